@@ -1,0 +1,172 @@
+package trajectory
+
+// Body is what an [Event] is about: one of [Prompt], [Message], [Thought], [Plan], [ToolStart], [ToolEnd], [FileRead],
+// [FileWrite], [Terminal], [Permission], [Notice], [State] and [Stop].
+type Body interface {
+	// EventName returns the event's name in cassettes, e.g. "tool_call".
+	EventName() string
+}
+
+// Prompt is what the harness asked of the agent; it begins a turn.
+type Prompt struct {
+	Text string `json:"text"`
+}
+
+// Message is text the agent addressed to the user, its chunks joined.
+type Message struct {
+	Text string `json:"text"`
+}
+
+// Thought is the agent's reasoning where the agent shows it, its chunks joined.
+type Thought struct {
+	Text string `json:"text"`
+}
+
+// Plan is the agent's list of what it means to do; each one replaces the plan before.
+type Plan struct {
+	Entries []PlanEntry `json:"entries"`
+}
+
+// PlanEntry is one line of a [Plan].
+type PlanEntry struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority,omitempty"` // high, medium, low
+	Status   string `json:"status,omitempty"`   // pending, in_progress, completed
+}
+
+// ToolStart is the agent's first mention of a tool call, with the input it turned out to have.
+type ToolStart struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name,omitempty"`
+	Kind      string     `json:"kind,omitempty"`
+	Title     string     `json:"title,omitempty"`
+	Args      any        `json:"input,omitempty"`
+	Locations []Location `json:"locations,omitempty"`
+}
+
+// Location is a place in a file that a tool call touches.
+type Location struct {
+	Path string `json:"path"`
+	Line *int   `json:"line,omitempty"` // 1-based; nil: the file as a whole
+}
+
+// ToolEnd is the end of a tool call.
+type ToolEnd struct {
+	ID     string `json:"id"`
+	Status Status `json:"status"`
+	// Output is the raw output as decoded JSON where the agent gives one, else the text it showed.
+	Output   any    `json:"output,omitempty"`
+	Diffs    []Diff `json:"diffs,omitempty"`
+	ExitCode *int   `json:"exit_code,omitempty"`
+}
+
+// Diff is a change to one file as the agent shows it.
+type Diff struct {
+	Path string  `json:"path"`
+	Old  *string `json:"old,omitempty"` // nil: a new file, or not given
+	New  string  `json:"new"`
+}
+
+// FileRead is a file that the agent read through its client.
+type FileRead struct {
+	Path  string `json:"path"`
+	Line  *int   `json:"line,omitempty"`
+	Limit *int   `json:"limit,omitempty"`
+	Text  string `json:"text,omitempty"`
+	// Error is the client's refusal, empty if it served the file.
+	Error string `json:"error,omitempty"`
+}
+
+// FileWrite is a file that the agent wrote through its client.
+type FileWrite struct {
+	Path  string `json:"path"`
+	Text  string `json:"text,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Terminal is a command that the agent ran through its client.
+type Terminal struct {
+	ID        string   `json:"id,omitempty"`
+	Command   string   `json:"command"`
+	Args      []string `json:"args,omitempty"`
+	Cwd       string   `json:"cwd,omitempty"`
+	Output    string   `json:"output,omitempty"` // the last output that the agent saw
+	Truncated bool     `json:"truncated,omitempty"`
+	ExitCode  *int     `json:"exit_code,omitempty"`
+	Signal    string   `json:"signal,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+// Permission is a question of the agent whether it may do something, and the client's answer.
+type Permission struct {
+	// ID is the tool call it is about.
+	ID       string             `json:"id"`
+	Options  []PermissionOption `json:"options"`
+	Decision string             `json:"decision"` // an option's ID, or "cancelled"
+}
+
+// PermissionOption is one answer that the agent offered.
+type PermissionOption struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
+}
+
+// Notice is anything else the agent sent, kept as it came.
+type Notice struct {
+	// Name is the method, or "session/update:" and the name of the update.
+	Name string `json:"name"`
+	Data any    `json:"data,omitempty"`
+}
+
+// State is what the agent reported of its session during a turn, once a turn and last values only, because agents send
+// these in no fixed order.
+type State struct {
+	Title    string            `json:"title,omitempty"`
+	Mode     string            `json:"mode,omitempty"`
+	Commands []string          `json:"commands,omitempty"`
+	Options  map[string]string `json:"options,omitempty"` // config option id to its value
+	// ContextUsed and ContextSize are in tokens, nil if not reported.
+	ContextUsed *int64 `json:"context_used,omitempty"`
+	ContextSize *int64 `json:"context_size,omitempty"`
+	// Cost is the session's cumulative cost, nil if not reported.
+	Cost *Cost `json:"cost,omitempty"`
+}
+
+// Cost is an amount of money.
+type Cost struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"` // ISO 4217
+}
+
+// Stop is the end of a turn.
+type Stop struct {
+	// Reason is end_turn, max_tokens, max_turn_requests, refusal or cancelled, after the Agent Client Protocol.
+	Reason string `json:"reason"`
+	// Usage is the turn's token usage, nil if the agent reports none.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// Usage counts tokens. A nil count is unknown, which is not zero.
+type Usage struct {
+	Input      *int64 `json:"input,omitempty"`
+	Output     *int64 `json:"output,omitempty"`
+	CacheRead  *int64 `json:"cache_read,omitempty"`
+	CacheWrite *int64 `json:"cache_write,omitempty"`
+	Thought    *int64 `json:"thought,omitempty"`
+	Total      *int64 `json:"total,omitempty"`
+}
+
+func (Prompt) EventName() string     { return "prompt" }
+func (Message) EventName() string    { return "message" }
+func (Thought) EventName() string    { return "thought" }
+func (Plan) EventName() string       { return "plan" }
+func (ToolStart) EventName() string  { return "tool_call" }
+func (ToolEnd) EventName() string    { return "tool_result" }
+func (FileRead) EventName() string   { return "file_read" }
+func (FileWrite) EventName() string  { return "file_write" }
+func (Terminal) EventName() string   { return "terminal" }
+func (Permission) EventName() string { return "permission" }
+func (Notice) EventName() string     { return "notice" }
+func (State) EventName() string      { return "state" }
+func (Stop) EventName() string       { return "stop" }

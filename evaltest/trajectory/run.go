@@ -1,0 +1,131 @@
+package trajectory
+
+import "time"
+
+// Run is everything an agent did in one unit, in the order in which it happened. The zero value is a run in which
+// nothing happened.
+type Run struct {
+	// Agent says who acted.
+	Agent Agent
+	// Cwd is the directory the session ran in. Runs that come from a cassette or from the harness have it as
+	// "$WORKSPACE", and so have the paths in their events.
+	Cwd string
+	// Events are ordered by time; Turn never decreases.
+	Events []Event
+}
+
+// Agent identifies the agent of a run.
+type Agent struct {
+	Kind    string `json:"kind"`              // profile, e.g. "claude-code-acp"
+	Name    string `json:"name,omitempty"`    // as the agent calls itself
+	Version string `json:"version,omitempty"` // as the agent reports it
+	Model   string `json:"model,omitempty"`   // as the playbook asked for it; empty: the agent's default
+}
+
+// Event is one entry of a run: when it happened and what it was.
+type Event struct {
+	// Turn is the 1-based prompt turn in which it happened.
+	Turn int
+	// At is the time since the session began.
+	At time.Duration
+	// Body is one of the types below that implement Body; it is never nil.
+	Body Body
+}
+
+// ToolCall is one tool call of a run: its start joined with its end.
+type ToolCall struct {
+	ID    string
+	Name  string // the agent's name of the tool, e.g. "Read"; may be empty where an agent gives none
+	Kind  string // ACP's category: read, edit, delete, move, search, execute, think, fetch, other
+	Title string
+	// Args is the tool's input as decoded JSON (map[string]any, []any, string, json.Number, bool, nil). In runs
+	// built by hand any Go value that encoding/json can marshal will do.
+	Args      any
+	Locations []Location
+	Status    Status
+	// Output is the tool's raw output as decoded JSON, nil if it gave none.
+	Output any
+	Diffs  []Diff
+	// ExitCode is the exit code of a command, nil if there was none or it is unknown.
+	ExitCode *int
+	// Turn is the 1-based prompt turn in which the call started.
+	Turn int
+	// Start is the time since the session began.
+	Start time.Duration
+	// Duration is the time from start to end, 0 if the call never ended or the duration is unknown.
+	Duration time.Duration
+}
+
+// Status is the state of a tool call. An agent's word that a call completed does not mean that it succeeded:
+// see [ToolCall.ExitCode].
+type Status string
+
+// The states of a tool call, after the Agent Client Protocol, and Cancelled for calls that were open when their turn
+// was cancelled.
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+	Failed     Status = "failed"
+	Cancelled  Status = "cancelled"
+)
+
+// ToolCalls returns the run's tool calls in the order in which they started.
+func (r *Run) ToolCalls() []ToolCall {
+	var calls []ToolCall
+	open := make(map[string]int)
+	for _, e := range r.Events {
+		switch b := e.Body.(type) {
+		case ToolStart:
+			open[b.ID] = len(calls)
+			calls = append(calls, ToolCall{
+				ID: b.ID, Name: b.Name, Kind: b.Kind, Title: b.Title, Args: b.Args, Locations: b.Locations,
+				Status: Pending, Turn: e.Turn, Start: e.At,
+			})
+		case ToolEnd:
+			i, ok := open[b.ID]
+			if !ok {
+				continue
+			}
+			c := &calls[i]
+			c.Status, c.Output, c.Diffs, c.ExitCode = b.Status, b.Output, b.Diffs, b.ExitCode
+			c.Duration = e.At - c.Start
+		}
+	}
+	return calls
+}
+
+// Answer returns the agent's last message of the last turn, "" if it said nothing in that turn.
+func (r *Run) Answer() string {
+	if len(r.Events) == 0 {
+		return ""
+	}
+	last := r.Events[len(r.Events)-1].Turn
+	for i := len(r.Events) - 1; i >= 0 && r.Events[i].Turn == last; i-- {
+		if m, ok := r.Events[i].Body.(Message); ok {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// Turns returns the number of prompt turns.
+func (r *Run) Turns() int {
+	n := 0
+	for _, e := range r.Events {
+		n = max(n, e.Turn)
+	}
+	return n
+}
+
+// StopReasons returns why each turn ended, in order, after the Agent Client Protocol: end_turn, max_tokens,
+// max_turn_requests, refusal, cancelled.
+func (r *Run) StopReasons() []string {
+	var reasons []string
+	for _, e := range r.Events {
+		if s, ok := e.Body.(Stop); ok {
+			reasons = append(reasons, s.Reason)
+		}
+	}
+	return reasons
+}
