@@ -1,0 +1,221 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sdd-eval/sdd-eval"
+
+// pkg is what `go list` says of a package.
+type pkg struct {
+	ImportPath   string
+	Dir          string
+	Name         string
+	Standard     bool
+	GoFiles      []string
+	Imports      []string
+	Deps         []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// rel returns the import path below the module root, "." for the root itself, "" for other modules' packages.
+func rel(importPath string) string {
+	if importPath == module {
+		return "."
+	}
+	r, ok := strings.CutPrefix(importPath, module+"/")
+	if !ok {
+		return ""
+	}
+	return r
+}
+
+func list(t *testing.T) map[string]pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-test=false", "-json=ImportPath,Dir,Name,Standard,GoFiles,Imports,Deps,TestImports,XTestImports", "./...")
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	pkgs := make(map[string]pkg)
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return pkgs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkgs[p.ImportPath] = p
+	}
+}
+
+// A rule says what a package's imports may be and why.
+type rule struct {
+	name, why string
+	// check returns what breaks the rule in package p, whose path below the module root is r.
+	check func(pkgs map[string]pkg, r string, p pkg) []string
+}
+
+var rules = []rule{
+	{
+		name: "acp is on the standard library",
+		why:  "a recorder needs raw frames that no other layer has touched, and users of acp alone should pull nothing in",
+		check: forPackages(under("acp"), imports(func(p pkg) bool {
+			return p.Standard || under("acp")(rel(p.ImportPath))
+		})),
+	},
+	{
+		name: "trajectory and judge are leaves",
+		why:  "authors of matchers and judges import them without the harness",
+		check: forPackages(among("evaltest/trajectory", "evaltest/judge"), imports(func(p pkg) bool {
+			return p.Standard || strings.HasPrefix(p.ImportPath, "github.com/google/go-cmp/") ||
+				rel(p.ImportPath) == "evaltest/trajectory"
+		})),
+	},
+	{
+		name: "testing stays in the packages that are for tests",
+		why:  "package testing registers flags and must not reach the CLI's binary",
+		check: forPackages(not(among("evaltest", "evaltest/clitest", "acp/acptest")), deps(func(p pkg) bool {
+			return p.ImportPath != "testing"
+		})),
+	},
+	{
+		name: "only internal/doc reads YAML",
+		why:  "every YAML file is decoded strictly and every error has its position",
+		check: forPackages(not(among("internal/doc")), imports(func(p pkg) bool {
+			return !strings.Contains(p.ImportPath, "yaml")
+		})),
+	},
+	{
+		name: "only internal/llm talks to models",
+		why:  "retries, budgets and recording of model calls are in one place",
+		check: forPackages(not(among("internal/llm")), imports(func(p pkg) bool {
+			return !strings.HasPrefix(p.ImportPath, "github.com/sashabaranov/go-openai")
+		})),
+	},
+	{
+		name: "testify is for tests",
+		why:  "the product's binary and its users' binaries do not need it",
+		check: forPackages(everywhere, imports(func(p pkg) bool {
+			return !strings.HasPrefix(p.ImportPath, "github.com/stretchr/testify")
+		})),
+	},
+	{
+		name: "nothing builds on the façade",
+		why:  "evaltest stands at the top: what it shares with the CLI lives below both",
+		check: forPackages(not(under("evals")), imports(func(p pkg) bool {
+			return rel(p.ImportPath) != "evaltest"
+		})),
+	},
+	{
+		name: "commands are a screenful",
+		why:  "what a command does is tested in its package, without a process",
+		check: forPackages(under("cmd"), imports(func(p pkg) bool {
+			return p.Standard || rel(p.ImportPath) == "internal/cli"
+		})),
+	},
+}
+
+func forPackages(which func(r string) bool, check func(map[string]pkg, pkg) []string) func(map[string]pkg, string, pkg) []string {
+	return func(pkgs map[string]pkg, r string, p pkg) []string {
+		if !which(r) {
+			return nil
+		}
+		return check(pkgs, p)
+	}
+}
+
+func everywhere(string) bool { return true }
+
+func under(dir string) func(string) bool {
+	return func(r string) bool { return r == dir || strings.HasPrefix(r, dir+"/") }
+}
+
+func among(dirs ...string) func(string) bool {
+	return func(r string) bool { return slices.Contains(dirs, r) }
+}
+
+func not(f func(string) bool) func(string) bool {
+	return func(r string) bool { return !f(r) }
+}
+
+// imports reports the direct imports that are not allowed.
+func imports(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
+	return func(pkgs map[string]pkg, p pkg) []string { return offending(pkgs, p.Imports, allowed) }
+}
+
+// deps reports the dependencies, direct or not, that are not allowed.
+func deps(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
+	return func(pkgs map[string]pkg, p pkg) []string { return offending(pkgs, p.Deps, allowed) }
+}
+
+func offending(pkgs map[string]pkg, paths []string, allowed func(pkg) bool) []string {
+	var bad []string
+	for _, i := range paths {
+		if q, ok := pkgs[i]; ok && !allowed(q) {
+			bad = append(bad, i)
+		}
+	}
+	return bad
+}
+
+func TestImports(t *testing.T) {
+	pkgs := list(t)
+	for _, rule := range rules {
+		t.Run(strings.ReplaceAll(rule.name, " ", "-"), func(t *testing.T) {
+			for _, p := range pkgs {
+				r := rel(p.ImportPath)
+				if r == "" {
+					continue
+				}
+				for _, bad := range rule.check(pkgs, r, p) {
+					t.Errorf("%s depends on %s\n%s: %s", r, bad, rule.name, rule.why)
+				}
+			}
+		})
+	}
+}
+
+// TestRulesBite proves that each rule can fail: a made-up package that breaks it is reported.
+func TestRulesBite(t *testing.T) {
+	breaks := map[string]struct{ from, to string }{
+		"acp is on the standard library":                   {"acp", module + "/internal/doc"},
+		"trajectory and judge are leaves":                  {"evaltest/trajectory", module + "/acp"},
+		"testing stays in the packages that are for tests": {"internal/engine", "testing"},
+		"only internal/doc reads YAML":                     {"playbook", "gopkg.in/yaml.v3"},
+		"only internal/llm talks to models":                {"internal/report", "github.com/sashabaranov/go-openai"},
+		"testify is for tests":                             {"internal/engine", "github.com/stretchr/testify/require"},
+		"nothing builds on the façade":                     {"internal/cli", module + "/evaltest"},
+		"commands are a screenful":                         {"cmd/sdd-eval", module + "/internal/engine"},
+	}
+	for _, rule := range rules {
+		edge, ok := breaks[rule.name]
+		if !ok {
+			t.Errorf("rule %q has no case that breaks it", rule.name)
+			continue
+		}
+		from := pkg{ImportPath: path.Join(module, edge.from), Imports: []string{edge.to}, Deps: []string{edge.to}}
+		pkgs := map[string]pkg{
+			from.ImportPath: from,
+			edge.to:         {ImportPath: edge.to, Standard: !strings.Contains(edge.to, ".")},
+		}
+		if got := fmt.Sprint(rule.check(pkgs, edge.from, from)); got != fmt.Sprint([]string{edge.to}) {
+			t.Errorf("%s: %s -> %s: reported %s", rule.name, edge.from, edge.to, got)
+		}
+	}
+}
