@@ -1,0 +1,103 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Codes of JSON-RPC and of the protocol for [Error].
+const (
+	CodeParse            = -32700 // the message is not JSON
+	CodeInvalidRequest   = -32600 // the message is not a request
+	CodeMethodNotFound   = -32601
+	CodeInvalidParams    = -32602
+	CodeInternal         = -32603
+	CodeAuthRequired     = -32000
+	CodeResourceNotFound = -32002
+	CodeRequestCancelled = -32800
+)
+
+// Error is an error response of the other side, or one that a handler wants to be sent to it.
+type Error struct {
+	Code    int    `json:"code" acp:"required"`
+	Message string `json:"message"`
+	// Data is what else there is to say, nil if nothing.
+	Data json.RawMessage `json:"data,omitempty"`
+	Extra
+}
+
+// Error returns code, message and data.
+func (e *Error) Error() string {
+	if len(e.Data) == 0 {
+		return fmt.Sprintf("error %d: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("error %d: %s (%s)", e.Code, e.Message, clip(string(e.Data), 512))
+}
+
+// Reasons for which a connection ends; see [Client.Err].
+var (
+	// ErrClosed means that Close was called.
+	ErrClosed = errors.New("acp: the client was closed")
+	// ErrEnded means that the agent closed its output, or exited.
+	ErrEnded = errors.New("acp: the agent closed its output")
+	// ErrLineTooLong means that the agent wrote a line longer than [ClientConfig.MaxLine].
+	ErrLineTooLong = errors.New("acp: line too long")
+	// ErrBacklog means that the agent sent more than [ClientConfig.MaxBacklog] bytes of updates for sessions that it
+	// had not yet announced.
+	ErrBacklog = errors.New("acp: too many updates for sessions not announced yet")
+	// ErrStalled means that the agent did not read its input for [ClientConfig.WriteTimeout].
+	ErrStalled = errors.New("acp: the agent does not read its input")
+)
+
+// Reasons for which a received line is no message; see [Frame.Err].
+var (
+	// ErrBlank means that the line was empty or white space.
+	ErrBlank = errors.New("acp: blank line")
+	// ErrNotJSON means that the line was not one JSON value.
+	ErrNotJSON = errors.New("acp: line is not JSON")
+	// ErrNotMessage means that the line was JSON but neither request, notification nor response.
+	ErrNotMessage = errors.New("acp: line is not a JSON-RPC message")
+)
+
+// ErrCancelTimeout means that an agent did not end its turn within [ClientConfig.CancelGrace] of being asked to.
+var ErrCancelTimeout = errors.New("acp: the agent did not end its turn when cancelled")
+
+// VersionError means that the agent answered initialize with a protocol version that this package does not speak.
+type VersionError struct {
+	Got int
+}
+
+// Error says which versions both sides speak.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("acp: the agent wants to speak protocol version %d; this client speaks %d only", e.Got, ProtocolVersion)
+}
+
+// NotOfferedError means that a mode, a config option or a value was asked for that the session did not offer.
+type NotOfferedError struct {
+	What    string   // "mode", "model", "config option", `value of config option "x"`
+	Wanted  string   // what was asked for
+	Offered []string // what the agent offers; may be empty
+}
+
+// Error names what was wanted and what is offered.
+func (e *NotOfferedError) Error() string {
+	if len(e.Offered) == 0 {
+		return fmt.Sprintf("acp: %s %q is not offered: the agent offers none", e.What, e.Wanted)
+	}
+	offered := make([]string, len(e.Offered))
+	for i, o := range e.Offered {
+		offered[i] = strconv.Quote(o)
+	}
+	return fmt.Sprintf("acp: %s %q is not offered: the agent offers %s", e.What, e.Wanted, strings.Join(offered, ", "))
+}
+
+// clip shortens s to about n bytes for a message.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
