@@ -22,7 +22,7 @@ const (
 
 // Error is an error response of the other side, or one that a handler wants to be sent to it.
 type Error struct {
-	Code    int    `json:"code" acp:"required"`
+	Code    int    `json:"code"`
 	Message string `json:"message"`
 	// Data is what else there is to say, nil if nothing.
 	Data json.RawMessage `json:"data,omitempty"`

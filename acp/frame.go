@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -13,6 +14,13 @@ const (
 	ToAgent  Direction = "client->agent"
 	ToClient Direction = "agent->client"
 )
+
+func (d Direction) opposite() Direction {
+	if d == ToAgent {
+		return ToClient
+	}
+	return ToAgent
+}
 
 // Frame is one line of a connection, as it was on the wire: the truth from which every typed view is decoded.
 type Frame struct {
@@ -41,3 +49,35 @@ type Message struct {
 	Error   *Error          `json:"error,omitempty"`
 	Extra
 }
+
+// ParseMessage decodes the envelope of a line, as leniently as the schema's types. It returns [ErrBlank], [ErrNotJSON] or
+// [ErrNotMessage] for a line that is no message. The message shares memory with the line.
+func ParseMessage(line []byte) (Message, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return Message{}, ErrBlank
+	}
+	if !json.Valid(line) {
+		return Message{}, ErrNotJSON
+	}
+	var m Message
+	if err := unmarshalValid(line, &m); err != nil {
+		return Message{}, ErrNotMessage
+	}
+	if _, bad := m.Unknown["id"]; bad || m.Method == "" && m.ID == "" {
+		return Message{}, ErrNotMessage
+	}
+	if raw, bad := m.Unknown["error"]; bad && string(raw) != "null" {
+		m.Error = &Error{Code: CodeInternal, Message: "the other side sent an error that is no object", Data: raw}
+	}
+	return m, nil
+}
+
+// IsRequest reports whether m asks for a response.
+func (m Message) IsRequest() bool { return m.Method != "" && m.ID != "" }
+
+// IsNotification reports whether m is a notification.
+func (m Message) IsNotification() bool { return m.Method != "" && m.ID == "" }
+
+// IsResponse reports whether m answers a request.
+func (m Message) IsResponse() bool { return m.Method == "" }
