@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLaunch(t *testing.T) {
+	claude := Preset{Name: "p", Endpoint: Scripted, Env: map[string]string{"KEY": "a"}, Secret: []string{"KEY"}}
+	codex := Preset{
+		Name: "p", Endpoint: Real, Env: map[string]string{"KEY": "a"},
+		provider: &provider{Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY"},
+	}
+	tests := []struct {
+		name, kind, command string
+		args                []string
+		preset              Preset
+		want                Launch
+	}{
+		{
+			name: "claude", kind: "claude-code-acp", preset: claude,
+			want: Launch{
+				Command: "claude-agent-acp", Env: map[string]string{"KEY": "a"}, Endpoint: Scripted, SecretNames: []string{"KEY"},
+			},
+		},
+		{
+			name: "claude by its other adapter", kind: "claude-code-acp", command: "claude-code-acp", args: []string{"-v"},
+			preset: claude,
+			want: Launch{
+				Command: "claude-code-acp", Args: []string{"-v"}, Env: map[string]string{"KEY": "a"}, Endpoint: Scripted,
+				SecretNames: []string{"KEY"},
+			},
+		},
+		{
+			name: "codex", kind: "codex-acp", preset: codex,
+			want: Launch{
+				Command: "codex-acp", Env: map[string]string{"KEY": "a"}, Endpoint: Real,
+				Files: []File{{Path: ".codex/config.toml", Data: []byte(`model_provider = 'preset'
+allow_login_shell = false
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers]
+[model_providers.preset]
+name = 'Mine'
+base_url = 'http://127.0.0.1:1/v1'
+wire_api = 'responses'
+env_key = 'KEY'
+`)}},
+			},
+		},
+		{
+			name: "any agent", kind: "acp", command: "./agent", preset: Preset{Endpoint: Real},
+			want: Launch{Command: "./agent", Endpoint: Real},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p, ok := Lookup(test.kind)
+			require.True(t, ok)
+			got, err := p.Launch(test.command, test.args, test.preset)
+			require.NoError(t, err)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("launch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLaunchErrors(t *testing.T) {
+	acp, _ := Lookup("acp")
+	_, err := acp.Launch("", nil, Preset{})
+	assert.EqualError(t, err, "agents of kind acp have no command of their own: the playbook has to name one")
+
+	codex, _ := Lookup("codex-acp")
+	_, err = codex.Launch("", nil, Preset{Name: "p"})
+	assert.EqualError(t, err, `preset "p": it is not a preset for Codex`)
+}
+
+func TestProfiles(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, p := range profiles {
+		assert.False(t, seen[p.Kind], "two rows for %s", p.Kind)
+		seen[p.Kind] = true
+		assert.Equal(t, p.PresetFile != "", p.decode != nil, "%s: a file for presets and no decoder, or the other way", p.Kind)
+		assert.False(t, p.NeedsPreset && p.decode == nil, "%s: a preset is needed that nobody can give", p.Kind)
+	}
+	_, ok := Lookup("nobody")
+	assert.False(t, ok)
+}

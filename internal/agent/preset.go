@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What answers an agent as the model.
+const (
+	Real     = "real"
+	Scripted = "scripted"
+)
+
+// maxPresets bounds the size of a file with presets, in bytes.
+const maxPresets = 1 << 20
+
+// Preset is an account and an endpoint for an agent. No error of this package shows a value out of one.
+type Preset struct {
+	// Name is the preset's name; empty: there is none.
+	Name string
+	// Endpoint is [Real] or [Scripted].
+	Endpoint string
+	// Env has the variables for the agent's process.
+	Env map[string]string
+	// Secret are the names of those variables that the preset marks as secret, sorted.
+	Secret []string
+
+	provider *provider // of Codex
+}
+
+// Resolve reads the preset with that name for agents of a kind. An empty name is no preset. The file stands in configDir
+// or, if that is empty, in $LLMAN_CONFIG_DIR, or else in the directory llman of the user's configuration directory.
+func Resolve(kind, name, configDir string) (Preset, error) {
+	p, ok := Lookup(kind)
+	if !ok {
+		return Preset{}, fmt.Errorf("unknown kind of agent %q: it is one of %s", kind, strings.Join(Kinds(), ", "))
+	}
+	preset := Preset{Name: name, Endpoint: Real}
+	switch {
+	case name == "" && p.NeedsPreset:
+		return Preset{}, fmt.Errorf("agents of kind %s need a preset, one of %s", kind, p.PresetFile)
+	case name == "" || kind == "fake-acp":
+		return preset, nil
+	case p.decode == nil:
+		return Preset{}, fmt.Errorf("preset %q: there are no presets for agents of kind %s", name, kind)
+	}
+	dir, err := findConfigDir(configDir)
+	if err != nil {
+		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
+	}
+	file := filepath.Join(dir, p.PresetFile)
+	data, err := readBounded(file)
+	if err != nil {
+		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
+	}
+	preset, err = p.decode(data, name)
+	if err != nil {
+		return Preset{}, fmt.Errorf("preset %q: %s: %w", name, file, err)
+	}
+	return preset, nil
+}
+
+func findConfigDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	if dir := os.Getenv("LLMAN_CONFIG_DIR"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the configuration directory: %w; set LLMAN_CONFIG_DIR", err)
+	}
+	return filepath.Join(dir, "llman"), nil
+}
+
+func readBounded(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxPresets+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxPresets {
+		return nil, fmt.Errorf("%s: the file is larger than %d bytes", file, maxPresets)
+	}
+	return data, nil
+}
+
+// decodeClaude reads claude-code.toml: [groups.NAME] with a variable a key.
+func decodeClaude(data []byte, name string) (Preset, error) {
+	t, err := decodeTable(data, "groups", name)
+	if err != nil {
+		return Preset{}, err
+	}
+	p := t.marks(name)
+	p.Env = t.variables()
+	t.checkSecret(p)
+	return p, t.err()
+}
+
+// marks takes what presets of all kinds may have beside variables: `endpoint` and `secret`.
+func (t *table) marks(name string) Preset {
+	p := Preset{Name: name, Endpoint: Real, Secret: t.texts("secret")}
+	switch e := t.text("endpoint"); e {
+	case "", Real:
+	case Scripted:
+		p.Endpoint = Scripted
+	default:
+		t.fail("endpoint", `it has to be "`+Real+`" or "`+Scripted+`"`)
+	}
+	slices.Sort(p.Secret)
+	p.Secret = slices.Compact(p.Secret)
+	return p
+}
+
+// checkSecret reports names of secrets that are no variables of p.
+func (t *table) checkSecret(p Preset) {
+	for _, s := range p.Secret {
+		if _, ok := p.Env[s]; !ok {
+			t.fail("secret", "it names a variable that the preset does not set")
+		}
+	}
+}

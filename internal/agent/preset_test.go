@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// secretValue stands in every file of these tests where a value stands; no error may show it.
+const secretValue = "shush-do-not-show"
+
+func write(t *testing.T, file, text string) (configDir string) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+	return dir
+}
+
+func TestResolve(t *testing.T) {
+	tests := []struct {
+		name, kind, file, text, preset string
+		want                           Preset
+	}{
+		{
+			name: "claude", kind: "claude-code-acp", file: "claude-code.toml", preset: "production",
+			text: `
+[groups.production]
+ANTHROPIC_API_KEY = "a"
+https_proxy = "b"
+[groups.other]
+X = "c"
+`,
+			want: Preset{
+				Name: "production", Endpoint: Real,
+				Env: map[string]string{"ANTHROPIC_API_KEY": "a", "https_proxy": "b"},
+			},
+		},
+		{
+			name: "claude with marks", kind: "claude-code-acp", file: "claude-code.toml", preset: "loopback",
+			text: `
+[groups.loopback]
+endpoint = "scripted"
+secret = ["TOKEN", "KEY", "TOKEN"]
+KEY = "a"
+TOKEN = "b"
+`,
+			want: Preset{
+				Name: "loopback", Endpoint: Scripted, Secret: []string{"KEY", "TOKEN"},
+				Env: map[string]string{"KEY": "a", "TOKEN": "b"},
+			},
+		},
+		{
+			name: "claude without variables", kind: "claude-code-acp", file: "claude-code.toml", preset: "none",
+			text: "[groups.none]\n",
+			want: Preset{Name: "none", Endpoint: Real, Env: map[string]string{}},
+		},
+		{
+			name: "codex", kind: "codex-acp", file: "codex.toml", preset: "loopback",
+			text: `
+[model_providers.loopback]
+name = "Loopback"
+base_url = "http://127.0.0.1:1/v1"
+wire_api = "responses"
+env_key = "KEY"
+endpoint = "scripted"
+secret = ["KEY"]
+[model_providers.loopback.env]
+KEY = "a"
+`,
+			want: Preset{
+				Name: "loopback", Endpoint: Scripted, Secret: []string{"KEY"}, Env: map[string]string{"KEY": "a"},
+				provider: &provider{Name: "Loopback", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY"},
+			},
+		},
+		{
+			name: "codex with the least", kind: "codex-acp", file: "codex.toml", preset: "mine",
+			text: "[model_providers.mine]\nbase_url = 'http://127.0.0.1:1/v1'\n",
+			want: Preset{
+				Name: "mine", Endpoint: Real, Env: map[string]string{},
+				provider: &provider{Name: "mine", BaseURL: "http://127.0.0.1:1/v1"},
+			},
+		},
+		{
+			name: "fake-acp only records the name", kind: "fake-acp", preset: "any",
+			want: Preset{Name: "any", Endpoint: Real},
+		},
+		{name: "acp does without", kind: "acp", want: Preset{Endpoint: Real}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.file != "" {
+				dir = write(t, test.file, test.text)
+			}
+			got, err := Resolve(test.kind, test.preset, dir)
+			require.NoError(t, err)
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Preset{}), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("preset (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResolveErrors(t *testing.T) {
+	claude := func(text string) string { return strings.ReplaceAll(text, "VALUE", secretValue) }
+	tests := []struct{ name, kind, text, preset, want string }{
+		{
+			name: "unknown kind", kind: "claude", preset: "x",
+			want: `unknown kind of agent "claude": it is one of claude-code-acp, codex-acp, acp, fake-acp`,
+		},
+		{
+			name: "no preset", kind: "claude-code-acp",
+			want: "agents of kind claude-code-acp need a preset, one of claude-code.toml",
+		},
+		{
+			name: "no presets for the kind", kind: "acp", preset: "x",
+			want: `preset "x": there are no presets for agents of kind acp`,
+		},
+		{
+			name: "no file", kind: "claude-code-acp", preset: "x",
+			want: `preset "x": open DIR/claude-code.toml: no such file or directory`,
+		},
+		{
+			name: "another name", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.production]\nKEY = 'VALUE'\n[groups.loopback]\nKEY = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: there is no preset of that name, but loopback, production`,
+		},
+		{
+			name: "empty file", kind: "claude-code-acp", preset: "prod", text: "\n",
+			want: `preset "prod": DIR/claude-code.toml: there are no presets in it`,
+		},
+		{
+			name: "other section", kind: "claude-code-acp", preset: "prod", text: "[group.prod]\nKEY = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: unknown key "group": presets stand in tables [groups.NAME]`,
+		},
+		{
+			name: "not a table", kind: "claude-code-acp", preset: "prod", text: "[groups]\nprod = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: groups.prod has to be a table`,
+		},
+		{
+			name: "key outside of tables", kind: "claude-code-acp", preset: "prod", text: "KEY = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: line 1, column 7: not valid TOML, or not in tables [groups.NAME]`,
+		},
+		{
+			name: "not TOML", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nKEY = VALUE\n",
+			want: `preset "prod": DIR/claude-code.toml: line 2, column 7: not valid TOML, or not in tables [groups.NAME]`,
+		},
+		{
+			name: "twice the same key", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = 'VALUE'\nA = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: line 3, column 1: not valid TOML, or not in tables [groups.NAME]`,
+		},
+		{
+			name: "everything wrong in a group", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\nsecrets = ['A']\nendpoint = 'VALUE'\nsecret = ['B']\nA = 1\nHOME = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "endpoint": it has to be "real" or "scripted"
+[groups.prod] "A": it has to be a string
+[groups.prod] "HOME": each run has its own, it cannot be preset
+[groups.prod] "secrets": neither a key that is known here nor the name of a variable, in upper case
+[groups.prod] "secret": it names a variable that the preset does not set`,
+		},
+		{
+			name: "secret is no list", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nsecret = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "secret": it has to be a list of strings`,
+		},
+		{
+			name: "NUL in a value", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = \"VALUE\\u0000\"\n",
+			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "A": it holds a NUL character`,
+		},
+		{
+			name: "everything wrong in a provider", kind: "codex-acp", preset: "p",
+			text: "[model_providers.p]\nnane = 'VALUE'\nwire_api = 1\n[model_providers.p.env]\nlower = 'VALUE'\n",
+			want: `preset "p": DIR/codex.toml: [model_providers.p] "wire_api": it has to be a string
+[model_providers.p] "base_url": it is required
+[model_providers.p] "nane": unknown key
+[model_providers.p.env] "lower": neither a key that is known here nor the name of a variable, in upper case`,
+		},
+		{
+			name: "env is no table", kind: "codex-acp", preset: "p",
+			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv = 'VALUE'\n",
+			want: `preset "p": DIR/codex.toml: [model_providers.p] "env": it has to be a table`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if p, ok := Lookup(test.kind); ok && test.text != "" {
+				dir = write(t, p.PresetFile, claude(test.text))
+			}
+			got, err := Resolve(test.kind, test.preset, dir)
+			require.Error(t, err)
+			assert.Equal(t, test.want, strings.ReplaceAll(err.Error(), dir, "DIR"))
+			assert.NotContains(t, err.Error(), secretValue)
+			assert.Zero(t, got, "a preset beside an error")
+		})
+	}
+}
+
+func TestResolveTooLarge(t *testing.T) {
+	dir := write(t, "claude-code.toml", strings.Repeat("#\n", maxPresets))
+	_, err := Resolve("claude-code-acp", "x", dir)
+	assert.ErrorContains(t, err, "the file is larger than 1048576 bytes")
+}
+
+func TestConfigDir(t *testing.T) {
+	const file, text = "claude-code.toml", "[groups.x]\nFROM = 'HERE'\n"
+	given := write(t, file, strings.Replace(text, "HERE", "given", 1))
+	named := write(t, file, strings.Replace(text, "HERE", "LLMAN_CONFIG_DIR", 1))
+	user := t.TempDir()
+	t.Setenv("HOME", user)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("AppData", user)
+	config, err := os.UserConfigDir()
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(config, "llman"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(config, "llman", file), []byte(strings.Replace(text, "HERE", "user", 1)), 0o600))
+
+	for _, test := range []struct{ name, given, named, want string }{
+		{name: "given wins", given: given, named: named, want: "given"},
+		{name: "then the variable", named: named, want: "LLMAN_CONFIG_DIR"},
+		{name: "then the user's", want: "user"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("LLMAN_CONFIG_DIR", test.named)
+			p, err := Resolve("claude-code-acp", "x", test.given)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, p.Env["FROM"])
+		})
+	}
+}
+
+// FuzzDecode looks for panics.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{
+		"[groups.x]\nA = 'a'\nsecret = ['A']\nendpoint = 'scripted'\n",
+		"[groups.x]\nA = a\n",
+		"[model_providers.x]\nbase_url = 'a'\n[model_providers.x.env]\nKEY = \"\"\"a\"\"\"\n",
+		"groups = 'a'\n", "[groups]\nx = 2020-01-01\n", "\xff", "[[groups.x]]\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, p := range profiles {
+			if p.decode == nil {
+				continue
+			}
+			if preset, err := p.decode(data, "x"); err == nil {
+				_, err = p.Launch("", nil, preset)
+				require.NoError(t, err)
+			}
+		}
+	})
+}
+
+// FuzzValue looks for errors that show a value.
+func FuzzValue(f *testing.F) {
+	for _, value := range []string{"VALUE", "['VALUE', 1]", "{a = 'VALUE'}", `"\uD800VALUE"`, "'VALUE", "1VALUE", `"VALUE\u0000"`} {
+		f.Add(strings.ReplaceAll(value, "VALUE", secretValue))
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if strings.ContainsAny(value, "\r\n") {
+			t.Skip("it may hold keys, which errors do show")
+		}
+		for _, key := range []string{"A", "a", "secret", "endpoint"} {
+			_, err := decodeClaude([]byte("[groups.x]\n"+key+" = "+value+"\n"), "x")
+			if err != nil {
+				require.NotContains(t, err.Error(), secretValue)
+			}
+		}
+	})
+}

@@ -1,0 +1,110 @@
+// Package agent knows the kinds of coding agents that a playbook can name, how to start each of them, and the presets
+// that say which account and which endpoint they use.
+//
+//	preset, err := agent.Resolve("claude-code-acp", "production", "") // reads ~/.config/llman/claude-code.toml
+//	if err != nil {
+//		return err
+//	}
+//	profile, _ := agent.Lookup("claude-code-acp")
+//	launch, err := profile.Launch("", nil, preset) // "claude-agent-acp" with the preset's variables
+//
+// A new kind of agent is a row of the table in this file.
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+// Profile is what is to know of one kind of agent.
+type Profile struct {
+	// Kind is the kind's name in playbooks.
+	Kind string
+	// Command is the program that is started unless the playbook names one; empty: the playbook has to.
+	Command string
+	// PresetFile is the file with presets of this kind, in the configuration directory; empty: there are none.
+	PresetFile string
+	// NeedsPreset says that the kind cannot do without a preset.
+	NeedsPreset bool
+	// ClientFiles and ClientTerminals say what to advertise to the agent. Agents that act in their own process all the
+	// same are indifferent to it.
+	ClientFiles, ClientTerminals bool
+	// AuthMethod is the method to authenticate with once initialized; empty: none is needed, the preset's variables do.
+	AuthMethod string
+	// Modes are session modes in which the agent works unattended. Unless the playbook names a mode, the first of them
+	// that the session offers is to be set; none: the mode that the session begins in will do.
+	Modes []string
+	// Grace is how long the agent is given to end when its input is closed; 0: as long as any other process.
+	Grace time.Duration
+
+	// decode reads one preset out of the text of PresetFile; nil: a preset's name is recorded and nothing is read.
+	decode func(data []byte, name string) (Preset, error)
+	// files returns what the agent has to find in its home directory; nil: nothing.
+	files func(Preset) ([]File, error)
+}
+
+// profiles is the table of all kinds, in the order in which people are told of them. Measured with the versions that
+// fixtures/agents pins.
+var profiles = []Profile{
+	{
+		// The kind has two adapters. @agentclientprotocol/claude-agent-acp acts in its own process and ends with its
+		// input. @zed-industries/claude-code-acp, named by `command: claude-code-acp`, reads and writes files and runs
+		// commands through its client if it may, and does not end by itself. In the mode "default" both ask before they
+		// edit or run anything, which the playbook's permissions answer. In the mode acceptEdits the latter leaves a
+		// .claude/settings.local.json in the workspace.
+		Kind:            "claude-code-acp",
+		Command:         "claude-agent-acp",
+		PresetFile:      "claude-code.toml",
+		NeedsPreset:     true,
+		ClientFiles:     true,
+		ClientTerminals: true,
+		Grace:           time.Second,
+		decode:          decodeClaude,
+	},
+	{
+		// The agent has a sandbox of its own, which fails inside another one and without bubblewrap: only the modes
+		// without it can run commands, and they ask for nothing. "full-access" is what @zed-industries/codex-acp calls
+		// it, "agent-full-access" @agentclientprotocol/codex-acp. Neither ends with its input.
+		Kind:            "codex-acp",
+		Command:         "codex-acp",
+		PresetFile:      "codex.toml",
+		NeedsPreset:     true,
+		ClientFiles:     true,
+		ClientTerminals: true,
+		Modes:           []string{"agent-full-access", "full-access"},
+		Grace:           time.Second,
+		decode:          decodeCodex,
+		files:           codexFiles,
+	},
+	{
+		// Any other agent that speaks the protocol.
+		Kind:            "acp",
+		ClientFiles:     true,
+		ClientTerminals: true,
+	},
+	{
+		// Our own scripted agent.
+		Kind:            "fake-acp",
+		Command:         "fake-acp",
+		ClientFiles:     true,
+		ClientTerminals: true,
+	},
+}
+
+// Lookup returns the profile of a kind.
+func Lookup(kind string) (Profile, bool) {
+	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Kind == kind })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return profiles[i], true
+}
+
+// Kinds returns the names of all kinds.
+func Kinds() []string {
+	kinds := make([]string, len(profiles))
+	for i, p := range profiles {
+		kinds[i] = p.Kind
+	}
+	return kinds
+}

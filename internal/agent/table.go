@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// table is a table of a TOML file. What is taken from it is removed, so that what remains is unknown. Its errors name
+// keys and never show values.
+type table struct {
+	path    string
+	entries map[string]any
+	errs    []error
+}
+
+// decodeTable returns the table that stands under section and name in a TOML file that holds nothing but such sections.
+func decodeTable(data []byte, section, name string) (*table, error) {
+	var file map[string]map[string]any
+	if err := toml.Unmarshal(data, &file); err != nil {
+		// The decoder's own text may quote the file.
+		where := ""
+		if d := (*toml.DecodeError)(nil); errors.As(err, &d) {
+			line, column := d.Position()
+			where = fmt.Sprintf("line %d, column %d: ", line, column)
+		}
+		return nil, fmt.Errorf("%snot valid TOML, or not in tables [%s.NAME]", where, section)
+	}
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		if key != section {
+			return nil, fmt.Errorf("unknown key %q: presets stand in tables [%s.NAME]", key, section)
+		}
+	}
+	found, ok := file[section][name]
+	if !ok {
+		if len(file[section]) == 0 {
+			return nil, errors.New("there are no presets in it")
+		}
+		names := slices.Sorted(maps.Keys(file[section]))
+		return nil, fmt.Errorf("there is no preset of that name, but %s", strings.Join(names, ", "))
+	}
+	entries, ok := found.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s.%s has to be a table", section, name)
+	}
+	return &table{path: section + "." + name, entries: entries}, nil
+}
+
+// err returns the errors so far.
+func (t *table) err() error { return errors.Join(t.errs...) }
+
+func (t *table) fail(key, reason string) {
+	t.errs = append(t.errs, fmt.Errorf("[%s] %q: %s", t.path, key, reason))
+}
+
+// take removes a key and returns its value.
+func (t *table) take(key string) (any, bool) {
+	v, ok := t.entries[key]
+	delete(t.entries, key)
+	return v, ok
+}
+
+// text takes a string, "" if it is not there.
+func (t *table) text(key string) string {
+	v, ok := t.take(key)
+	s, isText := v.(string)
+	switch {
+	case ok && !isText:
+		t.fail(key, "it has to be a string")
+	case strings.ContainsRune(s, 0):
+		t.fail(key, "it holds a NUL character")
+	}
+	return s
+}
+
+// texts takes a list of strings, nil if it is not there.
+func (t *table) texts(key string) []string {
+	v, ok := t.take(key)
+	if !ok {
+		return nil
+	}
+	list, isList := v.([]any)
+	texts := make([]string, 0, len(list))
+	for _, e := range list {
+		s, isText := e.(string)
+		isList = isList && isText
+		texts = append(texts, s)
+	}
+	if !isList {
+		t.fail(key, "it has to be a list of strings")
+		return nil
+	}
+	return texts
+}
+
+// table takes a table; it is empty if it is not there.
+func (t *table) table(key string) *table {
+	sub := &table{path: t.path + "." + key}
+	v, ok := t.take(key)
+	if sub.entries, _ = v.(map[string]any); ok && sub.entries == nil {
+		t.fail(key, "it has to be a table")
+	}
+	return sub
+}
+
+// done reports the keys that nothing took.
+func (t *table) done() {
+	for _, key := range slices.Sorted(maps.Keys(t.entries)) {
+		t.fail(key, "unknown key")
+	}
+}
+
+// variable matches names of variables that a preset may set. The lower-case ones are those that are written so.
+var variable = regexp.MustCompile(`^([A-Z_][A-Z0-9_]*|https?_proxy|no_proxy|all_proxy)$`)
+
+// reserved are the variables that every agent is given by its harness.
+var reserved = []string{"HOME", "TMPDIR", "PATH", "CODEX_HOME"}
+
+// variables takes everything that is left as variables.
+func (t *table) variables() map[string]string {
+	env := make(map[string]string)
+	for _, key := range slices.Sorted(maps.Keys(t.entries)) {
+		switch {
+		case !variable.MatchString(key):
+			t.fail(key, "neither a key that is known here nor the name of a variable, in upper case")
+		case slices.Contains(reserved, key):
+			t.fail(key, "each run has its own, it cannot be preset")
+		default:
+			env[key] = t.text(key)
+		}
+	}
+	return env
+}
