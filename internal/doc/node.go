@@ -1,0 +1,222 @@
+package doc
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a node holds.
+type Kind uint8
+
+const (
+	// Invalid nodes are those that a problem was reported for when they were read. Decoding passes them over.
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	List
+	Map
+)
+
+func (k Kind) String() string {
+	return [...]string{"invalid", "null", "a boolean", "a number", "a string", "a list", "a mapping"}[k]
+}
+
+// Document is a YAML file as a tree, and the problems found in it.
+type Document struct {
+	// Root is nil if the file is not YAML. The methods of a nil node do nothing.
+	Root *Node
+
+	file     string
+	problems Problems
+	reported int // counts repetitions too
+	handlers handlers
+	refused  map[string]string
+}
+
+// Refuse has keys rejected with a reason of their own instead of "unknown key". The keys of the map are paths in which
+// lists have empty indexes: "limits.max_tokens", "cases[].name".
+func (d *Document) Refuse(reasons map[string]string) { d.refused = reasons }
+
+// Node is a value in a [Document].
+type Node struct {
+	doc  *Document
+	kind Kind
+	path string
+	pos  Position // of the value
+	key  Position // of the entry: the key of a value in a mapping, else the value itself
+
+	text    string // of a scalar; numbers are as in JSON
+	items   []*Node
+	entries []Entry
+	flawed  bool     // a problem was reported for it, or for something in it, when it was read
+	hidden  []string // keys that stand in the file but not in entries, see Without
+}
+
+// Entry is a key of a mapping with its value.
+type Entry struct {
+	Key string
+	// Position is the key's.
+	Position Position
+	Value    *Node
+}
+
+// Kind returns what the node holds, Invalid for nil.
+func (n *Node) Kind() Kind {
+	if n == nil {
+		return Invalid
+	}
+	return n.kind
+}
+
+// Position returns where the node's entry begins: the key of a value in a mapping, else the value itself.
+func (n *Node) Position() Position { return n.key }
+
+// Path returns where the node stands in the tree, e.g. `cases[0].files["a.go"]`, "" for the root.
+func (n *Node) Path() string { return n.path }
+
+// Text returns a string's text, and what stands in the file for other scalars.
+func (n *Node) Text() string {
+	if n == nil {
+		return ""
+	}
+	return n.text
+}
+
+// Items returns the elements of a list, nil for other kinds.
+func (n *Node) Items() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}
+
+// Entries returns the entries of a mapping in the order of the file, nil for other kinds.
+func (n *Node) Entries() []Entry {
+	if n == nil {
+		return nil
+	}
+	return n.entries
+}
+
+// Get returns the value of a key, nil if the node is not a mapping that has it.
+func (n *Node) Get(key string) *Node {
+	for _, e := range n.Entries() {
+		if e.Key == key {
+			return e.Value
+		}
+	}
+	return nil
+}
+
+// Without returns the mapping without some of its keys. They are no longer known to Decode, but still offered in place
+// of misspelt keys.
+func (n *Node) Without(keys ...string) *Node {
+	view := *n
+	view.entries = nil
+	view.hidden = append(view.hidden[:len(view.hidden):len(view.hidden)], keys...)
+entries:
+	for _, e := range n.entries {
+		for _, k := range keys {
+			if e.Key == k {
+				continue entries
+			}
+		}
+		view.entries = append(view.entries, e)
+	}
+	return &view
+}
+
+// Value returns the node as encoding/json would decode it: map[string]any, []any, string, json.Number, bool or nil.
+func (n *Node) Value() any {
+	switch n.Kind() {
+	case Bool:
+		return n.text == "true"
+	case Number:
+		return json.Number(n.text)
+	case String:
+		return n.text
+	case List:
+		list := make([]any, len(n.items))
+		for i, item := range n.items {
+			list[i] = item.Value()
+		}
+		return list
+	case Map:
+		m := make(map[string]any, len(n.entries))
+		for _, e := range n.entries {
+			m[e.Key] = e.Value.Value()
+		}
+		return m
+	default:
+		return nil
+	}
+}
+
+// Errorf reports a problem with the node at path below n, "" for n itself, in the form that [Node.Path] has. If there
+// is no such node its nearest ancestor gives the position.
+func (n *Node) Errorf(path, format string, args ...any) {
+	if n == nil {
+		return
+	}
+	at := n
+	for rest := path; rest != ""; {
+		child, after := at.step(rest)
+		if child == nil {
+			break
+		}
+		at, rest = child, after
+	}
+	n.doc.report(at.valuePosition(), join(n.path, path), fmt.Sprintf(format, args...))
+}
+
+// valuePosition is where a problem with the node's value is shown: the value, except that a block below its key is
+// shown at the key.
+func (n *Node) valuePosition() Position {
+	if n.kind == Map || n.kind == List {
+		return n.key
+	}
+	return n.pos
+}
+
+// step returns the child that the first element of a relative path names, and the rest of the path.
+func (n *Node) step(path string) (*Node, string) {
+	for i, item := range n.items {
+		if rest, ok := cutElement(path, "["+strconv.Itoa(i)+"]"); ok {
+			return item, rest
+		}
+	}
+	for _, e := range n.entries {
+		if rest, ok := cutElement(path, join("", pathKey(e.Key))); ok {
+			return e.Value, rest
+		}
+	}
+	return nil, path
+}
+
+func cutElement(path, element string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, element)
+	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+		return path, false
+	}
+	return strings.TrimPrefix(rest, "."), true
+}
+
+// pathKey returns a key as an element of a path: itself, or in brackets if it could be misread.
+func pathKey(key string) string {
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.[]"'`, r) }) {
+		return "[" + strconv.Quote(key) + "]"
+	}
+	return key
+}
+
+// join appends an element or a relative path to a path.
+func join(path, element string) string {
+	if path == "" || element == "" || element[0] == '[' {
+		return path + element
+	}
+	return path + "." + element
+}

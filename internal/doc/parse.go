@@ -1,0 +1,250 @@
+package doc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// What a file may hold. Aliases count as often as they are used, so that a small file cannot unfold into a large tree.
+const (
+	MaxSize  = 1 << 20 // bytes
+	MaxNodes = 100_000 // values, lists and mappings
+	MaxDepth = 64      // lists and mappings within each other
+)
+
+// Load reads and parses a file. The error is about reading it; what is wrong with the text is in the document.
+func Load(path string) (*Document, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return Parse(path, data), nil
+}
+
+// Parse parses the text of a file, whose name is used in positions only.
+func Parse(file string, data []byte) *Document {
+	d := &Document{file: file}
+	if !d.checkText(data) {
+		return d
+	}
+	src := &source{data: data}
+	dec := yaml.NewDecoder(src)
+	first, err := decodeDocument(dec)
+	switch {
+	case errors.Is(err, io.EOF):
+		d.report(d.at(1, 1), "", "the file is empty")
+		return d
+	case err != nil:
+		d.reportSyntax(src, err)
+		return d
+	}
+	switch second, err := decodeDocument(dec); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		d.reportSyntax(src, err)
+	default:
+		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file holds one")
+	}
+	b := builder{doc: d, open: make(map[*yaml.Node]bool)}
+	d.Root = b.build(first.Content[0], "", Position{}, 0)
+	return d
+}
+
+// decodeDocument reads the next document. The YAML package is no longer maintained and panics on what it
+// holds to be its own mistakes; a file must not take the process down with it.
+func decodeDocument(dec *yaml.Decoder) (n *yaml.Node, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	n = new(yaml.Node)
+	err = dec.Decode(n)
+	return n, err
+}
+
+// source hands out one byte at a time, so that read tells how far the parser got: the errors of the YAML package name
+// the wrong line or none.
+type source struct {
+	data []byte
+	read int
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.read == len(s.data) {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(1, len(p))], s.data[s.read:])
+	s.read += n
+	return n, nil
+}
+
+func (d *Document) at(line, column int) Position {
+	return Position{File: d.file, Line: line, Column: column}
+}
+
+// checkText reports whether data can be text of a YAML file: its size, its encoding, its characters.
+func (d *Document) checkText(data []byte) bool {
+	if len(data) > MaxSize {
+		d.report(d.at(1, 1), "", fmt.Sprintf("the file is larger than %d bytes", MaxSize))
+		return false
+	}
+	line, column := 1, 1
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			d.report(d.at(line, column), "", fmt.Sprintf("not UTF-8: byte 0x%02x", data[i]))
+			return false
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
+			d.report(d.at(line, column), "", fmt.Sprintf("control character %U", r))
+			return false
+		}
+		i += size
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return true
+}
+
+var (
+	yamlLine      = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
+
+// reportSyntax reports an error of the YAML package, with the best position that can be had.
+func (d *Document) reportSyntax(src *source, err error) {
+	text := err.Error()
+	m := yamlLine.FindStringSubmatch(text)
+	reason := strings.TrimPrefix(text, "yaml: ")
+	line := 1
+	if m != nil {
+		reason = text[len(m[0]):]
+		if m[1] != "" {
+			line, _ = strconv.Atoi(m[1])
+		}
+	}
+	if strings.HasPrefix(reason, "did not find expected") {
+		// Errors of the grammar come with the line where the enclosing block began. The scanner looks ahead by four
+		// characters at least.
+		line = 1 + bytes.Count(src.data[:max(0, src.read-5)], []byte("\n"))
+	}
+	line = min(line, 1+bytes.Count(src.data, []byte("\n")))
+	if a := unknownAnchor.FindStringSubmatch(reason); a != nil {
+		before, _, _ := bytes.Cut(src.data, []byte("*"+a[1]))
+		line = 1 + bytes.Count(before, []byte("\n"))
+		reason = fmt.Sprintf("unknown anchor %q", a[1])
+	}
+	lines := bytes.Split(src.data, []byte("\n"))
+	if strings.Contains(reason, "tab character") || strings.Contains(reason, "cannot start any token") {
+		for i, l := range lines[line-1:] {
+			if tab := bytes.IndexByte(indentation(l), '\t'); tab >= 0 {
+				d.report(d.at(line+i, tab+1), "", "tabs cannot indent YAML, use spaces")
+				return
+			}
+		}
+	}
+	d.report(d.at(line, len(indentation(lines[line-1]))+1), "", "not valid YAML: "+reason)
+}
+
+func indentation(line []byte) []byte {
+	return line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+}
+
+// builder turns the nodes of the YAML package into ours.
+type builder struct {
+	doc   *Document
+	nodes int
+	open  map[*yaml.Node]bool // anchored nodes whose content is being built
+}
+
+// build returns the node for y at path; key is the position of its key, zero if it has none.
+func (b *builder) build(y *yaml.Node, path string, key Position, depth int) *Node {
+	n := &Node{doc: b.doc, path: path, pos: b.doc.at(y.Line, y.Column), key: key}
+	if key == (Position{}) {
+		n.key = n.pos
+	}
+	if y.Kind == yaml.AliasNode {
+		if b.open[y.Alias] {
+			return b.invalid(n, fmt.Sprintf("alias *%s stands within what it refers to", y.Value))
+		}
+		return b.build(y.Alias, path, n.key, depth)
+	}
+	if b.nodes++; b.nodes > MaxNodes {
+		return b.invalid(n, fmt.Sprintf("more than %d values in the file, aliases unfolded", MaxNodes))
+	}
+	if y.Style&yaml.TaggedStyle != 0 {
+		return b.invalid(n, fmt.Sprintf("YAML tags are not supported, remove %s", y.Tag))
+	}
+	if depth > MaxDepth {
+		return b.invalid(n, fmt.Sprintf("nested deeper than %d levels", MaxDepth))
+	}
+	b.open[y] = true
+	defer delete(b.open, y)
+	switch y.Kind {
+	case yaml.ScalarNode:
+		return b.scalar(n, y)
+	case yaml.SequenceNode:
+		n.kind = List
+		for i, c := range y.Content {
+			item := b.build(c, path+"["+strconv.Itoa(i)+"]", Position{}, depth+1)
+			n.items, n.flawed = append(n.items, item), n.flawed || item.flawed
+			if b.nodes > MaxNodes {
+				break // reported
+			}
+		}
+		return n
+	default:
+		return b.mapping(n, y, depth)
+	}
+}
+
+func (b *builder) mapping(n *Node, y *yaml.Node, depth int) *Node {
+	n.kind = Map
+	seen := make(map[string]int) // key to its line
+	for i := 0; i+1 < len(y.Content) && b.nodes <= MaxNodes; i += 2 {
+		k, v := y.Content[i], y.Content[i+1]
+		pos := b.doc.at(k.Line, k.Column)
+		key := b.scalar(&Node{doc: b.doc, path: n.path, pos: pos, key: pos}, k)
+		switch {
+		case k.Kind == yaml.ScalarNode && k.Tag == "!!merge":
+			b.invalid(key, "merge keys (<<) are not supported, write the keys out")
+		case key.kind == Invalid:
+		case key.kind != String:
+			b.invalid(key, "a key must be a string, not "+key.kind.String()+": quote it")
+		case seen[key.text] != 0:
+			key.path = join(n.path, pathKey(key.text))
+			b.invalid(key, fmt.Sprintf("duplicate key, first on line %d", seen[key.text]))
+		}
+		if key.flawed {
+			n.flawed = true
+			continue
+		}
+		seen[key.text] = k.Line
+		value := b.build(v, join(n.path, pathKey(key.text)), pos, depth+1)
+		n.entries, n.flawed = append(n.entries, Entry{Key: key.text, Position: pos, Value: value}), n.flawed || value.flawed
+	}
+	return n
+}
+
+func (b *builder) invalid(n *Node, reason string) *Node {
+	n.kind, n.flawed = Invalid, true
+	b.doc.report(n.pos, n.path, reason)
+	return n
+}

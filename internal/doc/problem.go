@@ -1,0 +1,78 @@
+package doc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a file. The zero value is nowhere.
+type Position struct {
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+}
+
+// String returns "file:line:column".
+func (p Position) String() string {
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	Position Position
+	// Path is where it stands in the tree, e.g. "cases[0].id"; empty for the file as a whole.
+	Path string
+	// Reason says what is wrong and, where it is known, what would be right.
+	Reason string
+}
+
+func (p Problem) Error() string {
+	if p.Path == "" {
+		return fmt.Sprintf("%s: %s", p.Position, p.Reason)
+	}
+	return fmt.Sprintf("%s: %s: %s", p.Position, p.Path, p.Reason)
+}
+
+// Problems are all problems of a file, in the order in which they stand in it.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxProblems bounds the text that a file full of nonsense can cause.
+const maxProblems = 200
+
+// report adds a problem, once.
+func (d *Document) report(pos Position, path, reason string) {
+	d.reported++
+	p := Problem{Position: pos, Path: path, Reason: reason}
+	if slices.Contains(d.problems, p) {
+		return
+	}
+	switch {
+	case len(d.problems) < maxProblems:
+		d.problems = append(d.problems, p)
+	case len(d.problems) == maxProblems:
+		p.Path, p.Reason = "", "too many problems, the rest is not shown"
+		d.problems = append(d.problems, p)
+	}
+}
+
+// Err returns the [Problems] reported so far, sorted by position, nil if there are none.
+func (d *Document) Err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	ps := slices.Clone(d.problems)
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
+	})
+	return Problems(ps)
+}
