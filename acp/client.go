@@ -1,8 +1,12 @@
 package acp
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -50,35 +54,177 @@ type ClientConfig struct {
 	DrainMax time.Duration
 }
 
-// Client is the client's side of one connection to an agent. It is made by [NewClient]; its methods may be called
-// concurrently.
-type Client struct{}
+// Defaults of [ClientConfig].
+const (
+	defaultMaxLine      = 64 << 20
+	defaultMaxBacklog   = 16 << 20
+	defaultWriteTimeout = 30 * time.Second
+	defaultCancelGrace  = 10 * time.Second
+	defaultDrainIdle    = 200 * time.Millisecond
+	defaultDrainMax     = 2 * time.Second
+)
 
-// NewClient starts a connection that reads the agent's output from r and writes its input to w.
-func NewClient(r io.Reader, w io.Writer, cfg ClientConfig) *Client { panic("not written yet") }
-
-// Initialize agrees with the agent on the protocol's version and on capabilities; it comes first.
-func (c *Client) Initialize(ctx context.Context) (InitializeResponse, error) { panic("not written yet") }
-
-// Authenticate authenticates by one of the methods that the agent named when it was initialized.
-func (c *Client) Authenticate(ctx context.Context, methodID string) error { panic("not written yet") }
-
-// NewSession starts a session.
-func (c *Client) NewSession(ctx context.Context, req NewSessionRequest) (*Session, error) {
-	panic("not written yet")
+func (cfg ClientConfig) withDefaults() ClientConfig {
+	cfg.MaxLine = cmp.Or(cfg.MaxLine, defaultMaxLine)
+	cfg.MaxBacklog = cmp.Or(cfg.MaxBacklog, defaultMaxBacklog)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, defaultWriteTimeout)
+	cfg.CancelGrace = cmp.Or(cfg.CancelGrace, defaultCancelGrace)
+	cfg.DrainIdle = cmp.Or(cfg.DrainIdle, defaultDrainIdle)
+	cfg.DrainMax = cmp.Or(cfg.DrainMax, defaultDrainMax)
+	return cfg
 }
 
-// Close ends the connection: it closes w, if that is an io.Closer.
-func (c *Client) Close() error { panic("not written yet") }
+// capabilities returns what is advertised.
+func (cfg ClientConfig) capabilities() ClientCapabilities {
+	c := cfg.Capabilities
+	c.FS.ReadTextFile = cfg.Files != nil
+	c.FS.WriteTextFile = cfg.Files != nil
+	c.Terminal = cfg.Terminals != nil
+	if c.Session == nil {
+		c.Session = &ClientSessionCapabilities{Compaction: &Supported{}, Notices: &Supported{}}
+	}
+	if c.Meta == nil {
+		c.Meta = json.RawMessage(`{"terminal_output":true}`)
+	}
+	return c
+}
 
-// Done is closed when the connection has ended and everything that was received has been handled.
-func (c *Client) Done() <-chan struct{} { panic("not written yet") }
+// Client is the client's side of one connection to an agent. It is made by [NewClient]; its methods may be called
+// concurrently.
+type Client struct {
+	cfg  ClientConfig
+	conn conn
 
-// Err returns why the connection ended, nil while it has not.
-func (c *Client) Err() error { panic("not written yet") }
+	mu          sync.Mutex
+	initialized bool
+	sessions    map[string]*Session
+	announcing  int // calls of session/new that wait for their result
+	early       []SessionNotification
+	earlyBytes  int
+}
+
+// NewClient starts a connection that reads the agent's output from r and writes its input to w. Reading goes on until
+// r ends, even after [Client.Close], so that the agent's last words are recorded and it is never blocked by its output:
+// whoever started the agent has to end it. If w is an io.Closer, it is closed when the connection ends, which also ends
+// a write that hangs.
+func NewClient(r io.Reader, w io.Writer, cfg ClientConfig) *Client {
+	c := &Client{cfg: cfg.withDefaults(), sessions: make(map[string]*Session)}
+	c.conn.notify, c.conn.serve, c.conn.tap = c.notify, c.serve, cfg.Tap
+	c.conn.start(r, w, c.cfg)
+	return c
+}
+
+// Initialize agrees with the agent on the protocol's version and on capabilities; it comes first. If the agent wants a
+// version that this package does not speak, the connection ends with a [*VersionError].
+func (c *Client) Initialize(ctx context.Context) (InitializeResponse, error) {
+	req := InitializeRequest{ProtocolVersion: ProtocolVersion, ClientCapabilities: c.cfg.capabilities()}
+	if c.cfg.Info.Name != "" {
+		req.ClientInfo = &c.cfg.Info
+	}
+	var resp InitializeResponse
+	err := c.conn.call(ctx, MethodInitialize, req, func(result json.RawMessage) error {
+		return unmarshalValid(result, &resp)
+	})
+	if err != nil {
+		return InitializeResponse{}, err
+	}
+	if resp.ProtocolVersion != ProtocolVersion {
+		err := &VersionError{Got: resp.ProtocolVersion}
+		c.conn.fail(err)
+		return resp, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.initialized = true
+	return resp, nil
+}
+
+// Authenticate authenticates by one of the methods that the agent named when it was initialized.
+func (c *Client) Authenticate(ctx context.Context, methodID string) error {
+	return c.conn.call(ctx, MethodAuthenticate, AuthenticateRequest{MethodID: methodID}, ignoreResult)
+}
+
+func ignoreResult(json.RawMessage) error { return nil }
+
+// NewSession starts a session. Updates that the agent sent for it before announcing it are passed to
+// [ClientConfig.Update] before NewSession returns.
+func (c *Client) NewSession(ctx context.Context, req NewSessionRequest) (*Session, error) {
+	c.mu.Lock()
+	if !c.initialized {
+		c.mu.Unlock()
+		return nil, errors.New("acp: session/new before initialize")
+	}
+	c.announcing++
+	c.mu.Unlock()
+	defer c.announced()
+
+	var s *Session
+	err := c.conn.call(ctx, MethodNewSession, req, func(result json.RawMessage) error {
+		var resp NewSessionResponse
+		if err := unmarshalValid(result, &resp); err != nil {
+			return err
+		}
+		s = newSession(c, resp)
+		c.announce(s)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// announce makes a session known and passes on the updates that came before. It runs in the dispatcher.
+func (c *Client) announce(s *Session) {
+	c.mu.Lock()
+	c.sessions[s.id] = s
+	var own, others []SessionNotification
+	for _, n := range c.early {
+		if n.SessionID == s.id {
+			own = append(own, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	c.early = others
+	c.mu.Unlock()
+	for _, n := range own {
+		c.update(s, n)
+	}
+}
+
+// announced forgets the updates for sessions that nobody waits for any more.
+func (c *Client) announced() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.announcing--; c.announcing > 0 {
+		return
+	}
+	for range c.early {
+		c.conn.ignore()
+	}
+	c.early, c.earlyBytes = nil, 0
+}
+
+// Close ends the connection: it closes w, if that is an io.Closer, and makes waiting calls return [ErrClosed]. It does
+// not wait: [Client.Done] tells when the agent has closed its output too. It returns the error of closing w, and nil if
+// the connection had already ended.
+func (c *Client) Close() error { return c.conn.fail(ErrClosed) }
+
+// Done is closed when the agent's output has ended and all handlers have returned: nothing calls the functions of the
+// [ClientConfig] any more.
+func (c *Client) Done() <-chan struct{} { return c.conn.done }
+
+// Err returns why the connection ended: [ErrClosed], [ErrEnded], [ErrStalled], [ErrLineTooLong], [ErrBacklog], a
+// [*VersionError] or what the reader returned. It is nil while the connection has not ended.
+func (c *Client) Err() error { return c.conn.err() }
 
 // Stats returns what the client has counted so far.
-func (c *Client) Stats() Stats { panic("not written yet") }
+func (c *Client) Stats() Stats {
+	c.conn.mu.Lock()
+	defer c.conn.mu.Unlock()
+	return c.conn.stats
+}
 
 // Stats counts what a client received.
 type Stats struct {

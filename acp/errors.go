@@ -62,6 +62,9 @@ var (
 	ErrNotMessage = errors.New("acp: line is not a JSON-RPC message")
 )
 
+// ErrBusy means that a session was prompted while it still had a turn.
+var ErrBusy = errors.New("acp: the session has a turn already")
+
 // ErrCancelTimeout means that an agent did not end its turn within [ClientConfig.CancelGrace] of being asked to.
 var ErrCancelTimeout = errors.New("acp: the agent did not end its turn when cancelled")
 

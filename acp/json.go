@@ -9,7 +9,8 @@ import (
 // The methods below make encoding/json encode and decode the types of the schema as this package does: leniently,
 // losing nothing, and with the discriminator of a variant.
 
-func (v EnvVariable) MarshalJSON() ([]byte, error)                         { return marshal(v) }
+func (v EnvVariable) MarshalJSON() ([]byte, error) { return marshal(v) }
+
 func (v *EnvVariable) UnmarshalJSON(data []byte) error                     { return unmarshal(data, v) }
 func (v InitializeRequest) MarshalJSON() ([]byte, error)                   { return marshal(v) }
 func (v *InitializeRequest) UnmarshalJSON(data []byte) error               { return unmarshal(data, v) }

@@ -1,31 +1,209 @@
 package acp
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
 
-// Session is one session with an agent. It is made by [Client.NewSession].
-type Session struct{}
+// Session is one session with an agent. It is made by [Client.NewSession]; its methods may be called concurrently, but it
+// has one turn at a time.
+type Session struct {
+	id       string
+	client   *Client
+	activity chan struct{} // buffered; has a token if something happened since the last look
+
+	mu      sync.Mutex
+	busy    bool
+	modes   *SessionModeState
+	options []ConfigOption
+	// cancelled is closed when the current turn, or the last one, is cancelled. It is nil before the first turn.
+	cancelled chan struct{}
+}
+
+func newSession(c *Client, resp NewSessionResponse) *Session {
+	return &Session{
+		id: resp.SessionID, client: c, activity: make(chan struct{}, 1), modes: resp.Modes, options: resp.ConfigOptions,
+	}
+}
 
 // ID returns the session's id, as the agent gave it.
-func (s *Session) ID() string { panic("not written yet") }
+func (s *Session) ID() string { return s.id }
 
 // Modes returns the modes that the agent offers and the current one, nil if it has none.
-func (s *Session) Modes() *SessionModeState { panic("not written yet") }
+func (s *Session) Modes() *SessionModeState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.modes
+}
 
 // ConfigOptions returns the options that the agent offers with their current values.
-func (s *Session) ConfigOptions() []ConfigOption { panic("not written yet") }
+func (s *Session) ConfigOptions() []ConfigOption {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.options)
+}
 
-// Prompt runs one turn.
+// Prompt runs one turn: it sends the blocks and returns when the agent has ended its turn and has then been silent for
+// [ClientConfig.DrainIdle], so that late updates are still passed to [ClientConfig.Update] before Prompt returns.
+//
+// When ctx ends, the turn is cancelled: the agent is told so, all its permission requests, those already waiting
+// included, are answered as cancelled, and Prompt goes on waiting for the end of the turn, at most
+// [ClientConfig.CancelGrace]. If the agent ends it, Prompt returns its response, usually [StopCancelled], and no error; if
+// not, the error is both [ErrCancelTimeout] and the cause of ctx, and nothing is left but to end the agent.
+//
+// Other errors are an [*Error] of the agent, [ErrBusy], and the reasons of [Client.Err].
 func (s *Session) Prompt(ctx context.Context, blocks ...ContentBlock) (PromptResponse, error) {
-	panic("not written yet")
+	if err := ctx.Err(); err != nil {
+		return PromptResponse{}, fmt.Errorf("acp: %s: %w", MethodPrompt, context.Cause(ctx))
+	}
+	if err := s.beginTurn(); err != nil {
+		return PromptResponse{}, err
+	}
+	defer s.endTurn()
+
+	var resp PromptResponse
+	req := PromptRequest{SessionID: s.id, Prompt: blocks}
+	pending, err := s.client.conn.begin(ctx, MethodPrompt, req, func(result json.RawMessage) error {
+		return unmarshalValid(result, &resp)
+	})
+	if err != nil {
+		return PromptResponse{}, err
+	}
+	select {
+	case err = <-pending.done:
+	case <-ctx.Done():
+		err = s.cancel(ctx, pending)
+	}
+	if err != nil {
+		return PromptResponse{}, err
+	}
+	s.drain()
+	return resp, nil
 }
 
-// SetMode changes the session's mode to one that the agent offers, else it returns a [*NotOfferedError].
-func (s *Session) SetMode(ctx context.Context, id string) error { panic("not written yet") }
-
-// SetConfigOption changes an option to a value that the agent offers.
-func (s *Session) SetConfigOption(ctx context.Context, id, value string) error {
-	panic("not written yet")
+func (s *Session) beginTurn() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy {
+		return ErrBusy
+	}
+	s.busy = true
+	s.cancelled = make(chan struct{})
+	return nil
 }
 
-// SetModel changes the session's model to one that the agent offers.
-func (s *Session) SetModel(ctx context.Context, model string) error { panic("not written yet") }
+func (s *Session) endTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
+}
+
+// cancel asks the agent to end the turn and waits for that.
+func (s *Session) cancel(ctx context.Context, pending *call) error {
+	c := s.client
+	close(s.turnCancelled())
+	grace, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), c.cfg.CancelGrace, ErrCancelTimeout)
+	defer stop()
+	err := c.conn.inform(grace, MethodCancel, CancelNotification{SessionID: s.id})
+	if err == nil {
+		select {
+		case err := <-pending.done:
+			return err
+		case <-grace.Done():
+			err = ErrCancelTimeout
+		}
+	}
+	c.conn.abandon(pending)
+	return fmt.Errorf("%w (cancelled because: %w)", err, context.Cause(ctx))
+}
+
+func (s *Session) turnCancelled() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancelled
+}
+
+// permission decides a permission request of the agent.
+func (s *Session) permission(ctx context.Context, req RequestPermissionRequest) (RequestPermissionResponse, error) {
+	decide, cancelled := s.client.cfg.Permission, s.turnCancelled()
+	select {
+	case <-cancelled:
+		return Cancelled(), nil
+	default:
+	}
+	if decide == nil {
+		return Cancelled(), nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var resp RequestPermissionResponse
+	decided := make(chan error, 1)
+	s.client.conn.served.Go(func() { // because decide need not heed its context
+		var err error
+		resp, err = guard(MethodRequestPermission, func() (RequestPermissionResponse, error) { return decide(ctx, req) })
+		decided <- err
+	})
+	select {
+	case <-cancelled:
+		return Cancelled(), nil
+	case err := <-decided:
+		if err != nil {
+			return RequestPermissionResponse{}, err
+		}
+		return resp, checkOffered(req, resp)
+	}
+}
+
+// checkOffered returns an error if an option was selected that the request does not have.
+func checkOffered(req RequestPermissionRequest, resp RequestPermissionResponse) error {
+	if resp.Outcome.Outcome == "cancelled" {
+		return nil
+	}
+	var offered []string
+	for _, o := range req.Options {
+		offered = append(offered, o.OptionID)
+	}
+	if slices.Contains(offered, resp.Outcome.OptionID) {
+		return nil
+	}
+	return &NotOfferedError{What: "permission option", Wanted: resp.Outcome.OptionID, Offered: offered}
+}
+
+// touch notes that something happened in the session.
+func (s *Session) touch() {
+	select {
+	case s.activity <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until nothing has happened in the session for DrainIdle, at most DrainMax.
+func (s *Session) drain() {
+	c := s.client
+	if c.cfg.DrainIdle < 0 {
+		return
+	}
+	end := time.NewTimer(c.cfg.DrainMax)
+	defer end.Stop()
+	idle := time.NewTimer(c.cfg.DrainIdle)
+	defer idle.Stop()
+	for {
+		select {
+		case <-s.activity:
+			idle.Reset(c.cfg.DrainIdle)
+		case <-idle.C:
+			if c.conn.backlog.idle() {
+				return
+			}
+			idle.Reset(c.cfg.DrainIdle)
+		case <-end.C:
+			return
+		case <-c.conn.ended:
+			return
+		}
+	}
+}

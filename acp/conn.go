@@ -1,0 +1,382 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// maxServed is how many requests of the other side may be served at a time; further ones are answered with an error.
+const maxServed = 1024
+
+var (
+	errStopped     = errors.New("acp: the connection has ended")
+	errTooManyOpen = &Error{Code: CodeInternal, Message: fmt.Sprintf("more than %d requests at a time", maxServed)}
+)
+
+// conn is one JSON-RPC connection: it tells requests, notifications and responses apart and matches responses with calls.
+//
+// Its goroutines are the reader, which records frames and puts messages into the backlog; the dispatcher, which takes
+// them out one at a time, handles notifications, completes calls and starts serving requests; the writer; and one for
+// each request that is being served.
+type conn struct {
+	lines   *lineReader
+	backlog *backlog
+	out     *writer
+	notify  func(Message)                               // handles a notification
+	serve   func(context.Context, Message) (any, error) // answers a request
+	tap     func(Frame)                                 // may be nil
+	taps    sync.Mutex                                  // held while tap runs
+
+	context context.Context // of requests being served
+	cancel  context.CancelFunc
+	ended   <-chan struct{} // closed when the connection has ended
+	done    chan struct{}   // closed when the reader, the dispatcher and all handlers are done
+
+	mu      sync.Mutex
+	lastID  int64
+	calls   map[ID]*call
+	serving map[ID]context.CancelFunc
+	failure error // why the connection ended, nil while it has not
+	input   error // why reading ended, nil while it has not
+	stats   Stats
+	served  sync.WaitGroup
+}
+
+// call is a request of ours that waits for its response.
+type call struct {
+	id     ID
+	method string
+	accept func(result json.RawMessage) error
+	done   chan error // buffered
+}
+
+// start starts the goroutines of a connection whose fields notify, serve and tap are set.
+func (c *conn) start(r io.Reader, w io.Writer, limits ClientConfig) {
+	c.lines = newLineReader(r, limits.MaxLine)
+	c.backlog = newBacklog(limits.MaxBacklog)
+	c.out = &writer{
+		w: w, timeout: limits.WriteTimeout, queue: make(chan outgoing), stop: make(chan struct{}),
+		stalled: func() { c.fail(fmt.Errorf("%w: nothing for %v", ErrStalled, limits.WriteTimeout)) },
+		record:  func(line []byte) { c.record(Frame{Time: time.Now(), Direction: ToAgent, Raw: line}) },
+	}
+	c.calls = make(map[ID]*call)
+	c.serving = make(map[ID]context.CancelFunc)
+	c.context, c.cancel = context.WithCancel(context.Background())
+	c.ended = c.context.Done()
+	c.done = make(chan struct{})
+
+	go c.out.run()
+	var loops sync.WaitGroup
+	loops.Go(c.read)
+	loops.Go(c.dispatch)
+	go func() {
+		loops.Wait()
+		c.served.Wait()
+		close(c.done)
+	}()
+}
+
+// read records every frame and puts messages into the backlog. It goes on to the end of input whatever happens, so that
+// the agent is never blocked by its output and its last words are on record.
+func (c *conn) read() {
+	for {
+		line, err := c.lines.next()
+		now := time.Now()
+		if err != nil && !errors.Is(err, ErrLineTooLong) {
+			if err == io.EOF {
+				err = ErrEnded
+			} else {
+				err = fmt.Errorf("acp: read from the agent: %w", err)
+			}
+			c.endInput(err)
+			return
+		}
+		var m Message
+		if err == nil {
+			m, err = ParseMessage(line)
+		}
+		c.count(err)
+		c.record(Frame{Time: now, Direction: ToClient, Raw: line, Err: err})
+		switch {
+		case err == nil:
+			c.backlog.push(received{message: m, size: len(line)})
+		case errors.Is(err, ErrLineTooLong):
+			c.endInput(fmt.Errorf("%w: more than %d bytes", err, c.lines.max))
+		}
+	}
+}
+
+// endInput makes the connection end for that reason once everything received has been handled.
+func (c *conn) endInput(reason error) {
+	c.mu.Lock()
+	if c.input == nil {
+		c.input = reason
+	}
+	c.mu.Unlock()
+	c.backlog.close()
+}
+
+func (c *conn) count(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Frames++
+	switch {
+	case errors.Is(err, ErrBlank):
+		c.stats.Blank++
+	case err != nil:
+		c.stats.Malformed++
+	}
+}
+
+func (c *conn) record(f Frame) {
+	if c.tap == nil {
+		return
+	}
+	c.taps.Lock()
+	defer c.taps.Unlock()
+	c.tap(f)
+}
+
+// dispatch handles the messages of the backlog in the order of the wire. A request is served concurrently, but it is
+// started only after everything before it was handled.
+func (c *conn) dispatch() {
+	for {
+		r, ok := c.backlog.pop()
+		if !ok {
+			break
+		}
+		switch m := r.message; {
+		case m.IsResponse():
+			c.complete(m)
+		case m.IsRequest():
+			c.accept(m)
+		case m.Method == MethodCancelRequest:
+			c.cancelServed(m)
+		default:
+			c.handle(m)
+		}
+	}
+	c.mu.Lock()
+	reason := c.input
+	c.mu.Unlock()
+	c.fail(reason)
+}
+
+// handle handles a notification. If that panics, the connection ends, not the process.
+func (c *conn) handle(m Message) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.fail(fmt.Errorf("acp: handler of %s panicked: %v\n%s", m.Method, p, debug.Stack()))
+		}
+	}()
+	c.notify(m)
+}
+
+// complete gives a response to the call that waits for it.
+func (c *conn) complete(m Message) {
+	c.mu.Lock()
+	waiting, ok := c.calls[m.ID]
+	delete(c.calls, m.ID)
+	if !ok {
+		c.stats.Unmatched++
+	}
+	c.mu.Unlock()
+	switch {
+	case !ok:
+	case m.Error != nil:
+		waiting.done <- fmt.Errorf("acp: %s: %w", waiting.method, m.Error)
+	default:
+		waiting.done <- waiting.accept(m.Result)
+	}
+}
+
+// accept starts to serve a request.
+func (c *conn) accept(m Message) {
+	c.mu.Lock()
+	if len(c.serving) >= maxServed {
+		c.mu.Unlock()
+		c.respond(m.ID, nil, errTooManyOpen)
+		return
+	}
+	ctx, cancel := context.WithCancel(c.context)
+	c.serving[m.ID] = cancel
+	c.mu.Unlock()
+	c.served.Go(func() {
+		result, err := guard(m.Method, func() (any, error) { return c.serve(ctx, m) })
+		cancel()
+		c.mu.Lock()
+		delete(c.serving, m.ID)
+		c.mu.Unlock()
+		c.respond(m.ID, result, err)
+	})
+}
+
+// guard runs the handler of a request. A panic is an error of that request.
+func guard[T any](method string, handle func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &Error{Code: CodeInternal, Message: fmt.Sprintf("handler of %s panicked: %v", method, p)}
+		}
+	}()
+	return handle()
+}
+
+// cancelServed ends the context of a request that the other side no longer needs to be answered. It is answered all the
+// same.
+func (c *conn) cancelServed(m Message) {
+	var n CancelRequestNotification
+	if err := unmarshalValid(m.Params, &n); err != nil {
+		c.ignore()
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.serving[n.RequestID]; ok {
+		cancel()
+	}
+}
+
+// ignore counts a notification that nobody handles.
+func (c *conn) ignore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Ignored++
+}
+
+// respond answers a request of the other side. There is nobody to tell if that fails: the connection has ended then, or
+// the other side has gone.
+func (c *conn) respond(id ID, result any, err error) {
+	response := Message{Version: "2.0", ID: id}
+	if err == nil {
+		response.Result, err = json.Marshal(result)
+	}
+	if err != nil {
+		response.Result, response.Error = nil, wireError(err)
+	}
+	_ = c.send(context.Background(), response) // bounded by the write timeout
+}
+
+// wireError returns the error to send for a handler's error.
+func wireError(err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Code: CodeResourceNotFound, Message: "Resource not found"}
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: CodeRequestCancelled, Message: "Request cancelled"}
+	default:
+		return &Error{Code: CodeInternal, Message: err.Error()}
+	}
+}
+
+// send writes a message and returns when it is written.
+func (c *conn) send(ctx context.Context, m Message) error {
+	line, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return c.out.send(ctx, line)
+}
+
+// inform sends a notification.
+func (c *conn) inform(ctx context.Context, method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err == nil {
+		err = c.send(ctx, Message{Version: "2.0", Method: method, Params: raw})
+	}
+	if errors.Is(err, errStopped) {
+		err = c.err()
+	}
+	if err != nil {
+		return fmt.Errorf("acp: send %s: %w", method, err)
+	}
+	return nil
+}
+
+// begin sends a request. When its result arrives, accept is called by the dispatcher, before any later message is
+// handled; it must not wait. The call's done then receives accept's error, or why there is no result.
+func (c *conn) begin(ctx context.Context, method string, params any, accept func(json.RawMessage) error) (*call, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("acp: %s: %w", method, err)
+	}
+	c.mu.Lock()
+	if c.failure != nil {
+		defer c.mu.Unlock()
+		return nil, fmt.Errorf("acp: %s: %w", method, c.failure)
+	}
+	c.lastID++
+	pending := &call{
+		id: ID(strconv.FormatInt(c.lastID, 10)), method: method, accept: accept, done: make(chan error, 1),
+	}
+	c.calls[pending.id] = pending
+	c.mu.Unlock()
+	err = c.send(ctx, Message{Version: "2.0", ID: pending.id, Method: method, Params: raw})
+	if err != nil && !errors.Is(err, errStopped) { // if it has stopped, done has the reason, or even the response
+		c.abandon(pending)
+		return nil, fmt.Errorf("acp: send %s: %w", method, err)
+	}
+	return pending, nil
+}
+
+// abandon forgets a call: its response will be unmatched.
+func (c *conn) abandon(pending *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, pending.id)
+}
+
+// call sends a request and waits for its result.
+func (c *conn) call(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("acp: %s: %w", method, context.Cause(ctx))
+	}
+	pending, err := c.begin(ctx, method, params, accept)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-pending.done:
+		return err
+	case <-ctx.Done():
+		c.abandon(pending)
+		return fmt.Errorf("acp: %s: %w", method, context.Cause(ctx))
+	}
+}
+
+// err returns why the connection ended, nil while it has not.
+func (c *conn) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// fail ends the connection: calls return the reason, handlers' contexts end, the agent's input is closed. Only the first
+// reason counts. It returns the error of closing the agent's input.
+func (c *conn) fail(reason error) error {
+	c.mu.Lock()
+	if c.failure != nil {
+		c.mu.Unlock()
+		return nil
+	}
+	c.failure = reason
+	calls := c.calls
+	c.calls = make(map[ID]*call)
+	c.mu.Unlock()
+	c.backlog.discard()
+	c.cancel()
+	for _, pending := range calls {
+		pending.done <- fmt.Errorf("acp: %s: %w", pending.method, reason)
+	}
+	return c.out.close()
+}

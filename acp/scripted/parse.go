@@ -1,0 +1,236 @@
+package scripted
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed default.json
+var defaultScript []byte
+
+// Default returns the script for a first run: whatever it is asked, the agent reads README.md through the client if
+// there is one, asks whether it may write hello.txt, and says that it is done.
+func Default() Script {
+	s, err := Parse("default.json", defaultScript)
+	if err != nil {
+		panic("scripted: the built-in script is broken: " + err.Error())
+	}
+	return s
+}
+
+// maxScript is the size in bytes up to which a script is read.
+const maxScript = 16 << 20
+
+// Load reads a script from a file.
+func Load(file string) (Script, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Script{}, fmt.Errorf("read script: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	if err != nil {
+		return Script{}, fmt.Errorf("read script: %w", err)
+	}
+	if len(data) > maxScript {
+		return Script{}, fmt.Errorf("read script: %s is larger than %d MiB", file, maxScript>>20)
+	}
+	return Parse(file, data)
+}
+
+// Parse reads a script from JSON. It is strict: members that are unknown or double, null, and values that make no sense
+// are errors. The error tells all problems at once, a line each: "file:line:column: path: reason".
+func Parse(file string, data []byte) (Script, error) {
+	p := parser{file: file, data: data, at: make(map[string]int64)}
+	var s Script
+	if p.syntax() {
+		p.dec = json.NewDecoder(bytes.NewReader(data))
+		p.dec.UseNumber()
+		p.value(reflect.TypeFor[Script](), "")
+	}
+	if p.problems == nil {
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber() // numbers in tools' arguments stay as they are written
+		if err := dec.Decode(&s); err != nil {
+			p.report(0, "", err.Error())
+		}
+	}
+	if p.problems == nil {
+		s.check(func(path, reason string) { p.report(p.at[path], path, reason) })
+	}
+	return s, errors.Join(p.problems...)
+}
+
+// parser compares a JSON text with the types that it is to be decoded into, because encoding/json does not tell where
+// an unknown member is, and takes double ones and nulls.
+type parser struct {
+	file     string
+	data     []byte
+	dec      *json.Decoder
+	at       map[string]int64 // where the value with that path begins
+	problems []error
+}
+
+func (p *parser) report(offset int64, path, reason string) {
+	before := p.data[:offset]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + len(before) - (1 + bytes.LastIndexByte(before, '\n'))
+	if path != "" {
+		reason = path + ": " + reason
+	}
+	p.problems = append(p.problems, fmt.Errorf("%s:%d:%d: %s", p.file, line, column, reason))
+}
+
+// syntax reports whether the data is one JSON value. Nothing after it can fail or nest without bound.
+func (p *parser) syntax() bool {
+	var raw json.RawMessage
+	err := json.Unmarshal(p.data, &raw)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		p.report(max(syntax.Offset-1, 0), "", "not JSON: "+err.Error())
+	}
+	return err == nil
+}
+
+// next returns where the next token begins.
+func (p *parser) next() int64 {
+	offset := p.dec.InputOffset()
+	return offset + int64(bytes.IndexFunc(p.data[offset:], func(r rune) bool { return !strings.ContainsRune(" \t\r\n,:", r) }))
+}
+
+func (p *parser) token() json.Token {
+	t, err := p.dec.Token()
+	if err != nil {
+		panic("scripted: a valid JSON text has no next token: " + err.Error())
+	}
+	return t
+}
+
+// value checks the next value against t; nil: anything goes.
+func (p *parser) value(t reflect.Type, path string) {
+	offset := p.next()
+	p.at[path] = offset
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	token := p.token()
+	want, ok := accepts(t, token)
+	if !ok {
+		p.report(offset, path, "want "+want+", got "+describe(token))
+		t = nil
+	}
+	switch token {
+	case json.Delim('{'):
+		p.object(t, path)
+	case json.Delim('['):
+		for i := 0; p.dec.More(); i++ {
+			var elem reflect.Type
+			if t != nil && t.Kind() == reflect.Slice {
+				elem = t.Elem()
+			}
+			p.value(elem, path+"["+strconv.Itoa(i)+"]")
+		}
+		p.token()
+	}
+}
+
+// object checks the members of an object whose brace has been read.
+func (p *parser) object(t reflect.Type, path string) {
+	seen := make(map[string]bool)
+	for p.dec.More() {
+		offset := p.next()
+		name := p.token().(string)
+		below := strings.TrimPrefix(path+"."+name, ".")
+		if seen[name] {
+			p.report(offset, below, "stands here twice")
+		}
+		seen[name] = true
+		var member reflect.Type
+		switch {
+		case t == nil:
+		case t.Kind() == reflect.Map:
+			member = t.Elem()
+		case t.Kind() == reflect.Struct:
+			fields := fieldsOf(t)
+			if member = fields[name]; member == nil {
+				p.report(offset, below, "unknown; known here: "+knownNames(fields))
+			}
+		}
+		p.value(member, below)
+	}
+	p.token()
+}
+
+// accepts reports whether a value that begins with token can be decoded into t, and what can.
+func accepts(t reflect.Type, token json.Token) (want string, ok bool) {
+	if t == nil || t.Kind() == reflect.Interface {
+		return "", true
+	}
+	if u, isText := reflect.New(t).Interface().(encoding.TextUnmarshaler); isText {
+		s, isString := token.(string)
+		return `a duration like "1.5s"`, isString && u.UnmarshalText([]byte(s)) == nil
+	}
+	number, _ := token.(json.Number)
+	switch t.Kind() {
+	case reflect.String:
+		_, ok = token.(string)
+		return "a string", ok
+	case reflect.Bool:
+		_, ok = token.(bool)
+		return "true or false", ok
+	case reflect.Int, reflect.Int64:
+		_, err := strconv.ParseInt(string(number), 10, t.Bits())
+		return "a whole number", err == nil
+	case reflect.Float64:
+		_, err := strconv.ParseFloat(string(number), 64)
+		return "a number", err == nil
+	case reflect.Slice:
+		return "an array", token == json.Delim('[')
+	default: // structs and maps
+		return "an object", token == json.Delim('{')
+	}
+}
+
+func describe(token json.Token) string {
+	switch token := token.(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(token)
+	case json.Delim:
+		if token == '{' {
+			return "an object"
+		}
+		return "an array"
+	default:
+		return fmt.Sprint(token)
+	}
+}
+
+// fieldsOf returns the types of a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := make(map[string]reflect.Type)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = t.Field(i).Type
+	}
+	return fields
+}
+
+func knownNames(fields map[string]reflect.Type) string {
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
