@@ -1,2 +1,70 @@
 // Package trajectory describes what a coding agent did and matches it with what was expected.
+//
+//	want := trajectory.All(
+//		trajectory.InOrder(
+//			trajectory.Tool("Grep").Args(trajectory.Args{"pattern": trajectory.ContainsCI("todo")}),
+//			trajectory.Tool("Read").Args(trajectory.Args{"file_path": trajectory.Path("src/a.go")}),
+//			trajectory.Kind("execute"),
+//		),
+//		trajectory.Never("WebFetch"),
+//	)
+//	result := want.Match(run)
+//	if !result.Pass {
+//		t.Error(result)
+//	}
+//
+// A trajectory is the ordered list of the tool calls of a [Run]. A [Matcher] compares it with expected calls and
+// returns a [Result]: passed, failed with a table that explains it, or an error if the expectation is malformed.
+// Matching never panics and never guesses.
+//
+// # Which matcher
+//
+// [Exact] expects the same calls, in the same order, and no others. Exact() expects that no tool was called.
+//
+// [InOrder] expects its calls in this order; others may stand between. Of all alignments the one with most matches
+// counts, so one missing call does not take those after it along.
+//
+// [Superset] expects each of its calls somewhere, in any order, each a call of its own. "At least these" is superset;
+// subset means "only these", and holds for an agent that did nothing.
+//
+// [Never] expects that tools were not called, and [All] joins matchers into one.
+//
+// # Which call
+//
+// A [Call] names a tool, exactly as the agent names it, or with [Kind] a kind of tool, and may expect arguments. How
+// they are compared is its [ArgMode]: by default the expected arguments must be there, each matching, and others may
+// be. A name in [Args] stands for one whole argument, whose value is compared to the bottom.
+//
+// An expected argument is a plain value or an argument matcher, named in YAML as on the left:
+//
+//	equals       Equals(v)         the same JSON value; a plain value means this
+//	contains     Contains(s)       a text with s in it
+//	contains_ci  ContainsCI(s)     the same, whatever the case
+//	ends_with    EndsWith(s)       a text that ends with s
+//	regex        Regex(expr)       a text in which expr (package regexp) matches somewhere
+//	glob         Glob(pattern)     a path that fits, by components; ** is any number of them
+//	path         Path(p)           the path of the same file
+//	one_of       OneOf(v...)       a value that equals one of these
+//	gte, lte     GTE(n), LTE(n)    a number of at least, at most n
+//	near         Near(v, within)   a number that differs from v by at most within
+//	any          Any()             anything, as long as the argument is there
+//	absent       Absent()          the argument is not there; null is there
+//	type         Type(name)        a value of this JSON type
+//
+// The rules that surprise least:
+//
+//   - An argument that is not there matches nothing but Absent.
+//   - 1 is 1.0, but not "1". Integers are exact however large.
+//   - Matchers of text hold for a list if they hold for one of its elements: some agents give a command as words.
+//   - Paths are compared as files, by whole components: both sides are cleaned, and relative ones lie below
+//     [Run.Cwd], for which $WORKSPACE may stand. Path("a.go") is neither data.go nor src/a.go; Glob("**/a.go") is the
+//     latter, too.
+//   - A limit, [Call.MaxDuration], does not decide which call is meant. It counts as one more expectation, and of
+//     pairings with equally many matches the one that keeps most limits counts.
+//
+// # Score
+//
+// A score is the share of expectations that held: for InOrder and Superset matched calls by expected calls, for Exact
+// by expected or actual calls, whichever are more; each limit and each tool of Never counts as one more. Nothing
+// expected and nothing wrong is 1. A result passes when its score is 1, and only then.
 package trajectory

@@ -1,0 +1,277 @@
+package trajectory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Arg is an argument matcher: what one argument of a tool call must be like. It is called with the actual value and
+// never panics; a malformed one, such as a bad regular expression, makes the result of matching an error.
+type Arg struct {
+	name  string
+	param any // canonical
+	holds test
+	err   error
+}
+
+// test reports whether an actual argument, in canonical form, is as wanted in a session that runs in cwd.
+type test func(actual any, cwd string) bool
+
+// forms are the argument matchers: each name as it stands in YAML, and what makes a test of its parameter, which is
+// in canonical form. The functions below are their names in Go.
+var forms = map[string]func(param any) (test, error){
+	"equals":      isEqual,
+	"contains":    ofText(textual(strings.Contains)),
+	"contains_ci": ofText(textual(containsFold)),
+	"ends_with":   ofText(textual(strings.HasSuffix)),
+	"regex":       ofText(matchesRegexp),
+	"glob":        ofText(matchesGlob),
+	"path":        ofText(isPath),
+	"one_of":      isOneOf,
+	"gte":         ofNumber(func(v, n number) bool { return v.compare(n) >= 0 }),
+	"lte":         ofNumber(func(v, n number) bool { return v.compare(n) <= 0 }),
+	"near":        isNear,
+	"any":         ofTrue(true),
+	"absent":      ofTrue(false),
+	"type":        ofText(isType),
+}
+
+// NewArg returns the argument matcher with the given name and parameter, as they stand in YAML: name is one of
+// [ArgNames], param decoded JSON or YAML. The parameter of any and absent is true, that of one_of a list, that of
+// near {"value": number, "within": number}.
+func NewArg(name string, param any) (Arg, error) {
+	a := newArg(name, param)
+	return a, a.err
+}
+
+// ArgNames returns the names of the argument matchers, sorted.
+func ArgNames() []string { return slices.Sorted(maps.Keys(forms)) }
+
+func newArg(name string, param any) Arg {
+	build, ok := forms[name]
+	if !ok {
+		known := strings.Join(ArgNames(), ", ")
+		return Arg{name: name, err: fmt.Errorf("unknown argument matcher %q: want one of %s", name, known)}
+	}
+	a := Arg{name: name}
+	a.param, a.err = canonical(param)
+	if a.err == nil {
+		a.holds, a.err = build(a.param)
+	}
+	if a.err != nil {
+		a.err = fmt.Errorf("%s: %w", name, a.err)
+	}
+	return a
+}
+
+// Form returns the matcher's name and parameter as they stand in YAML: what [NewArg] makes the same matcher of.
+func (a Arg) Form() (name string, param any) { return a.name, plain(a.param) }
+
+// String returns the matcher as failure texts show it, e.g. contains_ci(todo); a value that must be equal is shown
+// bare.
+func (a Arg) String() string {
+	switch a.name {
+	case "equals":
+		return show(a.param)
+	case "any", "absent":
+		return a.name + "()"
+	case "near":
+		m, _ := a.param.(map[string]any)
+		return "near(" + show(m["value"]) + ", within " + show(m["within"]) + ")"
+	case "one_of":
+		list, _ := a.param.([]any)
+		shown := make([]string, len(list))
+		for i, v := range list {
+			shown[i] = show(v)
+		}
+		return fold("one_of("+strings.Join(shown, ", ")+")", maxValue)
+	default:
+		return a.name + "(" + show(a.param) + ")"
+	}
+}
+
+// absent reports whether the argument must not be there.
+func (a Arg) absent() bool { return a.name == "absent" }
+
+// Equals wants the same JSON value: 1 is 1.0, integers are exact however large, 1 is not "1", null is not absent.
+func Equals(value any) Arg { return newArg("equals", value) }
+
+// Contains wants a text that has s in it. Like all matchers of text it holds for an array if it holds for one of its
+// elements, since some agents give a command as a list of words.
+func Contains(s string) Arg { return newArg("contains", s) }
+
+// ContainsCI is [Contains] without regard to upper and lower case.
+func ContainsCI(s string) Arg { return newArg("contains_ci", s) }
+
+// EndsWith wants a text that ends with s. For file names see [Path]: a.go is an end of data.go.
+func EndsWith(s string) Arg { return newArg("ends_with", s) }
+
+// Regex wants a text in which the regular expression (package regexp) matches somewhere.
+func Regex(expr string) Arg { return newArg("regex", expr) }
+
+// Glob wants a path that fits the pattern, by whole components: ** stands for any number of them, the rest is as in
+// package path. Both sides are resolved as in [Path].
+func Glob(pattern string) Arg { return newArg("glob", pattern) }
+
+// Path wants the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], for which
+// $WORKSPACE may stand. So src/a.go is ./src/a.go and $WORKSPACE/src/a.go, but neither a.go nor src/data.go.
+func Path(p string) Arg { return newArg("path", p) }
+
+// OneOf wants a value that equals one of these.
+func OneOf(values ...any) Arg { return newArg("one_of", values) }
+
+// GTE wants a number of at least n, which may be any Go number or a json.Number. The comparison is exact.
+func GTE(n any) Arg { return newArg("gte", n) }
+
+// LTE wants a number of at most n, which may be any Go number or a json.Number. The comparison is exact.
+func LTE(n any) Arg { return newArg("lte", n) }
+
+// Near wants a number that differs from value by at most within; both may be any Go number or a json.Number.
+func Near(value, within any) Arg {
+	return newArg("near", map[string]any{"value": value, "within": within})
+}
+
+// Any wants the argument to be there, whatever it is, null included.
+func Any() Arg { return newArg("any", true) }
+
+// Absent wants the argument not to be there; null is there.
+func Absent() Arg { return newArg("absent", true) }
+
+// Type wants a value of a JSON type: string, number, integer, boolean, array, object or null.
+func Type(name string) Arg { return newArg("type", name) }
+
+// ofText reads a parameter that is text. An empty one would hold for everything, so it is an error.
+func ofText(build func(s string) (test, error)) func(any) (test, error) {
+	return func(param any) (test, error) {
+		s, ok := param.(string)
+		if !ok {
+			return nil, fmt.Errorf("needs a text, not %s", describe(param))
+		}
+		if s == "" {
+			return nil, errors.New("needs a text that is not empty")
+		}
+		return build(s)
+	}
+}
+
+func ofNumber(holds func(actual, param number) bool) func(any) (test, error) {
+	return func(param any) (test, error) {
+		n, ok := param.(number)
+		if !ok {
+			return nil, fmt.Errorf("needs a number, not %s", describe(param))
+		}
+		return compared(func(actual number) bool { return holds(actual, n) }), nil
+	}
+}
+
+// ofTrue reads the parameter of a matcher that has none, which is true in YAML.
+func ofTrue(answer bool) func(any) (test, error) {
+	return func(param any) (test, error) {
+		if param != true {
+			return nil, fmt.Errorf("takes no parameter but true, not %s", describe(param))
+		}
+		return func(any, string) bool { return answer }, nil
+	}
+}
+
+// textIn makes a test of texts hold for an array if it holds for one of its elements.
+func textIn(holds func(s, cwd string) bool) test {
+	return func(actual any, cwd string) bool {
+		switch actual := actual.(type) {
+		case string:
+			return holds(actual, cwd)
+		case []any:
+			return slices.ContainsFunc(actual, func(v any) bool {
+				s, ok := v.(string)
+				return ok && holds(s, cwd)
+			})
+		default:
+			return false
+		}
+	}
+}
+
+func textual(holds func(actual, param string) bool) func(param string) (test, error) {
+	return func(param string) (test, error) {
+		return textIn(func(s, _ string) bool { return holds(s, param) }), nil
+	}
+}
+
+func containsFold(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}
+
+func compared(holds func(n number) bool) test {
+	return func(actual any, _ string) bool {
+		n, ok := actual.(number)
+		return ok && holds(n)
+	}
+}
+
+func matchesRegexp(expr string) (test, error) {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, err
+	}
+	return textIn(func(s, _ string) bool { return re.MatchString(s) }), nil
+}
+
+func matchesGlob(pattern string) (test, error) {
+	g, err := parseGlob(pattern)
+	return textIn(g.match), err
+}
+
+func isEqual(want any) (test, error) {
+	return func(actual any, _ string) bool { return equal(actual, want) }, nil
+}
+
+func isPath(want string) (test, error) {
+	return textIn(func(p, cwd string) bool {
+		// An empty path would resolve to the session's directory.
+		return p != "" && resolve(p, cwd) == resolve(want, cwd)
+	}), nil
+}
+
+func isOneOf(param any) (test, error) {
+	list, ok := param.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("needs a list of values that is not empty, not %s", describe(param))
+	}
+	return func(actual any, _ string) bool {
+		return slices.ContainsFunc(list, func(v any) bool { return equal(actual, v) })
+	}, nil
+}
+
+func isNear(param any) (test, error) {
+	m, _ := param.(map[string]any)
+	value, okValue := m["value"].(number)
+	within, okWithin := m["within"].(number)
+	if len(m) != 2 || !okValue || !okWithin || within.sign < 0 {
+		return nil, fmt.Errorf("needs a value and a distance, {value: 40, within: 0.5}, not %s", describe(param))
+	}
+	low, high, err := value.around(within)
+	return compared(func(n number) bool { return n.compare(low) >= 0 && n.compare(high) <= 0 }), err
+}
+
+func isType(name string) (test, error) {
+	types := []string{"string", "number", "integer", "boolean", "array", "object", "null"}
+	if !slices.Contains(types, name) {
+		return nil, fmt.Errorf("unknown type %q: want one of %s", name, strings.Join(types, ", "))
+	}
+	return func(actual any, _ string) bool {
+		got := typeName(actual)
+		return got == name || got == "integer" && name == "number"
+	}, nil
+}
+
+// describe names a parameter in an error.
+func describe(param any) string {
+	if param == nil {
+		return "null"
+	}
+	return show(param) + " (" + typeName(param) + ")"
+}

@@ -1,0 +1,241 @@
+package trajectory
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Args are the arguments that an expected call should have: for each name an argument matcher such as [Path], or a
+// plain value, which stands for [Equals] of it.
+type Args map[string]any
+
+// ArgMode says how the arguments of a call are compared with the expected ones, name by name and not below.
+type ArgMode string
+
+// The argument modes. The zero value is SupersetArgs.
+const (
+	ExactArgs    ArgMode = "exact"    // the same names, each matching
+	IgnoreArgs   ArgMode = "ignore"   // not looked at
+	SubsetArgs   ArgMode = "subset"   // actual within expected: no other names, each matching, some may be missing
+	SupersetArgs ArgMode = "superset" // expected within actual: every expected name, each matching; others may be there
+)
+
+// ArgModes returns the argument modes, sorted.
+func ArgModes() []ArgMode { return []ArgMode{ExactArgs, IgnoreArgs, SubsetArgs, SupersetArgs} }
+
+// Call is one expected tool call. It is a value: each method returns a changed copy.
+type Call struct {
+	tool, kind string
+	args       []namedArg // sorted by name
+	mode       ArgMode
+	limit      time.Duration // 0: none
+	err        error
+}
+
+type namedArg struct {
+	name string
+	Arg
+}
+
+// Tool expects a call of the tool with exactly this name, [ToolCall.Name].
+func Tool(name string) Call {
+	c := Call{tool: name}
+	if name == "" {
+		c.err = errors.New("a tool needs a name")
+	}
+	return c
+}
+
+// Kind expects a call of this kind, [ToolCall.Kind], whatever its tool: read, edit, delete, move, search, execute,
+// think, fetch, other. For agents that give tools no names, or several names for one thing.
+func Kind(kind string) Call {
+	c := Call{kind: kind}
+	if kind == "" {
+		c.err = errors.New("a kind needs a name")
+	}
+	return c
+}
+
+// Args returns the call with these expected arguments in place of those it had.
+func (c Call) Args(args Args) Call {
+	c.args = make([]namedArg, 0, len(args))
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		arg, ok := args[name].(Arg)
+		if !ok {
+			arg = Equals(args[name])
+		}
+		if arg.err == nil && arg.holds == nil {
+			arg.err = errors.New("a zero Arg matches nothing: use one of the functions that return one")
+		}
+		if arg.err != nil {
+			c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, arg.err))
+		}
+		c.args = append(c.args, namedArg{name, arg})
+	}
+	return c
+}
+
+// Mode returns the call with its arguments compared in mode m. Without expected arguments [ExactArgs] and
+// [SubsetArgs] want a call that has none.
+func (c Call) Mode(m ArgMode) Call {
+	c.mode = m
+	if !slices.Contains(ArgModes(), m) {
+		c.err = errors.Join(c.err, fmt.Errorf("unknown argument mode %q: want one of %q", m, ArgModes()))
+	}
+	return c
+}
+
+// MaxDuration returns the call limited to d, which must be positive. The limit counts as one more expectation: a
+// slower call is still the call that was wanted. A call that never ended, or was cancelled, is over any limit.
+func (c Call) MaxDuration(d time.Duration) Call {
+	c.limit = d
+	if d <= 0 {
+		c.err = errors.Join(c.err, fmt.Errorf("a limit of %v: want more than 0", d))
+	}
+	return c
+}
+
+// String returns the call as failure texts show it, e.g. "issue_refund amount=40".
+func (c Call) String() string {
+	var b strings.Builder
+	b.WriteString(c.name())
+	for _, arg := range c.args {
+		b.WriteString(" " + assign(arg.name, arg.String()))
+	}
+	if c.limit > 0 {
+		fmt.Fprintf(&b, " within %v", c.limit)
+	}
+	return b.String()
+}
+
+func (c Call) name() string {
+	if c.tool != "" {
+		return label(c.tool)
+	}
+	return "kind " + label(c.kind)
+}
+
+// check returns why the expectation is malformed.
+func (c Call) check() error {
+	if c.tool == "" && c.kind == "" && c.err == nil {
+		return errors.New("a zero Call expects nothing: use Tool or Kind")
+	}
+	return c.err
+}
+
+// observed is a tool call of a run with its arguments in canonical form.
+type observed struct {
+	ToolCall
+	args  map[string]any
+	names []string // of args, sorted
+	// whole is the arguments as one value where they are not an object, as with a tool that takes a text.
+	whole any
+}
+
+func observe(call ToolCall) (observed, error) {
+	o := observed{ToolCall: call}
+	v, err := canonical(call.Args)
+	if err != nil {
+		return o, fmt.Errorf("arguments: %w", err)
+	}
+	if m, ok := v.(map[string]any); ok {
+		o.args, o.names = m, slices.Sorted(maps.Keys(m))
+	} else {
+		o.whole = v
+	}
+	return o, nil
+}
+
+// ended reports whether the call came to its own end, so that its duration is known.
+func (o *observed) ended() bool { return o.Status == Completed || o.Status == Failed }
+
+// calls reports whether o is a call of the expected tool or kind.
+func (c *Call) calls(o *observed) bool {
+	if c.tool != "" {
+		return c.tool == o.Name
+	}
+	return c.kind == o.Kind
+}
+
+// expects reports whether something is expected of the argument with this name.
+func (c *Call) expects(name string) bool {
+	_, ok := slices.BinarySearchFunc(c.args, name, func(a namedArg, name string) int {
+		return strings.Compare(a.name, name)
+	})
+	return ok
+}
+
+// accepts reports whether o is the expected call, its duration aside.
+func (c *Call) accepts(o *observed, cwd string) bool {
+	if !c.calls(o) {
+		return false
+	}
+	for range c.differences(o, cwd) {
+		return false
+	}
+	return true
+}
+
+// inTime reports whether o is within the limit of the call.
+func (c *Call) inTime(o *observed) bool {
+	return c.limit == 0 || o.ended() && o.Duration <= c.limit
+}
+
+// difference is one argument that is not as expected.
+type difference struct {
+	name string // empty: the arguments as a whole, which are not an object
+	want *Arg   // nil: the argument should not be there
+	got  any    // canonical
+	has  bool   // the argument is there
+}
+
+// differences yields how the arguments of o differ from the expected ones, by name.
+func (c *Call) differences(o *observed, cwd string) iter.Seq[difference] {
+	return func(yield func(difference) bool) {
+		if c.mode == IgnoreArgs {
+			return
+		}
+		wanted := 0 // actual arguments that are expected
+		for i := range c.args {
+			arg := &c.args[i]
+			got, has := o.args[arg.name]
+			d := difference{name: arg.name, want: &arg.Arg, got: got, has: has}
+			switch {
+			case arg.absent():
+				if !has {
+					continue
+				}
+				wanted++
+				d.want = nil
+			case !has:
+				if c.mode == SubsetArgs {
+					continue
+				}
+			default:
+				wanted++
+				if arg.holds(got, cwd) {
+					continue
+				}
+			}
+			if !yield(d) {
+				return
+			}
+		}
+		if c.mode != ExactArgs && c.mode != SubsetArgs {
+			return
+		}
+		if o.whole != nil && !yield(difference{got: o.whole, has: true}) || wanted == len(o.args) {
+			return
+		}
+		for _, name := range o.names {
+			if !c.expects(name) && !yield(difference{name: name, got: o.args[name], has: true}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package trajectory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+func TestMatchers(t *testing.T) {
+	tool := trajectory.Tool
+	read := func(path string) trajectory.Call { return tool("Read").Args(args{"path": path}) }
+	readCall := func(path string) trajectory.ToolCall { return call("Read", args{"path": path}) }
+	took := func(name string, d time.Duration) trajectory.ToolCall {
+		return trajectory.ToolCall{Name: name, Duration: d}
+	}
+	tests := []struct {
+		name        string
+		reason      string
+		want        trajectory.Matcher
+		run         *trajectory.Run
+		held, total int
+	}{
+		{
+			name: "exact same", want: trajectory.Exact(tool("a"), tool("b")),
+			run: runOf(call("a", nil), call("b", nil)), held: 2, total: 2,
+		},
+		{
+			name: "exact other order", want: trajectory.Exact(tool("a"), tool("b")),
+			run: runOf(call("b", nil), call("a", nil)), held: 1, total: 2,
+		},
+		{
+			name: "exact one more", reason: "judge table T3", want: trajectory.Exact(tool("search")),
+			run: runOf(call("search", nil), call("get_weather", nil)), held: 1, total: 2,
+		},
+		{
+			name: "exact one less", reason: "judge table T7: the missing call does not take report with it",
+			want: trajectory.Exact(tool("search"), tool("analyze"), tool("report")),
+			run:  runOf(call("search", nil), call("report", nil)), held: 2, total: 3,
+		},
+		{name: "exact nothing and nothing called", reason: "0/0 is 1", want: trajectory.Exact(), run: runOf()},
+		{
+			name: "exact nothing and something called", want: trajectory.Exact(),
+			run: runOf(call("a", nil)), total: 1,
+		},
+		{
+			name: "exact limits", reason: "judge table T4: limits count beside the calls",
+			want: trajectory.Exact(tool("search").MaxDuration(10*time.Millisecond), tool("get_weather").MaxDuration(10*time.Millisecond)),
+			run:  runOf(took("search", 45*time.Millisecond), took("get_weather", 120*time.Millisecond)), held: 2, total: 4,
+		},
+		{
+			name: "in_order others between", want: trajectory.InOrder(tool("a"), tool("b")),
+			run: runOf(call("x", nil), call("a", nil), call("x", nil), call("b", nil), call("x", nil)), held: 2, total: 2,
+		},
+		{
+			name: "in_order other order", reason: "judge table T5", want: trajectory.InOrder(tool("get_weather"), tool("search")),
+			run: runOf(call("search", nil), call("get_weather", nil)), held: 1, total: 2,
+		},
+		{
+			name: "in_order one missing", reason: "best alignment, not first fit",
+			want: trajectory.InOrder(tool("a"), tool("b"), tool("c"), tool("d")),
+			run:  runOf(call("b", nil), call("c", nil), call("d", nil), call("a", nil)), held: 3, total: 4,
+		},
+		{
+			name: "in_order second of a kind", reason: "the first Read is not the one that was meant",
+			want: trajectory.InOrder(read("b")), run: runOf(readCall("a"), readCall("b")), held: 1, total: 1,
+		},
+		{name: "in_order nothing", reason: "0/0 is 1", want: trajectory.InOrder(), run: runOf(call("a", nil))},
+		{
+			name: "in_order prefers calls in time", reason: "either Read would do but for its duration",
+			want: trajectory.InOrder(tool("a").MaxDuration(time.Second)),
+			run:  runOf(took("a", 2*time.Second), took("a", time.Second)), held: 2, total: 2,
+		},
+		{
+			name: "superset any order", want: trajectory.Superset(tool("b"), tool("a")),
+			run: runOf(call("a", nil), call("x", nil), call("b", nil)), held: 2, total: 2,
+		},
+		{
+			name: "superset each its own", want: trajectory.Superset(tool("a"), tool("a")),
+			run: runOf(call("a", nil)), held: 1, total: 2,
+		},
+		{
+			name: "superset not first fit", reason: "the general expectation must leave Read(b) to the other",
+			want: trajectory.Superset(tool("Read"), read("b")),
+			run:  runOf(readCall("b"), readCall("a")), held: 2, total: 2,
+		},
+		{name: "superset of nothing", reason: "0/0 is 1", want: trajectory.Superset(), run: runOf(call("a", nil))},
+		{
+			name: "superset and nothing called", reason: "a run in which nothing happened is a failure, not an error",
+			want: trajectory.Superset(tool("a")), run: runOf(), total: 1,
+		},
+		{
+			name: "superset prefers calls in time", reason: "first fit would give the quick call to the expectation without limit",
+			want: trajectory.Superset(tool("a"), tool("a").MaxDuration(time.Second)),
+			run:  runOf(took("a", time.Second), took("a", 2*time.Second)), held: 3, total: 3,
+		},
+		{
+			name: "superset slow call still a call", want: trajectory.Superset(tool("a").MaxDuration(time.Second)),
+			run: runOf(took("a", 2*time.Second)), held: 1, total: 2,
+		},
+		{
+			name: "call that never ended is over its limit", want: trajectory.Superset(tool("a").MaxDuration(time.Hour)),
+			run: runOf(trajectory.ToolCall{Name: "a", Status: trajectory.Pending}), held: 1, total: 2,
+		},
+		{
+			name: "tool by exact name", want: trajectory.Superset(tool("read")),
+			run: runOf(call("Read", nil)), total: 1,
+		},
+		{
+			name: "kind of any tool", want: trajectory.Superset(trajectory.Kind("execute")),
+			run: runOf(trajectory.ToolCall{Name: "go test", Kind: "execute"}), held: 1, total: 1,
+		},
+		{
+			name: "kind is no name", want: trajectory.Superset(trajectory.Kind("execute")),
+			run: runOf(call("execute", nil)), total: 1,
+		},
+		{
+			name: "never and nothing called", reason: "by definition", want: trajectory.Never("a"), run: runOf(),
+			held: 1, total: 1,
+		},
+		{
+			name: "never but called", want: trajectory.Never("a", "b"),
+			run: runOf(call("b", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{
+			name: "all counts together", want: trajectory.All(trajectory.InOrder(tool("a"), tool("b")), trajectory.Never("x")),
+			run: runOf(call("b", nil)), held: 2, total: 3,
+		},
+		{
+			name: "all of all", want: trajectory.All(trajectory.All(trajectory.Superset(tool("a")), trajectory.Never("x")), trajectory.Exact(tool("a"))),
+			run: runOf(call("a", nil)), held: 3, total: 3,
+		},
+	}
+	names := make(map[string]bool)
+	for _, test := range tests {
+		assert.False(t, names[test.name], "%s: name used twice", test.name)
+		names[test.name] = true
+		t.Run(test.name, func(t *testing.T) {
+			r := test.want.Match(test.run)
+			require.NoError(t, r.Err)
+			assert.Equal(t, test.held, r.Held, "held: %s\n%s", test.reason, r)
+			assert.Equal(t, test.total, r.Total, "total: %s\n%s", test.reason, r)
+			assert.Equal(t, test.held == test.total, r.Pass, test.reason)
+			assert.Equal(t, r.Pass, r.Reason() == "", "a reason is given exactly for a failure")
+		})
+	}
+}
+
+func TestArgModes(t *testing.T) {
+	type verdicts map[trajectory.ArgMode]bool
+	const (
+		exact    = trajectory.ExactArgs
+		ignore   = trajectory.IgnoreArgs
+		subset   = trajectory.SubsetArgs
+		superset = trajectory.SupersetArgs
+	)
+	tests := []struct {
+		name   string
+		want   args
+		actual any
+		pass   verdicts // false where not listed
+	}{
+		{
+			"same",
+			args{"a": 1, "b": 2},
+			map[string]any{"b": 2, "a": 1},
+			verdicts{exact: true, ignore: true, subset: true, superset: true},
+		},
+		{"one more", args{"a": 1}, map[string]any{"a": 1, "b": 2}, verdicts{ignore: true, superset: true}},
+		{"one less", args{"a": 1, "b": 2}, map[string]any{"a": 1}, verdicts{ignore: true, subset: true}},
+		{"another value", args{"a": 1}, map[string]any{"a": 2}, verdicts{ignore: true}},
+		{
+			"values are compared to the bottom",
+			args{"a": map[string]any{"x": 1}},
+			map[string]any{"a": map[string]any{"x": 1, "y": 2}},
+			verdicts{ignore: true},
+		},
+		{"null is not absent", args{"a": nil}, map[string]any{}, verdicts{ignore: true, subset: true}},
+		{
+			"absent",
+			args{"a": trajectory.Absent()},
+			map[string]any{},
+			verdicts{exact: true, ignore: true, subset: true, superset: true},
+		},
+		{"another for one less", args{"a": 1, "b": 2}, map[string]any{"a": 1, "c": 2}, verdicts{ignore: true}},
+		{"another for absent", args{"a": 1, "b": trajectory.Absent()}, map[string]any{"a": 1, "c": 2}, verdicts{ignore: true, superset: true}},
+		{"absent but there", args{"a": trajectory.Absent()}, map[string]any{"a": nil}, verdicts{ignore: true}},
+		{"none and none", nil, nil, verdicts{exact: true, ignore: true, subset: true, superset: true}},
+		{
+			"none and an empty object", nil,
+			map[string]any{},
+			verdicts{exact: true, ignore: true, subset: true, superset: true},
+		},
+		{"none and some", nil, map[string]any{"a": 1}, verdicts{ignore: true, superset: true}},
+		{"some and none", args{"a": 1}, nil, verdicts{ignore: true, subset: true}},
+		{"none and a text", nil, "ls -l", verdicts{ignore: true, superset: true}},
+		{"some and a text", args{"command": "ls -l"}, "ls -l", verdicts{ignore: true}},
+	}
+	for _, test := range tests {
+		for _, mode := range append(trajectory.ArgModes(), "") {
+			t.Run(test.name+"/"+string(mode), func(t *testing.T) {
+				expected := trajectory.Tool("tool").Args(test.want)
+				pass := test.pass[superset] // the default
+				if mode != "" {
+					expected, pass = expected.Mode(mode), test.pass[mode]
+				}
+				r := trajectory.Superset(expected).Match(runOf(trajectory.ToolCall{Name: "tool", Args: test.actual}))
+				require.NoError(t, r.Err)
+				assert.Equal(t, pass, r.Pass, r)
+			})
+		}
+	}
+}
+
+// A matcher is not changed by what its caller does with the lists it was made of.
+func TestMatcherKeepsItsExpectations(t *testing.T) {
+	calls := []trajectory.Call{trajectory.Tool("a")}
+	expected := args{"x": 1}
+	withArgs := calls[0].Args(expected)
+	m := trajectory.All(trajectory.Superset(calls...), trajectory.Superset(withArgs))
+	calls[0] = trajectory.Tool("b")
+	expected["x"] = 2
+	assert.True(t, m.Match(runOf(call("a", nil), call("a", args{"x": 1}))).Pass)
+}

@@ -1,0 +1,181 @@
+package trajectory_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// TestFailureText holds all texts that people read in one file; UPDATE_GOLDEN=1 rewrites it.
+func TestFailureText(t *testing.T) {
+	tool := trajectory.Tool
+	long := strings.Repeat("all the same here, ", 20)
+	many := func(n int, c trajectory.ToolCall) (calls []trajectory.ToolCall) {
+		for range n {
+			calls = append(calls, c)
+		}
+		return calls
+	}
+	expect := func(n int, c trajectory.Call) (calls []trajectory.Call) {
+		for range n {
+			calls = append(calls, c)
+		}
+		return calls
+	}
+	refund := []trajectory.Call{
+		tool("read_file").Args(args{"path": "order.json"}),
+		tool("issue_refund").Args(args{"amount": 40}),
+	}
+	shapes := []struct {
+		name string
+		want trajectory.Matcher
+		run  *trajectory.Run
+	}{
+		{"one argument differs", trajectory.InOrder(refund...), runOf(
+			call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100, "reason": "late"}))},
+		{"pass", trajectory.InOrder(refund...), runOf(
+			call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 40.0}))},
+		{"nothing called", trajectory.InOrder(refund...), runOf()},
+		{"tool not called", trajectory.Superset(refund...), runOf(
+			call("list_files", nil), call("read_file", args{"path": "order.json"}), call("list_files", nil))},
+		{
+			"tool not called again", trajectory.Superset(refund[1], refund[1]),
+			runOf(call("issue_refund", args{"amount": 40})),
+		},
+		{
+			"argument missing", trajectory.Superset(tool("Read").Args(args{"file_path": trajectory.Path("a.go"), "limit": 10})),
+			runOf(call("Read", args{"file_path": "$WORKSPACE/a.go", "offset": 3})),
+		},
+		{
+			"arguments too many", trajectory.Superset(tool("Read").Args(args{"file_path": "a.go", "limit": trajectory.Absent()}).Mode(trajectory.ExactArgs)),
+			runOf(call("Read", args{"file_path": "a.go", "limit": 5, "offset": 3})),
+		},
+		{
+			"arguments that are no object", trajectory.Superset(tool("exec").Mode(trajectory.ExactArgs)),
+			runOf(trajectory.ToolCall{Name: "exec", Args: "ls -l"}),
+		},
+		{"every matcher of arguments", trajectory.Superset(tool("t").Args(args{
+			"a": nil, "b": trajectory.Contains("needle here"), "c": trajectory.ContainsCI("x"), "d": trajectory.EndsWith("x"),
+			"e": trajectory.Regex("^go (test|vet)"),
+		}), tool("t").Args(args{
+			"f": trajectory.Glob("src/**/*.go"), "g": trajectory.Path("src/a.go"), "h": trajectory.OneOf("a", 1, "1", nil),
+			"i": trajectory.GTE(1), "j": trajectory.LTE(1.5), "k": trajectory.Near(40, 0.5), "l": trajectory.Any(),
+			"m": trajectory.Type("string"), "n": trajectory.Absent(),
+		})), runOf()},
+		{
+			"more differences than fit", trajectory.Superset(tool("t").Args(args{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1})),
+			runOf(call("t", args{"a": 2, "b": 2, "c": 2, "d": 1, "e": 2, "f": 2})),
+		},
+		{
+			"text for number", trajectory.Superset(tool("t").Args(args{"a": 1, "b": "true", "c": "x"})),
+			runOf(call("t", args{"a": "1", "b": true, "c": "x y"})),
+		},
+		{
+			"inside a value", trajectory.Superset(tool("edit").Args(args{"opts": args{"start": 1, "end": 3, "lines": []int{1, 2, 3}, "more": 0}})),
+			runOf(call("edit", args{"opts": args{"start": 1, "end": 2, "lines": []int{1, 3}, "less": nil}})),
+		},
+		{
+			"value of another type", trajectory.Superset(tool("edit").Args(args{"opts": args{"start": 1}})),
+			runOf(call("edit", args{"opts": []any{1}})),
+		},
+		{
+			"long texts part late", trajectory.Superset(tool("Write").Args(args{"content": long + "one"})),
+			runOf(call("Write", args{"content": long + "two\nand more"})),
+		},
+		{
+			"long texts part early", trajectory.Superset(tool("Write").Args(args{"content": "x" + long})),
+			runOf(call("Write", args{"content": "y" + long})),
+		},
+		{
+			"long texts of the agent", trajectory.Superset(tool("Write").Args(args{"content": trajectory.Contains(long), "path": "a"})),
+			runOf(call("Write", args{"content": "short", "path": long})),
+		},
+		{
+			"control characters of the agent", trajectory.Superset(tool("Bash").Args(args{"command": "ls"})),
+			runOf(call("Bash", args{"command": "\x1b[2J\u202e"}), call("\x1b[31mBash", args{"\x1b]0;": 1})),
+		},
+		{
+			"in another order", trajectory.InOrder(tool("get_weather"), tool("search")),
+			runOf(call("search", args{"query": "weather Paris", "limit": 10}), call("get_weather", args{"location": "Paris"})),
+		},
+		{
+			"too late", trajectory.InOrder(tool("a"), tool("b"), tool("c")),
+			runOf(call("b", nil), call("c", nil), call("a", nil)),
+		},
+		{
+			"other argument in another place", trajectory.InOrder(tool("a"), tool("b").Args(args{"x": 1})),
+			runOf(call("b", args{"x": 2}), call("a", nil)),
+		},
+		{
+			"nearest in the right place", trajectory.InOrder(tool("a"), tool("b").Args(args{"x": 1})),
+			runOf(call("b", args{"x": 2}), call("a", nil), call("b", args{"x": 3})),
+		},
+		{
+			"nearest to one only", trajectory.Superset(tool("b").Args(args{"x": 1}), tool("b").Args(args{"x": 2})),
+			runOf(call("b", args{"x": 3})),
+		},
+		{"unexpected calls", trajectory.Exact(tool("b"), tool("d")), runOf(call("a", nil), call("b", nil), call("c", args{
+			"k1": 1, "k2": "two", "k3": nil, "k4": []any{1}, "k5": 5,
+		}), call("d", nil), call("e", nil))},
+		{"nothing expected", trajectory.Exact(), runOf(call("a", nil))},
+		{"unexpected call is the nearest", trajectory.Exact(refund...), runOf(
+			call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100}), call("notify", nil))},
+		{
+			"too slow", trajectory.Superset(tool("search").MaxDuration(10 * time.Millisecond)),
+			runOf(trajectory.ToolCall{Name: "search", Duration: 45 * time.Millisecond}),
+		},
+		{
+			"never ended", trajectory.Superset(tool("search").MaxDuration(10 * time.Millisecond)),
+			runOf(trajectory.ToolCall{Name: "search", Status: trajectory.Pending}),
+		},
+		{
+			"too slow and another argument", trajectory.Superset(tool("search").Args(args{"q": 1}).MaxDuration(10 * time.Millisecond)),
+			runOf(trajectory.ToolCall{Name: "search", Args: args{"q": 2}, Duration: 45 * time.Millisecond}),
+		},
+		{
+			"kinds", trajectory.InOrder(trajectory.Kind("search"), trajectory.Kind("edit").Args(args{"path": "a.go"}), trajectory.Kind("execute")),
+			runOf(trajectory.ToolCall{Name: "Grep", Kind: "search"}, trajectory.ToolCall{Kind: "edit", Args: args{"path": "b.go"}}),
+		},
+		{
+			"never", trajectory.Never("WebFetch", "Bash"),
+			runOf(call("WebFetch", args{"url": "http://x.org/?a=b"}), call("Read", nil)),
+		},
+		{
+			"several matchers", trajectory.All(trajectory.InOrder(refund...), trajectory.Never("rm"), trajectory.Exact()),
+			runOf(call("read_file", args{"path": "order.json"}), call("rm", nil)),
+		},
+		{
+			"long runs fold", trajectory.Exact(append(expect(30, tool("a")), tool("b"))...),
+			runOf(append(many(30, call("a", nil)), many(12, call("c", nil))...)...),
+		},
+		{"many tools", trajectory.Superset(tool("z")), runOf(call("a", nil), call("b", nil), call("c", nil), call("d", nil),
+			call("e", nil), call("f", nil), call("g", nil), call("h", nil), call("i", nil), call("j", nil), call("j", nil))},
+		{"several lines of malformed expectations", trajectory.All(trajectory.Superset(tool("a").Args(args{
+			"x": trajectory.Regex("("), "y": trajectory.Type("text"),
+		})), trajectory.Never()), runOf()},
+	}
+	var got strings.Builder
+	for i, shape := range shapes {
+		if i > 0 {
+			got.WriteByte('\n')
+		}
+		fmt.Fprintf(&got, "-- %s --\n%s\n", shape.name, shape.want.Match(shape.run))
+	}
+	const file = "testdata/failures.golden"
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./evaltest/trajectory -run TestFailureText", file, diff)
+	}
+}
