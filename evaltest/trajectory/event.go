@@ -55,7 +55,9 @@ type ToolEnd struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 	// Output is the raw output as decoded JSON where the agent gives one, else the text it showed.
-	Output   any    `json:"output,omitempty"`
+	Output any `json:"output,omitempty"`
+	// Printed is what the call's command printed, where the agent shows it apart from the output.
+	Printed  string `json:"printed,omitempty"`
 	Diffs    []Diff `json:"diffs,omitempty"`
 	ExitCode *int   `json:"exit_code,omitempty"`
 }

@@ -43,8 +43,10 @@ type ToolCall struct {
 	Args      any
 	Locations []Location
 	Status    Status
-	// Output is the tool's raw output as decoded JSON, nil if it gave none.
+	// Output is the raw output as decoded JSON where the agent gives one, else the text it showed; nil if neither.
 	Output any
+	// Printed is what the call's command printed, where the agent shows it apart from the output.
+	Printed string
 	Diffs  []Diff
 	// ExitCode is the exit code of a command, nil if there was none or it is unknown.
 	ExitCode *int
@@ -88,7 +90,7 @@ func (r *Run) ToolCalls() []ToolCall {
 				continue
 			}
 			c := &calls[i]
-			c.Status, c.Output, c.Diffs, c.ExitCode = b.Status, b.Output, b.Diffs, b.ExitCode
+			c.Status, c.Output, c.Printed, c.Diffs, c.ExitCode = b.Status, b.Output, b.Printed, b.Diffs, b.ExitCode
 			c.Duration = e.At - c.Start
 		}
 	}

@@ -1,0 +1,218 @@
+package observe
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// call is a tool call as it becomes known: agents mention it first by an update, by a permission request or, some of
+// them, twice by tool_call, and fill in its input later.
+type call struct {
+	id      string
+	start   *trajectory.ToolStart
+	end     *trajectory.ToolEnd // nil while it is open
+	title   string              // the first one, for the tool's name
+	name    nameSources
+	shown   string // text content, the output where there is no raw one
+	diffs   []trajectory.Diff
+	output  any
+	printed string
+	exit    *int
+	screens []string // ids of the terminals it shows
+}
+
+// call returns the call with that id; a new one starts here.
+func (o *Observer) call(at time.Duration, id string) *call {
+	if c, ok := o.calls[id]; ok {
+		return c
+	}
+	c := &call{id: id, start: &trajectory.ToolStart{ID: id}}
+	o.calls[id] = c
+	o.add(at, c.start)
+	o.total++
+	if o.OnCall != nil {
+		o.OnCall(o.total)
+	}
+	return c
+}
+
+// open returns the calls of this turn that have not ended, in the order of their starts.
+func (o *Observer) open() []*call {
+	var calls []*call
+	for _, e := range o.events {
+		if s, ok := e.Body.(*trajectory.ToolStart); ok && o.calls[s.ID].end == nil {
+			calls = append(calls, o.calls[s.ID])
+		}
+	}
+	return calls
+}
+
+// replace takes a tool_call.
+func (c *call) replace(o *Observer, at time.Duration, u acp.ToolCall) {
+	update := acp.ToolCallUpdate{
+		Content: u.Content, Locations: u.Locations, RawInput: u.RawInput, RawOutput: u.RawOutput, Extra: u.Extra,
+	}
+	if u.Title != "" {
+		update.Title = &u.Title
+	}
+	if u.Name != "" {
+		update.Name = &u.Name
+	}
+	if u.Kind != "" {
+		update.Kind = &u.Kind
+	}
+	if u.Status != "" {
+		update.Status = &u.Status
+	}
+	c.change(o, at, update)
+}
+
+// change takes a tool_call_update, or the tool call inside a permission request.
+func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
+	meta := readMeta(u.Meta)
+	if u.Title != nil && *u.Title != "" {
+		if c.title == "" {
+			c.title = *u.Title
+		}
+		c.start.Title = *u.Title
+	}
+	if u.Kind != nil {
+		c.start.Kind = string(*u.Kind)
+	}
+	if u.Name != nil && *u.Name != "" {
+		c.name.name = *u.Name
+	}
+	c.name.learn(meta)
+	c.start.Name = c.name.of(c.id, c.title)
+	if args := decoded(u.RawInput); args != nil && !(emptyObject(args) && c.start.Args != nil) {
+		c.start.Args = args
+	}
+	if u.Locations != nil {
+		c.start.Locations = locations(u.Locations)
+	}
+	if u.Content != nil {
+		c.content(u.Content)
+	}
+	if out := decoded(u.RawOutput); out != nil {
+		c.output = out
+	}
+	if meta.TerminalOutput.Data != "" {
+		c.printed = meta.TerminalOutput.Data
+	}
+	c.printed += meta.TerminalOutputDelta.Data
+	if code := meta.TerminalExit.ExitCode; code != nil {
+		c.exit = code
+	}
+	if u.Status != nil && (*u.Status == acp.StatusCompleted || *u.Status == acp.StatusFailed) {
+		c.close(o, at, trajectory.Status(*u.Status))
+	}
+	c.complete(o)
+}
+
+// close ends the call; a call that has ended keeps its place but takes the status.
+func (c *call) close(o *Observer, at time.Duration, s trajectory.Status) {
+	if c.end == nil {
+		c.end = &trajectory.ToolEnd{ID: c.id}
+		o.add(at, c.end)
+	}
+	c.end.Status = s
+	c.complete(o)
+}
+
+// complete fills the end with what is known of the result by now; agents send more of it after the end.
+func (c *call) complete(o *Observer) {
+	if c.end == nil {
+		return
+	}
+	c.end.Diffs = c.diffs
+	c.end.Output = c.output
+	c.end.Printed = c.printed
+	if c.output == nil && c.shown != "" {
+		c.end.Output = c.shown
+	}
+	c.end.ExitCode = c.exitCode(o)
+}
+
+// exitCode prefers what the agent says in its metadata, then the result itself, then the terminals it shows.
+func (c *call) exitCode(o *Observer) *int {
+	if c.exit != nil {
+		return c.exit
+	}
+	if code := outputExitCode(c.output); code != nil {
+		return code
+	}
+	for _, id := range c.screens {
+		if t := o.terminals[id]; t != nil && t.ExitCode != nil {
+			return t.ExitCode
+		}
+	}
+	return nil
+}
+
+// content replaces what the call shows.
+func (c *call) content(content []acp.ToolCallContent) {
+	var texts []string
+	var diffs []trajectory.Diff
+	for _, item := range content {
+		switch item := item.(type) {
+		case acp.Content:
+			texts = append(texts, blockText(item.Content))
+		case acp.Diff:
+			diffs = append(diffs, trajectory.Diff{Path: item.Path, Old: item.OldText, New: item.NewText})
+		case acp.Terminal:
+			if !slices.Contains(c.screens, item.TerminalID) {
+				c.screens = append(c.screens, item.TerminalID)
+			}
+		}
+	}
+	c.shown = strings.Join(texts, "\n")
+	if diffs != nil {
+		c.diffs = diffs
+	}
+}
+
+func locations(from []acp.ToolCallLocation) []trajectory.Location {
+	var to []trajectory.Location
+	for _, l := range from {
+		to = append(to, trajectory.Location{Path: l.Path, Line: l.Line})
+	}
+	return to
+}
+
+func emptyObject(v any) bool {
+	m, ok := v.(map[string]any)
+	return ok && len(m) == 0
+}
+
+// outputExitCode finds the exit code in a raw output: Codex has it as exit_code, OpenCode as metadata.exit.
+func outputExitCode(output any) *int {
+	m, ok := output.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if code := integer(m["exit_code"]); code != nil {
+		return code
+	}
+	if meta, ok := m["metadata"].(map[string]any); ok {
+		return integer(meta["exit"])
+	}
+	return nil
+}
+
+func integer(v any) *int {
+	n, ok := v.(json.Number)
+	if !ok {
+		return nil
+	}
+	i, err := n.Int64()
+	if err != nil {
+		return nil
+	}
+	code := int(i)
+	return &code
+}

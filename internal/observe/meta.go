@@ -1,0 +1,30 @@
+package observe
+
+import "encoding/json"
+
+// meta is what is read of a tool call's _meta: the tool's name, and what its command did where the agent ran it itself.
+type meta struct {
+	ClaudeCode struct {
+		ToolName string `json:"toolName"`
+	} `json:"claudeCode"`
+	ToolName string `json:"toolName"`
+	// TerminalOutput is all output so far (Claude), TerminalOutputDelta what came since the last (Codex).
+	TerminalOutput      terminalData `json:"terminal_output"`
+	TerminalOutputDelta terminalData `json:"terminal_output_delta"`
+	TerminalExit        struct {
+		ExitCode *int `json:"exit_code"`
+	} `json:"terminal_exit"`
+}
+
+type terminalData struct {
+	Data string `json:"data"`
+}
+
+// readMeta reads what it can: metadata belongs to the agent and may be anything.
+func readMeta(raw json.RawMessage) meta {
+	var m meta
+	if len(raw) > 0 && json.Unmarshal(raw, &m) != nil {
+		return meta{}
+	}
+	return m
+}

@@ -1,0 +1,239 @@
+// Package observe turns the frames of a connection into the events of a trajectory.
+package observe
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// Observer follows one connection. It is fed every frame of both directions in order, as [acp.ClientConfig.Tap] gives
+// them, and hands out the events turn by turn. The zero value is ready for use; its methods may be called concurrently.
+type Observer struct {
+	// OnCall, if not nil, is told how many tool calls the session has made so far, each time that number grows.
+	OnCall func(total int)
+
+	mu    sync.Mutex
+	start time.Time // of the first frame
+	turn  int
+	// events are those of the current turn.
+	events []trajectory.Event
+	calls  map[string]*call
+	total  int
+	state  state
+	// requests are those without an answer yet, with what is to be done with it.
+	requests map[request]func(acp.Message)
+	// terminals are the places of the terminals in events, by id.
+	terminals map[string]*trajectory.Terminal
+	stop      *trajectory.Stop
+	stopAt    time.Duration
+}
+
+type request struct {
+	from acp.Direction
+	id   acp.ID
+}
+
+// Frame takes the next frame. Lines that are no messages are passed over: the session log has them.
+func (o *Observer) Frame(f acp.Frame) {
+	if f.Err != nil {
+		return
+	}
+	var m acp.Message
+	if err := json.Unmarshal(f.Raw, &m); err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.start.IsZero() {
+		o.start = f.Time
+		o.calls = make(map[string]*call)
+		o.requests = make(map[request]func(acp.Message))
+		o.terminals = make(map[string]*trajectory.Terminal)
+	}
+	at := f.Time.Sub(o.start)
+	switch {
+	case m.Method == "":
+		o.response(f.Direction, m)
+	case f.Direction == acp.ToAgent:
+		o.ours(at, m)
+	default:
+		o.theirs(at, m)
+	}
+}
+
+// Turn ends the current turn and returns its events: what happened in order, then the session's state and the stop.
+// Their times are those since the first frame of the connection.
+func (o *Observer) Turn() []trajectory.Event {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	end := o.stopAt
+	if n := len(o.events); n > 0 {
+		end = max(end, o.events[n-1].At)
+	}
+	if o.stop != nil && o.stop.Reason == string(acp.StopCancelled) {
+		for _, c := range o.open() {
+			c.close(o, end, trajectory.Cancelled)
+		}
+	}
+	for _, c := range o.calls {
+		c.complete(o) // terminals may have ended after the calls that show them
+	}
+	if s, ok := o.state.event(); ok {
+		o.add(end, &s)
+	}
+	if o.stop != nil {
+		o.add(end, o.stop)
+	}
+	events := make([]trajectory.Event, len(o.events))
+	for i, e := range o.events {
+		events[i] = trajectory.Event{Turn: e.Turn, At: e.At, Body: settled(e.Body)}
+	}
+	o.events, o.stop, o.stopAt = nil, nil, 0
+	return events
+}
+
+// Call returns what is known of a tool call so far, its locations being those that it names and those that it shows a
+// change of.
+func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, ok := o.calls[id]
+	if !ok {
+		return start, false
+	}
+	start = *c.start
+	start.Locations = slices.Clone(start.Locations)
+	for _, d := range c.diffs {
+		if !slices.ContainsFunc(start.Locations, func(l trajectory.Location) bool { return l.Path == d.Path }) {
+			start.Locations = append(start.Locations, trajectory.Location{Path: d.Path})
+		}
+	}
+	return start, true
+}
+
+// add appends an event. Bodies are pointers until the turn ends, so that what comes later can complete them.
+func (o *Observer) add(at time.Duration, b trajectory.Body) {
+	o.events = append(o.events, trajectory.Event{Turn: max(o.turn, 1), At: at, Body: b})
+}
+
+// settled returns the body as the value that a trajectory holds.
+func settled(b trajectory.Body) trajectory.Body {
+	switch b := b.(type) {
+	case *trajectory.Message:
+		return *b
+	case *trajectory.Thought:
+		return *b
+	case *trajectory.ToolStart:
+		return *b
+	case *trajectory.ToolEnd:
+		return *b
+	case *trajectory.FileRead:
+		return *b
+	case *trajectory.FileWrite:
+		return *b
+	case *trajectory.Terminal:
+		return *b
+	case *trajectory.Permission:
+		return *b
+	case *trajectory.State:
+		return *b
+	case *trajectory.Stop:
+		return *b
+	}
+	return b
+}
+
+// ours handles what the client sends unasked.
+func (o *Observer) ours(at time.Duration, m acp.Message) {
+	if m.Method != "session/prompt" {
+		return
+	}
+	var p acp.PromptRequest
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	o.turn++
+	for i := range o.events { // what came before the first prompt belongs to its turn
+		o.events[i].Turn = o.turn
+	}
+	o.add(at, trajectory.Prompt{Text: blocksText(p.Prompt)})
+	o.await(acp.ToAgent, m.ID, func(answer acp.Message) {
+		var r acp.PromptResponse
+		if answer.Error != nil || json.Unmarshal(answer.Result, &r) != nil {
+			return
+		}
+		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: usage(r.Usage)}
+	})
+}
+
+// theirs handles what the agent sends unasked.
+func (o *Observer) theirs(at time.Duration, m acp.Message) {
+	switch m.Method {
+	case "session/update":
+		var n acp.SessionNotification
+		if json.Unmarshal(m.Params, &n) == nil && n.Update != nil {
+			o.update(at, n.Update)
+			return
+		}
+	case "session/request_permission":
+		var r acp.RequestPermissionRequest
+		if json.Unmarshal(m.Params, &r) == nil {
+			o.permission(at, m.ID, r)
+			return
+		}
+	case "fs/read_text_file":
+		var r acp.ReadTextFileRequest
+		if json.Unmarshal(m.Params, &r) == nil {
+			o.fileRead(at, m.ID, r)
+			return
+		}
+	case "fs/write_text_file":
+		var r acp.WriteTextFileRequest
+		if json.Unmarshal(m.Params, &r) == nil {
+			o.fileWrite(at, m.ID, r)
+			return
+		}
+	case "terminal/create":
+		var r acp.CreateTerminalRequest
+		if json.Unmarshal(m.Params, &r) == nil {
+			o.terminal(at, m.ID, r)
+			return
+		}
+	case "terminal/output", "terminal/wait_for_exit":
+		o.terminalProgress(m)
+		return
+	case "terminal/kill", "terminal/release":
+		return
+	}
+	o.add(at, trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
+}
+
+// response matches an answer with its request, which went the other way.
+func (o *Observer) response(from acp.Direction, m acp.Message) {
+	asked := acp.ToAgent
+	if from == acp.ToAgent {
+		asked = acp.ToClient
+	}
+	key := request{asked, m.ID}
+	if done, ok := o.requests[key]; ok {
+		delete(o.requests, key)
+		done(m)
+	}
+}
+
+func (o *Observer) await(from acp.Direction, id acp.ID, done func(acp.Message)) {
+	o.requests[request{from, id}] = done
+}
+
+// errorText returns what an answer refuses with, empty if it does not.
+func errorText(m acp.Message) string {
+	if m.Error == nil {
+		return ""
+	}
+	return m.Error.Message
+}
