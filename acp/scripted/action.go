@@ -2,17 +2,17 @@ package scripted
 
 import "time"
 
-// Action is one thing that an agent does. Exactly one field is set; the rest of this file says what each does. In a file,
-// it is an object with one member: {"say": {"text": "hello"}}.
+// Action is one thing that an agent does. Exactly one field is set; the rest of this file says what each does. In a
+// file, it is an object with one member: {"say": {"text": "hello"}}.
 //
 // Paths that are not absolute are below the session's working directory; nothing else is done to them.
 type Action struct {
 	Say       *Say       `json:"say,omitempty"`
 	Think     *Think     `json:"think,omitempty"`
-	Plan      Plan       `json:"plan,omitempty"`
+	Plan      Plan       `json:"plan,omitzero"`
 	Tool      *Tool      `json:"tool,omitempty"`
 	Usage     *Usage     `json:"usage,omitempty"`
-	Update    Update     `json:"update,omitempty"`
+	Update    Update     `json:"update,omitzero"`
 	Read      *Read      `json:"read,omitempty"`
 	Write     *Write     `json:"write,omitempty"`
 	Terminal  *Terminal  `json:"terminal,omitempty"`

@@ -69,7 +69,7 @@ func (s Session) check(r reporter) {
 	offer("session.models", s.Models)
 	for i, o := range s.Options {
 		path := fmt.Sprintf("session.options[%d]", i)
-		r.required(path, o.ID)
+		r.required(path+".id", o.ID)
 		checkChoices(r, path, o.Current, o.Choices)
 	}
 	checkActions(r, "session.before", s.Before)
@@ -80,10 +80,10 @@ func checkChoices(r reporter, path, current string, choices []Choice) {
 	ids := make([]string, len(choices))
 	for i, c := range choices {
 		ids[i] = c.ID
-		r.required(fmt.Sprintf("%s.choices[%d]", path, i), c.ID)
+		r.required(fmt.Sprintf("%s.choices[%d].id", path, i), c.ID)
 	}
 	if !slices.Contains(ids, current) {
-		r(path, fmt.Sprintf("current is %q, which is none of the choices: %s", current, strings.Join(ids, ", ")))
+		r(path+".current", fmt.Sprintf("%q is none of the choices: %s", current, strings.Join(ids, ", ")))
 	}
 }
 
@@ -147,7 +147,7 @@ func (p Plan) check(r reporter, path string) {
 }
 
 func (t *Tool) check(r reporter, path string) {
-	r.required(path, t.Title)
+	r.required(path+".title", t.Title)
 	r.known(path+".kind", t.Kind,
 		"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 	r.known(path+".status", t.Status, "pending", "in_progress", "completed", "failed")
@@ -158,29 +158,27 @@ func (t *Tool) check(r reporter, path string) {
 	checkActions(r, path+".ask.denied", t.Ask.Denied)
 	for i, o := range t.Ask.Options {
 		option := fmt.Sprintf("%s.ask.options[%d]", path, i)
-		r.required(option, o.ID)
-		if o.Kind == "" {
-			r(option, "it has no kind")
-		}
+		r.required(option+".id", o.ID)
+		r.required(option+".kind", o.Kind)
 		r.known(option+".kind", o.Kind, "allow_once", "allow_always", "reject_once", "reject_always")
 	}
 }
 
 func (x *Read) check(r reporter, path string) {
-	r.required(path, x.Path)
+	r.required(path+".path", x.Path)
 	r.notNegative(path+".line", x.Line)
 	r.notNegative(path+".limit", x.Limit)
 }
 
-func (x *Write) check(r reporter, path string)     { r.required(path, x.Path) }
-func (x *DiskWrite) check(r reporter, path string) { r.required(path, x.Path) }
-func (x *Terminal) check(r reporter, path string)  { r.required(path, x.Command) }
-func (x *Exec) check(r reporter, path string)      { r.required(path, x.Command) }
-func (x *Request) check(r reporter, path string)   { r.required(path, x.Method) }
+func (x *Write) check(r reporter, path string)     { r.required(path+".path", x.Path) }
+func (x *DiskWrite) check(r reporter, path string) { r.required(path+".path", x.Path) }
+func (x *Terminal) check(r reporter, path string)  { r.required(path+".command", x.Command) }
+func (x *Exec) check(r reporter, path string)      { r.required(path+".command", x.Command) }
+func (x *Request) check(r reporter, path string)   { r.required(path+".method", x.Method) }
 
 func (u Update) check(r reporter, path string) {
 	if kind, _ := u["sessionUpdate"].(string); kind == "" {
-		r(path, `it has no "sessionUpdate"`)
+		r(path+".sessionUpdate", "must be a string that is not empty")
 	}
 }
 

@@ -49,7 +49,7 @@ func Load(file string) (Script, error) {
 }
 
 // Parse reads a script from JSON. It is strict: members that are unknown or double, null, and values that make no sense
-// are errors. The error tells all problems at once, a line each: "file:line:column: path: reason".
+// are errors. The error tells as many problems at once as it can, a line each: "file:line:column: path: reason".
 func Parse(file string, data []byte) (Script, error) {
 	p := parser{file: file, data: data, at: make(map[string]int64)}
 	var s Script
@@ -66,7 +66,7 @@ func Parse(file string, data []byte) (Script, error) {
 		}
 	}
 	if p.problems == nil {
-		s.check(func(path, reason string) { p.report(p.at[path], path, reason) })
+		s.check(func(path, reason string) { p.report(p.find(path), path, reason) })
 	}
 	return s, errors.Join(p.problems...)
 }
@@ -91,6 +91,16 @@ func (p *parser) report(offset int64, path, reason string) {
 	p.problems = append(p.problems, fmt.Errorf("%s:%d:%d: %s", p.file, line, column, reason))
 }
 
+// find returns where the value with that path begins, or the value around it if it is missing.
+func (p *parser) find(path string) int64 {
+	for {
+		if offset, ok := p.at[path]; ok {
+			return offset
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+}
+
 // syntax reports whether the data is one JSON value. Nothing after it can fail or nest without bound.
 func (p *parser) syntax() bool {
 	var raw json.RawMessage
@@ -104,7 +114,8 @@ func (p *parser) syntax() bool {
 // next returns where the next token begins.
 func (p *parser) next() int64 {
 	offset := p.dec.InputOffset()
-	return offset + int64(bytes.IndexFunc(p.data[offset:], func(r rune) bool { return !strings.ContainsRune(" \t\r\n,:", r) }))
+	between := func(r rune) bool { return !strings.ContainsRune(" \t\r\n,:", r) }
+	return offset + int64(bytes.IndexFunc(p.data[offset:], between))
 }
 
 func (p *parser) token() json.Token {
@@ -219,9 +230,9 @@ func describe(token json.Token) string {
 // fieldsOf returns the types of a struct's fields by their names in JSON.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		fields[name] = t.Field(i).Type
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields[name] = field.Type
 	}
 	return fields
 }

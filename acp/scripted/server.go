@@ -1,0 +1,331 @@
+package scripted
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// ExitError means that the script asked the agent to exit.
+type ExitError struct {
+	Code int
+}
+
+// Error tells the code.
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("scripted: the script exits with code %d", e.Code)
+}
+
+// errEnded is why an agent stops whose input has ended.
+var errEnded = errors.New("scripted: the client closed the connection")
+
+// Run is an agent that plays s for the client that writes to in and reads from out. It returns nil when in ends, an
+// [*ExitError] when the script says so, and the context's error when that is done; a script that makes no sense is
+// refused at once. As at the end of a process, in and out are closed when it returns, if they are io.Closers. What the
+// agent writes to standard error goes to stderr. A read of in that Close cannot interrupt outlives Run.
+func Run(ctx context.Context, s Script, in io.Reader, out, stderr io.Writer) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("scripted: the script makes no sense: %w", err)
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	srv := &server{
+		script: s, ctx: ctx, end: end, stderr: stderr, deaf: make(chan struct{}),
+		out:      writer{faults: s.Faults, out: out},
+		sessions: make(map[string]*session), calls: make(map[string]chan message),
+	}
+	srv.serve(in)
+	for _, c := range []any{in, out} { // whoever still reads or writes stops
+		if c, ok := c.(io.Closer); ok {
+			c.Close()
+		}
+	}
+	srv.work.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
+		return cause
+	}
+	return nil
+}
+
+// server is one connection of a scripted agent.
+type server struct {
+	script Script
+	out    writer
+	stderr io.Writer
+	ctx    context.Context // of the connection
+	end    context.CancelCauseFunc
+	work   sync.WaitGroup
+
+	deafOnce sync.Once
+	deaf     chan struct{} // closed when no more input is to be read
+
+	mu            sync.Mutex
+	client        capabilities
+	initialized   bool
+	authenticated bool
+	sessions      map[string]*session
+	nextID        int
+	calls         map[string]chan message // requests to the client by their ids
+}
+
+// capabilities is what the client offers.
+type capabilities struct {
+	FS struct {
+		ReadTextFile  bool `json:"readTextFile"`
+		WriteTextFile bool `json:"writeTextFile"`
+	} `json:"fs"`
+	Terminal bool `json:"terminal"`
+}
+
+// serve reads and handles messages until the connection ends.
+func (srv *server) serve(in io.Reader) {
+	if code := srv.script.Faults.Exit; code != nil {
+		srv.end(&ExitError{Code: *code})
+		return
+	}
+	if n := srv.script.Faults.Stderr; n > 0 {
+		srv.complain(strings.Repeat("noise ", (n+5)/6)[:n])
+	}
+	lines := srv.lines(in)
+	deaf := srv.deaf
+	for {
+		select {
+		case line, ok := <-lines:
+			switch {
+			case ok:
+				srv.receive(line)
+			case srv.script.Faults.IgnoreEOF:
+				lines = nil
+			default:
+				srv.end(errEnded)
+			}
+		case <-deaf:
+			lines, deaf = nil, nil
+		case <-srv.ctx.Done():
+			return
+		}
+	}
+}
+
+// lines returns the lines of in. Who reads them ends when in does, which [Run] closes.
+func (srv *server) lines(in io.Reader) <-chan []byte {
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		err := readLines(in, func(line []byte) error {
+			select {
+			case lines <- line:
+				return nil
+			case <-srv.ctx.Done():
+				return srv.ctx.Err()
+			}
+		})
+		if err != nil {
+			srv.end(err)
+		}
+	}()
+	return lines
+}
+
+// receive handles one line. It must not wait for the client's answers, which are read by its caller.
+func (srv *server) receive(line []byte) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		srv.respond(json.RawMessage("null"), nil, errorf(codeParse, "not a message: %v", err))
+		return
+	}
+	switch {
+	case m.Method == "" && m.ID != nil:
+		srv.answered(m)
+	case m.Method == "":
+		srv.respond(json.RawMessage("null"), nil, errorf(codeInvalidRequest, "neither a request nor a response"))
+	case m.ID == nil:
+		if m.Method == "session/cancel" {
+			srv.cancel(m.Params)
+		}
+	default:
+		srv.request(m)
+	}
+}
+
+// methods are what the agent serves. A method that returns nothing has started work that will answer.
+var methods = map[string]func(*server, message) (any, error){
+	"initialize":                (*server).initialize,
+	"authenticate":              (*server).authenticate,
+	"session/new":               (*server).newSession,
+	"session/set_mode":          (*server).setMode,
+	"session/set_config_option": (*server).setOption,
+	"session/prompt":            (*server).prompt,
+}
+
+// request answers a request, or starts the work that will.
+func (srv *server) request(m message) {
+	srv.mu.Lock()
+	ready := srv.initialized || m.Method == "initialize"
+	srv.mu.Unlock()
+	if !ready {
+		srv.respond(m.ID, nil, errorf(codeInvalidRequest, "%s came before initialize", m.Method))
+		return
+	}
+	handle := methods[m.Method]
+	if handle == nil {
+		srv.respond(m.ID, nil, errorf(codeMethodNotFound, "there is no method %s", m.Method))
+		return
+	}
+	if result, err := handle(srv, m); result != nil || err != nil {
+		srv.respond(m.ID, result, err)
+	}
+}
+
+// respond sends the response to the request with that id.
+func (srv *server) respond(id json.RawMessage, result any, err error) {
+	f := frame{ID: id, Result: result}
+	if err != nil {
+		rpc, ok := err.(*Error) // not one inside: that is the client's
+		if !ok {
+			rpc = errorf(codeInternal, "%v", err)
+		}
+		f.Result, f.Error = nil, rpc
+	}
+	_ = srv.send(f) // it ends the connection if it fails
+}
+
+// send writes a message, unless the connection is over; when it fails, it is.
+func (srv *server) send(f frame) error {
+	if srv.ctx.Err() != nil {
+		return context.Cause(srv.ctx)
+	}
+	err := srv.out.send(f)
+	if err != nil {
+		srv.end(err)
+	}
+	return err
+}
+
+// call sends a request to the client and decodes its result, if result is not nil. An error response is an [*Error].
+// The prompt is the id of the prompt that is being answered, if any.
+func (srv *server) call(ctx context.Context, prompt json.RawMessage, method string, params, result any) error {
+	id, answer := srv.register(prompt)
+	defer srv.forget(id)
+	if err := srv.send(frame{ID: id, Method: method, Params: params}); err != nil {
+		return err
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return m.Error
+		}
+		if result == nil {
+			return nil
+		}
+		if err := json.Unmarshal(m.Result, result); err != nil {
+			return errorf(codeInternal, "the client's answer to %s makes no sense: %v", method, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// register returns the id of a new request and where its answer will arrive.
+func (srv *server) register(prompt json.RawMessage) (json.RawMessage, chan message) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	id := json.RawMessage(strconv.Itoa(srv.nextID))
+	switch srv.script.Faults.RequestIDs {
+	case StringIDs:
+		id = json.RawMessage(strconv.Quote("request-" + string(id)))
+	case PromptIDs:
+		if prompt != nil {
+			id = prompt
+		}
+	}
+	srv.nextID++
+	answer := make(chan message, 1)
+	srv.calls[string(id)] = answer
+	return id, answer
+}
+
+func (srv *server) forget(id json.RawMessage) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.calls, string(id))
+}
+
+// answered hands a response to the call that waits for it. Others are late, and dropped.
+func (srv *server) answered(m message) {
+	srv.mu.Lock()
+	answer := srv.calls[string(m.ID)]
+	delete(srv.calls, string(m.ID))
+	srv.mu.Unlock()
+	if answer != nil {
+		answer <- m
+	}
+}
+
+// complain writes a line to standard error.
+func (srv *server) complain(text string) {
+	fmt.Fprintln(srv.stderr, text)
+}
+
+func (srv *server) initialize(m message) (any, error) {
+	var params struct {
+		ProtocolVersion    *int         `json:"protocolVersion"`
+		ClientCapabilities capabilities `json:"clientCapabilities"`
+	}
+	if err := decode(m, &params); err != nil {
+		return nil, err
+	}
+	if params.ProtocolVersion == nil {
+		return nil, errorf(codeInvalidParams, "initialize: protocolVersion is missing")
+	}
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.initialized, srv.client = true, params.ClientCapabilities
+	methods := []any{}
+	for _, id := range srv.script.Auth {
+		methods = append(methods, map[string]any{"id": id, "name": id})
+	}
+	return map[string]any{
+		"protocolVersion":   cmp.Or(srv.script.Faults.ProtocolVersion, 1),
+		"agentCapabilities": map[string]any{},
+		"authMethods":       methods,
+		"agentInfo": map[string]any{
+			"name": cmp.Or(srv.script.Name, "fake-acp"), "version": cmp.Or(srv.script.Version, "1"),
+		},
+	}, nil
+}
+
+func (srv *server) authenticate(m message) (any, error) {
+	var params struct {
+		MethodID string `json:"methodId"`
+	}
+	if err := decode(m, &params); err != nil {
+		return nil, err
+	}
+	if slices.Contains(srv.script.Auth, params.MethodID) {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		srv.authenticated = true
+		return struct{}{}, nil
+	}
+	return nil, errorf(codeInvalidParams, "authenticate: there is no method %q", params.MethodID)
+}
+
+// decode decodes the params of a request.
+func decode(m message, params any) error {
+	if err := json.Unmarshal(m.Params, params); err != nil {
+		return errorf(codeInvalidParams, "%s: bad params: %v", m.Method, err)
+	}
+	return nil
+}
