@@ -13,11 +13,11 @@ type handlers map[reflect.Type]func(n *Node, v reflect.Value)
 
 // Handle has values of type T decoded by a function, wherever they stand below the value that [Node.Decode] is given.
 // The function may call n.Decode(v) to decode the keys that T's tags define and go on from there.
-func Handle[T any](d *Document, decode func(n *Node, v *T)) {
+func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 	if d.handlers == nil {
 		d.handlers = make(handlers)
 	}
-	d.handlers[reflect.TypeFor[T]()] = func(n *Node, v reflect.Value) { decode(n, v.Addr().Interface().(*T)) }
+	d.handlers[reflect.TypeFor[T]()] = func(n *Node, v reflect.Value) { decode(v.Addr().Interface().(*T), n) }
 }
 
 // Decode stores the node in the value that v points to and reports everything in it that does not fit: unknown keys,
@@ -40,7 +40,7 @@ func Handle[T any](d *Document, decode func(n *Node, v *T)) {
 //	default:"1"          the value if the key is absent
 //	enum:"a,b"           the strings it may be
 //	pattern:"^...$"      what a string, or each key of a mapping, must match
-//	min:"1" max:"9"      bounds of a number, or of the length of a string, list or mapping
+//	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1" keeps a string from being blank
 //	reason:"..."         what to say when something required is missing, or something is empty that must not be
 func (n *Node) Decode(v any) bool {
 	p := reflect.ValueOf(v)

@@ -319,7 +319,7 @@ func TestHandle(t *testing.T) {
 		Ptr  *inner  `yaml:"ptr"`
 	}
 	d := doc.Parse("f.yaml", []byte("list: [{needed: a}, {needed: b}]\nptr: {needed: a, weight: 100}\n"))
-	doc.Handle(d, func(n *doc.Node, v *inner) {
+	doc.Handle(d, func(v *inner, n *doc.Node) {
 		if n.Decode(v) && v.Needed == "b" {
 			n.Errorf("needed", "not b")
 		}

@@ -37,7 +37,7 @@ type rules struct {
 	reason    string // replaces the text of the problem when something required is missing or empty
 	enum      []string
 	pattern   *regexp.Regexp // of a string, or of the keys of a mapping
-	min, max  *float64       // of a number, or of the length of a string, list or mapping
+	min, max  *float64       // of a number, or of the length of a list or mapping
 	preset    string         // the default, as text
 	hasPreset bool
 }
