@@ -1,0 +1,177 @@
+package playbook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// maxUnits bounds what a few small numbers multiply to.
+const maxUnits = 100_000
+
+// checker checks what concerns more than one part of a playbook. Parts that could not be decoded have been reported
+// and are passed over.
+type checker struct {
+	p    *Playbook
+	root *doc.Node
+}
+
+func check(p *Playbook, d *doc.Document) {
+	c := checker{p: p, root: d.Root}
+	c.cases()
+	c.evaluators()
+	entries := c.root.Get("workflow").Get("jobs").Entries()
+	for i, job := range p.Workflow.Jobs {
+		c.job(job, entries[i].Value)
+	}
+	c.order()
+	if d.Err() == nil {
+		c.judged()
+	}
+}
+
+func (c checker) cases() {
+	task, cases := c.root.Get("task"), c.root.Get("cases")
+	switch {
+	case task == nil && cases == nil:
+		c.root.Errorf("", "`task` or `cases` is required")
+	case task != nil && cases != nil:
+		c.root.Errorf("cases", "a playbook has either `task` or `cases`")
+	}
+	seen := make(map[string]Position)
+	items := cases.Items()
+	for i, x := range c.p.Cases {
+		first, duplicate := seen[x.ID]
+		switch {
+		case x.ID == "": // reported
+		case duplicate:
+			items[i].Errorf("id", "duplicate case id %q, first on line %d", x.ID, first.Line)
+		case x.ID == "jobs":
+			items[i].Errorf("id", "%q is reserved for the results of jobs outside the matrix", x.ID)
+		default:
+			seen[x.ID] = x.Position
+		}
+	}
+	if n := max(1, len(c.p.Cases)) * len(c.p.Variants) * c.p.Trials.Count; n > maxUnits {
+		c.root.Errorf("trials.count", "cases, variants and trials multiply to %d units, more than %d", n, maxUnits)
+	}
+}
+
+// evaluators checks that no two evaluators of a unit have the same name.
+func (c checker) evaluators() {
+	common := make(map[string]Position)
+	uniqueNames(c.p.Evaluators, c.root.Get("evaluators"), common)
+	items := c.root.Get("cases").Items()
+	for i, x := range c.p.Cases {
+		uniqueNames(x.Evaluators, items[i].Get("evaluators"), maps.Clone(common))
+	}
+}
+
+func uniqueNames(evaluators []Evaluator, list *doc.Node, seen map[string]Position) {
+	for i, e := range evaluators {
+		if e.Name == "" {
+			continue // reported
+		}
+		if first, duplicate := seen[e.Name]; duplicate {
+			list.Errorf(fmt.Sprintf("[%d].name", i), "duplicate evaluator name %q, first on line %d: write a `name`", e.Name, first.Line)
+			continue
+		}
+		seen[e.Name] = e.Position
+	}
+}
+
+func (c checker) job(job Job, n *doc.Node) {
+	ids := make([]string, len(c.p.Workflow.Jobs))
+	for i, j := range c.p.Workflow.Jobs {
+		ids[i] = j.ID
+	}
+	known(n.Get("needs"), ids, func(need string) string {
+		return fmt.Sprintf("needs unknown job %q%s", need, doc.DidYouMean(need, ids))
+	})
+	variants := make([]string, len(c.p.Variants))
+	for i, v := range c.p.Variants {
+		variants[i] = v.ID
+	}
+	known(n.Get("strategy").Get("matrix").Get("variant"), variants, func(v string) string {
+		return fmt.Sprintf("the matrix names variant %q, which is missing from variants%s", v, doc.DidYouMean(v, variants))
+	})
+	s := scope{Playbook: c.p, matrix: n.Get("strategy") != nil}
+	for _, v := range c.p.Variants {
+		if slices.Contains(job.Variants(), v.ID) {
+			s.variants = append(s.variants, v)
+		}
+	}
+	items := n.Get("steps").Items()
+	for i, step := range job.Steps {
+		s.step(step, items[i])
+	}
+}
+
+// known reports the elements of a list that are not among ids or stand there twice.
+func known(list *doc.Node, ids []string, unknown func(string) string) {
+	seen := make(map[string]bool)
+	for _, item := range list.Items() {
+		switch name := item.Text(); {
+		case item.Kind() != doc.String: // reported
+		case !slices.Contains(ids, name):
+			item.Errorf("", "%s", unknown(name))
+		case seen[name]:
+			item.Errorf("", "%q stands here twice", name)
+		default:
+			seen[name] = true
+		}
+	}
+}
+
+// order checks that the jobs can run one after the other.
+func (c checker) order() {
+	jobs := c.root.Get("workflow").Get("jobs")
+	sorted, cycles := sortJobs(c.p.Workflow.Jobs)
+	for _, cycle := range cycles {
+		jobs.Get(cycle[0]).Errorf("needs", "dependency cycle: %s", strings.Join(append(cycle, cycle[0]), " -> "))
+	}
+	after := afterMatrix(sorted)
+	for _, job := range sorted {
+		for i, need := range job.Needs {
+			if job.Strategy != nil && after[need] && jobs.Get(need).Get("strategy") == nil {
+				jobs.Get(job.ID).Errorf(fmt.Sprintf("needs[%d]", i),
+					"needs %q, which itself needs a matrix job: a unit goes through its matrix jobs without a break", need)
+			}
+		}
+	}
+}
+
+// judged checks that evaluators have something to judge, and that prompts are sent.
+func (c checker) judged() {
+	what := ""
+	switch {
+	case slices.ContainsFunc(c.p.Cases, func(x Case) bool { return len(x.Evaluators) > 0 }), len(c.p.Evaluators) > 0:
+		what = "evaluators would have nothing to judge"
+	case len(c.p.Cases) > 0:
+		what = "cases would not run"
+	default:
+		return
+	}
+	plan, err := c.p.Plan()
+	if err != nil {
+		c.root.Errorf("workflow.jobs", "%v", err)
+		return
+	}
+	if len(plan.Units) == 0 {
+		c.root.Errorf("workflow.jobs", "no job has a `strategy.matrix`, so the %s", what)
+	}
+	for _, u := range plan.Units {
+		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, func(s Step) bool { return startsAgent(s, u.Values()) }) {
+			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s`), so the %s",
+				u.Variant.ID, ActionPrompt, what)
+		}
+	}
+}
+
+func startsAgent(s Step, values Values) bool {
+	name, err := Interpolate(s.Uses, values)
+	return err == nil && actions[name].agent
+}

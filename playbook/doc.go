@@ -1,0 +1,24 @@
+// Package playbook reads playbooks: YAML files that say what coding agents are asked to do, which agents in which
+// configurations, and what must hold afterwards.
+//
+//	task:
+//	  title: Fix the bug
+//	  prompt: The test of package shop fails. Find out why and fix it.
+//	variants:
+//	  claude: {agent: {kind: claude-code-acp, preset: production}}
+//	workflow:
+//	  jobs:
+//	    eval:
+//	      strategy: {matrix: {variant: [claude]}}
+//	      steps:
+//	        - uses: builtin:sdd-eval/workspace.prepare
+//	        - uses: builtin:sdd-eval/acp.prompt
+//	        - run: go test ./...
+//
+// [Load] is strict, since what is ignored in a test can make it pass: it refuses unknown keys, wrong types and whatever
+// could not come to anything, and reports all that is wrong with a file at once, each with its position. A [Playbook]
+// has the file's contents, [Playbook.Plan] what they come to: jobs in their order and units, the single trials of each
+// case with each variant.
+//
+// Which types of evaluators there are is up to the caller, who passes their [Kinds].
+package playbook

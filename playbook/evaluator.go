@@ -1,0 +1,65 @@
+package playbook
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Evaluator is an expectation that each unit is held to.
+type Evaluator struct {
+	// Name is unique in a unit and names the evaluator's subtest; default: its type.
+	Name string
+	// Type is the name under which its [Kind] is known.
+	Type string
+	// Threshold is the least score that passes, 0 to 1; default 1.
+	Threshold float64
+	// Weight is the evaluator's part in the reported mean score, which decides nothing; default 1.
+	Weight float64
+	// Config is what the [Kind] made of the other keys.
+	Config any
+	// Position is where the evaluator's entry begins.
+	Position Position
+}
+
+// Kind decodes an evaluator's own keys, those besides name, type, threshold and weight, to its configuration, which
+// becomes [Evaluator.Config]. What is wrong with them it reports on the node; then its result does not matter.
+type Kind func(n *Node) any
+
+// Kinds are the types of evaluators that a playbook may use, by name.
+type Kinds map[string]Kind
+
+// evaluatorKeys are the keys that all evaluators have.
+type evaluatorKeys struct {
+	Name      string    `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the subtest; default: the type."`
+	Type      string    `yaml:"type,required" doc:"The kind of evaluator."`
+	Threshold float64   `yaml:"threshold" default:"1" min:"0" max:"1" doc:"The least score that passes, 0 to 1; default: 1."`
+	Weight    float64   `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
+	Position  Position  `yaml:",position"`
+	Rest      *doc.Node `yaml:",rest"`
+}
+
+func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
+	var keys evaluatorKeys
+	n.Decode(&keys)
+	*e = Evaluator{
+		Name: keys.Name, Type: keys.Type, Threshold: keys.Threshold, Weight: keys.Weight, Position: keys.Position,
+	}
+	if e.Type == "" {
+		return // reported
+	}
+	if n.Get("name") == nil {
+		e.Name = e.Type
+	}
+	kind, ok := ks[e.Type]
+	switch {
+	case ok:
+		e.Config = kind(wrap(keys.Rest))
+	case slices.Contains(laterEvaluators, e.Type):
+		n.Errorf("type", "%q is %s", e.Type, later)
+	default:
+		names := slices.Sorted(maps.Keys(ks))
+		n.Errorf("type", "unknown type %q%s", e.Type, doc.DidYouMean(e.Type, append(names, laterEvaluators...)))
+	}
+}

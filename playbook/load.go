@@ -1,0 +1,73 @@
+package playbook
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Load reads a playbook from a file. The error is [Errors] if the file can be read but is no valid playbook.
+func Load(path string, kinds Kinds) (*Playbook, error) {
+	d, err := doc.Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("load playbook: %w", err)
+	}
+	return decode(path, d, kinds)
+}
+
+// Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,
+// nothing is read from it. The error is [Errors].
+func Parse(file string, data []byte, kinds Kinds) (*Playbook, error) {
+	return decode(file, doc.Parse(file, data), kinds)
+}
+
+func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
+	d.Refuse(refused)
+	doc.Handle(d, kinds.decode)
+	doc.Handle(d, (*Agent).decode)
+	doc.Handle(d, (*Case).decode)
+	doc.Handle(d, (*Cassette).decode)
+	doc.Handle(d, (*PermissionRule).decode)
+	doc.Handle(d, (*Step).decode)
+	doc.Handle(d, (*Trials).decode)
+	doc.Handle(d, (*Workspace).decode)
+	doc.Handle(d, func(n **Node, node *doc.Node) { *n = wrap(node) })
+	p := &Playbook{File: file}
+	d.Root.Decode(p)
+	if d.Root.Kind() == doc.Map {
+		p.nameAfterFile(d.Root)
+		p.nameJobs()
+		check(p, d)
+	}
+	if err := errorsOf(d); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+var id = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+
+func (p *Playbook) nameAfterFile(root *doc.Node) {
+	if root.Get("name") != nil {
+		return
+	}
+	p.Name = filepath.Base(p.File)
+	for _, ext := range []string{".yaml", ".yml", ".eval"} {
+		p.Name = strings.TrimSuffix(p.Name, ext)
+	}
+	if !id.MatchString(p.Name) {
+		root.Errorf("name", "the file's name makes the playbook's %q, which must match %s: write a `name`", p.Name, id)
+	}
+}
+
+// nameJobs tells steps their jobs.
+func (p *Playbook) nameJobs() {
+	for _, j := range p.Workflow.Jobs {
+		for i := range j.Steps {
+			j.Steps[i].Job = j.ID
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package playbook
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Plan is what a playbook comes to: its jobs in an order that respects their needs, and its units.
+type Plan struct {
+	Playbook *Playbook
+	// Jobs are in topological order; the order of the file breaks ties.
+	Jobs []Job
+	// Units are case by case, variant by variant in the order of the matrix, trial by trial.
+	Units []Unit
+
+	cases    []Case
+	variants []Variant
+}
+
+// Unit is one trial of one case with one variant. It goes through all matrix jobs of its variant.
+type Unit struct {
+	// Playbook is the playbook's name.
+	Playbook string
+	Case     Case
+	Variant  Variant
+	// Trial counts from 1.
+	Trial int
+	// Steps are those of the variant's matrix jobs, in the order of the jobs.
+	Steps []Step
+	// Evaluators are the playbook's, the case's and those of [Plan.AddEvaluator].
+	Evaluators []Evaluator
+
+	task *Task
+}
+
+// ID returns "playbook/case/variant/trial", which names the unit's results and its recording.
+func (u Unit) ID() string {
+	return strings.Join([]string{u.Playbook, u.Case.ID, u.Variant.ID, strconv.Itoa(u.Trial)}, "/")
+}
+
+// Values returns what the placeholders in the unit's steps stand for, run.run_id and run.run_dir excepted.
+func (u Unit) Values() Values {
+	v := u.task.values()
+	maps.Copy(v, Values{
+		"matrix.variant": u.Variant.ID, "variant.agent.kind": u.Variant.Agent.Kind,
+		"case.id": u.Case.ID, "trial": strconv.Itoa(u.Trial),
+	})
+	if u.Variant.Style != "" {
+		v["variant.style"] = u.Variant.Style
+	}
+	return v
+}
+
+// Plan returns the playbook's plan. Those that [Load] and [Parse] return always have one.
+func (p *Playbook) Plan() (*Plan, error) {
+	jobs, cycles := sortJobs(p.Workflow.Jobs)
+	if len(cycles) > 0 {
+		return nil, fmt.Errorf("%s: dependency cycle of jobs %s", p.File, strings.Join(cycles[0], ", "))
+	}
+	plan := &Plan{Playbook: p, Jobs: jobs, cases: p.allCases()}
+	steps := make(map[string][]Step) // by variant
+	for _, job := range jobs {
+		for _, id := range job.Variants() {
+			i := slices.IndexFunc(p.Variants, func(v Variant) bool { return v.ID == id })
+			if i < 0 {
+				return nil, fmt.Errorf("%s: the matrix names variant %q, which is missing from variants", job.Position, id)
+			}
+			if _, seen := steps[id]; !seen {
+				plan.variants = append(plan.variants, p.Variants[i])
+			}
+			steps[id] = append(steps[id], job.Steps...)
+		}
+	}
+	for _, c := range plan.cases {
+		for _, v := range plan.variants {
+			for trial := range max(p.Trials.Count, 1) {
+				plan.Units = append(plan.Units, Unit{
+					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
+					Steps: steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),
+				})
+			}
+		}
+	}
+	return plan, nil
+}
+
+// allCases returns the playbook's cases, or its task as the only one.
+func (p *Playbook) allCases() []Case {
+	if p.Task == nil {
+		return p.Cases
+	}
+	return []Case{{
+		ID: "task", Prompt: p.Task.Prompt, Prompts: []string{p.Task.Prompt}, Position: p.Task.Position,
+	}}
+}
+
+// Cases returns the cases of the plan's units. A task is the case "task".
+func (p *Plan) Cases() []Case { return p.cases }
+
+// Variants returns the variants of the plan's units, in the order in which the matrices first list them.
+func (p *Plan) Variants() []Variant { return p.variants }
+
+// Trials returns the units of a case with a variant, nil if the plan has none.
+func (p *Plan) Trials(caseID, variantID string) []Unit {
+	c := slices.IndexFunc(p.cases, func(c Case) bool { return c.ID == caseID })
+	v := slices.IndexFunc(p.variants, func(v Variant) bool { return v.ID == variantID })
+	if c < 0 || v < 0 {
+		return nil
+	}
+	count := len(p.Units) / (len(p.cases) * len(p.variants))
+	first := (c*len(p.variants) + v) * count
+	return p.Units[first : first+count]
+}
+
+// Before returns the jobs outside the matrix that run before the units: those that need no matrix job.
+func (p *Plan) Before() []Job { return p.outsideMatrix(false) }
+
+// After returns the jobs outside the matrix that run after the units.
+func (p *Plan) After() []Job { return p.outsideMatrix(true) }
+
+func (p *Plan) outsideMatrix(after bool) []Job {
+	isAfter := afterMatrix(p.Jobs)
+	var jobs []Job
+	for _, j := range p.Jobs {
+		if j.Strategy == nil && isAfter[j.ID] == after {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// AddEvaluator holds each unit to a further expectation, one that does not stand in the playbook. It panics if a unit
+// has an evaluator of that name.
+func (p *Plan) AddEvaluator(name string, config any) {
+	for i := range p.Units {
+		u := &p.Units[i]
+		if slices.ContainsFunc(u.Evaluators, func(e Evaluator) bool { return e.Name == name }) {
+			panic(fmt.Sprintf("playbook: unit %s has an evaluator %q already: choose another name", u.ID(), name))
+		}
+		u.Evaluators = append(u.Evaluators, Evaluator{
+			Name: name, Type: "go", Threshold: 1, Weight: 1, Config: config, Position: u.Case.Position,
+		})
+	}
+}
+
+// sortJobs sorts jobs so that each comes after those that it needs, those that come first in the file first. Jobs that
+// wait for each other are returned as cycles and left out. Needs that are no jobs are passed over.
+func sortJobs(jobs []Job) (sorted []Job, cycles [][]string) {
+	waiting := make(map[string]Job, len(jobs))
+	for _, j := range jobs {
+		waiting[j.ID] = j
+	}
+	ready := func(j Job) bool {
+		_, waits := waiting[j.ID]
+		return waits && !slices.ContainsFunc(j.Needs, func(need string) bool { _, w := waiting[need]; return w })
+	}
+	for len(waiting) > 0 {
+		if i := slices.IndexFunc(jobs, ready); i >= 0 {
+			sorted = append(sorted, jobs[i])
+			delete(waiting, jobs[i].ID)
+			continue
+		}
+		cycle := findCycle(jobs, waiting)
+		cycles = append(cycles, cycle)
+		for _, id := range cycle {
+			delete(waiting, id)
+		}
+	}
+	return sorted, cycles
+}
+
+// findCycle follows needs among jobs that all wait for each other until it comes back to where it was.
+func findCycle(jobs []Job, waiting map[string]Job) []string {
+	var path []string
+	first := slices.IndexFunc(jobs, func(j Job) bool { _, w := waiting[j.ID]; return w })
+	for id := jobs[first].ID; ; {
+		if i := slices.Index(path, id); i >= 0 {
+			return path[i:]
+		}
+		path = append(path, id)
+		for _, need := range waiting[id].Needs {
+			if _, w := waiting[need]; w {
+				id = need
+				break
+			}
+		}
+	}
+}
+
+// afterMatrix tells which of the sorted jobs need a matrix job, be it by way of others.
+func afterMatrix(sorted []Job) map[string]bool {
+	after := make(map[string]bool)
+	matrix := make(map[string]bool)
+	for _, j := range sorted {
+		matrix[j.ID] = j.Strategy != nil
+		after[j.ID] = slices.ContainsFunc(j.Needs, func(need string) bool { return matrix[need] || after[need] })
+	}
+	return after
+}

@@ -1,0 +1,73 @@
+package playbook
+
+import (
+	"fmt"
+	"time"
+)
+
+// Position is a place in a playbook.
+type Position struct {
+	// File is the path that [Load] or [Parse] was given.
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+}
+
+// String returns "file:line", the form in which failures cite a playbook.
+func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// Playbook is one file. Its fields, and those of the types below it, are the keys of the file; the tags give their
+// names, defaults and bounds.
+type Playbook struct {
+	// File is the path that [Load] or [Parse] was given.
+	File string
+
+	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
+	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the playbook; default: the file's name without .yaml or .eval.yaml."`
+
+	// Task is what all variants are asked to do. A playbook has either a task or cases.
+	Task *Task `yaml:"task" doc:"The job that every variant is given. Either task or cases."`
+
+	// Cases are several tasks, each judged on its own.
+	Cases []Case `yaml:"cases" min:"1" doc:"Several jobs, each judged on its own. Either task or cases."`
+
+	// Variants are the agents that are compared, in the order of the file.
+	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents that are compared, by id."`
+
+	Workflow    Workflow    `yaml:"workflow,required" doc:"What is done for each variant, and around all of them."`
+	Trials      Trials      `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
+	Limits      Limits      `yaml:"limits" doc:"What ends a unit early."`
+	Permissions Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
+
+	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start, the model was
+	// overloaded. What the agent did wrong is never retried.
+	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`
+
+	// Evaluators judge every unit. A playbook without any, here and in its cases, is never a pass.
+	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for every case."`
+
+	Workspace Workspace `yaml:"workspace" doc:"The files that the agent starts with."`
+	Sandbox   Sandbox   `yaml:"sandbox" doc:"What agents and steps may do."`
+	Env       Env       `yaml:"env" doc:"The environment of agents and steps."`
+	Cassette  Cassette  `yaml:"cassette" doc:"How sessions are recorded."`
+
+	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
+	Requires []string `yaml:"requires" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Programs that must be installed."`
+}
+
+// Limits end a unit early. Zero fields are not given.
+type Limits struct {
+	Timeout      time.Duration `yaml:"timeout" min:"0.001" doc:"Wall clock for a unit, e.g. 30m."`
+	MaxToolCalls int           `yaml:"max_tool_calls" min:"1" doc:"Tool calls of the agent in a unit."`
+}
+
+// Sandbox widens what agents and steps may do.
+type Sandbox struct {
+	// AllowCommands are further programs that run steps and agents' terminals may start. See [Playbook.AllowedCommands].
+	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Base names of further programs that may be started."`
+}
+
+// Env says what of our environment agents and steps see.
+type Env struct {
+	Pass []string `yaml:"pass" pattern:"^[a-zA-Z_][a-zA-Z0-9_]*$" doc:"Names of variables to pass on."`
+}

@@ -1,0 +1,128 @@
+package playbook
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// scope is what the placeholders of a job's steps can mean.
+type scope struct {
+	*Playbook
+	matrix   bool
+	variants []Variant // of the matrix
+}
+
+// step checks a step against the rest of the playbook.
+func (s scope) step(step Step, n *doc.Node) {
+	s.placeholders(n.Get("uses"), step.Uses, "run.run_id", "run.run_dir")
+	s.placeholders(n.Get("cwd"), step.Cwd)
+	for _, arg := range step.Args {
+		s.placeholders(n.Get("run"), arg)
+	}
+	s.settings(n.Get("with"))
+	if len(step.Args) > 0 && !hasPlaceholder(step.Args[0]) {
+		if err := s.checkCommand(step.Args[0]); err != nil {
+			n.Errorf("run", "%v", err)
+		}
+	}
+	for _, name := range s.actions(step.Uses) {
+		a, err := lookupAction(name)
+		if err != nil {
+			n.Errorf("uses", "%v", err)
+			continue
+		}
+		if !s.matrix {
+			n.Errorf("uses", "action %s outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`", name)
+		}
+		for _, e := range n.Get("with").Entries() {
+			if !slices.Contains(a.with, e.Key) {
+				e.Value.Errorf("", "action %s has no setting %q%s", name, e.Key, doc.DidYouMean(e.Key, a.with))
+			}
+		}
+	}
+}
+
+// settings checks the placeholders in each string of an action's settings.
+func (s scope) settings(n *doc.Node) {
+	if n.Kind() == doc.String {
+		s.placeholders(n, n.Text())
+	}
+	for _, item := range n.Items() {
+		s.settings(item)
+	}
+	for _, e := range n.Entries() {
+		s.settings(e.Value)
+	}
+}
+
+// placeholders checks those of a text that stands at n. Some paths may be banned there.
+func (s scope) placeholders(n *doc.Node, text string, banned ...string) {
+	err := eachPlaceholder(text, func(_, path string) error {
+		if path == "" {
+			return nil
+		}
+		if err := checkPath(path); err != nil {
+			return err
+		}
+		reason := s.unavailable(path)
+		if slices.Contains(banned, path) {
+			reason = "an action must be known before the run"
+		}
+		if reason != "" {
+			return fmt.Errorf("${{ %s }} is not available here: %s", path, reason)
+		}
+		return nil
+	})
+	if err != nil {
+		n.Errorf("", "%v", err)
+	}
+}
+
+// unavailable returns why a path has no value in the job, "" if it has one.
+func (s scope) unavailable(path string) string {
+	switch path {
+	case "run.run_id", "run.run_dir":
+		return ""
+	case "task.title", "task.prompt":
+		switch {
+		case s.Task == nil:
+			return "the playbook has no `task`"
+		case s.Values()[path] == "":
+			return "the task has no title"
+		}
+		return ""
+	}
+	if !s.matrix {
+		return "the job has no `strategy.matrix`"
+	}
+	i := slices.IndexFunc(s.variants, func(v Variant) bool { return v.Style == "" })
+	if path == "variant.style" && i >= 0 {
+		return fmt.Sprintf("variant %q has no style", s.variants[i].ID)
+	}
+	return ""
+}
+
+// actions returns all actions that a `uses` can come to, none if it cannot be told because of problems that are
+// reported.
+func (s scope) actions(uses string) []string {
+	if !hasPlaceholder(uses) {
+		return slices.DeleteFunc([]string{uses}, func(u string) bool { return u == "" })
+	}
+	var names []string
+	add := func(values Values) {
+		if name, err := Interpolate(uses, values); err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if !s.matrix {
+		add(s.Values())
+	}
+	for _, v := range s.variants {
+		for _, c := range s.allCases() {
+			add(Unit{Case: c, Variant: v, Trial: 1, task: s.Task}.Values())
+		}
+	}
+	return names
+}

@@ -1,0 +1,175 @@
+package playbook
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/words"
+)
+
+// Step is one thing that a job does: a built-in action or a command. [Playbook.Resolve] makes it ready to run.
+type Step struct {
+	Name string `yaml:"name" min:"1" doc:"What the step is called in results; default: its action or command."`
+
+	// Uses is a built-in action such as [ActionPrompt]. A step has either uses or run.
+	Uses string `yaml:"uses" min:"1" doc:"A built-in action. Either uses or run."`
+
+	// With are the action's settings.
+	With map[string]any `yaml:"with" doc:"Settings of the action."`
+
+	// Run is one command, without a shell: see [Playbook.AllowedCommands].
+	Run string `yaml:"run" min:"1" doc:"One command, without a shell. Either uses or run."`
+
+	// Cwd is the directory that the command starts in, relative to the workspace in a matrix job, else to the run's
+	// directory.
+	Cwd string `yaml:"cwd" min:"1" doc:"Where the command starts, relative to the workspace; default: the workspace."`
+
+	// Args are the words of Run.
+	Args []string
+
+	// Job is the id of the job that the step belongs to.
+	Job string
+
+	Position Position `yaml:",position"`
+}
+
+// The built-in actions.
+const (
+	// ActionPrepare copies the workspace's files.
+	ActionPrepare = "builtin:sdd-eval/workspace.prepare"
+	// ActionPrompt starts the agent and sends it the case's prompts, one turn each, with nothing added.
+	ActionPrompt = "builtin:sdd-eval/acp.prompt"
+)
+
+// action is what is to be known of a built-in action.
+type action struct {
+	agent bool     // starts an agent
+	with  []string // its settings
+}
+
+// actions has the built-in actions. All of them act for a variant, so they have their place in a matrix job.
+var actions = map[string]action{
+	ActionPrepare: {},
+	ActionPrompt:  {agent: true},
+}
+
+func lookupAction(name string) (action, error) {
+	if a, ok := actions[name]; ok {
+		return a, nil
+	}
+	if slices.Contains(laterActions, name) {
+		return action{}, fmt.Errorf("action %s is %s", name, later)
+	}
+	known := append([]string{ActionPrepare, ActionPrompt}, laterActions...)
+	return action{}, fmt.Errorf("unknown action %q%s", name, doc.DidYouMean(name, known))
+}
+
+// decode decodes a step and checks what needs no other part of the playbook.
+func (s *Step) decode(n *doc.Node) {
+	n.Decode(s)
+	if n.Kind() != doc.Map {
+		return // reported
+	}
+	uses, run := n.Get("uses") != nil, n.Get("run") != nil
+	if uses == run {
+		n.Errorf("", "a step has exactly one of `uses` and `run`")
+		return
+	}
+	if run && n.Get("with") != nil {
+		n.Errorf("with", "`with` is for steps with `uses`")
+	}
+	if uses && n.Get("cwd") != nil {
+		n.Errorf("cwd", "`cwd` is for steps with `run`")
+	}
+	if s.Run != "" {
+		var err error
+		if s.Args, err = words.Split(s.Run); err != nil {
+			n.Errorf("run", "%v", err)
+		}
+	}
+	if err := checkCwd(s.Cwd); err != nil {
+		n.Errorf("cwd", "%v", err)
+	}
+}
+
+// checkCwd refuses paths that lead out of the directory that they are relative to. Links on the way can only be found
+// when the step runs.
+func checkCwd(cwd string) error {
+	switch {
+	case strings.HasPrefix(cwd, "/") || filepath.IsAbs(cwd):
+		return fmt.Errorf("%q must be relative", cwd)
+	case slices.Contains(strings.FieldsFunc(cwd, func(r rune) bool { return r == '/' || r == '\\' }), ".."):
+		return fmt.Errorf("%q must not contain ..", cwd)
+	}
+	return nil
+}
+
+// commands are the programs that any playbook may start.
+var commands = []string{
+	"cargo", "git", "go", "just", "make", "node", "npm", "pnpm", "pytest", "python", "python3", "rg", "yarn",
+}
+
+// AllowedCommands returns the base names of the programs that run steps and agents' terminals may start: cargo, git, go,
+// just, make, node, npm, pnpm, pytest, python, python3, rg, yarn and those of sandbox.allow_commands.
+func (p *Playbook) AllowedCommands() []string {
+	allowed := slices.Concat(commands, p.Sandbox.AllowCommands)
+	slices.Sort(allowed)
+	return slices.Compact(allowed)
+}
+
+// checkCommand refuses programs that a run step may not start. A path must be absolute: below a sandbox root a relative
+// one could only be a program that the agent wrote.
+func (p *Playbook) checkCommand(program string) error {
+	allowed := p.AllowedCommands()
+	switch base := filepath.Base(program); {
+	case program == "":
+		return errors.New("the command is empty")
+	case !slices.Contains(allowed, base):
+		return fmt.Errorf("command %q is not allowed: use one of %s, or name it under sandbox.allow_commands",
+			base, strings.Join(allowed, ", "))
+	case base != program && !filepath.IsAbs(program):
+		return fmt.Errorf("command %q must be a name or an absolute path", program)
+	}
+	return nil
+}
+
+// Resolve returns a step with its placeholders replaced, checked as [Parse] checks those without any. The error has the
+// step's position.
+func (p *Playbook) Resolve(s Step, values Values) (Step, error) {
+	var err error
+	if s.Uses, err = Interpolate(s.Uses, values); err != nil {
+		return Step{}, s.Position.at("uses", err)
+	}
+	args := make([]string, len(s.Args))
+	for i, a := range s.Args {
+		if args[i], err = Interpolate(a, values); err != nil {
+			return Step{}, s.Position.at("run", err)
+		}
+	}
+	s.Args = args
+	if s.Cwd, err = Interpolate(s.Cwd, values); err == nil {
+		err = checkCwd(s.Cwd)
+	}
+	if err != nil {
+		return Step{}, s.Position.at("cwd", err)
+	}
+	with, err := interpolateAll(s.With, values)
+	if err != nil {
+		return Step{}, s.Position.at("with", err)
+	}
+	s.With = with.(map[string]any)
+	if s.Run != "" {
+		if err := p.checkCommand(s.Args[0]); err != nil {
+			return Step{}, s.Position.at("run", err)
+		}
+		return s, nil
+	}
+	if _, err := lookupAction(s.Uses); err != nil {
+		return Step{}, s.Position.at("uses", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,63 @@
+package playbook
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Variant is one agent in one configuration.
+type Variant struct {
+	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+
+	// Style is the workflow style, for steps that ask for ${{ variant.style }}.
+	Style string `yaml:"style" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the workflow style."`
+	Agent Agent  `yaml:"agent,required" doc:"The agent and how it is started."`
+
+	// Position is where the variant's id stands.
+	Position Position `yaml:",position"`
+}
+
+// Agent says which agent to start and how.
+type Agent struct {
+	// Kind is claude-code-acp, codex-acp, acp (any agent that speaks the protocol) or fake-acp (the built-in script).
+	Kind string `yaml:"kind,required" doc:"The kind of agent."`
+
+	// Preset names an account in the user's configuration. It is never a secret itself. claude-code-acp and codex-acp
+	// need one.
+	Preset string `yaml:"preset" min:"1" doc:"Name of an account preset, never a secret."`
+
+	// Command is the program to start; empty: the kind's own. Kind acp needs one.
+	Command string `yaml:"command" min:"1" doc:"The program to start; default by kind."`
+
+	// Args are the program's arguments. For fake-acp: the path of a script, else the built-in one runs.
+	Args []string `yaml:"args" doc:"Arguments of the program."`
+
+	Model string `yaml:"model" min:"1" doc:"The model to select; default: the agent's."`
+	Mode  string `yaml:"mode" min:"1" doc:"The session mode to select, e.g. acceptEdits; default: the agent's."`
+}
+
+func (a *Agent) decode(n *doc.Node) {
+	if !n.Decode(a) {
+		return
+	}
+	profile, ok := agent.Lookup(a.Kind)
+	kinds := agent.Kinds()
+	switch {
+	case ok:
+	case slices.Contains(laterAgents, a.Kind):
+		n.Errorf("kind", "%s is %s", a.Kind, later)
+		return
+	default:
+		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
+		return
+	}
+	if profile.NeedsPreset && a.Preset == "" {
+		n.Errorf("", "agents of kind %s need a `preset`", a.Kind)
+	}
+	if profile.Command == "" && a.Command == "" {
+		n.Errorf("", "agents of kind %s need a `command`", a.Kind)
+	}
+}
