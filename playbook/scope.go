@@ -23,7 +23,7 @@ func (s scope) step(step Step, n *doc.Node) {
 	}
 	s.settings(n.Get("with"))
 	if len(step.Args) > 0 && !hasPlaceholder(step.Args[0]) {
-		if err := s.checkCommand(step.Args[0]); err != nil {
+		if err := s.checkCommand(step.Args); err != nil {
 			n.Errorf("run", "%v", err)
 		}
 	}

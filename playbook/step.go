@@ -103,7 +103,7 @@ func checkCwd(cwd string) error {
 	case strings.HasPrefix(cwd, "/") || filepath.IsAbs(cwd):
 		return fmt.Errorf("%q must be relative", cwd)
 	case slices.Contains(strings.FieldsFunc(cwd, func(r rune) bool { return r == '/' || r == '\\' }), ".."):
-		return fmt.Errorf("%q must not contain ..", cwd)
+		return fmt.Errorf("%q must not contain \"..\"", cwd)
 	}
 	return nil
 }
@@ -123,11 +123,12 @@ func (p *Playbook) AllowedCommands() []string {
 
 // checkCommand refuses programs that a run step may not start. A path must be absolute: below a sandbox root a relative
 // one could only be a program that the agent wrote.
-func (p *Playbook) checkCommand(program string) error {
-	allowed := p.AllowedCommands()
-	switch base := filepath.Base(program); {
-	case program == "":
+func (p *Playbook) checkCommand(args []string) error {
+	if len(args) == 0 || args[0] == "" {
 		return errors.New("the command is empty")
+	}
+	allowed := p.AllowedCommands()
+	switch program, base := args[0], filepath.Base(args[0]); {
 	case !slices.Contains(allowed, base):
 		return fmt.Errorf("command %q is not allowed: use one of %s, or name it under sandbox.allow_commands",
 			base, strings.Join(allowed, ", "))
@@ -140,36 +141,46 @@ func (p *Playbook) checkCommand(program string) error {
 // Resolve returns a step with its placeholders replaced, checked as [Parse] checks those without any. The error has the
 // step's position.
 func (p *Playbook) Resolve(s Step, values Values) (Step, error) {
-	var err error
-	if s.Uses, err = Interpolate(s.Uses, values); err != nil {
-		return Step{}, s.Position.at("uses", err)
+	if s.Uses != "" {
+		return s.resolveAction(values)
 	}
 	args := make([]string, len(s.Args))
 	for i, a := range s.Args {
+		var err error
 		if args[i], err = Interpolate(a, values); err != nil {
 			return Step{}, s.Position.at("run", err)
 		}
 	}
-	s.Args = args
-	if s.Cwd, err = Interpolate(s.Cwd, values); err == nil {
-		err = checkCwd(s.Cwd)
+	cwd, err := Interpolate(s.Cwd, values)
+	if err == nil {
+		err = checkCwd(cwd)
 	}
 	if err != nil {
 		return Step{}, s.Position.at("cwd", err)
+	}
+	if err := p.checkCommand(args); err != nil {
+		return Step{}, s.Position.at("run", err)
+	}
+	s.Args, s.Cwd = args, cwd
+	return s, nil
+}
+
+func (s Step) resolveAction(values Values) (Step, error) {
+	uses, err := Interpolate(s.Uses, values)
+	if err == nil {
+		_, err = lookupAction(uses)
+	}
+	if err != nil {
+		return Step{}, s.Position.at("uses", err)
+	}
+	s.Uses = uses
+	if len(s.With) == 0 {
+		return s, nil
 	}
 	with, err := interpolateAll(s.With, values)
 	if err != nil {
 		return Step{}, s.Position.at("with", err)
 	}
 	s.With = with.(map[string]any)
-	if s.Run != "" {
-		if err := p.checkCommand(s.Args[0]); err != nil {
-			return Step{}, s.Position.at("run", err)
-		}
-		return s, nil
-	}
-	if _, err := lookupAction(s.Uses); err != nil {
-		return Step{}, s.Position.at("uses", err)
-	}
 	return s, nil
 }

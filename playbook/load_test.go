@@ -1,0 +1,283 @@
+package playbook_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+func TestValid(t *testing.T) {
+	files, err := filepath.Glob("testdata/valid/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p, err := playbook.Load(file, kinds)
+			require.NoError(t, err)
+			_, err = p.Plan()
+			require.NoError(t, err)
+		})
+	}
+}
+
+func at(line, column int) playbook.Position {
+	return playbook.Position{File: "testdata/valid/everything.yaml", Line: line, Column: column}
+}
+
+// TestEverything checks each field of a playbook that has all keys.
+func TestEverything(t *testing.T) {
+	got, err := playbook.Load("testdata/valid/everything.yaml", kinds)
+	require.NoError(t, err)
+	want := &playbook.Playbook{
+		File: "testdata/valid/everything.yaml",
+		Name: "demo",
+		Cases: []playbook.Case{
+			{
+				ID: "refund", Prompt: "Fix the refund.\n", Prompts: []string{"Fix the refund.\n"},
+				ExpectedOutcome: "The refund is exact.", ReferenceAnswer: "See refund.go.",
+				Files: map[string]string{"refund/partial.json": `{"amount": 40}`},
+				Evaluators: []playbook.Evaluator{{
+					Name: "partial", Type: "files", Threshold: 1, Weight: 1, Position: at(12, 9),
+					Config: map[string]any{"exists": []any{"refund/partial.json"}},
+				}},
+				Position: at(4, 5),
+			},
+			{ID: "dialogue", Prompts: []string{"Find the bug.", "Fix it."}, Position: at(13, 5)},
+		},
+		Variants: []playbook.Variant{
+			{
+				ID: "zebra", Style: "sdd", Position: at(16, 3),
+				Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus", Mode: "acceptEdits"},
+			},
+			{
+				ID: "ant", Style: "sdd-legacy", Position: at(19, 3),
+				Agent: playbook.Agent{Kind: "acp", Command: "my-agent", Args: []string{"--acp", ""}},
+			},
+			{ID: "unused", Position: at(22, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
+		},
+		Workflow: playbook.Workflow{Jobs: []playbook.Job{
+			{
+				ID: "summary", Needs: []string{"check", "setup"}, Position: at(26, 5),
+				Steps: []playbook.Step{{
+					Run: `git log --format="%h %s"`, Args: []string{"git", "log", "--format=%h %s"}, Cwd: ".", Job: "summary",
+					Position: at(28, 15),
+				}},
+			},
+			{
+				ID: "check", Needs: []string{"eval"}, Position: at(29, 5),
+				Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"zebra"}}},
+				Steps: []playbook.Step{{
+					Name: "unit tests", Run: `go test -run '${{ case.id }}' "./${{matrix.variant}}"`, Cwd: "sub/${{ trial }}",
+					Args: []string{"go", "test", "-run", "${{ case.id }}", "./${{matrix.variant}}"}, Job: "check", Position: at(33, 11),
+				}},
+			},
+			{
+				ID: "eval", Needs: []string{"setup"}, Position: at(36, 5),
+				Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"ant", "zebra"}}},
+				Steps: []playbook.Step{
+					{Uses: playbook.ActionPrepare, Job: "eval", Position: at(40, 11)},
+					{Uses: playbook.ActionPrompt, Job: "eval", Position: at(41, 11)},
+				},
+			},
+			{
+				ID: "setup", Position: at(43, 5),
+				Steps: []playbook.Step{
+					{Run: "tofu version", Args: []string{"tofu", "version"}, Job: "setup", Position: at(44, 15)},
+				},
+			},
+		}},
+		Trials:  playbook.Trials{Count: 3, Pass: 2},
+		Limits:  playbook.Limits{Timeout: 90 * time.Minute, MaxToolCalls: 200},
+		Retries: 2,
+		Permissions: playbook.Permissions{
+			Default: playbook.DecideReject,
+			Rules: []playbook.PermissionRule{
+				{Tool: "Read", Decide: playbook.DecideAllow},
+				{Path: "internal/**", Decide: playbook.DecideError},
+			},
+		},
+		Evaluators: []playbook.Evaluator{
+			{
+				Name: "finds-and-fixes", Type: "fake", Threshold: 0.5, Weight: 0, Position: at(54, 5),
+				Config: fake{Mode: "in_order", Expected: []call{
+					{Tool: "Grep", Position: at(60, 9)},
+					{Tool: "Read", Position: at(61, 9)},
+				}},
+			},
+			{Name: "tool_trajectory", Type: "tool_trajectory", Threshold: 1, Weight: 1, Config: map[string]any{}, Position: at(62, 5)},
+		},
+		Workspace: playbook.Workspace{
+			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
+		},
+		Sandbox:  playbook.Sandbox{AllowCommands: []string{"tofu"}},
+		Env:      playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		Cassette: playbook.Cassette{Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20},
+		Requires: []string{"python3"},
+	}
+	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(call{}, "Args"),
+		cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }))
+	if diff != "" {
+		t.Errorf("playbook (-want +got):\n%s", diff)
+	}
+
+	args := got.Evaluators[0].Config.(fake).Expected[0].Args
+	assert.Equal(t, map[string]any{
+		"pattern": map[string]any{"contains_ci": "todo"}, "limit": json.Number("9007199254740993"),
+	}, args.Value(), "numbers stay as they are written")
+	assert.Equal(t, "testdata/valid/everything.yaml:60", args.Get("pattern").Position().String())
+	assert.Equal(t, "evaluators[0].expected[0].args.pattern", args.Get("pattern").Path())
+}
+
+// TestManyErrors holds the text of all errors of a file to a golden file; UPDATE_GOLDEN=1 rewrites it.
+func TestManyErrors(t *testing.T) {
+	const golden = "testdata/many-errors.golden"
+	_, err := playbook.Load("testdata/many-errors.yaml", kinds)
+	require.Error(t, err)
+	got := err.Error() + "\n"
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./playbook -run TestManyErrors", golden, diff)
+	}
+}
+
+func TestDefaultName(t *testing.T) {
+	text, err := os.ReadFile("testdata/valid/task.eval.yaml")
+	require.NoError(t, err)
+	tests := []struct{ name, file, want string }{
+		{"playbook", "evals/shop.yaml", "shop"},
+		{"eval file", "evals/shop.eval.yaml", "shop"},
+		{"other extension", "shop.yml", "shop"},
+		{"no extension", "shop", "shop"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := playbook.Parse(tt.file, text, kinds)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, p.Name)
+			assert.Equal(t, tt.file, p.File)
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	_, err := playbook.Load("testdata/nothing.yaml", kinds)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.ErrorContains(t, err, "testdata/nothing.yaml")
+
+	_, err = playbook.Load("testdata", kinds)
+	require.ErrorContains(t, err, "load playbook: read testdata")
+
+	_, err = playbook.Parse("empty.yaml", nil, nil)
+	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")
+	_, err = playbook.Parse("list.yaml", []byte("- a\n"), nil)
+	assert.EqualError(t, err, "list.yaml:1:1: must be a mapping, not a list")
+}
+
+func TestNeed(t *testing.T) {
+	tests := []struct {
+		name   string
+		trials playbook.Trials
+		want   int
+	}{
+		{"zero value", playbook.Trials{}, 1},
+		{"all by default", playbook.Trials{Count: 5}, 5},
+		{"pass", playbook.Trials{Count: 5, Pass: 4}, 4},
+		{"rate", playbook.Trials{Count: 5, PassRate: 0.8}, 4},
+		{"rate is rounded up", playbook.Trials{Count: 3, PassRate: 0.5}, 2},
+		{"rate with an inexact product", playbook.Trials{Count: 25, PassRate: 0.28}, 7},
+		{"tiny rate", playbook.Trials{Count: 3, PassRate: 1e-12}, 1},
+		{"full rate", playbook.Trials{Count: 3, PassRate: 1}, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, tt.trials.Need())
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	p := playbook.Permissions{Default: playbook.DecideReject, Rules: []playbook.PermissionRule{
+		{Tool: "Bash", Decide: playbook.DecideError},
+		{Path: "secret/**", Decide: playbook.DecideReject},
+		{Tool: "Edit", Path: "**/*.go", Decide: playbook.DecideAllow},
+		{Tool: "Read", Decide: playbook.DecideAllow},
+	}}
+	tests := []struct {
+		name, tool string
+		files      []string
+		want       playbook.Decision
+	}{
+		{"by tool", "Bash", nil, playbook.DecideError},
+		{"by path", "Read", []string{"secret/a/b"}, playbook.DecideReject},
+		{"one path of several is refused", "Read", []string{"a.go", "secret/key"}, playbook.DecideReject},
+		{"tool and path", "Edit", []string{"a.go", "x/b.go"}, playbook.DecideAllow},
+		{"not all paths are allowed", "Edit", []string{"a.go", "go.mod"}, playbook.DecideReject},
+		{"no path is no match", "Edit", nil, playbook.DecideReject},
+		{"first rule that matches", "Read", []string{"a.go"}, playbook.DecideAllow},
+		{"default", "WebFetch", nil, playbook.DecideReject},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, p.Decide(tt.tool, tt.files))
+		})
+	}
+	assert.Equal(t, playbook.DecideAllow, playbook.Permissions{}.Decide("Bash", nil), "the zero value allows")
+}
+
+// FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is
+// accepted has a plan.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/valid/*.yaml", "testdata/*.yaml", "testdata/invalid/[a-e]*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(f, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			require.NoError(f, err)
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := playbook.Parse("fuzz.yaml", data, kinds)
+		if err != nil {
+			var errs playbook.Errors
+			require.ErrorAs(t, err, &errs)
+			require.NotEmpty(t, errs)
+			for _, e := range errs {
+				require.Equal(t, "fuzz.yaml", e.Position.File)
+				require.Positive(t, e.Position.Line)
+				require.Positive(t, e.Position.Column)
+				require.NotEmpty(t, e.Reason)
+			}
+			return
+		}
+		plan, err := p.Plan()
+		require.NoError(t, err)
+		require.Len(t, plan.Jobs, len(p.Workflow.Jobs))
+		for _, u := range plan.Units[:min(len(plan.Units), 10)] {
+			values := u.Values()
+			values["run.run_id"], values["run.run_dir"] = "id", "dir"
+			for _, s := range u.Steps {
+				_, err := p.Resolve(s, values)
+				if err != nil && !strings.Contains(s.Run+s.Cwd, "${{") {
+					t.Errorf("a step without placeholders was accepted and cannot be resolved: %v", err)
+				}
+			}
+		}
+	})
+}

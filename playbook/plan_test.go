@@ -1,0 +1,124 @@
+package playbook_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+func plan(t *testing.T, file string) *playbook.Plan {
+	t.Helper()
+	p, err := playbook.Load(file, kinds)
+	require.NoError(t, err)
+	plan, err := p.Plan()
+	require.NoError(t, err)
+	return plan
+}
+
+func jobIDs(jobs []playbook.Job) []string {
+	var ids []string
+	for _, j := range jobs {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+func TestPlan(t *testing.T) {
+	plan := plan(t, "testdata/valid/everything.yaml")
+	assert.Equal(t, []string{"setup", "eval", "check", "summary"}, jobIDs(plan.Jobs))
+	assert.Equal(t, []string{"setup"}, jobIDs(plan.Before()))
+	assert.Equal(t, []string{"summary"}, jobIDs(plan.After()))
+
+	var units []string
+	for _, u := range plan.Units {
+		units = append(units, u.ID())
+	}
+	assert.Equal(t, []string{
+		"demo/refund/ant/1", "demo/refund/ant/2", "demo/refund/ant/3",
+		"demo/refund/zebra/1", "demo/refund/zebra/2", "demo/refund/zebra/3",
+		"demo/dialogue/ant/1", "demo/dialogue/ant/2", "demo/dialogue/ant/3",
+		"demo/dialogue/zebra/1", "demo/dialogue/zebra/2", "demo/dialogue/zebra/3",
+	}, units, "variants are in the order of the matrix, and one that no matrix lists is left out")
+
+	ant, zebra := plan.Trials("refund", "ant"), plan.Trials("refund", "zebra")
+	require.Len(t, ant, 3)
+	assert.Equal(t, "demo/refund/ant/3", ant[2].ID())
+	assert.Len(t, ant[0].Steps, 2)
+	require.Len(t, zebra[0].Steps, 3, "zebra goes through both matrix jobs")
+	assert.Equal(t, "check", zebra[0].Steps[2].Job)
+	assert.Nil(t, plan.Trials("refund", "unused"))
+	assert.Nil(t, plan.Trials("nothing", "ant"))
+
+	var names []string
+	for _, e := range ant[0].Evaluators {
+		names = append(names, e.Name)
+	}
+	assert.Equal(t, []string{"finds-and-fixes", "tool_trajectory", "partial"}, names)
+}
+
+func TestPlanOfTask(t *testing.T) {
+	plan := plan(t, "testdata/valid/task.eval.yaml")
+	require.Len(t, plan.Cases(), 1)
+	require.Len(t, plan.Units, 1)
+	u := plan.Units[0]
+	assert.Equal(t, "task/task/a/1", u.ID())
+	assert.Equal(t, []string{"Do it. ${{ not.scanned }}"}, u.Case.Prompts)
+	assert.Equal(t, "testdata/valid/task.eval.yaml:1", u.Case.Position.String())
+}
+
+func TestPlanOrder(t *testing.T) {
+	tests := []struct {
+		name, jobs, want string
+	}{
+		{"order of the file", "c:; a:; b:", "c a b"},
+		{"needs first", "c: a b; a: b; b:", "b a c"},
+		{"order of the file breaks ties", "d: a; c:; b: a; a:", "c a d b"},
+		{"diamond", "end: left right; right: start; left: start; start:", "start right left end"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var p playbook.Playbook
+			for job := range strings.SplitSeq(tt.jobs, "; ") {
+				id, needs, _ := strings.Cut(job, ":")
+				p.Workflow.Jobs = append(p.Workflow.Jobs, playbook.Job{ID: id, Needs: strings.Fields(needs)})
+			}
+			plan, err := p.Plan()
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, strings.Join(jobIDs(plan.Jobs), " "))
+		})
+	}
+}
+
+func TestPlanErrors(t *testing.T) {
+	p := playbook.Playbook{File: "p.yaml", Workflow: playbook.Workflow{Jobs: []playbook.Job{
+		{ID: "a", Needs: []string{"b"}}, {ID: "b", Needs: []string{"a"}},
+	}}}
+	_, err := p.Plan()
+	require.EqualError(t, err, "p.yaml: dependency cycle of jobs a, b")
+
+	p.Workflow.Jobs = []playbook.Job{{
+		ID: "a", Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"x"}}},
+		Position: playbook.Position{File: "p.yaml", Line: 3},
+	}}
+	_, err = p.Plan()
+	require.EqualError(t, err, `p.yaml:3: the matrix names variant "x", which is missing from variants`)
+}
+
+func TestAddEvaluator(t *testing.T) {
+	plan := plan(t, "testdata/valid/everything.yaml")
+	plan.AddEvaluator("in Go", 42)
+	for _, u := range plan.Units {
+		last := u.Evaluators[len(u.Evaluators)-1]
+		assert.Equal(t, "in Go", last.Name)
+		assert.Equal(t, 42, last.Config)
+		assert.Equal(t, 1.0, last.Threshold)
+		assert.Equal(t, u.Case.Position, last.Position)
+	}
+	assert.PanicsWithValue(t,
+		`playbook: unit demo/refund/ant/1 has an evaluator "partial" already: choose another name`,
+		func() { plan.AddEvaluator("partial", nil) })
+}
