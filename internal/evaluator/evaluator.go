@@ -1,0 +1,52 @@
+// Package evaluator defines what judges a unit. Each kind of evaluator is a package below, with its keys in a playbook,
+// their decoding and its judgement; package kinds lists them.
+package evaluator
+
+import (
+	"context"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// Evaluator judges one trial of a unit.
+type Evaluator interface {
+	// Evaluate returns the verdict on what the agent did. It may be called for several units at the same time. The
+	// same input gives the same verdict, byte for byte, unless the evaluator starts a child.
+	Evaluate(ctx context.Context, in Input) Verdict
+	// Needs returns what Evaluate depends on besides the run.
+	Needs() Needs
+}
+
+// Input is what an evaluator looks at.
+type Input struct {
+	// Unit is the unit's id.
+	Unit string
+	// Run is what the agent did; it is never nil.
+	Run *trajectory.Run
+	// Workspace is the directory as the agent left it, empty if no evaluator asked for it.
+	Workspace string
+}
+
+// Verdict is what an evaluator found.
+type Verdict struct {
+	// Outcome is pass if everything was as expected, else fail; error if nothing is known about the agent. A threshold
+	// is the engine's to apply.
+	Outcome result.Outcome
+	// Score is in 0..1, nil unless the outcome is pass or fail.
+	Score *float64
+	// Reason says in one line what was not as expected; empty if all was.
+	Reason string
+	// Detail is the full text for people, of several lines, without a final newline; may be empty.
+	Detail string
+}
+
+// Needs is a set of what an evaluator depends on.
+type Needs uint8
+
+const (
+	// NeedsWorkspace: the workspace must be there as the agent left it.
+	NeedsWorkspace Needs = 1 << iota
+	// StartsChild: it starts a process, so that its verdict must not come from go test's cache.
+	StartsChild
+)
