@@ -1,0 +1,312 @@
+package tooltrajectory_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// parse decodes an evaluator whose own keys are given, without indentation.
+func parse(keys string) (evaluator.Evaluator, error) {
+	text := `task: {title: t, prompt: p}
+variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
+workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+evaluators:
+  - type: tool_trajectory
+    ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
+	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"tool_trajectory": tooltrajectory.Decode})
+	if err != nil {
+		return nil, err
+	}
+	return pb.Evaluators[0].Config.(evaluator.Evaluator), nil
+}
+
+func evaluate(t *testing.T, keys string, run *trajectory.Run) evaluator.Verdict {
+	t.Helper()
+	e, err := parse(keys)
+	require.NoError(t, err)
+	assert.Zero(t, e.Needs())
+	return e.Evaluate(context.Background(), evaluator.Input{Run: run})
+}
+
+type args = map[string]any
+
+// refunded is a run of two calls, 45 and 120 ms long.
+func refunded() *trajectory.Run {
+	return &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "read_file", Kind: "read", Args: args{"path": "$WORKSPACE/order.json"}}},
+		{Turn: 1, At: 45 * time.Millisecond, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
+		{Turn: 1, At: 50 * time.Millisecond, Body: trajectory.ToolStart{ID: "2", Name: "issue_refund", Args: args{"amount": 100}}},
+		{Turn: 1, At: 170 * time.Millisecond, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
+	}}
+}
+
+func TestVerdict(t *testing.T) {
+	tests := []struct {
+		name    string
+		keys    string
+		run     *trajectory.Run
+		outcome result.Outcome
+		score   float64
+		reason  string
+		detail  string
+	}{
+		{
+			name: "pass",
+			keys: `
+mode: in_order
+expected:
+  - {tool: read_file, args: {path: {path: order.json}}, max_duration_ms: 45}
+  - {tool: issue_refund, args: {amount: {gte: 40}}}
+never: [WebFetch]`,
+			run: refunded(), outcome: result.Pass, score: 1,
+			detail: `in_order: 3 of 3
+  1 ✓ read_file path=$WORKSPACE/order.json
+  2 ✓ issue_refund amount=100
+never: 1 of 1
+  ✓ never WebFetch`,
+		},
+		{
+			name: "fail",
+			keys: `
+mode: in_order
+expected:
+  - {tool: read_file, args: {path: {path: order.json}}}
+  - {tool: issue_refund, args: {amount: 40}}`,
+			run: refunded(), outcome: result.Fail, score: 0.5,
+			reason: "in_order: step 2 not matched: issue_refund amount=40",
+			detail: "1 ✓ read_file path=$WORKSPACE/order.json\n2 ✗ issue_refund amount=100   want amount=40",
+		},
+		{
+			name: "superset is the default", keys: "expected: [{tool: issue_refund}, {kind: read}]",
+			run: refunded(), outcome: result.Pass, score: 1,
+			detail: "1 ✓ issue_refund amount=100\n2 ✓ read_file path=$WORKSPACE/order.json",
+		},
+		{
+			name: "exact nothing", keys: "mode: exact\nexpected: []",
+			run: refunded(), outcome: result.Fail,
+			reason: "exact: call 1 not expected: read_file (and 1 more)",
+			detail: "+ read_file path=$WORKSPACE/order.json   not expected\n+ issue_refund amount=100                not expected",
+		},
+		{
+			name: "argument mode for all", keys: "args: exact\nexpected: [{tool: issue_refund, args: {}}, {tool: read_file, args: ignore}]",
+			run: refunded(), outcome: result.Fail, score: 0.5,
+			reason: "superset: step 1 not matched: issue_refund",
+			detail: "1 ✗ issue_refund amount=100   want no amount\n2 ✓ read_file path=$WORKSPACE/order.json",
+		},
+		{
+			name: "limits", keys: "mode: exact\nexpected: [{tool: read_file, max_duration_ms: 10}, {tool: issue_refund, max_duration_ms: 10}]",
+			run: refunded(), outcome: result.Fail, score: 0.5,
+			reason: "exact: step 1 over its limit: read_file took 45ms, want at most 10ms (and 1 more)",
+			detail: "1 ✗ read_file path=$WORKSPACE/order.json   took 45ms, want at most 10ms\n" +
+				"2 ✗ issue_refund amount=100                took 120ms, want at most 10ms",
+		},
+		{
+			name: "empty run", keys: "expected: [{tool: read_file}]",
+			run: &trajectory.Run{}, outcome: result.Fail,
+			reason: "superset: step 1 not matched: read_file",
+			detail: "1 ✗ (not called)   want read_file\nno tool was called",
+		},
+		{
+			name: "empty run and never alone", keys: "never: [read_file]",
+			run: &trajectory.Run{}, outcome: result.Pass, score: 1, detail: "✓ never read_file",
+		},
+		{
+			name: "never", keys: "never: [issue_refund]",
+			run: refunded(), outcome: result.Fail,
+			reason: "never: issue_refund was called (call 2)", detail: "✗ issue_refund amount=100   want never",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v := evaluate(t, test.keys, test.run)
+			assert.Equal(t, test.outcome, v.Outcome)
+			require.NotNil(t, v.Score)
+			assert.Equal(t, test.score, *v.Score)
+			assert.Equal(t, test.reason, v.Reason)
+			assert.Equal(t, test.detail, v.Detail)
+		})
+	}
+}
+
+func TestRunThatCannotBeMatched(t *testing.T) {
+	run := &trajectory.Run{Events: []trajectory.Event{{Body: trajectory.ToolStart{ID: "1", Name: "t", Args: func() {}}}}}
+	v := evaluate(t, "expected: [{tool: t}]", run)
+	assert.Equal(t, result.Error, v.Outcome)
+	assert.Nil(t, v.Score, "an error is never a score")
+	assert.Equal(t, "error: call 1 of the run, t: arguments: json: unsupported type: func()", v.Reason)
+}
+
+// Each form of a matcher in YAML is one exported function of package trajectory, and each function is one form.
+func TestMatcherForms(t *testing.T) {
+	forms := []struct {
+		yaml string
+		want trajectory.Arg
+	}{
+		{`text`, trajectory.Equals("text")},
+		{`9007199254740993`, trajectory.Equals(9007199254740993)},
+		{`[1, {a: b}]`, trajectory.Equals([]any{1, args{"a": "b"}})},
+		{`null`, trajectory.Equals(nil)},
+		{`{equals: {a: {b: 1.5}}}`, trajectory.Equals(args{"a": args{"b": 1.5}})},
+		{`{contains: a b}`, trajectory.Contains("a b")},
+		{`{contains_ci: todo}`, trajectory.ContainsCI("todo")},
+		{`{ends_with: .go}`, trajectory.EndsWith(".go")},
+		{`{regex: '^go (test|vet)'}`, trajectory.Regex("^go (test|vet)")},
+		{`{glob: 'src/**/*.go'}`, trajectory.Glob("src/**/*.go")},
+		{`{path: src/a.go}`, trajectory.Path("src/a.go")},
+		{`{one_of: [a, 1, null]}`, trajectory.OneOf("a", 1, nil)},
+		{`{gte: 1}`, trajectory.GTE(1)},
+		{`{lte: 1.5}`, trajectory.LTE(1.5)},
+		{`{near: {value: 40, within: 0.5}}`, trajectory.Near(40, 0.5)},
+		{`{any: true}`, trajectory.Any()},
+		{`{absent: true}`, trajectory.Absent()},
+		{`{type: string}`, trajectory.Type("string")},
+	}
+	seen := make(map[string]bool)
+	for _, form := range forms {
+		t.Run(form.yaml, func(t *testing.T) {
+			name, param := form.want.Form()
+			seen[name] = true
+			again, err := trajectory.NewArg(name, param)
+			require.NoError(t, err)
+			assert.Equal(t, form.want.String(), again.String())
+
+			// The text of a call that is missing shows what was expected of it.
+			v := evaluate(t, "expected: [{tool: t, args: {x: "+form.yaml+"}}]", &trajectory.Run{})
+			want := trajectory.Tool("t").Args(trajectory.Args{"x": form.want})
+			assert.Equal(t, "superset: step 1 not matched: "+want.String(), v.Reason)
+		})
+	}
+	for _, name := range trajectory.ArgNames() {
+		assert.True(t, seen[name], "%s has no form", name)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		keys string
+		want []string // position, path and reason
+	}{
+		{"nothing to check", "weight: 2", []string{
+			"5:5: evaluators[0]: needs `expected`, the calls that the agent should make, or `never`, tools that it should not call",
+		}},
+		{"misspelt mode", "mode: inorder\nexpected: [{tool: a}]", []string{
+			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "inorder", did you mean "in_order"?`,
+		}},
+		{"unknown mode", "mode: whatever\nexpected: [{tool: a}]", []string{
+			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "whatever"`,
+		}},
+		{"mode of a later version", "mode: subset\nexpected: [{tool: a}]", []string{
+			`6:11: evaluators[0].mode: "subset" is not supported yet by this version`,
+		}},
+		{"keys of a later version", "at_most: {Bash: 5}\ncompat: agentevals\nexpected: [{tool: a}]", []string{
+			"6:5: evaluators[0].at_most: not supported yet by this version",
+			"7:13: evaluators[0].compat: not supported yet by this version",
+		}},
+		{"unknown key", "expect: [{tool: a}]\nnever: [b]", []string{
+			`6:5: evaluators[0].expect: unknown key, did you mean "expected"?`,
+		}},
+		{"unknown key of a call", "expected: [{tool: a, arg: {}}]", []string{
+			`6:26: evaluators[0].expected[0].arg: unknown key, did you mean "args"?`,
+		}},
+		{"nothing expected", "expected: []", []string{
+			"6:5: evaluators[0].expected: an empty list expects nothing: in `mode: exact` it expects that no tool is called",
+		}},
+		{"no list", "expected:", []string{
+			"6:14: evaluators[0].expected: must be a list, but there is no value",
+		}},
+		{"mode without calls", "mode: exact\nargs: exact\nnever: [a]", []string{
+			"6:11: evaluators[0].mode: means nothing without `expected`",
+			"7:11: evaluators[0].args: means nothing without `expected`",
+		}},
+		{"never nothing", "never: []", []string{
+			"6:5: evaluators[0].never: must not be empty",
+		}},
+		{"never a blank", "never: [a, '']", []string{
+			"6:16: evaluators[0].never[1]: must not be empty",
+		}},
+		{"neither tool nor kind", "expected: [{args: {a: 1}}, {}]", []string{
+			"6:16: evaluators[0].expected[0]: needs exactly one of `tool` and `kind`",
+			"6:32: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
+		}},
+		{"both tool and kind", "expected: [{tool: a, kind: edit}]", []string{
+			"6:16: evaluators[0].expected[0]: needs exactly one of `tool` and `kind`",
+		}},
+		{"call that is no mapping", "expected: [Read]", []string{
+			"6:16: evaluators[0].expected[0]: must be a mapping, not a string",
+		}},
+		{"misspelt argument mode", "args: supreset\nexpected: [{tool: a, args: ignored}]", []string{
+			`6:11: evaluators[0].args: must be one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
+			`7:32: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, superset, not "ignored", did you mean "ignore"?`,
+		}},
+		{"arguments that are a list", "expected: [{tool: a, args: [b]}, {tool: a, args: }]", []string{
+			"6:26: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, superset",
+			"6:54: evaluators[0].expected[1].args: must be a mapping of arguments or one of exact, ignore, subset, superset",
+		}},
+		{"limit below 1", "expected: [{tool: a, max_duration_ms: 0}]", []string{
+			"6:43: evaluators[0].expected[0].max_duration_ms: must be at least 1, not 0",
+		}},
+		{"misspelt matcher", "expected: [{tool: a, args: {p: {contians: x}}}]", []string{
+			`6:33: evaluators[0].expected[0].args.p: unknown matcher "contians", did you mean "contains"?`,
+		}},
+		{"value that is a mapping", "expected: [{tool: a, args: {p: {start: 1}}}]", []string{
+			`6:33: evaluators[0].expected[0].args.p: unknown matcher "start": for a value that is a mapping write {equals: {...}}`,
+		}},
+		{"two keys in a matcher", "expected: [{tool: a, args: {p: {gte: 1, lte: 2}}}]", []string{
+			"6:33: evaluators[0].expected[0].args.p: a matcher has one key, not 2: for a value that is a mapping write {equals: {...}}",
+		}},
+		{"bad regex", "expected: [{tool: a, args: {p: {regex: 'a('}}}]", []string{
+			"6:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `a(`",
+		}},
+		{"bad parameter", "expected: [{tool: a, args: {p: {gte: '1'}, q: {any: yes}, r: {type: int}}}]", []string{
+			`6:42: evaluators[0].expected[0].args.p.gte: gte: needs a number, not "1" (string)`,
+			"6:57: evaluators[0].expected[0].args.q.any: any: takes no parameter but true, not yes (string)",
+			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
+		}},
+		{"every error at once", "mode: exakt\nexpected: [{tool: a, args: {p: {regex: '('}}}, {}]", []string{
+			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "exakt", did you mean "exact"?`,
+			"7:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",
+			"7:52: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parse(test.keys)
+			require.Error(t, err)
+			var want []string
+			for _, w := range test.want {
+				want = append(want, "p.yaml:"+w)
+			}
+			assert.Equal(t, strings.Join(want, "\n"), err.Error())
+		})
+	}
+}
+
+// FuzzDecode holds that what loads can be judged, and that what cannot be loaded says where.
+func FuzzDecode(f *testing.F) {
+	f.Add("mode: in_order\nargs: exact\nexpected: [{tool: read_file, args: {path: {path: order.json}}, max_duration_ms: 5}]")
+	f.Add("expected: [{kind: read, args: ignore}, {tool: issue_refund, args: {amount: {near: {value: 1, within: 2}}}}]\nnever: [x]")
+	f.Add("expected: [{tool: a, args: {p: {one_of: [1, {a: b}]}, q: {regex: '('}, r: [1], s: {glob: '[a]/**'}}}]")
+	f.Fuzz(func(t *testing.T, keys string) {
+		e, err := parse(keys)
+		if err != nil {
+			require.True(t, strings.HasPrefix(err.Error(), "p.yaml:"), err)
+			return
+		}
+		v := e.Evaluate(context.Background(), evaluator.Input{Run: refunded()})
+		require.True(t, slices.Contains([]result.Outcome{result.Pass, result.Fail}, v.Outcome), fmt.Sprint(v))
+	})
+}

@@ -1,0 +1,28 @@
+// Package tooltrajectory is the evaluator kind tool_trajectory: it compares the tool calls of a run with expected ones,
+// by package trajectory.
+package tooltrajectory
+
+import (
+	"context"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// matching implements [evaluator.Evaluator].
+type matching struct{ matcher trajectory.Matcher }
+
+func (m matching) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdict {
+	r := m.matcher.Match(in.Run)
+	v := evaluator.Verdict{Outcome: result.Fail, Score: &r.Score, Reason: r.Reason(), Detail: r.Table()}
+	switch {
+	case r.Err != nil:
+		v.Outcome, v.Score = result.Error, nil
+	case r.Pass:
+		v.Outcome = result.Pass
+	}
+	return v
+}
+
+func (m matching) Needs() evaluator.Needs { return 0 }
