@@ -1,0 +1,74 @@
+// Package files is the evaluator kind files: expectations on the files that the agent left in its workspace.
+package files
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// keys are the evaluator's own keys in a playbook.
+type keys struct {
+	Expect []expectation `yaml:"expect,required" doc:"What is expected of which files."`
+}
+
+// expectation is what is expected of one file. Each key besides path is a check of its own.
+type expectation struct {
+	Path        string  `yaml:"path,required" doc:"The file, relative to the workspace, with slashes."`
+	Exists      *bool   `yaml:"exists" doc:"Whether there is a file or directory."`
+	Absent      *bool   `yaml:"absent" doc:"True: nothing is there, not even a link to nothing."`
+	Contains    *string `yaml:"contains" min:"1" doc:"A text that is in the file."`
+	NotContains *string `yaml:"not_contains" min:"1" doc:"A text that is not in the file, which must exist."`
+	Equals      *string `yaml:"equals" doc:"The whole text of the file."`
+	Matches     *string `yaml:"matches" min:"1" doc:"A regular expression (Go) found in the file; (?m) for ^ and $ at lines."`
+}
+
+// Decode is the [playbook.Kind] of files.
+func Decode(n *playbook.Node) any {
+	var k keys
+	n.Decode(&k)
+	items := n.Get("expect").Items()
+	var j judge
+	for i, e := range k.Expect {
+		j.files = append(j.files, e.compile(items[i]))
+	}
+	return j
+}
+
+// compile returns the checks of an expectation, in the order of the keys above.
+func (e expectation) compile(item *playbook.Node) file {
+	f := file{path: path.Clean(e.Path)}
+	if e.Path != "" && (!fs.ValidPath(f.path) || f.path == ".") {
+		item.Errorf("path", "%q is not a path below the workspace", e.Path)
+	}
+	if e.Absent != nil && !*e.Absent {
+		item.Errorf("absent", "must be true: write `exists: true` instead")
+	}
+	f.absent = e.Absent != nil || e.Exists != nil && !*e.Exists
+	f.exists = e.Exists != nil && *e.Exists
+	if e.Contains != nil {
+		f.checks = append(f.checks, contains(*e.Contains))
+	}
+	if e.NotContains != nil {
+		f.checks = append(f.checks, notContains(*e.NotContains))
+	}
+	if e.Equals != nil {
+		f.checks = append(f.checks, equals(*e.Equals))
+	}
+	if e.Matches != nil {
+		if re, err := regexp.Compile(*e.Matches); err != nil {
+			item.Errorf("matches", "%v", err)
+		} else {
+			f.checks = append(f.checks, matches(re))
+		}
+	}
+	switch {
+	case f.absent && (f.exists || len(f.checks) > 0):
+		item.Errorf("", "expects something of a file that must not exist")
+	case len(item.Entries()) == 1 && e.Path != "":
+		item.Errorf("", "expects nothing of %s: write `exists: true`, `contains`, or another check", e.Path)
+	}
+	return f
+}

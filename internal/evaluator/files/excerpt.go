@@ -1,0 +1,44 @@
+package files
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+const (
+	maxQuote = 80 // runes of a text that are shown
+	maxLines = 5  // lines of a file that are shown
+)
+
+// quote returns s in quotes, cut where it is long.
+func quote(s string) string {
+	n := 0
+	for i := range s {
+		if n == maxQuote {
+			return strconv.Quote(s[:i]) + "…"
+		}
+		n++
+	}
+	return strconv.Quote(s)
+}
+
+// beginning shows the first lines of a file.
+func beginning(content []byte) string {
+	switch {
+	case len(content) == 0:
+		return "the file is empty"
+	case !utf8.Valid(content):
+		return fmt.Sprintf("the file is no text, %d bytes", len(content))
+	}
+	lines := bytes.SplitN(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"), maxLines+1)
+	text := "the file begins with"
+	if len(lines) <= maxLines {
+		text = "the file is"
+	}
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		text += "\n" + quote(string(line))
+	}
+	return text
+}

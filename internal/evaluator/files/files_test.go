@@ -1,0 +1,240 @@
+package files_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// parse decodes an evaluator whose own keys are given, without indentation.
+func parse(keys string) (evaluator.Evaluator, error) {
+	text := `task: {title: t, prompt: p}
+variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
+workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+evaluators:
+  - type: files
+    ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
+	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"files": files.Decode})
+	if err != nil {
+		return nil, err
+	}
+	return pb.Evaluators[0].Config.(evaluator.Evaluator), nil
+}
+
+func evaluate(t *testing.T, keys, workspace string) evaluator.Verdict {
+	t.Helper()
+	e, err := parse(keys)
+	require.NoError(t, err)
+	assert.Equal(t, evaluator.NeedsWorkspace, e.Needs())
+	return e.Evaluate(context.Background(), evaluator.Input{Run: &trajectory.Run{}, Workspace: workspace})
+}
+
+// workspace returns a directory with files, directories and links, and a secret beside it.
+func workspace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	ws := filepath.Join(dir, "ws")
+	require.NoError(t, os.MkdirAll(filepath.Join(ws, "src"), 0o755))
+	for name, text := range map[string]string{
+		"../secret":   "secret\n",
+		"src/a.go":    "package a\n\n// TODO: b\nfunc A() {}\n",
+		"long.txt":    "1\n2\n3\n4\n5\n6 " + strings.Repeat("x", 100) + "\n7\n",
+		"empty":       "",
+		"crlf":        "a\r\nb\r\n",
+		"binary":      "\x00\xff\x1b[31m",
+		"no-newline":  "a\nb",
+		"control.txt": "\x1b[31mred\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(ws, name), []byte(text), 0o644))
+	}
+	for name, target := range map[string]string{
+		"inside": "src/a.go", "dangling": "nowhere", "outside": "../secret", "out": "..", "loop": "loop",
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(ws, name)))
+	}
+	return ws
+}
+
+func TestVerdict(t *testing.T) {
+	ws := workspace(t)
+	tests := []struct {
+		name   string
+		expect string // one expectation
+		detail string // the text of a failure begins with ✗
+	}{
+		{"exists", "{path: src/a.go, exists: true}", "✓ src/a.go exists"},
+		{"path that is not clean", "{path: ./src//a.go, exists: true}", "✓ src/a.go exists"},
+		{"directory exists", "{path: src, exists: true}", "✓ src exists"},
+		{"link inside exists", "{path: inside, exists: true}", "✓ inside exists"},
+		{"exists not", "{path: b.go, exists: true}", "✗ b.go exists: it does not exist"},
+		{"below a file", "{path: src/a.go/b, exists: true}", "✗ src/a.go/b exists: it does not exist"},
+		{"link to nothing", "{path: dangling, exists: true}", "✗ dangling exists: it is a link to nothing"},
+		{"link without end", "{path: loop, exists: true}", "✗ loop exists: it is a link without end"},
+		{"link to the outside", "{path: outside, exists: true}", "✗ outside exists: it leads out of the workspace"},
+		{"by a link to the outside", "{path: out/secret, contains: secret}", `✗ out/secret contains "secret": it leads out of the workspace`},
+
+		{"absent", "{path: b.go, absent: true}", "✓ b.go is absent"},
+		{"exists false", "{path: src/a.go/b, exists: false}", "✓ src/a.go/b is absent"},
+		{"absent but there", "{path: src/a.go, absent: true}", "✗ src/a.go is absent: it is there: a file of 34 bytes"},
+		{"absent but a directory", "{path: src, exists: false}", "✗ src is absent: it is there: a directory"},
+		{"absent but a link to nothing", "{path: dangling, absent: true}", "✗ dangling is absent: it is there: a link"},
+		{"absent by a link to the outside", "{path: out/nothing, absent: true}", "✗ out/nothing is absent: it leads out of the workspace"},
+
+		{"contains", "{path: inside, contains: func A}", `✓ inside contains "func A"`},
+		{"contains not", "{path: src/a.go, contains: func B}", `✗ src/a.go contains "func B": it is not in it
+    the file is
+    "package a"
+    ""
+    "// TODO: b"
+    "func A() {}"`},
+		{"contains not, long", "{path: long.txt, contains: nothing}", `✗ long.txt contains "nothing": it is not in it
+    the file begins with
+    "1"
+    "2"
+    "3"
+    "4"
+    "5"`},
+		{"contains not, empty", "{path: empty, contains: x}", "✗ empty contains \"x\": it is not in it\n    the file is empty"},
+		{"contains not, binary", "{path: binary, contains: x}", "✗ binary contains \"x\": it is not in it\n    the file is no text, 7 bytes"},
+		{"contains in a directory", "{path: src, contains: x}", `✗ src contains "x": it is a directory`},
+		{"contains in no file", "{path: b.go, contains: x}", `✗ b.go contains "x": it does not exist`},
+
+		{"not_contains", "{path: src/a.go, not_contains: FIXME}", `✓ src/a.go does not contain "FIXME"`},
+		{"not_contains in no file", "{path: b.go, not_contains: x}", `✗ b.go does not contain "x": it does not exist`},
+		{"not_contains but it does", "{path: src/a.go, not_contains: TODO}", "✗ src/a.go does not contain \"TODO\": it is in line 3\n    \"// TODO: b\""},
+		{"not_contains, control characters", "{path: control.txt, not_contains: red}", "✗ control.txt does not contain \"red\": it is in line 1\n    \"\\x1b[31mred\""},
+
+		{"matches", `{path: src/a.go, matches: '(?m)^func \w+\('}`, `✓ src/a.go matches "(?m)^func \\w+\\("`},
+		{"matches not", "{path: no-newline, matches: '^b'}", "✗ no-newline matches \"^b\": it is not found\n    the file is\n    \"a\"\n    \"b\""},
+
+		{"equals", `{path: no-newline, equals: "a\nb"}`, `✓ no-newline equals "a\nb"`},
+		{"equals empty", `{path: empty, equals: ""}`, `✓ empty equals ""`},
+		{"equals not", `{path: no-newline, equals: "a\nc\n"}`, "✗ no-newline equals \"a\\nc\\n\": they differ in line 2\n    -want \"c\\n\"\n    +got  \"b\""},
+		{"equals less", `{path: no-newline, equals: "a\n"}`, "✗ no-newline equals \"a\\n\": they differ in line 2\n    -want the end\n    +got  \"b\""},
+		{"equals more", `{path: no-newline, equals: "a\nb\nc\n"}`, "✗ no-newline equals \"a\\nb\\nc\\n\": they differ in line 2\n    -want \"b\\n\"\n    +got  \"b\""},
+		{"equals but for the newline", `{path: no-newline, equals: "a\nb\n"}`, `✗ no-newline equals "a\nb\n": it ends with no newline, want one newline`},
+		{"equals but for line ends", `{path: crlf, equals: "a\nb\n"}`, `✗ crlf equals "a\nb\n": lines end with CRLF on one side and with LF on the other`},
+		{"equals long", "{path: long.txt, equals: " + strings.Repeat("y", 90) + "}", `✗ long.txt equals "` + strings.Repeat("y", 80) + "\"…: they differ in line 1\n    -want \"" + strings.Repeat("y", 80) + "\"…\n    +got  \"1\\n\""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v := evaluate(t, "expect: ["+test.expect+"]", ws)
+			assert.Equal(t, test.detail, v.Detail)
+			require.NotNil(t, v.Score)
+			if strings.HasPrefix(test.detail, "✓") {
+				assert.Equal(t, result.Pass, v.Outcome)
+				assert.Equal(t, 1.0, *v.Score)
+				assert.Empty(t, v.Reason)
+				return
+			}
+			assert.Equal(t, result.Fail, v.Outcome)
+			assert.Equal(t, 0.0, *v.Score)
+			first, _, _ := strings.Cut(strings.TrimPrefix(test.detail, "✗ "), "\n")
+			assert.Equal(t, first, v.Reason)
+		})
+	}
+}
+
+func TestSeveralExpectations(t *testing.T) {
+	v := evaluate(t, `
+expect:
+  - path: src/a.go
+    exists: true
+    contains: package a
+    not_contains: TODO
+    matches: ^package
+  - {path: b.go, exists: true}`, workspace(t))
+	assert.Equal(t, result.Fail, v.Outcome)
+	assert.Equal(t, 3.0/5, *v.Score)
+	assert.Equal(t, `src/a.go does not contain "TODO": it is in line 3 (and 1 more)`, v.Reason)
+	assert.Equal(t, `✓ src/a.go exists
+✓ src/a.go contains "package a"
+✗ src/a.go does not contain "TODO": it is in line 3
+    "// TODO: b"
+✓ src/a.go matches "^package"
+✗ b.go exists: it does not exist`, v.Detail)
+}
+
+func TestNothingKnown(t *testing.T) {
+	ws := t.TempDir()
+	big, err := os.Create(filepath.Join(ws, "big"))
+	require.NoError(t, err)
+	require.NoError(t, big.Truncate(16<<20+1))
+	require.NoError(t, big.Close())
+
+	v := evaluate(t, "expect: [{path: big, contains: x}]", ws)
+	assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: "big is larger than the 16 MiB that are looked at"}, v)
+	v = evaluate(t, "expect: [{path: big, exists: true}]", ws)
+	assert.Equal(t, result.Pass, v.Outcome, "it need not be read")
+
+	v = evaluate(t, "expect: [{path: a, absent: true}]", "")
+	assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: "no workspace"}, v)
+	v = evaluate(t, "expect: [{path: a, absent: true}]", filepath.Join(ws, "nowhere"))
+	assert.Equal(t, result.Error, v.Outcome, "a workspace that is not there is not one without files")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e, err := parse("expect: [{path: a, absent: true}]")
+	require.NoError(t, err)
+	assert.Equal(t, result.Error, e.Evaluate(ctx, evaluator.Input{Workspace: ws}).Outcome)
+}
+
+func TestLoadErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		keys string
+		want []string // position, path and reason
+	}{
+		{"no expectations", "weight: 1", []string{"5:5: evaluators[0]: `evaluators[0].expect` is required"}},
+		{"empty list", "expect: []", []string{"6:5: evaluators[0].expect: must not be empty"}},
+		{"unknown key", "expect: [{path: a, exist: true}]", []string{
+			`6:24: evaluators[0].expect[0].exist: unknown key, did you mean "exists"?`,
+		}},
+		{"no path", "expect: [{exists: true}]", []string{
+			"6:14: evaluators[0].expect[0]: `evaluators[0].expect[0].path` is required",
+		}},
+		{"paths outside", "expect: [{path: ../a, exists: true}, {path: /a, exists: true}, {path: ., exists: true}]", []string{
+			`6:21: evaluators[0].expect[0].path: "../a" is not a path below the workspace`,
+			`6:49: evaluators[0].expect[1].path: "/a" is not a path below the workspace`,
+			`6:75: evaluators[0].expect[2].path: "." is not a path below the workspace`,
+		}},
+		{"nothing expected", "expect: [{path: a}]", []string{
+			"6:14: evaluators[0].expect[0]: expects nothing of a: write `exists: true`, `contains`, or another check",
+		}},
+		{"contradiction", "expect: [{path: a, absent: true, contains: x}, {path: a, exists: true, absent: true}]", []string{
+			"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
+			"6:52: evaluators[0].expect[1]: expects something of a file that must not exist",
+		}},
+		{"absent: false", "expect: [{path: a, absent: false}]", []string{
+			"6:32: evaluators[0].expect[0].absent: must be true: write `exists: true` instead",
+		}},
+		{"empty text", "expect: [{path: a, contains: ''}]", []string{
+			"6:34: evaluators[0].expect[0].contains: must not be empty",
+		}},
+		{"bad regular expression", "expect: [{path: a, matches: 'a('}]", []string{
+			"6:33: evaluators[0].expect[0].matches: error parsing regexp: missing closing ): `a(`",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parse(test.keys)
+			require.Error(t, err)
+			var want []string
+			for _, w := range test.want {
+				want = append(want, "p.yaml:"+w)
+			}
+			assert.Equal(t, strings.Join(want, "\n"), err.Error())
+		})
+	}
+}
