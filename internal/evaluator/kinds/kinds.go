@@ -1,0 +1,16 @@
+// Package kinds lists the kinds of evaluators.
+package kinds
+
+import (
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// All returns every kind by its type in a playbook. What a kind decodes is an evaluator.Evaluator.
+func All() playbook.Kinds {
+	return playbook.Kinds{
+		"files":           files.Decode,
+		"tool_trajectory": tooltrajectory.Decode,
+	}
+}

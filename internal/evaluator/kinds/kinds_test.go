@@ -1,0 +1,35 @@
+package kinds_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Each kind decodes to an evaluator under the name that stands in playbooks.
+func TestAll(t *testing.T) {
+	examples := map[string]string{
+		"files":           "expect: [{path: a, exists: true}]",
+		"tool_trajectory": "expected: [{tool: Read}]",
+	}
+	assert.Equal(t, slices.Sorted(maps.Keys(examples)), slices.Sorted(maps.Keys(kinds.All())))
+	for name, keys := range examples {
+		text := strings.Join([]string{
+			"task: {title: t, prompt: p}",
+			"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
+			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}",
+			"evaluators: [{type: " + name + ", " + keys + "}]",
+		}, "\n")
+		pb, err := playbook.Parse("p.yaml", []byte(text), kinds.All())
+		require.NoError(t, err)
+		assert.Implements(t, (*evaluator.Evaluator)(nil), pb.Evaluators[0].Config, name)
+	}
+}
