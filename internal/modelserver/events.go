@@ -1,0 +1,54 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// events writes server-sent events.
+type events struct {
+	w     http.ResponseWriter
+	flush func() error
+	err   error // of the first write that failed; the others are not tried
+}
+
+func newEvents(w http.ResponseWriter) *events {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	return &events{w: w, flush: http.NewResponseController(w).Flush}
+}
+
+// send sends v, whose type is also the event's.
+func (e *events) send(v map[string]any) {
+	if e.err != nil {
+		return
+	}
+	if _, e.err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", v["type"], compact(v)); e.err == nil {
+		e.err = e.flush()
+	}
+}
+
+// pieces cuts text into what one event carries. A stream has several of them, as a real model's has, so that whoever
+// reads it must join them.
+func pieces(text string) []string {
+	const size = 48 // characters
+	var list []string
+	for chunk := range slices.Chunk([]rune(text), size) {
+		list = append(list, string(chunk))
+	}
+	return list
+}
+
+// compact returns v as JSON on one line.
+func compact(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("modelserver: a value that was decoded cannot be encoded: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,203 @@
+package modelserver
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Workspace stands in a script for the working directory of the agent's session, as the request names it.
+const Workspace = "$WORKSPACE"
+
+// Script is what the model does about one task with one set of tools.
+type Script struct {
+	// Name identifies the script in ids and errors, e.g. "fix/claude". Two scripts never share one.
+	Name string `yaml:",key"`
+	// Prompt must match the user's last prompt for the script to be chosen.
+	Prompt *regexp.Regexp
+	// Offers is a tool that the request must offer for the script to be chosen. It tells agents apart: the scripts of
+	// one task differ by the tools they call.
+	Offers string `yaml:"offers,required"`
+	// Turns are the model's answers, in order.
+	Turns []Turn `yaml:"turns,required"`
+}
+
+// Turn is one answer of the model. The request that it answers holds one tool result for each call of the turns before
+// it since the user's last prompt: counting those, not requests, makes retries harmless.
+type Turn struct {
+	// Saw, if not nil, must match the results of the calls of the turn before, joined by newlines. It keeps a script
+	// honest: a model that says that the tests pass must have seen them pass.
+	Saw *regexp.Regexp `yaml:"saw"`
+	// Think is reasoning shown before the answer, where the request asks for it.
+	Think string `yaml:"think"`
+	// Say is text for the user.
+	Say string `yaml:"say"`
+	// Calls are the tools that the model calls at once. A turn without calls ends the agent's turn.
+	Calls []Call `yaml:"calls"`
+}
+
+// Call is one tool call.
+type Call struct {
+	Tool string `yaml:"tool,required"`
+	// Input is a map[string]any of JSON values, or a string for a tool that takes free text, as Codex's apply_patch
+	// does. [Workspace] is replaced in every string of it.
+	Input any `yaml:"input"`
+}
+
+// check reports what a script may not hold though its types allow it. Paths are relative to s.
+func (s Script) check(report func(path, format string, args ...any)) {
+	for i, t := range s.Turns {
+		path := fmt.Sprintf("turns[%d]", i)
+		if t.Say == "" && len(t.Calls) == 0 {
+			report(path, "it has to say something or call a tool")
+		}
+		if t.Saw != nil && i == 0 {
+			report(path+".saw", "no tool was called before the first turn")
+		}
+		if len(t.Calls) == 0 && i < len(s.Turns)-1 {
+			report(path, "it calls no tool, so that the turns after it are never reached")
+		}
+		for j, c := range t.Calls {
+			switch c.Input.(type) {
+			case map[string]any, string:
+			default:
+				report(fmt.Sprintf("%s.calls[%d].input", path, j), "it has to be a mapping, or text for a tool that takes text")
+			}
+		}
+	}
+}
+
+// step is the turn that answers one request.
+type step struct {
+	script string
+	index  int // of the turn, from 0
+	turn   Turn
+}
+
+// choose finds the one script and the turn of it that answer r.
+func choose(scripts []Script, r request) (step, error) {
+	var found []Script
+	for _, s := range scripts {
+		if s.Prompt.MatchString(r.prompt) && slices.Contains(r.toolNames(), s.Offers) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return step{}, fmt.Errorf("no script is for the prompt %q with the tools %s",
+			shorten(r.prompt), strings.Join(r.toolNames(), ", "))
+	case 1:
+		return found[0].step(r)
+	default:
+		return step{}, fmt.Errorf("scripts %q and %q are both for the prompt %q",
+			found[0].Name, found[1].Name, shorten(r.prompt))
+	}
+}
+
+// step finds the turn of s that answers r.
+func (s Script) step(r request) (step, error) {
+	need := 0 // tool results before the turn
+	for i, t := range s.Turns {
+		if need >= len(r.results) {
+			if need > len(r.results) {
+				break
+			}
+			turn, err := s.at(i, r)
+			if err != nil {
+				return step{}, fmt.Errorf("script %q: turn %d: %w", s.Name, i+1, err)
+			}
+			return step{script: s.Name, index: i, turn: turn}, nil
+		}
+		need += len(t.Calls)
+	}
+	if need > len(r.results) {
+		return step{}, fmt.Errorf("script %q: %d tool results end in the middle of a turn's calls", s.Name, len(r.results))
+	}
+	return step{}, fmt.Errorf("script %q: the agent asks on after the last of %d turns, with %d tool results",
+		s.Name, len(s.Turns), len(r.results))
+}
+
+// at returns turn i of s as r is to be answered with it.
+func (s Script) at(i int, r request) (Turn, error) {
+	t := s.Turns[i]
+	if t.Saw != nil {
+		seen := r.results
+		if i > 0 {
+			seen = seen[len(seen)-len(s.Turns[i-1].Calls):]
+		}
+		if text := strings.Join(seen, "\n"); !t.Saw.MatchString(text) {
+			return Turn{}, fmt.Errorf("the tool results before it do not match %q: %q", t.Saw, shorten(text))
+		}
+	}
+	calls := make([]Call, 0, len(t.Calls))
+	for _, c := range t.Calls {
+		call, err := c.in(r)
+		if err != nil {
+			return Turn{}, fmt.Errorf("call of %s: %w", c.Tool, err)
+		}
+		calls = append(calls, call)
+	}
+	t.Calls = calls
+	return t, nil
+}
+
+// in returns c as it is to be made in the session of r.
+func (c Call) in(r request) (Call, error) {
+	i := slices.IndexFunc(r.tools, func(t tool) bool { return t.name == c.Tool })
+	if i < 0 {
+		return Call{}, fmt.Errorf("the agent does not offer it, but %s", strings.Join(r.toolNames(), ", "))
+	}
+	if _, text := c.Input.(string); text != r.tools[i].freeText {
+		return Call{}, fmt.Errorf("the input is a %T, and the agent says that the tool takes free text: %t",
+			c.Input, r.tools[i].freeText)
+	}
+	input, err := expand(c.Input, r.cwd)
+	if err != nil {
+		return Call{}, err
+	}
+	return Call{Tool: c.Tool, Input: input}, nil
+}
+
+// expand returns v with [Workspace] replaced by cwd in every string.
+func expand(v any, cwd string) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if !strings.Contains(v, Workspace) {
+			return v, nil
+		}
+		if cwd == "" {
+			return nil, fmt.Errorf("it uses %s, but the request does not tell the working directory", Workspace)
+		}
+		return strings.ReplaceAll(v, Workspace, cwd), nil
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if list[i], err = expand(e, cwd); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for k, e := range v {
+			var err error
+			if object[k], err = expand(e, cwd); err != nil {
+				return nil, err
+			}
+		}
+		return object, nil
+	default:
+		return v, nil
+	}
+}
+
+// shorten cuts s to what fits in an error.
+func shorten(s string) string {
+	const most = 300
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

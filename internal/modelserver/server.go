@@ -1,0 +1,172 @@
+package modelserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxRequest bounds the body of a request, in bytes. Agents send the whole conversation each time.
+const maxRequest = 32 << 20
+
+// maxErrors bounds how many errors are kept for [Server.Err].
+const maxErrors = 20
+
+// Server answers coding agents as its scripts say. It is an [http.Handler]; [Server.Start] makes it listen.
+type Server struct {
+	// Latency is how long the model thinks before it answers from a script. It must not be changed while requests are
+	// served. Agents are made for models that take a while: Codex tells the end of a command only some 150 ms after it
+	// has asked the model what to do next, and never if the turn is over by then.
+	Latency time.Duration
+
+	scripts []Script
+	mux     *http.ServeMux
+	http    *http.Server
+	served  chan struct{} // closed when http has stopped
+
+	mu      sync.Mutex
+	errs    []error
+	dropped int // errors beyond maxErrors
+}
+
+// New returns a server for the scripts. It reports everything in them that cannot be used.
+func New(scripts []Script) (*Server, error) {
+	var errs []error
+	for i, s := range scripts {
+		if s.Prompt == nil || s.Offers == "" || len(s.Turns) == 0 {
+			errs = append(errs, fmt.Errorf("script %q: it needs a prompt, a tool that is offered, and turns", s.Name))
+		}
+		if slices.ContainsFunc(scripts[:i], func(o Script) bool { return o.Name == s.Name }) {
+			errs = append(errs, fmt.Errorf("script %q: there are two of that name", s.Name))
+		}
+		s.check(func(path, format string, args ...any) {
+			errs = append(errs, fmt.Errorf("script %q: %s: "+format, append([]any{s.Name, path}, args...)...))
+		})
+	}
+	if len(scripts) == 0 {
+		errs = append(errs, errors.New("there are no scripts"))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	s := &Server{scripts: scripts, mux: http.NewServeMux()}
+	s.mux.HandleFunc("POST /v1/messages", s.serveMessages)
+	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.serveCountTokens)
+	s.mux.HandleFunc("POST /v1/responses", s.serveResponses)
+	// Agents ask for lists of models and whether the server is there; they do without an answer.
+	s.mux.HandleFunc("GET /", http.NotFound)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, http.StatusNotFound, errors.New("the model server does not know this address"))
+	})
+	return s, nil
+}
+
+// Start makes s listen on a free port of the loopback interface and returns its address, e.g.
+// "http://127.0.0.1:41234". [Server.Close] must follow.
+func (s *Server) Start() (address string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("start model server: %w", err)
+	}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20}
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.keep(fmt.Errorf("serve: %w", err))
+		}
+	}()
+	return "http://" + l.Addr().String(), nil
+}
+
+// Close stops a server that was started, its open connections with it.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.served
+	return err
+}
+
+// Err returns what went wrong so far, nil if every request was answered from a script or was harmless.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.errs...)
+	if s.dropped > 0 {
+		err = errors.Join(err, fmt.Errorf("and %d errors more", s.dropped))
+	}
+	return err
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// decode reads the body of r into v, or refuses r and returns false.
+func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) bool {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		status := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		s.refuse(w, r, status, fmt.Errorf("read the request: %w", err))
+		return false
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		s.refuse(w, r, http.StatusBadRequest, fmt.Errorf("decode the request: %w", err))
+		return false
+	}
+	return true
+}
+
+// answerOrRefuse returns the answer to r, whose neutral form is q, or refuses r and returns false.
+func (s *Server) answerOrRefuse(w http.ResponseWriter, r *http.Request, q request) (answer, bool) {
+	a, err := s.answer(r.Context(), q)
+	switch {
+	case r.Context().Err() != nil: // the agent has given up on it
+		return answer{}, false
+	case err != nil:
+		s.refuse(w, r, http.StatusBadRequest, err)
+		return answer{}, false
+	}
+	return a, true
+}
+
+// refuse answers r with an error that both APIs' clients understand and do not retry, and keeps it.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err error) {
+	s.keep(fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	s.delivered(r, json.NewEncoder(w).Encode(map[string]any{
+		"type":  "error",
+		"error": map[string]any{"type": "invalid_request_error", "message": "scripted model: " + err.Error()},
+	}))
+}
+
+// reply answers r with v as JSON.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	s.delivered(r, json.NewEncoder(w).Encode(v))
+}
+
+// delivered keeps err, if there is one, as the reason why r did not get its answer. That is no error when the agent has
+// given up on r: agents abort requests when they are cancelled.
+func (s *Server) delivered(r *http.Request, err error) {
+	if err != nil && r.Context().Err() == nil {
+		s.keep(fmt.Errorf("%s %s: answer: %w", r.Method, r.URL.Path, err))
+	}
+}
+
+func (s *Server) keep(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.errs) == maxErrors {
+		s.dropped++
+		return
+	}
+	s.errs = append(s.errs, err)
+}
