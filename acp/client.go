@@ -42,8 +42,8 @@ type ClientConfig struct {
 	// bounds the updates kept for sessions that the agent has not yet announced; past it the connection ends with
 	// [ErrBacklog]. Zero means 16 MiB.
 	MaxBacklog int
-	// WriteTimeout is how long the agent may read nothing while something is being written to it; past it the
-	// connection ends with [ErrStalled]. Zero means 30 s.
+	// WriteTimeout is how long the agent may take to read what is written to it, for each 64 KiB; past it the connection
+	// ends with [ErrStalled]. Zero means 30 s.
 	WriteTimeout time.Duration
 	// CancelGrace is how long [Session.Prompt] waits for the end of the turn after session/cancel. Zero means 10 s.
 	CancelGrace time.Duration

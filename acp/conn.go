@@ -256,7 +256,7 @@ func (c *conn) ignore() {
 func (c *conn) respond(id ID, result any, err error) {
 	response := Message{Version: "2.0", ID: id}
 	if err == nil {
-		response.Result, err = json.Marshal(result)
+		response.Result, err = marshal(result)
 	}
 	if err != nil {
 		response.Result, response.Error = nil, wireError(err)
@@ -281,7 +281,7 @@ func wireError(err error) *Error {
 
 // send writes a message and returns when it is written.
 func (c *conn) send(ctx context.Context, m Message) error {
-	line, err := json.Marshal(m)
+	line, err := marshal(m)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (c *conn) send(ctx context.Context, m Message) error {
 
 // inform sends a notification.
 func (c *conn) inform(ctx context.Context, method string, params any) error {
-	raw, err := json.Marshal(params)
+	raw, err := marshal(params)
 	if err == nil {
 		err = c.send(ctx, Message{Version: "2.0", Method: method, Params: raw})
 	}
@@ -306,7 +306,7 @@ func (c *conn) inform(ctx context.Context, method string, params any) error {
 // begin sends a request. When its result arrives, accept is called by the dispatcher, before any later message is
 // handled; it must not wait. The call's done then receives accept's error, or why there is no result.
 func (c *conn) begin(ctx context.Context, method string, params any, accept func(json.RawMessage) error) (*call, error) {
-	raw, err := json.Marshal(params)
+	raw, err := marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("acp: %s: %w", method, err)
 	}

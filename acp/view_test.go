@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +65,8 @@ func readTranscript(tb testing.TB, path string) transcript {
 // TestNothingIsLost changes every leaf of every frame and the name of every member, one at a time, and expects another
 // view each time.
 func TestNothingIsLost(t *testing.T) {
+	session := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	var tested sync.Map // frames without their session ids: many are the same in all sessions with an agent
 	for _, transcript := range readTranscripts(t) {
 		t.Run(transcript.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,6 +76,9 @@ func TestNothingIsLost(t *testing.T) {
 				view, err := decoder.View(frame)
 				require.NoError(t, err)
 				require.NotContains(t, view.Unknown, "jsonrpc")
+				if _, again := tested.LoadOrStore(session.ReplaceAllString(string(frame.Raw), "id"), true); again {
+					continue
+				}
 				for _, changed := range changes(t, frame.Raw) {
 					d := Decoder{requests: maps.Clone(requests)}
 					got, err := d.View(Frame{Direction: frame.Direction, Raw: changed})

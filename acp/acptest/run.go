@@ -1,0 +1,116 @@
+package acptest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Agent is a running agent, seen from its client, and what is to be known to talk with it.
+type Agent struct {
+	// Stdin is what the agent reads. Closing it has to end the agent.
+	Stdin io.WriteCloser
+	// Stdout is what the agent writes. It ends when the agent has ended.
+	Stdout io.Reader
+	// Dir is the working directory of sessions; empty: a new one.
+	Dir string
+	// AuthMethod is the id of the method to authenticate with; empty: none.
+	AuthMethod string
+	// Prompt is what the agent is asked; empty: "Say hello." With a prompt that makes it read and write files, ask for
+	// permission and call tools, more rules can be checked.
+	Prompt string
+	// LongPrompt is a prompt that keeps the agent busy for longer than a second; empty: the rules for what happens
+	// during a turn are skipped.
+	LongPrompt string
+	// Timeout is how long the agent may take for an answer, to anything; zero: 10 s.
+	Timeout time.Duration
+}
+
+// Run checks the agents that newAgent starts, a new one for each conversation, and runs a subtest for each rule. What
+// newAgent starts should be stopped by a t.Cleanup, since an agent that breaks the rules may not end by itself.
+func Run(t *testing.T, newAgent func(t *testing.T) Agent) {
+	t.Helper()
+	run(func(rule string, check func(reporter, func() Agent)) {
+		t.Run(rule, func(t *testing.T) {
+			t.Helper()
+			check(t, func() Agent { return newAgent(t) })
+		})
+	})
+}
+
+// Start starts a command that is an agent and stops it when the test is over.
+func Start(t testing.TB, cmd *exec.Cmd) Agent {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatalf("acptest: start agent: %v", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatalf("acptest: start agent: %v", err)
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = t.Output()
+	}
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("acptest: start agent: %v", err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return Agent{Stdin: stdin, Stdout: stdout}
+}
+
+// reporter is what a rule needs of a *testing.T.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Skipf(format string, args ...any)
+	TempDir() string
+}
+
+// run checks all rules. It calls each with the rule's name and what is to be done under that name; start in turn starts
+// an agent.
+func run(each func(rule string, check func(t reporter, start func() Agent))) {
+	seen := newLedger()
+	for _, r := range conversations {
+		each(r.name, func(t reporter, start func() Agent) {
+			t.Helper()
+			k := &kit{t: t, start: start, ledger: seen}
+			defer k.end()
+			err := r.check(k)
+			if unmet, ok := errors.AsType[*unmetError](err); ok {
+				t.Skipf("not checked: %v", unmet.err)
+			} else if err != nil {
+				t.Errorf("%s", r.broken(err.Error(), k.lastMessages()))
+			}
+		})
+	}
+	for _, r := range habits {
+		each(r.name, func(t reporter, _ func() Agent) {
+			t.Helper()
+			count, violations := seen.of(r.name)
+			for _, v := range violations {
+				t.Errorf("%s", r.broken(v.what, v.message))
+			}
+			if count == 0 {
+				t.Skipf("not checked: %s", r.unseen)
+			}
+		})
+	}
+}
+
+// unmetError is why a rule could not be checked. If that is the agent's fault, another rule says so.
+type unmetError struct {
+	err error
+}
+
+func (e *unmetError) Error() string { return e.err.Error() }
+
+func unmetf(format string, args ...any) error { return &unmetError{fmt.Errorf(format, args...)} }
