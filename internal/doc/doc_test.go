@@ -254,6 +254,7 @@ func TestParseProblems(t *testing.T) {
 		{"wrong indentation", "a: 1\nb:\n  cc: 1\n dd: 222\ne: 1\n", "4:2: not valid YAML: did not find expected key"},
 		{"unclosed quote", "x: 1\ny: \"a\nz: 1\n", "2:1: not valid YAML: found unexpected end of stream"},
 		{"value within value", "a: b: c\n", "1:1: not valid YAML: mapping values are not allowed in this context"},
+		{"text after the document", "{a: 1}{", "1:1: not valid YAML: did not find expected <document start>"},
 		{"directive", "%YAML 1.2\n---\na: 1\n", "1:1: not valid YAML: found incompatible YAML document"},
 	}
 	for _, tt := range tests {
@@ -412,7 +413,7 @@ func TestDidYouMean(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"text: a\ncount: 1\n", "a: &a [*a]\n", "a: [", "\ta: 1", "a: 1\n---\nb: 1", "points: [{x: 1}]\nnamed: {a: {value: b}}",
-		"? a\n: b\n", "a: |\n  b\n #c\n", "<<: {a: b}", "\"a\\u0000\": 1", "- - - -\n#\n", "wait: 1s\nmatch: (\nany: {1: .nan}",
+		"? a\n: b\n", "a: |\n  b\n #c\n", "<<: {a: b}", "\"a\\u0000\": 1", "- - - -\n#\n", "{}{", "wait: 1s\nmatch: (\nany: {1: .nan}",
 	} {
 		f.Add([]byte(s))
 	}

@@ -52,15 +52,17 @@ func Parse(file string, data []byte) *Document {
 		d.reportSyntax(src, err)
 		return d
 	}
-	switch second, err := decodeDocument(dec); {
-	case errors.Is(err, io.EOF):
-	case err != nil:
+	second, err := decodeDocument(dec)
+	if err != nil && !errors.Is(err, io.EOF) {
 		d.reportSyntax(src, err)
-	default:
-		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file holds one")
+		return d
 	}
 	b := builder{doc: d, open: make(map[*yaml.Node]bool)}
 	d.Root = b.build(first.Content[0], "", Position{}, 0)
+	if err == nil {
+		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file holds one")
+		d.Root.flawed = true
+	}
 	return d
 }
 
