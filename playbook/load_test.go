@@ -243,7 +243,7 @@ func TestDecide(t *testing.T) {
 // FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is
 // accepted has a plan.
 func FuzzParse(f *testing.F) {
-	for _, pattern := range []string{"testdata/valid/*.yaml", "testdata/*.yaml", "testdata/invalid/[a-e]*.yaml"} {
+	for _, pattern := range []string{"testdata/valid/*.yaml", "testdata/*.yaml", "testdata/invalid/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(f, err)
 		for _, file := range files {
