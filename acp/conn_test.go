@@ -153,19 +153,29 @@ func TestResponses(t *testing.T) {
 		response string
 		want     string
 	}{
-		{"an error", `"error":{"code":-32000,"message":"Authentication required"}`,
-			"acp: initialize: error -32000: Authentication required"},
-		{"an error with data", `"error":{"code":1,"message":"no","data":{"why":"x"}}`,
-			`acp: initialize: error 1: no ({"why":"x"})`},
+		{
+			"an error", `"error":{"code":-32000,"message":"Authentication required"}`,
+			"acp: initialize: error -32000: Authentication required",
+		},
+		{
+			"an error with data", `"error":{"code":1,"message":"no","data":{"why":"x"}}`,
+			`acp: initialize: error 1: no ({"why":"x"})`,
+		},
 		{"an error without a code", `"error":{"message":"no"}`, "acp: initialize: error 0: no"},
-		{"an error that is a string", `"error":"no"`,
-			`acp: initialize: error -32603: the other side sent an error that is no object ("no")`},
-		{"error and result", `"error":{"code":1,"message":"no"},"result":{"protocolVersion":1}`,
-			"acp: initialize: error 1: no"},
+		{
+			"an error that is a string", `"error":"no"`,
+			`acp: initialize: error -32603: the other side sent an error that is no object ("no")`,
+		},
+		{
+			"error and result", `"error":{"code":1,"message":"no"},"result":{"protocolVersion":1}`,
+			"acp: initialize: error 1: no",
+		},
 		{"a null error", `"error":null,"result":{"protocolVersion":1}`, ""},
 		{"no result", `"x":1`, `acp: decode InitializeResponse: want an object, got ""`},
-		{"a result that misses something", `"result":{"protocolVersion":"1"}`,
-			`acp: decode InitializeResponse: field "protocolVersion" is missing or of the wrong type`},
+		{
+			"a result that misses something", `"result":{"protocolVersion":"1"}`,
+			`acp: decode InitializeResponse: field "protocolVersion" is missing or of the wrong type`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,7 +337,9 @@ func (s slowReader) Read(p []byte) (int, error) {
 
 func TestHandlerPanics(t *testing.T) {
 	s, p := open(t, ClientConfig{
-		Permission: func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) { panic("permission") },
+		Permission: func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
+			panic("permission")
+		},
 		Files: fileFuncs{
 			read: func(context.Context, ReadTextFileRequest) (ReadTextFileResponse, error) { panic("read") },
 		},

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Decoding is driven by the struct tags of the schema: `json:"name"` names the field, `acp:"required"` marks a field
-// without which the object means nothing. It never gives up a message because of a part of it:
+// Decoding is driven by the struct tags of the schema: `json:"name"` names the field as encoding/json has it, with the
+// option omitzero; `acp:"required"` marks a field without which the object means nothing. Decoding never gives up a message because of a part of it:
 //   - a field that cannot take its value keeps its zero value, and the raw value goes to Extra.Unknown;
 //   - an array item that cannot be decoded is skipped, and the raw array goes to Unknown;
 //   - a variant that cannot be decoded becomes an Other;
@@ -36,11 +36,10 @@ type structPlan struct {
 }
 
 type fieldPlan struct {
-	name      string
-	index     int // in the struct
-	decode    decodeFunc
-	omitEmpty bool // leave out nil, "", 0, false and empty slices when encoding
-	omitZero  bool // leave out the zero value when encoding
+	name     string
+	index    int // in the struct
+	decode   decodeFunc
+	omitZero bool // leave out the zero value when encoding
 }
 
 var (
@@ -68,8 +67,7 @@ func planOf(t reflect.Type) *structPlan {
 		}
 		p.byName[name] = len(p.fields)
 		p.fields = append(p.fields, fieldPlan{
-			name: name, index: i, decode: decoderOf(f.Type),
-			omitEmpty: options == "omitempty", omitZero: options == "omitzero",
+			name: name, index: i, decode: decoderOf(f.Type), omitZero: options == "omitzero",
 		})
 	}
 	if p.extra < 0 {

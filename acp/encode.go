@@ -101,7 +101,7 @@ func (e *encoder) object(p *structPlan, v reflect.Value, tagged bool) error {
 	}
 	for _, f := range p.fields {
 		value := v.Field(f.index)
-		if _, shadowed := extra.Unknown[f.name]; shadowed || f.omits(value) {
+		if _, shadowed := extra.Unknown[f.name]; shadowed || f.omitZero && value.IsZero() {
 			continue
 		}
 		if err := member(f.name, value); err != nil {
@@ -120,14 +120,6 @@ func (e *encoder) object(p *structPlan, v reflect.Value, tagged bool) error {
 	}
 	e.buf.WriteByte('}')
 	return nil
-}
-
-// omits reports whether the field is left out because of its value.
-func (f fieldPlan) omits(v reflect.Value) bool {
-	if f.omitEmpty && v.Kind() == reflect.Slice {
-		return v.Len() == 0
-	}
-	return (f.omitEmpty || f.omitZero) && v.IsZero()
 }
 
 // write writes a value that encoding/json can encode as it is.

@@ -25,7 +25,7 @@ type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	// Data is what else there is to say, nil if nothing.
-	Data json.RawMessage `json:"data,omitempty"`
+	Data json.RawMessage `json:"data,omitzero"`
 	Extra
 }
 

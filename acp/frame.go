@@ -42,11 +42,11 @@ type ID string
 // Method but ID and either Result or Error.
 type Message struct {
 	Version string          `json:"jsonrpc"`
-	ID      ID              `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *Error          `json:"error,omitempty"`
+	ID      ID              `json:"id,omitzero"`
+	Method  string          `json:"method,omitzero"`
+	Params  json.RawMessage `json:"params,omitzero"`
+	Result  json.RawMessage `json:"result,omitzero"`
+	Error   *Error          `json:"error,omitzero"`
 	Extra
 }
 

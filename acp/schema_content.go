@@ -10,7 +10,7 @@ type ContentBlock interface {
 // TextContent is text, plain or Markdown.
 type TextContent struct {
 	Text        string       `json:"text" acp:"required"`
-	Annotations *Annotations `json:"annotations,omitempty"`
+	Annotations *Annotations `json:"annotations,omitzero"`
 	Extra
 }
 
@@ -18,8 +18,8 @@ type TextContent struct {
 type ImageContent struct {
 	Data        string       `json:"data" acp:"required"`
 	MimeType    string       `json:"mimeType"`
-	URI         string       `json:"uri,omitempty"`
-	Annotations *Annotations `json:"annotations,omitempty"`
+	URI         string       `json:"uri,omitzero"`
+	Annotations *Annotations `json:"annotations,omitzero"`
 	Extra
 }
 
@@ -27,7 +27,7 @@ type ImageContent struct {
 type AudioContent struct {
 	Data        string       `json:"data" acp:"required"`
 	MimeType    string       `json:"mimeType"`
-	Annotations *Annotations `json:"annotations,omitempty"`
+	Annotations *Annotations `json:"annotations,omitzero"`
 	Extra
 }
 
@@ -35,39 +35,39 @@ type AudioContent struct {
 type ResourceLink struct {
 	URI         string `json:"uri" acp:"required"`
 	Name        string `json:"name"`
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
-	MimeType    string `json:"mimeType,omitempty"`
+	Title       string `json:"title,omitzero"`
+	Description string `json:"description,omitzero"`
+	MimeType    string `json:"mimeType,omitzero"`
 	// Size is in bytes, nil if unknown.
-	Size        *int64       `json:"size,omitempty"`
-	Annotations *Annotations `json:"annotations,omitempty"`
+	Size        *int64       `json:"size,omitzero"`
+	Annotations *Annotations `json:"annotations,omitzero"`
 	Extra
 }
 
 // EmbeddedResource is a resource with its content.
 type EmbeddedResource struct {
 	Resource    ResourceContents `json:"resource" acp:"required"`
-	Annotations *Annotations     `json:"annotations,omitempty"`
+	Annotations *Annotations     `json:"annotations,omitzero"`
 	Extra
 }
 
 // ResourceContents is the content of a resource: one of Text and Blob is set.
 type ResourceContents struct {
 	URI      string  `json:"uri" acp:"required"`
-	MimeType string  `json:"mimeType,omitempty"`
-	Text     *string `json:"text,omitempty"`
+	MimeType string  `json:"mimeType,omitzero"`
+	Text     *string `json:"text,omitzero"`
 	// Blob is in base64.
-	Blob *string `json:"blob,omitempty"`
+	Blob *string `json:"blob,omitzero"`
 	Extra
 }
 
 // Annotations says how content is meant to be used.
 type Annotations struct {
-	Audience []string `json:"audience,omitempty"` // assistant, user
+	Audience []string `json:"audience,omitzero"` // assistant, user
 	// LastModified is in ISO 8601.
-	LastModified string `json:"lastModified,omitempty"`
+	LastModified string `json:"lastModified,omitzero"`
 	// Priority is from 0 (optional) to 1 (required), nil if not given.
-	Priority *float64 `json:"priority,omitempty"`
+	Priority *float64 `json:"priority,omitzero"`
 	Extra
 }
 

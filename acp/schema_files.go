@@ -6,9 +6,9 @@ type ReadTextFileRequest struct {
 	// Path is absolute.
 	Path string `json:"path" acp:"required"`
 	// Line is the 1-based line to start at (0 counts as 1), nil: the first.
-	Line *int `json:"line,omitempty"`
+	Line *int `json:"line,omitzero"`
 	// Limit is the number of lines, nil: all.
-	Limit *int `json:"limit,omitempty"`
+	Limit *int `json:"limit,omitzero"`
 	Extra
 }
 

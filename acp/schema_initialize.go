@@ -7,7 +7,7 @@ type InitializeRequest struct {
 	ProtocolVersion int `json:"protocolVersion" acp:"required"`
 	// ClientCapabilities says what the agent may ask of the client.
 	ClientCapabilities ClientCapabilities `json:"clientCapabilities"`
-	ClientInfo         *Implementation    `json:"clientInfo,omitempty"`
+	ClientInfo         *Implementation    `json:"clientInfo,omitzero"`
 	Extra
 }
 
@@ -16,7 +16,7 @@ type Implementation struct {
 	// Name is for programs.
 	Name string `json:"name" acp:"required"`
 	// Title is for people; empty: use Name.
-	Title   string `json:"title,omitempty"`
+	Title   string `json:"title,omitzero"`
 	Version string `json:"version"`
 	Extra
 }
@@ -26,10 +26,10 @@ type ClientCapabilities struct {
 	FS FileSystemCapabilities `json:"fs"`
 	// Terminal means that all terminal methods are served.
 	Terminal bool                       `json:"terminal"`
-	Session  *ClientSessionCapabilities `json:"session,omitempty"`
-	Auth     *ClientAuthCapabilities    `json:"auth,omitempty"`
+	Session  *ClientSessionCapabilities `json:"session,omitzero"`
+	Auth     *ClientAuthCapabilities    `json:"auth,omitzero"`
 	// Elicitation means that the agent may ask the user for input.
-	Elicitation *ElicitationCapabilities `json:"elicitation,omitempty"`
+	Elicitation *ElicitationCapabilities `json:"elicitation,omitzero"`
 	Extra
 }
 
@@ -43,17 +43,17 @@ type FileSystemCapabilities struct {
 // ClientSessionCapabilities says which additional session updates a client understands; nil: not supported.
 type ClientSessionCapabilities struct {
 	// Compaction allows [CompactionUpdate] and [CompactionSummaryChunk].
-	Compaction *Supported `json:"compaction,omitempty"`
+	Compaction *Supported `json:"compaction,omitzero"`
 	// ConfigOptions says which config options beyond "select" the client can set.
-	ConfigOptions *ClientConfigOptionCapabilities `json:"configOptions,omitempty"`
+	ConfigOptions *ClientConfigOptionCapabilities `json:"configOptions,omitzero"`
 	// Notices allows [Notice].
-	Notices *Supported `json:"notices,omitempty"`
+	Notices *Supported `json:"notices,omitzero"`
 	Extra
 }
 
 // ClientConfigOptionCapabilities says which types of config options a client can set; nil: not supported.
 type ClientConfigOptionCapabilities struct {
-	Boolean *Supported `json:"boolean,omitempty"`
+	Boolean *Supported `json:"boolean,omitzero"`
 	Extra
 }
 
@@ -66,8 +66,8 @@ type ClientAuthCapabilities struct {
 
 // ElicitationCapabilities says in which ways a client can ask its user for input; nil: not supported.
 type ElicitationCapabilities struct {
-	Form *Supported `json:"form,omitempty"`
-	URL  *Supported `json:"url,omitempty"`
+	Form *Supported `json:"form,omitzero"`
+	URL  *Supported `json:"url,omitzero"`
 	Extra
 }
 
@@ -81,7 +81,7 @@ type InitializeResponse struct {
 	ProtocolVersion   int               `json:"protocolVersion" acp:"required"`
 	AgentCapabilities AgentCapabilities `json:"agentCapabilities"`
 	// AgentInfo is nil if the agent does not say who it is.
-	AgentInfo *Implementation `json:"agentInfo,omitempty"`
+	AgentInfo *Implementation `json:"agentInfo,omitzero"`
 	// AuthMethods are the ways to authenticate; empty: none is needed.
 	AuthMethods []AuthMethod `json:"authMethods"`
 	Extra
@@ -115,17 +115,17 @@ type McpCapabilities struct {
 
 // SessionCapabilities says which session methods an agent serves beyond the baseline; nil: not supported.
 type SessionCapabilities struct {
-	List                  *Supported `json:"list,omitempty"`
-	Delete                *Supported `json:"delete,omitempty"`
-	AdditionalDirectories *Supported `json:"additionalDirectories,omitempty"`
-	Resume                *Supported `json:"resume,omitempty"`
-	Close                 *Supported `json:"close,omitempty"`
+	List                  *Supported `json:"list,omitzero"`
+	Delete                *Supported `json:"delete,omitzero"`
+	AdditionalDirectories *Supported `json:"additionalDirectories,omitzero"`
+	Resume                *Supported `json:"resume,omitzero"`
+	Close                 *Supported `json:"close,omitzero"`
 	Extra
 }
 
 // AgentAuthCapabilities says which authentication methods an agent serves beyond the baseline; nil: not supported.
 type AgentAuthCapabilities struct {
-	Logout *Supported `json:"logout,omitempty"`
+	Logout *Supported `json:"logout,omitzero"`
 	Extra
 }
 
@@ -133,12 +133,12 @@ type AgentAuthCapabilities struct {
 type AuthMethod struct {
 	ID          string `json:"id" acp:"required"`
 	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	// Type is empty if the agent does all of it when it is asked to authenticate, "terminal" if the client has to run
 	// the agent's binary with Args and Env, else an extension's name.
-	Type string            `json:"type,omitempty"`
-	Args []string          `json:"args,omitempty"`
-	Env  map[string]string `json:"env,omitempty"`
+	Type string            `json:"type,omitzero"`
+	Args []string          `json:"args,omitzero"`
+	Env  map[string]string `json:"env,omitzero"`
 	Extra
 }
 
@@ -176,14 +176,14 @@ type CreateElicitationRequest struct {
 	Mode    string `json:"mode" acp:"required"`
 	Message string `json:"message"`
 	// SessionID and ToolCallID say what it is about, or RequestID does.
-	SessionID  string `json:"sessionId,omitempty"`
-	ToolCallID string `json:"toolCallId,omitempty"`
-	RequestID  ID     `json:"requestId,omitempty"`
+	SessionID  string `json:"sessionId,omitzero"`
+	ToolCallID string `json:"toolCallId,omitzero"`
+	RequestID  ID     `json:"requestId,omitzero"`
 	// RequestedSchema is the JSON Schema of a form.
-	RequestedSchema json.RawMessage `json:"requestedSchema,omitempty"`
+	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
 	// ElicitationID and URL belong to mode "url".
-	ElicitationID string `json:"elicitationId,omitempty"`
-	URL           string `json:"url,omitempty"`
+	ElicitationID string `json:"elicitationId,omitzero"`
+	URL           string `json:"url,omitzero"`
 	Extra
 }
 
@@ -192,7 +192,7 @@ type CreateElicitationResponse struct {
 	// Action is "accept", "decline" or "cancel".
 	Action string `json:"action" acp:"required"`
 	// Content is the object of the form's values.
-	Content json.RawMessage `json:"content,omitempty"`
+	Content json.RawMessage `json:"content,omitzero"`
 	Extra
 }
 

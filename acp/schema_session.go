@@ -5,7 +5,7 @@ type NewSessionRequest struct {
 	// Cwd is the session's working directory, an absolute path.
 	Cwd string `json:"cwd" acp:"required"`
 	// AdditionalDirectories are further roots, absolute paths; only for agents with that capability.
-	AdditionalDirectories []string    `json:"additionalDirectories,omitempty"`
+	AdditionalDirectories []string    `json:"additionalDirectories,omitzero"`
 	McpServers            []McpServer `json:"mcpServers"`
 	Extra
 }
@@ -14,8 +14,8 @@ type NewSessionRequest struct {
 type NewSessionResponse struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	// Modes is nil if the agent has none.
-	Modes         *SessionModeState `json:"modes,omitempty"`
-	ConfigOptions []ConfigOption    `json:"configOptions,omitempty"`
+	Modes         *SessionModeState `json:"modes,omitzero"`
+	ConfigOptions []ConfigOption    `json:"configOptions,omitzero"`
 	Extra
 }
 
@@ -23,15 +23,15 @@ type NewSessionResponse struct {
 type LoadSessionRequest struct {
 	SessionID             string      `json:"sessionId" acp:"required"`
 	Cwd                   string      `json:"cwd" acp:"required"`
-	AdditionalDirectories []string    `json:"additionalDirectories,omitempty"`
+	AdditionalDirectories []string    `json:"additionalDirectories,omitzero"`
 	McpServers            []McpServer `json:"mcpServers"`
 	Extra
 }
 
 // LoadSessionResponse is the agent's answer once all of the session's history was sent.
 type LoadSessionResponse struct {
-	Modes         *SessionModeState `json:"modes,omitempty"`
-	ConfigOptions []ConfigOption    `json:"configOptions,omitempty"`
+	Modes         *SessionModeState `json:"modes,omitzero"`
+	ConfigOptions []ConfigOption    `json:"configOptions,omitzero"`
 	Extra
 }
 
@@ -39,24 +39,24 @@ type LoadSessionResponse struct {
 type ResumeSessionRequest struct {
 	SessionID             string      `json:"sessionId" acp:"required"`
 	Cwd                   string      `json:"cwd" acp:"required"`
-	AdditionalDirectories []string    `json:"additionalDirectories,omitempty"`
-	McpServers            []McpServer `json:"mcpServers,omitempty"`
+	AdditionalDirectories []string    `json:"additionalDirectories,omitzero"`
+	McpServers            []McpServer `json:"mcpServers,omitzero"`
 	Extra
 }
 
 // ResumeSessionResponse is the agent's answer to [ResumeSessionRequest].
 type ResumeSessionResponse struct {
-	Modes         *SessionModeState `json:"modes,omitempty"`
-	ConfigOptions []ConfigOption    `json:"configOptions,omitempty"`
+	Modes         *SessionModeState `json:"modes,omitzero"`
+	ConfigOptions []ConfigOption    `json:"configOptions,omitzero"`
 	Extra
 }
 
 // ListSessionsRequest asks for the sessions that the agent knows. Method: session/list.
 type ListSessionsRequest struct {
 	// Cwd limits the list to sessions with this working directory; empty: all.
-	Cwd string `json:"cwd,omitempty"`
+	Cwd string `json:"cwd,omitzero"`
 	// Cursor is the NextCursor of the page before; empty: the first page.
-	Cursor string `json:"cursor,omitempty"`
+	Cursor string `json:"cursor,omitzero"`
 	Extra
 }
 
@@ -64,7 +64,7 @@ type ListSessionsRequest struct {
 type ListSessionsResponse struct {
 	Sessions []SessionInfo `json:"sessions"`
 	// NextCursor is empty on the last page.
-	NextCursor string `json:"nextCursor,omitempty"`
+	NextCursor string `json:"nextCursor,omitzero"`
 	Extra
 }
 
@@ -72,10 +72,10 @@ type ListSessionsResponse struct {
 type SessionInfo struct {
 	SessionID             string   `json:"sessionId" acp:"required"`
 	Cwd                   string   `json:"cwd"`
-	AdditionalDirectories []string `json:"additionalDirectories,omitempty"`
-	Title                 string   `json:"title,omitempty"`
+	AdditionalDirectories []string `json:"additionalDirectories,omitzero"`
+	Title                 string   `json:"title,omitzero"`
 	// UpdatedAt is the time of the last activity, in ISO 8601.
-	UpdatedAt string `json:"updatedAt,omitempty"`
+	UpdatedAt string `json:"updatedAt,omitzero"`
 	Extra
 }
 
@@ -112,7 +112,7 @@ type PromptRequest struct {
 type PromptResponse struct {
 	StopReason StopReason `json:"stopReason" acp:"required"`
 	// Usage is nil if the agent does not report it.
-	Usage *Usage `json:"usage,omitempty"`
+	Usage *Usage `json:"usage,omitzero"`
 	Extra
 }
 
@@ -130,12 +130,12 @@ const (
 
 // Usage counts the tokens of a turn. A nil count was not reported, which is not zero.
 type Usage struct {
-	InputTokens       *int64 `json:"inputTokens,omitempty"`
-	OutputTokens      *int64 `json:"outputTokens,omitempty"`
-	ThoughtTokens     *int64 `json:"thoughtTokens,omitempty"`
-	CachedReadTokens  *int64 `json:"cachedReadTokens,omitempty"`
-	CachedWriteTokens *int64 `json:"cachedWriteTokens,omitempty"`
-	TotalTokens       *int64 `json:"totalTokens,omitempty"`
+	InputTokens       *int64 `json:"inputTokens,omitzero"`
+	OutputTokens      *int64 `json:"outputTokens,omitzero"`
+	ThoughtTokens     *int64 `json:"thoughtTokens,omitzero"`
+	CachedReadTokens  *int64 `json:"cachedReadTokens,omitzero"`
+	CachedWriteTokens *int64 `json:"cachedWriteTokens,omitzero"`
+	TotalTokens       *int64 `json:"totalTokens,omitzero"`
 	Extra
 }
 
@@ -156,7 +156,7 @@ type SessionModeState struct {
 type SessionMode struct {
 	ID          string `json:"id" acp:"required"`
 	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	Extra
 }
 
@@ -176,16 +176,16 @@ type SetSessionModeResponse struct {
 type ConfigOption struct {
 	ID          string `json:"id" acp:"required"`
 	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	// Category says what the option is about: "mode", "model", "model_config", "thought_level", or another; may be
 	// empty.
-	Category string `json:"category,omitempty"`
+	Category string `json:"category,omitzero"`
 	// Type is "select" or "boolean".
 	Type string `json:"type"`
 	// CurrentValue is a string (a choice's Value) for "select", a bool for "boolean", nil if it was neither.
 	CurrentValue any `json:"currentValue"`
 	// Options are the choices of a "select".
-	Options []ConfigChoice `json:"options,omitempty"`
+	Options []ConfigChoice `json:"options,omitzero"`
 	Extra
 }
 
@@ -213,13 +213,13 @@ func (o ConfigOption) Choices() []ConfigChoice {
 // ConfigChoice is a value that a [ConfigOption] can take, or a named group of such values.
 type ConfigChoice struct {
 	// Value identifies a choice; empty for a group.
-	Value       string `json:"value,omitempty"`
+	Value       string `json:"value,omitzero"`
 	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	// Group identifies a group; empty for a choice.
-	Group string `json:"group,omitempty"`
+	Group string `json:"group,omitzero"`
 	// Options are the choices of a group.
-	Options []ConfigChoice `json:"options,omitempty"`
+	Options []ConfigChoice `json:"options,omitzero"`
 	Extra
 }
 
@@ -228,7 +228,7 @@ type SetConfigOptionRequest struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	ConfigID  string `json:"configId" acp:"required"`
 	// Type is "boolean" if Value is a bool, else empty.
-	Type string `json:"type,omitempty"`
+	Type string `json:"type,omitzero"`
 	// Value is a string, or a bool for a boolean option.
 	Value any `json:"value" acp:"required"`
 	Extra

@@ -4,12 +4,12 @@ package acp
 type CreateTerminalRequest struct {
 	SessionID string        `json:"sessionId" acp:"required"`
 	Command   string        `json:"command" acp:"required"`
-	Args      []string      `json:"args,omitempty"`
-	Env       []EnvVariable `json:"env,omitempty"`
+	Args      []string      `json:"args,omitzero"`
+	Env       []EnvVariable `json:"env,omitzero"`
 	// Cwd is absolute; empty: the session's.
-	Cwd string `json:"cwd,omitempty"`
+	Cwd string `json:"cwd,omitzero"`
 	// OutputByteLimit is how many bytes of output to keep, the latest ones; nil: as many as the client likes.
-	OutputByteLimit *int64 `json:"outputByteLimit,omitempty"`
+	OutputByteLimit *int64 `json:"outputByteLimit,omitzero"`
 	Extra
 }
 
@@ -32,16 +32,16 @@ type TerminalOutputResponse struct {
 	// Truncated means that the beginning of the output was dropped.
 	Truncated bool `json:"truncated"`
 	// ExitStatus is nil while the command runs.
-	ExitStatus *TerminalExitStatus `json:"exitStatus,omitempty"`
+	ExitStatus *TerminalExitStatus `json:"exitStatus,omitzero"`
 	Extra
 }
 
 // TerminalExitStatus says how a command ended.
 type TerminalExitStatus struct {
 	// ExitCode is nil if a signal ended the command.
-	ExitCode *int `json:"exitCode,omitempty"`
+	ExitCode *int `json:"exitCode,omitzero"`
 	// Signal is the name of the signal that ended the command, else empty.
-	Signal string `json:"signal,omitempty"`
+	Signal string `json:"signal,omitzero"`
 	Extra
 }
 
@@ -55,9 +55,9 @@ type WaitForTerminalExitRequest struct {
 // WaitForTerminalExitResponse is the client's answer once the command has ended.
 type WaitForTerminalExitResponse struct {
 	// ExitCode is nil if a signal ended the command.
-	ExitCode *int `json:"exitCode,omitempty"`
+	ExitCode *int `json:"exitCode,omitzero"`
 	// Signal is the name of the signal that ended the command, else empty.
-	Signal string `json:"signal,omitempty"`
+	Signal string `json:"signal,omitzero"`
 	Extra
 }
 

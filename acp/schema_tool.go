@@ -8,16 +8,16 @@ type ToolCall struct {
 	// Title is for people.
 	Title string `json:"title"`
 	// Name is the tool's name for programs; many agents give none.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitzero"`
 	// Kind is empty if the agent gives none, which means "other".
-	Kind ToolKind `json:"kind,omitempty"`
+	Kind ToolKind `json:"kind,omitzero"`
 	// Status is empty if the agent gives none, which means "pending".
-	Status    ToolCallStatus     `json:"status,omitempty"`
-	Content   []ToolCallContent  `json:"content,omitempty"`
-	Locations []ToolCallLocation `json:"locations,omitempty"`
+	Status    ToolCallStatus     `json:"status,omitzero"`
+	Content   []ToolCallContent  `json:"content,omitzero"`
+	Locations []ToolCallLocation `json:"locations,omitzero"`
 	// RawInput and RawOutput are the tool's arguments and result as JSON, nil if absent.
-	RawInput  json.RawMessage `json:"rawInput,omitempty"`
-	RawOutput json.RawMessage `json:"rawOutput,omitempty"`
+	RawInput  json.RawMessage `json:"rawInput,omitzero"`
+	RawOutput json.RawMessage `json:"rawOutput,omitzero"`
 	Extra
 }
 
@@ -26,14 +26,14 @@ type ToolCall struct {
 // not nil replaces what was there by nothing. A raw null in RawInput or RawOutput was on the wire.
 type ToolCallUpdate struct {
 	ToolCallID string             `json:"toolCallId" acp:"required"`
-	Title      *string            `json:"title,omitempty"`
-	Name       *string            `json:"name,omitempty"`
-	Kind       *ToolKind          `json:"kind,omitempty"`
-	Status     *ToolCallStatus    `json:"status,omitempty"`
+	Title      *string            `json:"title,omitzero"`
+	Name       *string            `json:"name,omitzero"`
+	Kind       *ToolKind          `json:"kind,omitzero"`
+	Status     *ToolCallStatus    `json:"status,omitzero"`
 	Content    []ToolCallContent  `json:"content,omitzero"`
 	Locations  []ToolCallLocation `json:"locations,omitzero"`
-	RawInput   json.RawMessage    `json:"rawInput,omitempty"`
-	RawOutput  json.RawMessage    `json:"rawOutput,omitempty"`
+	RawInput   json.RawMessage    `json:"rawInput,omitzero"`
+	RawOutput  json.RawMessage    `json:"rawOutput,omitzero"`
 	Extra
 }
 
@@ -69,7 +69,7 @@ const (
 type ToolCallLocation struct {
 	Path string `json:"path" acp:"required"`
 	// Line is 1-based, nil if not given.
-	Line *int `json:"line,omitempty"`
+	Line *int `json:"line,omitzero"`
 	Extra
 }
 
@@ -89,7 +89,7 @@ type Content struct {
 type Diff struct {
 	Path string `json:"path" acp:"required"`
 	// OldText is nil for a new file, or if the agent does not give it.
-	OldText *string `json:"oldText,omitempty"`
+	OldText *string `json:"oldText,omitzero"`
 	NewText string  `json:"newText" acp:"required"`
 	Extra
 }
@@ -149,7 +149,7 @@ type PermissionOutcome struct {
 	// Outcome is "selected" or "cancelled".
 	Outcome string `json:"outcome" acp:"required"`
 	// OptionID is the chosen option's id if Outcome is "selected".
-	OptionID string `json:"optionId,omitempty"`
+	OptionID string `json:"optionId,omitzero"`
 	Extra
 }
 

@@ -20,7 +20,7 @@ type SessionUpdate interface {
 type ContentChunk struct {
 	Content ContentBlock `json:"content" acp:"required"`
 	// MessageID is the same for all chunks of a message; empty if the agent gives none.
-	MessageID string `json:"messageId,omitempty"`
+	MessageID string `json:"messageId,omitzero"`
 	Extra
 }
 
@@ -57,7 +57,7 @@ type AvailableCommandsUpdate struct {
 type AvailableCommand struct {
 	Name        string        `json:"name" acp:"required"`
 	Description string        `json:"description"`
-	Input       *CommandInput `json:"input,omitempty"`
+	Input       *CommandInput `json:"input,omitzero"`
 	Extra
 }
 
@@ -90,10 +90,10 @@ type SessionInfoUpdate struct {
 // UsageUpdate tells how full the context window is and what the session has cost. A nil count was not reported.
 type UsageUpdate struct {
 	// Used and Size are in tokens.
-	Used *int64 `json:"used,omitempty"`
-	Size *int64 `json:"size,omitempty"`
+	Used *int64 `json:"used,omitzero"`
+	Size *int64 `json:"size,omitzero"`
 	// Cost is cumulative over the session; nil if not reported.
-	Cost *Cost `json:"cost,omitempty"`
+	Cost *Cost `json:"cost,omitzero"`
 	Extra
 }
 
@@ -108,7 +108,7 @@ type Cost struct {
 type Notice struct {
 	Severity    string `json:"severity"` // info, warning, error
 	Title       string `json:"title"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	Extra
 }
 
