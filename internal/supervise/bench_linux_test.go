@@ -1,0 +1,42 @@
+package supervise_test
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+// BenchmarkStart compares a supervised child with a plain one: start, and wait for its end. The CPU time is that of the
+// children and supervisors, which is steadier than the time on a busy machine.
+func BenchmarkStart(b *testing.B) {
+	const path = "/bin/true"
+	b.Run("exec", func(b *testing.B) {
+		defer reportChildrenCPU(b)()
+		for b.Loop() {
+			require.NoError(b, exec.Command(path).Run())
+		}
+	})
+	b.Run("supervised", func(b *testing.B) {
+		defer reportChildrenCPU(b)()
+		for b.Loop() {
+			p, err := supervise.Start(b.Context(), supervise.Command{Path: path})
+			require.NoError(b, err)
+			_, err = p.Wait()
+			require.NoError(b, err)
+		}
+	})
+}
+
+func reportChildrenCPU(b *testing.B) func() {
+	cpu := func() int64 {
+		var u syscall.Rusage
+		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u))
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	before := cpu()
+	return func() { b.ReportMetric(float64(cpu()-before)/float64(b.N), "child-cpu-ns/op") }
+}

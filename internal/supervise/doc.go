@@ -1,0 +1,20 @@
+// Package supervise runs child processes of which nothing survives.
+//
+//	p, err := supervise.Start(ctx, supervise.Command{Path: "go", Args: []string{"go", "test"}, Env: env, Stdout: w})
+//	if err != nil {
+//		return err // no such program, no such directory
+//	}
+//	exit, err := p.Wait() // the whole tree is gone
+//
+// On Linux every child has a supervisor of its own between us and it: our own binary, executed once more, which this
+// package's init recognises by its argv[0] before main or any test begins. It is a child subreaper, so descendants that
+// lose their parent become its children, whatever sessions and process groups they made, and it ends them all when the
+// child ends, when it is told to, or when its lifeline breaks: a socket whose other end only we hold, which the kernel
+// closes when we end, however that comes about. The child is the leader of a process group of its own within a session
+// without a terminal. If the supervisor itself is killed, the child gets SIGKILL from the kernel and its process group
+// from us; descendants in other groups then get away. Only confinement can keep a hostile child from doing that.
+//
+// On other systems there is no supervisor, and the guarantees are weaker: on Unix a child is the leader of a process group, which
+// is killed when the child ends or is stopped; descendants that leave the group survive, and all of them survive
+// a sudden end of ours. On Windows only the child itself is ended.
+package supervise

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package supervise
+
+import (
+	"os"
+	"os/exec"
+)
+
+func ownGroup(*exec.Cmd) {}
+
+// terminateGroup does nothing: there is no polite way. The kill follows after the grace.
+func terminateGroup(*os.Process) {}
+
+func killGroup(p *os.Process) { _ = p.Kill() }
+
+func exitOf(state *os.ProcessState) Exit { return Exit{Code: state.ExitCode()} }

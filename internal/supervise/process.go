@@ -1,0 +1,224 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// pipeDelay is how long the pipes of a child may stay open once its tree is gone. They close at once unless a process
+// that got away holds them.
+const pipeDelay = 2 * time.Second
+
+// Exit is how a child ended. The zero value is success.
+type Exit struct {
+	// Code is the exit code, -1 if a signal ended the child or nobody knows.
+	Code int
+	// Signal is the name of the signal that ended the child, e.g. "SIGKILL"; empty: none did.
+	Signal string
+}
+
+func (e Exit) String() string {
+	if e.Signal != "" {
+		return "killed by " + e.Signal
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// Process is a started child with all its descendants. Its methods may be called from many goroutines.
+type Process struct {
+	// Stdin is the child's standard input, nil unless [Command.PipeStdin] asked for it. It is an [os.File] with write
+	// deadlines. Stop closes it, and so does the end of the child.
+	Stdin io.WriteCloser
+	// Stdout is the child's standard output, nil unless [Command.PipeStdout] asked for it. It need not be closed, it may
+	// be read after Wait, and it then still has what the child wrote last. While the child runs, one that is not read
+	// from blocks the child's writes; from Stop on it is drained in the background, into memory, and what is not read
+	// in time past 1 MiB is dropped: Read then ends with [ErrDropped] in place of io.EOF.
+	Stdout io.Reader
+
+	tree   *tree
+	stdout *output // what Stdout is, or nil
+	grace  time.Duration
+	term   sync.Once
+
+	gone chan struct{} // closed when the tree is gone and the streams are done
+	done chan struct{} // closed when no goroutine of the process is left
+	exit Exit
+	err  error
+}
+
+// Start starts the command. The end of ctx is as good as a call of Stop, so that the process may outlive a deadline by
+// twice the grace.
+//
+// A program or a directory that is not there, or that we may not use, is an error here.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	p, err := start(ctx, &c)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+	}
+	return p, nil
+}
+
+func start(ctx context.Context, c *Command) (*Process, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	path, err := c.resolve()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{grace: c.Grace, gone: make(chan struct{}), done: make(chan struct{})}
+	if p.grace == 0 {
+		p.grace = DefaultGrace
+	}
+	cmd := &exec.Cmd{Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, WaitDelay: pipeDelay}
+	closeTheirs, err := p.pipe(cmd, c)
+	if err == nil {
+		p.tree, err = startTree(cmd, path, c)
+	}
+	closeTheirs()
+	if err != nil {
+		p.closeOurs()
+		return nil, err
+	}
+	go p.run(ctx)
+	return p, nil
+}
+
+// pipe makes the pipes that the command asks for. The child's ends are to be closed in any case once it has them.
+func (p *Process) pipe(cmd *exec.Cmd, c *Command) (closeTheirs func(), err error) {
+	var theirs []*os.File
+	closeTheirs = func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}
+	if c.PipeStdin {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return closeTheirs, err
+		}
+		theirs = append(theirs, r)
+		cmd.Stdin, p.Stdin = r, w
+	}
+	if c.PipeStdout {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return closeTheirs, err
+		}
+		theirs = append(theirs, w)
+		p.stdout = newOutput(r)
+		cmd.Stdout, p.Stdout = w, p.stdout
+	}
+	return closeTheirs, nil
+}
+
+// closeOurs closes our ends of the pipes of a child that did not start.
+func (p *Process) closeOurs() {
+	if p.Stdin != nil {
+		p.Stdin.Close()
+	}
+	if p.stdout != nil {
+		p.stdout.file.Close()
+	}
+}
+
+// run sees the process through to its end.
+func (p *Process) run(ctx context.Context) {
+	var streams, watch sync.WaitGroup
+	if p.stdout != nil {
+		streams.Go(p.stdout.pump)
+	}
+	var cause error
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+			cause = context.Cause(ctx)
+			p.stop(context.Background())
+		case <-p.gone:
+		}
+	})
+	p.exit, p.err = p.tree.wait()
+	if p.Stdin != nil {
+		p.Stdin.Close()
+	}
+	if p.stdout != nil {
+		p.stdout.end(pipeDelay)
+	}
+	streams.Wait()
+	close(p.gone)
+	watch.Wait()
+	if cause != nil && p.err == nil {
+		p.err = fmt.Errorf("stopped: %w", cause)
+	}
+	close(p.done)
+}
+
+// Wait returns when the child has ended and nothing of its tree is alive any more: descendants that it left behind are
+// killed. It may be called any number of times.
+//
+// The error says why the end is not the child's own or not a clean one: the context ended, a stream could not be copied,
+// a process could not be killed, the supervisor was killed. Exit is as good as it is known, -1 if it is not.
+func (p *Process) Wait() (Exit, error) {
+	<-p.done
+	return p.exit, p.err
+}
+
+// Done is closed when Wait would return.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stop ends the process and returns as Wait does: it closes the child's standard input if that is a pipe of ours and
+// waits for the grace, sends SIGTERM to the child's process group and waits for the grace, and then kills the whole tree.
+// The end of ctx skips to the kill.
+func (p *Process) Stop(ctx context.Context) (Exit, error) {
+	p.stop(ctx)
+	return p.Wait()
+}
+
+// stop returns when the tree is gone.
+func (p *Process) stop(ctx context.Context) {
+	if p.stdout != nil {
+		p.stdout.drain()
+	}
+	if p.Stdin != nil {
+		p.Stdin.Close()
+		if p.isGone(ctx, p.grace) {
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		p.term.Do(p.tree.terminate)
+		if p.isGone(ctx, p.grace) {
+			return
+		}
+	}
+	p.tree.kill()
+	<-p.gone
+}
+
+// Kill kills the whole tree and returns as Wait does.
+func (p *Process) Kill() (Exit, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return p.Stop(ctx)
+}
+
+// isGone waits for the end of the tree, but not past d or the end of ctx.
+func (p *Process) isGone(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return false
+}

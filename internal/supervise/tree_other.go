@@ -1,0 +1,48 @@
+//go:build !linux
+
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+)
+
+// tree is a child and, where there are process groups, what stays in its group.
+type tree struct {
+	cmd *exec.Cmd
+}
+
+// startTree runs the command. The working directory is DirFile's name: a weaker promise than on Linux.
+func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
+	cmd.Path, cmd.Args, cmd.Dir = path, c.argv(), c.Dir
+	cmd.Env = append([]string{}, c.Env...) // never nil: that would be ours
+	if c.DirFile != nil {
+		cmd.Dir = c.DirFile.Name()
+	}
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, execError(path, err)
+	}
+	return &tree{cmd: cmd}, nil
+}
+
+// terminate asks the child's process group to end.
+func (t *tree) terminate() { terminateGroup(t.cmd.Process) }
+
+// kill ends the child's process group.
+func (t *tree) kill() { killGroup(t.cmd.Process) }
+
+// wait returns when the child has ended and its group was killed.
+func (t *tree) wait() (Exit, error) {
+	err := t.cmd.Wait()
+	killGroup(t.cmd.Process)
+	exit := Exit{Code: -1}
+	if t.cmd.ProcessState != nil {
+		exit = exitOf(t.cmd.ProcessState)
+	}
+	if _, ok := errors.AsType[*exec.ExitError](err); ok || err == nil {
+		return exit, nil
+	}
+	return exit, fmt.Errorf("streams: %w", err)
+}
