@@ -1,0 +1,127 @@
+// Command with-model runs a command while a scripted model answers on loopback, with presets that point agents at it:
+//
+//	with-model -scripts fixtures/models -- env EVALTEST_MODE=record go test ./evals/...
+//
+// The presets are called "loopback" and stand in a directory of their own, which LLMAN_CONFIG_DIR names for the command.
+// The exit code is the command's, or 1 if the model was asked what its scripts do not answer: what the command recorded
+// then is not to be trusted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/modelserver"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+// Exit codes of our own.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// grace is how long the command has to clean up after an interruption: it may have agents to end.
+const grace = 15 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run does everything; it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("with-model", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: with-model -scripts DIR -- COMMAND [ARG...]")
+		flags.PrintDefaults()
+	}
+	scripts := flags.String("scripts", "", "directory with the model's scripts")
+	latency := flags.Duration("latency", 500*time.Millisecond, "how long the model thinks before each answer")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return exitUsage
+	case *scripts == "" || flags.NArg() == 0:
+		flags.Usage()
+		return exitUsage
+	}
+	code, err := withModel(ctx, *scripts, *latency, flags.Args(), stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "with-model:", err)
+	}
+	return code
+}
+
+// withModel runs the command beside a model server. The code is not 0 if the error is not nil.
+func withModel(
+	ctx context.Context, scripts string, latency time.Duration, command []string, stdout, stderr io.Writer,
+) (code int, err error) {
+	loaded, err := modelserver.Load(scripts)
+	if err != nil {
+		return exitUsage, err
+	}
+	server, err := modelserver.New(loaded)
+	if err != nil {
+		return exitUsage, err
+	}
+	server.Latency = latency
+	address, err := server.Start()
+	if err != nil {
+		return exitFailed, err
+	}
+	presets, err := os.MkdirTemp("", "with-model-")
+	if err == nil {
+		err = writePresets(presets, address)
+	}
+	if err == nil {
+		code, err = runCommand(ctx, command, presets, stdout, stderr)
+	}
+	if asked := server.Err(); asked != nil {
+		asked = fmt.Errorf("the scripted model was asked what it cannot answer:\n%w", asked)
+		code, err = max(code, exitFailed), errors.Join(err, asked)
+	}
+	if failed := errors.Join(server.Close(), os.RemoveAll(presets)); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		code = max(code, exitFailed)
+	}
+	return code, err
+}
+
+// runCommand runs the command with the presets and returns its exit code.
+func runCommand(ctx context.Context, command []string, presets string, stdout, stderr io.Writer) (int, error) {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "LLMAN_CONFIG_DIR=") })
+	p, err := supervise.Start(ctx, supervise.Command{
+		Path: command[0], Args: command, Env: append(env, "LLMAN_CONFIG_DIR="+presets),
+		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Grace: grace,
+	})
+	if err != nil {
+		return exitUsage, err
+	}
+	exit, err := p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return exitInterrupted, errors.New("interrupted")
+	case err != nil:
+		return exitFailed, err
+	case exit.Code < 0:
+		return exitFailed, fmt.Errorf("%s: %s", command[0], exit)
+	}
+	return exit.Code, nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// preset is the name of the presets that point at the model server.
+const preset = "loopback"
+
+// key is what agents authenticate with: the server asks for nothing, but agents refuse to start without a key. It is
+// put together so that no scanner takes it for a real one.
+const key = "sk-test-" + "not-a-key"
+
+// writePresets writes the files with presets for the model server at address into dir.
+func writePresets(dir, address string) error {
+	claude := map[string]string{
+		"endpoint":           "scripted",
+		"ANTHROPIC_BASE_URL": address,
+		"ANTHROPIC_API_KEY":  key,
+
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+		"CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION":     "false",
+		"DISABLE_AUTOUPDATER":                      "1",
+		"DISABLE_ERROR_REPORTING":                  "1",
+		"DISABLE_TELEMETRY":                        "1",
+	}
+	if os.Geteuid() == 0 {
+		// Without it Claude refuses the mode bypassPermissions to root.
+		claude["IS_SANDBOX"] = "1"
+	}
+	const codexKey = "LOOPBACK_API_KEY"
+	codex := map[string]any{
+		"endpoint": "scripted",
+		"name":     preset,
+		"base_url": address + "/v1",
+		"wire_api": "responses",
+		"env_key":  codexKey,
+		"env":      map[string]string{codexKey: key},
+	}
+	for file, content := range map[string]any{
+		"claude-code.toml": map[string]any{"groups": map[string]any{preset: claude}},
+		"codex.toml":       map[string]any{"model_providers": map[string]any{preset: codex}},
+	} {
+		data, err := toml.Marshal(content)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, file), data, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("write preset: %w", err)
+		}
+	}
+	return nil
+}
