@@ -17,7 +17,7 @@ type Task struct {
 
 // Case is one thing that the variants are asked to do.
 type Case struct {
-	ID string `yaml:"id,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the playbook; part of subtests' names and of paths."`
+	ID string `yaml:"id,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the playbook; part of names and paths."`
 
 	// Prompt is the only prompt. A case has either a prompt or prompts.
 	Prompt string `yaml:"prompt" min:"1" doc:"What the agent is asked, verbatim. Either prompt or prompts."`

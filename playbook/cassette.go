@@ -14,7 +14,7 @@ type Cassette struct {
 	Normalise []*regexp.Regexp `yaml:"normalise" doc:"Regular expressions of text that differs from run to run."`
 
 	// MaxDelta bounds the files that one turn may change, in bytes; 0: not given, 16 MiB.
-	MaxDelta int64 `yaml:"max_delta" min:"1" max:"1073741824" doc:"Bytes of changed files that one turn may record; default 16 MiB."`
+	MaxDelta int64 `yaml:"max_delta" min:"1" max:"1073741824" doc:"Bytes that one turn may change; default 16 MiB."`
 }
 
 func (c *Cassette) decode(n *doc.Node) {

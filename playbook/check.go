@@ -76,7 +76,8 @@ func uniqueNames(evaluators []Evaluator, list *doc.Node, seen map[string]Positio
 			continue // reported
 		}
 		if first, duplicate := seen[e.Name]; duplicate {
-			list.Errorf(fmt.Sprintf("[%d].name", i), "duplicate evaluator name %q, first on line %d: write a `name`", e.Name, first.Line)
+			list.Errorf(fmt.Sprintf("[%d].name", i), "duplicate evaluator name %q, first on line %d: write a `name`",
+				e.Name, first.Line)
 			continue
 		}
 		seen[e.Name] = e.Position

@@ -29,5 +29,7 @@ var refused = map[string]string{
 var (
 	laterAgents     = []string{"gemini-acp", "opencode-acp"}
 	laterEvaluators = []string{"code_judge", "llm_judge", "command", "metrics", "field_accuracy", "composite"}
-	laterActions    = []string{"builtin:sdd-eval/sdd.prepare", "builtin:sdd-eval/acp.sdd-loop", "builtin:sdd-eval/report.generate"}
+	laterActions    = []string{
+		"builtin:sdd-eval/sdd.prepare", "builtin:sdd-eval/acp.sdd-loop", "builtin:sdd-eval/report.generate",
+	}
 )

@@ -93,6 +93,22 @@ func TestPlanOrder(t *testing.T) {
 	}
 }
 
+func TestAfterByWayOfOthers(t *testing.T) {
+	p := playbook.Playbook{
+		Variants: []playbook.Variant{{ID: "x"}},
+		Workflow: playbook.Workflow{Jobs: []playbook.Job{
+			{ID: "publish", Needs: []string{"report"}},
+			{ID: "report", Needs: []string{"eval"}},
+			{ID: "eval", Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"x"}}}},
+			{ID: "notes"},
+		}},
+	}
+	plan, err := p.Plan()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"report", "publish"}, jobIDs(plan.After()))
+	assert.Equal(t, []string{"notes"}, jobIDs(plan.Before()))
+}
+
 func TestPlanErrors(t *testing.T) {
 	p := playbook.Playbook{File: "p.yaml", Workflow: playbook.Workflow{Jobs: []playbook.Job{
 		{ID: "a", Needs: []string{"b"}}, {ID: "b", Needs: []string{"a"}},

@@ -23,7 +23,7 @@ type Playbook struct {
 	File string
 
 	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
-	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the playbook; default: the file's name without .yaml or .eval.yaml."`
+	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Default: the file's name without .yaml or .eval.yaml."`
 
 	// Task is what all variants are asked to do. A playbook has either a task or cases.
 	Task *Task `yaml:"task" doc:"The job that every variant is given. Either task or cases."`
@@ -32,7 +32,7 @@ type Playbook struct {
 	Cases []Case `yaml:"cases" min:"1" doc:"Several jobs, each judged on its own. Either task or cases."`
 
 	// Variants are the agents that are compared, in the order of the file.
-	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents that are compared, by id."`
+	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents, by id."`
 
 	Workflow    Workflow    `yaml:"workflow,required" doc:"What is done for each variant, and around all of them."`
 	Trials      Trials      `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
@@ -64,7 +64,7 @@ type Limits struct {
 // Sandbox widens what agents and steps may do.
 type Sandbox struct {
 	// AllowCommands are further programs that run steps and agents' terminals may start. See [Playbook.AllowedCommands].
-	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Base names of further programs that may be started."`
+	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Further programs that may be started."`
 }
 
 // Env says what of our environment agents and steps see.

@@ -18,7 +18,7 @@ type Step struct {
 	// Uses is a built-in action such as [ActionPrompt]. A step has either uses or run.
 	Uses string `yaml:"uses" min:"1" doc:"A built-in action. Either uses or run."`
 
-	// With are the action's settings.
+	// With are the action's settings as [Node.Value] returns them.
 	With map[string]any `yaml:"with" doc:"Settings of the action."`
 
 	// Run is one command, without a shell: see [Playbook.AllowedCommands].

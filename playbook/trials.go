@@ -14,7 +14,7 @@ type Trials struct {
 	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
 
 	// PassRate is the part of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
-	PassRate float64 `yaml:"pass_rate" min:"0" max:"1" doc:"The part of the trials that must pass, e.g. 0.8. Either pass or pass_rate."`
+	PassRate float64 `yaml:"pass_rate" min:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
 }
 
 func (t *Trials) decode(n *doc.Node) {

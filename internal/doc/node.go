@@ -10,6 +10,7 @@ import (
 // Kind is what a node holds.
 type Kind uint8
 
+// The kinds of nodes.
 const (
 	// Invalid nodes are those that a problem was reported for when they were read. Decoding passes them over.
 	Invalid Kind = iota

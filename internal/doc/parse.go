@@ -30,7 +30,7 @@ func Load(path string) (*Document, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, err // names the file
 	}
 	return Parse(path, data), nil
 }
