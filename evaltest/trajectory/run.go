@@ -47,7 +47,7 @@ type ToolCall struct {
 	Output any
 	// Printed is what the call's command printed, where the agent shows it apart from the output.
 	Printed string
-	Diffs  []Diff
+	Diffs   []Diff
 	// ExitCode is the exit code of a command, nil if there was none or it is unknown.
 	ExitCode *int
 	// Turn is the 1-based prompt turn in which the call started.

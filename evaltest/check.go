@@ -1,0 +1,119 @@
+package evaltest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// Unit is what a [Check] looks at: one trial of one case under one variant.
+type Unit struct {
+	// ID is playbook/case/variant/trial.
+	ID string
+	// Run is what the agent did.
+	Run *trajectory.Run
+	// Workspace is the directory as the agent left it.
+	Workspace string
+}
+
+// Check adds an expectation written in Go to every unit of the playbooks: an evaluator called name, with a subtest of
+// its own, held to the playbook's trials like any other.
+//
+//	evaltest.Check("ends with a summary", func(t *evaltest.T, u evaltest.Unit) {
+//		require.Contains(t, u.Run.Answer(), "fixed")
+//	})
+func Check(name string, f func(t *T, u Unit)) Option {
+	if name == "" || f == nil {
+		panic("evaltest.Check: a check needs a name and a function")
+	}
+	return func(s *settings) {
+		s.checks = append(s.checks, check{name: name, f: f})
+	}
+}
+
+// T is what a [Check] reports to. It collects: a failed check is one trial's verdict, not yet the test's. testify's
+// assert and require take it, and so does whatever asks for Helper and Errorf or Fatalf.
+type T struct {
+	ctx    context.Context
+	failed bool
+	lines  []string
+}
+
+// Context is canceled when the test's time is up.
+func (t *T) Context() context.Context { return t.ctx }
+
+// Helper does nothing; it is there for libraries that call it.
+func (t *T) Helper() {}
+
+// Logf adds a line to the check's text, which is shown when it fails.
+func (t *T) Logf(format string, args ...any) {
+	t.lines = append(t.lines, strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+}
+
+// Errorf says what is wrong; the check goes on.
+func (t *T) Errorf(format string, args ...any) {
+	t.failed = true
+	t.Logf(format, args...)
+}
+
+// Fatalf says what is wrong and ends the check.
+func (t *T) Fatalf(format string, args ...any) {
+	t.Errorf(format, args...)
+	t.FailNow()
+}
+
+// FailNow ends the check as failed. Like testing.T's, it must be called from the check's own goroutine.
+func (t *T) FailNow() {
+	t.failed = true
+	runtime.Goexit()
+}
+
+type check struct {
+	name string
+	f    func(*T, Unit)
+}
+
+// Evaluate implements [evaluator.Evaluator]. A check that panics decides nothing: that is an error.
+func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
+	t := &T{ctx: ctx}
+	done := make(chan string, 1)
+	go func() {
+		panicked := ""
+		defer func() { done <- panicked }()
+		defer func() {
+			if r := recover(); r != nil {
+				panicked = fmt.Sprintf("panic: %v\n\n%s", r, debug.Stack())
+			}
+		}()
+		c.f(t, Unit{ID: in.Unit, Run: in.Run, Workspace: in.Workspace})
+	}()
+	select {
+	case trace := <-done:
+		return t.verdict(trace)
+	case <-ctx.Done():
+		return evaluator.Verdict{Outcome: result.Error, Reason: "the check did not end in time: " + context.Cause(ctx).Error()}
+	}
+}
+
+// Needs implements [evaluator.Evaluator].
+func (c check) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
+
+func (t *T) verdict(trace string) evaluator.Verdict {
+	detail := strings.Join(t.lines, "\n")
+	switch {
+	case trace != "":
+		return evaluator.Verdict{Outcome: result.Error, Reason: "the check panicked", Detail: trace}
+	case t.failed:
+		score := 0.0
+		return evaluator.Verdict{Outcome: result.Fail, Score: &score, Reason: "the check failed", Detail: detail}
+	default:
+		score := 1.0
+		return evaluator.Verdict{Outcome: result.Pass, Score: &score, Detail: detail}
+	}
+}

@@ -1,0 +1,43 @@
+package evaltest
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// Describe runs the playbooks that match glob, a pattern of path/filepath.Match relative to the test's directory, as
+// subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's subtest, which fails once, by
+// the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
+//
+// No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
+func Describe(t *testing.T, glob string, opts ...Option) {
+	t.Helper()
+	s, err := newSuite(t, opts)
+	if err != nil {
+		t.Fatalf("evaltest.Describe: %v", err)
+	}
+	files, err := filepath.Glob(glob)
+	if err != nil {
+		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
+	}
+	if len(files) == 0 {
+		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\nnext: correct the pattern, or write a playbook there", glob, s.dir)
+	}
+	seen := make(map[string]string)
+	for _, file := range files {
+		pb, err := s.load(file)
+		if err != nil {
+			t.Errorf("evaltest.Describe: %v", err)
+			continue
+		}
+		if other, dup := seen[pb.Name]; dup {
+			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart", other, file, pb.Name)
+			continue
+		}
+		seen[pb.Name] = file
+		t.Run(pb.Name, func(t *testing.T) {
+			t.Helper()
+			s.describe(t, pb)
+		})
+	}
+}

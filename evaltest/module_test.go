@@ -1,0 +1,146 @@
+package evaltest_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// module is a user's module: a copy of testdata/module that uses this one through a replace directive.
+type module struct {
+	t   *testing.T
+	dir string
+}
+
+// newModule makes the module and records its cassette with the scripted agent.
+func newModule(t *testing.T) module {
+	t.Helper()
+	m := module{t, t.TempDir()}
+	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	gomod, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	requires := regexp.MustCompile(`(?ms)^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
+	require.NotEmpty(t, requires)
+	m.write("go.mod", "module example.com/shop\n\ngo "+goDirective(string(gomod))+"\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n"+
+		strings.Join(requires, "\n")+"\nreplace github.com/sdd-eval/sdd-eval => "+root+"\n")
+	sums, err := os.ReadFile("../go.sum")
+	require.NoError(t, err)
+	m.write("go.sum", string(sums))
+	return m
+}
+
+func goDirective(gomod string) string {
+	return regexp.MustCompile(`(?m)^go (\S+)`).FindStringSubmatch(gomod)[1]
+}
+
+func (m module) path(name string) string { return filepath.Join(m.dir, filepath.FromSlash(name)) }
+
+func (m module) read(name string) string {
+	m.t.Helper()
+	data, err := os.ReadFile(m.path(name))
+	require.NoError(m.t, err)
+	return string(data)
+}
+
+func (m module) write(name, text string) {
+	m.t.Helper()
+	require.NoError(m.t, os.MkdirAll(filepath.Dir(m.path(name)), 0o755))
+	require.NoError(m.t, os.WriteFile(m.path(name), []byte(text), 0o644))
+}
+
+// replace replaces old, which must be there, by new in a file.
+func (m module) replace(name, old, new string) {
+	m.t.Helper()
+	text := m.read(name)
+	require.Contains(m.t, text, old, name)
+	m.write(name, strings.Replace(text, old, new, 1))
+}
+
+// goTest runs go test with arguments and variables, "NAME=value", and returns what it printed and its exit code.
+func (m module) goTest(env []string, args ...string) (out string, code int) {
+	m.t.Helper()
+	return m.run(env, "go", append([]string{"test", "-mod=mod"}, args...)...)
+}
+
+func (m module) run(env []string, name string, args ...string) (out string, code int) {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = m.dir
+	cmd.Env = append(cleanEnviron(), env...)
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
+	err := cmd.Run()
+	require.NoError(m.t, ctx.Err(), b.String())
+	if _, ok := err.(*exec.ExitError); !ok {
+		require.NoError(m.t, err)
+	}
+	return m.stable(b.String()), cmd.ProcessState.ExitCode()
+}
+
+// cleanEnviron is our environment less what would change how the module's suites run.
+func cleanEnviron() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "EVALTEST_") || name == "CI" || name == "GOFLAGS" || name == "GOWORK" {
+			continue
+		}
+		env = append(env, kv)
+	}
+	return append(env, "GOFLAGS=-mod=mod", "GOWORK=off")
+}
+
+var durations = regexp.MustCompile(`\(\d+\.\d+s\)|\t\d+\.\d+s`)
+
+// stable removes from output what differs from run to run.
+func (m module) stable(out string) string {
+	out = strings.ReplaceAll(out, m.dir, "$MODULE")
+	return durations.ReplaceAllStringFunc(out, func(s string) string {
+		if s[0] == '(' {
+			return "(0.00s)"
+		}
+		return "\t0.00s"
+	})
+}
+
+// compile builds the test binary of a package, so that many runs cost one build.
+func (m module) compile(pkg string) suiteBinary {
+	m.t.Helper()
+	bin := filepath.Join(m.t.TempDir(), "suite.test")
+	out, code := m.run(nil, "go", "test", "-c", "-o", bin, pkg)
+	require.Zero(m.t, code, out)
+	return suiteBinary{m, bin, pkg}
+}
+
+// suiteBinary is a compiled test binary of a module's package.
+type suiteBinary struct {
+	module
+	bin, pkg string
+}
+
+// in returns the same binary for a copy of its module, so that one scenario cannot spoil another.
+func (b suiteBinary) in(t *testing.T) suiteBinary {
+	t.Helper()
+	m := module{t, t.TempDir()}
+	require.NoError(t, os.CopyFS(m.dir, os.DirFS(b.dir)))
+	return suiteBinary{m, b.bin, b.pkg}
+}
+
+func (b suiteBinary) test(env []string, args ...string) (out string, code int) {
+	b.t.Helper()
+	inPkg := module{b.t, b.dir}
+	sh := append([]string{"-c", `cd "$0" && exec "$@"`, b.pkg, b.bin}, args...)
+	return inPkg.run(env, "sh", sh...)
+}

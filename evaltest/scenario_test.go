@@ -1,0 +1,207 @@
+package evaltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+const shopCassette = "cassettes/evals/greet/hello/fake.1.jsonl"
+
+// TestScenarios runs a user's suite through a compiled test binary: as it is, and with one thing wrong at a time. What a
+// person then sees is golden.
+func TestScenarios(t *testing.T) {
+	tests := []struct {
+		name   string
+		reason string
+		breaks func(m module)
+		env    []string
+		green  bool
+		args   []string
+	}{
+		{name: "replay", reason: "the recording replays", green: true, args: []string{"-test.v"}},
+		{
+			name: "cassette-edited", reason: "an argument that nobody's agent ever gave",
+			breaks: func(m module) { m.replace(shopCassette, "Hello, shop!", "Hello, ship!") },
+		},
+		{
+			name: "cassette-missing", reason: "nothing to replay is not a pass",
+			breaks: func(m module) { require.NoError(m.t, os.Remove(m.path(shopCassette))) },
+		},
+		{
+			name: "cassette-cut", reason: "a recording without its end is no recording",
+			breaks: func(m module) {
+				text := strings.TrimSuffix(m.read(shopCassette), "\n")
+				m.write(shopCassette, text[:strings.LastIndex(text, "\n")+1])
+			},
+		},
+		{
+			name: "cassette-empty", reason: "a file of no bytes is cut, not missing",
+			breaks: func(m module) { m.write(shopCassette, "") },
+		},
+		{
+			name: "cassette-of-another-unit", reason: "a recording answers for the unit it was made of",
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "id: hello", "id: goodbye")
+				m.write("cassettes/evals/greet/goodbye/fake.1.jsonl", m.read(shopCassette))
+			},
+		},
+		{
+			name: "prompt-changed", reason: "the agent was never asked that",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "Write a greeting.", "Write a kind greeting.") },
+		},
+		{
+			name: "prompt-added", reason: "nobody knows what the agent would have answered",
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "did you write?\n", "did you write?\n      - Thanks.\n")
+			},
+		},
+		{
+			name: "fixture-changed", reason: "the agent never saw these files",
+			breaks: func(m module) { m.replace("fixtures/shop/stock.txt", "tea 3", "tea 4") },
+		},
+		{
+			name: "agent-changed", reason: "another agent would have done something else",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "greet.json]", "greet.json, --loud]") },
+		},
+		{
+			name: "stale-allowed", reason: "EVALTEST_STALE=warn lets it pass, and says so", green: true,
+			env: []string{"EVALTEST_STALE=warn"}, args: []string{"-test.v"},
+			breaks: func(m module) { m.replace("fixtures/shop/stock.txt", "tea 3", "tea 4") },
+		},
+		{
+			name: "expectation-fails", reason: "the agent did something else",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "{path: greeting.txt}}}", "{path: welcome.txt}}}") },
+		},
+		{
+			name: "file-expectation-fails", reason: "the workspace holds something else",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "contains: Hello", "contains: Goodbye") },
+		},
+		{
+			name: "mode-misspelt", reason: "a mode that is ignored would replay", env: []string{"EVALTEST_MODE=relpay"},
+		},
+		{
+			name: "variable-misspelt", reason: "a variable that is ignored would replay", env: []string{"EVALTEST_MOD=record"},
+		},
+		{
+			name: "record-in-ci", reason: "nobody reads what CI records", env: []string{"EVALTEST_MODE=record", "CI=true"},
+		},
+		{
+			name: "no-playbook", reason: "a pattern that matches nothing tests nothing",
+			breaks: func(m module) { require.NoError(m.t, os.Remove(m.path("evals/greet.yaml"))) },
+		},
+		{
+			name: "playbook-typo", reason: "an evaluator that is not there passes everything",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "type: files", "type: flies") },
+		},
+		{
+			name: "no-evaluators", reason: "a suite without expectations tests nothing",
+			breaks: func(m module) {
+				before, _, _ := strings.Cut(m.read("evals/greet.yaml"), "evaluators:")
+				m.write("evals/greet.yaml", before)
+			},
+		},
+		{
+			name: "run-step-fails", reason: "a command that fails is the agent's failure",
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "acp.prompt\n", "acp.prompt\n        - {name: build, run: go build ./...}\n")
+			},
+		},
+		{
+			name: "program-missing", reason: "on a laptop a suite that cannot run is skipped, visibly", green: true,
+			args: []string{"-test.v"},
+			breaks: func(m module) {
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"requires: [no-such-program]\n")
+			},
+		},
+		{
+			name: "program-missing-in-ci", reason: "in CI nobody would notice the skip", env: []string{"CI=1"},
+			breaks: func(m module) {
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"requires: [no-such-program]\n")
+			},
+		},
+		{
+			name: "agent-exits", reason: "an agent that dies has not passed", env: []string{"EVALTEST_MODE=live"},
+			breaks: func(m module) { m.write("scripts/greet.json", `{"faults": {"exit": 3}}`) },
+		},
+		{
+			name: "agent-breaks-off", reason: "an agent that dies in its turn has not passed", env: []string{"EVALTEST_MODE=record"},
+			breaks: func(m module) { m.write("scripts/greet.json", `{"turns": [{"actions": [{"exit": {"code": 4}}]}]}`) },
+		},
+		{
+			name: "agent-never-answers", reason: "a limit ends it", env: []string{"EVALTEST_MODE=live"},
+			breaks: func(m module) {
+				m.write("scripts/greet.json", `{"turns": [{"actions": [{"silence": true}]}]}`)
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {timeout: 500ms}\n")
+			},
+		},
+		{
+			name: "tool-limit", reason: "a limit that is reached ends the turn", env: []string{"EVALTEST_MODE=live"},
+			breaks: func(m module) {
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {max_tool_calls: 1}\n")
+			},
+		},
+		{
+			name: "permission-is-an-error", reason: "the playbook says that the agent never asks", env: []string{"EVALTEST_MODE=live"},
+			breaks: func(m module) {
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"permissions: {default: error}\n")
+			},
+		},
+	}
+	m := newModule(t)
+	suite := m.compile("./evals")
+	out, code := suite.test([]string{"EVALTEST_MODE=record"})
+	require.Zero(t, code, out)
+	require.FileExists(t, m.path(shopCassette))
+
+	seen := make(map[string]bool)
+	for _, tt := range tests {
+		require.False(t, seen[tt.name], tt.name)
+		seen[tt.name] = true
+		require.NotEmpty(t, tt.reason, tt.name)
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := suite.in(t)
+			if tt.breaks != nil {
+				tt.breaks(s.module)
+			}
+			before := s.cassettes()
+			out, code := s.test(tt.env, tt.args...)
+			require.Equal(t, tt.green, code == 0, "%s: exit code %d\n%s", tt.reason, code, out)
+			golden(t, filepath.Join("testdata", "scenarios", tt.name+".txt"), "# "+tt.reason+"\n"+out)
+			require.Equal(t, before, s.cassettes(), "a run that is red, or that replays, writes no cassette")
+		})
+	}
+}
+
+// cassettes returns the module's cassettes by path.
+func (m module) cassettes() map[string]string {
+	files := make(map[string]string)
+	require.NoError(m.t, filepath.WalkDir(m.path("cassettes"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var data []byte
+			data, err = os.ReadFile(path)
+			files[path] = string(data)
+		}
+		return err
+	}))
+	return files
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nUPDATE_GOLDEN=1 go test . accepts it", file, diff)
+	}
+}

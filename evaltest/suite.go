@@ -1,0 +1,186 @@
+package evaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// deadlineGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline
+// panics and cleans nothing up.
+const deadlineGrace = 10 * time.Second
+
+// suite is one call of [Describe].
+type suite struct {
+	settings
+	dir   string // the test's working directory
+	root  string // the module's root
+	mode  engine.Mode
+	stale engine.StaleMode
+}
+
+// newSuite reads the environment, which must happen inside the test so that go test's cache sees it.
+func newSuite(t *testing.T, opts []Option) (*suite, error) {
+	s := &suite{settings: settings{cassettes: "cassettes"}}
+	for _, o := range opts {
+		o(&s.settings)
+	}
+	if err := checkEnvironment(os.Environ()); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.mode, err = engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv); err != nil {
+		return nil, fmt.Errorf("EVALTEST_MODE: %w", err)
+	}
+	if s.stale, err = engine.ParseStaleMode(os.Getenv("EVALTEST_STALE")); err != nil {
+		return nil, fmt.Errorf("EVALTEST_STALE: %w", err)
+	}
+	if s.dir, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	s.root, err = moduleRoot(s.dir)
+	return s, err
+}
+
+// variables are the environment variables that this package knows.
+var variables = []string{"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI"}
+
+// checkEnvironment refuses EVALTEST_ variables that nobody reads: a misspelt one would be ignored.
+func checkEnvironment(environ []string) error {
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "EVALTEST_") {
+			continue
+		}
+		known := false
+		for _, v := range variables {
+			known = known || v == name
+		}
+		if !known {
+			return fmt.Errorf("unknown environment variable %s: use one of %s", name, strings.Join(variables, ", "))
+		}
+	}
+	return nil
+}
+
+func moduleRoot(dir string) (string, error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		_, err := os.Stat(filepath.Join(d, "go.mod"))
+		if err == nil {
+			return d, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if filepath.Dir(d) == d {
+			return "", fmt.Errorf("no go.mod in %s or above it", dir)
+		}
+	}
+}
+
+// load loads a playbook under its path from the module's root, which is how results cite it.
+func (s *suite) load(file string) (*playbook.Playbook, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return playbook.Parse(filepath.ToSlash(s.fromRoot(file)), data, kinds.All())
+}
+
+func (s *suite) fromRoot(file string) string {
+	abs := filepath.Join(s.dir, file)
+	if rel, err := filepath.Rel(s.root, abs); err == nil {
+		return rel
+	}
+	return abs
+}
+
+// describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
+func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
+	t.Helper()
+	plan, err := pb.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.checks {
+		plan.AddEvaluator(c.name, c)
+	}
+	for _, u := range plan.Units {
+		if len(u.Evaluators) == 0 {
+			t.Fatalf("%s: case %s expects nothing: a test of it could not fail\n"+
+				"next: add `evaluators:` to the playbook, or evaltest.Check to the test", pb.File, u.Case.ID)
+		}
+	}
+	runner, err := engine.New(plan, engine.Config{
+		Mode: s.mode, Stale: s.stale, Root: s.root, Cassettes: s.cassettes, ConfigDir: s.configDir,
+		Getenv: os.Getenv, Environ: os.Environ(),
+		RecordCommand: func(u playbook.Unit) string { return s.command(t, "record", u.Case.ID, u.Variant.ID) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runner.Impure() {
+		if err := keepOutOfCache(s.root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := testContext(t)
+	defer cancel()
+	s.jobs(t, ctx, runner, plan.Before())
+	for _, c := range plan.Cases() {
+		t.Run(c.ID, func(t *testing.T) {
+			t.Helper()
+			for _, v := range plan.Variants() {
+				t.Run(v.ID, func(t *testing.T) {
+					t.Helper()
+					s.variant(t, ctx, runner, plan.Trials(c.ID, v.ID))
+				})
+			}
+		})
+	}
+	s.jobs(t, ctx, runner, plan.After())
+}
+
+// testContext ends early enough before the test's deadline for agents to be stopped.
+func testContext(t *testing.T) (context.Context, context.CancelFunc) {
+	deadline, ok := t.Deadline()
+	if !ok {
+		return context.WithCancel(t.Context())
+	}
+	return context.WithDeadlineCause(t.Context(), deadline.Add(-deadlineGrace),
+		fmt.Errorf("go test's deadline is %v away", deadlineGrace))
+}
+
+func (s *suite) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, jobs []playbook.Job) {
+	t.Helper()
+	if len(jobs) == 0 {
+		return
+	}
+	t.Run("jobs", func(t *testing.T) {
+		t.Helper()
+		for _, job := range jobs {
+			t.Run(job.ID, func(t *testing.T) {
+				t.Helper()
+				r := runner.Job(ctx, job)
+				t.Attr("outcome", string(r.Outcome))
+				switch r.Outcome {
+				case result.Skip:
+					t.Skip(r.Reason)
+				case result.Fail, result.Error:
+					t.Error(jobFailure(t.Name(), r))
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package evaltest
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// shownTrials is how many failed trials a failure text shows whole; the others are counted.
+const shownTrials = 3
+
+// trialEvaluation is one trial's verdict of an evaluator.
+type trialEvaluation struct {
+	result.Evaluation
+	trial   int
+	session string
+}
+
+// evaluatorText is the failure text of an evaluator's subtest: what happened first, then where the expectation stands
+// and why it does not hold, then how to see it again.
+func (v verdict) evaluatorText(t *testing.T, name, head string, rows []trialEvaluation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s/%s: %s", v.id, name, head)
+	shown := 0
+	for _, r := range rows {
+		if r.Outcome != result.Fail && r.Outcome != result.Error {
+			continue
+		}
+		if shown++; shown > shownTrials {
+			continue
+		}
+		if r.Detail != "" {
+			prefix := ""
+			if len(v.trials) > 1 {
+				prefix = fmt.Sprintf("trial %d: ", r.trial)
+			}
+			b.WriteString("\n" + hang(prefix, r.Detail))
+		}
+		fmt.Fprintf(&b, "\n%s: %s", r.Position, r.Reason)
+		if r.session != "" {
+			fmt.Fprintf(&b, "\nsession: %s", r.session)
+		}
+	}
+	if shown > shownTrials {
+		fmt.Fprintf(&b, "\n... and %d more trials", shown-shownTrials)
+	}
+	b.WriteString("\n" + v.reproduce(t))
+	return b.String()
+}
+
+// trialText says how one trial that did not pass ended.
+func (v verdict) trialText(i int) string {
+	u := v.trials[i]
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, format, args...)
+	}
+	prefix := ""
+	if len(v.trials) > 1 {
+		prefix = fmt.Sprintf("trial %d: ", i+1)
+	}
+	for _, a := range u.Attempts {
+		line("%sattempt: %s", prefix, a)
+	}
+	for _, s := range u.Steps {
+		if s.Outcome != result.Fail && s.Outcome != result.Error {
+			continue
+		}
+		if s.Output != "" {
+			line("%s", hang("", s.Output))
+		}
+		line("%s%s: step %q: %s", prefix, s.Position, s.Name, s.Reason)
+	}
+	if u.Reason != "" {
+		line("%s", hang(prefix, u.Reason))
+	}
+	if names := notPassed(u); len(names) > 0 {
+		line("%snot passed: %s", prefix, strings.Join(names, ", "))
+	}
+	if session := sessionText(u); session != "" {
+		line("session: %s", session)
+	}
+	if u.Next != "" {
+		line("next: %s", u.Next)
+	}
+	return b.String()
+}
+
+func notPassed(u result.Unit) []string {
+	var names []string
+	for _, e := range u.Evaluations {
+		if e.Outcome == result.Fail || e.Outcome == result.Error {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+func (v verdict) passText(passed int) string {
+	u := v.trials[0]
+	calls, turns := 0, 0
+	if u.Run != nil {
+		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
+	}
+	text := fmt.Sprintf("%s: PASS%s, %d tool calls in %d turns", v.id, v.fraction(passed), calls, turns)
+	if session := sessionText(u); session != "" {
+		text += ", session: " + session
+	}
+	return text
+}
+
+// sessionText names a trial's cassette and says so where a scripted model stood behind the agent.
+func sessionText(u result.Unit) string {
+	if u.Session == "" || u.Endpoint != "scripted" {
+		return u.Session
+	}
+	return u.Session + " (scripted model)"
+}
+
+// hang indents all lines of text but the first by the width of prefix, which goes before the first.
+func hang(prefix, text string) string {
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prefix)))
+}
+
+func (v verdict) reproduce(t *testing.T) string {
+	return "reproduce: " + command(v.suite, string(v.mode), t.Name()) + " -v"
+}
+
+// command returns the go test command that runs one case under one variant in a mode. t is the playbook's subtest.
+func (s *suite) command(t *testing.T, mode, caseID, variantID string) string {
+	return command(s, mode, t.Name()+"/"+caseID+"/"+variantID) + " -count=1"
+}
+
+func command(s *suite, mode, name string) string {
+	levels := strings.Split(name, "/")
+	for i, l := range levels {
+		levels[i] = "^" + regexp.QuoteMeta(l) + "$"
+	}
+	pkg := "."
+	if rel, err := filepath.Rel(s.root, s.dir); err == nil && rel != "." {
+		pkg = "./" + filepath.ToSlash(rel)
+	}
+	return fmt.Sprintf("EVALTEST_MODE=%s go test %s -run '%s'", mode, pkg, strings.Join(levels, "/"))
+}
+
+// jobFailure is the failure text of a job outside the matrix.
+func jobFailure(name string, j result.Job) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", name, strings.ToUpper(string(j.Outcome)))
+	for _, s := range j.Steps {
+		if s.Outcome != result.Fail && s.Outcome != result.Error {
+			continue
+		}
+		if s.Output != "" {
+			b.WriteString("\n" + s.Output)
+		}
+		fmt.Fprintf(&b, "\n%s: step %q: %s", s.Position, s.Name, s.Reason)
+	}
+	if j.Reason != "" {
+		b.WriteString("\n" + j.Reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// startTimeout bounds the agent's start, up to its first session.
+const startTimeout = 2 * time.Minute
+
+// live is a session with an agent's process.
+type live struct {
+	unit     playbook.Unit
+	limits   playbook.Limits
+	timeout  time.Duration
+	dirs     unitDirs
+	manifest workspace.Manifest
+	maxDelta int64
+
+	process   *supervise.Process
+	client    *acp.Client
+	session   *acp.Session
+	files     *sandbox.Files
+	terminals *sandbox.Terminals
+	observer  observe.Observer
+	normalise *cassette.Normaliser
+
+	agent       trajectory.Agent
+	endpoint    string
+	protocol    int
+	secretNames []string
+
+	deadline time.Time // of the session, by the playbook's limit
+
+	mu sync.Mutex
+	// interrupt ends the current turn and says why, nil between turns.
+	interrupt context.CancelCauseFunc
+}
+
+// limitReached is why the harness ended a turn.
+type limitReached struct{ name string }
+
+func (l limitReached) Error() string { return "limit reached: " + l.name }
+
+// startLive starts the unit's agent and opens a session in its workspace.
+func startLive(ctx context.Context, a *attempt) (*live, error) {
+	profile, ok := agent.Lookup(a.unit.Variant.Agent.Kind)
+	if !ok {
+		return nil, fmt.Errorf("unknown kind of agent %q", a.unit.Variant.Agent.Kind)
+	}
+	preset, err := agent.Resolve(profile.Kind, a.unit.Variant.Agent.Preset, a.cfg.ConfigDir)
+	if err != nil {
+		return nil, err
+	}
+	launch, err := profile.Launch(a.unit.Variant.Agent.Command, a.unit.Variant.Agent.Args, preset)
+	if err != nil {
+		return nil, err
+	}
+	s := &live{
+		unit: a.unit, limits: a.pb.Limits, timeout: a.Runner.timeout(), dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
+		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
+		endpoint: launch.Endpoint, secretNames: launch.SecretNames,
+		normalise: cassette.NewNormaliser(map[string]string{
+			a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR",
+		}, a.pb.Cassette.Normalise, profile.Volatile),
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
+	defer cancel()
+	if err := s.start(ctx, a, profile, launch); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
+		return nil, infrastructure{errors.Join(fmt.Errorf("start %s: %w", launch.Command, err), s.Close(context.WithoutCancel(ctx)))}
+	}
+	s.deadline = time.Now().Add(s.timeout)
+	return s, nil
+}
+
+// start makes everything that the session consists of; what it made before an error, Close ends.
+func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
+	if err := writeFiles(s.dirs.home, launch.Files); err != nil {
+		return err
+	}
+	env := sandbox.Environment(sandbox.EnvironmentSpec{
+		Environ: a.cfg.Environ, Home: s.dirs.home, Tmp: s.dirs.tmp, Workspace: s.dirs.workspace, Pass: a.pb.Env.Pass,
+	})
+	for _, name := range slices.Sorted(maps.Keys(launch.Env)) {
+		env = append(env, name+"="+launch.Env[name])
+	}
+	if err := s.serve(a, profile); err != nil {
+		return err
+	}
+	path, args := launch.Command, append([]string{launch.Command}, launch.Args...)
+	var err error
+	if profile.Kind == fakeKind {
+		if path, args, err = a.fakeCommand(a.unit.Variant.Agent); err != nil {
+			return err
+		}
+	}
+	s.process, err = supervise.Start(context.WithoutCancel(ctx), supervise.Command{
+		Path: path, Args: args, Dir: s.dirs.workspace, Env: env,
+		PipeStdin: true, PipeStdout: true, Stderr: a.log, Grace: profile.Grace,
+	})
+	if err != nil {
+		return err
+	}
+	return s.connect(ctx, a, profile, launch)
+}
+
+// serve opens what the client offers to agents of this kind.
+func (s *live) serve(a *attempt, profile agent.Profile) error {
+	var err error
+	if profile.ClientFiles {
+		if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFiles(home string, files []agent.File) error {
+	for _, f := range files {
+		path := filepath.Join(home, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

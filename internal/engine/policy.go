@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// policy answers an agent's permission requests as the playbook says.
+type policy struct {
+	permissions playbook.Permissions
+	// tool names the tool of a call, and the paths it touches, relative to the workspace.
+	tool func(acp.ToolCallUpdate) (name string, paths []string)
+	// broken is told of a request that the playbook declares an error.
+	broken func(error)
+}
+
+// errPermission ends a unit whose agent asked for what the playbook expects it never to ask for.
+var errPermission = errors.New("the agent asked for permission where the playbook says `error`")
+
+// decide is the client's permission handler.
+func (p policy) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	name, paths := p.tool(r.ToolCall)
+	d := p.permissions.Decide(name, paths)
+	if d == playbook.DecideError {
+		p.broken(fmt.Errorf("%w: %s", errPermission, name))
+		return acp.Cancelled(), nil
+	}
+	if id, ok := choose(r.Options, kindsFor(d)); ok {
+		return acp.Selected(id), nil
+	}
+	return acp.Cancelled(), nil
+}
+
+// kindsFor returns the kinds of options that carry a decision out, the narrowest first: what is allowed once leaves the
+// next question to the policy.
+func kindsFor(d playbook.Decision) []acp.PermissionOptionKind {
+	if d == playbook.DecideReject {
+		return []acp.PermissionOptionKind{acp.RejectOnce, acp.RejectAlways}
+	}
+	return []acp.PermissionOptionKind{acp.AllowOnce, acp.AllowAlways}
+}
+
+func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (id string, ok bool) {
+	for _, k := range kinds {
+		for _, o := range options {
+			if o.Kind == k {
+				return o.OptionID, true
+			}
+		}
+	}
+	return "", false
+}

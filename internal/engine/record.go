@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// mode is where this unit's session comes from: [Replay] or [Live].
+func (a *attempt) mode() Mode {
+	if a.cfg.Mode == Replay || a.cfg.Mode == Missing && cassette.Exists(a.cassettePath()) {
+		return Replay
+	}
+	return Live
+}
+
+// openSession starts the unit's session, live or from its cassette.
+func (a *attempt) openSession(ctx context.Context) error {
+	if a.mode() == Live {
+		s, err := startLive(ctx, a)
+		if err != nil {
+			return err
+		}
+		a.session = s
+		return nil
+	}
+	a.result.Session, a.result.Replayed = a.relCassettePath(), true
+	s, err := a.openReplay()
+	if err != nil {
+		return advised{err, a.cfg.RecordCommand(a.unit)}
+	}
+	a.session = s
+	return nil
+}
+
+// openReplay opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
+// says now.
+func (a *attempt) openReplay() (session, error) {
+	c, err := cassette.Read(a.cassettePath())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckUnit(a.unit.ID()); err != nil {
+		return nil, err
+	}
+	if changes := c.Stale(a.fingerprints(), a.unit.Case.Prompts); len(changes) > 0 {
+		err := &cassette.StaleError{Path: a.relCassettePath(), Changes: changes}
+		if a.cfg.Stale != StaleWarns {
+			return nil, err
+		}
+		a.result.Warnings = append(a.result.Warnings, err.Error())
+	}
+	return replay{cassette.NewPlayer(c, a.dirs.workspace), c}, nil
+}
+
+// replay is a session that a cassette plays.
+type replay struct {
+	*cassette.Player
+	from *cassette.Cassette
+}
+
+func (r replay) Agent() (trajectory.Agent, string) {
+	return r.from.Header.Agent, r.from.Header.Endpoint
+}
+
+func (r replay) Close(context.Context) error { return r.End() }
+
+// save writes the cassette of a unit that was recorded, unless it ended in error: then nothing is known that could be
+// replayed, and the old cassette stays.
+func (a *attempt) save() error {
+	s, ok := a.session.(*live)
+	if !ok || a.cfg.Mode == Live || a.result.Outcome == result.Error {
+		return nil
+	}
+	c := &cassette.Cassette{Header: a.header(s), Turns: a.turns}
+	if err := cassette.Write(a.cassettePath(), c); err != nil {
+		return fmt.Errorf("write the cassette: %w", err)
+	}
+	a.result.Session = a.relCassettePath()
+	return nil
+}
+
+func (a *attempt) header(s *live) cassette.Header {
+	h := cassette.Header{
+		Unit: a.unit.ID(), Level: cassette.LevelRun, ProtocolVersion: s.protocol, ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
+		Sandbox: "none", Fingerprints: a.fingerprints(), MaskedSecrets: s.secretNames,
+	}
+	h.Agent, h.Endpoint = s.Agent()
+	return h
+}
+
+// fingerprints are what a recording of the unit depends on, its prompts excepted.
+func (a *attempt) fingerprints() cassette.Fingerprints {
+	v := a.unit.Variant.Agent
+	return cassette.Fingerprints{
+		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
+		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
+		Workspace: a.fingerprint,
+	}
+}
+
+// permissionLines writes permissions a line a rule, as a diff of them is read.
+func permissionLines(p playbook.Permissions) []string {
+	lines := make([]string, 0, len(p.Rules)+1)
+	for _, r := range p.Rules {
+		lines = append(lines, fmt.Sprintf("tool %s, path %s: %s", orAny(r.Tool), orAny(r.Path), r.Decide))
+	}
+	return append(lines, "default: "+string(p.Default))
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "any"
+	}
+	return s
+}
+
+func (a *attempt) cassettePath() string {
+	dir := a.cfg.Cassettes
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.cfg.Root, dir)
+	}
+	file := strings.TrimSuffix(a.pb.File, filepath.Ext(a.pb.File))
+	return cassette.Path(dir, file, a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
+}
+
+// relCassettePath is the path for people.
+func (a *attempt) relCassettePath() string {
+	path := a.cassettePath()
+	if rel, err := filepath.Rel(a.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}

@@ -1,0 +1,102 @@
+// Package engine runs the units and jobs of a plan and says how they ended. It is the one path that `go test` and the
+// command take, so that what passes in one passes in the other.
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// version is this client's version, told to agents and kept in cassettes.
+const version = "0.1.0"
+
+// Config says how a plan is run.
+type Config struct {
+	// Mode is where sessions come from; the zero value is not a mode.
+	Mode Mode
+	// Stale is what a stale cassette means; empty: [StaleFails].
+	Stale StaleMode
+	// Root is the module's or project's root: paths in results are relative to it.
+	Root string
+	// Cassettes is the directory of the cassettes, relative to Root unless absolute.
+	Cassettes string
+	// ConfigDir is where presets are looked up; empty: as agent.Resolve says.
+	ConfigDir string
+	// TempDir is where units get their directories; empty: the system's.
+	TempDir string
+	// RecordCommand returns the command that records a unit anew. Errors about cassettes name it.
+	RecordCommand func(playbook.Unit) string
+	// Getenv reads the environment.
+	Getenv func(string) string
+	// Environ is the environment that run steps start from.
+	Environ []string
+}
+
+// Runner runs the units and jobs of one plan. Its methods may be called concurrently for different units.
+type Runner struct {
+	plan *playbook.Plan
+	pb   *playbook.Playbook
+	cfg  Config
+	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
+	source   string
+	now      func() time.Time
+	progress progress
+}
+
+// New returns a runner for a plan.
+func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
+	pb := plan.Playbook
+	r := &Runner{plan: plan, pb: pb, cfg: cfg, now: time.Now}
+	if pb.Workspace.From != "" {
+		r.source = filepath.Join(cfg.Root, filepath.Dir(pb.File), pb.Workspace.From)
+	}
+	for _, u := range plan.Units {
+		for _, e := range u.Evaluators {
+			if _, ok := e.Config.(evaluator.Evaluator); !ok {
+				return nil, fmt.Errorf("%s: evaluator %s has no implementation", e.Position, e.Name)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Impure reports whether a run depends on more than the files it opens: it starts children or talks to a model.
+func (r *Runner) Impure() bool {
+	if r.cfg.Mode != Replay {
+		return true
+	}
+	for _, j := range r.plan.Jobs {
+		for _, s := range j.Steps {
+			if s.Run != "" {
+				return true
+			}
+		}
+	}
+	for _, u := range r.plan.Units {
+		for _, e := range u.Evaluators {
+			if e.Config.(evaluator.Evaluator).Needs()&evaluator.StartsChild != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// needsWorkspace reports whether a replayed unit needs its files on disk.
+func (r *Runner) needsWorkspace(u playbook.Unit) bool {
+	for _, s := range u.Steps {
+		if s.Run != "" {
+			return true
+		}
+	}
+	for _, e := range u.Evaluators {
+		if e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// connect speaks with the started agent until there is a session.
+func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
+	s.observer.OnCall = s.countCall
+	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
+	cfg := acp.ClientConfig{
+		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
+		Permission: p.decide,
+		Tap:        s.observer.Frame,
+	}
+	if s.files != nil {
+		cfg.Files = s.files
+	}
+	if s.terminals != nil {
+		cfg.Terminals = s.terminals
+	}
+	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
+	init, err := s.client.Initialize(ctx)
+	if err != nil {
+		return s.exited(err)
+	}
+	s.protocol = init.ProtocolVersion
+	if init.AgentInfo != nil {
+		s.agent.Name, s.agent.Version = init.AgentInfo.Name, init.AgentInfo.Version
+	}
+	if launch.AuthMethod != "" {
+		if err := s.client.Authenticate(ctx, launch.AuthMethod); err != nil {
+			return s.exited(fmt.Errorf("authenticate: %w", err))
+		}
+	}
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: []acp.McpServer{}})
+	if err != nil {
+		return s.exited(fmt.Errorf("open a session: %w", err))
+	}
+	return s.configure(ctx, profile)
+}
+
+// configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
+// work unattended.
+func (s *live) configure(ctx context.Context, profile agent.Profile) error {
+	mode := s.unit.Variant.Agent.Mode
+	if mode == "" {
+		mode = offered(s.session.Modes(), profile.Modes)
+	}
+	if mode != "" {
+		if err := s.session.SetMode(ctx, mode); err != nil {
+			return err
+		}
+	}
+	if model := s.unit.Variant.Agent.Model; model != "" {
+		return s.session.SetModel(ctx, model)
+	}
+	return nil
+}
+
+// offered returns the first of the wanted modes that the session has.
+func offered(modes *acp.SessionModeState, wanted []string) string {
+	if modes == nil {
+		return ""
+	}
+	for _, w := range wanted {
+		for _, m := range modes.AvailableModes {
+			if m.ID == w {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
+// exited adds how the agent's process ended to an error that its end explains.
+func (s *live) exited(err error) error {
+	if !errors.Is(err, acp.ErrEnded) {
+		return err
+	}
+	exit, stopErr := s.process.Stop(context.Background())
+	return errors.Join(fmt.Errorf("%w; the agent's process ended: %s", err, exit), stopErr)
+}
+
+// Prompt implements [session].
+func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, s.deadline, limitReached{"timeout"})
+	defer cancel()
+	turn, interrupt := context.WithCancelCause(ctx)
+	defer interrupt(nil)
+	s.setInterrupt(interrupt)
+	_, err := s.session.Prompt(turn, acp.TextContent{Text: text})
+	s.setInterrupt(nil)
+
+	if err != nil {
+		s.process.Kill() // it may still be at work, and what it does now belongs to no turn
+	}
+	limit, isLimit := errors.AsType[limitReached](context.Cause(turn))
+	switch cause := context.Cause(turn); {
+	case cause != nil && !isLimit:
+		return cassette.Turn{}, cause // the run was cancelled, or the agent did what the playbook declares an error
+	case err != nil && !isLimit:
+		return cassette.Turn{}, s.exited(err)
+	}
+	events := s.observer.Turn()
+	if isLimit {
+		events = endedBy(events, limit.name)
+	}
+	return s.settle(ctx, events)
+}
+
+// settle takes what the turn changed in the workspace.
+func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
+	after, delta, err := workspace.Changes(context.WithoutCancel(ctx), s.dirs.workspace, s.manifest)
+	if err != nil {
+		return cassette.Turn{}, fmt.Errorf("see what the turn changed in the workspace: %w", err)
+	}
+	s.manifest = after
+	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
+}
+
+// endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
+func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
+	for i, e := range events {
+		if stop, ok := e.Body.(trajectory.Stop); ok {
+			stop.Reason = limit
+			events[i].Body = stop
+			return events
+		}
+	}
+	stop := trajectory.Event{Turn: 1, Body: trajectory.Stop{Reason: limit}}
+	if n := len(events); n > 0 {
+		stop.Turn, stop.At = events[n-1].Turn, events[n-1].At
+	}
+	return append(events, stop)
+}
+
+func (s *live) countCall(total int) {
+	if limit := s.limits.MaxToolCalls; limit > 0 && total > limit {
+		s.interruptTurn(limitReached{"max_tool_calls"})
+	}
+}
+
+func (s *live) setInterrupt(f context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupt = f
+}
+
+// interruptTurn ends the current turn for a reason.
+func (s *live) interruptTurn(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.interrupt != nil {
+		s.interrupt(why)
+	}
+}
+
+// identify names the tool of a call and the files that it touches, relative to the workspace.
+func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string) {
+	call, _ := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
+	for _, l := range call.Locations {
+		files = append(files, filepath.ToSlash(relative(s.dirs.workspace, l.Path)))
+	}
+	return call.Name, files
+}
+
+// relative returns path relative to root if it is below it, else as it is.
+func relative(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// Agent implements [session].
+func (s *live) Agent() (trajectory.Agent, string) { return s.agent, s.endpoint }
+
+// Close implements [session]: it ends the agent and everything it started.
+func (s *live) Close(ctx context.Context) error {
+	var errs []error
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.process != nil {
+		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
+		s.process.Stop(ctx)
+	}
+	if s.terminals != nil {
+		errs = append(errs, s.terminals.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
+	}
+	return errors.Join(errs...)
+}

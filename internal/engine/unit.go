@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Unit runs one unit. What its agent writes to stderr goes to log. Infrastructure errors are tried again as often as the
+// playbook says.
+func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) result.Unit {
+	start := r.now()
+	if why := r.blocked(r.unitNeeds(u)); why != "" {
+		return result.Unit{ID: u.ID(), Outcome: result.Skip, Reason: why}
+	}
+	var attempts []string
+	for {
+		a := &attempt{Runner: r, unit: u, log: log, result: result.Unit{ID: u.ID(), Attempts: attempts}}
+		err := a.run(ctx)
+		if err != nil {
+			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), adviceOf(err)
+		}
+		a.result.Duration = r.now().Sub(start)
+		var again infrastructure
+		if !errors.As(err, &again) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
+			r.noteUnit(u, a.result.Outcome)
+			return a.result
+		}
+		attempts = append(attempts, err.Error())
+	}
+}
+
+// attempt is one try at a unit.
+type attempt struct {
+	*Runner
+	unit   playbook.Unit
+	log    io.Writer
+	result result.Unit
+
+	dirs     unitDirs
+	prepared bool
+	manifest workspace.Manifest
+	// fingerprint is that of the prepared workspace.
+	fingerprint cassette.Files
+	session     session
+	turns       []cassette.Turn
+}
+
+// run returns an error if nothing is known about the agent.
+func (a *attempt) run(ctx context.Context) (err error) {
+	if reason, err := a.missingPrograms(); err != nil {
+		return err
+	} else if reason != "" {
+		a.result.Outcome, a.result.Reason = result.Skip, reason
+		return nil
+	}
+	if err := a.openDirs(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.dirs.remove()) }()
+	failed, err := a.steps(ctx)
+	if err != nil {
+		return err
+	}
+	a.setRun()
+	a.evaluate(ctx)
+	a.result.Judge()
+	if failed && a.result.Outcome != result.Error {
+		a.result.Outcome = result.Fail
+	}
+	return a.save()
+}
+
+// openDirs makes the unit's directories, unless everything can be told from the cassette.
+func (a *attempt) openDirs() error {
+	if a.mode() == Replay && !a.needsWorkspace(a.unit) {
+		return nil
+	}
+	var err error
+	a.dirs, err = makeUnitDirs(a.cfg.TempDir)
+	return err
+}
+
+// steps runs the unit's steps until one does not pass, and closes the session.
+func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
+	defer func() {
+		if a.session != nil {
+			err = errors.Join(err, a.session.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, step := range a.unit.Steps {
+		if failed {
+			a.result.Steps = append(a.result.Steps, skipped(step))
+			continue
+		}
+		s, err := a.step(ctx, step)
+		a.result.Steps = append(a.result.Steps, s)
+		if err != nil {
+			return false, err
+		}
+		failed = s.Outcome == result.Fail
+	}
+	return failed, nil
+}
+
+// setRun puts the turns together.
+func (a *attempt) setRun() {
+	if a.session == nil {
+		return
+	}
+	run := &trajectory.Run{Cwd: "$WORKSPACE"}
+	run.Agent, a.result.Endpoint = a.session.Agent()
+	for _, t := range a.turns {
+		run.Events = append(run.Events, t.Events...)
+	}
+	if stops := run.StopReasons(); len(stops) > 0 {
+		a.result.Stop = stops[len(stops)-1]
+	}
+	a.result.Run = run
+}
+
+// evaluate asks the evaluators.
+func (a *attempt) evaluate(ctx context.Context) {
+	in := evaluator.Input{Unit: a.unit.ID(), Run: a.result.Run, Workspace: a.dirs.workspace}
+	if in.Run == nil {
+		in.Run = &trajectory.Run{}
+	}
+	for _, e := range a.unit.Evaluators {
+		start := a.now()
+		v := judge(ctx, e, in)
+		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
+			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
+			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Duration: a.now().Sub(start),
+		})
+	}
+}
+
+// judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error.
+func judge(ctx context.Context, e playbook.Evaluator, in evaluator.Input) evaluator.Verdict {
+	v := e.Config.(evaluator.Evaluator).Evaluate(ctx, in)
+	if v.Outcome != result.Pass && v.Outcome != result.Fail {
+		v.Score = nil
+		return v
+	}
+	if v.Score == nil || !(*v.Score >= 0 && *v.Score <= 1) {
+		return evaluator.Verdict{
+			Outcome: result.Error, Detail: v.Detail,
+			Reason: fmt.Sprintf("evaluator %s said %q with a score that is not between 0 and 1", e.Name, v.Outcome),
+		}
+	}
+	v.Outcome = result.Fail
+	if *v.Score >= e.Threshold {
+		v.Outcome = result.Pass
+	}
+	return v
+}
+
+// timeout bounds what is done for a unit besides its agent's session.
+func (r *Runner) timeout() time.Duration {
+	if d := r.pb.Limits.Timeout; d > 0 {
+		return d
+	}
+	return defaultTimeout
+}
+
+// defaultTimeout is the limit on a unit's session, and on each of its run steps, where the playbook has none.
+const defaultTimeout = 30 * time.Minute

@@ -1,0 +1,98 @@
+package result
+
+import (
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// Unit is how one unit ended: one trial of one case under one variant.
+type Unit struct {
+	// ID is playbook/case/variant/trial.
+	ID      string
+	Outcome Outcome
+	// Reason says in one line why, unless the evaluations say it all: a step that failed, an error, a limit.
+	Reason string
+	// Next is the command that a person runs to get on after an error, empty if there is none to name.
+	Next string
+	// Stop is why the last turn ended, after the Agent Client Protocol, or the name of the limit that ended it.
+	Stop        string
+	Steps       []Step
+	Evaluations []Evaluation
+	// Run is what the agent did, nil if it never started.
+	Run *trajectory.Run
+	// Session is the cassette's path, empty in live mode.
+	Session string
+	// Replayed tells that the session came from the cassette.
+	Replayed bool
+	// Endpoint is what stood behind the agent, "real" or "scripted"; empty if unknown.
+	Endpoint string
+	// Warnings are things a person must see though they decide nothing, e.g. a stale cassette that was allowed.
+	Warnings []string
+	// Attempts are the errors of the attempts before this one, in order.
+	Attempts []string
+	Duration time.Duration
+}
+
+// Job is how a job outside the matrix ended.
+type Job struct {
+	ID       string
+	Outcome  Outcome
+	Reason   string
+	Steps    []Step
+	Duration time.Duration
+}
+
+// Step is how one step of a unit or a job ended.
+type Step struct {
+	// Name is the step's name, else its action or command.
+	Name string
+	// Position is where the step stands, "evals/x/x.yaml:23".
+	Position string
+	Outcome  Outcome
+	Reason   string
+	// Output is what a command printed, both streams in order, cut to its end.
+	Output   string
+	Duration time.Duration
+}
+
+// Score returns the mean of the evaluations' scores by weight, nil if none has a score. It is only ever reported:
+// the outcome of a unit never comes from it.
+func (u Unit) Score() *float64 {
+	var sum, weight float64
+	for _, e := range u.Evaluations {
+		if e.Score == nil {
+			continue
+		}
+		sum += *e.Score * e.Weight
+		weight += e.Weight
+	}
+	if weight == 0 {
+		return nil
+	}
+	mean := sum / weight
+	return &mean
+}
+
+// Judge sets the outcome of a unit whose steps all ran from its evaluations: error before fail, fail before pass; all
+// skipped is skip; none at all is completed, or fail if the agent stopped for any reason but the end of its turn.
+func (u *Unit) Judge() {
+	count := make(map[Outcome]int)
+	for _, e := range u.Evaluations {
+		count[e.Outcome]++
+	}
+	switch {
+	case count[Error] > 0:
+		u.Outcome = Error
+	case count[Fail] > 0:
+		u.Outcome = Fail
+	case count[Pass] > 0:
+		u.Outcome = Pass
+	case count[Skip] > 0:
+		u.Outcome = Skip
+	case u.Stop != "" && u.Stop != "end_turn":
+		u.Outcome, u.Reason = Fail, "the agent stopped early: "+u.Stop
+	default:
+		u.Outcome = Completed
+	}
+}
