@@ -106,7 +106,7 @@ func TestLineTooLong(t *testing.T) {
 	require.ErrorIs(t, c.Err(), ErrLineTooLong)
 	require.Len(t, got.frames, 3)
 	assert.ErrorIs(t, got.frames[1].Err, ErrLineTooLong)
-	assert.Len(t, got.frames[1].Raw, 1<<10, "the line's beginning is kept")
+	assert.Len(t, got.frames[1].Raw, tooLongPrefix, "the line's beginning is kept")
 	assert.Equal(t, `"still recorded"`, string(got.frames[2].Raw))
 }
 

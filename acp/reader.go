@@ -28,22 +28,26 @@ func (l *lineReader) next() ([]byte, error) {
 	tooLong := false
 	for {
 		part, err := l.r.ReadSlice('\n')
-		switch {
-		case tooLong:
-		case len(line)+len(bytes.TrimRight(part, "\r\n")) > l.max:
-			line, tooLong = append(line, part...)[:min(tooLongPrefix, l.max)], true
-			line = bytes.Clone(line) // let go of the rest
-		default:
+		more := errors.Is(err, bufio.ErrBufferFull)
+		if !tooLong {
 			line = append(line, part...)
+			if more { // the last byte may belong to the line end
+				tooLong = len(line) > l.max+1
+			} else {
+				tooLong = len(trimLineEnd(line)) > l.max
+			}
+		}
+		if tooLong && len(line) > tooLongPrefix {
+			line = bytes.Clone(line[:tooLongPrefix]) // let go of the rest
 		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case tooLong && (err == nil || err == io.EOF):
-			return line, ErrLineTooLong
-		case err == nil, err == io.EOF && len(line) > 0:
-			return trimLineEnd(line), nil
-		default:
+		case more:
+		case err != nil && (err != io.EOF || len(line) == 0):
 			return nil, err
+		case tooLong:
+			return trimLineEnd(line), ErrLineTooLong
+		default:
+			return trimLineEnd(line), nil
 		}
 	}
 }

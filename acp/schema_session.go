@@ -183,7 +183,7 @@ type ConfigOption struct {
 	// Type is "select" or "boolean".
 	Type string `json:"type"`
 	// CurrentValue is a string (a choice's Value) for "select", a bool for "boolean", nil if it was neither.
-	CurrentValue any `json:"currentValue"`
+	CurrentValue any `json:"currentValue,omitzero"`
 	// Options are the choices of a "select".
 	Options []ConfigChoice `json:"options,omitzero"`
 	Extra

@@ -4,7 +4,7 @@ package acp
 type SessionNotification struct {
 	SessionID string `json:"sessionId" acp:"required"`
 	// Update is nil only if the agent sent none, or one without a kind; it is then in Unknown.
-	Update SessionUpdate `json:"update"`
+	Update SessionUpdate `json:"update,omitzero"`
 	Extra
 }
 
