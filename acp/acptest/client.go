@@ -29,8 +29,8 @@ type client struct {
 	ids       int
 	pending   map[string]request // by the JSON text of the id
 	garbage   bool               // a line was sent that is no message
-	cancelled bool
-	log       []string // the last messages
+	cancelled bool               // the turn was
+	log       []string           // the last messages
 }
 
 // request is a request of the client that has no response yet.
@@ -160,6 +160,9 @@ func (c *client) wait(method string, answer <-chan response) (response, error) {
 
 // prompt starts a turn.
 func (c *client) prompt(session, text string) <-chan response {
+	c.mu.Lock()
+	c.cancelled = false
+	c.mu.Unlock()
 	return c.request("session/prompt", object{
 		"sessionId": session, "prompt": []object{{"type": "text", "text": text}},
 	})

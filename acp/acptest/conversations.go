@@ -1,43 +1,9 @@
 package acptest
 
 import (
+	"errors"
 	"fmt"
 )
-
-// conversation is a rule that is tried out. Its check returns what the agent did instead.
-type conversation struct {
-	rule
-	check func(*kit) error
-}
-
-var conversations = []conversation{
-	{rule{"initialize", "initialize is answered by a result with a whole number as protocolVersion and, if the agent " +
-		"needs authentication, with authMethods that have an id and a name."}, checkInitialize},
-	{rule{"version", "An agent that is asked for a version of the protocol answers with that version if it speaks it, " +
-		"else with the latest that it does speak, and leaves it to the client to hang up."}, checkVersion},
-	{rule{"unknown-method", "A request with a method that the agent does not know is answered by the error -32601, so that " +
-		"clients can try what is optional."}, checkUnknownMethod},
-	{rule{"unknown-notification", "A notification that the agent does not know is ignored: newer clients may send some."},
-		checkUnknownNotification},
-	{rule{"bad-params", "A request whose params make no sense is answered by an error."}, checkBadParams},
-	{rule{"not-json", "A line that is not JSON does not end the connection."}, checkNotJSON},
-	{rule{"session-new", "session/new is answered by a result with a sessionId, another one for each session."}, checkSessionNew},
-	{rule{"offers", "What is current among the modes and config options of a session is one of those that can be chosen, and each " +
-		"has an id of its own."}, checkOffers},
-	{rule{"set-mode", "Every mode that a session offers can be set, and no other."}, checkSetMode},
-	{rule{"set-config-option", "Every value that a session's config options offer can be set, and no other. The answer has all " +
-		"options with their current values."}, checkSetConfigOption},
-	{rule{"prompt", "session/prompt is answered, when the turn ends, by a result with a stopReason that the protocol knows; " +
-		"then the session takes the next prompt."}, checkPrompt},
-	{rule{"cancel", "After session/cancel the turn ends soon, with the stopReason \"cancelled\" and not with an error; then the " +
-		"session takes the next prompt."}, checkCancel},
-	{rule{"cancel-idle", "A session/cancel that comes when no turn is going on changes nothing: it may have crossed the end of the " +
-		"turn on its way."}, checkCancelIdle},
-	{rule{"reads-during-turn", "An agent reads and answers while a turn is going on, or it could not be cancelled."},
-		checkReadsDuringTurn},
-	{rule{"end", "The end of standard input ends the agent, in the middle of a turn, too: it is how a client says that it " +
-		"is done."}, checkEnd},
-}
 
 func checkInitialize(k *kit) error {
 	r, err := k.connect(noCapabilities).initialize(1)
@@ -126,7 +92,10 @@ func checkBadParams(k *kit) error {
 	}{
 		{"session/new without cwd", "session/new", object{}},
 		{"session/prompt without sessionId", "session/prompt", object{"prompt": prompt}},
-		{"session/prompt for a session that there is not", "session/prompt", object{"sessionId": "acptest", "prompt": prompt}},
+		{
+			"session/prompt for a session that there is not", "session/prompt",
+			object{"sessionId": "acptest", "prompt": prompt},
+		},
 	} {
 		r, err := c.call(bad.method, bad.params)
 		if err != nil {
@@ -175,6 +144,9 @@ func checkPrompt(k *kit) error {
 	return nil
 }
 
+// tooShort is the mistake of a test's author that looks like one of the agent.
+const tooShort = "Agent.LongPrompt keeps the agent busy for less than a second"
+
 func checkCancel(k *kit) error {
 	c, id, end, err := k.busy()
 	if err != nil {
@@ -186,7 +158,7 @@ func checkCancel(k *kit) error {
 		return err
 	}
 	if stop != "cancelled" {
-		return fmt.Errorf("the stopReason %q, unless Agent.LongPrompt keeps the agent busy for less than a second", stop)
+		return fmt.Errorf("the stopReason %q, unless %s", stop, tooShort)
 	}
 	return c.takesPrompt(id)
 }
@@ -222,7 +194,7 @@ func checkReadsDuringTurn(k *kit) error {
 	}
 	select {
 	case <-end:
-		return unmetf("Agent.LongPrompt keeps the agent busy for less than a second, or it answers nothing before the turn's end")
+		return errors.New("no answer before the end of the turn, unless " + tooShort)
 	default:
 	}
 	c.cancel(id)

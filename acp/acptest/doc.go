@@ -1,7 +1,9 @@
-// Package acptest checks whether an agent keeps the rules of the Agent Client Protocol, version 1, that clients rely on.
+// Package acptest checks whether an agent keeps the rules of the Agent Client Protocol, version 1, that clients rely
+// on.
 //
-// It is meant for authors of agents and adapters, in the manner of testing/slogtest: [Run] talks to the agent as a client
-// and fails a subtest for every rule that the agent breaks, with the rule, what happened instead, and the last messages.
+// It is meant for authors of agents and adapters, in the manner of testing/slogtest: [Run] talks to the agent as a
+// client and fails a subtest for every rule that the agent breaks, with the rule, what happened instead, and the last
+// messages.
 //
 //	func TestAgent(t *testing.T) {
 //		acptest.Run(t, func(t *testing.T) acptest.Agent {

@@ -43,20 +43,20 @@ func (k *kit) ready(capabilities object) (*client, error) {
 	c := k.connect(capabilities)
 	r, err := c.initialize(1)
 	if err != nil {
-		return nil, unmetf("%w", err)
+		return nil, blamef("%w", err)
 	}
 	if r.Error != nil {
-		return nil, unmetf("initialize was answered by %s", r.outcome())
+		return nil, blamef("initialize was answered by %s", r.outcome())
 	}
 	if c.agent.AuthMethod == "" {
 		return c, nil
 	}
 	r, err = c.call("authenticate", object{"methodId": c.agent.AuthMethod})
 	if err != nil {
-		return nil, unmetf("%w", err)
+		return nil, blamef("%w", err)
 	}
 	if r.Error != nil {
-		return nil, unmetf("authenticate was answered by %s", r.outcome())
+		return nil, blamef("authenticate was answered by %s", r.outcome())
 	}
 	return c, nil
 }
@@ -73,10 +73,10 @@ func (k *kit) session(capabilities object) (c *client, id string, offers object,
 	}
 	r, err := c.newSession()
 	if err != nil {
-		return nil, "", nil, unmetf("%w", err)
+		return nil, "", nil, blamef("%w", err)
 	}
 	if id = r.Result.text("sessionId"); id == "" {
-		return nil, "", nil, unmetf("session/new was answered by %s", r.outcome())
+		return nil, "", nil, blamef("session/new was answered by %s", r.outcome())
 	}
 	return c, id, r.Result, nil
 }

@@ -1,26 +1,9 @@
 package acptest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 )
-
-// rule is what an agent has to do, and why.
-type rule struct {
-	name string
-	text string
-}
-
-// broken returns the failure's text: the rule, what happened, and where that can be seen.
-func (r rule) broken(what, where string) string {
-	text := fmt.Sprintf("broken rule %s\n%s\ngot: %s", r.name, r.text, what)
-	if where != "" {
-		text += "\n" + where
-	}
-	return strings.ReplaceAll(text, "\n", "\n\t")
-}
 
 // maxViolations is how many violations of a rule are told; more say nothing new.
 const maxViolations = 3

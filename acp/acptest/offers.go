@@ -43,7 +43,7 @@ func checkDistinct(what string, ids []string) error {
 	seen := make(map[string]bool)
 	for _, id := range ids {
 		if id == "" || seen[id] {
-			return fmt.Errorf("%s: the ids %q", what, ids)
+			return fmt.Errorf("%s: the ids %q are not distinct", what, ids)
 		}
 		seen[id] = true
 	}
@@ -137,4 +137,3 @@ func (c *client) setConfigOption(session, option, value string) error {
 	}
 	return what
 }
-

@@ -79,15 +79,18 @@ type reporter interface {
 // an agent.
 func run(each func(rule string, check func(t reporter, start func() Agent))) {
 	seen := newLedger()
+	failed := false
 	for _, r := range conversations {
 		each(r.name, func(t reporter, start func() Agent) {
 			t.Helper()
 			k := &kit{t: t, start: start, ledger: seen}
 			defer k.end()
 			err := r.check(k)
-			if unmet, ok := errors.AsType[*unmetError](err); ok {
-				t.Skipf("not checked: %v", unmet.err)
+			unmet, ok := errors.AsType[*unmetError](err)
+			if ok && (failed || !unmet.blame) {
+				t.Skipf("not checked: %v", err)
 			} else if err != nil {
+				failed = true
 				t.Errorf("%s", r.broken(err.Error(), k.lastMessages()))
 			}
 		})
@@ -106,11 +109,13 @@ func run(each func(rule string, check func(t reporter, start func() Agent))) {
 	}
 }
 
-// unmetError is why a rule could not be checked. If that is the agent's fault, another rule says so.
+// unmetError is why a rule could not be checked.
 type unmetError struct {
-	err error
+	error
+	// blame means that the agent is to blame. Unless a rule before is broken, and says why, this one counts as broken.
+	blame bool
 }
 
-func (e *unmetError) Error() string { return e.err.Error() }
+func unmetf(format string, args ...any) error { return &unmetError{fmt.Errorf(format, args...), false} }
 
-func unmetf(format string, args ...any) error { return &unmetError{fmt.Errorf(format, args...)} }
+func blamef(format string, args ...any) error { return &unmetError{fmt.Errorf(format, args...), true} }

@@ -1,6 +1,8 @@
 package acptest
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +55,7 @@ func (c *client) decide(params object) object {
 // readFile reads from the directory of the sessions and nowhere else.
 func (c *client) readFile(params object) (result, failure object) {
 	text, err := c.inDir(params, func(root *os.Root, name string) ([]byte, error) { return root.ReadFile(name) })
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, object{"code": -32002, "message": "Resource not found"}
 	}
 	if err != nil {

@@ -255,7 +255,8 @@ func TestChunks(t *testing.T) {
 
 func TestRunRefusesAScriptThatMakesNoSense(t *testing.T) {
 	err := scripted.Run(t.Context(), turn(scripted.Action{}), strings.NewReader(""), io.Discard, io.Discard)
-	assert.EqualError(t, err, "scripted: the script makes no sense: turns[0].actions[0]: want exactly one action, got none")
+	want := "scripted: the script makes no sense: turns[0].actions[0]: want exactly one action, got none"
+	assert.EqualError(t, err, want)
 }
 
 func TestRunEnds(t *testing.T) {

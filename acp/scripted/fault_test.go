@@ -51,7 +51,8 @@ func TestFaultsOfTheTransport(t *testing.T) {
 		{"blank lines", scripted.Faults{BlankLines: true}, "\n" + answer + "\n"},
 		{"garbage", scripted.Faults{Garbage: "Loading…"}, "Loading…\n" + answer + "\n"},
 		{
-			"blank lines, garbage and CRLF", scripted.Faults{BlankLines: true, Garbage: "{", CRLF: true},
+			"blank lines, garbage and CRLF",
+			scripted.Faults{BlankLines: true, Garbage: "{", CRLF: true},
 			"\r\n{\r\n" + answer + "\r\n",
 		},
 		{"version", scripted.Faults{ProtocolVersion: 2}, strings.Replace(answer, `sion":1}`, `sion":2}`, 1) + "\n"},
