@@ -43,7 +43,10 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 	switch {
 	case name == "" && p.NeedsPreset:
 		return Preset{}, fmt.Errorf("agents of kind %s need a preset, one of %s", kind, p.PresetFile)
-	case name == "" || kind == "fake-acp":
+	case kind == "fake-acp": // the agent itself is the script
+		preset.Endpoint = Scripted
+		return preset, nil
+	case name == "":
 		return preset, nil
 	case p.decode == nil:
 		return Preset{}, fmt.Errorf("preset %q: there are no presets for agents of kind %s", name, kind)

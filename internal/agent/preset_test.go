@@ -88,7 +88,7 @@ KEY = "a"
 		},
 		{
 			name: "fake-acp only records the name", kind: "fake-acp", preset: "any",
-			want: Preset{Name: "any", Endpoint: Real},
+			want: Preset{Name: "any", Endpoint: Scripted},
 		},
 		{name: "acp does without", kind: "acp", want: Preset{Endpoint: Real}},
 	}

@@ -34,6 +34,8 @@ type Profile struct {
 	// Modes are session modes in which the agent works unattended. Unless the playbook names a mode, the first of them
 	// that the session offers is to be set; none: the mode that the session begins in will do.
 	Modes []string
+	// Volatile are keys in the input and output of the agent's tools whose values differ from run to run.
+	Volatile []string
 	// Grace is how long the agent is given to end when its input is closed; 0: as long as any other process.
 	Grace time.Duration
 
@@ -72,6 +74,7 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		Modes:           []string{"agent-full-access", "full-access"},
+		Volatile:        []string{"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration"},
 		Grace:           time.Second,
 		decode:          decodeCodex,
 		files:           codexFiles,

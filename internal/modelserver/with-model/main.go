@@ -86,7 +86,7 @@ func withModel(
 	}
 	presets, err := os.MkdirTemp("", "with-model-")
 	if err == nil {
-		err = writePresets(presets, address)
+		err = modelserver.WritePresets(presets, address)
 	}
 	if err == nil {
 		code, err = runCommand(ctx, command, presets, stdout, stderr)

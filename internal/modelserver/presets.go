@@ -1,4 +1,4 @@
-package main
+package modelserver
 
 import (
 	"fmt"
@@ -15,8 +15,9 @@ const preset = "loopback"
 // put together so that no scanner takes it for a real one.
 const key = "sk-test-" + "not-a-key"
 
-// writePresets writes the files with presets for the model server at address into dir.
-func writePresets(dir, address string) error {
+// WritePresets writes into dir the files with a preset called "loopback" for each kind of agent that has presets; it
+// points the agent at the model server at address.
+func WritePresets(dir, address string) error {
 	claude := map[string]string{
 		"endpoint":           "scripted",
 		"ANTHROPIC_BASE_URL": address,
