@@ -1,0 +1,186 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Source says what a workspace is made of.
+type Source struct {
+	// Dir is the directory to copy, as it stands; empty: nothing is copied.
+	Dir string
+	// Include has globs, relative to Dir, that let in what is left out by default: directories such as node_modules and
+	// files that look like secrets. A glob has to name them, "**" alone does not.
+	Include []string
+	// Exclude has globs, relative to Dir, for what else is left out. It wins over Include.
+	Exclude []string
+	// Files are written after the copy, path to text; they may replace files of the copy.
+	Files map[string]string
+}
+
+// Note tells of something in a source that was not copied, and why.
+type Note struct {
+	Path   string
+	Reason string
+}
+
+var errNotRegular = errors.New("not a regular file, directory or symbolic link")
+
+// Prepare makes the workspace dst, a directory that is empty or does not exist, out of src and returns what it holds.
+// Notes tell what was left out, sorted by path. After an error dst may hold a part.
+func Prepare(ctx context.Context, src Source, dst string) (Manifest, []Note, error) {
+	t, err := newTemplate(ctx, src)
+	if err != nil {
+		return Manifest{}, nil, fmt.Errorf("prepare workspace: %w", err)
+	}
+	return t.Prepare(ctx, dst, src.Files)
+}
+
+// Prepare is like [Prepare] with the template's source and the given Files.
+func (t *Template) Prepare(ctx context.Context, dst string, files map[string]string) (Manifest, []Note, error) {
+	m, notes, err := t.prepare(ctx, dst, files)
+	if err != nil {
+		return Manifest{}, nil, fmt.Errorf("prepare workspace: %w", err)
+	}
+	return m, notes, nil
+}
+
+func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]string) (Manifest, []Note, error) {
+	if err := makeEmptyDir(dst); err != nil {
+		return Manifest{}, nil, err
+	}
+	// Plain paths below dst will do: it was empty, and no link made here is a directory of what comes after it.
+	for _, e := range t.fixed {
+		at, err := filepath.Join(dst, filepath.FromSlash(e.Path)), error(nil)
+		if e.Kind == Dir {
+			err = os.Mkdir(at, 0o755)
+		} else {
+			err = os.Symlink(filepath.FromSlash(e.Target), at)
+		}
+		if err != nil {
+			return Manifest{}, nil, err
+		}
+	}
+	files, err := t.copyFiles(ctx, dst)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	entries, notes := slices.Clone(t.fixed), slices.Clone(t.notes)
+	for _, f := range files {
+		if f.skipped != "" {
+			notes = append(notes, Note{Path: f.Path, Reason: f.skipped})
+		} else {
+			entries = append(entries, f.Entry)
+		}
+	}
+	// Git's own directory may be copied, but says nothing about the work in the workspace.
+	m := manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
+	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Path, b.Path) })
+	return m, notes, m.seed(dst, seeds)
+}
+
+// inGit tells whether p is a .git or below one.
+func inGit(p string) bool { return strings.Contains("/"+p+"/", "/.git/") }
+
+// makeEmptyDir makes dir unless it is there and empty.
+func makeEmptyDir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	present, err := os.ReadDir(dir)
+	if err == nil && len(present) > 0 {
+		err = fmt.Errorf("%s is not empty", dir)
+	}
+	return err
+}
+
+// copyFiles copies the template's files, several at a time where there are many, and returns what they are.
+func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, error) {
+	const perWorker = 64 // files below which a goroutine costs more than it brings
+	workers := min(runtime.GOMAXPROCS(0), len(t.files)/perWorker) + 1
+	src := &tree{}
+	if !t.held && len(t.files) > 0 {
+		var err error
+		if src, err = openTree(ctx, t.src.Dir); err != nil {
+			return nil, err
+		}
+		defer src.close()
+	}
+	files := slices.Clone(t.files)
+	errs := make([]error, workers)
+	var next atomic.Int64
+	work := func(w int) {
+		tr := &tree{ctx: ctx, root: src.root}
+		for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
+			if errs[w] = t.copyFile(tr, dst, &files[i]); errs[w] != nil {
+				next.Store(int64(len(files)))
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for w := range workers - 1 {
+		wg.Go(func() { work(w) })
+	}
+	work(workers - 1)
+	wg.Wait()
+	return files, errors.Join(errs...)
+}
+
+// copyFile copies f from memory or from tr, and fills it in.
+func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
+	if err := tr.ctx.Err(); err != nil || f.skipped != "" {
+		return err
+	}
+	if t.held {
+		return writeFile(os.OpenFile, filepath.Join(dst, filepath.FromSlash(f.Path)), f.data, f.Exec)
+	}
+	in, reason, err := t.open(tr, f.Path)
+	if err != nil || reason != "" {
+		f.skipped = reason
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(filepath.Join(dst, filepath.FromSlash(f.Path)), createNew, perm(in.exec()))
+	if err != nil {
+		return err
+	}
+	f.Entry, err = tr.entry(in, out)
+	return errors.Join(err, out.Close())
+}
+
+// seed writes files into dst, which holds m, and adds them to m.
+func (m *Manifest) seed(dst string, files map[string]string) error {
+	var d Delta
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		c := Change{Path: p, Op: Added, Kind: File, Data: []byte(files[p])}
+		if old, ok := m.Lookup(p); ok {
+			if old.Kind != File {
+				return fmt.Errorf("seed file %s: the source has a %s there", p, old.Kind)
+			}
+			c.Op, c.Exec = Modified, old.Exec
+		}
+		d.Changes = append(d.Changes, c)
+	}
+	if err := d.Apply(dst); err != nil {
+		return fmt.Errorf("seed files: %w", err)
+	}
+	for _, c := range d.Changes {
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			m.set(Entry{Path: dir, Kind: Dir})
+		}
+		m.set(Entry{Path: c.Path, Kind: File, Exec: c.Exec, Size: int64(len(c.Data)), Digest: digest(c.Data)})
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+	"unicode/utf8"
+)
+
+// MaxDelta is how many bytes the changed files of one turn may hold together.
+const MaxDelta = 16 << 20
+
+// attempts is how often a workspace that changes underneath is read.
+const attempts = 3
+
+// Snapshot returns what the workspace dir holds. What git ignores stands there as one entry a tree. A workspace that
+// other processes keep changing is an [*UnstableError].
+func Snapshot(ctx context.Context, dir string) (Manifest, error) {
+	s, err := takeSurvey(ctx, dir, survey{})
+	if err != nil {
+		return Manifest{}, fmt.Errorf("snapshot workspace: %w", err)
+	}
+	return manifestOf(s.entries), nil
+}
+
+// Changes returns what the workspace dir holds and how it differs from before. As for git, what before holds is not
+// ignored, whatever .gitignore says. Changed files of more than [MaxDelta] bytes together are a [*TooLargeError], and a
+// workspace that other processes keep changing is an [*UnstableError].
+func Changes(ctx context.Context, dir string, before Manifest) (after Manifest, d Delta, err error) {
+	return changes(ctx, dir, before, MaxDelta)
+}
+
+func changes(ctx context.Context, dir string, before Manifest, limit int64) (Manifest, Delta, error) {
+	s, err := takeSurvey(ctx, dir, survey{before: before, keep: true, limit: limit})
+	if err != nil {
+		return Manifest{}, Delta{}, fmt.Errorf("changes to workspace: %w", err)
+	}
+	var total int64
+	for _, e := range s.changed {
+		total += e.Size
+	}
+	if total > limit {
+		slices.SortFunc(s.changed, func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
+		return Manifest{}, Delta{}, &TooLargeError{Total: total, Limit: limit, Biggest: s.changed[:min(5, len(s.changed))]}
+	}
+	after := manifestOf(s.entries)
+	return after, diff(before, after, s.data), nil
+}
+
+// survey reads a workspace.
+type survey struct {
+	*tree
+	before Manifest
+	keep   bool  // keep the contents of files that are not in before
+	limit  int64 // bytes to keep at most
+	raw    bool  // within what git ignores: everything is an entry, whatever its name
+
+	entries []Entry
+	changed []Entry // files whose content is not in before
+	data    map[string][]byte
+	kept    int64
+}
+
+// takeSurvey reads the workspace dir as s says, again where it changes meanwhile.
+func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
+	var unstable *UnstableError
+	var err error
+	for range attempts {
+		run := s
+		run.data = make(map[string][]byte)
+		if run.tree, err = openTree(ctx, dir); err != nil {
+			return nil, err
+		}
+		err = run.readDir(".", nil, false)
+		run.close()
+		if !errors.As(err, &unstable) {
+			return &run, err
+		}
+	}
+	return nil, err
+}
+
+// readDir adds what is in dir. The rules of ign hold there; in a directory that is itself ignored, all is.
+func (s *survey) readDir(dir string, ign *ignore, ignored bool) error {
+	list, err := s.list(dir)
+	if err != nil {
+		return vanished(dir, err)
+	}
+	if !s.raw && !ignored && slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == ignoreFile && d.Type().IsRegular() }) {
+		if ign, err = s.readIgnore(dir, ign); err != nil {
+			return err
+		}
+	}
+	for _, d := range list {
+		p := join(dir, d.Name())
+		if d.Name() == ".git" {
+			continue
+		}
+		hidden := ignored || ign.matches(p, d.IsDir())
+		if !s.raw && !s.tracked(p) && hidden {
+			err = s.addIgnored(p, d)
+		} else {
+			err = s.add(p, d, ign, hidden)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *survey) tracked(p string) bool {
+	e, ok := s.before.Lookup(p)
+	return ok && !e.Ignored
+}
+
+func (s *survey) add(p string, d fs.DirEntry, ign *ignore, ignored bool) error {
+	if !s.raw && !utf8.ValidString(p) {
+		return &NameError{Path: p}
+	}
+	switch {
+	case d.IsDir():
+		s.entries = append(s.entries, Entry{Path: p, Kind: Dir})
+		return s.readDir(p, ign, ignored)
+	case d.Type()&fs.ModeSymlink != 0:
+		target, err := s.root.Readlink(p)
+		if err != nil {
+			return vanished(p, err)
+		}
+		s.entries = append(s.entries, Entry{Path: p, Kind: Symlink, Target: target, Ignored: !leadsInside(p, target)})
+	case d.Type().IsRegular():
+		return s.addFile(p)
+	}
+	return nil
+}
+
+func (s *survey) addFile(p string) error {
+	f, err := s.open(p)
+	if err != nil {
+		return vanished(p, err)
+	}
+	defer func() { _ = f.Close() }()
+	var content bytes.Buffer
+	var w io.Writer = io.Discard
+	if s.keep && f.info.Size() <= s.limit-s.kept {
+		w = &content
+	}
+	e, err := s.stableEntry(f, w)
+	if err != nil {
+		return err
+	}
+	s.entries = append(s.entries, e)
+	if was, ok := s.before.Lookup(p); s.keep && (!ok || was.Ignored || was.Digest != e.Digest) {
+		s.changed = append(s.changed, e)
+		if w != io.Discard {
+			s.data[p] = content.Bytes()
+			s.kept += e.Size
+		}
+	}
+	return nil
+}
+
+// stableEntry is entry for a file that others may write to: it has to be the same before and after.
+func (t *tree) stableEntry(f opened, w io.Writer) (Entry, error) {
+	e, err := t.entry(f, w)
+	if err != nil {
+		return Entry{}, err
+	}
+	now, err := t.root.Lstat(f.path)
+	if err != nil {
+		return Entry{}, vanished(f.path, err)
+	}
+	if !os.SameFile(f.info, now) || now.Size() != e.Size || !now.ModTime().Equal(f.info.ModTime()) {
+		return Entry{}, &UnstableError{Path: f.path}
+	}
+	return e, nil
+}
+
+// addIgnored adds one entry for p and all below it.
+func (s *survey) addIgnored(p string, d fs.DirEntry) error {
+	below := survey{tree: s.tree, raw: true}
+	if err := below.add(p, d, nil, false); err != nil {
+		return err
+	}
+	if len(below.entries) == 0 {
+		return nil
+	}
+	e := below.entries[0]
+	e.Ignored = true
+	if e.Kind == Dir {
+		h := sha256.New()
+		for _, b := range manifestOf(below.entries[1:]).Entries {
+			b.hashInto(h)
+			e.Size += b.Size
+		}
+		e.Digest = hexSum(h)
+	}
+	s.entries = append(s.entries, e)
+	return nil
+}
+
+// vanished makes an UnstableError of an err that says that what was at p is no longer there.
+func vanished(p string, err error) error {
+	for _, gone := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EINVAL, errNotRegular} {
+		if errors.Is(err, gone) {
+			return &UnstableError{Path: p}
+		}
+	}
+	return err
+}

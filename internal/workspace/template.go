@@ -1,0 +1,206 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"unicode/utf8"
+)
+
+// maxHeld is how many bytes of file contents a template holds at most.
+const maxHeld = 8 << 20
+
+// Template is a source that many workspaces are made of. It may be used by several goroutines.
+type Template struct {
+	src   Source
+	rules rules
+	fixed []Entry // directories, before what is in them, and links
+	files []sourceFile
+	notes []Note
+	held  bool // files have their contents
+}
+
+type sourceFile struct {
+	Entry // of a file that is not held only the path
+	data  []byte
+	// skipped tells why the file is not copied where its content tells; empty: it is.
+	skipped string
+}
+
+// Load goes through src once for many workspaces. A source of at most 8 MiB is held in memory, so that all of them are
+// made of the same state; a larger one is read again each time. Either way its files were opened by this process, and
+// go test knows that the test depends on them. Load leaves src.Files to [Template.Prepare].
+func Load(ctx context.Context, src Source) (*Template, error) {
+	t, err := newTemplate(ctx, src)
+	if err == nil {
+		err = t.hold(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load workspace source: %w", err)
+	}
+	return t, nil
+}
+
+// newTemplate decides what of src is copied.
+func newTemplate(ctx context.Context, src Source) (*Template, error) {
+	r, err := newRules(src.Include, src.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	t := &Template{src: src, rules: r}
+	if src.Dir == "" {
+		return t, nil
+	}
+	tr, err := openTree(ctx, src.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tr.close()
+	p := planner{Template: t, tree: tr, dirs: map[string]bool{".": true}}
+	return t, p.plan(".", false)
+}
+
+// hold reads the contents of all files unless they are too large together.
+func (t *Template) hold(ctx context.Context) error {
+	if t.src.Dir == "" {
+		return nil
+	}
+	tr, err := openTree(ctx, t.src.Dir)
+	if err != nil {
+		return err
+	}
+	defer tr.close()
+	held := make([]sourceFile, len(t.files))
+	room := int64(maxHeld)
+	for i, f := range t.files {
+		held[i], err = t.readFile(tr, f.Path, &room)
+		if err != nil || room < 0 {
+			return err
+		}
+	}
+	t.files, t.held = held, true
+	return nil
+}
+
+// readFile reads the file at p, taking its size from room, unless there is not enough.
+func (t *Template) readFile(tr *tree, p string, room *int64) (sourceFile, error) {
+	in, reason, err := t.open(tr, p)
+	if err != nil || reason != "" {
+		return sourceFile{Entry: Entry{Path: p}, skipped: reason}, err
+	}
+	defer func() { _ = in.Close() }()
+	if *room -= in.info.Size(); *room < 0 {
+		return sourceFile{}, nil
+	}
+	data := bytes.NewBuffer(make([]byte, 0, in.info.Size()))
+	e, err := tr.entry(in, data)
+	return sourceFile{Entry: e, data: data.Bytes()}, err
+}
+
+// open opens a file of the source, or tells why it is not copied.
+func (t *Template) open(tr *tree, p string) (f opened, reason string, err error) {
+	f, err = tr.open(p)
+	switch {
+	case errors.Is(err, errNotRegular):
+		return f, err.Error(), nil
+	case err == nil && secretContent(f.head) && !t.rules.names(p):
+		return f, "looks like a private key by its content", f.Close()
+	}
+	return f, "", err
+}
+
+// planner goes through a source for its template. It decides about everything before anything is copied, since the
+// source may contain the workspace.
+type planner struct {
+	*Template
+	tree *tree
+	dirs map[string]bool // that are in fixed
+}
+
+// plan decides about what is in dir. In a partial directory, one that is left out by default, only what an include
+// pattern covers is copied.
+func (t *planner) plan(dir string, partial bool) error {
+	entries, err := t.tree.list(dir)
+	if err != nil {
+		return err
+	}
+	for _, d := range entries {
+		p := join(dir, d.Name())
+		if t.rules.excluded(p) {
+			continue
+		}
+		if !utf8.ValidString(p) {
+			return &NameError{Path: p}
+		}
+		if d.IsDir() {
+			err = t.planDir(p, partial)
+		} else if !partial || t.rules.covers(p) {
+			err = t.planFile(p, d.Type())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *planner) planDir(p string, partial bool) error {
+	if skippedDir(p) {
+		if !t.rules.opens(p, true) {
+			t.note(p, "on the list of directories that are not copied")
+			return nil
+		}
+		partial = true
+	}
+	if !partial || t.rules.covers(p) {
+		t.addDir(p)
+	} else if !t.rules.opens(p, false) {
+		return nil
+	}
+	return t.plan(p, partial)
+}
+
+func (t *planner) planFile(p string, mode fs.FileMode) error {
+	switch {
+	case path.Base(p) == ".git" && !t.rules.names(p):
+		t.note(p, "leads git to another directory")
+	case secretName(p) && !t.rules.names(p):
+		t.note(p, "looks like a secret by its name")
+	case mode&fs.ModeSymlink != 0:
+		return t.planLink(p)
+	case mode.IsRegular():
+		t.addDir(path.Dir(p))
+		t.files = append(t.files, sourceFile{Entry: Entry{Path: p}})
+	default:
+		t.note(p, errNotRegular.Error())
+	}
+	return nil
+}
+
+func (t *planner) planLink(p string) error {
+	target, err := t.tree.root.Readlink(p)
+	if err != nil {
+		return err
+	}
+	if !leadsInside(p, target) {
+		t.note(p, "symbolic link that may lead outside: "+target)
+		return nil
+	}
+	t.addDir(path.Dir(p))
+	t.fixed = append(t.fixed, Entry{Path: p, Kind: Symlink, Target: target})
+	return nil
+}
+
+// addDir adds a directory and those above it, once.
+func (t *planner) addDir(p string) {
+	if !t.dirs[p] {
+		t.dirs[p] = true
+		t.addDir(path.Dir(p))
+		t.fixed = append(t.fixed, Entry{Path: p, Kind: Dir})
+	}
+}
+
+func (t *planner) note(p, reason string) { t.notes = append(t.notes, Note{Path: p, Reason: reason}) }

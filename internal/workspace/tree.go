@@ -1,0 +1,167 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxEntries bounds how many files, directories and links one tree may have.
+	maxEntries = 1_000_000
+	// maxPath bounds the length of a path in bytes.
+	maxPath = 4096
+	// chunk is how much of a file is held in memory where its content is not kept.
+	chunk = 256 << 10
+)
+
+// tree reads the entries of a directory tree. It is for one goroutine.
+type tree struct {
+	ctx     context.Context
+	root    *os.Root
+	entries int
+	scratch []byte
+}
+
+func openTree(ctx context.Context, dir string) (*tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &tree{ctx: ctx, root: root}, nil
+}
+
+func (t *tree) close() { _ = t.root.Close() }
+
+// list returns what is in dir, by name.
+func (t *tree) list(dir string) ([]fs.DirEntry, error) {
+	if err := t.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := t.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	_ = f.Close()
+	if err != nil {
+		return nil, err
+	}
+	t.entries += len(entries)
+	if t.entries > maxEntries {
+		return nil, fmt.Errorf("%s: more than %d files", t.root.Name(), maxEntries)
+	}
+	if len(dir) > maxPath {
+		return nil, fmt.Errorf("%s...: path longer than %d bytes", dir[:64], maxPath)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// join is path.Join for a directory, "." being the root, and a name.
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// opened is a regular file whose first bytes are read.
+type opened struct {
+	*os.File
+	path string
+	info fs.FileInfo
+	head []byte // valid until the tree opens another file
+}
+
+func (o opened) exec() bool { return o.info.Mode()&0o100 != 0 }
+
+// open opens the regular file at p and reads its first chunk, often all of it. Other kinds are errNotRegular.
+func (t *tree) open(p string) (o opened, err error) {
+	if err := t.ctx.Err(); err != nil {
+		return opened{}, err
+	}
+	f, err := t.root.OpenFile(p, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return opened{}, err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return opened{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return opened{}, errNotRegular
+	}
+	if want := int(min(info.Size()+1, chunk)); len(t.scratch) < want {
+		t.scratch = make([]byte, want)
+	}
+	n, err := f.Read(t.scratch)
+	if err != nil && err != io.EOF {
+		return opened{}, err
+	}
+	return opened{File: f, path: p, info: info, head: t.scratch[:n]}, nil
+}
+
+// entry reads the rest of o, writes all of it to w and returns what it is. A file that grows meanwhile is an
+// UnstableError.
+func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
+	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
+	if int64(len(o.head)) == o.info.Size() {
+		e.Size, e.Digest = o.info.Size(), digest(o.head)
+		_, err := w.Write(o.head)
+		return e, err
+	}
+	h := sha256.New()
+	for part := o.head; len(part) > 0; {
+		if err := t.ctx.Err(); err != nil {
+			return Entry{}, err
+		}
+		_, _ = h.Write(part)
+		if _, err := w.Write(part); err != nil {
+			return Entry{}, err
+		}
+		if e.Size += int64(len(part)); e.Size > o.info.Size() {
+			return Entry{}, &UnstableError{Path: o.path}
+		}
+		n, err := o.Read(t.scratch)
+		if err != nil && err != io.EOF {
+			return Entry{}, err
+		}
+		part = t.scratch[:n]
+	}
+	e.Digest = hexSum(h)
+	return e, nil
+}
+
+// leadsInside tells whether a symbolic link at p stays below the workspace wherever its target is resolved: upward
+// steps come first and are few enough, so that no link on the way can turn a later one into an escape.
+func leadsInside(p, target string) bool {
+	if target == "" || path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") || !utf8.ValidString(target) {
+		return false
+	}
+	depth, down := strings.Count(p, "/"), false
+	for segment := range strings.SplitSeq(target, "/") {
+		switch {
+		case segment == "" || segment == ".":
+		case segment != "..":
+			down = true
+		case down || depth == 0:
+			return false
+		default:
+			depth--
+		}
+	}
+	return true
+}
