@@ -105,8 +105,8 @@ type Client struct {
 
 // NewClient starts a connection that reads the agent's output from r and writes its input to w. Reading goes on until
 // r ends, even after [Client.Close], so that the agent's last words are recorded and it is never blocked by its output:
-// whoever started the agent has to end it. If w is an io.Closer, it is closed when the connection ends, which also ends
-// a write that hangs.
+// whoever started the agent has to end it. w should be an io.Closer whose Close ends a Write that hangs, as pipes and
+// connections are: it is closed when the connection ends.
 func NewClient(r io.Reader, w io.Writer, cfg ClientConfig) *Client {
 	c := &Client{cfg: cfg.withDefaults(), sessions: make(map[string]*Session)}
 	c.conn.notify, c.conn.serve, c.conn.tap = c.notify, c.serve, cfg.Tap
@@ -211,8 +211,8 @@ func (c *Client) announced() {
 // the connection had already ended.
 func (c *Client) Close() error { return c.conn.fail(ErrClosed) }
 
-// Done is closed when the agent's output has ended and all handlers have returned: nothing calls the functions of the
-// [ClientConfig] any more.
+// Done is closed when the connection and the agent's output have ended and all handlers have returned: nothing calls the
+// functions of the [ClientConfig] any more.
 func (c *Client) Done() <-chan struct{} { return c.conn.done }
 
 // Err returns why the connection ended: [ErrClosed], [ErrEnded], [ErrStalled], [ErrLineTooLong], [ErrBacklog], a

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ type conn struct {
 	context context.Context // of requests being served
 	cancel  context.CancelFunc
 	ended   <-chan struct{} // closed when the connection has ended
-	done    chan struct{}   // closed when the reader, the dispatcher and all handlers are done
+	done    chan struct{}   // closed when all goroutines are done
 
 	mu      sync.Mutex
 	lastID  int64
@@ -73,8 +72,8 @@ func (c *conn) start(r io.Reader, w io.Writer, limits ClientConfig) {
 	c.ended = c.context.Done()
 	c.done = make(chan struct{})
 
-	go c.out.run()
 	var loops sync.WaitGroup
+	loops.Go(c.out.run)
 	loops.Go(c.read)
 	loops.Go(c.dispatch)
 	go func() {
@@ -161,23 +160,13 @@ func (c *conn) dispatch() {
 		case m.Method == MethodCancelRequest:
 			c.cancelServed(m)
 		default:
-			c.handle(m)
+			c.notify(m)
 		}
 	}
 	c.mu.Lock()
 	reason := c.input
 	c.mu.Unlock()
 	c.fail(reason)
-}
-
-// handle handles a notification. If that panics, the connection ends, not the process.
-func (c *conn) handle(m Message) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.fail(fmt.Errorf("acp: handler of %s panicked: %v\n%s", m.Method, p, debug.Stack()))
-		}
-	}()
-	c.notify(m)
 }
 
 // complete gives a response to the call that waits for it.
@@ -304,7 +293,8 @@ func (c *conn) inform(ctx context.Context, method string, params any) error {
 }
 
 // begin sends a request. When its result arrives, accept is called by the dispatcher, before any later message is
-// handled; it must not wait. The call's done then receives accept's error, or why there is no result.
+// handled; it must not wait. The call's done then receives accept's error, or why there is no result. If ctx ends first,
+// begin returns, though the request may not have been written yet.
 func (c *conn) begin(ctx context.Context, method string, params any, accept func(json.RawMessage) error) (*call, error) {
 	raw, err := marshal(params)
 	if err != nil {
@@ -322,7 +312,8 @@ func (c *conn) begin(ctx context.Context, method string, params any, accept func
 	c.calls[pending.id] = pending
 	c.mu.Unlock()
 	err = c.send(ctx, Message{Version: "2.0", ID: pending.id, Method: method, Params: raw})
-	if err != nil && !errors.Is(err, errStopped) { // if it has stopped, done has the reason, or even the response
+	// If the connection has ended, done has the reason, or even the response.
+	if err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 		c.abandon(pending)
 		return nil, fmt.Errorf("acp: send %s: %w", method, err)
 	}

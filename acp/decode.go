@@ -11,7 +11,8 @@ import (
 )
 
 // Decoding is driven by the struct tags of the schema: `json:"name"` names the field as encoding/json has it, with the
-// option omitzero; `acp:"required"` marks a field without which the object means nothing. Decoding never gives up a message because of a part of it:
+// option omitzero; `acp:"required"` marks a field without which the object means nothing. Decoding never gives up a
+// message because of a part of it:
 //   - a field that cannot take its value keeps its zero value, and the raw value goes to Extra.Unknown;
 //   - an array item that cannot be decoded is skipped, and the raw array goes to Unknown;
 //   - a variant that cannot be decoded becomes an Other;
@@ -21,8 +22,8 @@ import (
 // what it could take, and the scanner may stand anywhere.
 type decodeFunc func(s *scanner, v reflect.Value) bool
 
-// decoder is implemented, on the pointer, by types that decode themselves.
-type decoder interface {
+// selfDecoder is implemented, on the pointer, by types that decode themselves.
+type selfDecoder interface {
 	decode(s *scanner) bool
 }
 
@@ -44,7 +45,7 @@ type fieldPlan struct {
 
 var (
 	plans       sync.Map // reflect.Type to *structPlan
-	typeDecoder = reflect.TypeFor[decoder]()
+	typeDecoder = reflect.TypeFor[selfDecoder]()
 	typeRaw     = reflect.TypeFor[json.RawMessage]()
 	typeExtra   = reflect.TypeFor[Extra]()
 )
@@ -80,7 +81,7 @@ func planOf(t reflect.Type) *structPlan {
 // decoderOf returns the decoder of a field's or item's type.
 func decoderOf(t reflect.Type) decodeFunc {
 	if reflect.PointerTo(t).Implements(typeDecoder) {
-		return func(s *scanner, v reflect.Value) bool { return v.Addr().Interface().(decoder).decode(s) }
+		return func(s *scanner, v reflect.Value) bool { return v.Addr().Interface().(selfDecoder).decode(s) }
 	}
 	if t == typeRaw {
 		return decodeRaw

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 )
 
 // FileHandler serves the agent's file requests. Paths are absolute when it is called. An error that is an [*Error] is
@@ -152,8 +153,13 @@ func (c *Client) notify(m Message) {
 	}
 }
 
-// update passes an update on. It runs in the dispatcher.
+// update passes an update on. It runs in the dispatcher. If the handler panics, the connection ends, not the process.
 func (c *Client) update(s *Session, n SessionNotification) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.conn.fail(fmt.Errorf("acp: handler of %s panicked: %v\n%s", MethodUpdate, p, debug.Stack()))
+		}
+	}()
 	s.touch()
 	s.learn(n.Update)
 	if c.cfg.Update != nil {

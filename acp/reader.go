@@ -20,9 +20,9 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: limit}
 }
 
-// next returns the next line without its line end, in memory of its own. The last line may lack a line end. A line of
-// more than max bytes is skipped: next returns its beginning and ErrLineTooLong, and can be called again. Any other error
-// is that of the underlying reader.
+// next returns the next line without its line end, in memory of its own. What comes before an error of the underlying
+// reader is a line too; the error is returned by the next call. A line of more than max bytes is skipped: next returns its
+// beginning and ErrLineTooLong, and can be called again.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -42,7 +42,7 @@ func (l *lineReader) next() ([]byte, error) {
 		}
 		switch {
 		case more:
-		case err != nil && (err != io.EOF || len(line) == 0):
+		case err != nil && len(line) == 0:
 			return nil, err
 		case tooLong:
 			return trimLineEnd(line), ErrLineTooLong
