@@ -69,17 +69,22 @@ func (v verdict) trialText(i int) string {
 	for _, a := range u.Attempts {
 		line("%sattempt: %s", prefix, a)
 	}
+	told := false
 	for _, s := range u.Steps {
 		if s.Outcome != result.Fail && s.Outcome != result.Error {
 			continue
 		}
 		if s.Output != "" {
-			line("%s", hang("", s.Output))
+			line("%s", s.Output)
 		}
 		line("%s%s: step %q: %s", prefix, s.Position, s.Name, s.Reason)
+		told = told || s.Reason == u.Reason
 	}
-	if u.Reason != "" {
+	if u.Reason != "" && !told {
 		line("%s", hang(prefix, u.Reason))
+	}
+	if u.Stop != "" && u.Stop != "end_turn" {
+		line("%sthe session ended early: %s", prefix, u.Stop)
 	}
 	if names := notPassed(u); len(names) > 0 {
 		line("%snot passed: %s", prefix, strings.Join(names, ", "))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,10 +66,17 @@ type Change struct {
 func (c Change) String() string {
 	was, now := fold(c.Was), fold(c.Now)
 	if !strings.Contains(was+now, "\n") && len(was)+len(now) < 60 {
-		return fmt.Sprintf("%s: was %s, is %s", c.Input, orNone(was), orNone(now))
+		return fmt.Sprintf("%s: was %s, is %s", c.Input, quoted(was), quoted(now))
 	}
 	return fmt.Sprintf("%s:\n  - %s\n  + %s", c.Input,
 		strings.ReplaceAll(orNone(was), "\n", "\n  - "), strings.ReplaceAll(orNone(now), "\n", "\n  + "))
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return strconv.Quote(s)
 }
 
 func orNone(s string) string {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -45,10 +46,10 @@ func (a *attempt) openSession(ctx context.Context) error {
 func (a *attempt) openReplay() (session, error) {
 	c, err := cassette.Read(a.cassettePath())
 	if err != nil {
-		return nil, err
+		return nil, a.shorten(err)
 	}
 	if err := c.CheckUnit(a.unit.ID()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s:1: %w", a.relCassettePath(), err)
 	}
 	if changes := c.Stale(a.fingerprints(), a.unit.Case.Prompts); len(changes) > 0 {
 		err := &cassette.StaleError{Path: a.relCassettePath(), Changes: changes}
@@ -58,6 +59,17 @@ func (a *attempt) openReplay() (session, error) {
 		a.result.Warnings = append(a.result.Warnings, err.Error())
 	}
 	return replay{cassette.NewPlayer(c, a.dirs.workspace), c}, nil
+}
+
+// shorten names the cassette in an error as people know it.
+func (a *attempt) shorten(err error) error {
+	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
+		missing.Path = a.relCassettePath()
+	}
+	if corrupt, ok := errors.AsType[*cassette.CorruptError](err); ok {
+		corrupt.Path = a.relCassettePath()
+	}
+	return err
 }
 
 // replay is a session that a cassette plays.

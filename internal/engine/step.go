@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func openDir(root, dir string) (*os.File, error) {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := r.Open(filepath.FromSlash(dir))
+	f, err := r.Open(filepath.FromSlash(cmp.Or(dir, ".")))
 	if err != nil {
 		return nil, fmt.Errorf("cwd: %w", err)
 	}

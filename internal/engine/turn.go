@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -82,13 +83,23 @@ func offered(modes *acp.SessionModeState, wanted []string) string {
 	return ""
 }
 
-// exited adds how the agent's process ended to an error that its end explains.
+// exitWait is how long an agent that closed its output has to exit before it is ended.
+const exitWait = time.Second
+
+// exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
+// end of a context, need no such explanation.
 func (s *live) exited(err error) error {
-	if !errors.Is(err, acp.ErrEnded) {
+	var answer *acp.Error
+	if errors.As(err, &answer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	exit, stopErr := s.process.Stop(context.Background())
-	return errors.Join(fmt.Errorf("%w; the agent's process ended: %s", err, exit), stopErr)
+	select {
+	case <-s.process.Done():
+		exit, waitErr := s.process.Wait()
+		return errors.Join(fmt.Errorf("the agent ended by itself: %s", exit), waitErr)
+	case <-time.After(exitWait):
+		return err
+	}
 }
 
 // Prompt implements [session].
