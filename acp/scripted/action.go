@@ -201,7 +201,7 @@ type Flood struct {
 // Silence does nothing any more, cancelled or not, until the connection ends.
 type Silence bool
 
-// StopReading reads no input any more; what was read before is still handled.
+// StopReading reads no input any more: neither answers nor a cancellation, nor the input's end.
 type StopReading bool
 
 // Exit ends the agent on the spot.

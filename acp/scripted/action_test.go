@@ -2,6 +2,7 @@ package scripted_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,7 +201,7 @@ func TestPermission(t *testing.T) {
 	}
 	for _, first := range []bool{false, true} {
 		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, first mention %t", tt.name, first), func(t *testing.T) {
 				c := open(t, turn(scripted.Action{Tool: &scripted.Tool{
 					Title: "Delete", Do: []scripted.Action{say("did it")},
 					Ask: &scripted.Ask{First: first, Options: tt.options, Denied: []scripted.Action{say("pity")}},

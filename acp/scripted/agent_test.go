@@ -97,7 +97,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"session/prompt", `{"sessionId":"session-1"}`, -32602, "session/prompt: prompt is missing"},
 		{
 			"session/prompt", `{"sessionId":"session-1","prompt":[]}`, -32603,
-			`the script has no answer to prompt 1: it has 0 turns and does not say "repeat"`,
+			`prompt 1 is past the end of the script (turns: 0), which does not say "repeat"`,
 		},
 	}
 	for i, s := range steps {
@@ -200,7 +200,7 @@ func TestTurnIsChosenByTheNumberOfThePrompt(t *testing.T) {
 		"two", `{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3}}`,
 		"slow down (429)",
 	}
-	past := `the script has no answer to prompt 4: it has 3 turns and does not say "repeat" (-32603)`
+	past := `prompt 4 is past the end of the script (turns: 3), which does not say "repeat" (-32603)`
 	assert.Equal(t, append(want, past), texts(open(t, script, t.TempDir()), 4))
 
 	script.Repeat = true

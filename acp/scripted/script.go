@@ -29,7 +29,7 @@ type Session struct {
 	Options []Option `json:"options,omitempty"`
 	// Before is done before session/new is answered: a client does not know the session yet.
 	Before []Action `json:"before,omitempty"`
-	// After is done once session/new is answered, whether or not a prompt has come.
+	// After is done once session/new is answered, and before the first turn.
 	After []Action `json:"after,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Turn struct {
 	OnCancel []Action `json:"on_cancel,omitempty"`
 	// IgnoreCancel goes on with the turn as though the client had not cancelled it.
 	IgnoreCancel bool `json:"ignore_cancel,omitempty"`
-	// After is done once the prompt is answered: late updates, an exit.
+	// After is done once the prompt is answered, and before the next turn: late updates, an exit.
 	After []Action `json:"after,omitempty"`
 }
 

@@ -94,7 +94,6 @@ func (srv *server) serve(in io.Reader) {
 		srv.complain(strings.Repeat("noise ", (n+5)/6)[:n])
 	}
 	lines := srv.lines(in)
-	deaf := srv.deaf
 	for {
 		select {
 		case line, ok := <-lines:
@@ -106,8 +105,6 @@ func (srv *server) serve(in io.Reader) {
 			default:
 				srv.end(errEnded)
 			}
-		case <-deaf:
-			lines, deaf = nil, nil
 		case <-srv.ctx.Done():
 			return
 		}
@@ -119,7 +116,7 @@ func (srv *server) lines(in io.Reader) <-chan []byte {
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
-		err := readLines(in, func(line []byte) error {
+		err := readLines(gate{srv.ctx, srv.deaf, in}, func(line []byte) error {
 			select {
 			case lines <- line:
 				return nil

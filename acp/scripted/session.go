@@ -24,6 +24,21 @@ type session struct {
 	prompts int      // that have come
 	tools   int      // calls so far
 	cancel  context.CancelCauseFunc
+	last    <-chan struct{} // closed when all actions so far are done
+}
+
+// then starts work when all work of the session before it is done, so that what a client sees is always the same.
+// It must be called with server.mu held.
+func (s *session) then(srv *server, work func()) {
+	before, done := s.last, make(chan struct{})
+	s.last = done
+	srv.work.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		work()
+	})
 }
 
 // session returns the session with that id.
@@ -61,7 +76,7 @@ func (srv *server) newSession(m message) (any, error) {
 	}
 	srv.sessions[s.id] = s
 	result := s.describe(offer.Modes)
-	srv.work.Go(func() {
+	s.then(srv, func() {
 		st := &stage{srv: srv, session: s}
 		if err := st.play(srv.ctx, "session.before", offer.Before); err != nil {
 			srv.respond(m.ID, nil, err)
@@ -209,13 +224,13 @@ func (srv *server) prompt(m message) (any, error) {
 	case srv.script.Repeat:
 		i %= len(turns)
 	default:
-		return nil, errorf(codeInternal, "the script has no answer to prompt %d: it has %d turns and does not say "+
+		return nil, errorf(codeInternal, "prompt %d is past the end of the script (turns: %d), which does not say "+
 			"\"repeat\"", i+1, len(turns))
 	}
 	ctx, cancel := context.WithCancelCause(srv.ctx)
 	s.cancel = cancel
 	st := &stage{srv: srv, session: s, prompt: m.ID}
-	srv.work.Go(func() { st.turn(ctx, fmt.Sprintf("turns[%d]", i), turns[i]) })
+	s.then(srv, func() { st.turn(ctx, fmt.Sprintf("turns[%d]", i), turns[i]) })
 	return nil, nil
 }
 

@@ -27,8 +27,20 @@ func (st *stage) stream(kind, text string, chunks int) error {
 	return nil
 }
 
+// textChunk is a piece of a message. It is a struct, not a map as other updates are, because a flood of it has to be
+// fast.
+type textChunk struct {
+	Kind    string      `json:"sessionUpdate"`
+	Content textContent `json:"content"`
+}
+
+type textContent struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 func (st *stage) chunk(kind, text string) error {
-	return st.update(kind, map[string]any{"content": map[string]any{"type": "text", "text": text}})
+	return st.notify(textChunk{Kind: kind, Content: textContent{Type: "text", Text: text}})
 }
 
 // split cuts text between characters into n parts of about the same length.

@@ -109,7 +109,16 @@ func (t Tokens) wire() map[string]any {
 // update sends a session update of that kind.
 func (st *stage) update(kind string, u map[string]any) error {
 	u["sessionUpdate"] = kind
-	return st.srv.send(frame{Method: "session/update", Params: map[string]any{"sessionId": st.session.id, "update": u}})
+	return st.notify(u)
+}
+
+func (st *stage) notify(update any) error {
+	return st.srv.send(frame{Method: "session/update", Params: notification{st.session.id, update}})
+}
+
+type notification struct {
+	SessionID string `json:"sessionId"`
+	Update    any    `json:"update"`
 }
 
 // request sends a request of the session to the client. An error response is a *failure.

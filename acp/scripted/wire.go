@@ -3,6 +3,7 @@ package scripted
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,6 +115,35 @@ func (w *writer) flush() error {
 		}
 	}
 	return nil
+}
+
+// gate reads from a reader until it is shut; then it waits for the end of the connection. What a read returns that was
+// under way is lost.
+type gate struct {
+	ctx  context.Context
+	shut <-chan struct{}
+	in   io.Reader
+}
+
+func (g gate) Read(p []byte) (int, error) {
+	if err := g.pass(); err != nil {
+		return 0, err
+	}
+	n, err := g.in.Read(p)
+	if shut := g.pass(); shut != nil {
+		return 0, shut
+	}
+	return n, err
+}
+
+func (g gate) pass() error {
+	select {
+	case <-g.shut:
+		<-g.ctx.Done()
+		return context.Cause(g.ctx)
+	default:
+		return nil
+	}
 }
 
 // maxLine is the length in bytes up to which a line of the client is read.
