@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Agent is a running agent, seen from its client, and what is to be known to talk with it.
+// Agent is a running agent, seen from its client, and what is to be known to talk with it. [Start] makes one of a
+// command; for an agent behind an io.ReadWriteCloser, that is both Stdin and Stdout, if closing it leaves it readable.
 type Agent struct {
 	// Stdin is what the agent reads. Closing it has to end the agent.
 	Stdin io.WriteCloser

@@ -1,8 +1,11 @@
 package scripted_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -340,4 +343,22 @@ func TestUpdatesAndUsage(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"sessionUpdate": "usage_update", "used": 1.0, "size": 2.0, "cost": map[string]any{"amount": 0.5, "currency": "USD"},
 	}, c.next().Params["update"])
+}
+
+func TestFailureAfterTheAnswerGoesToStandardError(t *testing.T) {
+	s := scripted.Script{Turns: []scripted.Turn{{After: []scripted.Action{{Read: &scripted.Read{Path: "x"}}}}}}
+	in := strings.NewReader(initialize +
+		`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/"}}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}` + "\n")
+	s.Faults.IgnoreEOF = true
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stderr, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- scripted.Run(ctx, s, in, io.Discard, w) }()
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "turns[0].after[0].read: the client does not serve fs/read_text_file\n", line)
+	cancel()
+	assert.ErrorIs(t, <-ended, context.Canceled)
 }

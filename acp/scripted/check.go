@@ -92,6 +92,9 @@ func (t Turn) check(r reporter, path string) {
 	if t.Stop != "" && t.Error != nil {
 		r(path, "it cannot end with both stop and error")
 	}
+	if t.Error != nil {
+		r.required(path+".error.message", t.Error.Message)
+	}
 	if t.Tokens != nil && t.Error != nil {
 		r(path, "an error response has no tokens")
 	}

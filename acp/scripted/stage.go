@@ -56,10 +56,11 @@ func (st *stage) play(ctx context.Context, path string, actions []Action) error 
 	return nil
 }
 
-// aside does actions for whose failure there is no response.
+// aside does actions for whose failure there is no response: standard error has to do.
 func (st *stage) aside(path string, actions []Action) {
-	if err := st.play(st.srv.ctx, path, actions); err != nil {
-		st.srv.complain(err.Error())
+	err := st.play(st.srv.ctx, path, actions)
+	if f, ok := errors.AsType[*failure](err); ok {
+		st.srv.complain(f.Error())
 	}
 }
 
