@@ -58,7 +58,7 @@ func BenchmarkChanges(b *testing.B) {
 	m, err := Snapshot(b.Context(), dir)
 	require.NoError(b, err)
 	for b.Loop() {
-		_, d, err := Changes(b.Context(), dir, m)
+		_, d, err := Changes(b.Context(), dir, m, 0)
 		require.NoError(b, err)
 		require.Empty(b, d.Changes)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Source says what a workspace is made of.
@@ -121,10 +122,11 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 	files := slices.Clone(t.files)
 	errs := make([]error, workers)
 	var next atomic.Int64
+	when := time.Now().Truncate(time.Second)
 	work := func(w int) {
 		tr := &tree{ctx: ctx, root: src.root}
 		for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
-			if errs[w] = t.copyFile(tr, dst, &files[i]); errs[w] != nil {
+			if errs[w] = t.copyFile(tr, dst, &files[i], when); errs[w] != nil {
 				next.Store(int64(len(files)))
 			}
 		}
@@ -139,12 +141,14 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 }
 
 // copyFile copies f from memory or from tr, and fills it in.
-func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
+// All files get one time: agents list them by time, and would list them in another order each run.
+func (t *Template) copyFile(tr *tree, dst string, f *sourceFile, when time.Time) error {
 	if err := tr.ctx.Err(); err != nil || f.skipped != "" {
 		return err
 	}
+	at := filepath.Join(dst, filepath.FromSlash(f.Path))
 	if t.held {
-		return writeFile(os.OpenFile, filepath.Join(dst, filepath.FromSlash(f.Path)), f.data, f.Exec)
+		return errors.Join(writeFile(os.OpenFile, at, f.data, f.Exec), os.Chtimes(at, when, when))
 	}
 	in, reason, err := t.open(tr, f.Path)
 	if err != nil || reason != "" {
@@ -152,35 +156,70 @@ func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(filepath.Join(dst, filepath.FromSlash(f.Path)), createNew, perm(in.exec()))
+	out, err := os.OpenFile(at, createNew, perm(in.exec()))
 	if err != nil {
 		return err
 	}
 	f.Entry, err = tr.entry(in, out)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, out.Close(), os.Chtimes(at, when, when))
+}
+
+// Manifest returns what [Template.Prepare] would make, without making it. It is known only if the source is held in
+// memory; ok tells.
+func (t *Template) Manifest(seeds map[string]string) (m Manifest, ok bool, err error) {
+	if !t.held && t.src.Dir != "" {
+		return Manifest{}, false, nil
+	}
+	entries := slices.Clone(t.fixed)
+	for _, f := range t.files {
+		if f.skipped == "" {
+			entries = append(entries, f.Entry)
+		}
+	}
+	m = manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
+	d, err := m.seeds(seeds)
+	if err != nil {
+		return Manifest{}, false, err
+	}
+	m.add(d)
+	return m, true, nil
 }
 
 // seed writes files into dst, which holds m, and adds them to m.
 func (m *Manifest) seed(dst string, files map[string]string) error {
+	d, err := m.seeds(files)
+	if err != nil {
+		return err
+	}
+	if err := d.Apply(dst); err != nil {
+		return fmt.Errorf("seed files: %w", err)
+	}
+	m.add(d)
+	return nil
+}
+
+// seeds returns files as changes of m.
+func (m *Manifest) seeds(files map[string]string) (Delta, error) {
 	var d Delta
 	for _, p := range slices.Sorted(maps.Keys(files)) {
 		c := Change{Path: p, Op: Added, Kind: File, Data: []byte(files[p])}
 		if old, ok := m.Lookup(p); ok {
 			if old.Kind != File {
-				return fmt.Errorf("seed file %s: the source has a %s there", p, old.Kind)
+				return Delta{}, fmt.Errorf("seed file %s: the source has a %s there", p, old.Kind)
 			}
 			c.Op, c.Exec = Modified, old.Exec
 		}
 		d.Changes = append(d.Changes, c)
 	}
-	if err := d.Apply(dst); err != nil {
-		return fmt.Errorf("seed files: %w", err)
-	}
+	return d, nil
+}
+
+// add adds files that were written to m.
+func (m *Manifest) add(d Delta) {
 	for _, c := range d.Changes {
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
 			m.set(Entry{Path: dir, Kind: Dir})
 		}
 		m.set(Entry{Path: c.Path, Kind: File, Exec: c.Exec, Size: int64(len(c.Data)), Digest: digest(c.Data)})
 	}
-	return nil
 }

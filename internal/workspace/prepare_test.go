@@ -287,3 +287,24 @@ func TestTemplateHoldsItsSource(t *testing.T) {
 		})
 	}
 }
+
+func TestTemplateManifest(t *testing.T) {
+	src := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(src, "a", "empty"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(src, "a", "run.sh"), []byte("#!/bin/sh\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(src, ".env"), []byte("X=1\n"), 0o644))
+	require.NoError(t, os.Symlink("run.sh", filepath.Join(src, "a", "link")))
+	seeds := map[string]string{"a/run.sh": "exit 1\n", "new/file": "text"}
+
+	template, err := Load(t.Context(), Source{Dir: src})
+	require.NoError(t, err)
+	told, ok, err := template.Manifest(seeds)
+	require.NoError(t, err)
+	require.True(t, ok)
+	made, _, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), seeds)
+	require.NoError(t, err)
+	require.Equal(t, made, told)
+
+	_, _, err = template.Manifest(map[string]string{"a": "a file where a directory is"})
+	require.ErrorContains(t, err, "seed file a")
+}

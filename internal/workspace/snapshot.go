@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDelta is how many bytes the changed files of one turn may hold together.
+// MaxDelta is how many bytes the changed files of one turn may hold together where nothing else is said.
 const MaxDelta = 16 << 20
 
 // attempts is how often a workspace that changes underneath is read.
@@ -32,13 +32,10 @@ func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 }
 
 // Changes returns what the workspace dir holds and how it differs from before. As for git, what before holds is not
-// ignored, whatever .gitignore says. Changed files of more than [MaxDelta] bytes together are a [*TooLargeError], and a
-// workspace that other processes keep changing is an [*UnstableError].
-func Changes(ctx context.Context, dir string, before Manifest) (after Manifest, d Delta, err error) {
-	return changes(ctx, dir, before, MaxDelta)
-}
-
-func changes(ctx context.Context, dir string, before Manifest, limit int64) (Manifest, Delta, error) {
+// ignored, whatever .gitignore says. Changed files of more than limit bytes together are a [*TooLargeError], and a
+// workspace that other processes keep changing is an [*UnstableError]. A limit of 0 means [MaxDelta].
+func Changes(ctx context.Context, dir string, before Manifest, limit int64) (after Manifest, d Delta, err error) {
+	limit = cmp.Or(limit, MaxDelta)
 	s, err := takeSurvey(ctx, dir, survey{before: before, keep: true, limit: limit})
 	if err != nil {
 		return Manifest{}, Delta{}, fmt.Errorf("changes to workspace: %w", err)
@@ -51,7 +48,7 @@ func changes(ctx context.Context, dir string, before Manifest, limit int64) (Man
 		slices.SortFunc(s.changed, func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
 		return Manifest{}, Delta{}, &TooLargeError{Total: total, Limit: limit, Biggest: s.changed[:min(5, len(s.changed))]}
 	}
-	after := manifestOf(s.entries)
+	after = manifestOf(s.entries)
 	return after, diff(before, after, s.data), nil
 }
 

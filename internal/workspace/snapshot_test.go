@@ -95,7 +95,7 @@ func TestChanges(t *testing.T) {
 			before, _, err := Prepare(t.Context(), Source{Dir: writeTree(t, tt.before)}, replayed)
 			require.NoError(t, err)
 			live := writeTree(t, tt.after)
-			after, d, err := Changes(t.Context(), live, before)
+			after, d, err := Changes(t.Context(), live, before, 0)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, d.lines())
 			requireReplays(t, d, replayed, before, after)
@@ -123,7 +123,7 @@ func TestIgnoredTreesBetweenTurns(t *testing.T) {
 	turn := func(before Manifest, edit func()) (Manifest, []string) {
 		t.Helper()
 		edit()
-		after, d, err := Changes(t.Context(), dir, before)
+		after, d, err := Changes(t.Context(), dir, before, 0)
 		require.NoError(t, err)
 		return after, d.lines()
 	}
@@ -172,9 +172,9 @@ func TestChangesTooLarge(t *testing.T) {
 	})
 	before, err := Snapshot(t.Context(), writeTree(t, map[string]string{"same": strings.Repeat("d", 9000)}))
 	require.NoError(t, err)
-	_, _, err = changes(t.Context(), dir, before, 7001)
+	_, _, err = Changes(t.Context(), dir, before, 7001)
 	require.NoError(t, err)
-	_, _, err = changes(t.Context(), dir, before, 7000)
+	_, _, err = Changes(t.Context(), dir, before, 7000)
 	var tooLarge *TooLargeError
 	require.ErrorAs(t, err, &tooLarge)
 	assert.Equal(t, "changes to the workspace hold 6.8 KiB, over the limit of 6.8 KiB (cassette.max_delta); the biggest:"+
@@ -293,7 +293,7 @@ func TestReplayProperty(t *testing.T) {
 				for range 8 {
 					randomEdit(t, rng, live)
 				}
-				after, d, err := Changes(t.Context(), live, m)
+				after, d, err := Changes(t.Context(), live, m, 0)
 				require.NoError(t, err)
 				requireReplays(t, d, replayed, m, after)
 				m = after
