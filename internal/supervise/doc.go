@@ -14,7 +14,7 @@
 // without a terminal. If the supervisor itself is killed, the child gets SIGKILL from the kernel and its process group
 // from us; descendants in other groups then get away. Only confinement can keep a hostile child from doing that.
 //
-// On other systems there is no supervisor, and the guarantees are weaker: on Unix a child is the leader of a process group, which
-// is killed when the child ends or is stopped; descendants that leave the group survive, and all of them survive
-// a sudden end of ours. On Windows only the child itself is ended.
+// On other systems there is no supervisor, and the guarantees are weaker: on Unix a child is the leader of a process
+// group, which is killed when the child ends or is stopped; descendants that leave the group survive, and all of them
+// survive a sudden end of ours. On Windows only the child itself is ended.
 package supervise
