@@ -280,16 +280,10 @@ func (c *conn) send(ctx context.Context, m Message) error {
 // inform sends a notification.
 func (c *conn) inform(ctx context.Context, method string, params any) error {
 	raw, err := marshal(params)
-	if err == nil {
-		err = c.send(ctx, Message{Version: "2.0", Method: method, Params: raw})
-	}
-	if errors.Is(err, errStopped) {
-		err = c.err()
-	}
 	if err != nil {
-		return fmt.Errorf("acp: send %s: %w", method, err)
+		return err
 	}
-	return nil
+	return c.send(ctx, Message{Version: "2.0", Method: method, Params: raw})
 }
 
 // begin sends a request. When its result arrives, accept is called by the dispatcher, before any later message is

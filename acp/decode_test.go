@@ -10,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func unknown(fields map[string]json.RawMessage) Extra { return Extra{Unknown: fields} }
 
 // TestDecodeUpdate shows what becomes of updates that are not as the protocol has them.
@@ -35,7 +33,7 @@ func TestDecodeUpdate(t *testing.T) {
 				Content: []ToolCallContent{
 					Content{Content: TextContent{Text: "x"}}, Diff{Path: "/a", NewText: "n"}, Terminal{TerminalID: "t"},
 				},
-				Locations: []ToolCallLocation{{Path: "/a", Line: ptr(7)}},
+				Locations: []ToolCallLocation{{Path: "/a", Line: new(7)}},
 				RawInput:  raw(`{"n":9007199254740993}`), RawOutput: raw(`null`),
 				Extra: Extra{Meta: raw(`{"k":1}`)},
 			},
@@ -115,7 +113,7 @@ func TestDecodeUpdate(t *testing.T) {
 			name: "update with empty values", reason: "they replace what was there",
 			json: `{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"","status":"failed","content":[],"locations":[]}`,
 			want: ToolCallUpdate{
-				ToolCallID: "1", Title: ptr(""), Status: ptr(StatusFailed), Content: []ToolCallContent{},
+				ToolCallID: "1", Title: new(""), Status: new(StatusFailed), Content: []ToolCallContent{},
 				Locations: []ToolCallLocation{},
 			},
 		},
@@ -146,7 +144,7 @@ func TestDecodeUpdate(t *testing.T) {
 			name: "usage", reason: "what is not reported is not zero",
 			json: `{"sessionUpdate":"usage_update","used":9007199254740993,"size":18446744073709551615,"cost":{"amount":0.1}}`,
 			want: UsageUpdate{
-				Used: ptr(int64(9007199254740993)), Cost: &Cost{Amount: 0.1},
+				Used: new(int64(9007199254740993)), Cost: &Cost{Amount: 0.1},
 				Extra: unknown(fields{"size": raw(`18446744073709551615`)}),
 			},
 		},
@@ -251,7 +249,7 @@ func TestEncode(t *testing.T) {
 		},
 		{
 			"empty is not absent",
-			ToolCallUpdate{ToolCallID: "1", Title: ptr(""), Content: []ToolCallContent{}},
+			ToolCallUpdate{ToolCallID: "1", Title: new(""), Content: []ToolCallContent{}},
 			`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"","content":[]}`,
 		},
 		{

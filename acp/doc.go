@@ -15,13 +15,14 @@
 //
 //   - The raw frame is the truth. [ClientConfig.Tap] receives every line of both directions before anything else is done
 //     with it, lines that are no messages included.
-//   - Typed views are decoded from frames leniently and without loss. A bad optional field becomes its default, a bad array
-//     item is skipped, an unknown variant is an [Other]; the message survives, and everything that a type has no place for
-//     is in its [Extra]. A [Decoder] makes views of recorded frames.
+//   - Typed views are decoded from frames leniently and without loss. A bad optional field becomes its default, a bad
+//     array item is skipped, an unknown variant is an [Other]; the message survives, and everything that a type has no
+//     place for is in its [Extra]. A [Decoder] makes views of recorded frames.
 //   - Order is that of the wire. Updates are handled one at a time; a request of the agent is served after all updates
-//     before it were handled, and beside those after it; a response completes its call before the end of input is noticed.
-//   - Everything is bounded: the length of a line, what waits to be handled, what is served at a time, and how long an agent
-//     may not read, not end a cancelled turn, or go on talking after it.
+//     before it were handled, and beside those after it; a response completes its call before the end of input is
+//     noticed.
+//   - Everything is bounded: the length of a line, what waits to be handled, what is served at a time, and how long an
+//     agent may not read, not end a cancelled turn, or go on talking after it.
 //
 // The types of the schema implement json.Marshaler and json.Unmarshaler, so encoding/json handles them as described.
 package acp

@@ -75,7 +75,8 @@ type VersionError struct {
 
 // Error says which versions both sides speak.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("acp: the agent wants to speak protocol version %d; this client speaks %d only", e.Got, ProtocolVersion)
+	const text = "acp: the agent wants to speak protocol version %d; this client speaks %d only"
+	return fmt.Sprintf(text, e.Got, ProtocolVersion)
 }
 
 // NotOfferedError means that a mode, a config option or a value was asked for that the session did not offer.

@@ -52,8 +52,8 @@ func (s *Session) ConfigOptions() []ConfigOption {
 //
 // When ctx ends, the turn is cancelled: the agent is told so, all its permission requests, those already waiting
 // included, are answered as cancelled, and Prompt goes on waiting for the end of the turn, at most
-// [ClientConfig.CancelGrace]. If the agent ends it, Prompt returns its response, usually [StopCancelled], and no error; if
-// not, the error is both [ErrCancelTimeout] and the cause of ctx, and nothing is left but to end the agent.
+// [ClientConfig.CancelGrace]. If the agent ends it, Prompt returns its response, usually with [StopCancelled], and no
+// error; if not, the error is both [ErrCancelTimeout] and the cause of ctx, and nothing is left but to end the agent.
 //
 // Other errors are an [*Error] of the agent, [ErrBusy], and the reasons of [Client.Err].
 func (s *Session) Prompt(ctx context.Context, blocks ...ContentBlock) (PromptResponse, error) {
@@ -67,16 +67,16 @@ func (s *Session) Prompt(ctx context.Context, blocks ...ContentBlock) (PromptRes
 
 	var resp PromptResponse
 	req := PromptRequest{SessionID: s.id, Prompt: blocks}
-	pending, err := s.client.conn.begin(ctx, MethodPrompt, req, func(result json.RawMessage) error {
+	turn, err := s.client.conn.begin(ctx, MethodPrompt, req, func(result json.RawMessage) error {
 		return unmarshalValid(result, &resp)
 	})
 	if err != nil {
 		return PromptResponse{}, err
 	}
 	select {
-	case err = <-pending.done:
+	case err = <-turn.done:
 	case <-ctx.Done():
-		err = s.cancel(ctx, pending)
+		err = s.cancel(ctx, turn)
 	}
 	if err != nil {
 		return PromptResponse{}, err
@@ -103,22 +103,25 @@ func (s *Session) endTurn() {
 }
 
 // cancel asks the agent to end the turn and waits for that.
-func (s *Session) cancel(ctx context.Context, pending *call) error {
-	c := s.client
-	close(s.turnCancelled())
-	grace, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), c.cfg.CancelGrace, ErrCancelTimeout)
-	defer stop()
-	err := c.conn.inform(grace, MethodCancel, CancelNotification{SessionID: s.id})
-	if err == nil {
-		select {
-		case err := <-pending.done:
-			return err
-		case <-grace.Done():
-			err = ErrCancelTimeout
-		}
+func (s *Session) cancel(ctx context.Context, turn *call) error {
+	select {
+	case err := <-turn.done: // the turn has just ended by itself
+		return err
+	default:
 	}
-	c.conn.abandon(pending)
-	return fmt.Errorf("%w (cancelled because: %w)", err, context.Cause(ctx))
+	close(s.turnCancelled())
+	c := s.client
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CancelGrace)
+	defer stop()
+	// Even if this cannot be written, the turn may still end, because the agent exits.
+	_ = c.conn.inform(grace, MethodCancel, CancelNotification{SessionID: s.id})
+	select {
+	case err := <-turn.done:
+		return err
+	case <-grace.Done():
+		c.conn.abandon(turn)
+		return fmt.Errorf("%w (cancelled because: %w)", ErrCancelTimeout, context.Cause(ctx))
+	}
 }
 
 func (s *Session) turnCancelled() chan struct{} {
@@ -130,12 +133,7 @@ func (s *Session) turnCancelled() chan struct{} {
 // permission decides a permission request of the agent.
 func (s *Session) permission(ctx context.Context, req RequestPermissionRequest) (RequestPermissionResponse, error) {
 	decide, cancelled := s.client.cfg.Permission, s.turnCancelled()
-	select {
-	case <-cancelled:
-		return Cancelled(), nil
-	default:
-	}
-	if decide == nil {
+	if decide == nil || isClosed(cancelled) {
 		return Cancelled(), nil
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -151,10 +149,19 @@ func (s *Session) permission(ctx context.Context, req RequestPermissionRequest) 
 	case <-cancelled:
 		return Cancelled(), nil
 	case err := <-decided:
-		if err != nil {
-			return RequestPermissionResponse{}, err
+		if err != nil || isClosed(cancelled) {
+			return Cancelled(), err
 		}
 		return resp, checkOffered(req, resp)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
