@@ -1,0 +1,39 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Operations that can be denied; see [Denied].
+const (
+	OpRead  = "read"  // a file
+	OpWrite = "write" // a file
+	OpRun   = "run"   // a command in a terminal
+	OpEnv   = "env"   // an environment variable for a command, which runs without it
+)
+
+// Denied is the error of an operation that an agent may not do. It is fit for logs: it holds no content.
+type Denied struct {
+	Op string // one of the operations above
+	// Path is the path, the program's name or the variable's name as the agent gave it, if need be shortened.
+	Path   string
+	Reason string
+}
+
+func (d *Denied) Error() string { return fmt.Sprintf("%s %q denied: %s", d.Op, d.Path, d.Reason) }
+
+// maxDeniedPath bounds Denied.Path, in bytes.
+const maxDeniedPath = 1 << 10
+
+// deny tells about a denial and returns it as an error.
+func deny(tell func(Denied), op, path, reason string) error {
+	if len(path) > maxDeniedPath {
+		path = strings.ToValidUTF8(path[:maxDeniedPath], "") + "…"
+	}
+	d := Denied{Op: op, Path: path, Reason: reason}
+	if tell != nil {
+		tell(d)
+	}
+	return &d
+}
