@@ -1,0 +1,255 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+const (
+	// DefaultMaxOutput is the most output that a terminal keeps, in bytes, if [TerminalConfig.MaxOutput] does not say.
+	DefaultMaxOutput = 1 << 20
+	// maxTerminals is how many terminals there may be at a time. Terminals that are not released count on.
+	maxTerminals = 64
+)
+
+// ErrNoTerminal is the error of a terminal that was never made, or was released.
+var ErrNoTerminal = errors.New("no such terminal")
+
+// errClosed is why the terminals end that Close finds.
+var errClosed = errors.New("terminals closed")
+
+// TerminalConfig says what the commands of an agent may be and see.
+type TerminalConfig struct {
+	// Env is the environment of the commands, as [Environment] builds it. Programs are looked up in its PATH.
+	Env []string
+	// Allow are the base names of the programs that may run.
+	Allow []string
+	// MaxOutput is the most output that a terminal keeps, in bytes; 0 means DefaultMaxOutput.
+	MaxOutput int64
+	// Grace is how long a command that is killed may take after SIGTERM; 0 means [supervise.DefaultGrace].
+	Grace time.Duration
+}
+
+// Terminals runs commands for an agent, in the workspace of its files. Denials go to their OnDeny. Its methods may be
+// called from many goroutines.
+type Terminals struct {
+	files  *Files
+	config TerminalConfig
+
+	ctx   context.Context // ends with Close
+	close context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool
+	created int
+	open    map[string]*terminal // nil while the command is being started
+
+	err error // of commands whose processes did not end well
+
+	running sync.WaitGroup // commands, released ones included
+}
+
+// terminal is one command.
+type terminal struct {
+	process *supervise.Process
+	output  *tail
+}
+
+// NewTerminals returns terminals in the workspace of files, which must stay open for as long. Close ends them.
+func NewTerminals(files *Files, config TerminalConfig) *Terminals {
+	t := &Terminals{files: files, config: config, open: make(map[string]*terminal)}
+	if t.config.MaxOutput == 0 {
+		t.config.MaxOutput = DefaultMaxOutput
+	}
+	t.ctx, t.close = context.WithCancelCause(context.Background())
+	return t
+}
+
+func (t *Terminals) deny(op, path, reason string) error {
+	return deny(t.files.OnDeny, op, path, reason)
+}
+
+// Create starts a command and returns its terminal's id at once.
+//
+// Its errors are [*Denied], those of the working directory, or say why the program cannot be run.
+func (t *Terminals) Create(s Spec) (id string, err error) {
+	if id, err = t.reserve(); err != nil {
+		return "", err
+	}
+	term, err := t.start(s)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		delete(t.open, id)
+		t.running.Done()
+		return "", err
+	}
+	if !t.closed {
+		t.open[id] = term
+	}
+	go func() {
+		defer t.running.Done()
+		_, err := term.process.Wait()
+		t.note(err)
+	}()
+	return id, nil
+}
+
+// reserve makes room for a terminal, which counts as running.
+func (t *Terminals) reserve() (id string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return "", errClosed
+	case len(t.open) >= maxTerminals:
+		return "", fmt.Errorf("%d terminals are open: release some", maxTerminals)
+	}
+	t.created++
+	id = "terminal-" + strconv.Itoa(t.created)
+	t.open[id] = nil
+	t.running.Add(1)
+	return id, nil
+}
+
+func (t *Terminals) start(s Spec) (*terminal, error) {
+	limit := t.config.MaxOutput
+	if s.OutputByteLimit != nil {
+		if *s.OutputByteLimit < 0 {
+			return nil, errors.New("the output limit must not be negative")
+		}
+		limit = min(limit, *s.OutputByteLimit)
+	}
+	argv, err := t.argv(s)
+	if err != nil {
+		return nil, err
+	}
+	path, err := t.program(argv[0])
+	if err != nil {
+		return nil, err
+	}
+	dir, err := t.dir(s.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	env, dropped := withAdditions(t.config.Env, s.Env)
+	for _, name := range dropped {
+		_ = t.deny(OpEnv, name, "agents may not set it; the command runs without")
+	}
+	output := &tail{limit: int(limit)}
+	process, err := supervise.Start(t.ctx, supervise.Command{
+		Path: path, Args: argv, DirFile: dir, Env: env, Stdout: output, Stderr: output, Grace: t.config.Grace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &terminal{process: process, output: output}, nil
+}
+
+// note keeps the error of a process that has ended, but for that of being closed.
+func (t *Terminals) note(err error) {
+	if err == nil || errors.Is(err, errClosed) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err = errors.Join(t.err, err)
+}
+
+// get returns an open terminal.
+func (t *Terminals) get(id string) (*terminal, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if term := t.open[id]; term != nil {
+		return term, nil
+	}
+	return nil, fmt.Errorf("terminal %q: %w", id, ErrNoTerminal)
+}
+
+// Output is the output of a terminal's command.
+type Output struct {
+	// Text is valid UTF-8: other bytes read as U+FFFD.
+	Text string
+	// Truncated means that the beginning of the output was dropped.
+	Truncated bool
+	// Exit is nil while the command runs.
+	Exit *supervise.Exit
+}
+
+// Output returns the output so far.
+func (t *Terminals) Output(id string) (Output, error) {
+	term, err := t.get(id)
+	if err != nil {
+		return Output{}, err
+	}
+	var out Output
+	select {
+	case <-term.process.Done():
+		exit, _ := term.process.Wait() // its error goes to note
+		out.Exit = &exit
+	default:
+	}
+	out.Text, out.Truncated = term.output.text(out.Exit != nil)
+	return out, nil
+}
+
+// Wait returns when the command has ended, or with ctx's error when that is done. A command that is killed or released
+// meanwhile ends too.
+func (t *Terminals) Wait(ctx context.Context, id string) (supervise.Exit, error) {
+	term, err := t.get(id)
+	if err != nil {
+		return supervise.Exit{}, err
+	}
+	select {
+	case <-term.process.Done():
+		exit, _ := term.process.Wait() // its error goes to note
+		return exit, nil
+	case <-ctx.Done():
+		return supervise.Exit{}, ctx.Err()
+	}
+}
+
+// Kill ends the command, by SIGTERM and after the grace by SIGKILL, and returns when nothing of it is left. The terminal
+// keeps its output and exit status.
+func (t *Terminals) Kill(id string) error {
+	term, err := t.get(id)
+	if err != nil {
+		return err
+	}
+	_, _ = term.process.Stop(context.Background()) // its error goes to note
+	return nil
+}
+
+// Release ends the command as Kill does and forgets the terminal.
+func (t *Terminals) Release(id string) error {
+	term, err := t.get(id)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	delete(t.open, id)
+	t.mu.Unlock()
+	_, _ = term.process.Stop(context.Background()) // its error goes to note
+	return nil
+}
+
+// Close releases all terminals and returns when no process of any command is left. The error is of processes that could
+// not be ended, now or earlier.
+func (t *Terminals) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	clear(t.open)
+	t.mu.Unlock()
+	t.close(errClosed)
+	t.running.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
