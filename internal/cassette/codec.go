@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -52,10 +53,10 @@ func lineOf(c workspace.Change) changeLine {
 	l := changeLine{
 		Op: c.Op, Path: c.Path, Kind: c.Kind, Exec: c.Exec, ModeOnly: c.ModeOnly, Target: c.Target, Ignored: c.Ignored, Digest: c.Digest,
 	}
-	if c.Kind != workspace.File || c.Op == workspace.Deleted || c.ModeOnly || c.Ignored {
+	if !l.hasContent() {
 		return l
 	}
-	if text := string(c.Data); utf8.ValidString(text) {
+	if text := string(c.Data); isText(text) {
 		l.Text = &text
 	} else {
 		text := base64.StdEncoding.EncodeToString(c.Data)
@@ -64,23 +65,40 @@ func lineOf(c workspace.Change) changeLine {
 	return l
 }
 
+// hasContent tells whether the line is one of a file's new content.
+func (l changeLine) hasContent() bool {
+	return l.Kind == workspace.File && l.Op != workspace.Deleted && !l.ModeOnly && !l.Ignored
+}
+
+// isText tells whether a file is readable as a JSON string: other control characters than these would be six letters
+// each.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
+}
+
+var (
+	ops   = []workspace.Op{workspace.Added, workspace.Modified, workspace.Deleted}
+	kinds = []workspace.Kind{workspace.File, workspace.Dir, workspace.Symlink}
+)
+
 func (l changeLine) change() (workspace.Change, error) {
 	c := workspace.Change{
 		Path: l.Path, Op: l.Op, Kind: l.Kind, Exec: l.Exec, ModeOnly: l.ModeOnly, Target: l.Target, Ignored: l.Ignored, Digest: l.Digest,
 	}
+	var err error
 	switch {
-	case l.Text != nil && l.Base64 != nil:
-		return c, errors.New("a change has both text and base64")
+	case !slices.Contains(ops, l.Op):
+		err = fmt.Errorf("unknown change %q", l.Op)
+	case !slices.Contains(kinds, l.Kind):
+		err = fmt.Errorf("unknown kind %q", l.Kind)
+	case (l.Text != nil) != (l.hasContent() && l.Base64 == nil) || l.Base64 != nil && !l.hasContent():
+		err = errors.New("a file's new content is either text or base64, and nothing else has any")
 	case l.Text != nil:
 		c.Data = []byte(*l.Text)
 	case l.Base64 != nil:
-		data, err := base64.StdEncoding.DecodeString(*l.Base64)
-		if err != nil {
-			return c, err
-		}
-		c.Data = data
+		c.Data, err = base64.StdEncoding.DecodeString(*l.Base64)
 	}
-	return c, nil
+	return c, err
 }
 
 // appendJSON appends v as one line. Text stays readable: HTML is not escaped.
@@ -94,11 +112,15 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 
 // appendEvent appends an event's line: its name, then the fields of its body.
 func appendEvent(b []byte, body trajectory.Body) ([]byte, error) {
-	b = fmt.Appendf(b, `{"%s":"%s",`, eventKey, body.EventName())
+	if body == nil {
+		return nil, errors.New("an event without a body")
+	}
+	name := body.EventName()
+	b = fmt.Appendf(b, `{"%s":"%s",`, eventKey, name)
 	at := len(b)
 	b, err := appendJSON(b, body)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", body.EventName(), err)
+		return nil, fmt.Errorf("encode %s: %w", name, err)
 	}
 	if string(b[at:]) == "{}\n" {
 		return append(b[:at-1], "}\n"...), nil
@@ -112,39 +134,15 @@ func key(line []byte) string {
 	if !ok {
 		return ""
 	}
-	k, _, ok := bytes.Cut(rest, []byte(`":`))
+	k, _, ok := bytes.Cut(rest[:min(len(rest), 16)], []byte(`":`))
 	if !ok {
 		return ""
 	}
 	return string(k)
 }
 
-// decodeEvent decodes an event's line, which it may change.
-func decodeEvent(line []byte) (trajectory.Body, error) {
-	rest := line[len(`{"`+eventKey+`":"`):]
-	end := bytes.IndexByte(rest, '"')
-	if end < 0 || end+1 >= len(rest) {
-		return nil, errors.New("an event without a name")
-	}
-	name, fields := string(rest[:end]), rest[end+1:]
-	if fields[0] == ',' {
-		fields[0] = '{'
-	} else {
-		fields = []byte("{}")
-	}
-	decode, ok := bodies[name]
-	if !ok {
-		return nil, fmt.Errorf("unknown event %q", name)
-	}
-	body, err := decode(fields)
-	if err != nil {
-		return nil, fmt.Errorf("event %s: %w", name, err)
-	}
-	return body, nil
-}
-
 // bodies decode the fields of each event.
-var bodies = map[string]func([]byte) (trajectory.Body, error){
+var bodies = map[string]func(*decoder, []byte) (trajectory.Body, error){
 	trajectory.Prompt{}.EventName():     decodeBody[trajectory.Prompt],
 	trajectory.Message{}.EventName():    decodeBody[trajectory.Message],
 	trajectory.Thought{}.EventName():    decodeBody[trajectory.Thought],
@@ -160,23 +158,63 @@ var bodies = map[string]func([]byte) (trajectory.Body, error){
 	trajectory.Stop{}.EventName():       decodeBody[trajectory.Stop],
 }
 
-func decodeBody[T trajectory.Body](fields []byte) (trajectory.Body, error) {
+func decodeBody[T trajectory.Body](d *decoder, fields []byte) (trajectory.Body, error) {
 	var b T
-	err := decodeStrict(fields, &b)
+	err := d.decode(fields, &b)
 	return b, err
 }
 
-// decodeStrict decodes one JSON value. We wrote these files: a field that we do not know is none of ours. Numbers in
-// values of any type keep their text.
-func decodeStrict(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
+// decoder decodes the lines of a file. We wrote it: a field that we do not know is none of ours. Numbers in values of any
+// type keep their text.
+type decoder struct {
+	line bytes.Reader
+	json *json.Decoder // over line, again and again: it costs more than most lines do
+	read int64         // bytes given to json
+}
+
+func newDecoder() *decoder {
+	d := &decoder{}
+	d.json = json.NewDecoder(&d.line)
+	d.json.UseNumber()
+	d.json.DisallowUnknownFields()
+	return d
+}
+
+// decode decodes a line, which is one object. After an error the decoder is of no more use.
+func (d *decoder) decode(line []byte, v any) error {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	d.line.Reset(line)
+	d.read += int64(len(line))
+	if err := d.json.Decode(v); err != nil {
 		return err
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if d.json.InputOffset() != d.read {
 		return errors.New("more than one JSON value")
 	}
 	return nil
+}
+
+// decodeEvent decodes an event's line, in which it blots out the name, so that the fields are an object of their own.
+func (d *decoder) decodeEvent(line []byte) (trajectory.Body, error) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"`+eventKey+`":"`))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 0 || end+1 >= len(rest) {
+		return nil, errors.New("an event without a name")
+	}
+	name, fields := rest[:end], rest[end+1:]
+	decode, ok := bodies[string(name)]
+	if !ok {
+		return nil, fmt.Errorf("unknown event %q", name)
+	}
+	switch fields[0] {
+	case ',':
+		fields[0] = '{'
+	case '}':
+		fields = []byte("{}")
+	}
+	body, err := decode(d, fields)
+	if err != nil {
+		return nil, fmt.Errorf("event %s: %w", name, err)
+	}
+	return body, nil
 }

@@ -3,57 +3,125 @@ package cassette
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// Difference is a line in which two cassettes differ.
+// Difference is a line in which two cassettes differ, or that only one of them has.
 type Difference struct {
-	Line int // of the first cassette; 1-based
-	A, B string
+	// LineA and LineB are 1-based, 0 where the cassette has no such line.
+	LineA, LineB int
+	A, B         string
 }
 
-func (d Difference) String() string { return fmt.Sprintf("line %d:\n  - %s\n  + %s", d.Line, d.A, d.B) }
+func (d Difference) String() string {
+	switch {
+	case d.LineB == 0:
+		return fmt.Sprintf("line %d is only in the first: %s", d.LineA, fold(d.A))
+	case d.LineA == 0:
+		return fmt.Sprintf("line %d is only in the second: %s", d.LineB, fold(d.B))
+	case d.LineA == d.LineB:
+		return fmt.Sprintf("line %d:\n%s", d.LineA, diff(d.A, d.B))
+	}
+	return fmt.Sprintf("lines %d and %d:\n%s", d.LineA, d.LineB, diff(d.A, d.B))
+}
 
 // Compare returns the lines in which two cassettes differ, apart from what differs between any two recordings of the same
 // behaviour: when they were made, and how long everything took.
 func Compare(a, b *Cassette) ([]Difference, error) {
-	x, err := comparable(a)
+	x, err := timelessLines(a)
 	if err != nil {
 		return nil, err
 	}
-	y, err := comparable(b)
+	y, err := timelessLines(b)
 	if err != nil {
 		return nil, err
 	}
-	var diffs []Difference
-	for i := range max(len(x), len(y)) {
-		d := Difference{Line: i + 1}
-		if i < len(x) {
-			d.A = x[i]
-		}
-		if i < len(y) {
-			d.B = y[i]
-		}
-		if d.A != d.B {
-			diffs = append(diffs, d)
-		}
-	}
-	return diffs, nil
+	return align(x, y), nil
 }
 
-// comparable returns the lines of a cassette without its times and checksums.
-func comparable(c *Cassette) ([]string, error) {
+// timelessLines returns the lines of a cassette without its times and checksums.
+func timelessLines(c *Cassette) ([]string, error) {
 	timeless := *c
 	timeless.Header.RecordedAt = time.Time{}
-	data, err := Encode(&timeless)
+	data, err := encode(&timeless)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compare cassettes: %w", err)
 	}
 	var lines []string
 	for line := range bytes.Lines(data) {
 		if k := key(line); k != timingsKey && k != totalsKey {
-			lines = append(lines, string(bytes.TrimSuffix(line, []byte("\n"))))
+			lines = append(lines, strings.TrimSuffix(string(line), "\n"))
 		}
 	}
 	return lines, nil
+}
+
+// maxAligned bounds the table of line pairs by which lines are aligned; cassettes that differ in more are compared line
+// by line.
+const maxAligned = 4 << 20
+
+// align pairs the lines of two cassettes so that most are equal.
+func align(x, y []string) []Difference {
+	start := 0
+	for start < min(len(x), len(y)) && x[start] == y[start] {
+		start++
+	}
+	end := 0
+	for end < min(len(x), len(y))-start && x[len(x)-1-end] == y[len(y)-1-end] {
+		end++
+	}
+	n, m := len(x)-start-end, len(y)-start-end
+	equal := func(i, j int) bool { return x[start+i] == y[start+j] }
+	var diffs []Difference
+	from, to := 0, 0 // what is before these is paired
+	gap := func(i, j int) {
+		for ; from < i || to < j; from, to = min(from+1, i), min(to+1, j) {
+			var d Difference
+			if from < i {
+				d.LineA, d.A = start+from+1, x[start+from]
+			}
+			if to < j {
+				d.LineB, d.B = start+to+1, y[start+to]
+			}
+			diffs = append(diffs, d)
+		}
+	}
+	for _, pair := range longestCommon(n, m, equal) {
+		gap(pair[0], pair[1])
+		from, to = pair[0]+1, pair[1]+1
+	}
+	gap(n, m)
+	return diffs
+}
+
+// longestCommon returns the pairs of a longest common subsequence of two sequences of these lengths.
+func longestCommon(n, m int, equal func(i, j int) bool) [][2]int {
+	if n*m > maxAligned {
+		return nil
+	}
+	table := make([]int32, (n+1)*(m+1)) // lengths for what begins at i and j
+	at := func(i, j int) *int32 { return &table[i*(m+1)+j] }
+	for i := n - 1; i >= 0; i-- {
+		for j := m - 1; j >= 0; j-- {
+			if equal(i, j) {
+				*at(i, j) = *at(i+1, j+1) + 1
+			} else {
+				*at(i, j) = max(*at(i+1, j), *at(i, j+1))
+			}
+		}
+	}
+	var pairs [][2]int
+	for i, j := 0, 0; i < n && j < m; {
+		switch {
+		case equal(i, j):
+			pairs = append(pairs, [2]int{i, j})
+			i, j = i+1, j+1
+		case *at(i+1, j) >= *at(i, j+1):
+			i++
+		default:
+			j++
+		}
+	}
+	return pairs
 }

@@ -1,6 +1,8 @@
 // Package cassette keeps what an agent did: at the level of tools, readable in a review, and the same bytes for the same
 // behaviour.
 //
-// A cassette is a file of JSON lines: a header, the events of each turn followed by what the turn changed in the
-// workspace, all timings in one line, and totals with checksums by which Read knows a file that was cut or edited.
+// A cassette is a file of JSON lines. The first is the header. Each turn begins with a line of its own, then come the
+// turn's events, then what the turn changed in the workspace, a line a file. The last but one has the times of all events,
+// so that two recordings of the same behaviour differ in little else. The last has totals and checksums, by which Read
+// knows a file that was cut or edited and can name the line.
 package cassette

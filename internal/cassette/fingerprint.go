@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -23,7 +22,7 @@ type Fingerprints struct {
 	Model       string   `json:"model,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
 	Permissions []string `json:"permissions"` // a line a rule
-	Timeout     string   `json:"timeout"`     // as [time.Duration.String] writes it
+	Timeout     string   `json:"timeout"`     // as [time.Duration.String] writes it; empty: none
 	ToolCalls   int      `json:"max_tool_calls,omitempty"`
 	Workspace   Files    `json:"workspace"`
 }
@@ -47,11 +46,10 @@ func FilesOf(m workspace.Manifest) Files {
 		case e.Kind == workspace.Symlink:
 			f.ByPath[e.Path] = "-> " + e.Target
 		case e.Kind == workspace.File && !e.Ignored:
-			short := e.Digest[:12]
+			f.ByPath[e.Path] = short(e.Digest)
 			if e.Exec {
-				short += "x"
+				f.ByPath[e.Path] += "x"
 			}
-			f.ByPath[e.Path] = short
 		}
 	}
 	return f
@@ -64,48 +62,22 @@ type Change struct {
 }
 
 func (c Change) String() string {
-	was, now := fold(c.Was), fold(c.Now)
-	if !strings.Contains(was+now, "\n") && len(was)+len(now) < 60 {
-		return fmt.Sprintf("%s: was %s, is %s", c.Input, quoted(was), quoted(now))
+	d := diff(c.Was, c.Now)
+	if strings.HasPrefix(d, " ") {
+		return c.Input + ":\n" + d
 	}
-	return fmt.Sprintf("%s:\n  - %s\n  + %s", c.Input,
-		strings.ReplaceAll(orNone(was), "\n", "\n  - "), strings.ReplaceAll(orNone(now), "\n", "\n  + "))
+	return c.Input + ": " + d
 }
 
-func quoted(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return strconv.Quote(s)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
-}
-
-// maxFold is how much of a changed text is shown, in runes.
-const maxFold = 400
-
-func fold(s string) string {
-	s = strings.TrimRight(s, "\n")
-	if r := []rune(s); len(r) > maxFold {
-		return string(r[:maxFold]) + "..."
-	}
-	return s
-}
-
-// Stale returns what changed since the recording: now is what the recording would be made from today. A limit counts only
-// if it would have cut the recording, or did.
+// Stale returns what changed since the recording: now is what the recording would be made from today, with these prompts,
+// if they are known before. A limit counts only if it would have cut the recording, or did.
 func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 	was := c.Header.Fingerprints
 	changes := c.stalePrompts(prompts)
 	for _, input := range []Change{
 		{"agent kind", was.Kind, now.Kind},
 		{"agent command", was.Command, now.Command},
-		{"agent args", strings.Join(was.Args, " "), strings.Join(now.Args, " ")},
+		{"agent args", joinArgs(was.Args), joinArgs(now.Args)},
 		{"agent model", was.Model, now.Model},
 		{"agent mode", was.Mode, now.Mode},
 		{"permissions", strings.Join(was.Permissions, "\n"), strings.Join(now.Permissions, "\n")},
@@ -118,19 +90,30 @@ func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 	return append(changes, c.staleLimits(now)...)
 }
 
+// joinArgs writes arguments as one text, different ones differently.
+func joinArgs(args []string) string {
+	written := make([]string, len(args))
+	for i, arg := range args {
+		written[i] = arg
+		if arg == "" || strings.ContainsAny(arg, " \t\n\"") {
+			written[i] = strconv.Quote(arg)
+		}
+	}
+	return strings.Join(written, " ")
+}
+
 // stalePrompts compares the prompts. A session that ended early never saw the later ones.
 func (c *Cassette) stalePrompts(now []string) []Change {
-	was := c.prompts()
 	var changes []Change
-	for i := range max(len(was), len(now)) {
+	for i := range max(len(c.Turns), len(now)) {
 		change := Change{Input: fmt.Sprintf("prompt %d", i+1)}
-		if i < len(was) {
-			change.Was = was[i]
+		if i < len(c.Turns) {
+			change.Was = c.Turns[i].prompt()
 		}
 		if i < len(now) {
 			change.Now = now[i]
 		}
-		neverSeen := i >= len(was) && c.lastStop() != "end_turn"
+		neverSeen := i >= len(c.Turns) && c.stop() != "end_turn"
 		if change.Was != change.Now && !neverSeen {
 			changes = append(changes, change)
 		}
@@ -138,57 +121,67 @@ func (c *Cassette) stalePrompts(now []string) []Change {
 	return changes
 }
 
+// maxNamed is how many changed files of a workspace are named.
+const maxNamed = 10
+
 // changes names the files that changed, or only the digest if they are not listed.
 func (f Files) changes(now Files) []Change {
 	if f.Digest == now.Digest {
 		return nil
 	}
 	if f.ByPath == nil || now.ByPath == nil {
-		return []Change{{"workspace", "files with digest " + f.Digest[:min(12, len(f.Digest))], now.Digest[:12]}}
+		return []Change{{"workspace", short(f.Digest), short(now.Digest)}}
 	}
-	paths := slices.Sorted(maps.Keys(f.ByPath))
-	for path := range now.ByPath {
-		if _, known := f.ByPath[path]; !known {
-			paths = append(paths, path)
+	paths := make(map[string]bool)
+	for _, files := range []map[string]string{f.ByPath, now.ByPath} {
+		for p := range files {
+			if f.ByPath[p] != now.ByPath[p] {
+				paths[p] = true
+			}
 		}
 	}
-	slices.Sort(paths)
 	var changes []Change
-	for _, path := range paths {
-		if was, is := f.ByPath[path], now.ByPath[path]; was != is {
-			changes = append(changes, Change{"workspace file " + path, was, is})
+	for i, p := range slices.Sorted(maps.Keys(paths)) {
+		if i == maxNamed && len(paths) > maxNamed+1 {
+			return append(changes, Change{fmt.Sprintf("%d more files of the workspace, in all", len(paths)-i), short(f.Digest), short(now.Digest)})
 		}
+		changes = append(changes, Change{"workspace file " + p, f.ByPath[p], now.ByPath[p]})
 	}
 	return changes
 }
 
+// short is enough of a digest to tell it from others.
+func short(digest string) string { return digest[:min(12, len(digest))] }
+
 // staleLimits compares the limits with what the recording took.
 func (c *Cassette) staleLimits(now Fingerprints) []Change {
-	var changes []Change
 	was := c.Header.Fingerprints
-	calls, took := 0, time.Duration(0)
-	for _, t := range c.Turns {
-		for _, e := range t.Events {
-			took = max(took, e.At)
-			if _, ok := e.Body.(trajectory.ToolStart); ok {
-				calls++
-			}
-		}
+	var changes []Change
+	calls := totalsOf(c.Turns).ToolCalls
+	if was.ToolCalls != now.ToolCalls && (c.stop() == "max_tool_calls" || now.ToolCalls > 0 && calls > now.ToolCalls) {
+		changes = append(changes, Change{"limit max_tool_calls", limit(was.ToolCalls), limit(now.ToolCalls)})
 	}
-	cutByCalls := c.lastStop() == "max_tool_calls" && was.ToolCalls != now.ToolCalls
-	if cutByCalls || now.ToolCalls > 0 && calls > now.ToolCalls && was.ToolCalls != now.ToolCalls {
-		changes = append(changes, Change{"limit max_tool_calls", limitText(was.ToolCalls), limitText(now.ToolCalls)})
-	}
-	limit, err := time.ParseDuration(now.Timeout)
-	if was.Timeout != now.Timeout && (err != nil || c.lastStop() == "timeout" || took > limit) {
+	timeout, err := time.ParseDuration(now.Timeout)
+	if was.Timeout != now.Timeout && (c.stop() == "timeout" || err == nil && c.took() > timeout) {
 		changes = append(changes, Change{"limit timeout", was.Timeout, now.Timeout})
 	}
 	return changes
 }
 
-func limitText(n int) string {
+// took is how long the session was.
+func (c *Cassette) took() time.Duration {
+	var last time.Duration
+	for _, t := range c.Turns {
+		for _, e := range t.Events {
+			last = max(last, e.At)
+		}
+	}
+	return last
+}
+
+func limit(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(n)
+	return strconv.Itoa(n)
 }

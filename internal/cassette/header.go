@@ -1,9 +1,6 @@
 package cassette
 
 import (
-	"fmt"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -16,8 +13,13 @@ const Version = 1
 // LevelRun is the level of cassettes that hold a whole session.
 const LevelRun = "run"
 
+// OriginRecorded is the origin of cassettes that were recorded from an agent.
+const OriginRecorded = "recorded"
+
 // Cassette is one recorded session.
 type Cassette struct {
+	// Path is the file it was read from, empty if it was not.
+	Path   string
 	Header Header
 	Turns  []Turn
 }
@@ -30,11 +32,13 @@ type Turn struct {
 
 // Header says what a cassette is a recording of.
 type Header struct {
-	Version int    `json:"cassette"`
+	Version int    `json:"cassette"` // Write sets it
 	Level   string `json:"level"`
 	// Unit is playbook/case/variant/trial.
-	Unit  string           `json:"unit"`
-	Agent trajectory.Agent `json:"agent"`
+	Unit string `json:"unit"`
+	// Origin is where the session comes from; empty: [OriginRecorded].
+	Origin string           `json:"origin"`
+	Agent  trajectory.Agent `json:"agent"`
 	// Endpoint is what stood behind the agent: "real", or "scripted" where a test double played the model.
 	Endpoint        string       `json:"endpoint"`
 	ProtocolVersion int          `json:"protocol_version"`
@@ -46,42 +50,33 @@ type Header struct {
 	MaskedSecrets []string `json:"masked_secrets,omitempty"`
 }
 
-// Path returns where a unit's cassette is: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path below
-// the module root, without extension, with slashes.
-func Path(dir, playbook, caseID, variant string, trial int) string {
-	return filepath.Join(dir, filepath.FromSlash(playbook), caseID, variant+"."+strconv.Itoa(trial)+".jsonl")
-}
-
-// CheckUnit returns an error if the cassette was recorded for another unit.
+// CheckUnit returns a [*UnitError] if the cassette was recorded for another unit.
 func (c *Cassette) CheckUnit(unit string) error {
-	if c.Header.Unit == unit {
-		return nil
+	if c.Header.Unit != unit {
+		return &UnitError{Recorded: c.Header.Unit, Wanted: unit}
 	}
-	return fmt.Errorf("the cassette was recorded for %s, not for %s", c.Header.Unit, unit)
+	return nil
 }
 
-// prompts returns the prompts of the session.
-func (c *Cassette) prompts() []string {
-	var prompts []string
-	for _, t := range c.Turns {
-		for _, e := range t.Events {
-			if p, ok := e.Body.(trajectory.Prompt); ok {
-				prompts = append(prompts, p.Text)
-			}
+// prompt returns the turn's prompt.
+func (t Turn) prompt() string {
+	for _, e := range t.Events {
+		if p, ok := e.Body.(trajectory.Prompt); ok {
+			return p.Text
 		}
 	}
-	return prompts
+	return ""
 }
 
-// lastStop returns why the last turn ended, empty if that is unknown.
-func (c *Cassette) lastStop() string {
-	stop := ""
+// stop returns why the last turn ended, empty if that is unknown.
+func (c *Cassette) stop() string {
+	reason := ""
 	for _, t := range c.Turns {
 		for _, e := range t.Events {
 			if s, ok := e.Body.(trajectory.Stop); ok {
-				stop = s.Reason
+				reason = s.Reason
 			}
 		}
 	}
-	return stop
+	return reason
 }

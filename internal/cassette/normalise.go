@@ -2,12 +2,14 @@ package cassette
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
@@ -15,126 +17,182 @@ import (
 // Placeholder stands for text that differs from run to run.
 const Placeholder = "<normalised>"
 
-// shortID is the length up to which an id is replaced only where it stands as an id: in other text "1" says nothing.
+// shortID is the length in bytes up to which an id is replaced only where it stands as an id: in other text "1" says
+// nothing.
 const shortID = 8
 
-// Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs are
-// judged on the same bytes. It remembers ids from turn to turn. What it has normalised it leaves as it is.
-type Normaliser struct {
-	paths    []path
-	patterns []*regexp.Regexp
-	keys     map[string]bool
-	ids      map[string]string // by the agent's own id
-	embedded []string          // those of ids that are long enough to be found inside other text, longest first
-	counts   map[string]int    // by prefix
+// idKeys are the keys whose values the protocol has as ids, with the prefix of their numbers.
+var idKeys = map[string]string{
+	"sessionId": "s", "session_id": "s", "messageId": "m", "message_id": "m", "toolCallId": "c", "tool_call_id": "c",
+	"terminalId": "t", "terminal_id": "t",
 }
 
-// path is a directory of one run and its name in all runs.
-type path struct{ dir, name string }
+// Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs are
+// judged on the same bytes: directories get names, ids get numbers in the order in which they appear, and matches of the
+// playbook's patterns become [Placeholder]. Prompts stay as they are: they are the playbook's own words, to which they
+// are held in replay. Normalising once more with a new normaliser changes nothing.
+type Normaliser struct {
+	dirs     []namedDir // longest first
+	patterns []*regexp.Regexp
+	volatile map[string]bool
+	ids      map[id]string
+	long     []id           // those of ids that are replaced in other text, longest first
+	counts   map[string]int // ids by prefix
+}
 
-// NewNormaliser returns a normaliser. Paths maps directories of the run to their names, such as "$WORKSPACE"; a
-// directory is replaced under its resolved name, too. Matches of the patterns, and the values of the keys in tools' input
-// and output, become [Placeholder].
-func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, keys []string) *Normaliser {
-	n := &Normaliser{
-		patterns: patterns, keys: make(map[string]bool), ids: make(map[string]string), counts: make(map[string]int),
-	}
-	for _, k := range keys {
-		n.keys[k] = true
+// id is an agent's own name for something. The prefix of ours tells ids of different things apart.
+type id struct{ prefix, own string }
+
+// namedDir is a directory of one run and its name in all runs.
+type namedDir struct{ dir, name string }
+
+// NewNormaliser returns a normaliser for one session, which remembers ids from turn to turn. Paths maps absolute
+// directories of the run to their names, such as "$WORKSPACE"; a directory is replaced under its resolved name, too. The
+// values of the volatile keys become [Placeholder] wherever they stand in tools' input and output.
+func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile []string) *Normaliser {
+	n := &Normaliser{patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int)}
+	for _, key := range volatile {
+		n.volatile[key] = true
 	}
 	for dir, name := range paths {
-		n.paths = append(n.paths, path{dir, name})
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil && resolved != dir {
-			n.paths = append(n.paths, path{resolved, name})
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		n.addDir(dir, name)
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+			n.addDir(resolved, name)
 		}
 	}
-	slices.SortFunc(n.paths, func(a, b path) int {
+	slices.SortFunc(n.dirs, func(a, b namedDir) int {
 		return cmp.Or(cmp.Compare(len(b.dir), len(a.dir)), strings.Compare(a.dir, b.dir))
 	})
 	return n
 }
 
-// Events returns the events of a turn, normalised.
+// addDir adds a directory unless it is that of everything.
+func (n *Normaliser) addDir(dir, name string) {
+	d := namedDir{strings.TrimRight(dir, `/\`), name}
+	if d.dir != "" && !slices.Contains(n.dirs, d) {
+		n.dirs = append(n.dirs, d)
+	}
+}
+
+// Events returns the events of a turn, normalised. Their times are cut to microseconds, which is what a cassette keeps.
 func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 	for _, e := range events { // all ids first: text may mention a call before it is announced
-		n.number(e.Body)
+		n.collect(e.Body)
 	}
 	out := make([]trajectory.Event, len(events))
 	for i, e := range events {
-		body := n.copy(reflect.ValueOf(e.Body)).Interface().(trajectory.Body)
-		e.Body = n.identify(body, e.Body)
+		e.At = e.At.Truncate(time.Microsecond)
+		e.Body = n.body(e.Body)
 		out[i] = e
 	}
 	return out
 }
 
-// number gives the ids of an event their numbers, in the order in which they appear.
-func (n *Normaliser) number(b trajectory.Body) {
+// collect gives numbers to the ids of an event.
+func (n *Normaliser) collect(b trajectory.Body) {
 	switch b := b.(type) {
 	case trajectory.ToolStart:
-		n.rename("c", b.ID)
+		n.number("c", b.ID)
 	case trajectory.ToolEnd:
-		n.rename("c", b.ID)
+		n.number("c", b.ID)
 	case trajectory.Permission:
-		n.rename("c", b.ID)
+		n.number("c", b.ID)
 	case trajectory.Terminal:
-		n.rename("t", b.ID)
+		n.number("t", b.ID)
+	case trajectory.Notice:
+		n.collectKeys(b.Data)
 	}
 }
 
-// identify sets the id of a copied event by that of the original.
-func (n *Normaliser) identify(to, from trajectory.Body) trajectory.Body {
-	switch to := to.(type) {
-	case trajectory.ToolStart:
-		to.ID = n.ids[from.(trajectory.ToolStart).ID]
-		return to
-	case trajectory.ToolEnd:
-		to.ID = n.ids[from.(trajectory.ToolEnd).ID]
-		return to
-	case trajectory.Permission:
-		to.ID = n.ids[from.(trajectory.Permission).ID]
-		return to
-	case trajectory.Terminal:
-		to.ID = n.ids[from.(trajectory.Terminal).ID]
-		return to
+// collectKeys gives numbers to the ids in what an agent sent as it came.
+func (n *Normaliser) collectKeys(data any) {
+	switch data := data.(type) {
+	case []any:
+		for _, v := range data {
+			n.collectKeys(v)
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(reflect.ValueOf(data)) {
+			v := data[key.String()]
+			if own, ok := v.(string); ok && idKeys[key.String()] != "" {
+				n.number(idKeys[key.String()], own)
+			}
+			n.collectKeys(v)
+		}
 	}
-	return to
 }
 
-var numbered = regexp.MustCompile(`^[ct]\d+$`)
-
-func (n *Normaliser) rename(prefix, id string) {
-	if _, known := n.ids[id]; known || id == "" {
-		return
-	}
-	if numbered.MatchString(id) {
-		n.ids[id] = id
+func (n *Normaliser) number(prefix, own string) {
+	name := id{prefix, own}
+	if _, known := n.ids[name]; known || own == "" {
 		return
 	}
 	n.counts[prefix]++
-	n.ids[id] = fmt.Sprintf("%s%d", prefix, n.counts[prefix])
-	if len(id) > shortID {
-		n.embedded = append(n.embedded, id)
-		slices.SortFunc(n.embedded, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	n.ids[name] = prefix + strconv.Itoa(n.counts[prefix])
+	if len(own) > shortID {
+		n.long = append(n.long, name)
+		slices.SortStableFunc(n.long, func(a, b id) int { return cmp.Compare(len(b.own), len(a.own)) })
 	}
 }
 
-// copy returns v with every string in it normalised.
-func (n *Normaliser) copy(v reflect.Value) reflect.Value {
+// body returns a copy of b, normalised.
+func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
+	if _, ok := b.(trajectory.Prompt); ok {
+		return b
+	}
+	_, isNotice := b.(trajectory.Notice)
+	normal := copier{n, isNotice}.copy(reflect.ValueOf(b)).Interface().(trajectory.Body)
+	switch b := b.(type) { // short ids, too
+	case trajectory.ToolStart:
+		to := normal.(trajectory.ToolStart)
+		to.ID = n.ids[id{"c", b.ID}]
+		return to
+	case trajectory.ToolEnd:
+		to := normal.(trajectory.ToolEnd)
+		to.ID = n.ids[id{"c", b.ID}]
+		return to
+	case trajectory.Permission:
+		to := normal.(trajectory.Permission)
+		to.ID = n.ids[id{"c", b.ID}]
+		return to
+	case trajectory.Terminal:
+		to := normal.(trajectory.Terminal)
+		to.ID = n.ids[id{"t", b.ID}]
+		return to
+	}
+	return normal
+}
+
+// copier copies a value with every string in it normalised, by reflection, so that no field of an event is forgotten.
+type copier struct {
+	*Normaliser
+	asSent bool // keys are those of the protocol
+}
+
+var stringType = reflect.TypeFor[string]()
+
+func (n copier) copy(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
-		return reflect.ValueOf(n.text(v.String())).Convert(v.Type())
+		if v.Type() != stringType { // a json.Number or one of our own words
+			return v
+		}
+		return reflect.ValueOf(n.text(v.String()))
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			return v
 		}
-		c := n.copy(v.Elem())
-		if v.Kind() == reflect.Interface {
-			return c
+		c := reflect.New(v.Type()).Elem()
+		if v.Kind() == reflect.Pointer {
+			c.Set(reflect.New(v.Type().Elem()))
+			c.Elem().Set(n.copy(v.Elem()))
+		} else {
+			c.Set(n.copy(v.Elem()))
 		}
-		p := reflect.New(v.Type().Elem())
-		p.Elem().Set(c)
-		return p
+		return c
 	case reflect.Struct:
 		c := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
@@ -147,9 +205,7 @@ func (n *Normaliser) copy(v reflect.Value) reflect.Value {
 		}
 		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		for i := range v.Len() {
-			if item := n.copy(v.Index(i)); item.IsValid() {
-				c.Index(i).Set(item)
-			}
+			c.Index(i).Set(n.copy(v.Index(i)))
 		}
 		return c
 	case reflect.Map:
@@ -158,65 +214,53 @@ func (n *Normaliser) copy(v reflect.Value) reflect.Value {
 	return v
 }
 
-func (n *Normaliser) copyMap(v reflect.Value) reflect.Value {
+// copyMap copies a map. Keys that become equal are told apart by a number behind them.
+func (n copier) copyMap(v reflect.Value) reflect.Value {
 	if v.IsNil() {
 		return v
 	}
 	c := reflect.MakeMapWithSize(v.Type(), v.Len())
-	for it := v.MapRange(); it.Next(); {
-		key, value := n.copy(it.Key()), it.Value()
-		if n.keys[it.Key().String()] {
-			value = reflect.ValueOf(Placeholder)
-		} else if value = n.copy(value); !value.IsValid() {
-			value = reflect.Zero(v.Type().Elem())
+	for _, key := range sortedKeys(v) {
+		name := n.text(key.String())
+		to := name
+		for i := 2; c.MapIndex(reflect.ValueOf(to)).IsValid(); i++ {
+			to = name + "#" + strconv.Itoa(i)
 		}
-		c.SetMapIndex(key, value)
+		value := n.copy(v.MapIndex(key))
+		if n.volatile[key.String()] {
+			value = reflect.ValueOf(Placeholder)
+		} else if own, ok := v.MapIndex(key).Interface().(string); ok && n.asSent && idKeys[key.String()] != "" {
+			value = reflect.ValueOf(n.ids[id{idKeys[key.String()], own}])
+		}
+		c.SetMapIndex(reflect.ValueOf(to), value)
 	}
 	return c
 }
 
-// text normalises one string.
+// sortedKeys returns the keys of a map, which are strings.
+func sortedKeys(v reflect.Value) []reflect.Value {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
+// text normalises one string, which becomes valid UTF-8, as JSON has to be.
 func (n *Normaliser) text(s string) string {
-	for _, id := range n.embedded {
-		s = strings.ReplaceAll(s, id, n.ids[id])
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	for _, id := range n.long {
+		s = replaceWhole(s, id.own, n.ids[id], wordStarts, wordEnds)
 	}
-	for _, p := range n.paths {
-		s = replacePath(s, p.dir, p.name)
+	for _, d := range n.dirs {
+		s = replaceWhole(s, d.dir, d.name, pathStarts, pathEnds)
 	}
-	for _, p := range n.patterns {
-		s = p.ReplaceAllLiteralString(s, Placeholder)
-	}
-	return s
-}
-
-// replacePath replaces dir where it stands as a whole path or as the beginning of one: /tmp/ws is not /tmp/ws2.
-func replacePath(s, dir, name string) string {
-	var b strings.Builder
 	for {
-		i := strings.Index(s, dir)
-		if i < 0 {
-			b.WriteString(s)
-			return b.String()
+		folded := s
+		for _, p := range n.patterns {
+			folded = foldMatches(folded, p)
 		}
-		end := i + len(dir)
-		b.WriteString(s[:i])
-		if goesOn(s[end:]) {
-			b.WriteString(dir)
-		} else {
-			b.WriteString(name)
+		if folded == s {
+			return s
 		}
-		s = s[end:]
+		s = folded
 	}
-}
-
-// goesOn reports whether what follows a path makes it the name of something else.
-func goesOn(rest string) bool {
-	if rest != "" && (rest[0] == '.' || rest[0] == '-') { // the end of a sentence, or a part of the name
-		rest = rest[1:]
-	}
-	if rest == "" {
-		return false
-	}
-	c := rest[0]
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }

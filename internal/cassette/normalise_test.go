@@ -2,63 +2,138 @@ package cassette
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
+
+func newTestNormaliser() *Normaliser {
+	return NewNormaliser(
+		map[string]string{"/run/ws": "$WORKSPACE", "/run/ws/home/": "$HOME", "/run": "$TMPDIR", "/": "$ROOT", "": "$NONE"},
+		[]*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`), regexp.MustCompile(`pid \w+`), regexp.MustCompile(`^done .*`)},
+		[]string{"turn_id"},
+	)
+}
 
 func TestNormaliseText(t *testing.T) {
 	tests := []struct{ name, reason, in, want string }{
 		{"whole path", "", "/run/ws", "$WORKSPACE"},
 		{"below", "", "/run/ws/a/b.go", "$WORKSPACE/a/b.go"},
 		{"inside text", "", "see file:///run/ws/a, /run/ws: and /run/ws.", "see file://$WORKSPACE/a, $WORKSPACE: and $WORKSPACE."},
-		{"sibling", "the beginning of another name is another name", "/run/ws2 /run/ws-old /run/ws.bak /run/ws_x", "/run/ws2 /run/ws-old /run/ws.bak /run/ws_x"},
-		{"longest first", "home lies below the base", "/run/ws/home/x /run/base", "$HOME/x /run/base"},
+		{"sibling", "the beginning of a name is another name", "/run/ws2 /run/ws-old /run/ws.bak /run/ws_x /run/wsé", "$TMPDIR/ws2 $TMPDIR/ws-old $TMPDIR/ws.bak $TMPDIR/ws_x $TMPDIR/wsé"},
+		{"below another directory", "it is the beginning that counts", "/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run", "/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run"},
+		{"longest first", "home lies below the workspace", "/run/ws/home/x /run/ws/homes", "$HOME/x $WORKSPACE/homes"},
+		{"options", "they have no space before their value", "gcc -I/run/ws -L/run/x --y=/run/ws", "gcc -I$WORKSPACE -L$TMPDIR/x --y=$WORKSPACE"},
+		{"escapes", "output is often quoted JSON", `{"o":"a\n/run/ws/b\t/run"}`, `{"o":"a\n$WORKSPACE/b\t$TMPDIR"}`},
+		{"colours", "", "\x1b[31m/run/ws\x1b[0m", "\x1b[31m$WORKSPACE\x1b[0m"},
+		{"text without spaces", "", "打开/run/ws吧，/run/ws。", "打开/run/ws吧，$WORKSPACE。"},
 		{"pattern", "durations differ", "ok  shop  0.123s", "ok  shop  <normalised>"},
-		{"embedded id", "agents put ids into their output", "see toolu_0123456789 there", "see c1 there"},
+		{"patterns do not touch placeholders", "", "pid normalised pid <normalised>", "<normalised> pid <normalised>"},
+		{"patterns take placeholders in", "", "done in 1.2s and 2.3s", "<normalised>"},
+		{"long id", "agents put ids into their output", "see toolu_0123456789, not toolu_01234567890", "see c1, not toolu_01234567890"},
 		{"short id", "1 says nothing", "1 of 1", "1 of 1"},
+		{"invalid UTF-8", "JSON cannot hold it", "a\xff\xfeb", "a\ufffdb"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			n := NewNormaliser(map[string]string{"/run/ws": "$WORKSPACE", "/run/ws/home": "$HOME"},
-				[]*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, nil)
-			events := []trajectory.Event{
+			got := newTestNormaliser().Events([]trajectory.Event{
 				{Body: trajectory.Message{Text: tt.in}},
 				{Body: trajectory.ToolStart{ID: "toolu_0123456789"}},
 				{Body: trajectory.ToolStart{ID: "1"}},
-			}
-			got := n.Events(events)
+			})
 			require.Equal(t, trajectory.Message{Text: tt.want}, got[0].Body, tt.reason)
-			require.Equal(t, got, n.Events(got), "what is normalised stays as it is")
+			require.Equal(t, got, newTestNormaliser().Events(got), "what is normalised stays as it is")
 		})
 	}
 }
 
 func TestNormaliseEverything(t *testing.T) {
-	code := 1
-	n := NewNormaliser(map[string]string{"/run/ws": "$WORKSPACE"}, nil, []string{"turn_id"})
+	one, line := 1, 3
+	const call, session, message = "toolu_01ABCDEFGH", "0199aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "msg_0123456789"
 	events := []trajectory.Event{
-		{Turn: 1, At: 5, Body: trajectory.ToolStart{ID: "call-b", Args: map[string]any{
-			"/run/ws/a": []any{"/run/ws/b", nil, json.Number("3"), true}, "turn_id": json.Number("17"),
+		{Turn: 1, Body: trajectory.Prompt{Text: "Make /run/ws take 1.5s."}},
+		{Turn: 1, At: 1234567, Body: trajectory.Notice{Name: "session/update:x", Data: map[string]any{
+			"sessionId": session, "update": []any{map[string]any{"messageId": message, "toolCallId": "7", "n": json.Number("1.50")}},
 		}}},
-		{Turn: 1, Body: trajectory.Terminal{ID: "term", Cwd: "/run/ws", Args: []string{"/run/ws"}, ExitCode: &code}},
-		{Turn: 1, Body: trajectory.Permission{ID: "call-b", Options: []trajectory.PermissionOption{{ID: "ok"}}, Decision: "ok"}},
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: call, Name: "Read", Title: "Read /run/ws/a", Locations: []trajectory.Location{{Path: "/run/ws/a", Line: &line}},
+			Args: map[string]any{
+				"/run/ws/a": []any{"/run/ws/b", nil, json.Number("3"), true}, "turn_id": "xyz", "log": "/x/" + session + ".log", "sessionId": "mine",
+				"pid 1": 1, "pid 2": 2,
+			},
+		}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: call, Status: trajectory.Completed, Output: message, Printed: "0.1s", Diffs: []trajectory.Diff{{Path: "/run/ws/a"}}}},
+		{Turn: 1, Body: trajectory.Permission{ID: "7", Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7"}},
+		{Turn: 1, Body: trajectory.Terminal{ID: "7", Command: "ls", Args: []string{"/run/ws"}, Cwd: "/run/ws", ExitCode: &one}},
 		{Turn: 1, Body: trajectory.State{Options: map[string]string{"dir": "/run/ws"}}},
 	}
 	want := []trajectory.Event{
-		{Turn: 1, At: 5, Body: trajectory.ToolStart{ID: "c1", Args: map[string]any{
-			"$WORKSPACE/a": []any{"$WORKSPACE/b", nil, json.Number("3"), true}, "turn_id": "<normalised>",
+		{Turn: 1, Body: trajectory.Prompt{Text: "Make /run/ws take 1.5s."}},
+		{Turn: 1, At: 1234 * time.Microsecond, Body: trajectory.Notice{Name: "session/update:x", Data: map[string]any{
+			"sessionId": "s1", "update": []any{map[string]any{"messageId": "m1", "toolCallId": "c1", "n": json.Number("1.50")}},
 		}}},
-		{Turn: 1, Body: trajectory.Terminal{ID: "t1", Cwd: "$WORKSPACE", Args: []string{"$WORKSPACE"}, ExitCode: &code}},
-		{Turn: 1, Body: trajectory.Permission{ID: "c1", Options: []trajectory.PermissionOption{{ID: "ok"}}, Decision: "ok"}},
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: "c2", Name: "Read", Title: "Read $WORKSPACE/a", Locations: []trajectory.Location{{Path: "$WORKSPACE/a", Line: &line}},
+			Args: map[string]any{
+				"$WORKSPACE/a": []any{"$WORKSPACE/b", nil, json.Number("3"), true}, "turn_id": Placeholder, "log": "/x/s1.log", "sessionId": "mine",
+				Placeholder: 1, Placeholder + "#2": 2,
+			},
+		}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Completed, Output: "m1", Printed: Placeholder, Diffs: []trajectory.Diff{{Path: "$WORKSPACE/a"}}}},
+		{Turn: 1, Body: trajectory.Permission{ID: "c1", Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7"}},
+		{Turn: 1, Body: trajectory.Terminal{ID: "t1", Command: "ls", Args: []string{"$WORKSPACE"}, Cwd: "$WORKSPACE", ExitCode: &one}},
 		{Turn: 1, Body: trajectory.State{Options: map[string]string{"dir": "$WORKSPACE"}}},
 	}
-	require.Empty(t, cmp.Diff(want, n.Events(events)))
-	later := []trajectory.Event{{Turn: 2, Body: trajectory.ToolEnd{ID: "call-b"}}, {Turn: 2, Body: trajectory.ToolStart{ID: "call-a"}}}
-	require.Equal(t, []trajectory.Event{{Turn: 2, Body: trajectory.ToolEnd{ID: "c1"}}, {Turn: 2, Body: trajectory.ToolStart{ID: "c2"}}},
-		n.Events(later), "ids are kept from turn to turn")
+	n := newTestNormaliser()
+	got := n.Events(events)
+	require.Empty(t, cmp.Diff(want, got), "-want +got")
+	assert.Empty(t, cmp.Diff(want, newTestNormaliser().Events(got)), "what is normalised stays as it is")
+	assert.Equal(t, "toolu_01ABCDEFGH", events[2].Body.(trajectory.ToolStart).ID, "the events themselves stay as they were")
+
+	again := n.Events([]trajectory.Event{{Body: trajectory.ToolStart{ID: "new"}}, {Body: trajectory.ToolEnd{ID: call}}})
+	assert.Equal(t, trajectory.ToolStart{ID: "c3"}, again[0].Body, "numbers go on from turn to turn")
+	assert.Equal(t, trajectory.ToolEnd{ID: "c2"}, again[1].Body, "ids are remembered from turn to turn")
+}
+
+func TestNormaliseResolvedDirectories(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(base, "real"), 0o755))
+	require.NoError(t, os.Symlink("real", filepath.Join(base, "link")))
+	n := NewNormaliser(map[string]string{filepath.Join(base, "link"): "$WORKSPACE"}, nil, nil)
+	got := n.Events([]trajectory.Event{{Body: trajectory.Message{Text: base + "/link/a " + base + "/real/a " + base + "/other"}}})
+	assert.Equal(t, trajectory.Message{Text: "$WORKSPACE/a $WORKSPACE/a " + base + "/other"}, got[0].Body)
+}
+
+func FuzzNormaliseTwice(f *testing.F) {
+	f.Add("/run/ws/run pid <normalised>1.0s", `\d+`, `[<>a-z]+`)
+	f.Add("done <normalised><normalised> x", `(<normalised>)+`, `^ x`)
+	f.Fuzz(func(t *testing.T, text, first, second string) {
+		var patterns []*regexp.Regexp
+		for _, p := range []string{first, second} {
+			if re, err := regexp.Compile(p); err == nil {
+				patterns = append(patterns, re)
+			}
+		}
+		normalise := func(s string) string {
+			n := NewNormaliser(map[string]string{"/run/ws": "$WORKSPACE", "/run": "$TMPDIR"}, patterns, nil)
+			return n.Events([]trajectory.Event{{Body: trajectory.Message{Text: s}}})[0].Body.(trajectory.Message).Text
+		}
+		once := normalise(text)
+		if twice := normalise(once); twice != once {
+			t.Errorf("%q became %q, and that %q", text, once, twice)
+		}
+		if strings.Contains(once, "/run/ws/") && strings.HasPrefix(once, "/run/ws/") {
+			t.Errorf("%q still begins with the workspace", once)
+		}
+	})
 }

@@ -6,8 +6,11 @@ import (
 )
 
 // Player stands where the agent stands: it answers prompts with the recorded turns and makes the changes that the agent
-// made.
+// made. It is for one session.
 type Player struct {
+	// AnyPrompt plays turns whatever the prompt is, for a caller who knows that the recording is stale.
+	AnyPrompt bool
+
 	cassette *Cassette
 	dir      string
 	next     int
@@ -16,29 +19,42 @@ type Player struct {
 // NewPlayer returns a player whose workspace is dir; empty: nobody looks at the files, and none are written.
 func NewPlayer(c *Cassette, dir string) *Player { return &Player{cassette: c, dir: dir} }
 
-// Prompt plays the next turn. Whether the prompt is the recorded one is for [Cassette.Stale] to say.
-func (p *Player) Prompt(ctx context.Context, _ string) (Turn, error) {
+// Prompt plays the next turn. A prompt that is not the one that was recorded, or that is one too many, is a
+// [*StaleError].
+func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return Turn{}, context.Cause(ctx)
 	}
+	change := Change{Input: fmt.Sprintf("prompt %d", p.next+1), Now: text}
 	if p.next == len(p.cassette.Turns) {
-		return Turn{}, fmt.Errorf("the recording of %s has %d turns, and one more was asked for", p.cassette.Header.Unit, p.next)
+		return Turn{}, p.stale(change)
 	}
 	turn := p.cassette.Turns[p.next]
+	if change.Was = turn.prompt(); change.Was != text && !p.AnyPrompt {
+		return Turn{}, p.stale(change)
+	}
 	p.next++
 	if p.dir == "" {
 		return turn, nil
 	}
 	if err := turn.Delta.Apply(p.dir); err != nil {
-		return Turn{}, fmt.Errorf("restore the workspace after turn %d: %w", p.next, err)
+		return Turn{}, fmt.Errorf("replay turn %d of %s: %w", p.next, p.cassette.Path, err)
 	}
 	return turn, nil
 }
 
-// End returns an error if there are turns that nobody asked for.
+// End returns a [*StaleError] if there are turns that nobody asked for.
 func (p *Player) End() error {
-	if left := len(p.cassette.Turns) - p.next; left > 0 {
-		return fmt.Errorf("the recording of %s has %d turns more than were asked for", p.cassette.Header.Unit, left)
+	if p.next == len(p.cassette.Turns) {
+		return nil
 	}
-	return nil
+	e := p.stale()
+	for i, turn := range p.cassette.Turns[p.next:] {
+		e.Changes = append(e.Changes, Change{Input: fmt.Sprintf("prompt %d", p.next+i+1), Was: turn.prompt()})
+	}
+	return e
+}
+
+func (p *Player) stale(changes ...Change) *StaleError {
+	return &StaleError{Path: p.cassette.Path, Changes: changes}
 }

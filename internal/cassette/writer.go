@@ -2,24 +2,34 @@ package cassette
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
 // Write writes a cassette, its directory too if need be. The file appears whole or not at all: on an error the one that
-// was there stays.
+// was there stays. Times are kept in microseconds.
 func Write(path string, c *Cassette) error {
-	data, err := Encode(c)
+	data, err := encode(c)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("write cassette %s: %w", path, err)
 	}
+	if _, bad := decode(bytes.Clone(data)); bad != nil {
+		bad.Path = path
+		return fmt.Errorf("write cassette that could not be read: %w", bad)
+	}
+	if err := writeFile(path, data); err != nil {
+		return fmt.Errorf("write cassette: %w", err)
+	}
+	return nil
+}
+
+// writeFile puts data in the place of what is at path, which survives a crash or a concurrent write as one or the other.
+func writeFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -28,35 +38,39 @@ func Write(path string, c *Cassette) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it is renamed
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncDir(dir)
 }
 
-// syncDir makes a rename last. Where directories cannot be synced there is nothing to be done.
+// syncDir makes a rename in dir last. Windows has no means to.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	_ = d.Sync()
-	return d.Close()
+	return errors.Join(d.Sync(), d.Close())
 }
 
-// Encode returns a cassette's bytes. The same cassette has the same bytes.
-func Encode(c *Cassette) ([]byte, error) {
+// encode returns a cassette's bytes. The same cassette has the same bytes.
+func encode(c *Cassette) ([]byte, error) {
 	h := c.Header
 	h.Version = Version
+	if h.Origin == "" {
+		h.Origin = OriginRecorded
+	}
 	b, err := appendJSON(nil, h)
 	if err != nil {
-		return nil, fmt.Errorf("encode the header: %w", err)
+		return nil, fmt.Errorf("header: %w", err)
 	}
 	timings := timingsLine{Timings: []int64{}}
 	for i, t := range c.Turns {
@@ -70,7 +84,13 @@ func Encode(c *Cassette) ([]byte, error) {
 	if b, err = appendJSON(b, timings); err != nil {
 		return nil, err
 	}
-	return appendJSON(b, totalsOf(b, c.Turns))
+	l := checksums(b)
+	l.Totals = totalsOf(c.Turns)
+	b, err = appendJSON(b, l)
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("it has %d bytes, more than the %d that one may have", len(b), maxFile)
+	}
+	return b, err
 }
 
 func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
@@ -78,10 +98,20 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	prompts := 0
 	for _, e := range t.Events {
+		if _, ok := e.Body.(trajectory.Prompt); ok {
+			prompts++
+		}
+		if e.Turn != n {
+			return nil, fmt.Errorf("an event of turn %d", e.Turn)
+		}
 		if b, err = appendEvent(b, e.Body); err != nil {
 			return nil, err
 		}
+	}
+	if prompts != 1 {
+		return nil, fmt.Errorf("it has %s instead of one", count(prompts, "prompt", "prompts"))
 	}
 	for _, change := range t.Delta.Changes {
 		if b, err = appendJSON(b, lineOf(change)); err != nil {
@@ -89,43 +119,4 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-// totalsLine ends a cassette. A file without it was cut.
-type totalsLine struct {
-	Totals totals `json:"totals"`
-	// Lines has a CRC-32 of each line before, 8 hexadecimal digits each: by it an edited line is named.
-	Lines string `json:"lines"`
-	// SHA256 is that of everything before.
-	SHA256 string `json:"sha256"`
-}
-
-type totals struct {
-	Turns     int `json:"turns"`
-	Events    int `json:"events"`
-	ToolCalls int `json:"tool_calls"`
-}
-
-func totalsOf(before []byte, turns []Turn) totalsLine {
-	l := checksums(before)
-	l.Totals.Turns = len(turns)
-	for _, t := range turns {
-		l.Totals.Events += len(t.Events)
-		for _, e := range t.Events {
-			if _, ok := e.Body.(trajectory.ToolStart); ok {
-				l.Totals.ToolCalls++
-			}
-		}
-	}
-	return l
-}
-
-// checksums returns the totals line of these bytes, without the counts.
-func checksums(before []byte) totalsLine {
-	sums := make([]byte, 0, 8*bytes.Count(before, []byte("\n")))
-	for line := range bytes.Lines(before) {
-		sums = fmt.Appendf(sums, "%08x", crc32.ChecksumIEEE(line))
-	}
-	sum := sha256.Sum256(before)
-	return totalsLine{Lines: string(sums), SHA256: hex.EncodeToString(sum[:])}
 }

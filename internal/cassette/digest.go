@@ -1,0 +1,82 @@
+package cassette
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// totalsLine ends a cassette. A file without it was cut.
+type totalsLine struct {
+	Totals totals `json:"totals"`
+	// Lines has a CRC-32 of each line before, 8 hexadecimal digits each: by it an edited line is named.
+	Lines string `json:"lines"`
+	// SHA256 is that of everything before.
+	SHA256 string `json:"sha256"`
+}
+
+type totals struct {
+	Turns     int `json:"turns"`
+	Events    int `json:"events"`
+	ToolCalls int `json:"tool_calls"`
+}
+
+func totalsOf(turns []Turn) totals {
+	t := totals{Turns: len(turns)}
+	for _, turn := range turns {
+		t.Events += len(turn.Events)
+		for _, e := range turn.Events {
+			if _, ok := e.Body.(trajectory.ToolStart); ok {
+				t.ToolCalls++
+			}
+		}
+	}
+	return t
+}
+
+const sumSize = 2 * crc32.Size // of a line's checksum in hexadecimal
+
+// checksums returns the totals line of these bytes, without the counts.
+func checksums(before []byte) totalsLine {
+	sums := make([]byte, 0, sumSize*bytes.Count(before, []byte("\n")))
+	for line := range bytes.Lines(before) {
+		sum := crc32.ChecksumIEEE(line)
+		sums = hex.AppendEncode(sums, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+	}
+	sum := sha256.Sum256(before)
+	return totalsLine{Lines: string(sums), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// compare names the first line of a file with checksums l that is not what the recorded totals say, and tells why; 0 if
+// there is none.
+func (l totalsLine) compare(recorded totalsLine) (line int, reason string) {
+	if l.Lines == recorded.Lines {
+		if l.SHA256 != recorded.SHA256 {
+			return len(l.Lines)/sumSize + 1, "the cassette was edited: its totals are not those of its content"
+		}
+		return 0, ""
+	}
+	same := 0
+	for same < min(len(l.Lines), len(recorded.Lines)) && l.Lines[same] == recorded.Lines[same] {
+		same++
+	}
+	line = same/sumSize + 1
+	switch more := len(l.Lines)/sumSize - len(recorded.Lines)/sumSize; {
+	case more < 0:
+		return line, fmt.Sprintf("the cassette is cut: %s missing, from this line on it is not what was recorded", count(-more, "line is", "lines are"))
+	case more > 0:
+		return line, fmt.Sprintf("the cassette was edited: it has %s too many, from this line on it is not what was recorded", count(more, "line", "lines"))
+	}
+	return line, "the cassette was edited: this line is not the one that was recorded"
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
