@@ -1,7 +1,6 @@
 package scripted_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -283,10 +282,5 @@ func TestRunEnds(t *testing.T) {
 		c.prompt()
 		require.NoError(t, c.agent.Stdout.Close())
 		assert.ErrorIs(t, c.agent.Wait(), io.ErrClosedPipe)
-	})
-	t.Run("when a line is too long", func(t *testing.T) {
-		long := bytes.NewReader(make([]byte, 64<<20+1))
-		err := scripted.Run(t.Context(), silent, long, io.Discard, io.Discard)
-		assert.EqualError(t, err, "scripted: the client wrote a line of more than 64 MiB")
 	})
 }

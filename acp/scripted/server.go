@@ -116,7 +116,7 @@ func (srv *server) lines(in io.Reader) <-chan []byte {
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
-		err := readLines(gate{srv.ctx, srv.deaf, in}, func(line []byte) error {
+		err := readLines(gate{srv.ctx, srv.deaf, in}, maxLine, func(line []byte) error {
 			select {
 			case lines <- line:
 				return nil

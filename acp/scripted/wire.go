@@ -149,16 +149,16 @@ func (g gate) pass() error {
 // maxLine is the length in bytes up to which a line of the client is read.
 const maxLine = 64 << 20
 
-// readLines hands over the lines of r until it ends, which is no error.
-func readLines(r io.Reader, line func([]byte) error) error {
+// readLines hands over the lines of r, of at most limit bytes, until it ends, which is no error.
+func readLines(r io.Reader, limit int, line func([]byte) error) error {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var text []byte
 	for {
 		part, err := br.ReadSlice('\n')
 		text = append(text, part...)
 		switch {
-		case len(text) > maxLine:
-			return fmt.Errorf("scripted: the client wrote a line of more than %d MiB", maxLine>>20)
+		case len(text) > limit:
+			return fmt.Errorf("scripted: the client wrote a line of more than %d bytes", limit)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF):
