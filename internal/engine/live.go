@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -101,22 +102,26 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	env := sandbox.Environment(sandbox.EnvironmentSpec{
 		Environ: a.cfg.Environ, Home: s.dirs.home, Tmp: s.dirs.tmp, Workspace: s.dirs.workspace, Pass: a.pb.Env.Pass,
 	})
-	for _, name := range slices.Sorted(maps.Keys(launch.Env)) {
-		env = append(env, name+"="+launch.Env[name])
-	}
-	if err := s.serve(a, profile); err != nil {
+	env = append(env, cacheVariables(a.cfg.Getenv)...)
+	var err error
+	if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
 		return err
 	}
+	s.files.OnDeny = func(d sandbox.Denied) { fmt.Fprintf(a.log, "%s: %v\n", a.unit.ID(), &d) }
+	s.terminals = sandbox.NewTerminals(s.files, sandbox.TerminalConfig{Env: env, Allow: a.pb.AllowedCommands()})
+
 	path, args := launch.Command, append([]string{launch.Command}, launch.Args...)
-	var err error
 	if profile.Kind == fakeKind {
 		if path, args, err = a.fakeCommand(a.unit.Variant.Agent); err != nil {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(launch.Env)) {
+		env = append(env, name+"="+launch.Env[name])
+	}
 	s.process, err = supervise.Start(context.WithoutCancel(ctx), supervise.Command{
 		Path: path, Args: args, Dir: s.dirs.workspace, Env: env,
-		PipeStdin: true, PipeStdout: true, Stderr: a.log, Grace: profile.Grace,
+		PipeStdin: true, PipeStdout: true, Stderr: &head{to: a.log, left: maxStderr}, Grace: profile.Grace,
 	})
 	if err != nil {
 		return err
@@ -124,15 +129,28 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	return s.connect(ctx, a, profile, launch)
 }
 
-// serve opens what the client offers to agents of this kind.
-func (s *live) serve(a *attempt, profile agent.Profile) error {
-	var err error
-	if profile.ClientFiles {
-		if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
-			return err
-		}
+// maxStderr is how much of what an agent writes to stderr is logged, in bytes.
+const maxStderr = 1 << 20
+
+// head passes on the beginning of what is written to it.
+type head struct {
+	to   io.Writer
+	left int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	if h.left == 0 {
+		return len(p), nil
 	}
-	return nil
+	n := min(len(p), h.left)
+	h.left -= n
+	if _, err := h.to.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	if h.left == 0 {
+		fmt.Fprintln(h.to, "\n(the agent wrote more to stderr, which is not shown)")
+	}
+	return len(p), nil
 }
 
 func writeFiles(home string, files []agent.File) error {

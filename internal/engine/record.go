@@ -51,14 +51,17 @@ func (a *attempt) openReplay() (session, error) {
 	if err := c.CheckUnit(a.unit.ID()); err != nil {
 		return nil, fmt.Errorf("%s:1: %w", a.relCassettePath(), err)
 	}
+	c.Path = a.relCassettePath()
+	player := cassette.NewPlayer(c, a.dirs.workspace)
 	if changes := c.Stale(a.fingerprints(), a.unit.Case.Prompts); len(changes) > 0 {
-		err := &cassette.StaleError{Path: a.relCassettePath(), Changes: changes}
+		err := &cassette.StaleError{Path: c.Path, Changes: changes}
 		if a.cfg.Stale != StaleWarns {
 			return nil, err
 		}
 		a.result.Warnings = append(a.result.Warnings, err.Error())
+		player.AnyPrompt = true
 	}
-	return replay{cassette.NewPlayer(c, a.dirs.workspace), c}, nil
+	return replay{player, c}, nil
 }
 
 // shorten names the cassette in an error as people know it.
@@ -114,7 +117,7 @@ func (a *attempt) fingerprints() cassette.Fingerprints {
 	return cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
-		Workspace: a.fingerprint,
+		Workspace: cassette.FilesOf(a.manifest),
 	}
 }
 

@@ -5,9 +5,11 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -45,6 +47,10 @@ type Runner struct {
 	source   string
 	now      func() time.Time
 	progress progress
+	template struct {
+		mu sync.Mutex
+		t  *workspace.Template
+	}
 }
 
 // New returns a runner for a plan.

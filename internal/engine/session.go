@@ -26,7 +26,6 @@ type session interface {
 // stepFailure is a step that says that the agent did wrong; every other error says that we know nothing about it.
 type stepFailure struct {
 	reason string
-	output string
 }
 
 func (f *stepFailure) Error() string { return f.reason }

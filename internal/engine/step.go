@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -70,22 +69,52 @@ func stepName(s playbook.Step) string {
 	}
 }
 
-// prepare copies the files that the agent starts with.
+// prepare makes the workspace that the agent starts with. Where nobody looks at the files, it is enough to know what they
+// would be.
 func (a *attempt) prepare(ctx context.Context) error {
-	src := workspace.Source{
-		Dir: a.source, Include: a.pb.Workspace.Include, Exclude: a.pb.Workspace.Exclude, Files: a.unit.Case.Files,
-	}
-	var err error
-	var notes []workspace.Note
-	a.manifest, notes, err = workspace.Prepare(ctx, src, a.dirs.workspace)
+	t, err := a.loadTemplate(ctx)
 	if err != nil {
-		return fmt.Errorf("prepare the workspace: %w", err)
+		return err
+	}
+	if a.dirs.workspace == "" {
+		m, known, err := t.Manifest(a.unit.Case.Files)
+		if err != nil {
+			return err
+		}
+		if known {
+			a.manifest, a.prepared = m, true
+			return nil
+		}
+		if a.dirs, err = makeUnitDirs(a.cfg.TempDir); err != nil {
+			return err
+		}
+	}
+	var notes []workspace.Note
+	a.manifest, notes, err = t.Prepare(ctx, a.dirs.workspace, a.unit.Case.Files)
+	if err != nil {
+		return err
 	}
 	for _, n := range notes {
 		fmt.Fprintf(a.log, "%s: workspace: %s is left out: %s\n", a.unit.ID(), n.Path, n.Reason)
 	}
-	a.prepared, a.fingerprint = true, cassette.FilesOf(a.manifest)
+	a.prepared = true
 	return nil
+}
+
+// loadTemplate reads the files that workspaces are made of, once for all units.
+func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if r.template.t == nil {
+		t, err := workspace.Load(ctx, workspace.Source{
+			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.pb.Workspace.Exclude,
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.template.t = t
+	}
+	return r.template.t, nil
 }
 
 // command runs one command in root and returns the end of what it printed.

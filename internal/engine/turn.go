@@ -23,11 +23,11 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 		Permission: p.decide,
 		Tap:        s.observer.Frame,
 	}
-	if s.files != nil {
-		cfg.Files = s.files
+	if profile.ClientFiles {
+		cfg.Files = s.files.Handler()
 	}
-	if s.terminals != nil {
-		cfg.Terminals = s.terminals
+	if profile.ClientTerminals {
+		cfg.Terminals = s.terminals.Handler()
 	}
 	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
 	init, err := s.client.Initialize(ctx)
@@ -131,7 +131,7 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 
 // settle takes what the turn changed in the workspace.
 func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
-	after, delta, err := workspace.Changes(context.WithoutCancel(ctx), s.dirs.workspace, s.manifest)
+	after, delta, err := workspace.Changes(context.WithoutCancel(ctx), s.dirs.workspace, s.manifest, s.maxDelta)
 	if err != nil {
 		return cassette.Turn{}, fmt.Errorf("see what the turn changed in the workspace: %w", err)
 	}

@@ -48,11 +48,9 @@ type attempt struct {
 
 	dirs     unitDirs
 	prepared bool
-	manifest workspace.Manifest
-	// fingerprint is that of the prepared workspace.
-	fingerprint cassette.Files
-	session     session
-	turns       []cassette.Turn
+	manifest workspace.Manifest // of the prepared workspace
+	session  session
+	turns    []cassette.Turn
 }
 
 // run returns an error if nothing is known about the agent.
