@@ -202,8 +202,10 @@ func TestChildEndsWithItsSupervisor(t *testing.T) {
 	tether, host, _ := startHost(t, "TestChildEndsWithItsSupervisor", "1m")
 	all := tether.processes(1)
 	require.NoError(t, host.Process.Signal(syscall.SIGSTOP))
+	require.Eventually(t, func() bool { return look(host.Process.Pid).state == "T" }, lifetime/2, time.Millisecond)
 	require.NoError(t, syscall.Kill(supervisor(t, all).pid, syscall.SIGKILL))
-	tether.ended(all)
+	// The host may still hold the tether, if it was stopped before it could let go.
+	require.Eventually(t, func() bool { return !all[0].lives() }, lifetime/2, time.Millisecond)
 	require.NoError(t, host.Process.Kill())
 	require.Error(t, host.Wait())
 }
