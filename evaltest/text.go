@@ -114,11 +114,18 @@ func (v verdict) passText(passed int) string {
 	if u.Run != nil {
 		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
 	}
-	text := fmt.Sprintf("%s: PASS%s, %d tool calls in %d turns", v.id, v.fraction(passed), calls, turns)
+	text := fmt.Sprintf("%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
 	if session := sessionText(u); session != "" {
 		text += ", session: " + session
 	}
 	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // sessionText names a trial's cassette and says so where a scripted model stood behind the agent.

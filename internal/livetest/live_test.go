@@ -1,7 +1,8 @@
-package evals
+package livetest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,38 +21,50 @@ var agents = []string{"claude-agent-acp", "claude-code-acp", "codex-acp"}
 // TestLive runs the suites with the real agents, twice, while a scripted model answers them. The two recordings, and the
 // committed one, must be the same behaviour.
 func TestLive(t *testing.T) {
-	bin, err := filepath.Abs("../fixtures/agents/node_modules/.bin")
+	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
-	for _, a := range agents {
-		if _, err := os.Stat(filepath.Join(bin, a)); err != nil {
-			reason := "the real agents are not installed: `make agents` installs them with npm"
-			if os.Getenv("CI") != "" {
-				t.Fatal(reason)
-			}
-			t.Skip(reason)
-		}
-	}
+	requireAgents(t, bin)
 	presets := startModel(t)
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("EVALTEST_MODE", "record")
 	t.Setenv("EVALTEST_RECORD_IN_CI", "1")
 	first, second := t.TempDir(), t.TempDir()
 	t.Run("first", func(t *testing.T) {
-		evaltest.Describe(t, "*/*.yaml", evaltest.Cassettes(first), evaltest.ConfigDir(presets))
+		evaltest.Describe(t, "../../evals/*/*.yaml", evaltest.Cassettes(first), evaltest.ConfigDir(presets))
 	})
 	t.Run("second", func(t *testing.T) {
-		evaltest.Describe(t, "*/*.yaml", evaltest.Cassettes(second), evaltest.ConfigDir(presets))
+		evaltest.Describe(t, "../../evals/*/*.yaml", evaltest.Cassettes(second), evaltest.ConfigDir(presets))
 	})
 	t.Run("equal", func(t *testing.T) {
 		sameCassettes(t, first, second)
-		sameCassettes(t, filepath.Join("..", "cassettes"), second)
+		sameCassettes(t, filepath.Join("..", "..", "cassettes"), second)
 	})
+}
+
+// requireAgents skips the test where the agents cannot run; in CI that is an error.
+func requireAgents(t *testing.T, bin string) {
+	t.Helper()
+	missing := ""
+	if _, err := exec.LookPath("node"); err != nil {
+		missing = "node, which the real agents run on, is not in PATH"
+	}
+	for _, a := range agents {
+		if _, err := os.Stat(filepath.Join(bin, a)); err != nil {
+			missing = "the real agents are not installed: `make agents` installs them with npm"
+		}
+	}
+	switch {
+	case missing != "" && os.Getenv("CI") != "":
+		t.Fatal(missing)
+	case missing != "":
+		t.Skip(missing)
+	}
 }
 
 // startModel starts the scripted model and returns a directory with presets that point at it.
 func startModel(t *testing.T) string {
 	t.Helper()
-	scripts, err := modelserver.Load("../fixtures/models")
+	scripts, err := modelserver.Load("../../fixtures/models")
 	require.NoError(t, err)
 	server, err := modelserver.New(scripts)
 	require.NoError(t, err)
