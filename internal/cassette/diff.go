@@ -29,6 +29,9 @@ func diff(was, now string) string {
 		end++
 	}
 	before, after = before[start:len(before)-end], after[start:len(after)-end]
+	if len(before)+len(after) == 0 {
+		return "only the line break at the end differs"
+	}
 	var b strings.Builder
 	if len(before) == 1 && len(after) == 1 {
 		before[0], after[0] = excerpts(before[0], after[0])

@@ -1,0 +1,75 @@
+package cassette
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+func TestCompare(t *testing.T) {
+	message := func(text string) trajectory.Event {
+		return trajectory.Event{Turn: 1, Body: trajectory.Message{Text: text}}
+	}
+	tests := []struct {
+		name   string
+		reason string
+		edit   func(*Cassette)
+		want   []string
+	}{
+		{name: "nothing"},
+		{name: "times", reason: "no two recordings have the same", edit: func(c *Cassette) {
+			c.Header.RecordedAt = time.Now()
+			c.Path = "elsewhere"
+			for i := range c.Turns[0].Events {
+				c.Turns[0].Events[i].At += time.Second
+			}
+		}},
+		{name: "header", edit: func(c *Cassette) { c.Header.Endpoint = "real" }, want: []string{"line 1:"}},
+		{name: "event", edit: func(c *Cassette) { c.Turns[0].Events[6] = message("Done.") }, want: []string{"line 9:"}},
+		{name: "event more", reason: "what follows it is aligned", edit: func(c *Cassette) {
+			c.Turns[0].Events = slices.Insert(c.Turns[0].Events, 2, message("Hm."))
+		}, want: []string{"line 5 is only in the second:"}},
+		{name: "event less", edit: func(c *Cassette) { c.Turns[0].Events = slices.Delete(c.Turns[0].Events, 1, 2) }, want: []string{"line 4 is only in the first:"}},
+		{name: "changes at both ends", edit: func(c *Cassette) {
+			c.Turns[0].Events = slices.Insert(c.Turns[0].Events, 2, message("Hm."))
+			c.Turns[1].Delta.Changes[2].Op, c.Turns[1].Delta.Changes[2].Data = workspace.Modified, []byte("x")
+		}, want: []string{"line 5 is only in the second:", "lines 22 and 23:"}},
+		{name: "turn less", edit: func(c *Cassette) { c.Turns = c.Turns[:1] }, want: []string{
+			"line 15 is only in the first:", "line 16 is only in the first:", "line 17 is only in the first:", "line 18 is only in the first:",
+			"line 19 is only in the first:", "line 20 is only in the first:", "line 21 is only in the first:", "line 22 is only in the first:",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			other := sample()
+			if tt.edit != nil {
+				tt.edit(other)
+			}
+			diffs, err := Compare(sample(), other)
+			require.NoError(t, err)
+			require.Len(t, diffs, len(tt.want), tt.reason)
+			for i, d := range diffs {
+				assert.Contains(t, d.String(), tt.want[i])
+			}
+		})
+	}
+	t.Run("not a cassette", func(t *testing.T) {
+		_, err := Compare(sample(), &Cassette{Turns: make([]Turn, 1)})
+		require.ErrorContains(t, err, "compare cassettes: turn 1: it has 0 prompts instead of one")
+	})
+}
+
+func TestAlignLarge(t *testing.T) {
+	var x, y []string
+	for i := range 3000 {
+		x = append(x, string(rune('a'+i%3)))
+		y = append(y, string(rune('d'+i%3)))
+	}
+	assert.Len(t, align(x, y), 3000, "too many for a table: line by line")
+}

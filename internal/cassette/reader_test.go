@@ -1,0 +1,254 @@
+package cassette
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// seal returns lines with totals that fit them, as if we had written them.
+func seal(t testing.TB, lines string, counts totals) []byte {
+	t.Helper()
+	l := checksums([]byte(lines))
+	l.Totals = counts
+	data, err := appendJSON([]byte(lines), l)
+	require.NoError(t, err)
+	return data
+}
+
+func TestReadErrors(t *testing.T) {
+	good := string(encoded(t, sample()))
+	lines := strings.SplitAfter(good, "\n")
+	lines = lines[:len(lines)-1]
+	n := len(lines)
+	without := func(from, to int) string { return strings.Join(lines[:from-1], "") + strings.Join(lines[to:], "") }
+	swap := func(i, j int) string {
+		swapped := append([]string(nil), lines...)
+		swapped[i-1], swapped[j-1] = swapped[j-1], swapped[i-1]
+		return strings.Join(swapped, "")
+	}
+	tests := []struct {
+		name string
+		data string
+		want string
+	}{
+		{"empty", "", "x:1: the cassette is cut: it is empty"},
+		{"blank", "\n\n", "x:1: the cassette is cut: it is empty"},
+		{"something else", "{\"a\":1}\n", "x:1: this is not a cassette: it has no header"},
+		{"another version", strings.Replace(good, `{"cassette":1,`, `{"cassette":2,`, 1), "x:1: the cassette has format version 2, and this program reads version 1"},
+		{"header only", lines[0], "x:1: the cassette is cut: it ends without its totals"},
+		{"last line lost", without(n, n), fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n-1)},
+		{"last line torn", good[:len(good)-20], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
+		{"last newline lost", good[:len(good)-1], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
+		{"lines behind the end", good + lines[3], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n+1)},
+		{"line edited", strings.Replace(good, "Let me look", "Let me see", 1), "x:4: the cassette was edited: this line is not the one that was recorded"},
+		{"argument edited", strings.Replace(good, `"limit":2000`, `"limit":2001`, 1), "x:5: the cassette was edited: this line is not the one that was recorded"},
+		{"header edited", strings.Replace(good, `"scripted"`, `"real"`, 1), "x:1: the cassette was edited: this line is not the one that was recorded"},
+		{"line lost", without(6, 6), "x:6: the cassette is cut: 1 line is missing, from this line on it is not what was recorded"},
+		{"lines lost", without(6, 9), "x:6: the cassette is cut: 4 lines are missing, from this line on it is not what was recorded"},
+		{"lines lost before the totals", without(n-2, n-1), fmt.Sprintf("x:%d: the cassette is cut: 2 lines are missing, from this line on it is not what was recorded", n-2)},
+		{"line doubled", strings.Replace(good, lines[6], lines[6]+lines[6], 1), "x:8: the cassette was edited: it has 1 line too many, from this line on it is not what was recorded"},
+		{"lines swapped", swap(4, 7), "x:4: the cassette was edited: this line is not the one that was recorded"},
+		{"counts edited", strings.Replace(good, `"turns":2`, `"turns":3`, 1), fmt.Sprintf("x:%d: the cassette was edited: its totals are not those of its content", n)},
+		{"checksums edited", good[:len(good)-30] + "0" + good[len(good)-29:], fmt.Sprintf("x:%d: the cassette was edited: its totals are not those of its content", n)},
+		{"totals not JSON", good[:len(good)-2] + ",}\n", fmt.Sprintf("x:%d: the cassette was edited: its totals are broken: invalid character", n)},
+		{"totals with more in it", good[:len(good)-2] + `,"x":1}` + "\n", fmt.Sprintf("x:%d: the cassette was edited: its totals are broken: json: unknown field", n)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, bad := decode([]byte(tt.data))
+			require.NotNil(t, bad)
+			bad.Path = "x"
+			assert.Contains(t, bad.Error(), tt.want)
+		})
+	}
+}
+
+// Files with fitting checksums that we cannot have written.
+func TestReadForeign(t *testing.T) {
+	header, _, _ := strings.Cut(string(encoded(t, sample())), "\n")
+	header += "\n"
+	start := header + "{\"turn\":1}\n{\"event\":\"prompt\",\"text\":\"p\"}\n"
+	end := "{\"timings\":[0]}\n"
+	change := `{"change":"added","path":"a","kind":"file","text":""}` + "\n"
+	tests := []struct {
+		name, lines, want string
+	}{
+		{"unknown event", start + `{"event":"dance","text":"p"}` + "\n" + end, `x:4: unknown event "dance"`},
+		{"unknown field", start + `{"event":"message","text":"p","mood":1}` + "\n" + end, `x:4: event message: json: unknown field "mood"`},
+		{"field of another type", start + `{"event":"message","text":1}` + "\n" + end, `x:4: event message: json: cannot unmarshal number`},
+		{"event without a name", start + `{"event":1}` + "\n" + end, "x:4: an event without a name"},
+		{"event cut in its name", start + `{"event":"mess` + "\n" + end, "x:4: an event without a name"},
+		{"unknown kind of line", start + `{"song":"x"}` + "\n" + end, "x:4: a line of an unknown kind"},
+		{"no line", start + "\n" + end, "x:4: a line of an unknown kind"},
+		{"two values in a line", start + `{"event":"message","text":"p"} {}` + "\n" + end, "x:4: event message: more than one JSON value"},
+		{"a value over two lines", start + "{\"event\":\"message\",\n\"text\":\"p\"}\n" + end, "x:4: event message: unexpected EOF"},
+		{"unknown field in the header", strings.Replace(header, `"level"`, `"x":1,"level"`, 1) + end, `x:1: json: unknown field "x"`},
+		{"another level", strings.Replace(header, `"level":"run"`, `"level":"mcp"`, 1) + end, `x:1: the cassette is of level "mcp", and this program reads level "run"`},
+		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: a line before the first turn"},
+		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: turn 3 where turn 2 should begin"},
+		{"event behind a change", start + change + `{"event":"state"}` + "\n" + end, "x:5: an event after the turn's changes"},
+		{"unknown change", start + `{"change":"moved","path":"a","kind":"file"}` + "\n" + end, `x:4: unknown change "moved"`},
+		{"unknown kind", start + `{"change":"added","path":"a","kind":"fifo"}` + "\n" + end, `x:4: unknown kind "fifo"`},
+		{"change twice", start + change + change + end, "x:5: the turn's changes are not sorted by path"},
+		{"no content", start + `{"change":"added","path":"a","kind":"file"}` + "\n" + end, "x:4: a file's new content is either text or base64"},
+		{"content twice", start + `{"change":"added","path":"a","kind":"file","text":"","base64":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
+		{"content of a link", start + `{"change":"added","path":"a","kind":"symlink","target":"b","text":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
+		{"content of a deletion", start + `{"change":"deleted","path":"a","kind":"file","base64":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
+		{"bad base64", start + `{"change":"added","path":"a","kind":"file","base64":"!"}` + "\n" + end, "x:4: illegal base64 data"},
+		{"no timings", start, "x:3: the timings are missing"},
+		{"too few timings", start + "{\"timings\":[]}\n", "x:4: there are 0 timings for 1 events"},
+		{"too many timings", start + "{\"timings\":[1,2]}\n", "x:4: there are 2 timings for 1 events"},
+		{"timings that are no numbers", start + "{\"timings\":[1.5]}\n", "x:4: json: cannot unmarshal number 1.5"},
+		{"timings twice", start + end + end, "x:5: a line after the timings"},
+		{"line after the timings", start + end + change, "x:5: a line after the timings"},
+		{"wrong counts", start + end, "x:5: the cassette was edited: its totals are not those of its content"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, bad := decode(seal(t, tt.lines, totals{}))
+			require.NotNil(t, bad)
+			bad.Path = "x"
+			assert.Contains(t, bad.Error(), tt.want)
+		})
+	}
+	_, bad := decode(seal(t, start+end, totals{Turns: 1, Events: 1}))
+	assert.Nil(t, bad, "the frame of these tests is a cassette")
+}
+
+func TestReadFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Run("missing", func(t *testing.T) {
+		_, err := Read(filepath.Join(dir, "a.jsonl"))
+		var missing *MissingError
+		require.ErrorAs(t, err, &missing)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		assert.EqualError(t, err, filepath.Join(dir, "a.jsonl")+": there is no such cassette")
+		assert.False(t, Exists(filepath.Join(dir, "a.jsonl")))
+	})
+	t.Run("a directory", func(t *testing.T) {
+		_, err := Read(dir)
+		assert.EqualError(t, err, dir+": this is not a cassette: it is not a regular file")
+		assert.True(t, Exists(dir))
+	})
+	t.Run("cut", func(t *testing.T) {
+		path := filepath.Join(dir, "cut.jsonl")
+		require.NoError(t, os.WriteFile(path, encoded(t, sample())[:3000], 0o644))
+		_, err := Read(path)
+		var corrupt *CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		assert.Equal(t, path, corrupt.Path)
+		assert.Positive(t, corrupt.Line)
+	})
+	t.Run("too large", func(t *testing.T) {
+		path := filepath.Join(dir, "large.jsonl")
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		require.NoError(t, os.Truncate(path, maxFile+1))
+		_, err := Read(path)
+		assert.ErrorContains(t, err, "more than the 536870912 that one may have")
+	})
+}
+
+// TestReadTruncated cuts a cassette at every byte.
+func TestReadTruncated(t *testing.T) {
+	good := encoded(t, sample())
+	for i := range good {
+		if _, bad := decode(bytes.Clone(good[:i])); bad == nil {
+			t.Fatalf("cut after %d of %d bytes it still reads", i, len(good))
+		}
+	}
+}
+
+// TestReadFlipped changes every byte of a cassette, in each of its bits and to what JSON is made of.
+func TestReadFlipped(t *testing.T) {
+	good := encoded(t, sample())
+	want := decoded(t, good)
+	var same []string
+	for i := range good {
+		for _, b := range []byte{
+			good[i] ^ 1, good[i] ^ 2, good[i] ^ 4, good[i] ^ 8, good[i] ^ 16, good[i] ^ 32, good[i] ^ 64, good[i] ^ 128, '\n', '"', '{', '0',
+		} {
+			if b == good[i] {
+				continue
+			}
+			data := bytes.Clone(good)
+			data[i] = b
+			if c, bad := decode(data); bad == nil {
+				require.True(t, reflect.DeepEqual(want, c), "byte %d as %q", i, b)
+				same = append(same, fmt.Sprintf("byte %d as %q", i, b))
+			}
+		}
+	}
+	assert.Empty(t, same, "changes that are not seen")
+}
+
+// TestReadRearranged leaves out, doubles and swaps lines.
+func TestReadRearranged(t *testing.T) {
+	lines := bytes.SplitAfter(encoded(t, sample()), []byte("\n"))
+	lines = lines[:len(lines)-1]
+	for i := range lines {
+		for j := range lines {
+			data := bytes.Join(lines[:i], nil)
+			switch {
+			case i == j:
+				data = append(append(data, lines[i]...), bytes.Join(lines[i:], nil)...) // doubled
+			case i < j:
+				data = append(data, bytes.Join(lines[j:], nil)...) // left out
+			default:
+				swapped := append([][]byte(nil), lines...)
+				swapped[i], swapped[j] = lines[j], lines[i]
+				data = bytes.Join(swapped, nil)
+			}
+			_, bad := decode(data)
+			require.NotNil(t, bad, "lines %d and %d", i+1, j+1)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	good := encoded(f, sample())
+	f.Add(good)
+	f.Add(good[:len(good)/2])
+	f.Add([]byte("{\"cassette\":1}\n{\"totals\":{}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, bad := decode(bytes.Clone(data))
+		if bad != nil {
+			if bad.Line < 1 || bad.Reason == "" {
+				t.Errorf("an error without a place or a reason: %v", bad)
+			}
+			return
+		}
+		requireStable(t, c)
+	})
+}
+
+// FuzzReadSealed puts checksums that fit behind whatever it makes up, so that all of it is decoded.
+func FuzzReadSealed(f *testing.F) {
+	good := encoded(f, sample())
+	f.Add(string(good[:bytes.LastIndexByte(good[:len(good)-1], '\n')+1]), 2, 12, 2)
+	f.Add("{\"cassette\":1,\"level\":\"run\"}\n{\"turn\":1}\n{\"event\":\"notice\",\"data\":[1e9,{}]}\n{\"timings\":[5]}\n", 1, 1, 0)
+	f.Fuzz(func(t *testing.T, lines string, turns, events, calls int) {
+		if c, bad := decode(seal(t, lines, totals{turns, events, calls})); bad == nil {
+			requireStable(t, c)
+		}
+	})
+}
+
+// requireStable requires that a cassette that was read is the same when it is written and read again.
+func requireStable(t *testing.T, c *Cassette) {
+	t.Helper()
+	data, err := encode(c)
+	if err != nil {
+		return // such as a turn without a prompt
+	}
+	again := encoded(t, decoded(t, data))
+	require.Equal(t, string(data), string(again))
+}
