@@ -53,7 +53,7 @@ func (t *T) Helper() {}
 
 // Logf adds a line to the check's text, which is shown when it fails.
 func (t *T) Logf(format string, args ...any) {
-	t.lines = append(t.lines, strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
+	t.lines = append(t.lines, strings.Trim(fmt.Sprintf(format, args...), "\n"))
 }
 
 // Errorf says what is wrong; the check goes on.

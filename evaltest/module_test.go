@@ -58,6 +58,11 @@ func (m module) write(name, text string) {
 	require.NoError(m.t, os.WriteFile(m.path(name), []byte(text), 0o644))
 }
 
+func (m module) remove(name string) {
+	m.t.Helper()
+	require.NoError(m.t, os.Remove(m.path(name)))
+}
+
 // replace replaces old, which must be there, by new in a file.
 func (m module) replace(name, old, new string) {
 	m.t.Helper()
@@ -102,11 +107,20 @@ func cleanEnviron() []string {
 	return append(env, "GOFLAGS=-mod=mod", "GOWORK=off")
 }
 
-var durations = regexp.MustCompile(`\(\d+\.\d+s\)|\t\d+\.\d+s`)
+var (
+	durations = regexp.MustCompile(`\(\d+\.\d+s\)|\t\d+\.\d+s`)
+	// frames are lines of a trace that lead into this module or Go's own.
+	frames = regexp.MustCompile(`(?m)^.*\t(\$SDD_EVAL|\$GOROOT)/.*:\d+\n`)
+)
 
-// stable removes from output what differs from run to run.
+// stable removes from output what differs from run to run, and from machine to machine.
 func (m module) stable(out string) string {
-	out = strings.ReplaceAll(out, m.dir, "$MODULE")
+	root, err := filepath.Abs("..")
+	require.NoError(m.t, err)
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	require.NoError(m.t, err)
+	out = strings.NewReplacer(m.dir, "$MODULE", root, "$SDD_EVAL", strings.TrimSpace(string(goroot)), "$GOROOT").Replace(out)
+	out = frames.ReplaceAllString(out, "")
 	return durations.ReplaceAllStringFunc(out, func(s string) string {
 		if s[0] == '(' {
 			return "(0.00s)"

@@ -30,7 +30,7 @@ func TestScenarios(t *testing.T) {
 		},
 		{
 			name: "cassette-missing", reason: "nothing to replay is not a pass",
-			breaks: func(m module) { require.NoError(m.t, os.Remove(m.path(shopCassette))) },
+			breaks: func(m module) { m.remove(shopCassette) },
 		},
 		{
 			name: "cassette-cut", reason: "a recording without its end is no recording",
@@ -92,7 +92,7 @@ func TestScenarios(t *testing.T) {
 		},
 		{
 			name: "no-playbook", reason: "a pattern that matches nothing tests nothing",
-			breaks: func(m module) { require.NoError(m.t, os.Remove(m.path("evals/greet.yaml"))) },
+			breaks: func(m module) { m.remove("evals/greet.yaml") },
 		},
 		{
 			name: "playbook-typo", reason: "an evaluator that is not there passes everything",

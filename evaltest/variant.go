@@ -101,6 +101,10 @@ func (v verdict) evaluator(t *testing.T, name string) {
 	case skipped == len(rows):
 		t.Attr("outcome", string(result.Skip))
 		t.Skip(rows[0].Reason)
+	case passed < v.need && passed+len(v.trials)-len(rows) >= v.need:
+		t.Attr("outcome", string(result.Error))
+		t.Error(v.evaluatorText(t, name, fmt.Sprintf("ERROR judged %d of %d trials, %d passed, need %d",
+			len(rows), len(v.trials), passed, v.need), rows))
 	case passed < v.need:
 		t.Attr("outcome", string(result.Fail))
 		t.Error(v.evaluatorText(t, name, "FAIL"+v.fraction(passed), rows))

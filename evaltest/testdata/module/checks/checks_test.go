@@ -1,0 +1,53 @@
+package checks
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+func TestPass(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml",
+		evaltest.Check("answers", func(t *evaltest.T, u evaltest.Unit) {
+			require.Equal(t, "greeting.txt, and nothing else.", u.Run.Answer())
+		}),
+		evaltest.Check("writes", func(t *evaltest.T, u evaltest.Unit) {
+			text, err := os.ReadFile(filepath.Join(u.Workspace, "greeting.txt"))
+			require.NoError(t, err)
+			if diff := cmp.Diff("Hello, shop!\n", string(text)); diff != "" {
+				t.Errorf("greeting.txt (-want +got):\n%s", diff)
+			}
+		}),
+	)
+}
+
+func TestFail(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml",
+		evaltest.Check("calls", func(t *evaltest.T, u evaltest.Unit) {
+			calls := u.Run.ToolCalls()
+			if len(calls) != 3 {
+				t.Fatalf("%d tool calls, want 3", len(calls))
+			}
+			t.Errorf("not reached")
+		}),
+		evaltest.Check("both", func(t *evaltest.T, u evaltest.Unit) {
+			assert.Equal(t, 3, u.Run.Turns())
+			t.Errorf("reached")
+		}),
+	)
+}
+
+func TestPanic(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml",
+		evaltest.Check("panics", func(t *evaltest.T, u evaltest.Unit) { panic("oh no") }))
+}
+
+func TestSameName(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("greets", func(*evaltest.T, evaltest.Unit) {}))
+}
