@@ -67,9 +67,9 @@ func (l totalsLine) compare(recorded totalsLine) (line int, reason string) {
 	line = same/sumSize + 1
 	switch more := len(l.Lines)/sumSize - len(recorded.Lines)/sumSize; {
 	case more < 0:
-		return line, fmt.Sprintf("the cassette is cut: %s missing, from this line on it is not what was recorded", count(-more, "line is", "lines are"))
+		return line, "the cassette is cut: " + count(-more, "line is", "lines are") + " missing, from this line on it is not what was recorded"
 	case more > 0:
-		return line, fmt.Sprintf("the cassette was edited: it has %s too many, from this line on it is not what was recorded", count(more, "line", "lines"))
+		return line, "the cassette was edited: it has " + count(more, "line", "lines") + " too many, from this line on it is not what was recorded"
 	}
 	return line, "the cassette was edited: this line is not the one that was recorded"
 }

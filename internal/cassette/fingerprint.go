@@ -143,7 +143,8 @@ func (f Files) changes(now Files) []Change {
 	var changes []Change
 	for i, p := range slices.Sorted(maps.Keys(paths)) {
 		if i == maxNamed && len(paths) > maxNamed+1 {
-			return append(changes, Change{fmt.Sprintf("%d more files of the workspace, in all", len(paths)-i), short(f.Digest), short(now.Digest)})
+			more := fmt.Sprintf("%d more files of the workspace, in all", len(paths)-i)
+			return append(changes, Change{more, short(f.Digest), short(now.Digest)})
 		}
 		changes = append(changes, Change{"workspace file " + p, f.ByPath[p], now.ByPath[p]})
 	}

@@ -244,23 +244,23 @@ func sortedKeys(v reflect.Value) []reflect.Value {
 	return keys
 }
 
-// text normalises one string, which becomes valid UTF-8, as JSON has to be.
+// text normalises one string, which becomes valid UTF-8, as JSON has to be. It goes on until nothing changes: what a
+// pattern leaves may be a path, or match another pattern.
 func (n *Normaliser) text(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	for _, id := range n.long {
-		s = replaceWhole(s, id.own, n.ids[id], wordStarts, wordEnds)
-	}
-	for _, d := range n.dirs {
-		s = replaceWhole(s, d.dir, d.name, pathStarts, pathEnds)
-	}
 	for {
-		folded := s
-		for _, p := range n.patterns {
-			folded = foldMatches(folded, p)
+		before := s
+		for _, id := range n.long {
+			s = replaceWhole(s, id.own, n.ids[id], wordStarts, wordEnds)
 		}
-		if folded == s {
+		for _, d := range n.dirs {
+			s = replaceWhole(s, d.dir, d.name, pathStarts, pathEnds)
+		}
+		for _, p := range n.patterns {
+			s = foldMatches(s, p)
+		}
+		if s == before {
 			return s
 		}
-		s = folded
 	}
 }

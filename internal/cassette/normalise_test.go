@@ -132,7 +132,7 @@ func FuzzNormaliseTwice(f *testing.F) {
 		if twice := normalise(once); twice != once {
 			t.Errorf("%q became %q, and that %q", text, once, twice)
 		}
-		if strings.Contains(once, "/run/ws/") && strings.HasPrefix(once, "/run/ws/") {
+		if strings.HasPrefix(once, "/run/ws/") {
 			t.Errorf("%q still begins with the workspace", once)
 		}
 	})

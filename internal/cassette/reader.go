@@ -58,7 +58,8 @@ func readFile(path string) ([]byte, error) {
 		return nil, &CorruptError{Path: path, Reason: "this is not a cassette: it is not a regular file"}
 	}
 	if info.Size() > maxFile {
-		return nil, &CorruptError{Path: path, Reason: fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)}
+		reason := fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)
+		return nil, &CorruptError{Path: path, Reason: reason}
 	}
 	data := make([]byte, info.Size())
 	n, err := io.ReadFull(f, data)
@@ -109,7 +110,8 @@ func checkVersion(data []byte) *CorruptError {
 		return &CorruptError{Line: 1, Reason: "this is not a cassette: it has no header"}
 	}
 	if number, _, _ := bytes.Cut(rest, []byte(",")); string(number) != strconv.Itoa(Version) {
-		return &CorruptError{Line: 1, Reason: fmt.Sprintf("the cassette has format version %.20s, and this program reads version %d", number, Version)}
+		reason := fmt.Sprintf("the cassette has format version %.20s, and this program reads version %d", number, Version)
+		return &CorruptError{Line: 1, Reason: reason}
 	}
 	return nil
 }

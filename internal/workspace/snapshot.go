@@ -91,7 +91,8 @@ func (s *survey) readDir(dir string, ign *ignore, ignored bool) error {
 	if err != nil {
 		return vanished(dir, err)
 	}
-	if !s.raw && !ignored && slices.ContainsFunc(list, func(d fs.DirEntry) bool { return d.Name() == ignoreFile && d.Type().IsRegular() }) {
+	hasRules := func(d fs.DirEntry) bool { return d.Name() == ignoreFile && d.Type().IsRegular() }
+	if !s.raw && !ignored && slices.ContainsFunc(list, hasRules) {
 		if ign, err = s.readIgnore(dir, ign); err != nil {
 			return err
 		}
