@@ -114,6 +114,25 @@ func TestNormaliseResolvedDirectories(t *testing.T) {
 	assert.Equal(t, trajectory.Message{Text: "$WORKSPACE/a $WORKSPACE/a " + base + "/other"}, got[0].Body)
 }
 
+func TestFoldMatches(t *testing.T) {
+	tests := []struct{ name, pattern, in, want string }{
+		{"all matches", `\d+`, "a1b22", "a<normalised>b<normalised>"},
+		{"none", `\d+`, "ab", "ab"},
+		{"empty matches", `x*`, "axb", "a<normalised>b"},
+		{"within a placeholder", `\w+`, "a <normalised>", "<normalised> <normalised>"},
+		{"out of a placeholder", `sed> \w`, "<normalised> a b", "<normalised> a b"},
+		{"into a placeholder", `\w <nor`, "a b <normalised>", "a b <normalised>"},
+		{"around a placeholder", `b .* c`, "a b <normalised> c d", "a <normalised> d"},
+		{"a placeholder", `<\w+>`, "a <normalised>", "a <normalised>"},
+		{"several placeholders", `\w+$|sed> <`, "<normalised> <normalised> a", "<normalised> <normalised> <normalised>"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, foldMatches(tt.in, regexp.MustCompile(tt.pattern)))
+		})
+	}
+}
+
 func FuzzNormaliseTwice(f *testing.F) {
 	f.Add("/run/ws/run pid <normalised>1.0s", `\d+`, `[<>a-z]+`)
 	f.Add("done <normalised><normalised> x", `(<normalised>)+`, `^ x`)
