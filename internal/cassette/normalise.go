@@ -77,6 +77,9 @@ func (n *Normaliser) addDir(dir, name string) {
 	}
 }
 
+// Session tells the session's id, which agents put into the names of files and the like.
+func (n *Normaliser) Session(id string) { n.number("s", id) }
+
 // Events returns the events of a turn, normalised. Their times are cut to microseconds, which is what a cassette keeps.
 func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 	for _, e := range events { // all ids first: text may mention a call before it is announced

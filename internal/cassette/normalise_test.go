@@ -104,6 +104,13 @@ func TestNormaliseEverything(t *testing.T) {
 	assert.Equal(t, trajectory.ToolEnd{ID: "c2"}, again[1].Body, "ids are remembered from turn to turn")
 }
 
+func TestNormaliseSession(t *testing.T) {
+	n := newTestNormaliser()
+	n.Session("0199aaaa-bbbb")
+	got := n.Events([]trajectory.Event{{Body: trajectory.ToolEnd{ID: "1", Output: "/x/0199aaaa-bbbb.jsonl"}}})
+	assert.Equal(t, trajectory.ToolEnd{ID: "c1", Output: "/x/s1.jsonl"}, got[0].Body)
+}
+
 func TestNormaliseResolvedDirectories(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

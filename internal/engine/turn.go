@@ -47,6 +47,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	if err != nil {
 		return s.exited(fmt.Errorf("open a session: %w", err))
 	}
+	s.normalise.Session(s.session.ID())
 	return s.configure(ctx, profile)
 }
 
