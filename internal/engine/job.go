@@ -20,7 +20,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 		res.Outcome, res.Reason = result.Skip, why
 		return res
 	}
-	dirs, err := makeUnitDirs(r.cfg.TempDir)
+	dirs, err := makeUnitDirs(r.cfg.TempDir, false)
 	if err != nil {
 		res.Outcome, res.Reason = result.Error, err.Error()
 		return res

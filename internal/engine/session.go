@@ -54,18 +54,22 @@ func adviceOf(err error) string {
 
 // unitDirs are the directories of one unit, below one that is removed when it ends.
 type unitDirs struct {
-	base, workspace, home, tmp string
+	base, workspace string
+	home, tmp       string // of the agent; empty in a replay
 }
 
-func makeUnitDirs(parent string) (unitDirs, error) {
+func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
 	base, err := os.MkdirTemp(parent, "sdd-eval-")
 	if err != nil {
 		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 	}
-	d := unitDirs{
-		base: base, workspace: filepath.Join(base, "workspace"), home: filepath.Join(base, "home"), tmp: filepath.Join(base, "tmp"),
+	d := unitDirs{base: base, workspace: filepath.Join(base, "workspace")}
+	dirs := []string{d.workspace}
+	if forAgent {
+		d.home, d.tmp = filepath.Join(base, "home"), filepath.Join(base, "tmp")
+		dirs = append(dirs, d.home, d.tmp)
 	}
-	for _, dir := range []string{d.workspace, d.home, d.tmp} {
+	for _, dir := range dirs {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
@@ -85,7 +86,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 			a.manifest, a.prepared = m, true
 			return nil
 		}
-		if a.dirs, err = makeUnitDirs(a.cfg.TempDir); err != nil {
+		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.mode() == Live); err != nil {
 			return err
 		}
 	}
@@ -98,6 +99,9 @@ func (a *attempt) prepare(ctx context.Context) error {
 		fmt.Fprintf(a.log, "%s: workspace: %s is left out: %s\n", a.unit.ID(), n.Path, n.Reason)
 	}
 	a.prepared = true
+	if a.mode() == Live {
+		return workspace.Stamp(a.dirs.workspace, a.manifest, a.now().Truncate(time.Second))
+	}
 	return nil
 }
 

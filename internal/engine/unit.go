@@ -84,7 +84,7 @@ func (a *attempt) openDirs() error {
 		return nil
 	}
 	var err error
-	a.dirs, err = makeUnitDirs(a.cfg.TempDir)
+	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.mode() == Live)
 	return err
 }
 

@@ -122,11 +122,10 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 	files := slices.Clone(t.files)
 	errs := make([]error, workers)
 	var next atomic.Int64
-	when := time.Now().Truncate(time.Second)
 	work := func(w int) {
 		tr := &tree{ctx: ctx, root: src.root}
 		for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
-			if errs[w] = t.copyFile(tr, dst, &files[i], when); errs[w] != nil {
+			if errs[w] = t.copyFile(tr, dst, &files[i]); errs[w] != nil {
 				next.Store(int64(len(files)))
 			}
 		}
@@ -141,14 +140,13 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 }
 
 // copyFile copies f from memory or from tr, and fills it in.
-// All files get one time: agents list them by time, and would list them in another order each run.
-func (t *Template) copyFile(tr *tree, dst string, f *sourceFile, when time.Time) error {
+func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 	if err := tr.ctx.Err(); err != nil || f.skipped != "" {
 		return err
 	}
 	at := filepath.Join(dst, filepath.FromSlash(f.Path))
 	if t.held {
-		return errors.Join(writeFile(os.OpenFile, at, f.data, f.Exec), os.Chtimes(at, when, when))
+		return writeFile(os.OpenFile, at, f.data, f.Exec)
 	}
 	in, reason, err := t.open(tr, f.Path)
 	if err != nil || reason != "" {
@@ -161,7 +159,26 @@ func (t *Template) copyFile(tr *tree, dst string, f *sourceFile, when time.Time)
 		return err
 	}
 	f.Entry, err = tr.entry(in, out)
-	return errors.Join(err, out.Close(), os.Chtimes(at, when, when))
+	return errors.Join(err, out.Close())
+}
+
+// Stamp gives the files of the workspace dir, which holds m, one modification time. Agents that list files by time would
+// else list them in another order each run.
+func Stamp(dir string, m Manifest, when time.Time) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("stamp workspace: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	for _, e := range m.Entries {
+		if e.Kind != File {
+			continue
+		}
+		if err := root.Chtimes(filepath.FromSlash(e.Path), when, when); err != nil {
+			return fmt.Errorf("stamp workspace: %w", err)
+		}
+	}
+	return nil
 }
 
 // Manifest returns what [Template.Prepare] would make, without making it. It is known only if the source is held in
