@@ -120,8 +120,6 @@ func (v HTTPHeader) MarshalJSON() ([]byte, error)                          { ret
 func (v *HTTPHeader) UnmarshalJSON(data []byte) error                      { return unmarshal(data, v) }
 func (v SessionNotification) MarshalJSON() ([]byte, error)                 { return marshal(v) }
 func (v *SessionNotification) UnmarshalJSON(data []byte) error             { return unmarshal(data, v) }
-func (v ContentChunk) MarshalJSON() ([]byte, error)                        { return marshal(v) }
-func (v *ContentChunk) UnmarshalJSON(data []byte) error                    { return unmarshal(data, v) }
 func (v UserMessageChunk) MarshalJSON() ([]byte, error)                    { return marshal(v) }
 func (v *UserMessageChunk) UnmarshalJSON(data []byte) error                { return unmarshal(data, v) }
 func (v AgentMessageChunk) MarshalJSON() ([]byte, error)                   { return marshal(v) }

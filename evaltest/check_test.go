@@ -70,3 +70,28 @@ func TestTrials(t *testing.T) {
 	require.NotZero(t, code, out, "an error is no failed trial: nothing is known of it")
 	golden(t, "testdata/trials/error.txt", out)
 }
+
+// TestStepsAroundTheAgent has commands change the workspace before, between and after the agent's turns: a replay makes
+// their changes by running them again, and those of the agent from the cassette.
+func TestStepsAroundTheAgent(t *testing.T) {
+	m := newModule(t)
+	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n", `        - run: go mod init example.com/before
+        - uses: builtin:sdd-eval/acp.prompt
+        - run: go mod edit -module example.com/after
+        - uses: builtin:sdd-eval/acp.prompt
+        - run: go list -m
+`)
+	m.replace("scripts/greet.json", `{
+  "turns": [`, `{
+  "repeat": true,
+  "turns": [`)
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: module, type: files, expect: [{path: go.mod, contains: module example.com/after}]}\n")
+	suite := m.compile("./evals")
+	out, code := suite.test([]string{"EVALTEST_MODE=record"})
+	require.Zero(t, code, out)
+	require.NotContains(t, m.read(shopCassette), "go.mod", "what the steps did is none of the agent's")
+	for range 2 {
+		out, code = suite.test(nil)
+		require.Zero(t, code, out)
+	}
+}

@@ -142,6 +142,11 @@ func TestScenarios(t *testing.T) {
 		{
 			name: "tool-limit", reason: "a limit that is reached ends the turn", env: []string{"EVALTEST_MODE=live"},
 			breaks: func(m module) {
+				m.write("scripts/greet.json", `{"turns": [{"actions": [
+					{"tool": {"name": "Read", "title": "Read README.md", "input": {"path": "README.md"}}},
+					{"tool": {"name": "Read", "title": "Read stock.txt", "input": {"path": "stock.txt"}}},
+					{"silence": true}
+				]}]}`)
 				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {max_tool_calls: 1}\n")
 			},
 		},

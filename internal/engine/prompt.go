@@ -19,6 +19,12 @@ func (a *attempt) prompt(ctx context.Context) error {
 			return err
 		}
 	}
+	if l, ok := a.session.(*live); ok && a.touched {
+		if err := l.resync(ctx); err != nil {
+			return err
+		}
+	}
+	a.touched = false
 	for _, text := range a.unit.Case.Prompts {
 		turn, err := a.session.Prompt(ctx, text)
 		if err != nil {

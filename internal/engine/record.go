@@ -53,7 +53,7 @@ func (a *attempt) openReplay() (session, error) {
 	}
 	c.Path = a.relCassettePath()
 	player := cassette.NewPlayer(c, a.dirs.workspace)
-	if changes := c.Stale(a.fingerprints(), a.unit.Case.Prompts); len(changes) > 0 {
+	if changes := c.Stale(a.fingerprints(), a.prompts()); len(changes) > 0 {
 		err := &cassette.StaleError{Path: c.Path, Changes: changes}
 		if a.cfg.Stale != StaleWarns {
 			return nil, err
@@ -62,6 +62,17 @@ func (a *attempt) openReplay() (session, error) {
 		player.AnyPrompt = true
 	}
 	return replay{player, c}, nil
+}
+
+// prompts are all that the unit's steps ask of the agent, in order.
+func (a *attempt) prompts() []string {
+	var prompts []string
+	for _, s := range a.unit.Steps {
+		if s.Uses == playbook.ActionPrompt {
+			prompts = append(prompts, a.unit.Case.Prompts...)
+		}
+	}
+	return prompts
 }
 
 // shorten names the cassette in an error as people know it.

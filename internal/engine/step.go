@@ -30,6 +30,7 @@ func (a *attempt) step(ctx context.Context, s playbook.Step) (result.Step, error
 		case playbook.ActionPrompt:
 			return "", a.prompt(ctx)
 		case "":
+			a.touched = true
 			return a.command(ctx, s, a.dirs.workspace)
 		}
 		return "", fmt.Errorf("action %s is not known here", s.Uses)

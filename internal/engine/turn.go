@@ -140,6 +140,17 @@ func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.
 	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
 }
 
+// resync takes what others than the agent changed in the workspace: a replay makes those changes by doing the same steps
+// again, and they are none of the agent's.
+func (s *live) resync(ctx context.Context) error {
+	m, err := workspace.Snapshot(ctx, s.dirs.workspace)
+	if err != nil {
+		return err
+	}
+	s.manifest = m
+	return nil
+}
+
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
 func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 	for i, e := range events {

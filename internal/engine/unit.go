@@ -51,6 +51,8 @@ type attempt struct {
 	manifest workspace.Manifest // of the prepared workspace
 	session  session
 	turns    []cassette.Turn
+	// touched tells that a run step may have changed the workspace since the agent's last turn.
+	touched bool
 }
 
 // run returns an error if nothing is known about the agent.
