@@ -68,7 +68,7 @@ func startModel(t *testing.T) string {
 	require.NoError(t, err)
 	server, err := modelserver.New(scripts)
 	require.NoError(t, err)
-	server.Latency = 500 * time.Millisecond // Codex reports the end of a command a moment after the model has its output
+	server.Latency, server.Pause = 500*time.Millisecond, 250*time.Millisecond // as with-model has it
 	address, err := server.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -80,7 +80,7 @@ func (s *Server) serveMessages(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, r, a.message(q.Model, blocks))
 		return
 	}
-	e := newEvents(w)
+	e := s.newEvents(w, r)
 	a.streamMessage(e, q.Model, blocks)
 	s.delivered(r, e.err)
 }
@@ -188,6 +188,7 @@ func (a answer) stopReason() string {
 func (a answer) streamMessage(e *events, model string, blocks []contentBlock) {
 	e.send(map[string]any{"type": "message_start", "message": a.emptyMessage(model)})
 	for i, b := range blocks {
+		e.part(i)
 		b.stream(e, i)
 	}
 	e.send(map[string]any{

@@ -1,24 +1,40 @@
 package modelserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // events writes server-sent events.
 type events struct {
+	ctx   context.Context
 	w     http.ResponseWriter
 	flush func() error
+	pause time.Duration
 	err   error // of the first write that failed; the others are not tried
 }
 
-func newEvents(w http.ResponseWriter) *events {
+func (s *Server) newEvents(w http.ResponseWriter, r *http.Request) *events {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	return &events{w: w, flush: http.NewResponseController(w).Flush}
+	return &events{ctx: r.Context(), w: w, flush: http.NewResponseController(w).Flush, pause: s.Pause}
+}
+
+// part begins the answer's part i: it lets the one before arrive first.
+func (e *events) part(i int) {
+	if i == 0 || e.err != nil || e.pause == 0 {
+		return
+	}
+	select {
+	case <-time.After(e.pause):
+	case <-e.ctx.Done():
+		e.err = e.ctx.Err()
+	}
 }
 
 // send sends v, whose type is also the event's.

@@ -163,12 +163,13 @@ func (s *Server) serveResponses(w http.ResponseWriter, r *http.Request) {
 		s.reply(w, r, a.response(items))
 		return
 	}
-	e := newEvents(w)
+	e := s.newEvents(w, r)
 	e.send(map[string]any{
 		"type":     "response.created",
 		"response": map[string]any{"id": "resp_" + a.id, "object": "response", "status": "in_progress", "output": []any{}},
 	})
 	for i, item := range items {
+		e.part(i)
 		item.stream(e, i)
 	}
 	e.send(map[string]any{"type": "response.completed", "response": a.response(items)})

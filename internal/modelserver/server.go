@@ -24,6 +24,10 @@ type Server struct {
 	// served. Agents are made for models that take a while: Codex tells the end of a command only some 150 ms after it
 	// has asked the model what to do next, and never if the turn is over by then.
 	Latency time.Duration
+	// Pause is how long a streamed answer stops between two of its parts, say a text and a tool call. It must not be
+	// changed while requests are served. Claude's adapter tells of a text and of the call after it in one order or the
+	// other if they come at once.
+	Pause time.Duration
 
 	scripts []Script
 	mux     *http.ServeMux

@@ -190,6 +190,11 @@ func TestLatency(t *testing.T) {
 		post(s, "/v1/messages", claudeBody)
 		assert.Equal(t, time.Second, time.Since(begin))
 
+		s.Pause = 100 * time.Millisecond
+		begin = time.Now()
+		post(s, "/v1/messages", claudeBody)
+		assert.Equal(t, time.Second+300*time.Millisecond, time.Since(begin), "between each two of its four parts")
+
 		begin = time.Now()
 		post(s, "/v1/messages", titleBody)
 		assert.Zero(t, time.Since(begin), "side requests do not wait")

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		flags.PrintDefaults()
 	}
 	scripts := flags.String("scripts", "", "directory with the model's scripts")
-	latency := flags.Duration("latency", 500*time.Millisecond, "how long the model thinks before each answer")
+	latency := flags.Duration("latency", 500*time.Millisecond, "how long the model thinks before each answer; half of that between an answer's parts")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -79,7 +79,7 @@ func withModel(
 	if err != nil {
 		return exitUsage, err
 	}
-	server.Latency = latency
+	server.Latency, server.Pause = latency, latency/2
 	address, err := server.Start()
 	if err != nil {
 		return exitFailed, err
