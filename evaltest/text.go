@@ -115,6 +115,12 @@ func (v verdict) passText(passed int) string {
 		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
 	}
 	text := fmt.Sprintf("%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
+	for _, u := range v.trials {
+		if u.Stop != "" && u.Stop != "end_turn" {
+			text += ", ended early: " + u.Stop
+			break
+		}
+	}
 	if session := sessionText(u); session != "" {
 		text += ", session: " + session
 	}

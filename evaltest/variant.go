@@ -68,6 +68,15 @@ func (v verdict) attributes(t *testing.T) {
 	if first.Endpoint != "" {
 		t.Attr("endpoint", first.Endpoint)
 	}
+	sum, n := 0.0, 0
+	for _, u := range v.trials {
+		if score := u.Score(); score != nil {
+			sum, n = sum+*score, n+1
+		}
+	}
+	if n > 0 {
+		t.Attr("score", formatScore(sum/float64(n)))
+	}
 }
 
 // evaluator reports one evaluator over all trials.
@@ -92,7 +101,7 @@ func (v verdict) evaluator(t *testing.T, name string) {
 		}
 	}
 	if score, ok := meanScore(rows); ok {
-		t.Attr("score", strconv.FormatFloat(score, 'g', 4, 64))
+		t.Attr("score", formatScore(score))
 	}
 	switch {
 	case broken > 0:
@@ -166,3 +175,5 @@ func meanScore(rows []trialEvaluation) (float64, bool) {
 	}
 	return sum / float64(max(n, 1)), n > 0
 }
+
+func formatScore(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }

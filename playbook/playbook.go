@@ -39,8 +39,8 @@ type Playbook struct {
 	Limits      Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
-	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start, the model was
-	// overloaded. What the agent did wrong is never retried.
+	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start. What the agent
+	// did wrong is never retried.
 	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`
 
 	// Evaluators judge every unit. A playbook without any, here and in its cases, is never a pass.

@@ -37,7 +37,6 @@ func sample() *Cassette {
 				Timeout: "30m0s", ToolCalls: 20,
 				Workspace: Files{Digest: "8f14e45fceea167a", ByPath: map[string]string{"add.go": "33dd790e841b", "run.sh": "5762dd426773x"}},
 			},
-			MaskedSecrets: []string{"ANTHROPIC_API_KEY"},
 		},
 		Turns: []Turn{
 			{

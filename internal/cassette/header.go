@@ -46,8 +46,6 @@ type Header struct {
 	RecordedAt      time.Time    `json:"recorded_at"`
 	Sandbox         string       `json:"sandbox"`
 	Fingerprints    Fingerprints `json:"fingerprints"`
-	// MaskedSecrets are the names of the secrets whose values were masked.
-	MaskedSecrets []string `json:"masked_secrets,omitempty"`
 }
 
 // CheckUnit returns a [*UnitError] if the cassette was recorded for another unit.

@@ -43,10 +43,10 @@ type live struct {
 	observer  observe.Observer
 	normalise *cassette.Normaliser
 
-	agent       trajectory.Agent
-	endpoint    string
-	protocol    int
-	secretNames []string
+	agent    trajectory.Agent
+	endpoint string
+	protocol int
+	secrets  map[string]string // values by names; no recording may hold one
 
 	deadline time.Time // of the session, by the playbook's limit
 
@@ -77,7 +77,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 	s := &live{
 		unit: a.unit, limits: a.pb.Limits, timeout: a.Runner.timeout(), dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
 		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
-		endpoint: launch.Endpoint, secretNames: launch.SecretNames,
+		endpoint: launch.Endpoint, secrets: secretsOf(launch),
 		normalise: cassette.NewNormaliser(map[string]string{
 			a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR",
 		}, a.pb.Cassette.Normalise, profile.Volatile),
@@ -88,7 +88,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
-		return nil, infrastructure{errors.Join(fmt.Errorf("start %s: %w", launch.Command, err), s.Close(context.WithoutCancel(ctx)))}
+		return nil, infrastructure{errors.Join(err, s.Close(context.WithoutCancel(ctx)))}
 	}
 	s.deadline = time.Now().Add(s.timeout)
 	return s, nil
@@ -124,9 +124,12 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 		PipeStdin: true, PipeStdout: true, Stderr: &head{to: a.log, left: maxStderr}, Grace: profile.Grace,
 	})
 	if err != nil {
-		return err
+		return advised{err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command", launch.Command, a.unit.Variant.ID)}
 	}
-	return s.connect(ctx, a, profile, launch)
+	if err := s.connect(ctx, a, profile, launch); err != nil {
+		return fmt.Errorf("start %s: %w", launch.Command, err)
+	}
+	return nil
 }
 
 // maxStderr is how much of what an agent writes to stderr is logged, in bytes.

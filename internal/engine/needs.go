@@ -13,6 +13,7 @@ import (
 // progress remembers what jobs may build on. A matrix job has passed if enough trials of each case and variant have.
 type progress struct {
 	mu     sync.Mutex
+	ran    []string // ids of jobs outside the matrix
 	failed []string // ids of jobs
 	// short counts, by case and variant, the trials that did not pass.
 	short map[string]int
@@ -55,14 +56,21 @@ func (r *Runner) jobsOf(u playbook.Unit) []playbook.Job {
 	return jobs
 }
 
-// noteJob remembers how a job outside the matrix ended.
-func (r *Runner) noteJob(id string, o result.Outcome) {
-	if o == result.Pass {
-		return
-	}
+// Ran reports whether a job outside the matrix has run.
+func (r *Runner) Ran(id string) bool {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
-	r.progress.failed = append(r.progress.failed, id)
+	return slices.Contains(r.progress.ran, id)
+}
+
+// noteJob remembers how a job outside the matrix ended.
+func (r *Runner) noteJob(id string, o result.Outcome) {
+	r.progress.mu.Lock()
+	defer r.progress.mu.Unlock()
+	r.progress.ran = append(r.progress.ran, id)
+	if o != result.Pass {
+		r.progress.failed = append(r.progress.failed, id)
+	}
 }
 
 // noteUnit remembers how a unit ended: its jobs fail when too few trials can still pass.

@@ -9,8 +9,11 @@ import (
 )
 
 // prompt starts the unit's session and sends it the case's prompts, one turn each, with nothing added. A turn that ends
-// early, by the agent's will or by a limit, is the last.
+// early, by the agent's will or by a limit, is the session's last.
 func (a *attempt) prompt(ctx context.Context) error {
+	if n := len(a.turns); n > 0 && stopReason(a.turns[n-1]) != "end_turn" {
+		return nil
+	}
 	if !a.prepared && (a.source != "" || len(a.unit.Case.Files) > 0) {
 		return errors.New("the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
 	}

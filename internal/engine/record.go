@@ -105,6 +105,9 @@ func (a *attempt) save() error {
 	if !ok || a.cfg.Mode == Live || a.result.Outcome == result.Error {
 		return nil
 	}
+	if err := checkLeak(a.turns, s.secrets); err != nil {
+		return err
+	}
 	c := &cassette.Cassette{Header: a.header(s), Turns: a.turns}
 	if err := cassette.Write(a.cassettePath(), c); err != nil {
 		return fmt.Errorf("write the cassette: %w", err)
@@ -116,7 +119,7 @@ func (a *attempt) save() error {
 func (a *attempt) header(s *live) cassette.Header {
 	h := cassette.Header{
 		Unit: a.unit.ID(), Level: cassette.LevelRun, ProtocolVersion: s.protocol, ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
-		Sandbox: "none", Fingerprints: a.fingerprints(), MaskedSecrets: s.secretNames,
+		Sandbox: "none", Fingerprints: a.fingerprints(),
 	}
 	h.Agent, h.Endpoint = s.Agent()
 	return h
@@ -149,12 +152,8 @@ func orAny(s string) string {
 }
 
 func (a *attempt) cassettePath() string {
-	dir := a.cfg.Cassettes
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.cfg.Root, dir)
-	}
 	file := strings.TrimSuffix(a.pb.File, filepath.Ext(a.pb.File))
-	return cassette.Path(dir, file, a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
+	return cassette.Path(a.cassettes(), file, a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
 }
 
 // relCassettePath is the path for people.

@@ -5,6 +5,8 @@ package engine
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +47,7 @@ type Runner struct {
 	cfg  Config
 	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
 	source   string
+	exclude  []string // globs of what is not copied from it
 	now      func() time.Time
 	progress progress
 	template struct {
@@ -60,6 +63,7 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 	if pb.Workspace.From != "" {
 		r.source = filepath.Join(cfg.Root, filepath.Dir(pb.File), pb.Workspace.From)
 	}
+	r.exclude = r.ownFiles()
 	for _, u := range plan.Units {
 		for _, e := range u.Evaluators {
 			if _, ok := e.Config.(evaluator.Evaluator); !ok {
@@ -68,6 +72,35 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 		}
 	}
 	return r, nil
+}
+
+// ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes and our own notes,
+// which runs change, and the directory of the playbook, which says what is expected.
+func (r *Runner) ownFiles() []string {
+	exclude := slices.Clone(r.pb.Workspace.Exclude)
+	if r.source == "" {
+		return exclude
+	}
+	for _, dir := range []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), filepath.Join(r.cfg.Root, filepath.Dir(r.pb.File))} {
+		rel, err := filepath.Rel(r.source, dir)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
+		exclude = append(exclude, glob, glob+"/**")
+	}
+	return exclude
+}
+
+// globMeta matches what means something else in a glob.
+var globMeta = regexp.MustCompile(`[*?\[\]{}\\]`)
+
+// cassettes returns the directory of the cassettes.
+func (r *Runner) cassettes() string {
+	if filepath.IsAbs(r.cfg.Cassettes) {
+		return r.cfg.Cassettes
+	}
+	return filepath.Join(r.cfg.Root, r.cfg.Cassettes)
 }
 
 // Impure reports whether a run depends on more than the files it opens: it starts children or talks to a model.

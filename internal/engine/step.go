@@ -112,7 +112,7 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	defer r.template.mu.Unlock()
 	if r.template.t == nil {
 		t, err := workspace.Load(ctx, workspace.Source{
-			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.pb.Workspace.Exclude,
+			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.exclude,
 		})
 		if err != nil {
 			return nil, err

@@ -48,7 +48,7 @@ func Environment(s EnvironmentSpec) []string {
 func StepEnvironment(environ []string, workspace string, pass []string, presets ...string) []string {
 	env := make(map[string]string)
 	for name, value := range variables(environ) {
-		private := isCredential(name, value) || hasPrefix(name, providers) || slices.Contains(presets, name) ||
+		private := IsCredential(name, value) || hasPrefix(name, providers) || slices.Contains(presets, name) ||
 			slices.Contains(repository, name) || slices.Contains(directories, name)
 		if !private || slices.Contains(pass, name) {
 			env[name] = value
@@ -152,9 +152,9 @@ var (
 	urlWithPassword = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
 )
 
-// isCredential reports whether a variable of ours looks like a credential: by its name, or because it is a URL with a
+// IsCredential reports whether a variable of ours looks like a credential: by its name, or because it is a URL with a
 // password.
-func isCredential(name, value string) bool {
+func IsCredential(name, value string) bool {
 	if slices.Contains(directories, name) { // which hold PWD
 		return false
 	}

@@ -145,7 +145,7 @@ func TestIsCredential(t *testing.T) {
 	for want, list := range map[bool][]string{true: credentials, false: plain} {
 		for _, kv := range list {
 			name, value, _ := strings.Cut(kv, "=")
-			assert.Equal(t, want, isCredential(name, value), kv)
+			assert.Equal(t, want, IsCredential(name, value), kv)
 		}
 	}
 }

@@ -1,0 +1,74 @@
+package evaltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStepsAroundTheAgent has commands change the workspace before, between and after the agent's turns: a replay makes
+// their changes by running them again, and those of the agent from the cassette.
+func TestStepsAroundTheAgent(t *testing.T) {
+	m := newModule(t)
+	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n", `        - run: go mod init example.com/before
+        - uses: builtin:sdd-eval/acp.prompt
+        - run: go mod edit -module example.com/after
+        - uses: builtin:sdd-eval/acp.prompt
+        - run: go list -m
+`)
+	m.replace("scripts/greet.json", `{
+  "turns": [`, `{
+  "repeat": true,
+  "turns": [`)
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: module, type: files, expect: [{path: go.mod, contains: module example.com/after}]}\n")
+	suite := m.compile("./evals")
+	out, code := suite.test([]string{"EVALTEST_MODE=record"})
+	require.Zero(t, code, out)
+	require.NotContains(t, m.read(shopCassette), "go.mod", "what the steps did is none of the agent's")
+	for range 2 {
+		out, code = suite.test(nil)
+		require.Zero(t, code, out)
+	}
+}
+
+// TestLeak records an agent that shows its key: the unit is an error, and there is no cassette.
+func TestLeak(t *testing.T) {
+	m := newModule(t)
+	suite := m.compile("./evals")
+	bin := t.TempDir()
+	require.NoError(t, os.Symlink(suite.bin, filepath.Join(bin, "fake-acp")))
+	key := "sk-test-" + "0123456789"
+	m.write("config/claude-code.toml", "[groups.mine]\nANTHROPIC_API_KEY = \""+key+"\"\n")
+	m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",
+		"{kind: claude-code-acp, preset: mine, command: fake-acp, args: ["+m.path("scripts/greet.json")+"]}")
+	env := []string{"EVALTEST_MODE=record", "LLMAN_CONFIG_DIR=" + m.path("config"), "PATH=" + bin + ":" + os.Getenv("PATH")}
+	out, code := suite.test(env)
+	require.Zero(t, code, out)
+	require.FileExists(t, m.path(shopCassette))
+	before := m.read(shopCassette)
+
+	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
+		`"do": [{"exec": {"command": "sh", "args": ["-c", "echo key: $ANTHROPIC_API_KEY"]}}]`)
+	out, code = suite.test(env)
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "leak: the session shows the value of ANTHROPIC_API_KEY; no cassette was written")
+	require.NotContains(t, out, key)
+	require.Equal(t, before, m.read(shopCassette))
+}
+
+// TestWorkspaceIsTheModule copies the whole module: recording changes the cassettes in it, which must not make the
+// recording stale, and the playbook is not the agent's to see.
+func TestWorkspaceIsTheModule(t *testing.T) {
+	m := newModule(t)
+	m.replace("evals/greet.yaml", "../fixtures/shop", "..")
+	m.write("README.md", "# Shop\n")
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
+		"  - {name: hidden, type: files, expect: [{path: evals, exists: false}, {path: cassettes, exists: false}, {path: go.mod, exists: true}]}\n")
+	suite := m.compile("./evals")
+	for _, mode := range []string{"record", "record", "replay", "replay"} {
+		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})
+		require.Zero(t, code, "%s: %s", mode, out)
+	}
+}

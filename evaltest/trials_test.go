@@ -1,0 +1,46 @@
+package evaltest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTrials holds a variant to the playbook's rule: two of three trials have to pass.
+func TestTrials(t *testing.T) {
+	m := newModule(t)
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"trials: {count: 3, pass: 2}\n")
+	suite := m.compile("./evals")
+	out, code := suite.test([]string{"EVALTEST_MODE=record"})
+	require.Zero(t, code, out)
+
+	spoil := func(trial string) { // the agent does something else in this trial
+		script := m.read("scripts/greet.json")
+		m.replace("scripts/greet.json", `"name": "Read"`, `"name": "Glance"`)
+		m.remove("cassettes/evals/greet/hello/fake." + trial + ".jsonl")
+		suite.test([]string{"EVALTEST_MODE=missing"})
+		m.write("scripts/greet.json", script)
+	}
+	spoil("2")
+	out, code = suite.test(nil, "-test.v")
+	require.Zero(t, code, out)
+	golden(t, "testdata/trials/two-of-three.txt", out)
+
+	cassette := "cassettes/evals/greet/hello/fake.3.jsonl"
+	text := m.read(cassette)
+	m.remove(cassette)
+	out, code = suite.test(nil)
+	require.NotZero(t, code, out, "two judged trials, one of them passed: nobody knows")
+	golden(t, "testdata/trials/unknown.txt", out)
+	m.write(cassette, text)
+
+	spoil("3")
+	out, code = suite.test(nil)
+	require.NotZero(t, code, out)
+	golden(t, "testdata/trials/one-of-three.txt", out)
+
+	m.remove("cassettes/evals/greet/hello/fake.1.jsonl")
+	out, code = suite.test(nil)
+	require.NotZero(t, code, out, "an error is no failed trial: nothing is known of it")
+	golden(t, "testdata/trials/error.txt", out)
+}
