@@ -114,17 +114,18 @@ func (v verdict) passText(passed int) string {
 	if u.Run != nil {
 		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
 	}
-	text := fmt.Sprintf("%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
 	for _, u := range v.trials {
 		if u.Stop != "" && u.Stop != "end_turn" {
-			text += ", ended early: " + u.Stop
+			text.WriteString(", ended early: " + u.Stop)
 			break
 		}
 	}
 	if session := sessionText(u); session != "" {
-		text += ", session: " + session
+		text.WriteString(", session: " + session)
 	}
-	return text
+	return text.String()
 }
 
 func count(n int, what string) string {
