@@ -8,7 +8,8 @@ import (
 // Player stands where the agent stands: it answers prompts with the recorded turns and makes the changes that the agent
 // made. It is for one session.
 type Player struct {
-	// AnyPrompt plays turns whatever the prompt is, for a caller who knows that the recording is stale.
+	// AnyPrompt plays turns whatever the prompt is, and does not mind those that are left over, for a caller who knows
+	// that the recording is stale. A prompt for which there is no turn remains an error.
 	AnyPrompt bool
 
 	cassette *Cassette
@@ -43,9 +44,9 @@ func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	return turn, nil
 }
 
-// End returns a [*StaleError] if there are turns that nobody asked for.
+// End returns a [*StaleError] if there are turns that nobody asked for, unless any prompt is good enough.
 func (p *Player) End() error {
-	if p.next == len(p.cassette.Turns) {
+	if p.next == len(p.cassette.Turns) || p.AnyPrompt {
 		return nil
 	}
 	e := p.stale()

@@ -36,18 +36,18 @@ func TestPlayer(t *testing.T) {
 
 func TestPlayerRefuses(t *testing.T) {
 	tests := []struct {
-		name     string
-		prompts  []string
-		any      bool
-		want     string // of the last prompt
-		wantEnd  string
-		workedIn bool
+		name    string
+		prompts []string
+		any     bool
+		want    string // of the last prompt
+		wantEnd string
 	}{
 		{name: "all turns", prompts: samplePrompts},
 		{name: "another prompt", prompts: []string{"Fix it."}, want: "prompt 1:\n    - Fix Add in add.go.\n    - Run the tests.\n    + Fix it.", wantEnd: "prompt 1:"},
 		{name: "any prompt", prompts: []string{"Fix it.", "Go on."}, any: true},
 		{name: "a prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), want: `prompt 3: was none, is "Thanks."`},
 		{name: "any prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), any: true, want: `prompt 3: was none, is "Thanks."`},
+		{name: "any prompt less", prompts: samplePrompts[:1], any: true},
 		{name: "a prompt less", prompts: samplePrompts[:1], wantEnd: `prompt 2: was "Now the tests.", is none`},
 	}
 	for _, tt := range tests {
