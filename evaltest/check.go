@@ -84,14 +84,20 @@ func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 	t := &T{ctx: ctx}
 	done := make(chan string, 1)
 	go func() {
-		panicked := ""
-		defer func() { done <- panicked }()
+		finished, panicked := false, ""
+		defer func() {
+			if !finished && panicked == "" && !t.failed {
+				panicked = "the check ended its goroutine (runtime.Goexit), and neither failed nor finished"
+			}
+			done <- panicked
+		}()
 		defer func() {
 			if r := recover(); r != nil {
 				panicked = fmt.Sprintf("panic: %v\n\n%s", r, debug.Stack())
 			}
 		}()
 		c.f(t, Unit{ID: in.Unit, Run: in.Run, Workspace: in.Workspace})
+		finished = true
 	}()
 	select {
 	case trace := <-done:
@@ -108,7 +114,7 @@ func (t *T) verdict(trace string) evaluator.Verdict {
 	detail := strings.Join(t.lines, "\n")
 	switch {
 	case trace != "":
-		return evaluator.Verdict{Outcome: result.Error, Reason: "the check panicked", Detail: trace}
+		return evaluator.Verdict{Outcome: result.Error, Reason: "the check broke off", Detail: trace}
 	case t.failed:
 		score := 0.0
 		return evaluator.Verdict{Outcome: result.Fail, Score: &score, Reason: "the check failed", Detail: detail}

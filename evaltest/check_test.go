@@ -27,6 +27,10 @@ func TestCheck(t *testing.T) {
 	require.Contains(t, out, "panic: oh no")
 	require.Contains(t, out, "checks_test.go:", "the trace names the place")
 
+	out, code = suite.test(nil, "-test.run=TestGoexit")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "the check ended its goroutine (runtime.Goexit), and neither failed nor finished")
+
 	out, code = suite.test(nil, "-test.run=TestSameName")
 	require.NotZero(t, code, out)
 	require.Contains(t, out, `has an evaluator "greets" already: choose another name`)

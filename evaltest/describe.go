@@ -1,12 +1,13 @@
 package evaltest
 
 import (
-	"path/filepath"
 	"testing"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Describe runs the playbooks that match glob, a pattern of path/filepath.Match relative to the test's directory, as
-// subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's subtest, which fails once, by
+// Describe runs the playbooks that match glob, a pattern relative to the test's directory in which ** stands for any number
+// of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's subtest, which fails once, by
 // the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
 //
 // No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
@@ -16,7 +17,7 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 	if err != nil {
 		t.Fatalf("evaltest.Describe: %v", err)
 	}
-	files, err := filepath.Glob(glob)
+	files, err := doublestar.FilepathGlob(glob, doublestar.WithFilesOnly())
 	if err != nil {
 		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
 	}

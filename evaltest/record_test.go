@@ -31,6 +31,27 @@ func TestStepsAroundTheAgent(t *testing.T) {
 		out, code = suite.test(nil)
 		require.Zero(t, code, out)
 	}
+	m.replace("evals/greet.yaml", "example.com/before", "example.com/other")
+	out, code = suite.test(nil)
+	require.NotZero(t, code, "the agent never saw that module: %s", out)
+	require.Contains(t, out, "steps before the agent:")
+}
+
+// TestIgnoredFixture changes a file that the workspace begins with although its .gitignore ignores it: as for git, it is
+// tracked all the same, also after a command ran.
+func TestIgnoredFixture(t *testing.T) {
+	m := newModule(t)
+	m.write("fixtures/shop/.gitignore", "stock.txt\n")
+	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n",
+		"        - run: go version\n        - uses: builtin:sdd-eval/acp.prompt\n")
+	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
+		`"do": [{"disk_write": {"path": "stock.txt", "text": "tea 5\\n"}}]`)
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: stock, type: files, expect: [{path: stock.txt, contains: tea 5}]}\n")
+	suite := m.compile("./evals")
+	for _, mode := range []string{"record", "replay"} {
+		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})
+		require.Zero(t, code, "%s: %s", mode, out)
+	}
 }
 
 // TestLeak records an agent that shows its key: the unit is an error, and there is no cassette.

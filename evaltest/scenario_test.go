@@ -106,6 +106,47 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
+			name: "no-unit", reason: "a playbook that starts no agent tests nothing",
+			breaks: func(m module) {
+				m.write("evals/greet.yaml", `name: greet
+task: {prompt: Hello.}
+variants: {fake: {agent: {kind: fake-acp}}}
+workflow: {jobs: {version: {steps: [{run: go version}]}}}
+`)
+			},
+		},
+		{
+			name: "setup-fails", reason: "nothing is known of an agent that was not started",
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n",
+					"        - {name: setup, run: go no-such-command}\n        - uses: builtin:sdd-eval/acp.prompt\n")
+			},
+		},
+		{
+			name: "retries", reason: "each attempt is shown", env: []string{"EVALTEST_MODE=live"},
+			breaks: func(m module) {
+				m.write("scripts/greet.json", `{"faults": {"exit": 3}}`)
+				m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"retries: 2\n")
+			},
+		},
+		{
+			name: "deadline", reason: "go test's deadline is an error with a cause, not a panic that loses everything",
+			env: []string{"EVALTEST_MODE=live"}, args: []string{"-test.timeout=4s"},
+			breaks: func(m module) {
+				m.write("scripts/greet.json", `{
+					"faults": {"ignore_eof": true, "ignore_sigterm": true},
+					"turns": [{"actions": [{"silence": true}], "ignore_cancel": true}]
+				}`)
+			},
+		},
+		{
+			name: "program-not-installed", reason: "the error says what to install",
+			env: []string{"EVALTEST_MODE=live", "PATH=/usr/bin:/bin"},
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}", "{kind: acp, command: no-such-agent}")
+			},
+		},
+		{
 			name: "run-step-fails", reason: "a command that fails is the agent's failure",
 			breaks: func(m module) {
 				m.replace("evals/greet.yaml", "acp.prompt\n", "acp.prompt\n        - {name: build, run: go build ./...}\n")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// deadlineGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline
-// panics and cleans nothing up.
-const deadlineGrace = 10 * time.Second
+// maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline panics,
+// cleans nothing up, and loses what is known. With short deadlines it is a quarter of the time there is.
+const maxGrace = 20 * time.Second
 
 // suite is one call of [Describe].
 type suite struct {
@@ -30,7 +31,8 @@ type suite struct {
 	stale engine.StaleMode
 }
 
-// newSuite reads the environment, which must happen inside the test so that go test's cache sees it.
+// newSuite reads the environment, which must happen inside the test so that go test's cache sees it. A variable that is
+// misspelt is one that nobody reads: the cache does not know it, and a result from the cache does not show the error.
 func newSuite(t *testing.T, opts []Option) (*suite, error) {
 	s := &suite{settings: settings{cassettes: "cassettes"}}
 	for _, o := range opts {
@@ -63,11 +65,7 @@ func checkEnvironment(environ []string) error {
 		if !strings.HasPrefix(name, "EVALTEST_") {
 			continue
 		}
-		known := false
-		for _, v := range variables {
-			known = known || v == name
-		}
-		if !known {
+		if !slices.Contains(variables, name) {
 			return fmt.Errorf("unknown environment variable %s: use one of %s", name, strings.Join(variables, ", "))
 		}
 	}
@@ -91,19 +89,25 @@ func moduleRoot(dir string) (string, error) {
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
 func (s *suite) load(file string) (*playbook.Playbook, error) {
+	name := s.fromRoot(file)
+	if name == "" {
+		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, s.root)
+	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return playbook.Parse(filepath.ToSlash(s.fromRoot(file)), data, kinds.All())
+	return playbook.Parse(filepath.ToSlash(name), data, kinds.All())
 }
 
 func (s *suite) fromRoot(file string) string {
-	abs := filepath.Join(s.dir, file)
-	if rel, err := filepath.Rel(s.root, abs); err == nil {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(s.dir, file)
+	}
+	if rel, err := filepath.Rel(s.root, file); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
-	return abs
+	return ""
 }
 
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
@@ -122,8 +126,11 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 				"next: add `evaluators:` to the playbook, or evaltest.Check to the test", pb.File, u.Case.ID)
 		}
 	}
+	ctx, grace, cancel := testContext(t)
+	defer cancel()
 	runner, err := engine.New(plan, engine.Config{
-		Mode: s.mode, Stale: s.stale, Root: s.root, Cassettes: s.cassettes, ConfigDir: s.configDir,
+		Grace: grace,
+		Mode:  s.mode, Stale: s.stale, Root: s.root, Cassettes: s.cassettes, ConfigDir: s.configDir,
 		Getenv: os.Getenv, Environ: os.Environ(),
 		RecordCommand: func(u playbook.Unit) string { return s.command(t, "record", u.Case.ID, u.Variant.ID) },
 	})
@@ -135,8 +142,6 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := testContext(t)
-	defer cancel()
 	s.jobs(t, ctx, runner, plan.Before())
 	for _, job := range plan.Before() { // what -run leaves out is still what the units build on
 		if runner.Ran(job.ID) {
@@ -160,14 +165,17 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 	s.jobs(t, ctx, runner, plan.After())
 }
 
-// testContext ends early enough before the test's deadline for agents to be stopped.
-func testContext(t *testing.T) (context.Context, context.CancelFunc) {
+// testContext ends early enough before the test's deadline for agents to be ended, for which there is then the grace.
+func testContext(t *testing.T) (ctx context.Context, grace time.Duration, cancel context.CancelFunc) {
 	deadline, ok := t.Deadline()
 	if !ok {
-		return context.WithCancel(t.Context())
+		ctx, cancel = context.WithCancel(t.Context())
+		return ctx, maxGrace, cancel
 	}
-	return context.WithDeadlineCause(t.Context(), deadline.Add(-deadlineGrace),
-		fmt.Errorf("go test's deadline is %v away", deadlineGrace))
+	grace = min(maxGrace, time.Until(deadline)/4)
+	ctx, cancel = context.WithDeadlineCause(t.Context(), deadline.Add(-grace),
+		errors.New("go test's deadline is near: give it more time with -timeout"))
+	return ctx, grace, cancel
 }
 
 // jobs runs jobs outside the matrix.

@@ -66,9 +66,6 @@ func (v verdict) trialText(i int) string {
 	if len(v.trials) > 1 {
 		prefix = fmt.Sprintf("trial %d: ", i+1)
 	}
-	for _, a := range u.Attempts {
-		line("%sattempt: %s", prefix, a)
-	}
 	told := false
 	for _, s := range u.Steps {
 		if s.Outcome != result.Fail && s.Outcome != result.Error {

@@ -130,6 +130,11 @@ func (v verdict) whole(t *testing.T) {
 	for i, u := range v.trials {
 		for _, w := range u.Warnings {
 			t.Logf("%s: warning: %s", u.ID, w)
+			t.Attr("warning", "stale cassette")
+		}
+		for n, why := range u.Attempts {
+			t.Logf("%s: attempt %d: %s", u.ID, n+1, why)
+			t.Attr("attempts", strconv.Itoa(len(u.Attempts)+1))
 		}
 		switch u.Outcome {
 		case result.Pass:

@@ -22,9 +22,15 @@ type Fingerprints struct {
 	Model       string   `json:"model,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
 	Permissions []string `json:"permissions"` // a line a rule
-	Timeout     string   `json:"timeout"`     // as [time.Duration.String] writes it; empty: none
-	ToolCalls   int      `json:"max_tool_calls,omitempty"`
-	Workspace   Files    `json:"workspace"`
+	// Steps are the commands that ran before the agent was done: it saw what they left.
+	Steps []string `json:"steps,omitempty"`
+	// Commands are the programs that the agent might run beyond those that any may, and Variables those of our environment
+	// that it saw.
+	Commands  []string `json:"allow_commands,omitempty"`
+	Variables []string `json:"env,omitempty"`
+	Timeout   string   `json:"timeout"` // as [time.Duration.String] writes it; empty: none
+	ToolCalls int      `json:"max_tool_calls,omitempty"`
+	Workspace Files    `json:"workspace"`
 }
 
 // Files is the fingerprint of a prepared workspace.
@@ -81,6 +87,9 @@ func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 		{"agent model", was.Model, now.Model},
 		{"agent mode", was.Mode, now.Mode},
 		{"permissions", strings.Join(was.Permissions, "\n"), strings.Join(now.Permissions, "\n")},
+		{"steps before the agent", strings.Join(was.Steps, "\n"), strings.Join(now.Steps, "\n")},
+		{"allowed commands", strings.Join(was.Commands, " "), strings.Join(now.Commands, " ")},
+		{"passed variables", strings.Join(was.Variables, " "), strings.Join(now.Variables, " ")},
 	} {
 		if input.Was != input.Now {
 			changes = append(changes, input)

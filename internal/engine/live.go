@@ -32,7 +32,8 @@ type live struct {
 	limits   playbook.Limits
 	timeout  time.Duration
 	dirs     unitDirs
-	manifest workspace.Manifest
+	manifest workspace.Manifest // after the last turn
+	before   workspace.Manifest // before the last turn
 	maxDelta int64
 
 	process   *supervise.Process

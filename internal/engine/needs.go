@@ -10,50 +10,62 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// progress remembers what jobs may build on. A matrix job has passed if enough trials of each case and variant have.
+// progress remembers what has passed, on which other jobs may build. What did not run has not passed.
 type progress struct {
-	mu     sync.Mutex
-	ran    []string // ids of jobs outside the matrix
-	failed []string // ids of jobs
-	// short counts, by case and variant, the trials that did not pass.
-	short map[string]int
+	mu   sync.Mutex
+	ran  []string // ids of jobs outside the matrix
+	jobs []string // those that passed
+	// trials counts those that passed, by case and variant.
+	trials map[string]int
 }
 
-// blocked returns why a job outside the matrix, or a unit, cannot run: a job that it needs did not pass. Empty: it can.
+// blocked returns why what needs these jobs cannot run: one of them did not pass. Empty: it can.
 func (r *Runner) blocked(needs []string) string {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
 	for _, n := range needs {
-		if slices.Contains(r.progress.failed, n) {
+		i := slices.IndexFunc(r.plan.Jobs, func(j playbook.Job) bool { return j.ID == n })
+		if i >= 0 && !r.passed(r.plan.Jobs[i]) {
 			return fmt.Sprintf("job %s, which has to pass before, did not", n)
 		}
 	}
 	return ""
 }
 
+// passed reports whether a job has. A matrix job has if enough trials of each of its cases and variants have.
+func (r *Runner) passed(j playbook.Job) bool {
+	if j.Strategy == nil {
+		return slices.Contains(r.progress.jobs, j.ID)
+	}
+	for _, c := range r.plan.Cases() {
+		for _, v := range j.Variants() {
+			if r.progress.trials[trialsKey(c.ID, v)] < r.Need() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func trialsKey(caseID, variantID string) string {
+	return strings.Join([]string{caseID, variantID}, "/")
+}
+
 // unitNeeds returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
 // the same unit.
 func (r *Runner) unitNeeds(u playbook.Unit) []string {
 	var needs []string
-	for _, j := range r.jobsOf(u) {
+	for _, j := range r.plan.Jobs {
+		if !slices.Contains(j.Variants(), u.Variant.ID) {
+			continue
+		}
 		for _, n := range j.Needs {
-			if i := slices.IndexFunc(r.plan.Jobs, func(j playbook.Job) bool { return j.ID == n }); i >= 0 && r.plan.Jobs[i].Strategy == nil {
+			if slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return j.ID == n && j.Strategy == nil }) {
 				needs = append(needs, n)
 			}
 		}
 	}
 	return needs
-}
-
-// jobsOf returns the matrix jobs that a unit goes through.
-func (r *Runner) jobsOf(u playbook.Unit) []playbook.Job {
-	var jobs []playbook.Job
-	for _, j := range r.plan.Jobs {
-		if slices.Contains(j.Variants(), u.Variant.ID) {
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
 }
 
 // Ran reports whether a job outside the matrix has run.
@@ -68,29 +80,22 @@ func (r *Runner) noteJob(id string, o result.Outcome) {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
 	r.progress.ran = append(r.progress.ran, id)
-	if o != result.Pass {
-		r.progress.failed = append(r.progress.failed, id)
+	if o == result.Pass {
+		r.progress.jobs = append(r.progress.jobs, id)
 	}
 }
 
-// noteUnit remembers how a unit ended: its jobs fail when too few trials can still pass.
+// noteUnit remembers how a unit ended.
 func (r *Runner) noteUnit(u playbook.Unit, o result.Outcome) {
-	if o == result.Pass || o == result.Completed {
+	if o != result.Pass && o != result.Completed {
 		return
 	}
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
-	if r.progress.short == nil {
-		r.progress.short = make(map[string]int)
+	if r.progress.trials == nil {
+		r.progress.trials = make(map[string]int)
 	}
-	key := strings.Join([]string{u.Case.ID, u.Variant.ID}, "/")
-	r.progress.short[key]++
-	if r.progress.short[key] <= max(r.pb.Trials.Count, 1)-r.Need() {
-		return
-	}
-	for _, j := range r.jobsOf(u) {
-		r.progress.failed = append(r.progress.failed, j.ID)
-	}
+	r.progress.trials[trialsKey(u.Case.ID, u.Variant.ID)]++
 }
 
 // Need returns how many trials of each case and variant have to pass.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +15,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// mode is where this unit's session comes from: [Replay] or [Live].
-func (a *attempt) mode() Mode {
-	if a.cfg.Mode == Replay || a.cfg.Mode == Missing && cassette.Exists(a.cassettePath()) {
-		return Replay
-	}
-	return Live
+// goesLive reports whether the unit's session is to be with an agent.
+func (a *attempt) goesLive() bool {
+	return a.cfg.Mode == Live || a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath())
 }
 
 // openSession starts the unit's session, live or from its cassette.
 func (a *attempt) openSession(ctx context.Context) error {
-	if a.mode() == Live {
+	if a.live {
 		s, err := startLive(ctx, a)
 		if err != nil {
 			return err
@@ -61,7 +59,7 @@ func (a *attempt) openReplay() (session, error) {
 		a.result.Warnings = append(a.result.Warnings, err.Error())
 		player.AnyPrompt = true
 	}
-	return replay{player, c}, nil
+	return replay{player, c, a.cfg.RecordCommand(a.unit)}, nil
 }
 
 // prompts are all that the unit's steps ask of the agent, in order.
@@ -88,15 +86,29 @@ func (a *attempt) shorten(err error) error {
 
 // replay is a session that a cassette plays.
 type replay struct {
-	*cassette.Player
-	from *cassette.Cassette
+	player *cassette.Player
+	from   *cassette.Cassette
+	next   string // the command that records it anew
+}
+
+func (r replay) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	turn, err := r.player.Prompt(ctx, text)
+	if err != nil && ctx.Err() == nil {
+		err = advised{err, r.next}
+	}
+	return turn, err
 }
 
 func (r replay) Agent() (trajectory.Agent, string) {
 	return r.from.Header.Agent, r.from.Header.Endpoint
 }
 
-func (r replay) Close(context.Context) error { return r.End() }
+func (r replay) Close(context.Context) error {
+	if err := r.player.End(); err != nil {
+		return advised{err, r.next}
+	}
+	return nil
+}
 
 // save writes the cassette of a unit that was recorded, unless it ended in error: then nothing is known that could be
 // replayed, and the old cassette stays.
@@ -131,8 +143,25 @@ func (a *attempt) fingerprints() cassette.Fingerprints {
 	return cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
+		Steps: a.setupSteps(), Commands: a.pb.Sandbox.AllowCommands, Variables: a.pb.Env.Pass,
 		Workspace: cassette.FilesOf(a.manifest),
 	}
+}
+
+// setupSteps are the commands that run before the agent's last prompt: it sees what they leave.
+func (a *attempt) setupSteps() []string {
+	var setup, commands []string
+	for _, s := range a.unit.Steps {
+		switch {
+		case s.Run != "" && s.Cwd != "":
+			commands = append(commands, s.Run+" (in "+s.Cwd+")")
+		case s.Run != "":
+			commands = append(commands, s.Run)
+		case s.Uses == playbook.ActionPrompt:
+			setup = slices.Clone(commands)
+		}
+	}
+	return setup
 }
 
 // permissionLines writes permissions a line a rule, as a diff of them is read.

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -34,6 +35,8 @@ type Config struct {
 	TempDir string
 	// RecordCommand returns the command that records a unit anew. Errors about cassettes name it.
 	RecordCommand func(playbook.Unit) string
+	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
+	Grace time.Duration
 	// Getenv reads the environment.
 	Getenv func(string) string
 	// Environ is the environment that run steps start from.
@@ -64,7 +67,13 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 		r.source = filepath.Join(cfg.Root, filepath.Dir(pb.File), pb.Workspace.From)
 	}
 	r.exclude = r.ownFiles()
+	if len(plan.Units) == 0 {
+		return nil, fmt.Errorf("%s: no job has a strategy.matrix, so no agent would run", pb.File)
+	}
 	for _, u := range plan.Units {
+		if !slices.ContainsFunc(u.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionPrompt }) {
+			return nil, fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s)", pb.File, u.Variant.ID, playbook.ActionPrompt)
+		}
 		for _, e := range u.Evaluators {
 			if _, ok := e.Config.(evaluator.Evaluator); !ok {
 				return nil, fmt.Errorf("%s: evaluator %s has no implementation", e.Position, e.Name)
@@ -103,9 +112,19 @@ func (r *Runner) cassettes() string {
 	return filepath.Join(r.cfg.Root, r.cfg.Cassettes)
 }
 
-// Impure reports whether a run depends on more than the files it opens: it starts children or talks to a model.
+// grace is how long ending an agent may take.
+func (r *Runner) grace() time.Duration { return cmp.Or(r.cfg.Grace, 20*time.Second) }
+
+// outside reports whether a directory is not below the root, where go test does not look for changes.
+func (r *Runner) outside(dir string) bool {
+	rel, err := filepath.Rel(r.cfg.Root, dir)
+	return dir != "" && (err != nil || !filepath.IsLocal(rel))
+}
+
+// Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
+// programs or talks to a model.
 func (r *Runner) Impure() bool {
-	if r.cfg.Mode != Replay {
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
 	for _, j := range r.plan.Jobs {

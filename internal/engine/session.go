@@ -63,6 +63,10 @@ func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
 	if err != nil {
 		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 	}
+	// What agents report are resolved paths.
+	if base, err = filepath.EvalSymlinks(base); err != nil {
+		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
+	}
 	d := unitDirs{base: base, workspace: filepath.Join(base, "workspace")}
 	dirs := []string{d.workspace}
 	if forAgent {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +86,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 			a.manifest, a.prepared = m, true
 			return nil
 		}
-		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.mode() == Live); err != nil {
+		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live); err != nil {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 		fmt.Fprintf(a.log, "%s: workspace: %s is left out: %s\n", a.unit.ID(), n.Path, n.Reason)
 	}
 	a.prepared = true
-	if a.mode() == Live {
+	if a.live {
 		return workspace.Stamp(a.dirs.workspace, a.manifest, a.now().Truncate(time.Second))
 	}
 	return nil
@@ -152,26 +151,25 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (str
 	return out.String(), nil
 }
 
-// openDir opens a directory below root, following no link out of it.
+// openDir opens a directory below root. No link and nothing but directories may be on the way.
 func openDir(root, dir string) (*os.File, error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := r.Open(filepath.FromSlash(cmp.Or(dir, ".")))
-	if err != nil {
-		return nil, fmt.Errorf("cwd: %w", err)
+	path := "."
+	for _, name := range strings.FieldsFunc(dir, func(c rune) bool { return c == '/' }) {
+		path = filepath.Join(path, name)
+		info, err := r.Lstat(path)
+		if err != nil {
+			return nil, fmt.Errorf("cwd: %w", err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("cwd: %s is not a directory", filepath.ToSlash(path))
+		}
 	}
-	info, err := f.Stat()
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("cwd: %s is not a directory", dir)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return r.Open(path)
 }
 
 // tail keeps the end of what is written to it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	cfg := acp.ClientConfig{
 		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
 		Permission: p.decide,
-		Tap:        s.observer.Frame,
+		Tap:        s.observer.Frame, CancelGrace: a.grace() / 4,
 	}
 	if profile.ClientFiles {
 		cfg.Files = s.files.Handler()
@@ -136,19 +137,28 @@ func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.
 	if err != nil {
 		return cassette.Turn{}, fmt.Errorf("see what the turn changed in the workspace: %w", err)
 	}
-	s.manifest = after
+	s.before, s.manifest = s.manifest, after
 	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
 }
 
 // resync takes what others than the agent changed in the workspace: a replay makes those changes by doing the same steps
 // again, and they are none of the agent's.
 func (s *live) resync(ctx context.Context) error {
-	m, err := workspace.Snapshot(ctx, s.dirs.workspace)
+	after, _, err := workspace.Changes(ctx, s.dirs.workspace, s.manifest, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	s.manifest = m
+	s.manifest = after
 	return nil
+}
+
+// lastDelta returns what the last turn changed, now that the agent is gone.
+func (s *live) lastDelta(ctx context.Context) (workspace.Delta, error) {
+	_, delta, err := workspace.Changes(ctx, s.dirs.workspace, s.before, s.maxDelta)
+	if err != nil {
+		return workspace.Delta{}, fmt.Errorf("see what the agent left in the workspace: %w", err)
+	}
+	return delta, nil
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
@@ -216,7 +226,17 @@ func (s *live) Close(ctx context.Context) error {
 	}
 	if s.process != nil {
 		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
-		s.process.Stop(ctx)
+		// That something of it could not be ended does.
+		if _, err := s.process.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("end the agent: %w", err))
+		}
+	}
+	if s.client != nil {
+		select { // handlers may be at work until then
+		case <-s.client.Done():
+		case <-ctx.Done():
+			errs = append(errs, errors.New("the agent is gone, but its connection did not end"))
+		}
 	}
 	if s.terminals != nil {
 		errs = append(errs, s.terminals.Close())

@@ -25,7 +25,11 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 	var attempts []string
 	for {
 		a := &attempt{Runner: r, unit: u, log: log, result: result.Unit{ID: u.ID(), Attempts: attempts}}
+		a.live = a.goesLive()
 		err := a.run(ctx)
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
 		if err != nil {
 			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), adviceOf(err)
 		}
@@ -45,12 +49,14 @@ type attempt struct {
 	unit   playbook.Unit
 	log    io.Writer
 	result result.Unit
+	live   bool // the session is to be with an agent, not from a cassette
 
 	dirs     unitDirs
 	prepared bool
 	manifest workspace.Manifest // of the prepared workspace
 	session  session
 	turns    []cassette.Turn
+	ended    bool // the session has
 	// touched tells that a run step may have changed the workspace since the agent's last turn.
 	touched bool
 }
@@ -82,34 +88,56 @@ func (a *attempt) run(ctx context.Context) (err error) {
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
 func (a *attempt) openDirs() error {
-	if a.mode() == Replay && !a.needsWorkspace(a.unit) {
+	if !a.live && !a.needsWorkspace(a.unit) {
 		return nil
 	}
 	var err error
-	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.mode() == Live)
+	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live)
 	return err
 }
 
-// steps runs the unit's steps until one does not pass, and closes the session.
+// steps runs the unit's steps until one does not pass. The session ends with the last step that speaks with the agent, so
+// that nothing but later steps changes what the agent left.
 func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
-	defer func() {
-		if a.session != nil {
-			err = errors.Join(err, a.session.Close(context.WithoutCancel(ctx)))
+	defer func() { err = errors.Join(err, a.endSession(ctx)) }()
+	last := -1
+	for i, step := range a.unit.Steps {
+		if step.Uses == playbook.ActionPrompt {
+			last = i
 		}
-	}()
-	for _, step := range a.unit.Steps {
+	}
+	for i, step := range a.unit.Steps {
 		if failed {
 			a.result.Steps = append(a.result.Steps, skipped(step))
 			continue
 		}
 		s, err := a.step(ctx, step)
 		a.result.Steps = append(a.result.Steps, s)
+		if err == nil && i == last {
+			err = a.endSession(ctx)
+		}
 		if err != nil {
 			return false, err
 		}
 		failed = s.Outcome == result.Fail
 	}
 	return failed, nil
+}
+
+// endSession ends the session, if there is one that has not ended.
+func (a *attempt) endSession(ctx context.Context) error {
+	if a.session == nil || a.ended {
+		return nil
+	}
+	a.ended = true
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.grace()/2)
+	defer cancel()
+	err := a.session.Close(end)
+	if l, ok := a.session.(*live); ok && err == nil && len(a.turns) > 0 {
+		// Agents may go on with what they began until they are gone: it is part of the last turn.
+		a.turns[len(a.turns)-1].Delta, err = l.lastDelta(context.WithoutCancel(ctx))
+	}
+	return err
 }
 
 // setRun puts the turns together.
@@ -128,15 +156,15 @@ func (a *attempt) setRun() {
 	a.result.Run = run
 }
 
-// evaluate asks the evaluators.
+// evaluate asks the evaluators. There is nothing to ask them about an agent that a failed step kept from starting.
 func (a *attempt) evaluate(ctx context.Context) {
 	in := evaluator.Input{Unit: a.unit.ID(), Run: a.result.Run, Workspace: a.dirs.workspace}
-	if in.Run == nil {
-		in.Run = &trajectory.Run{}
-	}
 	for _, e := range a.unit.Evaluators {
 		start := a.now()
-		v := judge(ctx, e, in)
+		v := evaluator.Verdict{Outcome: result.Skip, Reason: "the agent was not started"}
+		if in.Run != nil {
+			v = judge(ctx, e, in)
+		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
 			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Duration: a.now().Sub(start),
@@ -157,6 +185,11 @@ func judge(ctx context.Context, e playbook.Evaluator, in evaluator.Input) evalua
 			Reason: fmt.Sprintf("evaluator %s said %q with a score that is not between 0 and 1", e.Name, v.Outcome),
 		}
 	}
+	if v.Outcome == result.Fail && *v.Score == 1 {
+		return evaluator.Verdict{
+			Outcome: result.Error, Detail: v.Detail, Reason: fmt.Sprintf("evaluator %s said \"fail\" with a full score", e.Name),
+		}
+	}
 	v.Outcome = result.Fail
 	if *v.Score >= e.Threshold {
 		v.Outcome = result.Pass
@@ -164,7 +197,7 @@ func judge(ctx context.Context, e playbook.Evaluator, in evaluator.Input) evalua
 	return v
 }
 
-// timeout bounds what is done for a unit besides its agent's session.
+// timeout bounds a unit's session, and each of its run steps.
 func (r *Runner) timeout() time.Duration {
 	if d := r.pb.Limits.Timeout; d > 0 {
 		return d
@@ -172,5 +205,5 @@ func (r *Runner) timeout() time.Duration {
 	return defaultTimeout
 }
 
-// defaultTimeout is the limit on a unit's session, and on each of its run steps, where the playbook has none.
+// defaultTimeout is the limit where the playbook has none.
 const defaultTimeout = 30 * time.Minute

@@ -3,6 +3,7 @@ package checks
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,11 @@ func TestFail(t *testing.T) {
 func TestPanic(t *testing.T) {
 	evaltest.Describe(t, "../evals/greet.yaml",
 		evaltest.Check("panics", func(t *evaltest.T, u evaltest.Unit) { panic("oh no") }))
+}
+
+func TestGoexit(t *testing.T) {
+	evaltest.Describe(t, "../evals/**/*.yaml",
+		evaltest.Check("leaves", func(t *evaltest.T, u evaltest.Unit) { runtime.Goexit() }))
 }
 
 func TestSameName(t *testing.T) {
