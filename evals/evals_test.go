@@ -8,7 +8,17 @@ import (
 )
 
 func TestEvals(t *testing.T) {
-	evaltest.Describe(t, "*/*.yaml", evaltest.Check("ends-what-it-starts", endsWhatItStarts))
+	evaltest.Describe(t, "*/*.yaml",
+		evaltest.Check("ends-what-it-starts", endsWhatItStarts),
+		evaltest.Check("says-what-it-did", saysWhatItDid))
+}
+
+// saysWhatItDid expects a last word of an agent that ended its turn by its own will.
+func saysWhatItDid(t *evaltest.T, u evaltest.Unit) {
+	stops := u.Run.StopReasons()
+	if len(stops) > 0 && stops[len(stops)-1] == "end_turn" && u.Run.Answer() == "" {
+		t.Errorf("the agent ended its last turn without a word")
+	}
 }
 
 // endsWhatItStarts expects that no tool call is left open, in any suite.
