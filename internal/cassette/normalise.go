@@ -36,7 +36,8 @@ type Normaliser struct {
 	patterns []*regexp.Regexp
 	volatile map[string]bool
 	ids      map[id]string
-	long     []id           // those of ids that are replaced in other text, longest first
+	long     []longID       // those of ids that are replaced in other text, by their appearance
+	index    idIndex        // of long
 	counts   map[string]int // ids by prefix
 }
 
@@ -85,6 +86,7 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 	for _, e := range events { // all ids first: text may mention a call before it is announced
 		n.collect(e.Body)
 	}
+	n.index = newIDIndex(n.long)
 	out := make([]trajectory.Event, len(events))
 	for i, e := range events {
 		e.At = e.At.Truncate(time.Microsecond)
@@ -136,8 +138,7 @@ func (n *Normaliser) number(prefix, own string) {
 	n.counts[prefix]++
 	n.ids[name] = prefix + strconv.Itoa(n.counts[prefix])
 	if len(own) > shortID {
-		n.long = append(n.long, name)
-		slices.SortStableFunc(n.long, func(a, b id) int { return cmp.Compare(len(b.own), len(a.own)) })
+		n.long = append(n.long, longID{own: own, name: n.ids[name]})
 	}
 }
 
@@ -253,9 +254,7 @@ func (n *Normaliser) text(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for {
 		before := s
-		for _, id := range n.long {
-			s = replaceWhole(s, id.own, n.ids[id], wordStarts, wordEnds)
-		}
+		s = n.index.replace(s)
 		for _, d := range n.dirs {
 			s = replaceWhole(s, d.dir, d.name, pathStarts, pathEnds)
 		}

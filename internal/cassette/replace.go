@@ -33,12 +33,6 @@ func replaceWhole(s, old, to string, starts, ends func(string) bool) string {
 	return b.String()
 }
 
-// wordStarts tells whether no word goes on behind this text.
-func wordStarts(before string) bool {
-	r, _ := utf8.DecodeLastRuneInString(before)
-	return !isWord(r)
-}
-
 // wordEnds tells whether no word goes on at the beginning of this text.
 func wordEnds(behind string) bool {
 	r, _ := utf8.DecodeRuneInString(behind)
