@@ -13,7 +13,7 @@ const fakeKind = "fake-acp"
 
 // init makes this process the scripted agent if that is what it was started as.
 func init() {
-	if os.Args[0] == fakeKind {
+	if len(os.Args) > 0 && os.Args[0] == fakeKind {
 		os.Exit(scripted.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 }

@@ -169,3 +169,35 @@ func writeFiles(home string, files []agent.File) error {
 	}
 	return nil
 }
+
+// Agent implements [session].
+func (s *live) Agent() (trajectory.Agent, string) { return s.agent, s.endpoint }
+
+// Close implements [session]: it ends the agent and everything it started.
+func (s *live) Close(ctx context.Context) error {
+	var errs []error
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.process != nil {
+		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
+		// That something of it could not be ended does.
+		if _, err := s.process.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("end the agent: %w", err))
+		}
+	}
+	if s.client != nil {
+		select { // handlers may be at work until then
+		case <-s.client.Done():
+		case <-ctx.Done():
+			errs = append(errs, errors.New("the agent is gone, but its connection did not end"))
+		}
+	}
+	if s.terminals != nil {
+		errs = append(errs, s.terminals.Close())
+	}
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
+	}
+	return errors.Join(errs...)
+}

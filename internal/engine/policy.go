@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -53,4 +54,21 @@ func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (i
 		}
 	}
 	return "", false
+}
+
+// identify names the tool of a call and the files that it touches, relative to the workspace.
+func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string) {
+	call, _ := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
+	for _, l := range call.Locations {
+		files = append(files, filepath.ToSlash(relative(s.dirs.workspace, l.Path)))
+	}
+	return call.Name, files
+}
+
+// relative returns path relative to root if it is below it, else as it is.
+func relative(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }

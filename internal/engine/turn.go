@@ -5,104 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
-	"time"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
-
-// connect speaks with the started agent until there is a session.
-func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
-	s.observer.OnCall = s.countCall
-	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
-	cfg := acp.ClientConfig{
-		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
-		Permission: p.decide,
-		Tap:        s.observer.Frame, CancelGrace: a.grace() / 4,
-	}
-	if profile.ClientFiles {
-		cfg.Files = s.files.Handler()
-	}
-	if profile.ClientTerminals {
-		cfg.Terminals = s.terminals.Handler()
-	}
-	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
-	init, err := s.client.Initialize(ctx)
-	if err != nil {
-		return s.exited(err)
-	}
-	s.protocol = init.ProtocolVersion
-	if init.AgentInfo != nil {
-		s.agent.Name, s.agent.Version = init.AgentInfo.Name, init.AgentInfo.Version
-	}
-	if launch.AuthMethod != "" {
-		if err := s.client.Authenticate(ctx, launch.AuthMethod); err != nil {
-			return s.exited(fmt.Errorf("authenticate: %w", err))
-		}
-	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: []acp.McpServer{}})
-	if err != nil {
-		return s.exited(fmt.Errorf("open a session: %w", err))
-	}
-	s.normalise.Session(s.session.ID())
-	return s.configure(ctx, profile)
-}
-
-// configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
-// work unattended.
-func (s *live) configure(ctx context.Context, profile agent.Profile) error {
-	mode := s.unit.Variant.Agent.Mode
-	if mode == "" {
-		mode = offered(s.session.Modes(), profile.Modes)
-	}
-	if mode != "" {
-		if err := s.session.SetMode(ctx, mode); err != nil {
-			return err
-		}
-	}
-	if model := s.unit.Variant.Agent.Model; model != "" {
-		return s.session.SetModel(ctx, model)
-	}
-	return nil
-}
-
-// offered returns the first of the wanted modes that the session has.
-func offered(modes *acp.SessionModeState, wanted []string) string {
-	if modes == nil {
-		return ""
-	}
-	for _, w := range wanted {
-		for _, m := range modes.AvailableModes {
-			if m.ID == w {
-				return w
-			}
-		}
-	}
-	return ""
-}
-
-// exitWait is how long an agent that closed its output has to exit before it is ended.
-const exitWait = time.Second
-
-// exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
-// end of a context, need no such explanation.
-func (s *live) exited(err error) error {
-	var answer *acp.Error
-	if errors.As(err, &answer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	select {
-	case <-s.process.Done():
-		exit, waitErr := s.process.Wait()
-		return errors.Join(fmt.Errorf("the agent ended by itself: %s", exit), waitErr)
-	case <-time.After(exitWait):
-		return err
-	}
-}
 
 // Prompt implements [session].
 func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
@@ -196,53 +104,4 @@ func (s *live) interruptTurn(why error) {
 	if s.interrupt != nil {
 		s.interrupt(why)
 	}
-}
-
-// identify names the tool of a call and the files that it touches, relative to the workspace.
-func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string) {
-	call, _ := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
-	for _, l := range call.Locations {
-		files = append(files, filepath.ToSlash(relative(s.dirs.workspace, l.Path)))
-	}
-	return call.Name, files
-}
-
-// relative returns path relative to root if it is below it, else as it is.
-func relative(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
-// Agent implements [session].
-func (s *live) Agent() (trajectory.Agent, string) { return s.agent, s.endpoint }
-
-// Close implements [session]: it ends the agent and everything it started.
-func (s *live) Close(ctx context.Context) error {
-	var errs []error
-	if s.client != nil {
-		s.client.Close()
-	}
-	if s.process != nil {
-		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
-		// That something of it could not be ended does.
-		if _, err := s.process.Stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("end the agent: %w", err))
-		}
-	}
-	if s.client != nil {
-		select { // handlers may be at work until then
-		case <-s.client.Done():
-		case <-ctx.Done():
-			errs = append(errs, errors.New("the agent is gone, but its connection did not end"))
-		}
-	}
-	if s.terminals != nil {
-		errs = append(errs, s.terminals.Close())
-	}
-	if s.files != nil {
-		errs = append(errs, s.files.Close())
-	}
-	return errors.Join(errs...)
 }

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// shownOutput is how much of a command's output is kept, in bytes from its end.
+const shownOutput = 8 << 10
+
+// command runs one command in root and returns the end of what it printed.
+func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout(), fmt.Errorf("it took longer than %v", r.timeout()))
+	defer cancel()
+	dir, err := openDir(root, s.Cwd)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	out := &tail{max: shownOutput}
+	p, err := supervise.Start(ctx, supervise.Command{
+		Path: s.Args[0], Args: s.Args, DirFile: dir,
+		Env:    sandbox.StepEnvironment(r.cfg.Environ, root, r.pb.Env.Pass),
+		Stdout: out, Stderr: out,
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.Run, err)
+	}
+	exit, err := p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return out.String(), fmt.Errorf("%s: %w", s.Run, context.Cause(ctx))
+	case err != nil:
+		return out.String(), fmt.Errorf("%s: %w", s.Run, err)
+	case exit != supervise.Exit{}:
+		return out.String(), &stepFailure{reason: fmt.Sprintf("%s: %s", s.Run, exit)}
+	}
+	return out.String(), nil
+}
+
+// openDir opens a directory below root. No link and nothing but directories may be on the way.
+func openDir(root, dir string) (*os.File, error) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	path := "."
+	for _, name := range strings.FieldsFunc(dir, func(c rune) bool { return c == '/' }) {
+		path = filepath.Join(path, name)
+		info, err := r.Lstat(path)
+		if err != nil {
+			return nil, fmt.Errorf("cwd: %w", err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("cwd: %s is not a directory", filepath.ToSlash(path))
+		}
+	}
+	return r.Open(path)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	max     int
+	buf     []byte
+	dropped bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - t.max; over > t.max { // seldom, so that long outputs are not copied over and over
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+		t.dropped = true
+	}
+	return len(p), nil
+}
+
+// String returns what is kept, from the beginning of a line, without the final line end.
+func (t *tail) String() string {
+	b := t.buf
+	cut := t.dropped
+	if over := len(b) - t.max; over > 0 {
+		b, cut = b[over:], true
+	}
+	s := strings.TrimRight(strings.ToValidUTF8(string(b), "\uFFFD"), "\n")
+	if !cut {
+		return s
+	}
+	if _, after, ok := strings.Cut(s, "\n"); ok {
+		s = after
+	}
+	return "...\n" + s
+}
+
+var _ io.Writer = (*tail)(nil)

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+)
+
+// connect speaks with the started agent until there is a session.
+func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
+	s.observer.OnCall = s.countCall
+	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
+	cfg := acp.ClientConfig{
+		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
+		Permission: p.decide,
+		Tap:        s.observer.Frame, CancelGrace: a.grace() / 4,
+	}
+	if profile.ClientFiles {
+		cfg.Files = s.files.Handler()
+	}
+	if profile.ClientTerminals {
+		cfg.Terminals = s.terminals.Handler()
+	}
+	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
+	init, err := s.client.Initialize(ctx)
+	if err != nil {
+		return s.exited(err)
+	}
+	s.protocol = init.ProtocolVersion
+	if init.AgentInfo != nil {
+		s.agent.Name, s.agent.Version = init.AgentInfo.Name, init.AgentInfo.Version
+	}
+	if launch.AuthMethod != "" {
+		if err := s.client.Authenticate(ctx, launch.AuthMethod); err != nil {
+			return s.exited(fmt.Errorf("authenticate: %w", err))
+		}
+	}
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: []acp.McpServer{}})
+	if err != nil {
+		return s.exited(fmt.Errorf("open a session: %w", err))
+	}
+	s.normalise.Session(s.session.ID())
+	return s.configure(ctx, profile)
+}
+
+// configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
+// work unattended.
+func (s *live) configure(ctx context.Context, profile agent.Profile) error {
+	mode := s.unit.Variant.Agent.Mode
+	if mode == "" {
+		mode = offered(s.session.Modes(), profile.Modes)
+	}
+	if mode != "" {
+		if err := s.session.SetMode(ctx, mode); err != nil {
+			return err
+		}
+	}
+	if model := s.unit.Variant.Agent.Model; model != "" {
+		return s.session.SetModel(ctx, model)
+	}
+	return nil
+}
+
+// offered returns the first of the wanted modes that the session has.
+func offered(modes *acp.SessionModeState, wanted []string) string {
+	if modes == nil {
+		return ""
+	}
+	for _, w := range wanted {
+		for _, m := range modes.AvailableModes {
+			if m.ID == w {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
+// exitWait is how long an agent that closed its output has to exit before it is ended.
+const exitWait = time.Second
+
+// exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
+// end of a context, need no such explanation.
+func (s *live) exited(err error) error {
+	var answer *acp.Error
+	if errors.As(err, &answer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	select {
+	case <-s.process.Done():
+		exit, waitErr := s.process.Wait()
+		return errors.Join(fmt.Errorf("the agent ended by itself: %s", exit), waitErr)
+	case <-time.After(exitWait):
+		return err
+	}
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"errors"
+)
+
+// stepFailure is a step that says that the agent did wrong; every other error says that we know nothing about it.
+type stepFailure struct {
+	reason string
+}
+
+func (f *stepFailure) Error() string { return f.reason }
+
+// infrastructure marks an error that another attempt may not meet.
+type infrastructure struct{ error }
+
+func (e infrastructure) Unwrap() error { return e.error }
+
+// advised is an error with the command that gets a person on.
+type advised struct {
+	error
+	next string
+}
+
+func (e advised) Unwrap() error { return e.error }
+
+// adviceOf returns the command that goes with an error, empty if there is none.
+func adviceOf(err error) string {
+	var a advised
+	if errors.As(err, &a) {
+		return a.next
+	}
+	return ""
+}

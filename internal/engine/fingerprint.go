@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// fingerprints are what a recording of the unit depends on, its prompts excepted.
+func (a *attempt) fingerprints() cassette.Fingerprints {
+	v := a.unit.Variant.Agent
+	return cassette.Fingerprints{
+		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
+		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
+		Steps: a.setupSteps(), Commands: a.pb.Sandbox.AllowCommands, Variables: a.pb.Env.Pass,
+		Workspace: cassette.FilesOf(a.manifest),
+	}
+}
+
+// setupSteps are the commands that run before the agent's last prompt: it sees what they leave.
+func (a *attempt) setupSteps() []string {
+	var setup, commands []string
+	for _, s := range a.unit.Steps {
+		switch {
+		case s.Run != "" && s.Cwd != "":
+			commands = append(commands, s.Run+" (in "+s.Cwd+")")
+		case s.Run != "":
+			commands = append(commands, s.Run)
+		case s.Uses == playbook.ActionPrompt:
+			setup = slices.Clone(commands)
+		}
+	}
+	return setup
+}
+
+// permissionLines writes permissions a line a rule, as a diff of them is read.
+func permissionLines(p playbook.Permissions) []string {
+	lines := make([]string, 0, len(p.Rules)+1)
+	for _, r := range p.Rules {
+		lines = append(lines, fmt.Sprintf("tool %s, path %s: %s", orAny(r.Tool), orAny(r.Path), r.Decide))
+	}
+	return append(lines, "default: "+string(p.Default))
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "any"
+	}
+	return s
+}

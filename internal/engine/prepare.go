@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+)
+
+// prepare makes the workspace that the agent starts with. Where nobody looks at the files, it is enough to know what they
+// would be.
+func (a *attempt) prepare(ctx context.Context) error {
+	t, err := a.loadTemplate(ctx)
+	if err != nil {
+		return err
+	}
+	if a.dirs.workspace == "" {
+		m, known, err := t.Manifest(a.unit.Case.Files)
+		if err != nil {
+			return err
+		}
+		if known {
+			a.manifest, a.prepared = m, true
+			return nil
+		}
+		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live); err != nil {
+			return err
+		}
+	}
+	var notes []workspace.Note
+	a.manifest, notes, err = t.Prepare(ctx, a.dirs.workspace, a.unit.Case.Files)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		fmt.Fprintf(a.log, "%s: workspace: %s is left out: %s\n", a.unit.ID(), n.Path, n.Reason)
+	}
+	a.prepared = true
+	if a.live {
+		return workspace.Stamp(a.dirs.workspace, a.manifest, a.now().Truncate(time.Second))
+	}
+	return nil
+}
+
+// loadTemplate reads the files that workspaces are made of, once for all units.
+func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if r.template.t == nil {
+		t, err := workspace.Load(ctx, workspace.Source{
+			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.exclude,
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.template.t = t
+	}
+	return r.template.t, nil
+}

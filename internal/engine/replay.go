@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// goesLive reports whether the unit's session is to be with an agent.
+func (a *attempt) goesLive() bool {
+	return a.cfg.Mode == Live || a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath())
+}
+
+// openSession starts the unit's session, live or from its cassette.
+func (a *attempt) openSession(ctx context.Context) error {
+	if a.live {
+		s, err := startLive(ctx, a)
+		if err != nil {
+			return err
+		}
+		a.session = s
+		return nil
+	}
+	a.result.Session, a.result.Replayed = a.relCassettePath(), true
+	s, err := a.openReplay()
+	if err != nil {
+		return advised{err, a.cfg.RecordCommand(a.unit)}
+	}
+	a.session = s
+	return nil
+}
+
+// openReplay opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
+// says now.
+func (a *attempt) openReplay() (session, error) {
+	c, err := cassette.Read(a.cassettePath())
+	if err != nil {
+		return nil, a.shorten(err)
+	}
+	if err := c.CheckUnit(a.unit.ID()); err != nil {
+		return nil, fmt.Errorf("%s:1: %w", a.relCassettePath(), err)
+	}
+	c.Path = a.relCassettePath()
+	player := cassette.NewPlayer(c, a.dirs.workspace)
+	if changes := c.Stale(a.fingerprints(), a.prompts()); len(changes) > 0 {
+		err := &cassette.StaleError{Path: c.Path, Changes: changes}
+		if a.cfg.Stale != StaleWarns {
+			return nil, err
+		}
+		a.result.Warnings = append(a.result.Warnings, err.Error())
+		player.AnyPrompt = true
+	}
+	return replay{player, c, a.cfg.RecordCommand(a.unit)}, nil
+}
+
+// prompts are all that the unit's steps ask of the agent, in order.
+func (a *attempt) prompts() []string {
+	var prompts []string
+	for _, s := range a.unit.Steps {
+		if s.Uses == playbook.ActionPrompt {
+			prompts = append(prompts, a.unit.Case.Prompts...)
+		}
+	}
+	return prompts
+}
+
+// shorten names the cassette in an error as people know it.
+func (a *attempt) shorten(err error) error {
+	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
+		missing.Path = a.relCassettePath()
+	}
+	if corrupt, ok := errors.AsType[*cassette.CorruptError](err); ok {
+		corrupt.Path = a.relCassettePath()
+	}
+	return err
+}
+
+// replay is a session that a cassette plays.
+type replay struct {
+	player *cassette.Player
+	from   *cassette.Cassette
+	next   string // the command that records it anew
+}
+
+func (r replay) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	turn, err := r.player.Prompt(ctx, text)
+	if err != nil && ctx.Err() == nil {
+		err = advised{err, r.next}
+	}
+	return turn, err
+}
+
+func (r replay) Agent() (trajectory.Agent, string) {
+	return r.from.Header.Agent, r.from.Header.Endpoint
+}
+
+func (r replay) Close(context.Context) error {
+	if err := r.player.End(); err != nil {
+		return advised{err, r.next}
+	}
+	return nil
+}
