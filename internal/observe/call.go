@@ -21,9 +21,16 @@ type call struct {
 	shown   string // text content, the output where there is no raw one
 	diffs   []trajectory.Diff
 	output  any
-	printed string
+	printed strings.Builder
 	exit    *int
 	screens []string // ids of the terminals it shows
+	sizes   struct{ input, locations, content, output int }
+	held    int // what of it is counted in Observer.held
+}
+
+// size returns how much is known of the call, in bytes.
+func (c *call) size() int {
+	return len(c.id) + len(c.title) + len(c.start.Title) + c.sizes.input + c.sizes.locations + c.sizes.content + c.sizes.output + c.printed.Len()
 }
 
 // call returns the call with that id; a new one starts here.
@@ -33,7 +40,7 @@ func (o *Observer) call(at time.Duration, id string) *call {
 	}
 	c := &call{id: id, start: &trajectory.ToolStart{ID: id}}
 	o.calls[id] = c
-	o.add(at, c.start)
+	o.add(at, 0, c.start)
 	o.total++
 	if o.OnCall != nil {
 		o.OnCall(o.total)
@@ -90,21 +97,22 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 	c.name.learn(meta)
 	c.start.Name = c.name.of(c.id, c.title)
 	if args := decoded(u.RawInput); args != nil && !(emptyObject(args) && c.start.Args != nil) {
-		c.start.Args = args
+		c.start.Args, c.sizes.input = args, len(u.RawInput)
 	}
 	if u.Locations != nil {
-		c.start.Locations = locations(u.Locations)
+		c.start.Locations, c.sizes.locations = locations(u.Locations)
 	}
 	if u.Content != nil {
 		c.content(u.Content)
 	}
 	if out := decoded(u.RawOutput); out != nil {
-		c.output = out
+		c.output, c.sizes.output = out, len(u.RawOutput)
 	}
 	if meta.TerminalOutput.Data != "" {
-		c.printed = meta.TerminalOutput.Data
+		c.printed.Reset()
+		c.printed.WriteString(meta.TerminalOutput.Data)
 	}
-	c.printed += meta.TerminalOutputDelta.Data
+	c.printed.WriteString(meta.TerminalOutputDelta.Data)
 	if code := meta.TerminalExit.ExitCode; code != nil {
 		c.exit = code
 	}
@@ -112,13 +120,14 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 		c.close(o, at, trajectory.Status(*u.Status))
 	}
 	c.complete(o)
+	o.hold(&c.held, c.size())
 }
 
 // close ends the call; a call that has ended keeps its place but takes the status.
 func (c *call) close(o *Observer, at time.Duration, s trajectory.Status) {
 	if c.end == nil {
 		c.end = &trajectory.ToolEnd{ID: c.id}
-		o.add(at, c.end)
+		o.add(at, 0, c.end)
 	}
 	c.end.Status = s
 	c.complete(o)
@@ -131,7 +140,7 @@ func (c *call) complete(o *Observer) {
 	}
 	c.end.Diffs = c.diffs
 	c.end.Output = c.output
-	c.end.Printed = c.printed
+	c.end.Printed = c.printed.String()
 	if c.output == nil && c.shown != "" {
 		c.end.Output = c.shown
 	}
@@ -174,14 +183,25 @@ func (c *call) content(content []acp.ToolCallContent) {
 	if diffs != nil {
 		c.diffs = diffs
 	}
+	c.sizes.content = len(c.shown)
+	for _, d := range c.diffs {
+		c.sizes.content += len(d.Path) + len(d.New)
+		if d.Old != nil {
+			c.sizes.content += len(*d.Old)
+		}
+	}
+	for _, id := range c.screens {
+		c.sizes.content += len(id)
+	}
 }
 
-func locations(from []acp.ToolCallLocation) []trajectory.Location {
-	var to []trajectory.Location
+// locations returns the places and their size in bytes.
+func locations(from []acp.ToolCallLocation) (to []trajectory.Location, size int) {
 	for _, l := range from {
 		to = append(to, trajectory.Location{Path: l.Path, Line: l.Line})
+		size += len(l.Path)
 	}
-	return to
+	return to, size
 }
 
 func emptyObject(v any) bool {

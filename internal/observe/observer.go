@@ -2,7 +2,10 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -26,19 +29,34 @@ type Observer struct {
 	total  int
 	state  state
 	// requests are those without an answer yet, with what is to be done with it.
-	requests map[request]func(acp.Message)
+	requests map[request]func(at time.Duration, answer acp.Message)
 	// terminals are the places of the terminals in events, by id.
 	terminals map[string]*trajectory.Terminal
 	stop      *trajectory.Stop
-	stopAt    time.Duration
+	stopAt    time.Duration // of the answer that stop is
+
+	limit int // of held, 0: maxTurn
+	held  int // size of what the current turn has collected, in bytes
+	err   error
 }
+
+// maxTurn is how much a turn may collect, in bytes of its text, of its JSON as it came, and of the events themselves.
+// What an agent sends anew to replace what it sent before is counted once.
+const maxTurn = 256 << 20
+
+// eventSize is about what an event takes besides its text.
+const eventSize = 256
+
+// ErrTurnTooLarge says that a turn was more than 256 MiB.
+var ErrTurnTooLarge = errors.New("the agent sent too much in one turn")
 
 type request struct {
 	from acp.Direction
 	id   acp.ID
 }
 
-// Frame takes the next frame. Lines that are no messages are passed over: the session log has them.
+// Frame takes the next frame. Lines that are no messages are passed over: nothing of a trajectory is in them. Once there
+// is an error, all are; see [Observer.Err].
 func (o *Observer) Frame(f acp.Frame) {
 	if f.Err != nil {
 		return
@@ -49,25 +67,40 @@ func (o *Observer) Frame(f acp.Frame) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.err != nil {
+		return
+	}
 	if o.start.IsZero() {
 		o.start = f.Time
 		o.calls = make(map[string]*call)
-		o.requests = make(map[request]func(acp.Message))
+		o.requests = make(map[request]func(time.Duration, acp.Message))
 		o.terminals = make(map[string]*trajectory.Terminal)
 	}
 	at := f.Time.Sub(o.start)
 	switch {
 	case m.Method == "":
-		o.response(f.Direction, m)
+		o.response(at, f.Direction, m)
 	case f.Direction == acp.ToAgent:
 		o.ours(at, m)
 	default:
 		o.theirs(at, m)
 	}
+	if limit := cmp.Or(o.limit, maxTurn); o.held > limit {
+		o.err = fmt.Errorf("%w: more than %d bytes", ErrTurnTooLarge, limit)
+	}
+}
+
+// Err returns why the observer no longer follows the connection, nil if it does: [ErrTurnTooLarge]. It is to be asked
+// after each turn, whose events end where the error happened.
+func (o *Observer) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // Turn ends the current turn and returns its events: what happened in order, then the session's state and the stop.
-// Their times are those since the first frame of the connection.
+// Their times are those since the first frame of the connection. They are not all if there is an error; see
+// [Observer.Err].
 func (o *Observer) Turn() []trajectory.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,20 +113,22 @@ func (o *Observer) Turn() []trajectory.Event {
 			c.close(o, end, trajectory.Cancelled)
 		}
 	}
-	for _, c := range o.calls {
-		c.complete(o) // terminals may have ended after the calls that show them
+	for _, e := range o.events {
+		if end, ok := e.Body.(*trajectory.ToolEnd); ok {
+			o.calls[end.ID].complete(o) // terminals may have ended after the calls that show them
+		}
 	}
 	if s, ok := o.state.event(); ok {
-		o.add(end, &s)
+		o.add(end, 0, &s)
 	}
 	if o.stop != nil {
-		o.add(end, o.stop)
+		o.add(end, 0, o.stop)
 	}
 	events := make([]trajectory.Event, len(o.events))
 	for i, e := range o.events {
 		events[i] = trajectory.Event{Turn: e.Turn, At: e.At, Body: settled(e.Body)}
 	}
-	o.events, o.stop, o.stopAt = nil, nil, 0
+	o.events, o.stop, o.stopAt, o.held = nil, nil, 0, 0
 	return events
 }
 
@@ -116,18 +151,23 @@ func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 	return start, true
 }
 
-// add appends an event. Bodies are pointers until the turn ends, so that what comes later can complete them.
-func (o *Observer) add(at time.Duration, b trajectory.Body) {
+// add appends an event of a size. Bodies are pointers until the turn ends, so that what comes later can complete them.
+func (o *Observer) add(at time.Duration, size int, b trajectory.Body) {
+	o.held += eventSize + size
 	o.events = append(o.events, trajectory.Event{Turn: max(o.turn, 1), At: at, Body: b})
+}
+
+// hold counts something that is of this size now, and of which *held was counted before.
+func (o *Observer) hold(held *int, size int) {
+	o.held += size - *held
+	*held = size
 }
 
 // settled returns the body as the value that a trajectory holds.
 func settled(b trajectory.Body) trajectory.Body {
 	switch b := b.(type) {
-	case *trajectory.Message:
-		return *b
-	case *trajectory.Thought:
-		return *b
+	case *speech:
+		return b.settled()
 	case *trajectory.ToolStart:
 		return *b
 	case *trajectory.ToolEnd:
@@ -161,13 +201,15 @@ func (o *Observer) ours(at time.Duration, m acp.Message) {
 	for i := range o.events { // what came before the first prompt belongs to its turn
 		o.events[i].Turn = o.turn
 	}
-	o.add(at, trajectory.Prompt{Text: blocksText(p.Prompt)})
-	o.await(acp.ToAgent, m.ID, func(answer acp.Message) {
+	text := blocksText(p.Prompt)
+	o.add(at, len(text), trajectory.Prompt{Text: text})
+	o.await(acp.ToAgent, m.ID, func(at time.Duration, answer acp.Message) {
 		var r acp.PromptResponse
 		if answer.Error != nil || json.Unmarshal(answer.Result, &r) != nil {
 			return
 		}
 		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: usage(r.Usage)}
+		o.stopAt = at
 	})
 }
 
@@ -210,11 +252,11 @@ func (o *Observer) theirs(at time.Duration, m acp.Message) {
 	case "terminal/kill", "terminal/release":
 		return
 	}
-	o.add(at, trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
+	o.add(at, len(m.Params), trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
 }
 
 // response matches an answer with its request, which went the other way.
-func (o *Observer) response(from acp.Direction, m acp.Message) {
+func (o *Observer) response(at time.Duration, from acp.Direction, m acp.Message) {
 	asked := acp.ToAgent
 	if from == acp.ToAgent {
 		asked = acp.ToClient
@@ -222,11 +264,11 @@ func (o *Observer) response(from acp.Direction, m acp.Message) {
 	key := request{asked, m.ID}
 	if done, ok := o.requests[key]; ok {
 		delete(o.requests, key)
-		done(m)
+		done(at, m)
 	}
 }
 
-func (o *Observer) await(from acp.Direction, id acp.ID, done func(acp.Message)) {
+func (o *Observer) await(from acp.Direction, id acp.ID, done func(at time.Duration, answer acp.Message)) {
 	o.requests[request{from, id}] = done
 }
 

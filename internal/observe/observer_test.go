@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp"
@@ -227,4 +228,34 @@ func TestTerminal(t *testing.T) {
 		{ID: "t", Command: "go", Args: []string{"test"}, Output: "FAIL", Truncated: true, ExitCode: &one},
 		{Command: "curl", Error: "curl is not allowed"},
 	}, terminals)
+}
+
+// TestTimes holds the events behind all others to the time of the answer: the last of the others may be much older.
+func TestTimes(t *testing.T) {
+	tests := []struct {
+		name, reason string
+		lines        []string
+		want         time.Duration
+	}{
+		{"stop", "", []string{prompt, chunk("agent_message_chunk"), update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`), endTurn}, 3 * time.Second},
+		{"cancelled", "open calls end with the turn", []string{
+			prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1"`), update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`),
+			strings.Replace(endTurn, "end_turn", "cancelled", 1),
+		}, 3 * time.Second},
+		{"late updates", "order counts more", []string{prompt, endTurn, chunk("agent_message_chunk")}, 2 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			feed(t, &o, tt.lines...)
+			events := o.Turn()
+			require.IsType(t, trajectory.Stop{}, events[len(events)-1].Body)
+			for _, e := range events {
+				switch e.Body.(type) {
+				case trajectory.Stop, trajectory.State, trajectory.ToolEnd:
+					assert.Equal(t, tt.want, e.At, "%T: %s", e.Body, tt.reason)
+				}
+			}
+		})
+	}
 }

@@ -11,12 +11,13 @@ import (
 // permission handles a question of the agent; its tool call may not have been mentioned before.
 func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissionRequest) {
 	o.call(at, r.ToolCall.ToolCallID).change(o, at, r.ToolCall)
-	p := &trajectory.Permission{ID: r.ToolCall.ToolCallID}
+	p, size := &trajectory.Permission{ID: r.ToolCall.ToolCallID}, 0
 	for _, opt := range r.Options {
 		p.Options = append(p.Options, trajectory.PermissionOption{ID: opt.OptionID, Name: opt.Name, Kind: string(opt.Kind)})
+		size += len(opt.OptionID) + len(opt.Name) + len(opt.Kind)
 	}
-	o.add(at, p)
-	o.await(acp.ToClient, id, func(m acp.Message) {
+	o.add(at, size, p)
+	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.RequestPermissionResponse
 		if m.Error != nil || json.Unmarshal(m.Result, &answer) != nil {
 			p.Decision = "error: " + errorText(m)
@@ -31,11 +32,12 @@ func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissi
 // fileRead handles a request for a file.
 func (o *Observer) fileRead(at time.Duration, id acp.ID, r acp.ReadTextFileRequest) {
 	e := &trajectory.FileRead{Path: r.Path, Line: r.Line, Limit: r.Limit}
-	o.add(at, e)
-	o.await(acp.ToClient, id, func(m acp.Message) {
+	o.add(at, len(r.Path), e)
+	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.ReadTextFileResponse
 		if e.Error = errorText(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.Text = answer.Content
+			o.held += len(e.Text)
 		}
 	})
 }
@@ -43,15 +45,19 @@ func (o *Observer) fileRead(at time.Duration, id acp.ID, r acp.ReadTextFileReque
 // fileWrite handles a request to write a file.
 func (o *Observer) fileWrite(at time.Duration, id acp.ID, r acp.WriteTextFileRequest) {
 	e := &trajectory.FileWrite{Path: r.Path, Text: r.Content}
-	o.add(at, e)
-	o.await(acp.ToClient, id, func(m acp.Message) { e.Error = errorText(m) })
+	o.add(at, len(r.Path)+len(r.Content), e)
+	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) { e.Error = errorText(m) })
 }
 
 // terminal handles a request to run a command.
 func (o *Observer) terminal(at time.Duration, id acp.ID, r acp.CreateTerminalRequest) {
 	e := &trajectory.Terminal{Command: r.Command, Args: r.Args, Cwd: r.Cwd}
-	o.add(at, e)
-	o.await(acp.ToClient, id, func(m acp.Message) {
+	size := len(r.Command) + len(r.Cwd)
+	for _, arg := range r.Args {
+		size += len(arg)
+	}
+	o.add(at, size, e)
+	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.CreateTerminalResponse
 		if e.Error = errorText(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.ID = answer.TerminalID
@@ -70,7 +76,7 @@ func (o *Observer) terminalProgress(m acp.Message) {
 	if t == nil {
 		return
 	}
-	o.await(acp.ToClient, m.ID, func(answer acp.Message) {
+	o.await(acp.ToClient, m.ID, func(_ time.Duration, answer acp.Message) {
 		if answer.Error != nil {
 			return
 		}
@@ -85,6 +91,7 @@ func (o *Observer) terminalProgress(m acp.Message) {
 		if json.Unmarshal(answer.Result, &out) != nil {
 			return
 		}
+		o.held += len(out.Output) - len(t.Output)
 		t.Output, t.Truncated = out.Output, out.Truncated
 		if out.ExitStatus != nil {
 			t.ExitCode, t.Signal = out.ExitStatus.ExitCode, out.ExitStatus.Signal

@@ -18,25 +18,16 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:
-		text := blockText(u.Content)
-		if last, ok := o.last().(*trajectory.Message); ok {
-			last.Text += text
-		} else if text != "" {
-			o.add(at, &trajectory.Message{Text: text})
-		}
+		o.speak(at, blockText(u.Content), false)
 	case acp.AgentThoughtChunk:
-		text := blockText(u.Content)
-		if last, ok := o.last().(*trajectory.Thought); ok {
-			last.Text += text
-		} else if text != "" {
-			o.add(at, &trajectory.Thought{Text: text})
-		}
+		o.speak(at, blockText(u.Content), true)
 	case acp.Plan:
-		p := trajectory.Plan{}
+		p, size := trajectory.Plan{}, 0
 		for _, e := range u.Entries {
 			p.Entries = append(p.Entries, trajectory.PlanEntry{Content: e.Content, Priority: e.Priority, Status: e.Status})
+			size += len(e.Content) + len(e.Priority) + len(e.Status)
 		}
-		o.add(at, p)
+		o.add(at, size, p)
 	case acp.ToolCall:
 		o.call(at, u.ToolCallID).replace(o, at, u)
 	case acp.ToolCallUpdate:
@@ -46,16 +37,41 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 		if err != nil {
 			raw = nil
 		}
-		o.add(at, trajectory.Notice{Name: "session/update:" + u.UpdateKind(), Data: decoded(raw)})
+		o.add(at, len(raw), trajectory.Notice{Name: "session/update:" + u.UpdateKind(), Data: decoded(raw)})
 	}
 }
 
-// last returns the body of the last event, nil if there is none.
-func (o *Observer) last() trajectory.Body {
-	if len(o.events) == 0 {
-		return nil
+// speech is a message or a thought of which more may come.
+type speech struct {
+	text    strings.Builder
+	thought bool
+}
+
+// EventName implements [trajectory.Body].
+func (s *speech) EventName() string { return s.settled().EventName() }
+
+func (s *speech) settled() trajectory.Body {
+	if s.thought {
+		return trajectory.Thought{Text: s.text.String()}
 	}
-	return o.events[len(o.events)-1].Body
+	return trajectory.Message{Text: s.text.String()}
+}
+
+// speak takes a chunk of a message or thought, which continues the last event if that is one of the same kind.
+func (o *Observer) speak(at time.Duration, text string, thought bool) {
+	if text == "" {
+		return
+	}
+	var last *speech
+	if n := len(o.events); n > 0 {
+		last, _ = o.events[n-1].Body.(*speech)
+	}
+	if last == nil || last.thought != thought {
+		last = &speech{thought: thought}
+		o.add(at, 0, last)
+	}
+	last.text.WriteString(text)
+	o.held += len(text)
 }
 
 // state collects what an agent reports of its session during a turn: the last values count.

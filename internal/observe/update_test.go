@@ -1,0 +1,82 @@
+package observe
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// chunk returns an update of a kind with these 40 bytes of text.
+func chunk(kind string) string {
+	return update(`"sessionUpdate":"` + kind + `","content":{"type":"text","text":"` + fortyBytes + `"}`)
+}
+
+const fortyBytes = "The quick brown fox jumps over the dogs."
+
+func printedChunk(id string) string {
+	return update(`"sessionUpdate":"tool_call_update","toolCallId":"` + id + `","_meta":{"terminal_output_delta":{"data":"` + fortyBytes + `"}}`)
+}
+
+// stream feeds a turn of many chunks of each kind.
+func stream(o *Observer, chunks int) {
+	frame := func(line string) {
+		dir := acp.ToClient
+		if line[0] == '>' {
+			dir = acp.ToAgent
+		}
+		o.Frame(acp.Frame{Time: time.Unix(1, 0), Direction: dir, Raw: []byte(line[1:])})
+	}
+	frame(prompt)
+	for _, line := range []string{
+		chunk("agent_thought_chunk"), chunk("agent_message_chunk"), printedChunk("1"),
+	} {
+		for range chunks {
+			frame(line)
+		}
+	}
+	frame(endTurn)
+}
+
+func TestManyChunks(t *testing.T) {
+	const chunks = 5_000
+	var o Observer
+	stream(&o, chunks)
+	events := o.Turn()
+	require.NoError(t, o.Err())
+	want := strings.Repeat(fortyBytes, chunks)
+	require.Equal(t, trajectory.Thought{Text: want}, events[1].Body)
+	require.Equal(t, trajectory.Message{Text: want}, events[2].Body)
+}
+
+func BenchmarkChunks(b *testing.B) {
+	for _, chunks := range []int{10_000, 100_000} {
+		b.Run(fmt.Sprintf("chunks=%d", chunks), func(b *testing.B) {
+			for b.Loop() {
+				var o Observer
+				stream(&o, chunks)
+				o.Turn()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*3*chunks), "ns/chunk")
+		})
+	}
+}
+
+func TestPrintedAsItComes(t *testing.T) {
+	var o Observer
+	feed(
+		t, &o, prompt,
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","status":"in_progress","_meta":{"terminal_output_delta":{"data":"a"}}`),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"data":"all"}}`),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output_delta":{"data":" b"}}`),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"data":" c"}}`),
+		endTurn,
+	)
+	run := trajectory.Run{Events: o.Turn()}
+	require.Equal(t, "all b c", run.ToolCalls()[0].Printed)
+}
