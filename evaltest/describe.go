@@ -1,6 +1,8 @@
 package evaltest
 
 import (
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -35,7 +37,12 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart", other, file, pb.Name)
 			continue
 		}
-		seen[pb.Name] = file
+		stem := strings.TrimSuffix(file, filepath.Ext(file))
+		if other, dup := seen[stem]; dup {
+			t.Errorf("evaltest.Describe: %s and %s differ in nothing but their extension: they would share their cassettes", other, file)
+			continue
+		}
+		seen[pb.Name], seen[stem] = file, file
 		t.Run(pb.Name, func(t *testing.T) {
 			t.Helper()
 			s.describe(t, pb)

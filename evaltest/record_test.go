@@ -93,3 +93,17 @@ func TestWorkspaceIsTheModule(t *testing.T) {
 		require.Zero(t, code, "%s: %s", mode, out)
 	}
 }
+
+// TestRehearsal records what a replay would judge otherwise: the file that the agent must not write is one that git
+// ignores, so that a cassette does not keep it.
+func TestRehearsal(t *testing.T) {
+	m := newModule(t)
+	m.write("fixtures/shop/.gitignore", "*.log\n")
+	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
+		`"do": [{"disk_write": {"path": "build.log", "text": "secret plans\\n"}}]`)
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: no-log, type: files, expect: [{path: build.log, exists: false}]}\n")
+	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "the recording replays to another verdict, so no cassette was written: no-log: fail")
+	require.NoFileExists(t, m.path(shopCassette))
+}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,11 +89,21 @@ func moduleRoot(dir string) (string, error) {
 	}
 }
 
+// maxPlaybook is the size of the largest playbook, in bytes.
+const maxPlaybook = 1 << 20
+
 // load loads a playbook under its path from the module's root, which is how results cite it.
 func (s *suite) load(file string) (*playbook.Playbook, error) {
 	name := s.fromRoot(file)
 	if name == "" {
 		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, s.root)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPlaybook {
+		return nil, fmt.Errorf("%s is not a playbook: it is no regular file of at most %d bytes", file, maxPlaybook)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -118,6 +130,11 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 		t.Fatal(err)
 	}
 	for _, c := range s.checks {
+		for _, u := range plan.Units {
+			if slices.ContainsFunc(u.Evaluators, func(e playbook.Evaluator) bool { return e.Name == c.name }) {
+				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
+			}
+		}
 		plan.AddEvaluator(c.name, c)
 	}
 	for _, u := range plan.Units {
@@ -166,16 +183,18 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 }
 
 // testContext ends early enough before the test's deadline for agents to be ended, for which there is then the grace.
-func testContext(t *testing.T) (ctx context.Context, grace time.Duration, cancel context.CancelFunc) {
+func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {
+	// The first Ctrl-C ends agents as they should be ended, the second one everything.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	deadline, ok := t.Deadline()
 	if !ok {
-		ctx, cancel = context.WithCancel(t.Context())
-		return ctx, maxGrace, cancel
+		return ctx, maxGrace, stop
 	}
-	grace = min(maxGrace, time.Until(deadline)/4)
-	ctx, cancel = context.WithDeadlineCause(t.Context(), deadline.Add(-grace),
+	grace := min(maxGrace, time.Until(deadline)/4)
+	ctx, release := context.WithDeadlineCause(ctx, deadline.Add(-grace),
 		errors.New("go test's deadline is near: give it more time with -timeout"))
-	return ctx, grace, cancel
+	return ctx, grace, func() { release(); stop() }
 }
 
 // jobs runs jobs outside the matrix.

@@ -41,21 +41,29 @@ func Read(path string) (*Cassette, error) {
 	return c, nil
 }
 
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &MissingError{path}
+// open opens a file without waiting for anything: opening a FIFO would wait for a writer.
+func open(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &CorruptError{Path: path, Reason: "this is not a cassette: it is not a regular file"}
 	}
-	if err != nil {
+	return os.Open(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := open(path)
+	var corrupt *CorruptError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &MissingError{path}
+	case errors.As(err, &corrupt):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("read cassette: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read cassette: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &CorruptError{Path: path, Reason: "this is not a cassette: it is not a regular file"}
 	}
 	if info.Size() > maxFile {
 		reason := fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,5 +98,3 @@ func (t *tail) String() string {
 	}
 	return "...\n" + s
 }
-
-var _ io.Writer = (*tail)(nil)

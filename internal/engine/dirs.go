@@ -20,7 +20,10 @@ func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
 		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 	}
 	// What agents report are resolved paths.
-	if base, err = filepath.EvalSymlinks(base); err != nil {
+	if base, err = filepath.EvalSymlinks(base); err == nil {
+		base, err = filepath.Abs(base)
+	}
+	if err != nil {
 		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 	}
 	d := unitDirs{base: base, workspace: filepath.Join(base, "workspace")}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 // policy answers an agent's permission requests as the playbook says.
 type policy struct {
 	permissions playbook.Permissions
-	// tool names the tool of a call, and the paths it touches, relative to the workspace.
-	tool func(acp.ToolCallUpdate) (name string, paths []string)
+	// tool names the tool of a call, and the paths it touches, relative to the workspace. The error is that of a call of
+	// which nothing is known.
+	tool func(acp.ToolCallUpdate) (name string, paths []string, err error)
 	// broken is told of a request that the playbook declares an error.
 	broken func(error)
 }
@@ -24,7 +26,11 @@ var errPermission = errors.New("the agent asked for permission where the playboo
 
 // decide is the client's permission handler.
 func (p policy) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
-	name, paths := p.tool(r.ToolCall)
+	name, paths, err := p.tool(r.ToolCall)
+	if err != nil {
+		p.broken(err)
+		return acp.Cancelled(), nil
+	}
 	d := p.permissions.Decide(name, paths)
 	if d == playbook.DecideError {
 		p.broken(fmt.Errorf("%w: %s", errPermission, name))
@@ -57,12 +63,15 @@ func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (i
 }
 
 // identify names the tool of a call and the files that it touches, relative to the workspace.
-func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string) {
-	call, _ := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
+func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string, err error) {
+	call, ok := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
+	if !ok {
+		return "", nil, cmp.Or(s.observer.Err(), fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID))
+	}
 	for _, l := range call.Locations {
 		files = append(files, filepath.ToSlash(relative(s.dirs.workspace, l.Path)))
 	}
-	return call.Name, files
+	return call.Name, files, nil
 }
 
 // relative returns path relative to root if it is below it, else as it is.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -48,6 +49,13 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
 	if r.template.t == nil {
+		if r.source != "" {
+			if info, err := os.Stat(r.source); err != nil {
+				return nil, fmt.Errorf("workspace.from: %w", err)
+			} else if !info.IsDir() {
+				return nil, fmt.Errorf("workspace.from: %s is not a directory", r.source)
+			}
+		}
 		t, err := workspace.Load(ctx, workspace.Source{
 			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.exclude,
 		})

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +16,7 @@ import (
 
 // save writes the cassette of a unit that was recorded, unless it ended in error: then nothing is known that could be
 // replayed, and the old cassette stays.
-func (a *attempt) save() error {
+func (a *attempt) save(ctx context.Context) error {
 	s, ok := a.session.(*live)
 	if !ok || a.cfg.Mode == Live || a.result.Outcome == result.Error {
 		return nil
@@ -21,11 +25,65 @@ func (a *attempt) save() error {
 		return err
 	}
 	c := &cassette.Cassette{Header: a.header(s), Turns: a.turns}
-	if err := cassette.Write(a.cassettePath(), c); err != nil {
-		return fmt.Errorf("write the cassette: %w", err)
+	if err := a.rehearse(ctx, c); err != nil {
+		return err
+	}
+	if err := cassette.Write(a.from, c); err != nil {
+		return err
 	}
 	a.result.Session = a.relCassettePath()
 	return nil
+}
+
+// rehearse replays a recording before it takes the place of another. What a cassette does not keep, such as what git
+// ignores, could make its replay judge otherwise than was judged now.
+func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
+	path := filepath.Join(a.dirs.base, "rehearsal.jsonl")
+	if err := cassette.Write(path, c); err != nil {
+		return err
+	}
+	again := &attempt{Runner: a.Runner, unit: a.unit, log: io.Discard, result: result.Unit{ID: a.unit.ID()}, from: path}
+	if err := again.run(ctx); err != nil {
+		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
+	}
+	if d := difference(a.result, again.result); d != "" {
+		return fmt.Errorf("the recording replays to another verdict, so no cassette was written: %s "+
+			"(files that git ignores, and what is neither file, directory nor link, are not kept)", d)
+	}
+	return nil
+}
+
+// difference returns in what the verdicts on a unit differ, empty if in nothing.
+func difference(live, replayed result.Unit) string {
+	for i, e := range live.Evaluations {
+		r := replayed.Evaluations[i]
+		if e.Outcome != r.Outcome || e.Reason != r.Reason {
+			return fmt.Sprintf("%s: %s %s live, %s %s replayed", e.Name, e.Outcome, e.Reason, r.Outcome, r.Reason)
+		}
+	}
+	if live.Outcome != replayed.Outcome {
+		return fmt.Sprintf("%s live, %s replayed", live.Outcome, replayed.Outcome)
+	}
+	return ""
+}
+
+// checkWritable finds out whether a cassette can be written before the agent does work that would be lost.
+func (a *attempt) checkWritable() error {
+	if a.cfg.Mode == Live {
+		return nil
+	}
+	dir := filepath.Dir(a.from)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(a.from); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file: no cassette can be written there", a.relCassettePath())
+	}
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func (a *attempt) header(s *live) cassette.Header {

@@ -12,12 +12,15 @@ import (
 
 // goesLive reports whether the unit's session is to be with an agent.
 func (a *attempt) goesLive() bool {
-	return a.cfg.Mode == Live || a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath())
+	return a.cfg.Mode == Live || a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)
 }
 
 // openSession starts the unit's session, live or from its cassette.
 func (a *attempt) openSession(ctx context.Context) error {
 	if a.live {
+		if err := a.checkWritable(); err != nil {
+			return err
+		}
 		s, err := startLive(ctx, a)
 		if err != nil {
 			return err
@@ -37,7 +40,7 @@ func (a *attempt) openSession(ctx context.Context) error {
 // openReplay opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
 // says now.
 func (a *attempt) openReplay() (session, error) {
-	c, err := cassette.Read(a.cassettePath())
+	c, err := cassette.Read(a.from)
 	if err != nil {
 		return nil, a.shorten(err)
 	}

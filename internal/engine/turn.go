@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"slices"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -14,23 +16,30 @@ import (
 
 // Prompt implements [session].
 func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
-	ctx, cancel := context.WithDeadlineCause(ctx, s.deadline, limitReached{"timeout"})
+	limited, cancel := context.WithDeadlineCause(ctx, s.deadline, limitReached{"timeout"})
 	defer cancel()
-	turn, interrupt := context.WithCancelCause(ctx)
+	turn, interrupt := context.WithCancelCause(limited)
 	defer interrupt(nil)
 	s.setInterrupt(interrupt)
-	_, err := s.session.Prompt(turn, acp.TextContent{Text: text})
+	resp, err := s.session.Prompt(turn, acp.TextContent{Text: text})
 	s.setInterrupt(nil)
 
-	if err != nil {
-		s.process.Kill() // it may still be at work, and what it does now belongs to no turn
+	cause := context.Cause(turn)
+	limit, isLimit := errors.AsType[limitReached](cause)
+	if err != nil && cause == nil {
+		err = s.exited(err)
 	}
-	limit, isLimit := errors.AsType[limitReached](context.Cause(turn))
-	switch cause := context.Cause(turn); {
+	if err != nil {
+		// It may still be at work, and what it does now belongs to no turn. Close tells of what cannot be killed.
+		_, _ = s.process.Kill()
+	}
+	switch {
 	case cause != nil && !isLimit:
 		return cassette.Turn{}, cause // the run was cancelled, or the agent did what the playbook declares an error
 	case err != nil && !isLimit:
-		return cassette.Turn{}, s.exited(err)
+		return cassette.Turn{}, err
+	case err == nil && !slices.Contains(stopReasons, resp.StopReason):
+		return cassette.Turn{}, fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have", resp.StopReason)
 	}
 	events := s.observer.Turn()
 	if isLimit {
@@ -39,11 +48,19 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	return s.settle(ctx, events)
 }
 
+// stopReasons are those of the protocol.
+var stopReasons = []acp.StopReason{
+	acp.StopEndTurn, acp.StopMaxTokens, acp.StopMaxTurnRequests, acp.StopRefusal, acp.StopCancelled,
+}
+
 // settle takes what the turn changed in the workspace.
 func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
-	after, delta, err := workspace.Changes(context.WithoutCancel(ctx), s.dirs.workspace, s.manifest, s.maxDelta)
+	if err := s.observer.Err(); err != nil {
+		return cassette.Turn{}, err
+	}
+	after, delta, err := s.changes(ctx, s.manifest, s.maxDelta)
 	if err != nil {
-		return cassette.Turn{}, fmt.Errorf("see what the turn changed in the workspace: %w", err)
+		return cassette.Turn{}, err
 	}
 	s.before, s.manifest = s.manifest, after
 	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
@@ -52,7 +69,7 @@ func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.
 // resync takes what others than the agent changed in the workspace: a replay makes those changes by doing the same steps
 // again, and they are none of the agent's.
 func (s *live) resync(ctx context.Context) error {
-	after, _, err := workspace.Changes(ctx, s.dirs.workspace, s.manifest, math.MaxInt64)
+	after, _, err := s.changes(ctx, s.manifest, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -60,13 +77,24 @@ func (s *live) resync(ctx context.Context) error {
 	return nil
 }
 
-// lastDelta returns what the last turn changed, now that the agent is gone.
-func (s *live) lastDelta(ctx context.Context) (workspace.Delta, error) {
-	_, delta, err := workspace.Changes(ctx, s.dirs.workspace, s.before, s.maxDelta)
-	if err != nil {
-		return workspace.Delta{}, fmt.Errorf("see what the agent left in the workspace: %w", err)
+// complete adds to the session's last turn what the agent did after its answer, now that it is gone.
+func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
+	last.Events = append(last.Events, s.normalise.Events(s.observer.Turn())...)
+	var err error
+	_, last.Delta, err = s.changes(ctx, s.before, s.maxDelta)
+	return errors.Join(err, s.observer.Err())
+}
+
+// changes returns what the workspace holds and how that differs from before.
+func (s *live) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
+	info, err := os.Lstat(s.dirs.workspace)
+	if err == nil && !info.IsDir() {
+		err = errors.New("the agent put something else in the place of its workspace")
 	}
-	return delta, nil
+	if err != nil {
+		return workspace.Manifest{}, workspace.Delta{}, err
+	}
+	return workspace.Changes(ctx, s.dirs.workspace, before, limit)
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.

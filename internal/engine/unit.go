@@ -25,6 +25,7 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 	var attempts []string
 	for {
 		a := &attempt{Runner: r, unit: u, log: log, result: result.Unit{ID: u.ID(), Attempts: attempts}}
+		a.from = a.cassettePath()
 		a.live = a.goesLive()
 		err := a.run(ctx)
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
@@ -49,7 +50,8 @@ type attempt struct {
 	unit   playbook.Unit
 	log    io.Writer
 	result result.Unit
-	live   bool // the session is to be with an agent, not from a cassette
+	live   bool   // the session is to be with an agent, not from a cassette
+	from   string // the cassette's path
 
 	dirs     unitDirs
 	prepared bool
@@ -83,7 +85,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if failed && a.result.Outcome != result.Error {
 		a.result.Outcome = result.Fail
 	}
-	return a.save()
+	return a.save(ctx)
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
@@ -134,8 +136,7 @@ func (a *attempt) endSession(ctx context.Context) error {
 	defer cancel()
 	err := a.session.Close(end)
 	if l, ok := a.session.(*live); ok && err == nil && len(a.turns) > 0 {
-		// Agents may go on with what they began until they are gone: it is part of the last turn.
-		a.turns[len(a.turns)-1].Delta, err = l.lastDelta(context.WithoutCancel(ctx))
+		err = l.complete(ctx, &a.turns[len(a.turns)-1])
 	}
 	return err
 }
