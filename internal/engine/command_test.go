@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOpenDir(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "a", "b"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o644))
+	require.NoError(t, os.Symlink(filepath.Join(root, "a"), filepath.Join(root, "inside")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(root, "out")))
+	tests := []struct{ name, dir, err string }{
+		{"root", "", ""},
+		{"below", "a/b", ""},
+		{"missing", "a/c", "no such file"},
+		{"file", "file", "file is not a directory"},
+		{"link inside", "inside/b", "inside is not a directory"},
+		{"link out", "out", "out is not a directory"},
+		{"parent", "..", "escapes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := openDir(root, tt.dir)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, d.Close())
+		})
+	}
+}
+
+func TestTail(t *testing.T) {
+	long := strings.Repeat("line\n", 100)
+	tests := []struct{ name, in, want string }{
+		{"short", "a\nb\n", "a\nb"},
+		{"long", long + "last\n", "...\n" + strings.Repeat("line\n", 2) + "last"},
+		{"one long line", strings.Repeat("x", 100), "...\n" + strings.Repeat("x", 20)},
+		{"not text", "a\xff\n", "a\uFFFD"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out := &tail{max: 20}
+			for i := range len(tt.in) {
+				_, err := out.Write([]byte{tt.in[i]})
+				require.NoError(t, err)
+			}
+			require.Equal(t, tt.want, out.String())
+			require.LessOrEqual(t, cap(out.buf), 128, "what is not shown is not kept")
+		})
+	}
+}

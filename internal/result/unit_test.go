@@ -1,0 +1,43 @@
+package result
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJudge(t *testing.T) {
+	tests := []struct {
+		name, reason string
+		stop         string
+		outcomes     []Outcome
+		want         Outcome
+	}{
+		{"all pass", "", "end_turn", []Outcome{Pass, Pass}, Pass},
+		{"one fails", "evaluators are never averaged", "end_turn", []Outcome{Pass, Fail}, Fail},
+		{"error before fail", "nothing is known", "end_turn", []Outcome{Fail, Error, Pass}, Error},
+		{"some skipped", "the others judge", "end_turn", []Outcome{Skip, Pass}, Pass},
+		{"all skipped", "nothing was judged", "end_turn", []Outcome{Skip, Skip}, Skip},
+		{"none", "there was nothing to judge", "end_turn", nil, Completed},
+		{"none and stopped early", "a refusal is not completed", "refusal", nil, Fail},
+		{"judged though stopped early", "evaluators decide", "max_tool_calls", []Outcome{Pass}, Pass},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			u := Unit{Stop: tt.stop}
+			for _, o := range tt.outcomes {
+				u.Evaluations = append(u.Evaluations, Evaluation{Outcome: o})
+			}
+			u.Judge()
+			require.Equal(t, tt.want, u.Outcome, tt.reason)
+		})
+	}
+}
+
+func TestScore(t *testing.T) {
+	score := func(f float64) *float64 { return &f }
+	u := Unit{Evaluations: []Evaluation{{Score: score(1), Weight: 3}, {Score: score(0), Weight: 1}, {Weight: 100}}}
+	require.Equal(t, 0.75, *u.Score(), "what has no score does not count")
+	require.Nil(t, Unit{Evaluations: []Evaluation{{Weight: 1}}}.Score(), "a score is never invented")
+	require.Nil(t, Unit{Evaluations: []Evaluation{{Score: score(1)}}}.Score(), "nothing has weight")
+}
