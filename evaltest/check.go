@@ -32,13 +32,14 @@ func Check(name string, f func(t *T, u Unit)) Option {
 	if name == "" || f == nil {
 		panic("evaltest.Check: a check needs a name and a function")
 	}
+	_, file, line, _ := runtime.Caller(1)
 	return func(s *settings) {
-		s.checks = append(s.checks, check{name: name, f: f})
+		s.checks = append(s.checks, check{name: name, file: file, line: line, f: f})
 	}
 }
 
 // T is what a [Check] reports to. It collects: a failed check is one trial's verdict, not yet the test's. testify's
-// assert and require take it, and so does whatever asks for Helper and Errorf or Fatalf.
+// assert and require take it, and so does whatever asks for the methods of testing.T that are here.
 type T struct {
 	ctx    context.Context
 	failed bool
@@ -55,6 +56,21 @@ func (t *T) Helper() {}
 func (t *T) Logf(format string, args ...any) {
 	t.lines = append(t.lines, strings.Trim(fmt.Sprintf(format, args...), "\n"))
 }
+
+// Log is Logf for one text.
+func (t *T) Log(args ...any) { t.Logf("%s", fmt.Sprintln(args...)) }
+
+// Fail marks the check as failed; it goes on.
+func (t *T) Fail() { t.failed = true }
+
+// Failed reports whether the check has failed.
+func (t *T) Failed() bool { return t.failed }
+
+// Error is Errorf for one text.
+func (t *T) Error(args ...any) { t.Errorf("%s", fmt.Sprintln(args...)) }
+
+// Fatal is Fatalf for one text.
+func (t *T) Fatal(args ...any) { t.Fatalf("%s", fmt.Sprintln(args...)) }
 
 // Errorf says what is wrong; the check goes on.
 func (t *T) Errorf(format string, args ...any) {
@@ -76,6 +92,8 @@ func (t *T) FailNow() {
 
 type check struct {
 	name string
+	file string // where it stands
+	line int
 	f    func(*T, Unit)
 }
 

@@ -1,6 +1,7 @@
 package evaltest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
 			}
 		}
-		plan.AddEvaluator(c.name, c)
+		plan.AddEvaluator(c.name, c, playbook.Position{File: filepath.ToSlash(cmp.Or(s.fromRoot(c.file), c.file)), Line: c.line})
 	}
 	for _, u := range plan.Units {
 		if len(u.Evaluators) == 0 {

@@ -132,16 +132,16 @@ func (p *Plan) outsideMatrix(after bool) []Job {
 	return jobs
 }
 
-// AddEvaluator holds each unit to a further expectation, one that does not stand in the playbook. It panics if a unit
-// has an evaluator of that name.
-func (p *Plan) AddEvaluator(name string, config any) {
+// AddEvaluator holds each unit to a further expectation, one that does not stand in the playbook but at another place. It
+// panics if a unit has an evaluator of that name.
+func (p *Plan) AddEvaluator(name string, config any, at Position) {
 	for i := range p.Units {
 		u := &p.Units[i]
 		if slices.ContainsFunc(u.Evaluators, func(e Evaluator) bool { return e.Name == name }) {
 			panic(fmt.Sprintf("playbook: unit %s has an evaluator %q already: choose another name", u.ID(), name))
 		}
 		u.Evaluators = append(u.Evaluators, Evaluator{
-			Name: name, Type: "go", Threshold: 1, Weight: 1, Config: config, Position: u.Case.Position,
+			Name: name, Type: "go", Threshold: 1, Weight: 1, Config: config, Position: at,
 		})
 	}
 }

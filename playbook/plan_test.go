@@ -126,15 +126,15 @@ func TestPlanErrors(t *testing.T) {
 
 func TestAddEvaluator(t *testing.T) {
 	plan := plan(t, "testdata/valid/everything.yaml")
-	plan.AddEvaluator("in Go", 42)
+	plan.AddEvaluator("in Go", 42, playbook.Position{File: "x_test.go", Line: 7})
 	for _, u := range plan.Units {
 		last := u.Evaluators[len(u.Evaluators)-1]
 		assert.Equal(t, "in Go", last.Name)
 		assert.Equal(t, 42, last.Config)
 		assert.Equal(t, 1.0, last.Threshold)
-		assert.Equal(t, u.Case.Position, last.Position)
+		assert.Equal(t, "x_test.go:7", last.Position.String())
 	}
 	assert.PanicsWithValue(t,
 		`playbook: unit demo/refund/ant/1 has an evaluator "partial" already: choose another name`,
-		func() { plan.AddEvaluator("partial", nil) })
+		func() { plan.AddEvaluator("partial", nil, playbook.Position{}) })
 }

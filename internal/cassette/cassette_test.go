@@ -121,7 +121,11 @@ func TestEveryField(t *testing.T) {
 	c.Header.Version, c.Header.Level = Version, LevelRun
 	for _, body := range allBodies(t) {
 		v := reflect.New(reflect.TypeOf(body)).Elem()
-		if _, ok := body.(trajectory.Prompt); !ok {
+		switch body.(type) {
+		case trajectory.Prompt:
+		case trajectory.Stop: // a turn has one
+			fill(v)
+		default:
 			c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{Turn: 1, Body: body}) // none set
 			fill(v)
 		}

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -28,6 +29,26 @@ type Cassette struct {
 type Turn struct {
 	Events []trajectory.Event
 	Delta  workspace.Delta
+}
+
+// check holds that a turn has one prompt and one end: what a session that was recorded to its end has.
+func (t Turn) check() error {
+	prompts, stops := 0, 0
+	for _, e := range t.Events {
+		switch e.Body.(type) {
+		case trajectory.Prompt:
+			prompts++
+		case trajectory.Stop:
+			stops++
+		}
+	}
+	switch {
+	case prompts != 1:
+		return fmt.Errorf("it has %s instead of one", count(prompts, "prompt", "prompts"))
+	case stops != 1:
+		return fmt.Errorf("it has %s instead of one", count(stops, "stop", "stops"))
+	}
+	return nil
 }
 
 // Header says what a cassette is a recording of.

@@ -100,6 +100,11 @@ func decode(data []byte) (*Cassette, *CorruptError) {
 	if err != nil {
 		return nil, &CorruptError{Line: line, Reason: err.Error()}
 	}
+	for i, t := range c.Turns {
+		if err := t.check(); err != nil {
+			return nil, &CorruptError{Reason: fmt.Sprintf("turn %d is not one that was recorded: %v", i+1, err)}
+		}
+	}
 	want.Totals = totalsOf(c.Turns)
 	if exact, err := appendJSON(nil, want); err != nil || !bytes.Equal(exact, end) {
 		return nil, &CorruptError{Line: last, Reason: "the cassette was edited: its totals are not those of its content"}

@@ -76,7 +76,9 @@ func TestReadErrors(t *testing.T) {
 func TestReadForeign(t *testing.T) {
 	header, _, _ := strings.Cut(string(encoded(t, sample())), "\n")
 	header += "\n"
-	start := header + "{\"turn\":1}\n{\"event\":\"prompt\",\"text\":\"p\"}\n"
+	const prompt, stop = "{\"event\":\"prompt\",\"text\":\"p\"}\n", "{\"event\":\"stop\",\"reason\":\"end_turn\"}\n"
+	start := header + "{\"turn\":1}\n" + prompt
+	whole := start + stop + "{\"timings\":[0,0]}\n"
 	end := "{\"timings\":[0]}\n"
 	change := `{"change":"added","path":"a","kind":"file","text":""}` + "\n"
 	tests := []struct {
@@ -110,7 +112,9 @@ func TestReadForeign(t *testing.T) {
 		{"timings that are no numbers", start + "{\"timings\":[1.5]}\n", "x:4: json: cannot unmarshal number 1.5"},
 		{"timings twice", start + end + end, "x:5: a line after the timings"},
 		{"line after the timings", start + end + change, "x:5: a line after the timings"},
-		{"wrong counts", start + end, "x:5: the cassette was edited: its totals are not those of its content"},
+		{"wrong counts", whole, "x:6: the cassette was edited: its totals are not those of its content"},
+		{"no stop", start + end, "x: turn 1 is not one that was recorded: it has 0 stops instead of one"},
+		{"two prompts", start + prompt + stop + "{\"timings\":[0,0,0]}\n", "x: turn 1 is not one that was recorded: it has 2 prompts instead of one"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +124,7 @@ func TestReadForeign(t *testing.T) {
 			assert.Contains(t, bad.Error(), tt.want)
 		})
 	}
-	_, bad := decode(seal(t, start+end, totals{Turns: 1, Events: 1}))
+	_, bad := decode(seal(t, whole, totals{Turns: 1, Events: 2}))
 	assert.Nil(t, bad, "the frame of these tests is a cassette")
 }
 

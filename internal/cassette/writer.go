@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
 // Write writes a cassette, its directory too if need be. The file appears whole or not at all: on an error the one that
@@ -98,20 +96,16 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompts := 0
+	if err := t.check(); err != nil {
+		return nil, err
+	}
 	for _, e := range t.Events {
-		if _, ok := e.Body.(trajectory.Prompt); ok {
-			prompts++
-		}
 		if e.Turn != n {
 			return nil, fmt.Errorf("an event of turn %d", e.Turn)
 		}
 		if b, err = appendEvent(b, e.Body); err != nil {
 			return nil, err
 		}
-	}
-	if prompts != 1 {
-		return nil, fmt.Errorf("it has %s instead of one", count(prompts, "prompt", "prompts"))
 	}
 	for _, change := range t.Delta.Changes {
 		if b, err = appendJSON(b, lineOf(change)); err != nil {

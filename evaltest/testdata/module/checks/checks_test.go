@@ -39,7 +39,12 @@ func TestFail(t *testing.T) {
 		}),
 		evaltest.Check("both", func(t *evaltest.T, u evaltest.Unit) {
 			assert.Equal(t, 3, u.Run.Turns())
-			t.Errorf("reached")
+			t.Log("reached", t.Failed())
+		}),
+		evaltest.Check("plain", func(t *evaltest.T, u evaltest.Unit) {
+			t.Error("one")
+			t.Fail()
+			t.Fatal("two")
 		}),
 	)
 }
