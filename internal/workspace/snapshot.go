@@ -146,9 +146,16 @@ func (s *survey) addFile(p string) error {
 		return vanished(p, err)
 	}
 	defer func() { _ = f.Close() }()
+	size := f.info.Size()
+	if was, ok := s.before.Lookup(p); s.keep && size > s.limit && (!ok || was.Size != size) {
+		// The changes are too large already; reading it all, say a sparse file, would only take time.
+		e := Entry{Path: p, Kind: File, Size: size}
+		s.entries, s.changed = append(s.entries, e), append(s.changed, e)
+		return nil
+	}
 	var content bytes.Buffer
 	var w io.Writer = io.Discard
-	if s.keep && f.info.Size() <= s.limit-s.kept {
+	if s.keep && size <= s.limit-s.kept {
 		w = &content
 	}
 	e, err := s.stableEntry(f, w)

@@ -346,3 +346,17 @@ func randomEdit(t *testing.T, rng *rand.Rand, dir string) {
 		require.NoError(t, os.WriteFile(full, data, []os.FileMode{0o644, 0o755}[rng.IntN(2)]))
 	}
 }
+
+// TestChangesSparse has a file that nobody could read to its end: it is refused by its size.
+func TestChangesSparse(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "sparse"))
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(1<<42))
+	require.NoError(t, f.Close())
+	_, _, err = Changes(t.Context(), dir, Manifest{}, 0)
+	var large *TooLargeError
+	require.ErrorAs(t, err, &large)
+	require.Equal(t, int64(1<<42), large.Total)
+	require.Equal(t, "sparse", large.Biggest[0].Path)
+}
