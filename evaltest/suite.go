@@ -90,27 +90,13 @@ func moduleRoot(dir string) (string, error) {
 	}
 }
 
-// maxPlaybook is the size of the largest playbook, in bytes.
-const maxPlaybook = 1 << 20
-
 // load loads a playbook under its path from the module's root, which is how results cite it.
 func (s *suite) load(file string) (*playbook.Playbook, error) {
 	name := s.fromRoot(file)
 	if name == "" {
 		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, s.root)
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxPlaybook {
-		return nil, fmt.Errorf("%s is not a playbook: it is no regular file of at most %d bytes", file, maxPlaybook)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return playbook.Parse(filepath.ToSlash(name), data, kinds.All())
+	return playbook.LoadAs(file, filepath.ToSlash(name), kinds.All())
 }
 
 func (s *suite) fromRoot(file string) string {

@@ -10,12 +10,15 @@ import (
 )
 
 // Load reads a playbook from a file. The error is [Errors] if the file can be read but is no valid playbook.
-func Load(path string, kinds Kinds) (*Playbook, error) {
-	d, err := doc.Load(path)
+func Load(path string, kinds Kinds) (*Playbook, error) { return LoadAs(path, path, kinds) }
+
+// LoadAs is Load for a file that positions and results call by another name, such as its path below the module's root.
+func LoadAs(path, name string, kinds Kinds) (*Playbook, error) {
+	d, err := doc.Load(path, name)
 	if err != nil {
 		return nil, fmt.Errorf("load playbook: %w", err)
 	}
-	return decode(path, d, kinds)
+	return decode(name, d, kinds)
 }
 
 // Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,

@@ -276,17 +276,19 @@ func TestByteOrderMark(t *testing.T) {
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("a: 1\n"), 0o600))
-	d, err := doc.Load(path)
+	d, err := doc.Load(path, path)
 	require.NoError(t, err)
 	assert.Equal(t, "1", d.Root.Get("a").Text())
 
 	require.NoError(t, os.Truncate(path, doc.MaxSize+1))
-	d, err = doc.Load(path)
+	d, err = doc.Load(path, path)
 	require.NoError(t, err)
 	require.ErrorContains(t, d.Err(), "larger than")
 
-	_, err = doc.Load(path + "x")
+	_, err = doc.Load(path+"x", path)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = doc.Load(os.DevNull, "device")
+	require.ErrorContains(t, err, "is not a regular file")
 }
 
 func TestManyProblems(t *testing.T) {

@@ -21,8 +21,13 @@ const (
 	MaxDepth = 64      // lists and mappings within each other
 )
 
-// Load reads and parses a file. The error is about reading it; what is wrong with the text is in the document.
-func Load(path string) (*Document, error) {
+// Load reads and parses the file at path, which positions call name. The error is about reading it; what is wrong with the
+// text is in the document.
+func Load(path, name string) (*Document, error) {
+	// Opening a FIFO would wait for its writer.
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -32,7 +37,7 @@ func Load(path string) (*Document, error) {
 	if err != nil {
 		return nil, err // names the file
 	}
-	return Parse(path, data), nil
+	return Parse(name, data), nil
 }
 
 // Parse parses the text of a file, whose name is used in positions only.

@@ -31,7 +31,8 @@ func Load(dir string) ([]Script, error) {
 		if !ok {
 			continue
 		}
-		d, err := doc.Load(filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
+		d, err := doc.Load(path, path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
