@@ -3,6 +3,7 @@ package evaltest
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +22,7 @@ func (s *suite) variant(t *testing.T, ctx context.Context, runner *engine.Runner
 	for i, u := range units {
 		trials[i] = runner.Unit(ctx, u, t.Output())
 	}
-	need := runner.Need()
-	v := verdict{
-		suite: s, id: strings.TrimSuffix(trials[0].ID, "/"+strconv.Itoa(units[0].Trial)),
-		caseID: units[0].Case.ID, variantID: units[0].Variant.ID, trials: trials, need: need,
-	}
+	v := verdict{suite: s, id: path.Dir(trials[0].ID), trials: trials, need: runner.Need()}
 	v.attributes(t)
 	for _, name := range evaluatorNames(trials) {
 		t.Run(name, func(t *testing.T) {
@@ -52,10 +49,9 @@ func evaluatorNames(trials []result.Unit) []string {
 // verdict is what the trials of one case under one variant come to.
 type verdict struct {
 	*suite
-	id                string // playbook/case/variant
-	caseID, variantID string
-	trials            []result.Unit
-	need              int
+	id     string // playbook/case/variant
+	trials []result.Unit
+	need   int
 }
 
 func (v verdict) attributes(t *testing.T) {

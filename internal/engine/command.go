@@ -24,7 +24,7 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (str
 		return "", err
 	}
 	defer dir.Close()
-	out := &tail{max: shownOutput}
+	out := &sandbox.Tail{Limit: shownOutput}
 	p, err := supervise.Start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir,
 		Env:    sandbox.StepEnvironment(r.cfg.Environ, root, r.pb.Env.Pass),
@@ -36,13 +36,13 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (str
 	exit, err := p.Wait()
 	switch {
 	case ctx.Err() != nil:
-		return out.String(), fmt.Errorf("%s: %w", s.Run, context.Cause(ctx))
+		return lastLines(out), fmt.Errorf("%s: %w", s.Run, context.Cause(ctx))
 	case err != nil:
-		return out.String(), fmt.Errorf("%s: %w", s.Run, err)
+		return lastLines(out), fmt.Errorf("%s: %w", s.Run, err)
 	case exit != supervise.Exit{}:
-		return out.String(), &stepFailure{reason: fmt.Sprintf("%s: %s", s.Run, exit)}
+		return lastLines(out), &stepFailure{reason: fmt.Sprintf("%s: %s", s.Run, exit)}
 	}
-	return out.String(), nil
+	return lastLines(out), nil
 }
 
 // openDir opens a directory below root. No link and nothing but directories may be on the way.
@@ -66,35 +66,15 @@ func openDir(root, dir string) (*os.File, error) {
 	return r.Open(path)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct {
-	max     int
-	buf     []byte
-	dropped bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - t.max; over > t.max { // seldom, so that long outputs are not copied over and over
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-		t.dropped = true
-	}
-	return len(p), nil
-}
-
-// String returns what is kept, from the beginning of a line, without the final line end.
-func (t *tail) String() string {
-	b := t.buf
-	cut := t.dropped
-	if over := len(b) - t.max; over > 0 {
-		b, cut = b[over:], true
-	}
-	s := strings.TrimRight(strings.ToValidUTF8(string(b), "\uFFFD"), "\n")
+// lastLines returns what out kept, from the beginning of a line, without the final line end.
+func lastLines(out *sandbox.Tail) string {
+	text, cut := out.Text(true)
+	text = strings.TrimRight(text, "\n")
 	if !cut {
-		return s
+		return text
 	}
-	if _, after, ok := strings.Cut(s, "\n"); ok {
-		s = after
+	if _, after, ok := strings.Cut(text, "\n"); ok {
+		text = after
 	}
-	return "...\n" + s
+	return "...\n" + text
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 func TestOpenDir(t *testing.T) {
@@ -37,7 +39,7 @@ func TestOpenDir(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
+func TestLastLines(t *testing.T) {
 	long := strings.Repeat("line\n", 100)
 	tests := []struct{ name, in, want string }{
 		{"short", "a\nb\n", "a\nb"},
@@ -47,13 +49,12 @@ func TestTail(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out := &tail{max: 20}
+			out := &sandbox.Tail{Limit: 20}
 			for i := range len(tt.in) {
 				_, err := out.Write([]byte{tt.in[i]})
 				require.NoError(t, err)
 			}
-			require.Equal(t, tt.want, out.String())
-			require.LessOrEqual(t, cap(out.buf), 128, "what is not shown is not kept")
+			require.Equal(t, tt.want, lastLines(out))
 		})
 	}
 }

@@ -30,7 +30,6 @@ const startTimeout = 2 * time.Minute
 type live struct {
 	unit     playbook.Unit
 	limits   playbook.Limits
-	timeout  time.Duration
 	dirs     unitDirs
 	manifest workspace.Manifest // after the last turn
 	before   workspace.Manifest // before the last turn
@@ -76,7 +75,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		return nil, err
 	}
 	s := &live{
-		unit: a.unit, limits: a.pb.Limits, timeout: a.Runner.timeout(), dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
+		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
 		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
 		endpoint: launch.Endpoint, secrets: secretsOf(launch),
 		normalise: cassette.NewNormaliser(map[string]string{
@@ -91,7 +90,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		}
 		return nil, infrastructure{errors.Join(err, s.Close(context.WithoutCancel(ctx)))}
 	}
-	s.deadline = time.Now().Add(s.timeout)
+	s.deadline = time.Now().Add(a.timeout())
 	return s, nil
 }
 

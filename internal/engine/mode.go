@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func ParseStaleMode(s string) (StaleMode, error) {
 	case StaleFails, StaleWarns:
 		return m, nil
 	}
-	return "", errors.New("unknown stale mode " + fmt.Sprintf("%q", s) + ": use fail or warn")
+	return "", fmt.Errorf("unknown stale mode %q: use fail or warn", s)
 }
 
 func inCI(getenv func(string) string) bool {

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -47,9 +46,7 @@ func (r *Runner) passed(j playbook.Job) bool {
 	return true
 }
 
-func trialsKey(caseID, variantID string) string {
-	return strings.Join([]string{caseID, variantID}, "/")
-}
+func trialsKey(caseID, variantID string) string { return caseID + "/" + variantID }
 
 // unitNeeds returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
 // the same unit.

@@ -79,7 +79,11 @@ func (s *live) resync(ctx context.Context) error {
 
 // complete adds to the session's last turn what the agent did after its answer, now that it is gone.
 func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
-	last.Events = append(last.Events, s.normalise.Events(s.observer.Turn())...)
+	late := slices.DeleteFunc(s.observer.Turn(), func(e trajectory.Event) bool {
+		_, isStop := e.Body.(trajectory.Stop) // to a turn that a limit has ended
+		return isStop
+	})
+	last.Events = append(last.Events, s.normalise.Events(late)...)
 	var err error
 	_, last.Delta, err = s.changes(ctx, s.before, s.maxDelta)
 	return errors.Join(err, s.observer.Err())

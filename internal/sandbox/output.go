@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// tail keeps the last bytes of what is written to it.
-type tail struct {
-	limit int // in bytes
+// Tail keeps the last bytes of what is written to it.
+type Tail struct {
+	Limit int // in bytes
 
 	mu  sync.Mutex
 	buf []byte // at most twice the limit and one write
@@ -16,25 +16,25 @@ type tail struct {
 }
 
 // Write implements [io.Writer]. It never fails.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, p...)
-	if len(t.buf) > 2*t.limit { // not at every write, so that a byte is moved once or twice and not over and over
-		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.limit:]...)
+	if len(t.buf) > 2*t.Limit { // not at every write, so that a byte is moved once or twice and not over and over
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.Limit:]...)
 		t.cut = true
 	}
 	return len(p), nil
 }
 
-// text returns the last limit bytes, or a few less in order not to begin within a character, as valid UTF-8: what is
+// Text returns the last Limit bytes, or a few less in order not to begin within a character, as valid UTF-8: what is
 // not, reads as U+FFFD. The part of a character at the end is held back unless the output is final.
-func (t *tail) text(final bool) (text string, truncated bool) {
+func (t *Tail) Text(final bool) (text string, truncated bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, truncated := t.buf, t.cut
-	if len(b) > t.limit {
-		b, truncated = b[len(b)-t.limit:], true
+	if len(b) > t.Limit {
+		b, truncated = b[len(b)-t.Limit:], true
 	}
 	if truncated {
 		b = b[partialStart(b):]
@@ -43,7 +43,7 @@ func (t *tail) text(final bool) (text string, truncated bool) {
 		b = b[:len(b)-partialEnd(b)]
 	}
 	text = strings.ToValidUTF8(string(b), string(utf8.RuneError))
-	if over := len(text) - t.limit; over > 0 { // U+FFFD is longer than what it stands for
+	if over := len(text) - t.Limit; over > 0 { // U+FFFD is longer than what it stands for
 		text, truncated = text[over:], true
 		text = text[partialStart([]byte(text[:min(len(text), utf8.UTFMax)])):]
 	}

@@ -52,13 +52,13 @@ func TestTail(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out := &tail{limit: tt.limit}
+			out := &Tail{Limit: tt.limit}
 			for _, w := range tt.writes {
 				n, err := out.Write([]byte(w))
 				require.NoError(t, err)
 				require.Equal(t, len(w), n)
 			}
-			text, truncated := out.text(tt.final)
+			text, truncated := out.Text(tt.final)
 			assert.Equal(t, tt.want, text, tt.reason)
 			assert.Equal(t, tt.truncated, truncated)
 		})
@@ -71,17 +71,17 @@ func FuzzTail(f *testing.F) {
 	f.Add([]byte("\xff\xf0\x9d\x84"), 3, uint64(2))
 	f.Fuzz(func(t *testing.T, data []byte, limit int, seed uint64) {
 		limit = max(0, min(limit, 1<<16))
-		out := &tail{limit: limit}
+		out := &Tail{Limit: limit}
 		random := rand.New(rand.NewPCG(seed, 0))
 		for rest := data; len(rest) > 0; {
 			n := 1 + random.IntN(len(rest))
 			_, _ = out.Write(rest[:n])
 			rest = rest[n:]
-			text, _ := out.text(false)
+			text, _ := out.Text(false)
 			require.True(t, utf8.ValidString(text), "%q", text)
 		}
 		require.LessOrEqual(t, cap(out.buf), 2*(2*limit+len(data))+64)
-		text, truncated := out.text(true)
+		text, truncated := out.Text(true)
 		whole := strings.ToValidUTF8(string(data), "\uFFFD")
 		require.True(t, utf8.ValidString(text), "%q", text)
 		require.LessOrEqual(t, len(text), limit)

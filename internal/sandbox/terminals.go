@@ -58,7 +58,7 @@ type Terminals struct {
 // terminal is one command.
 type terminal struct {
 	process *supervise.Process
-	output  *tail
+	output  *Tail
 }
 
 // NewTerminals returns terminals in the workspace of files, which must stay open for as long. Close ends them.
@@ -143,7 +143,7 @@ func (t *Terminals) start(s Spec) (*terminal, error) {
 	for _, name := range dropped {
 		_ = t.deny(OpEnv, name, "agents may not set it; the command runs without")
 	}
-	output := &tail{limit: int(limit)}
+	output := &Tail{Limit: int(limit)}
 	process, err := supervise.Start(t.ctx, supervise.Command{
 		Path: path, Args: argv, DirFile: dir, Env: env, Stdout: output, Stderr: output, Grace: t.config.Grace,
 	})
@@ -196,7 +196,7 @@ func (t *Terminals) Output(id string) (Output, error) {
 		out.Exit = &exit
 	default:
 	}
-	out.Text, out.Truncated = term.output.text(out.Exit != nil)
+	out.Text, out.Truncated = term.output.Text(out.Exit != nil)
 	return out, nil
 }
 
