@@ -13,7 +13,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 	start := r.now()
 	res = result.Job{ID: j.ID, Outcome: result.Pass}
 	defer func() {
-		res.Duration = r.now().Sub(start)
+		res.Duration = result.Duration(r.now().Sub(start))
 		r.noteJob(j.ID, res.Outcome)
 	}()
 	if why := r.blocked(j.Needs); why != "" {

@@ -36,7 +36,7 @@ func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Va
 	if err == nil {
 		res.Output, err = do(ctx, s)
 	}
-	res.Duration = r.now().Sub(start)
+	res.Duration = result.Duration(r.now().Sub(start))
 	var failure *stepFailure
 	switch {
 	case errors.As(err, &failure):

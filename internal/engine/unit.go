@@ -20,11 +20,13 @@ import (
 func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) result.Unit {
 	start := r.now()
 	if why := r.blocked(r.unitNeeds(u)); why != "" {
-		return result.Unit{ID: u.ID(), Outcome: result.Skip, Reason: why}
+		res := newUnit(u, start, nil)
+		res.Outcome, res.Reason = result.Skip, why
+		return res
 	}
 	var attempts []string
 	for {
-		a := &attempt{Runner: r, unit: u, log: log, result: result.Unit{ID: u.ID(), Attempts: attempts}}
+		a := &attempt{Runner: r, unit: u, log: log, result: newUnit(u, start, attempts)}
 		a.from = a.cassettePath()
 		a.live = a.goesLive()
 		err := a.run(ctx)
@@ -34,13 +36,20 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 		if err != nil {
 			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), adviceOf(err)
 		}
-		a.result.Duration = r.now().Sub(start)
+		a.result.Duration = result.Duration(r.now().Sub(start))
 		var again infrastructure
 		if !errors.As(err, &again) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
 			r.noteUnit(u, a.result.Outcome)
 			return a.result
 		}
 		attempts = append(attempts, err.Error())
+	}
+}
+
+// newUnit returns the result of a unit that began at start.
+func newUnit(u playbook.Unit, start time.Time, attempts []string) result.Unit {
+	return result.Unit{
+		ID: u.ID(), Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Started: start.UTC(), Attempts: attempts,
 	}
 }
 
@@ -168,7 +177,7 @@ func (a *attempt) evaluate(ctx context.Context) {
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
-			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Duration: a.now().Sub(start),
+			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
 }

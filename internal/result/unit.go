@@ -9,51 +9,62 @@ import (
 // Unit is how one unit ended: one trial of one case under one variant.
 type Unit struct {
 	// ID is playbook/case/variant/trial.
-	ID      string
-	Outcome Outcome
+	ID      string `json:"unit"`
+	Case    string `json:"case"`
+	Variant string `json:"variant"`
+	Trial   int    `json:"trial"` // from 1
+	// Outcome is never empty once the unit has ended.
+	Outcome Outcome `json:"outcome"`
 	// Reason says in one line why, unless the evaluations say it all: a step that failed, an error, a limit.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Next is the command that a person runs to get on after an error, empty if there is none to name.
-	Next string
+	Next string `json:"next,omitempty"`
 	// Stop is why the last turn ended, after the Agent Client Protocol, or the name of the limit that ended it.
-	Stop        string
-	Steps       []Step
-	Evaluations []Evaluation
+	Stop        string       `json:"stop,omitempty"`
+	Steps       []Step       `json:"steps,omitempty"`
+	Evaluations []Evaluation `json:"evaluations,omitempty"`
+	// Metrics count what the agent did, nil if it never started.
+	Metrics *Metrics `json:"metrics"`
 	// Run is what the agent did, nil if it never started.
-	Run *trajectory.Run
+	Run *trajectory.Run `json:"-"`
 	// Session is the cassette's path, empty in live mode.
-	Session string
+	Session string `json:"session,omitempty"`
 	// Replayed tells that the session came from the cassette.
-	Replayed bool
+	Replayed bool `json:"replayed,omitempty"`
 	// Endpoint is what stood behind the agent, "real" or "scripted"; empty if unknown.
-	Endpoint string
+	Endpoint string `json:"endpoint,omitempty"`
 	// Warnings are things a person must see though they decide nothing, e.g. a stale cassette that was allowed.
-	Warnings []string
+	Warnings []string `json:"warnings,omitempty"`
 	// Attempts are the errors of the attempts before this one, in order.
-	Attempts []string
-	Duration time.Duration
+	Attempts []string `json:"attempts,omitempty"`
+	// Started is when the unit began, in UTC.
+	Started  time.Time `json:"started_at"`
+	Duration Duration  `json:"duration_ms"`
 }
 
 // Job is how a job outside the matrix ended.
 type Job struct {
-	ID       string
-	Outcome  Outcome
-	Reason   string
-	Steps    []Step
-	Duration time.Duration
+	ID       string    `json:"job"`
+	Outcome  Outcome   `json:"outcome"`
+	Reason   string    `json:"reason,omitempty"`
+	Steps    []Step    `json:"steps,omitempty"`
+	Started  time.Time `json:"started_at"`
+	Duration Duration  `json:"duration_ms"`
 }
 
 // Step is how one step of a unit or a job ended.
 type Step struct {
 	// Name is the step's name, else its action or command.
-	Name string
+	Name string `json:"name"`
 	// Position is where the step stands, "evals/x/x.yaml:23".
-	Position string
-	Outcome  Outcome
-	Reason   string
+	Position string  `json:"position,omitempty"`
+	Outcome  Outcome `json:"outcome"`
+	Reason   string  `json:"reason,omitempty"`
 	// Output is what a command printed, both streams in order, cut to its end.
-	Output   string
-	Duration time.Duration
+	Output   string   `json:"output,omitempty"`
+	Duration Duration `json:"duration_ms"`
+	// Command is the command as it was run and how it exited, nil for an action.
+	Command *Command `json:"-"`
 }
 
 // Score returns the mean of the evaluations' scores by weight, nil if none has a score. It is only ever reported:
