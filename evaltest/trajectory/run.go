@@ -6,12 +6,12 @@ import "time"
 // nothing happened.
 type Run struct {
 	// Agent says who acted.
-	Agent Agent
+	Agent Agent `json:"agent"`
 	// Cwd is the directory the session ran in. Runs that come from a cassette or from the harness have it as
 	// "$WORKSPACE", and so have the paths in their events.
-	Cwd string
+	Cwd string `json:"cwd"`
 	// Events are ordered by time; Turn never decreases.
-	Events []Event
+	Events []Event `json:"events"`
 }
 
 // Agent identifies the agent of a run.

@@ -141,29 +141,6 @@ func key(line []byte) string {
 	return string(k)
 }
 
-// bodies decode the fields of each event.
-var bodies = map[string]func(*decoder, []byte) (trajectory.Body, error){
-	trajectory.Prompt{}.EventName():     decodeBody[trajectory.Prompt],
-	trajectory.Message{}.EventName():    decodeBody[trajectory.Message],
-	trajectory.Thought{}.EventName():    decodeBody[trajectory.Thought],
-	trajectory.Plan{}.EventName():       decodeBody[trajectory.Plan],
-	trajectory.ToolStart{}.EventName():  decodeBody[trajectory.ToolStart],
-	trajectory.ToolEnd{}.EventName():    decodeBody[trajectory.ToolEnd],
-	trajectory.FileRead{}.EventName():   decodeBody[trajectory.FileRead],
-	trajectory.FileWrite{}.EventName():  decodeBody[trajectory.FileWrite],
-	trajectory.Terminal{}.EventName():   decodeBody[trajectory.Terminal],
-	trajectory.Permission{}.EventName(): decodeBody[trajectory.Permission],
-	trajectory.Notice{}.EventName():     decodeBody[trajectory.Notice],
-	trajectory.State{}.EventName():      decodeBody[trajectory.State],
-	trajectory.Stop{}.EventName():       decodeBody[trajectory.Stop],
-}
-
-func decodeBody[T trajectory.Body](d *decoder, fields []byte) (trajectory.Body, error) {
-	var b T
-	err := d.decode(fields, &b)
-	return b, err
-}
-
 // decoder decodes the lines of a file. We wrote it: a field that we do not know is none of ours. Numbers in values of any
 // type keep their text.
 type decoder struct {
@@ -202,19 +179,11 @@ func (d *decoder) decodeEvent(line []byte) (trajectory.Body, error) {
 		return nil, errors.New("an event without a name")
 	}
 	name, fields := rest[:end], rest[end+1:]
-	decode, ok := bodies[string(name)]
-	if !ok {
-		return nil, fmt.Errorf("unknown event %q", name)
-	}
 	switch fields[0] {
 	case ',':
 		fields[0] = '{'
 	case '}':
 		fields = []byte("{}")
 	}
-	body, err := decode(d, fields)
-	if err != nil {
-		return nil, fmt.Errorf("event %s: %w", name, err)
-	}
-	return body, nil
+	return trajectory.DecodeBody(string(name), func(v any) error { return d.decode(fields, v) })
 }
