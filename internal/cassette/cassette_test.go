@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -139,24 +140,21 @@ func TestEveryField(t *testing.T) {
 // allBodies returns a zero value of each type in trajectory that has an EventName, by its source.
 func allBodies(t testing.TB) []trajectory.Body {
 	t.Helper()
-	known := map[string]trajectory.Body{}
-	for name, decode := range bodies {
-		body, err := decode(newDecoder(), []byte("{}"))
-		require.NoError(t, err)
-		require.Equal(t, name, body.EventName())
-		known[reflect.TypeOf(body).Name()] = body
-	}
 	var all []trajectory.Body
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("../../evaltest/trajectory/event.go"), nil, 0)
 	require.NoError(t, err)
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "EventName" {
-			name := f.Recv.List[0].Type.(*ast.Ident).Name
-			require.Contains(t, known, name, "trajectory.%s is missing in bodies, in codec.go", name)
-			all = append(all, known[name])
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "EventName" {
+			continue
 		}
+		name, err := strconv.Unquote(f.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		body, err := trajectory.DecodeBody(name, func(any) error { return nil })
+		require.NoError(t, err, "trajectory.%s is missing in bodies, in json.go", f.Recv.List[0].Type.(*ast.Ident).Name)
+		all = append(all, body)
 	}
-	require.Len(t, all, len(bodies))
+	require.NotEmpty(t, all)
 	return all
 }
 
