@@ -1,0 +1,250 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+const (
+	// maxCompared is up to how many bytes a file is compared line by line.
+	maxCompared = 512 << 10
+	// maxDiff bounds the text of a diff, in bytes.
+	maxDiff = 8 << 20
+)
+
+// Baseline is a workspace as it was prepared, to compare it with what became of it. It holds no copy of what it can read
+// again from the template. The zero value is an empty workspace.
+type Baseline struct {
+	manifest Manifest
+	template *Template
+	written  map[string][]byte // contents of files that do not come from the template
+}
+
+// Baseline returns the baseline of a workspace that [Template.Prepare] has made with these seed files.
+func (t *Template) Baseline(m Manifest, seeds map[string]string) Baseline {
+	b := Baseline{manifest: m, template: t, written: make(map[string][]byte, len(seeds))}
+	for p, text := range seeds {
+		b.written[p] = []byte(text)
+	}
+	return b
+}
+
+// With returns the baseline after files were written into the workspace, which now holds m.
+func (b Baseline) With(m Manifest, files map[string][]byte) Baseline {
+	b.manifest, b.written = m, maps.Clone(b.written)
+	if b.written == nil {
+		b.written = make(map[string][]byte, len(files))
+	}
+	maps.Copy(b.written, files)
+	return b
+}
+
+// Diff is how a workspace differs from its baseline.
+type Diff struct {
+	Files []FileDiff // sorted by path
+	// Text is a unified diff as git writes it. What is binary, large or ignored by git is named without its content.
+	Text []byte
+}
+
+// FileDiff is one path that differs.
+type FileDiff struct {
+	Path string
+	Op   Op
+	Kind Kind
+	// Size is a file's length in bytes, of a deleted one what it was.
+	Size int64
+	// Added and Removed count lines, nil for what was not compared line by line.
+	Added, Removed *int
+}
+
+// Diff compares the workspace dir with its baseline.
+func (b Baseline) Diff(ctx context.Context, dir string) (Diff, error) {
+	s, err := takeSurvey(ctx, dir, survey{before: b.manifest})
+	if err != nil {
+		return Diff{}, fmt.Errorf("compare workspace: %w", err)
+	}
+	tr, err := openTree(ctx, dir)
+	if err != nil {
+		return Diff{}, fmt.Errorf("compare workspace: %w", err)
+	}
+	defer tr.close()
+	after := manifestOf(s.entries)
+	var d Diff
+	var text bytes.Buffer
+	for _, c := range diff(b.manifest, after, nil).Changes {
+		if err := ctx.Err(); err != nil {
+			return Diff{}, err
+		}
+		f := fileComparison{Change: c}
+		f.was, _ = b.manifest.Lookup(c.Path)
+		f.is, _ = after.Lookup(c.Path)
+		d.Files = append(d.Files, f.write(&text, b, tr))
+	}
+	d.Text = text.Bytes()
+	return d, nil
+}
+
+// fileComparison compares what stood at one path with what stands there now.
+type fileComparison struct {
+	Change
+	was, is Entry
+}
+
+// write adds the comparison to a diff, unless that is full.
+func (f fileComparison) write(text *bytes.Buffer, b Baseline, tr *tree) FileDiff {
+	d := FileDiff{Path: f.Path, Op: f.Op, Kind: f.Kind, Size: f.is.Size}
+	if f.Op == Deleted {
+		d.Size = f.was.Size
+	}
+	f.writeHead(text)
+	old, why := f.content(f.was, b.read)
+	now, whyNow := f.content(f.is, tr.readText)
+	switch {
+	case f.ModeOnly:
+	case why+whyNow != "":
+		fmt.Fprintf(text, "(%s)\n", cmp.Or(whyNow, why))
+	case text.Len() > maxDiff:
+		fmt.Fprintln(text, "(left out: the diff is too long)")
+	default:
+		d.Added, d.Removed = f.writeLines(text, old, now)
+	}
+	return d
+}
+
+// writeHead writes git's lines before a file's changes.
+func (f fileComparison) writeHead(text *bytes.Buffer) {
+	fmt.Fprintf(text, "diff --git %s %s\n", name("a/", f.Path), name("b/", f.Path))
+	mode := func(e Entry) string {
+		switch {
+		case e.Kind == Symlink:
+			return "120000"
+		case e.Kind == Dir:
+			return "040000"
+		case e.Exec:
+			return "100755"
+		}
+		return "100644"
+	}
+	switch was, is := mode(f.was), mode(f.is); {
+	case f.Op == Added:
+		fmt.Fprintf(text, "new file mode %s\n", is)
+	case f.Op == Deleted:
+		fmt.Fprintf(text, "deleted file mode %s\n", was)
+	case was != is:
+		fmt.Fprintf(text, "old mode %s\nnew mode %s\n", was, is)
+	}
+}
+
+// content returns the text of one side, or why it is not shown.
+func (f fileComparison) content(e Entry, read func(Entry) ([]byte, error)) (text, why string) {
+	switch {
+	case e.Path == "" || e.Kind == Dir: // it was not, or is not, there
+		return "", ""
+	case e.Kind == Symlink:
+		return e.Target, ""
+	case e.Ignored:
+		return "", "ignored by git"
+	case e.Size > maxCompared:
+		return "", "too large to compare"
+	}
+	data, err := read(e)
+	switch {
+	case err != nil:
+		return "", err.Error()
+	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
+		return "", "binary"
+	}
+	return string(data), ""
+}
+
+// writeLines writes the changes line by line and counts them.
+func (f fileComparison) writeLines(text *bytes.Buffer, old, now string) (added, removed *int) {
+	a, b := name("a/", f.Path), name("b/", f.Path)
+	if f.was.Path == "" {
+		a = "/dev/null"
+	}
+	if f.is.Path == "" {
+		b = "/dev/null"
+	}
+	u, err := udiff.ToUnifiedDiff(a, b, old, udiff.Lines(old, now), udiff.DefaultContextLines)
+	if err != nil {
+		panic(fmt.Sprintf("workspace: compare %s: %v", f.Path, err)) // the edits are its own
+	}
+	added, removed = new(int), new(int)
+	for _, h := range u.Hunks {
+		for _, l := range h.Lines {
+			switch l.Kind {
+			case udiff.Insert:
+				*added++
+			case udiff.Delete:
+				*removed++
+			}
+		}
+	}
+	text.WriteString(u.String())
+	return added, removed
+}
+
+// name is a path as git's diffs have it: quoted if it holds what would break the line.
+func name(prefix, path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
+		return fmt.Sprintf("%q", prefix+path)
+	}
+	return prefix + path
+}
+
+// readText reads a file that was seen.
+func (t *tree) readText(e Entry) ([]byte, error) {
+	f, err := t.open(e.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var data bytes.Buffer
+	got, err := t.entry(f, &data)
+	if err == nil && got.Digest != e.Digest {
+		err = &UnstableError{Path: e.Path}
+	}
+	return data.Bytes(), err
+}
+
+// read returns what stood in a file.
+func (b Baseline) read(e Entry) ([]byte, error) {
+	if data, ok := b.written[e.Path]; ok {
+		return data, nil
+	}
+	data, err := b.template.read(e)
+	if err == nil && digest(data) != e.Digest {
+		err = fmt.Errorf("what it was has changed in %s since", b.template.src.Dir)
+	}
+	return data, err
+}
+
+// read returns the content of a file that the template has.
+func (t *Template) read(e Entry) ([]byte, error) {
+	if t == nil {
+		return nil, os.ErrNotExist
+	}
+	if t.held {
+		i := slices.IndexFunc(t.files, func(f sourceFile) bool { return f.Path == e.Path })
+		if i < 0 {
+			return nil, os.ErrNotExist
+		}
+		return t.files[i].data, nil
+	}
+	tr, err := openTree(context.Background(), t.src.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer tr.close()
+	return tr.readText(e)
+}

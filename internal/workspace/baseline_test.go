@@ -1,0 +1,104 @@
+package workspace
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBaselineDiff(t *testing.T) {
+	ctx := t.Context()
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "ws")
+	put := func(dir, path, text string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(path))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	put(src, "main.go", "package main\n\nfunc main() {\n}\n")
+	put(src, "gone.txt", "one\ntwo\n")
+	put(src, "same.txt", "same\n")
+	put(src, "run.sh", "#!/bin/sh\n")
+	put(src, "data.bin", "\x00\x01")
+	put(src, ".gitignore", "*.log\n")
+	tpl, err := Load(ctx, Source{Dir: src})
+	require.NoError(t, err)
+	seeds := map[string]string{"order.json": "{}\n"}
+	m, _, err := tpl.Prepare(ctx, dst, seeds)
+	require.NoError(t, err)
+	base := tpl.Baseline(m, seeds)
+	put(dst, "AGENTS.md", "rules\n")
+	m, err = Snapshot(ctx, dst)
+	require.NoError(t, err)
+	base = base.With(m, map[string][]byte{"AGENTS.md": []byte("rules\n")})
+
+	d, err := base.Diff(ctx, dst)
+	require.NoError(t, err)
+	require.Empty(t, d.Files, "nothing has happened yet")
+
+	put(dst, "main.go", "package main\n\nfunc main() {\n\tprintln(1)\n}\n")
+	require.NoError(t, os.Remove(filepath.Join(dst, "gone.txt")))
+	require.NoError(t, os.Chmod(filepath.Join(dst, "run.sh"), 0o755))
+	put(dst, "data.bin", "\x00\x02")
+	put(dst, "order.json", "{\"n\": 1}")
+	put(dst, "AGENTS.md", "rules\nmore\n")
+	put(dst, "new/file.txt", "hello\n")
+	put(dst, "new/trace.log", "noise\n")
+	require.NoError(t, os.Symlink("main.go", filepath.Join(dst, "link")))
+	d, err = base.Diff(ctx, dst)
+	require.NoError(t, err)
+
+	golden := filepath.Join("testdata", "baseline.diff")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, d.Text, 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(d.Text), "to accept: UPDATE_GOLDEN=1 go test ./internal/workspace -run '^TestBaselineDiff$'")
+
+	var summary []string
+	for _, f := range d.Files {
+		line := string(f.Op) + " " + f.Path
+		if f.Added != nil {
+			line += " +" + strings.Repeat("+", *f.Added) + strings.Repeat("-", *f.Removed)
+		}
+		summary = append(summary, line)
+	}
+	require.Equal(t, []string{
+		"modified AGENTS.md ++", "modified data.bin", "deleted gone.txt +--", "added link ++", "modified main.go ++",
+		"added new/file.txt ++", "added new/trace.log", "modified order.json ++-", "modified run.sh",
+	}, summary)
+}
+
+// TestBaselineDiffApplies proves that git understands the diff: it makes the new state of the old one.
+func TestBaselineDiffApplies(t *testing.T) {
+	ctx := t.Context()
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "ws")
+	require.NoError(t, os.WriteFile(filepath.Join(src, "a b.txt"), []byte("1\n2\n3"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(src, "old"), []byte("x\n"), 0o644))
+	tpl, err := Load(ctx, Source{Dir: src})
+	require.NoError(t, err)
+	m, _, err := tpl.Prepare(ctx, dst, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dst, "a b.txt"), []byte("1\nzwei\n3\n"), 0o644))
+	require.NoError(t, os.Remove(filepath.Join(dst, "old")))
+	require.NoError(t, os.WriteFile(filepath.Join(dst, "new"), []byte("y\n"), 0o755))
+	d, err := tpl.Baseline(m, nil).Diff(ctx, dst)
+	require.NoError(t, err)
+
+	apply := exec.Command("git", "apply", "-")
+	apply.Dir, apply.Stdin = src, strings.NewReader(string(d.Text))
+	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(src))
+	out, err := apply.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", out, d.Text)
+	got, err := Snapshot(ctx, src)
+	require.NoError(t, err)
+	want, err := Snapshot(ctx, dst)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
