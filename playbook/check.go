@@ -23,6 +23,8 @@ func check(p *Playbook, d *doc.Document) {
 	c := checker{p: p, root: d.Root}
 	c.cases()
 	c.evaluators()
+	c.styles()
+	c.mcp()
 	entries := c.root.Get("workflow").Get("jobs").Entries()
 	for i, job := range p.Workflow.Jobs {
 		c.job(job, entries[i].Value)
@@ -166,13 +168,14 @@ func (c checker) judged() {
 	}
 	for _, u := range plan.Units {
 		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, func(s Step) bool { return startsAgent(s, u.Values()) }) {
-			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s`), so the %s",
-				u.Variant.ID, ActionPrompt, what)
+			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s` or `%s`), so the %s",
+				u.Variant.ID, ActionPrompt, ActionLoop, what)
 		}
 	}
 }
 
 func startsAgent(s Step, values Values) bool {
-	name, err := Interpolate(s.Uses, values)
-	return err == nil && actions[name].agent
+	var err error
+	s.Uses, err = Interpolate(s.Uses, values)
+	return err == nil && s.Prompts()
 }

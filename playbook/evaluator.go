@@ -34,7 +34,7 @@ type Kinds map[string]Kind
 type evaluatorKeys struct {
 	Name      string    `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the subtest; default: the type."`
 	Type      string    `yaml:"type,required" doc:"The kind of evaluator."`
-	Threshold float64   `yaml:"threshold" default:"1" min:"0" max:"1" doc:"The least score that passes, above 0 and up to 1; default: 1."`
+	Threshold float64   `yaml:"threshold" default:"1" above:"0" max:"1" doc:"The least score that passes, above 0 and up to 1; default: 1."`
 	Weight    float64   `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
 	Position  Position  `yaml:",position"`
 	Rest      *doc.Node `yaml:",rest"`
@@ -42,9 +42,7 @@ type evaluatorKeys struct {
 
 func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 	var keys evaluatorKeys
-	if n.Decode(&keys) && keys.Threshold == 0 {
-		n.Errorf("threshold", "must be above 0: nothing could fail")
-	}
+	n.Decode(&keys)
 	*e = Evaluator{
 		Name: keys.Name, Type: keys.Type, Threshold: keys.Threshold, Weight: keys.Weight, Position: keys.Position,
 	}

@@ -7,14 +7,7 @@ const later = "not supported yet by this version"
 var refused = map[string]string{
 	"version": "the fixed-pipeline format was replaced by workflow, jobs and steps: `sdd-eval init` writes a new template",
 
-	"sdd_loop":                      later,
-	"report":                        later,
-	"styles":                        later,
-	"mcp":                           later,
 	"evalcases":                     later,
-	"limits.max_tokens":             later,
-	"limits.max_cost_usd":           later,
-	"workspace.git":                 later,
 	"sandbox.kind":                  later,
 	"sandbox.network":               later,
 	"sandbox.allow_read":            later,
@@ -26,10 +19,5 @@ var refused = map[string]string{
 	"cases[].evaluators[].required": later,
 }
 
-var (
-	laterAgents     = []string{"gemini-acp", "opencode-acp"}
-	laterEvaluators = []string{"code_judge", "llm_judge", "command", "metrics", "field_accuracy", "composite"}
-	laterActions    = []string{
-		"builtin:sdd-eval/sdd.prepare", "builtin:sdd-eval/acp.sdd-loop", "builtin:sdd-eval/report.generate",
-	}
-)
+// laterEvaluators are types of evaluators.
+var laterEvaluators = []string{"code_judge", "llm_judge", "command", "metrics", "field_accuracy", "composite"}

@@ -30,9 +30,11 @@ func Parse(file string, data []byte, kinds Kinds) (*Playbook, error) {
 func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	d.Refuse(refused)
 	doc.Handle(d, kinds.decode)
+	doc.Handle(d, (*AIJudge).decode)
 	doc.Handle(d, (*Agent).decode)
 	doc.Handle(d, (*Case).decode)
 	doc.Handle(d, (*Cassette).decode)
+	doc.Handle(d, (*MCPServer).decode)
 	doc.Handle(d, (*PermissionRule).decode)
 	doc.Handle(d, (*Step).decode)
 	doc.Handle(d, (*Trials).decode)

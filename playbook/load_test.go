@@ -98,8 +98,16 @@ func TestEverything(t *testing.T) {
 				},
 			},
 		}},
-		Trials:  playbook.Trials{Count: 3, Pass: 2},
-		Limits:  playbook.Limits{Timeout: 90 * time.Minute, MaxToolCalls: 200},
+		SDDLoop: playbook.SDDLoop{MaxIterations: 3},
+		Styles: []playbook.StyleSource{
+			{Name: "openspec", Dir: "./styles/openspec", Position: at(74, 3)},
+			{Name: "house", Dir: "../styles", Position: at(75, 3)},
+		},
+		Report: playbook.Report{AIJudge: playbook.AIJudge{Enabled: true, Model: "gpt-4.1"}},
+		Trials: playbook.Trials{Count: 3, Pass: 2},
+		Limits: playbook.Limits{
+			Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
+		},
 		Retries: 2,
 		Permissions: playbook.Permissions{
 			Default: playbook.DecideReject,
@@ -120,9 +128,11 @@ func TestEverything(t *testing.T) {
 		},
 		Workspace: playbook.Workspace{
 			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
+			Git: true,
 		},
 		Sandbox:  playbook.Sandbox{AllowCommands: []string{"tofu"}},
 		Env:      playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		MCP:      []playbook.MCPServer{{Name: "docs", Command: []string{"docs-server", "--stdio"}, Position: at(80, 5)}},
 		Cassette: playbook.Cassette{Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20},
 		Requires: []string{"python3"},
 	}
@@ -154,6 +164,33 @@ func TestManyErrors(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./playbook -run TestManyErrors", golden, diff)
 	}
+}
+
+// TestDefaults checks what a playbook that leaves everything out has all the same.
+func TestDefaults(t *testing.T) {
+	p, err := playbook.Load("testdata/valid/commands-only.yaml", kinds)
+	require.NoError(t, err)
+	assert.Equal(t, playbook.SDDLoop{MaxIterations: 6}, p.SDDLoop)
+	assert.Equal(t, playbook.Report{Human: playbook.Human{Enabled: true}}, p.Report)
+	assert.Equal(t, playbook.Trials{Count: 1}, p.Trials)
+	assert.Zero(t, p.Limits)
+	assert.False(t, p.Workspace.Git)
+}
+
+// TestPrompts tells the actions that speak with the agent from the others.
+func TestPrompts(t *testing.T) {
+	p, err := playbook.Load("testdata/valid/pipeline.yaml", kinds)
+	require.NoError(t, err)
+	plan, err := p.Plan()
+	require.NoError(t, err)
+	var prompts []bool
+	for _, s := range plan.Units[0].Steps {
+		prompts = append(prompts, s.Prompts())
+	}
+	assert.Equal(t, []bool{false, false, true, false}, prompts)
+	assert.True(t, playbook.Step{Uses: playbook.ActionPrompt}.Prompts())
+	assert.False(t, playbook.Step{Uses: playbook.ActionReport}.Prompts())
+	assert.Equal(t, "report", plan.After()[0].ID)
 }
 
 func TestDefaultName(t *testing.T) {

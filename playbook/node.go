@@ -48,6 +48,7 @@ func (n *Node) unwrap() *doc.Node {
 //	enum:"a,b"           the strings it may be
 //	pattern:"^...$"      what a string, or each key of a mapping, must match
 //	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1" keeps a string from being blank
+//	above:"0"            what a number must exceed
 //	reason:"..."         what to say when something required is missing or empty
 func (n *Node) Decode(v any) bool { return n.unwrap().Decode(v) }
 

@@ -34,7 +34,15 @@ type Playbook struct {
 	// Variants are the agents that are compared, in the order of the file.
 	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents, by id."`
 
-	Workflow    Workflow    `yaml:"workflow,required" doc:"What is done for each variant, and around all of them."`
+	Workflow Workflow `yaml:"workflow,required" doc:"What is done for each variant, and around all of them."`
+
+	// SDDLoop is for steps with [ActionLoop].
+	SDDLoop SDDLoop `yaml:"sdd_loop" doc:"How long acp.sdd-loop keeps on prompting."`
+
+	// Styles are the playbook's own workflow styles, in the order of the file.
+	Styles []StyleSource `yaml:"styles" doc:"Workflow styles beside sdd and sdd-legacy, by name."`
+
+	Report      Report      `yaml:"report" doc:"Who scores the variants beside the evaluators."`
 	Trials      Trials      `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
 	Limits      Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
@@ -49,16 +57,31 @@ type Playbook struct {
 	Workspace Workspace `yaml:"workspace" doc:"The files that the agent starts with."`
 	Sandbox   Sandbox   `yaml:"sandbox" doc:"What agents and steps may do."`
 	Env       Env       `yaml:"env" doc:"The environment of agents and steps."`
-	Cassette  Cassette  `yaml:"cassette" doc:"How sessions are recorded."`
+
+	// MCP are the tool servers that agents are told of when a session is opened.
+	MCP []MCPServer `yaml:"mcp" doc:"Tool servers (Model Context Protocol) that agents are told of."`
+
+	Cassette Cassette `yaml:"cassette" doc:"How sessions are recorded."`
 
 	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
 	Requires []string `yaml:"requires" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Programs that must be installed."`
+}
+
+// SDDLoop bounds the loop of [ActionLoop].
+type SDDLoop struct {
+	// MaxIterations is the number of prompts that are sent in one session, each a turn.
+	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" doc:"Prompts in one session; default: 6."`
 }
 
 // Limits end a unit early. Zero fields are not given.
 type Limits struct {
 	Timeout      time.Duration `yaml:"timeout" min:"0.001" doc:"Wall clock for a unit, e.g. 30m."`
 	MaxToolCalls int           `yaml:"max_tool_calls" min:"1" doc:"Tool calls of the agent in a unit."`
+
+	// MaxTokens and MaxCostUSD bound what the agent reports to have used. An agent that reports nothing cannot be held to
+	// them, which is an error of its unit.
+	MaxTokens  int64   `yaml:"max_tokens" min:"1" doc:"Tokens that the agent reports to have used in a unit."`
+	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agent reports for a unit."`
 }
 
 // Sandbox widens what agents and steps may do.

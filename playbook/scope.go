@@ -33,8 +33,8 @@ func (s scope) step(step Step, n *doc.Node) {
 			n.Errorf("uses", "%v", err)
 			continue
 		}
-		if !s.matrix {
-			n.Errorf("uses", "action %s outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`", name)
+		if reason := s.misplaced(a); reason != "" {
+			n.Errorf("uses", "action %s %s", name, reason)
 		}
 		for _, e := range n.Get("with").Entries() {
 			if !slices.Contains(a.with, e.Key) {
@@ -42,6 +42,28 @@ func (s scope) step(step Step, n *doc.Node) {
 			}
 		}
 	}
+}
+
+// misplaced returns why a job cannot have an action, "" if it can.
+func (s scope) misplaced(a action) string {
+	switch {
+	case a.run && s.matrix:
+		return "in a matrix job: it acts for the whole run, so it belongs in a job without `strategy`"
+	case !a.run && !s.matrix:
+		return "outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`"
+	}
+	if v := s.styleless(); a.style && v != "" {
+		return fmt.Sprintf("needs a style: variant %q has none", v)
+	}
+	return ""
+}
+
+// styleless returns the first variant without a style, "" if there is none.
+func (s scope) styleless() string {
+	if i := slices.IndexFunc(s.variants, func(v Variant) bool { return v.Style == "" }); i >= 0 {
+		return s.variants[i].ID
+	}
+	return ""
 }
 
 // settings checks the placeholders in each string of an action's settings.
@@ -97,9 +119,8 @@ func (s scope) unavailable(path string) string {
 	if !s.matrix {
 		return "the job has no `strategy.matrix`"
 	}
-	i := slices.IndexFunc(s.variants, func(v Variant) bool { return v.Style == "" })
-	if path == "variant.style" && i >= 0 {
-		return fmt.Sprintf("variant %q has no style", s.variants[i].ID)
+	if v := s.styleless(); path == "variant.style" && v != "" {
+		return fmt.Sprintf("variant %q has no style", v)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package playbook
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,31 +42,41 @@ type Step struct {
 const (
 	// ActionPrepare copies the workspace's files.
 	ActionPrepare = "builtin:sdd-eval/workspace.prepare"
+	// ActionStyle writes the templates of the variant's style.
+	ActionStyle = "builtin:sdd-eval/sdd.prepare"
+	// ActionLoop starts the agent and prompts it up to [SDDLoop] times to work on the case in the variant's style.
+	ActionLoop = "builtin:sdd-eval/acp.sdd-loop"
 	// ActionPrompt starts the agent and sends it the case's prompts, one turn each, with nothing added.
 	ActionPrompt = "builtin:sdd-eval/acp.prompt"
+	// ActionReport writes the run's report. It has its place outside the matrix.
+	ActionReport = "builtin:sdd-eval/report.generate"
 )
+
+// Prompts reports whether the step starts the agent and speaks with it. Its placeholders have to be resolved.
+func (s Step) Prompts() bool { return actions[s.Uses].agent }
 
 // action is what is to be known of a built-in action.
 type action struct {
 	agent bool     // starts an agent
+	style bool     // needs a variant with a style
+	run   bool     // acts for the run as a whole, so outside the matrix; the others act for a variant, so in a matrix job
 	with  []string // its settings
 }
 
-// actions has the built-in actions. All of them act for a variant, so they have their place in a matrix job.
+// actions has the built-in actions.
 var actions = map[string]action{
 	ActionPrepare: {},
+	ActionStyle:   {style: true},
+	ActionLoop:    {agent: true},
 	ActionPrompt:  {agent: true},
+	ActionReport:  {run: true},
 }
 
 func lookupAction(name string) (action, error) {
 	if a, ok := actions[name]; ok {
 		return a, nil
 	}
-	if slices.Contains(laterActions, name) {
-		return action{}, fmt.Errorf("action %s is %s", name, later)
-	}
-	known := append([]string{ActionPrepare, ActionPrompt}, laterActions...)
-	return action{}, fmt.Errorf("unknown action %q%s", name, doc.DidYouMean(name, known))
+	return action{}, fmt.Errorf("unknown action %q%s", name, doc.DidYouMean(name, slices.Sorted(maps.Keys(actions))))
 }
 
 // decode decodes a step and checks what needs no other part of the playbook.

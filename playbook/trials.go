@@ -14,7 +14,7 @@ type Trials struct {
 	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
 
 	// PassRate is the part of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
-	PassRate float64 `yaml:"pass_rate" min:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
+	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
 }
 
 func (t *Trials) decode(n *doc.Node) {
@@ -27,9 +27,6 @@ func (t *Trials) decode(n *doc.Node) {
 	}
 	if t.Pass > t.Count {
 		n.Errorf("pass", "%d trials can never pass out of %d", t.Pass, t.Count)
-	}
-	if n.Get("pass_rate") != nil && t.PassRate == 0 {
-		n.Errorf("pass_rate", "must be above 0: nothing could fail")
 	}
 }
 

@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -12,8 +11,8 @@ import (
 type Variant struct {
 	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
 
-	// Style is the workflow style, for steps that ask for ${{ variant.style }}.
-	Style string `yaml:"style" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the workflow style."`
+	// Style is the workflow style: sdd, sdd-legacy or one of [Playbook.Styles]; empty: none, which [ActionStyle] refuses.
+	Style string `yaml:"style" min:"1" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
 	Agent Agent  `yaml:"agent,required" doc:"The agent and how it is started."`
 
 	// Position is where the variant's id stands.
@@ -22,7 +21,8 @@ type Variant struct {
 
 // Agent says which agent to start and how.
 type Agent struct {
-	// Kind is claude-code-acp, codex-acp, acp (any agent that speaks the protocol) or fake-acp (the built-in script).
+	// Kind is claude-code-acp, codex-acp, gemini-acp, opencode-acp, acp (any agent that speaks the protocol) or fake-acp
+	// (the built-in script).
 	Kind string `yaml:"kind,required" doc:"The kind of agent."`
 
 	// Preset names an account in the user's configuration. It is never a secret itself. claude-code-acp and codex-acp
@@ -32,8 +32,9 @@ type Agent struct {
 	// Command is the program to start; empty: the kind's own. Kind acp needs one.
 	Command string `yaml:"command" min:"1" doc:"The program to start; default by kind."`
 
-	// Args are the program's arguments. For fake-acp: the path of a script, else the built-in one runs.
-	Args []string `yaml:"args" doc:"Arguments of the program."`
+	// Args are the program's arguments; nil: the kind's own, which they otherwise replace. For fake-acp: the path of a
+	// script, else the built-in one runs.
+	Args []string `yaml:"args" doc:"Arguments of the program; default by kind."`
 
 	Model string `yaml:"model" min:"1" doc:"The model to select; default: the agent's."`
 	Mode  string `yaml:"mode" min:"1" doc:"The session mode to select, e.g. acceptEdits; default: the agent's."`
@@ -45,12 +46,7 @@ func (a *Agent) decode(n *doc.Node) {
 	}
 	profile, ok := agent.Lookup(a.Kind)
 	kinds := agent.Kinds()
-	switch {
-	case ok:
-	case slices.Contains(laterAgents, a.Kind):
-		n.Errorf("kind", "%s is %s", a.Kind, later)
-		return
-	default:
+	if !ok {
 		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
 		return
 	}

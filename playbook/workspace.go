@@ -17,6 +17,9 @@ type Workspace struct {
 
 	// Exclude has globs of further files that are not copied.
 	Exclude []string `yaml:"exclude" doc:"Globs of further files not to copy."`
+
+	// Git makes the workspace a git repository with one commit, of the files that the agent starts with.
+	Git bool `yaml:"git" doc:"Whether to make the workspace a git repository with a first commit; default: false."`
 }
 
 func (w *Workspace) decode(n *doc.Node) {

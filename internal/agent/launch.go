@@ -11,7 +11,7 @@ type Launch struct {
 	// Command is the program, a path or a name to be looked up, and Args are its arguments without argv[0].
 	Command string
 	Args    []string
-	// Env has the preset's variables, for the agent's process alone. The environment that every agent gets, with a fresh
+	// Env has the kind's and the preset's variables, for the agent's process alone. The environment that every agent gets, with a fresh
 	// HOME and TMPDIR, comes from elsewhere.
 	Env map[string]string
 	// Files are to be written into the fresh HOME.
@@ -30,7 +30,7 @@ type File struct {
 	Data []byte
 }
 
-// Launch returns how to start an agent of this kind. An empty command means the kind's own.
+// Launch returns how to start an agent of this kind. An empty command means the kind's own, and so do nil args.
 func (p Profile) Launch(command string, args []string, preset Preset) (Launch, error) {
 	if command == "" {
 		command = p.Command
@@ -38,8 +38,11 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 	if command == "" {
 		return Launch{}, fmt.Errorf("agents of kind %s have no command of their own: the playbook has to name one", p.Kind)
 	}
+	if args == nil {
+		args = p.Args
+	}
 	l := Launch{
-		Command: command, Args: slices.Clone(args), Env: maps.Clone(preset.Env),
+		Command: command, Args: slices.Clone(args), Env: merge(p.Env, preset.Env),
 		AuthMethod: p.AuthMethod, Endpoint: preset.Endpoint, SecretNames: slices.Clone(preset.Secret),
 	}
 	if p.files == nil {
@@ -50,4 +53,14 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 		return Launch{}, fmt.Errorf("preset %q: %w", preset.Name, err)
 	}
 	return l, nil
+}
+
+// merge returns the variables of both, b's where they have one in common, nil if there are none.
+func merge(a, b map[string]string) map[string]string {
+	if len(a) == 0 {
+		return maps.Clone(b)
+	}
+	m := maps.Clone(a)
+	maps.Copy(m, b)
+	return m
 }

@@ -55,6 +55,33 @@ env_key = 'KEY'
 			},
 		},
 		{
+			name: "gemini", kind: "gemini-acp", preset: Preset{Endpoint: Real},
+			want: Launch{
+				Command: "gemini", Args: []string{"--acp"}, Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+				AuthMethod: "gemini-api-key", Endpoint: Real,
+				Files: []File{{Path: ".gemini/settings.json", Data: []byte(`{
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+`)}},
+			},
+		},
+		{
+			name: "arguments in place of the kind's", kind: "opencode-acp", args: []string{"acp", "--print-logs"},
+			preset: Preset{Endpoint: Real, Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "0"}},
+			want: Launch{
+				Command: "opencode", Args: []string{"acp", "--print-logs"}, Endpoint: Real,
+				Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "0", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+			},
+		},
+		{
+			name: "no arguments", kind: "opencode-acp", args: []string{}, preset: Preset{Endpoint: Real},
+			want: Launch{
+				Command: "opencode", Args: []string{}, Endpoint: Real,
+				Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+			},
+		},
+		{
 			name: "any agent", kind: "acp", command: "./agent", preset: Preset{Endpoint: Real},
 			want: Launch{Command: "./agent", Endpoint: Real},
 		},

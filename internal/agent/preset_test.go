@@ -112,7 +112,7 @@ func TestResolveErrors(t *testing.T) {
 	tests := []struct{ name, kind, text, preset, want string }{
 		{
 			name: "unknown kind", kind: "claude", preset: "x",
-			want: `unknown kind of agent "claude": it is one of claude-code-acp, codex-acp, acp, fake-acp`,
+			want: `unknown kind of agent "claude": it is one of claude-code-acp, codex-acp, gemini-acp, opencode-acp, acp, fake-acp`,
 		},
 		{
 			name: "no preset", kind: "claude-code-acp",

@@ -22,6 +22,10 @@ type Profile struct {
 	Kind string
 	// Command is the program that is started unless the playbook names one; empty: the playbook has to.
 	Command string
+	// Args are the arguments of the program unless the playbook gives some, which replace them all.
+	Args []string
+	// Env has variables for the agent's process; those of a preset win over them.
+	Env map[string]string
 	// PresetFile is the file with presets of this kind, in the configuration directory; empty: there are none.
 	PresetFile string
 	// NeedsPreset says that the kind cannot do without a preset.
@@ -78,6 +82,29 @@ var profiles = []Profile{
 		Grace:           time.Second,
 		decode:          decodeCodex,
 		files:           codexFiles,
+	},
+	{
+		// Tried with @google/gemini-cli 0.61.0 as far as an open session, without a model; nothing is recorded with it. The
+		// key is GEMINI_API_KEY. It cannot make new files through its client, so it is to use its own hands. A folder that
+		// it does not trust has no modes but default and plan. A model is not offered to clients: it takes `--model`.
+		Kind:            "gemini-acp",
+		Command:         "gemini",
+		Args:            []string{"--acp"}, // --experimental-acp before
+		Env:             map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+		ClientTerminals: true,
+		AuthMethod:      "gemini-api-key",
+		files:           geminiFiles,
+	},
+	{
+		// Tried with opencode-ai 1.18.33 as far as an open session, without a model; nothing is recorded with it. It asks
+		// for nothing unless its configuration says so, opencode.json in the workspace, which also names the model's
+		// provider. Its modes are a configuration option and no session modes, so a playbook cannot select one.
+		Kind:            "opencode-acp",
+		Command:         "opencode",
+		Args:            []string{"acp"},
+		Env:             map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+		ClientFiles:     true,
+		ClientTerminals: true,
 	},
 	{
 		// Any other agent that speaks the protocol.

@@ -41,6 +41,7 @@ func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 //	enum:"a,b"           the strings it may be
 //	pattern:"^...$"      what a string, or each key of a mapping, must match
 //	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1" keeps a string from being blank
+//	above:"0"            what a number must exceed
 //	reason:"..."         what to say when something required is missing, or something is empty that must not be
 func (n *Node) Decode(v any) bool {
 	p := reflect.ValueOf(v)
@@ -240,6 +241,8 @@ func (n *Node) decodeFloat(v reflect.Value, r rules) bool {
 
 func (n *Node) inRange(r rules, f float64) bool {
 	switch {
+	case r.above != nil && f <= *r.above:
+		n.Errorf("", "must be above %v, not %s", *r.above, n.text)
 	case r.min != nil && f < *r.min:
 		n.Errorf("", "must be at least %v, not %s", *r.min, n.text)
 	case r.max != nil && f > *r.max:

@@ -37,6 +37,7 @@ type rules struct {
 	reason    string // replaces the text of the problem when something required is missing or empty
 	enum      []string
 	pattern   *regexp.Regexp // of a string, or of the keys of a mapping
+	above     *float64       // what a number must exceed
 	min, max  *float64       // of a number, or of the length of a list or mapping
 	preset    string         // the default, as text
 	hasPreset bool
@@ -98,7 +99,7 @@ func rulesOf(t reflect.Type, f reflect.StructField) rules {
 		}
 		return &v
 	}
-	r.min, r.max = bound("min"), bound("max")
+	r.above, r.min, r.max = bound("above"), bound("min"), bound("max")
 	return r
 }
 
