@@ -136,12 +136,29 @@ func (c checker) order() {
 	for _, cycle := range cycles {
 		jobs.Get(cycle[0]).Errorf("needs", "dependency cycle: %s", strings.Join(append(cycle, cycle[0]), " -> "))
 	}
-	after := afterMatrix(sorted)
+	waits := needMatrix(sorted)
 	for _, job := range sorted {
 		for i, need := range job.Needs {
-			if job.Strategy != nil && after[need] && jobs.Get(need).Get("strategy") == nil {
+			if job.Strategy != nil && waits[need] && jobs.Get(need).Get("strategy") == nil {
 				jobs.Get(job.ID).Errorf(fmt.Sprintf("needs[%d]", i),
 					"needs %q, which itself needs a matrix job: a unit goes through its matrix jobs without a break", need)
+			}
+		}
+	}
+	c.reports(sorted)
+}
+
+// reports checks that there are units to report on.
+func (c checker) reports(sorted []Job) {
+	after := afterUnits(sorted)
+	if !slices.ContainsFunc(sorted, func(j Job) bool { return j.Strategy != nil }) {
+		return
+	}
+	for _, job := range sorted {
+		for i, step := range job.Steps {
+			if job.Strategy == nil && !after[job.ID] && step.Uses == ActionReport {
+				c.root.Get("workflow").Get("jobs").Get(job.ID).Errorf(fmt.Sprintf("steps[%d].uses", i),
+					"job %q runs before the matrix jobs, so there would be nothing to report on: name them under `needs`", job.ID)
 			}
 		}
 	}
@@ -167,15 +184,17 @@ func (c checker) judged() {
 		c.root.Errorf("workflow.jobs", "no job has a `strategy.matrix`, so the %s", what)
 	}
 	for _, u := range plan.Units {
-		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, func(s Step) bool { return startsAgent(s, u.Values()) }) {
+		if u.Trial > 1 {
+			continue
+		}
+		i := slices.IndexFunc(u.Steps, func(s Step) bool { return actions[s.actionName(u.Values())].agent })
+		switch {
+		case i < 0:
 			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s` or `%s`), so the %s",
 				u.Variant.ID, ActionPrompt, ActionLoop, what)
+		case u.Steps[i].actionName(u.Values()) == ActionLoop && len(u.Case.Prompts) > 1:
+			c.root.Errorf("workflow.jobs", "the loop of variant %q (`uses: %s`) works on one prompt, and case %q has %d",
+				u.Variant.ID, ActionLoop, u.Case.ID, len(u.Case.Prompts))
 		}
 	}
-}
-
-func startsAgent(s Step, values Values) bool {
-	var err error
-	s.Uses, err = Interpolate(s.Uses, values)
-	return err == nil && s.Prompts()
 }

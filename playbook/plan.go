@@ -115,14 +115,15 @@ func (p *Plan) Trials(caseID, variantID string) []Unit {
 	return p.Units[first : first+count]
 }
 
-// Before returns the jobs outside the matrix that run before the units: those that need no matrix job.
+// Before returns the jobs outside the matrix that run before the units: those that a matrix job needs, and those that
+// come before the first matrix job.
 func (p *Plan) Before() []Job { return p.outsideMatrix(false) }
 
 // After returns the jobs outside the matrix that run after the units.
 func (p *Plan) After() []Job { return p.outsideMatrix(true) }
 
 func (p *Plan) outsideMatrix(after bool) []Job {
-	isAfter := afterMatrix(p.Jobs)
+	isAfter := afterUnits(p.Jobs)
 	var jobs []Job
 	for _, j := range p.Jobs {
 		if j.Strategy == nil && isAfter[j.ID] == after {
@@ -190,13 +191,34 @@ func findCycle(jobs []Job, waiting map[string]Job) []string {
 	}
 }
 
-// afterMatrix tells which of the sorted jobs need a matrix job, be it by way of others.
-func afterMatrix(sorted []Job) map[string]bool {
+// afterUnits tells which of the sorted jobs run after the units. The units run where the first matrix job stands, except
+// that what any matrix job needs comes before them.
+func afterUnits(sorted []Job) map[string]bool {
+	before := make(map[string]bool)
+	for _, j := range slices.Backward(sorted) { // needs stand before what needs them
+		if j.Strategy == nil && !before[j.ID] {
+			continue
+		}
+		for _, need := range j.Needs {
+			before[need] = true
+		}
+	}
 	after := make(map[string]bool)
+	units := false
+	for _, j := range sorted {
+		units = units || j.Strategy != nil
+		after[j.ID] = units && j.Strategy == nil && !before[j.ID]
+	}
+	return after
+}
+
+// needMatrix tells which of the sorted jobs need a matrix job, be it by way of others.
+func needMatrix(sorted []Job) map[string]bool {
+	needs := make(map[string]bool)
 	matrix := make(map[string]bool)
 	for _, j := range sorted {
 		matrix[j.ID] = j.Strategy != nil
-		after[j.ID] = slices.ContainsFunc(j.Needs, func(need string) bool { return matrix[need] || after[need] })
+		needs[j.ID] = slices.ContainsFunc(j.Needs, func(need string) bool { return matrix[need] || needs[need] })
 	}
-	return after
+	return needs
 }

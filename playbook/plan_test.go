@@ -93,20 +93,37 @@ func TestPlanOrder(t *testing.T) {
 	}
 }
 
-func TestAfterByWayOfOthers(t *testing.T) {
-	p := playbook.Playbook{
-		Variants: []playbook.Variant{{ID: "x"}},
-		Workflow: playbook.Workflow{Jobs: []playbook.Job{
-			{ID: "publish", Needs: []string{"report"}},
-			{ID: "report", Needs: []string{"eval"}},
-			{ID: "eval", Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"x"}}}},
-			{ID: "notes"},
-		}},
+// TestBeforeAndAfter says where the jobs outside the matrix run; "job*" is a matrix job.
+func TestBeforeAndAfter(t *testing.T) {
+	tests := []struct {
+		name, jobs, before, after, reason string
+	}{
+		{"no matrix", "a:; b:", "a b", "", "nothing comes after units that are not there"},
+		{"needs", "eval*:; report: eval", "", "report", ""},
+		{"needs of needs", "publish: report; report: eval; eval*:", "", "report publish", ""},
+		{"order of the file", "setup:; eval*:; notes:", "setup", "notes", "it breaks ties"},
+		{"needed by the units", "eval*: setup; setup: tools; tools:; notes:", "tools setup", "notes", ""},
+		{"needed by later matrix jobs", "eval*:; setup:; check*: eval setup", "setup", "", "a unit goes through both without a break"},
+		{"two matrix jobs", "eval*:; notes:; check*:", "", "notes", "the units run where the first stands"},
 	}
-	plan, err := p.Plan()
-	require.NoError(t, err)
-	assert.Equal(t, []string{"report", "publish"}, jobIDs(plan.After()))
-	assert.Equal(t, []string{"notes"}, jobIDs(plan.Before()))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := playbook.Playbook{Variants: []playbook.Variant{{ID: "x"}}}
+			for job := range strings.SplitSeq(tt.jobs, "; ") {
+				id, needs, _ := strings.Cut(job, ":")
+				j := playbook.Job{Needs: strings.Fields(needs)}
+				var matrix bool
+				if j.ID, matrix = strings.CutSuffix(id, "*"); matrix {
+					j.Strategy = &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{"x"}}}
+				}
+				p.Workflow.Jobs = append(p.Workflow.Jobs, j)
+			}
+			plan, err := p.Plan()
+			require.NoError(t, err)
+			assert.Equal(t, tt.before, strings.Join(jobIDs(plan.Before()), " "), tt.reason)
+			assert.Equal(t, tt.after, strings.Join(jobIDs(plan.After()), " "), tt.reason)
+		})
+	}
 }
 
 func TestPlanErrors(t *testing.T) {
