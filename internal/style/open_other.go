@@ -1,0 +1,5 @@
+//go:build !unix
+
+package style
+
+const nonblock = 0
