@@ -1,0 +1,116 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// forms returns how a value can look where it is written, the value itself included, without repetition. word says that
+// the value is found only as a word of its own, which base64 then begins and ends with it.
+func forms(value string, word bool) []string {
+	all := append(escapedForms(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if word {
+			all = append(all, e.EncodeToString([]byte(value)))
+			continue
+		}
+		for before := range 3 {
+			all = append(all, base64Form(e, value, before))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// base64Form returns the characters of base64 that depend on the value alone if that many bytes, modulo 3, stand before
+// it.
+func base64Form(e *base64.Encoding, value string, before int) string {
+	all := e.EncodeToString(append(make([]byte, before), value...))
+	first := (before*8 + 5) / 6
+	last := (before + len(value)) * 8 / 6
+	return all[first:last]
+}
+
+// escapedForms returns the value and what escaping makes of it.
+func escapedForms(value string) []string {
+	inJSON := append(jsonForms(value), value)
+	for _, once := range slices.Clone(inJSON) {
+		inJSON = append(inJSON, jsonForms(once)...) // JSON in a string of JSON
+	}
+	var inXML strings.Builder
+	_ = xml.EscapeText(&inXML, []byte(value)) // a Builder takes everything
+	return slices.Concat(inJSON, urlForms(value), []string{inXML.String(), html.EscapeString(value)})
+}
+
+// jsonForms returns what writers of JSON, and Go's %q, make of a text between the quotes.
+func jsonForms(text string) []string {
+	escapeHTML, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string has always JSON
+	}
+	html := unquoted(string(escapeHTML))
+	plain := jsonString(text)
+	slashes := strings.ReplaceAll(plain, "/", `\/`)
+	return []string{
+		html, plain, slashes,
+		ascii(html, `\u%04x`), ascii(plain, `\u%04x`), ascii(slashes, `\u%04x`),
+		ascii(html, `\u%04X`), strings.NewReplacer(`\u003c`, `\u003C`, `\u003e`, `\u003E`).Replace(html),
+		strings.NewReplacer("'", `\u0027`, `\"`, `\u0022`, "+", `\u002B`, "`", `\u0060`).Replace(ascii(html, `\u%04X`)), // .NET
+		unquoted(strconv.Quote(text)), unquoted(strconv.QuoteToASCII(text)),
+	}
+}
+
+func jsonString(text string) string { return unquoted(string(appendQuoted(nil, []byte(text)))) }
+
+func unquoted(s string) string { return s[1 : len(s)-1] }
+
+// ascii replaces characters beyond ASCII by escapes in that format.
+func ascii(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < 0x80:
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, format, r)
+		default:
+			r -= 0x10000
+			fmt.Fprintf(&b, format+format, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		}
+	}
+	return b.String()
+}
+
+// urlForms returns what escaping for URLs makes of a text: Go's for queries and paths, JavaScript's encodeURIComponent,
+// Python's quote, each with hex digits of either case.
+func urlForms(text string) []string {
+	query := url.QueryEscape(text)
+	spaces := strings.ReplaceAll(query, "+", "%20")
+	all := []string{
+		query, spaces, url.PathEscape(text), strings.ReplaceAll(spaces, "%2F", "/"),
+		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(spaces),
+	}
+	for _, s := range slices.Clone(all) {
+		all = append(all, lowerEscapes(s))
+	}
+	return all
+}
+
+// lowerEscapes writes the hex digits of %XX in lower case.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := range b {
+		if i > 0 && b[i-1] == '%' || i > 1 && b[i-2] == '%' {
+			b[i] |= 0x20 // digits have that bit
+		}
+	}
+	return string(b)
+}

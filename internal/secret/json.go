@@ -1,0 +1,208 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSON returns JSON, or several values of it one after the other, masked. It searches what the strings mean, so that a
+// secret is found however it is escaped and the result is JSON again; keys of objects are strings too. What it does not
+// mask stays as it is written, numbers and order included. A number that holds a secret becomes a string. Text that is
+// not made of JSON's tokens is masked as [Set.Bytes] does. The result is raw itself if there is nothing to mask.
+func (s *Set) JSON(raw []byte) []byte {
+	m := s.matcher()
+	if m == nil {
+		return raw
+	}
+	w := walk{m: m, raw: raw}
+	if !w.run() {
+		return s.Bytes(raw)
+	}
+	if w.copied == 0 {
+		return raw
+	}
+	return append(w.masked, raw[w.copied:]...)
+}
+
+// walk goes through the tokens of JSON.
+type walk struct {
+	m      *matcher
+	raw    []byte
+	masked []byte // raw[:copied], masked
+	copied int
+	text   []byte // for a decoded string
+}
+
+// run reports whether raw is made of JSON's tokens.
+func (w *walk) run() bool {
+	for at, ok := 0, true; at < len(w.raw); {
+		switch kinds[w.raw[at]] {
+		case mark:
+			at++
+		case quote:
+			at, ok = w.string(at)
+		case word:
+			at, ok = w.word(at)
+		default:
+			ok = false
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// kind says what tokens of JSON a byte is in.
+type kind uint8
+
+const (
+	mark  kind = iota + 1 // a token by itself, or white space
+	quote                 // the beginning of a string
+	word                  // numbers, true, false and null
+)
+
+var kinds = func() (all [256]kind) {
+	for k, chars := range []string{mark: "{}[]:, \t\r\n", quote: `"`, word: "0123456789+-.eEtrufalsn"} {
+		for _, c := range []byte(chars) {
+			all[c] = kind(k)
+		}
+	}
+	return all
+}()
+
+// word takes the number or the literal at w.raw[at] and returns what follows it.
+func (w *walk) word(at int) (end int, ok bool) {
+	for end = at; end < len(w.raw) && kinds[w.raw[end]] == word; {
+		end++
+	}
+	token := w.raw[at:end]
+	if token[0] == '-' || '0' <= token[0] && token[0] <= '9' {
+		w.replace(at, token, end)
+		return end, true
+	}
+	switch string(token) {
+	case "true", "false", "null":
+		return end, true
+	}
+	return end, false
+}
+
+// string takes the string at w.raw[at] and returns what follows it.
+func (w *walk) string(at int) (end int, ok bool) {
+	start := at + 1
+	size := bytes.IndexByte(w.raw[start:], '"')
+	if size < 0 {
+		return 0, false
+	}
+	text, end := w.raw[start:start+size], start+size
+	if bytes.IndexByte(text, '\\') >= 0 {
+		if end, ok = w.unescape(start, end); !ok {
+			return 0, false
+		}
+		text = w.text
+	}
+	w.replace(at, text, end+1)
+	return end + 1, true
+}
+
+// replace puts a string in the place of w.raw[at:end] if there is something to mask in text, which is what stands there.
+func (w *walk) replace(at int, text []byte, end int) {
+	masked, changed := w.m.mask(text)
+	if !changed {
+		return
+	}
+	w.masked = append(w.masked, w.raw[w.copied:at]...)
+	w.masked = appendQuoted(w.masked, masked)
+	w.copied = end
+}
+
+// unescape puts the string that begins, after its quote, at w.raw[at] into w.text, and returns where it ends. The first
+// quote from there on is at w.raw[end].
+func (w *walk) unescape(at, end int) (int, bool) {
+	w.text = w.text[:0]
+	for {
+		size := bytes.IndexByte(w.raw[at:end], '\\')
+		if size < 0 {
+			w.text = append(w.text, w.raw[at:end]...)
+			return end, true
+		}
+		w.text = append(w.text, w.raw[at:at+size]...)
+		at += size
+		size = w.escape(w.raw[at:])
+		if size == 0 {
+			return 0, false
+		}
+		if at += size; at > end { // the quote was escaped
+			next := bytes.IndexByte(w.raw[at:], '"')
+			if next < 0 {
+				return 0, false
+			}
+			end = at + next
+		}
+	}
+}
+
+// escape adds what the escape that raw begins with means to w.text, and returns its size; 0: it is none.
+func (w *walk) escape(raw []byte) (size int) {
+	if len(raw) < 2 {
+		return 0
+	}
+	if raw[1] != 'u' {
+		i := strings.IndexByte(`"\/bfnrt`, raw[1])
+		if i < 0 {
+			return 0
+		}
+		w.text = append(w.text, "\"\\/\b\f\n\r\t"[i])
+		return 2
+	}
+	unit, ok := codeUnit(raw)
+	if !ok {
+		return 0
+	}
+	size = len(`\u0000`)
+	if utf16.IsSurrogate(unit) {
+		low, _ := codeUnit(raw[size:])
+		if r := utf16.DecodeRune(unit, low); r != utf8.RuneError {
+			w.text = utf8.AppendRune(w.text, r)
+			return 2 * size
+		}
+	}
+	w.text = utf8.AppendRune(w.text, unit) // half a pair becomes U+FFFD
+	return size
+}
+
+// codeUnit returns the XXXX of the \uXXXX that raw begins with.
+func codeUnit(raw []byte) (unit rune, ok bool) {
+	if len(raw) < len(`\u0000`) || raw[0] != '\\' || raw[1] != 'u' {
+		return 0, false
+	}
+	var b [2]byte
+	if _, err := hex.Decode(b[:], raw[2:6]); err != nil {
+		return 0, false
+	}
+	return rune(b[0])<<8 | rune(b[1]), true
+}
+
+// appendQuoted appends text as a string of JSON. Beside what has to be escaped it leaves all bytes as they are.
+func appendQuoted(dst, text []byte) []byte {
+	const short = "\b\f\n\r\t"
+	dst = append(dst, '"')
+	for _, b := range text {
+		switch i := strings.IndexByte(short, b); {
+		case b == '"' || b == '\\':
+			dst = append(dst, '\\', b)
+		case i >= 0:
+			dst = append(dst, '\\', "bfnrt"[i])
+		case b < 0x20:
+			dst = fmt.Appendf(dst, `\u%04x`, b)
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return append(dst, '"')
+}

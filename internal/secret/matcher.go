@@ -1,0 +1,220 @@
+package secret
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// matcher finds the secrets of a set. It does not change.
+type matcher struct {
+	trie     *trie
+	heads    *heads
+	patterns []pattern
+}
+
+// pattern is a text to be found and what it means.
+type pattern struct {
+	size  int
+	name  string // of the secret
+	word  bool   // found only as a word of its own
+	kept  bool   // a placeholder, which stays
+	shape *shape // the text is the prefix of a key
+}
+
+// compile returns what finds the secrets, given as names by value.
+func compile(secrets map[string]string) *matcher {
+	patterns := make(map[string]pattern)
+	kept := func(name string) { patterns[placeholder(name)] = pattern{kept: true} }
+	kept(keyName)
+	for i := range shapes {
+		patterns[shapes[i].prefix] = pattern{shape: &shapes[i]}
+	}
+	for _, secret := range slices.Sorted(maps.Keys(secrets)) {
+		name := secrets[secret]
+		kept(name)
+		for _, value := range values(secret) {
+			for _, form := range forms(value, len(value) < wordSize) {
+				p := pattern{name: name, word: len(value) < wordSize}
+				if known, ok := patterns[form]; !ok || p.before(known) {
+					patterns[form] = p
+				}
+			}
+		}
+	}
+	m := &matcher{trie: newTrie(), heads: new(heads)}
+	for _, text := range slices.Sorted(maps.Keys(patterns)) {
+		p := patterns[text]
+		p.size = len(text)
+		m.trie.insert(text, len(m.patterns))
+		m.heads.add(text)
+		m.patterns = append(m.patterns, p)
+	}
+	m.trie.finish()
+	return m
+}
+
+// before reports whether p, of a secret, takes the place of q if they have the same text.
+func (p pattern) before(q pattern) bool {
+	switch {
+	case q.kept:
+		return false // else to mask what is masked would never end
+	case q.shape != nil:
+		return true
+	case p.word != q.word:
+		return q.word
+	}
+	return strings.Compare(p.name, q.name) < 0
+}
+
+// result is what a scan has found in the text before settled. Nothing that begins there can be found by knowing more.
+type result struct {
+	runs    []run // in order; no two overlap
+	keys    []key // in order
+	settled int
+}
+
+// run is a stretch that overlapping secrets cover, with the name of the first and longest.
+type run struct {
+	start, end int
+	name       string
+}
+
+// key is where something with the shape of a key begins.
+type key struct {
+	start int
+	class class
+}
+
+// scan searches data[from:]; what stands before tells only where words begin, for which contextSize bytes are enough.
+// Without final there will be more text.
+func (m *matcher) scan(data []byte, from int, final bool) result {
+	r := result{settled: len(data)}
+	reported := 0
+	for i := m.heads.next(data, from); i < len(data); i = m.heads.next(data, i) {
+		begin, at := i, int32(0)
+		for i < len(data) {
+			at = m.trie.step(at, data[i])
+			i++
+			n := &m.trie.nodes[at]
+			if n.out|n.link != 0 && i > reported {
+				m.report(&r, data, at, i, final)
+				reported = i
+			}
+			if n.depth < headSize && i-begin >= headSize { // back to the quicker search, which is one head further at least
+				i -= int(n.depth)
+				at = 0
+				break
+			}
+		}
+		if i == len(data) && !final {
+			r.settled = min(r.settled, i-m.trie.pending(at))
+		}
+	}
+	slices.SortFunc(r.keys, func(a, b key) int { return a.start - b.start })
+	return r
+}
+
+// report takes the patterns that end before data[end], the longest first.
+func (m *matcher) report(r *result, data []byte, at int32, end int, final bool) {
+	for ; at != 0; at = m.trie.nodes[at].link {
+		out := m.trie.nodes[at].out
+		if out == 0 {
+			continue
+		}
+		p := &m.patterns[out-1]
+		start := end - p.size
+		found, decided := true, true
+		switch {
+		case p.kept:
+			r.drop(start)
+			return
+		case p.shape != nil:
+			if found, decided = p.shape.found(data, start, end, final); found {
+				r.keys = append(r.keys, key{start, p.shape.class})
+			}
+		case p.word:
+			if found, decided = isWord(data, start, end, final); found {
+				r.add(run{start, end, p.name})
+			}
+		default:
+			r.add(run{start, end, p.name})
+		}
+		if !decided {
+			r.settled = min(r.settled, start)
+		}
+	}
+}
+
+// add takes a run that ends last of all so far.
+func (r *result) add(n run) {
+	for len(r.runs) > 0 {
+		last := r.runs[len(r.runs)-1]
+		if last.end <= n.start {
+			break
+		}
+		if last.start < n.start || last.start == n.start && last.end == n.end {
+			n.start, n.name = last.start, last.name
+		}
+		r.runs = r.runs[:len(r.runs)-1]
+	}
+	r.runs = append(r.runs, n)
+}
+
+// drop forgets what begins at start or later.
+func (r *result) drop(start int) {
+	for len(r.runs) > 0 && r.runs[len(r.runs)-1].start >= start {
+		r.runs = r.runs[:len(r.runs)-1]
+	}
+	r.keys = slices.DeleteFunc(r.keys, func(k key) bool { return k.start >= start })
+}
+
+// isWord reports whether no word goes on beyond data[start:end], and whether that is certain.
+func isWord(data []byte, start, end int, final bool) (found, decided bool) {
+	if wordByte(data[start]) && !boundary(data, start) {
+		return false, true
+	}
+	if !wordByte(data[end-1]) {
+		return true, true
+	}
+	if end == len(data) {
+		return final, final
+	}
+	return !wordByte(data[end]), true
+}
+
+// found reports whether a key begins at start, the prefix of which ends before end, and whether that is certain.
+func (s *shape) found(data []byte, start, end int, final bool) (found, decided bool) {
+	if !boundary(data, start) {
+		return false, true
+	}
+	rest := data[end:min(end+s.least, len(data))]
+	for _, b := range rest {
+		if classes[b]&s.class == 0 {
+			return false, true
+		}
+	}
+	if len(rest) < s.least {
+		return false, final
+	}
+	return true, true
+}
+
+// contextSize is how many bytes before a text tell whether a word begins with it.
+const contextSize = 3
+
+// boundary reports whether a word may begin at data[at]: no part of a word stands before it, but for an escape such as \n
+// or %3D.
+func boundary(data []byte, at int) bool {
+	if at == 0 || !wordByte(data[at-1]) {
+		return true
+	}
+	if at >= 2 && data[at-2] == '\\' {
+		return strings.IndexByte("bfnrt", data[at-1]) >= 0
+	}
+	return at >= 3 && data[at-3] == '%' && isHex(data[at-2]) && isHex(data[at-1])
+}
+
+func isHex(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
+}
