@@ -23,9 +23,15 @@ type Evaluator struct {
 	Position Position
 }
 
-// Kind decodes an evaluator's own keys, those besides name, type, threshold and weight, to its configuration, which
-// becomes [Evaluator.Config]. What is wrong with them it reports on the node; then its result does not matter.
-type Kind func(n *Node) any
+// Kind is a type of evaluators.
+type Kind struct {
+	// Decode decodes an evaluator's own keys, those besides name, type, threshold and weight, to its configuration, which
+	// becomes [Evaluator.Config]. What is wrong with them it reports on the node; then its result does not matter.
+	Decode func(n *Node) any
+	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema takes any
+	// keys.
+	Keys any
+}
 
 // Kinds are the types of evaluators that a playbook may use, by name.
 type Kinds map[string]Kind
@@ -55,7 +61,7 @@ func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 	kind, ok := ks[e.Type]
 	switch {
 	case ok:
-		e.Config = kind(wrap(keys.Rest))
+		e.Config = kind.Decode(wrap(keys.Rest))
 	case slices.Contains(laterEvaluators, e.Type):
 		n.Errorf("type", "%q is %s", e.Type, later)
 	default:

@@ -11,6 +11,8 @@ type maxCalls struct {
 	Limit int `yaml:"limit,required" min:"0" doc:"The most tool calls that pass."`
 }
 
+var maxCallsKinds = playbook.Kinds{"max_calls": {Decode: decodeMaxCalls, Keys: maxCalls{}}}
+
 func decodeMaxCalls(n *playbook.Node) any {
 	var c maxCalls
 	n.Decode(&c) // reports what is wrong
@@ -37,7 +39,7 @@ evaluators:
 `
 
 func Example() {
-	p, err := playbook.Parse("shop.yaml", []byte(text), playbook.Kinds{"max_calls": decodeMaxCalls})
+	p, err := playbook.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +73,7 @@ workflow:
 evaluators:
   - {type: max_calls, limit: twenty}
 `
-	_, err := playbook.Parse("shop.yaml", []byte(text), playbook.Kinds{"max_calls": decodeMaxCalls})
+	_, err := playbook.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	fmt.Println(err)
 	// Output:
 	// shop.yaml:4:26: variants.claude.agent.kind: must be one of claude-code-acp, codex-acp, gemini-acp, opencode-acp, acp, fake-acp, not "claude-code-apc", did you mean "claude-code-acp"?

@@ -8,9 +8,9 @@ import (
 
 // kinds are evaluators for tests. "fake" looks like a matcher of tool calls, "tool_trajectory" and "files" take any keys.
 var kinds = playbook.Kinds{
-	"fake":            decodeFake,
-	"tool_trajectory": func(n *playbook.Node) any { return n.Value() },
-	"files":           func(n *playbook.Node) any { return n.Value() },
+	"fake":            {Decode: decodeFake, Keys: fake{}},
+	"tool_trajectory": {Decode: func(n *playbook.Node) any { return n.Value() }},
+	"files":           {Decode: func(n *playbook.Node) any { return n.Value() }},
 }
 
 type fake struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -278,7 +279,7 @@ func TestDecide(t *testing.T) {
 }
 
 // FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is
-// accepted has a plan.
+// accepted has a plan and passes the schema.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/valid/*.yaml", "testdata/*.yaml", "testdata/invalid/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -289,6 +290,7 @@ func FuzzParse(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	schema := schemaOf(f, kinds)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := playbook.Parse("fuzz.yaml", data, kinds)
 		if err != nil {
@@ -303,6 +305,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+		require.Empty(t, validate(schema, schema, "", doc.Parse("fuzz.yaml", data).Root.Value()))
 		plan, err := p.Plan()
 		require.NoError(t, err)
 		require.Len(t, plan.Jobs, len(p.Workflow.Jobs))

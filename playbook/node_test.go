@@ -22,7 +22,7 @@ evaluators:
 func TestNode(t *testing.T) {
 	seen := false
 	_, err := playbook.Parse("p.yaml", withEvaluator("    zebra: [1, {x: y}]\n    ant: text\n"), playbook.Kinds{
-		"probe": func(n *playbook.Node) any {
+		"probe": {Decode: func(n *playbook.Node) any {
 			seen = true
 			assert.Equal(t, "p.yaml:5", n.Position().String())
 			assert.Equal(t, "evaluators[0]", n.Path())
@@ -51,7 +51,7 @@ func TestNode(t *testing.T) {
 			assert.False(t, none.Decode(new(string)))
 			none.Errorf("", "nowhere to report this")
 			return nil
-		},
+		}},
 	})
 	require.NoError(t, err)
 	assert.True(t, seen)
@@ -59,12 +59,12 @@ func TestNode(t *testing.T) {
 
 func TestKindReportsProblems(t *testing.T) {
 	_, err := playbook.Parse("p.yaml", withEvaluator("    list: [1, {x: y}]\n"), playbook.Kinds{
-		"probe": func(n *playbook.Node) any {
+		"probe": {Decode: func(n *playbook.Node) any {
 			n.Errorf("list[1].x", "no %s", "y")
 			n.Errorf("list[5]", "too short")
 			n.Errorf("", "as a whole")
 			return nil
-		},
+		}},
 	})
 	assert.EqualError(t, err, `p.yaml:5:5: evaluators[0]: as a whole
 p.yaml:6:5: evaluators[0].list[5]: too short

@@ -33,12 +33,14 @@ func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 //
 //	yaml:"name"          the key
 //	yaml:"name,required" it must be there, and neither null nor empty nor blank
+//	yaml:"name,refused"  it must not be there, for the reason; the field is left alone
 //	yaml:",key"          takes the key under which the struct stands in its mapping
 //	yaml:",position"     takes the [Position] of the struct's entry
 //	yaml:",rest"         a *Node that takes the keys which no other field has; without it they are unknown
 //	doc:"..."            a description for people
 //	default:"1"          the value if the key is absent
 //	enum:"a,b"           the strings it may be
+//	known:"a,b"          the strings it may be, for the schema: decoding leaves them to the caller
 //	pattern:"^...$"      what a string, or each key of a mapping, must match
 //	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1" keeps a string from being blank
 //	above:"0"            what a number must exceed

@@ -354,6 +354,33 @@ func TestRest(t *testing.T) {
 	assert.EqualError(t, d.Err(), `f.yaml:1:1: nmae: unknown key, did you mean "name"?`)
 }
 
+func TestRefusedField(t *testing.T) {
+	type own struct {
+		Mode  string   `yaml:"mode"`
+		Later struct{} `yaml:"later,refused" reason:"not yet"`
+	}
+	_, err := decode[own](t, "mode: a\n")
+	require.NoError(t, err)
+	_, err = decode[own](t, "mode: a\nlater: {any: thing}\n")
+	require.EqualError(t, err, "f.yaml:2:1: later: not yet")
+	_, err = decode[own](t, "latr: 1\n")
+	assert.EqualError(t, err, `f.yaml:1:1: latr: unknown key, did you mean "later"?`)
+}
+
+func TestAbove(t *testing.T) {
+	type own struct {
+		Rate  float64 `yaml:"rate" above:"0" max:"1"`
+		Count int     `yaml:"count" above:"1"`
+	}
+	got, err := decode[own](t, "rate: 0.001\ncount: 2\n")
+	require.NoError(t, err)
+	assert.Equal(t, own{0.001, 2}, got)
+	_, err = decode[own](t, "rate: 0\ncount: 1\n")
+	require.EqualError(t, err, "f.yaml:1:7: rate: must be above 0, not 0\nf.yaml:2:8: count: must be above 1, not 1")
+	_, err = decode[own](t, "{}")
+	assert.NoError(t, err, "it holds for what is given")
+}
+
 func TestRefuse(t *testing.T) {
 	d := doc.Parse("f.yaml", []byte("points: [{x: 1, later: 2}]\nversion: 1\n"))
 	d.Refuse(map[string]string{"points[].later": "not yet", "version": "gone"})

@@ -35,7 +35,9 @@ type field struct {
 type rules struct {
 	required  bool
 	reason    string // replaces the text of the problem when something required is missing or empty
+	refused   bool   // the key is there to be refused with the reason
 	enum      []string
+	known     []string       // what a schema has for enum where decoding leaves it to the caller
 	pattern   *regexp.Regexp // of a string, or of the keys of a mapping
 	above     *float64       // what a number must exceed
 	min, max  *float64       // of a number, or of the length of a list or mapping
@@ -67,9 +69,9 @@ func shapeOf(t reflect.Type) *shape {
 			s.position = i
 		case name == "" && option == "rest" && f.Type == nodeType:
 			s.rest = i
-		case name != "" && (option == "" || option == "required"):
+		case name != "" && (option == "" || option == "required" || option == "refused"):
 			r := rulesOf(t, f)
-			r.required = option == "required"
+			r.required, r.refused = option == "required", option == "refused"
 			s.fields = append(s.fields, field{name: name, index: i, rules: r})
 		default:
 			panic(fmt.Sprintf("doc: %s.%s: unknown tag yaml:%q for a %s", t, f.Name, tag, f.Type))
@@ -83,6 +85,9 @@ func rulesOf(t reflect.Type, f reflect.StructField) rules {
 	r := rules{reason: f.Tag.Get("reason")}
 	if e := f.Tag.Get("enum"); e != "" {
 		r.enum = strings.Split(e, ",")
+	}
+	if k := f.Tag.Get("known"); k != "" {
+		r.known = strings.Split(k, ",")
 	}
 	if p := f.Tag.Get("pattern"); p != "" {
 		r.pattern = regexp.MustCompile(p)

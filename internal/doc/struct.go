@@ -28,6 +28,9 @@ func (n *Node) decodeStruct(v reflect.Value) bool {
 	for _, f := range s.fields {
 		child := n.Get(f.name)
 		switch {
+		case child != nil && f.rules.refused:
+			child.Errorf("", "%s", f.rules.reason)
+			ok = false
 		case child != nil:
 			ok = child.decode(v.Field(f.index), f.rules) && ok
 		case f.rules.required:

@@ -25,8 +25,10 @@ type expectation struct {
 	Matches     *string `yaml:"matches" min:"1" doc:"A regular expression (Go) found in the file; (?m) for ^ and $ at lines."`
 }
 
-// Decode is the [playbook.Kind] of files.
-func Decode(n *playbook.Node) any {
+// Kind returns the kind of evaluator.
+func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+
+func decode(n *playbook.Node) any {
 	var k keys
 	n.Decode(&k)
 	items := n.Get("expect").Items()

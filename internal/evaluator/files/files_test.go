@@ -25,7 +25,7 @@ workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin
 evaluators:
   - type: files
     ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"files": files.Decode})
+	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"files": files.Kind()})
 	if err != nil {
 		return nil, err
 	}

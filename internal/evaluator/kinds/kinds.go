@@ -10,7 +10,7 @@ import (
 // All returns every kind by its type in a playbook. What a kind decodes is an evaluator.Evaluator.
 func All() playbook.Kinds {
 	return playbook.Kinds{
-		"files":           files.Decode,
-		"tool_trajectory": tooltrajectory.Decode,
+		"files":           files.Kind(),
+		"tool_trajectory": tooltrajectory.Kind(),
 	}
 }

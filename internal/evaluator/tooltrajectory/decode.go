@@ -13,20 +13,20 @@ import (
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Mode     string   `yaml:"mode" default:"superset" doc:"exact, in_order, or superset: at least these."`
+	Mode     string   `yaml:"mode" default:"superset" known:"exact,in_order,superset" doc:"exact, in_order, or superset: at least these."`
 	Args     string   `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
 	Expected []step   `yaml:"expected" doc:"The calls that the agent should make."`
 	Never    []string `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
 
-	// What the format has besides, for a better reason than that it is unknown; see laterKeys.
-	Overrides    any `yaml:"overrides"`
-	Profiles     any `yaml:"profiles"`
-	Minimums     any `yaml:"minimums"`
-	AtMost       any `yaml:"at_most"`
-	AtLeast      any `yaml:"at_least"`
-	Before       any `yaml:"before"`
-	NoDuplicates any `yaml:"no_duplicates"`
-	Compat       any `yaml:"compat"`
+	// What the format has besides, for a better reason than that it is unknown.
+	Overrides    struct{} `yaml:"overrides,refused" reason:"not supported yet by this version"`
+	Profiles     struct{} `yaml:"profiles,refused" reason:"not supported yet by this version"`
+	Minimums     struct{} `yaml:"minimums,refused" reason:"not supported yet by this version"`
+	AtMost       struct{} `yaml:"at_most,refused" reason:"not supported yet by this version"`
+	AtLeast      struct{} `yaml:"at_least,refused" reason:"not supported yet by this version"`
+	Before       struct{} `yaml:"before,refused" reason:"not supported yet by this version"`
+	NoDuplicates struct{} `yaml:"no_duplicates,refused" reason:"not supported yet by this version"`
+	Compat       struct{} `yaml:"compat,refused" reason:"not supported yet by this version"`
 }
 
 // step is one expected call.
@@ -44,25 +44,15 @@ var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
 	"superset": trajectory.Superset,
 }
 
-// later is why what the format has and this version does not is refused.
-const later = "not supported yet by this version"
+// laterModes are those that the format has and this version does not.
+var laterModes = []string{"strict", "unordered", "subset", "any_order"}
 
-var (
-	laterModes = []string{"strict", "unordered", "subset", "any_order"}
-	laterKeys  = []string{
-		"overrides", "profiles", "minimums", "at_most", "at_least", "before", "no_duplicates", "compat",
-	}
-)
+// Kind returns the kind of evaluator.
+func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
 
-// Decode is the [playbook.Kind] of tool_trajectory.
-func Decode(n *playbook.Node) any {
+func decode(n *playbook.Node) any {
 	var k keys
 	n.Decode(&k)
-	for _, key := range laterKeys {
-		if n.Get(key) != nil {
-			n.Errorf(key, "%s", later)
-		}
-	}
 	var parts []trajectory.Matcher
 	if m, ok := k.calls(n); ok {
 		parts = append(parts, m)
@@ -116,7 +106,7 @@ func (k *keys) mode(n *playbook.Node) func(...trajectory.Call) trajectory.Matche
 	case ok:
 		return of
 	case slices.Contains(laterModes, k.Mode):
-		n.Errorf("mode", "%q is %s", k.Mode, later)
+		n.Errorf("mode", "%q is not supported yet by this version", k.Mode)
 	default:
 		known := []string{"exact", "in_order", "superset"}
 		hint := doc.DidYouMean(k.Mode, append(known, laterModes...))

@@ -26,7 +26,7 @@ workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin
 evaluators:
   - type: tool_trajectory
     ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"tool_trajectory": tooltrajectory.Decode})
+	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"tool_trajectory": tooltrajectory.Kind()})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,162 @@
+package playbook
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Schema returns the JSON schema (draft 7) of playbooks with these kinds of evaluators, for editors. It is made from the
+// types that [Load] decodes into. What passes it can still have errors, in what one part says of another for example.
+func Schema(kinds Kinds) []byte {
+	var schemas doc.Schemas
+	doc.Refine[AIJudge](&schemas, refineAIJudge)
+	doc.Refine[Agent](&schemas, refineAgent)
+	doc.Refine[Case](&schemas, refineCase)
+	doc.Refine[Evaluator](&schemas, refineEvaluator)
+	doc.Refine[Job](&schemas, refineJob)
+	doc.Refine[Matrix](&schemas, refineMatrix)
+	doc.Refine[PermissionRule](&schemas, refinePermissionRule)
+	doc.Refine[Playbook](&schemas, refinePlaybook)
+	doc.Refine[Step](&schemas, refineStep)
+	doc.Refine[Trials](&schemas, refineTrials)
+	doc.Refine[Variant](&schemas, refineVariant)
+	doc.Refine[*Node](&schemas, func(s *doc.Schema) { *s = doc.Schema{} }) // it takes anything
+	root := schemas.Of(reflect.TypeFor[Playbook]())
+	root.Definitions = map[string]*doc.Schema{"evaluator": kinds.schema(&schemas)}
+
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		panic("playbook: " + err.Error()) // it consists of text and numbers
+	}
+	return b.Bytes()
+}
+
+// schema returns the schema of an evaluator: the keys that all have, and for each type its own.
+func (ks Kinds) schema(schemas *doc.Schemas) *doc.Schema {
+	common := schemas.Of(reflect.TypeFor[evaluatorKeys]())
+	common.Properties["type"].Enum = slices.Sorted(maps.Keys(ks))
+	for _, name := range common.Properties["type"].Enum {
+		if ks[name].Keys == nil {
+			continue
+		}
+		own := schemas.Of(reflect.TypeOf(ks[name].Keys))
+		for key := range common.Properties {
+			own.Properties[key] = &doc.Schema{}
+		}
+		common.AllOf = append(common.AllOf, &doc.Schema{If: is("type", name), Then: own})
+	}
+	return common
+}
+
+func refinePlaybook(s *doc.Schema) {
+	s.Dialect, s.Title = doc.Draft7, "sdd-eval playbook"
+	s.OneOf = eachHaving("task", "cases")
+	s.Properties["styles"].PropertyNames.Not = &doc.Schema{Enum: builtinStyles}
+}
+
+func refineCase(s *doc.Schema) {
+	s.OneOf = eachHaving("prompt", "prompts")
+	s.Properties["prompts"].Items.Pattern = `\S`
+}
+
+func refineVariant(s *doc.Schema) {
+	style := s.Properties["style"]
+	style.Pattern = ""
+	style.AnyOf = []*doc.Schema{{Enum: builtinStyles}, {Pattern: id.String()}}
+}
+
+func refineAgent(s *doc.Schema) {
+	s.Properties["kind"].Enum = agent.Kinds()
+	for _, kind := range agent.Kinds() {
+		profile, _ := agent.Lookup(kind)
+		if profile.NeedsPreset {
+			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", kind), Then: having("preset")})
+		}
+		if profile.Command == "" {
+			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", kind), Then: having("command")})
+		}
+	}
+}
+
+// refineJob keeps actions where they belong: those that act for the run outside the matrix, all others in it.
+func refineJob(s *doc.Schema) {
+	s.Properties["needs"].UniqueItems = true
+	var ofRun, ofVariant []string
+	for _, name := range slices.Sorted(maps.Keys(actions)) {
+		if actions[name].run {
+			ofRun = append(ofRun, name)
+		} else {
+			ofVariant = append(ofVariant, name)
+		}
+	}
+	s.AllOf = []*doc.Schema{
+		{If: having("strategy"), Then: withoutActions(ofRun)},
+		{If: &doc.Schema{Not: having("strategy")}, Then: withoutActions(ofVariant)},
+	}
+}
+
+// withoutActions returns a schema of jobs that use none of these actions.
+func withoutActions(names []string) *doc.Schema {
+	uses := &doc.Schema{Not: &doc.Schema{Enum: names}}
+	step := &doc.Schema{Properties: map[string]*doc.Schema{"uses": uses}}
+	return &doc.Schema{Properties: map[string]*doc.Schema{"steps": {Items: step}}}
+}
+
+func refineMatrix(s *doc.Schema) { s.Properties["variant"].UniqueItems = true }
+
+func refineStep(s *doc.Schema) {
+	uses := s.Properties["uses"]
+	uses.Pattern = ""
+	uses.AnyOf = []*doc.Schema{{Enum: slices.Sorted(maps.Keys(actions))}, {Pattern: `\$\{\{`}}
+
+	with := s.Properties["with"]
+	with.Properties, with.AdditionalProperties = make(map[string]*doc.Schema), false
+	for _, a := range actions {
+		for _, key := range a.with {
+			with.Properties[key] = &doc.Schema{}
+		}
+	}
+	s.Properties["cwd"].Not = &doc.Schema{Pattern: `^/|(^|[/\\])\.\.([/\\]|$)`}
+
+	never := &doc.Schema{Not: &doc.Schema{}}
+	s.OneOf = eachHaving("uses", "run")
+	s.OneOf[0].Properties = map[string]*doc.Schema{"cwd": never}
+	s.OneOf[1].Properties = map[string]*doc.Schema{"with": never}
+}
+
+func refineTrials(s *doc.Schema) { s.Not = having("pass", "pass_rate") }
+
+func refinePermissionRule(s *doc.Schema) { s.AnyOf = eachHaving("tool", "path") }
+
+func refineAIJudge(s *doc.Schema) { s.If, s.Then = is("enabled", true), having("model") }
+
+// refineEvaluator has evaluators described in one place.
+func refineEvaluator(s *doc.Schema) { *s = doc.Schema{Ref: "#/definitions/evaluator"} }
+
+// eachHaving returns schemas that each want another key.
+func eachHaving(keys ...string) []*doc.Schema {
+	schemas := make([]*doc.Schema, len(keys))
+	for i, key := range keys {
+		schemas[i] = having(key)
+	}
+	return schemas
+}
+
+// having returns a schema that wants all of these keys.
+func having(keys ...string) *doc.Schema { return &doc.Schema{Required: keys} }
+
+// is returns a schema that wants a key with a certain value.
+func is(key string, value any) *doc.Schema {
+	s := having(key)
+	s.Properties = map[string]*doc.Schema{key: {Const: value}}
+	return s
+}

@@ -1,0 +1,154 @@
+package playbook_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// TestSchema holds schema.json, which editors read, to the types that are decoded into; UPDATE_GOLDEN=1 rewrites it.
+func TestSchema(t *testing.T) {
+	const golden = "schema.json"
+	got := playbook.Schema(evaluators.All())
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(golden, got, 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./playbook -run TestSchema", golden, diff)
+	}
+}
+
+// TestSchemaOffers checks what editors are to offer.
+func TestSchemaOffers(t *testing.T) {
+	text := string(playbook.Schema(evaluators.All()))
+	for _, kind := range agent.Kinds() {
+		assert.Contains(t, text, `"`+kind+`"`)
+	}
+	for _, action := range []string{
+		playbook.ActionPrepare, playbook.ActionStyle, playbook.ActionLoop, playbook.ActionPrompt, playbook.ActionReport,
+	} {
+		assert.Contains(t, text, `"`+action+`"`)
+	}
+	for kind := range evaluators.All() {
+		assert.Contains(t, text, `"`+kind+`"`)
+	}
+	for _, style := range []string{"sdd", "sdd-legacy"} {
+		assert.Contains(t, text, `"`+style+`"`)
+	}
+	assert.NotContains(t, text, "at_most", "keys that are refused are not offered")
+}
+
+// schemaOf returns a schema as JSON has it.
+func schemaOf(t testing.TB, kinds playbook.Kinds) map[string]any {
+	t.Helper()
+	var schema map[string]any
+	require.NoError(t, json.Unmarshal(playbook.Schema(kinds), &schema))
+	return schema
+}
+
+// read returns the value that a playbook's text stands for, false if it stands for none that JSON could have, too.
+func read(t testing.TB, file string) (any, bool) {
+	t.Helper()
+	d, err := doc.Load(file, file)
+	require.NoError(t, err)
+	return d.Root.Value(), d.Err() == nil
+}
+
+func TestSchemaAcceptsValid(t *testing.T) {
+	schema := schemaOf(t, kinds)
+	files, err := filepath.Glob("testdata/valid/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		value, ok := read(t, file)
+		require.True(t, ok, file)
+		assert.Empty(t, validate(schema, schema, "", value), file)
+	}
+
+	schema = schemaOf(t, evaluators.All())
+	files, err = filepath.Glob("../evals/*/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		value, ok := read(t, file)
+		require.True(t, ok, file)
+		assert.Empty(t, validate(schema, schema, "", value), file)
+	}
+}
+
+// beyondSchema are the invalid playbooks that the schema accepts, each with what it cannot say.
+var beyondSchema = map[string]string{
+	"1":                         "a name made from the file's",
+	"cases_without_agent":       "what the jobs come to",
+	"cases_without_prompt_step": "what the jobs come to",
+	"evaluator_names_per_unit":  "names that are unique",
+	"evaluators_without_agent":  "what the jobs come to",
+	"evaluators_without_matrix": "what the jobs come to",
+	"interpolation_cases":       "what a placeholder stands for",
+	"limits_timeout":            "how long a duration is",
+	"loop_prompts":              "what a case has for a step",
+	"needs_cycle":               "the order of jobs",
+	"needs_through_matrix":      "the order of jobs",
+	"report_before_units":       "the order of jobs",
+	"step_run":                  "the words of a command",
+	"style_missing":             "what a variant has for a step",
+	"trials_multiply":           "a product",
+	"trials_pass":               "that one number is at most another",
+}
+
+func TestSchemaRefusesInvalid(t *testing.T) {
+	schema := schemaOf(t, kinds)
+	files, err := filepath.Glob("testdata/invalid/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		value, ok := read(t, file)
+		if !ok {
+			continue // it is no JSON
+		}
+		problems := validate(schema, schema, "", value)
+		if reason, beyond := beyondSchema[name]; beyond {
+			assert.Empty(t, problems, "%s is refused after all: the schema can say %s", file, reason)
+			continue
+		}
+		assert.NotEmpty(t, problems, file)
+	}
+}
+
+// TestSchemaOfAnyEvaluator lets an evaluator have any keys if its kind does not say which.
+func TestSchemaOfAnyEvaluator(t *testing.T) {
+	schema := schemaOf(t, kinds)
+	tests := []struct {
+		name, evaluator string
+		valid           bool
+	}{
+		{"own keys", "{type: fake, mode: exact}", true},
+		{"a key of another kind", "{type: fake, exists: [a]}", false},
+		{"bad value of an own key", "{type: fake, mode: strict}", false},
+		{"any keys", "{type: files, exists: [a], more: {}}", true},
+		{"bad value of a common key", "{type: files, threshold: 0}", false},
+		{"unknown type", "{type: file}", false},
+		{"no type", "{mode: exact}", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := doc.Parse("e.yaml", []byte(tt.evaluator))
+			require.NoError(t, d.Err())
+			ref := map[string]any{"$ref": "#/definitions/evaluator"}
+			problems := validate(schema, ref, "", d.Root.Value())
+			assert.Equal(t, tt.valid, len(problems) == 0, problems)
+		})
+	}
+}
