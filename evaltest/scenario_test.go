@@ -106,6 +106,19 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
+			name: "no-source", reason: "the command would copy the whole project, the test nothing",
+			breaks: func(m module) { m.replace("evals/greet.yaml", "workspace: {from: ../fixtures/shop}\n", "") },
+		},
+		{
+			name: "report-step", reason: "a test has no run directory to report on, and says so",
+			breaks: func(m module) {
+				m.replace("evals/greet.yaml", "evaluators:\n  - name: reads", `    report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
+evaluators:
+  - name: reads`)
+			},
+			green: true, args: []string{"-test.v"},
+		},
+		{
 			name: "no-unit", reason: "a playbook that starts no agent tests nothing",
 			breaks: func(m module) {
 				m.write("evals/greet.yaml", `name: greet

@@ -124,11 +124,8 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 		}
 		plan.AddEvaluator(c.name, c, playbook.Position{File: filepath.ToSlash(cmp.Or(s.fromRoot(c.file), c.file)), Line: c.line})
 	}
-	for _, u := range plan.Units {
-		if len(u.Evaluators) == 0 {
-			t.Fatalf("%s: case %s expects nothing: a test of it could not fail\n"+
-				"next: add `evaluators:` to the playbook, or evaltest.Check to the test", pb.File, u.Case.ID)
-		}
+	if err := checkPlan(plan); err != nil {
+		t.Fatal(err)
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
@@ -168,6 +165,31 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 	}
 	s.jobs(t, ctx, runner, plan.After())
 }
+
+// checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace
+// without a source is one, too: the command would copy the whole project.
+func checkPlan(plan *playbook.Plan) error {
+	file := plan.Playbook.File
+	if len(plan.Units) == 0 {
+		return fmt.Errorf("%s: no job has a strategy.matrix, so no agent would run", file)
+	}
+	for _, u := range plan.Units {
+		if !slices.ContainsFunc(u.Steps, playbook.Step.Prompts) {
+			return fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s or %s)",
+				file, u.Variant.ID, playbook.ActionPrompt, playbook.ActionLoop)
+		}
+		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, prepares) {
+			return fmt.Errorf("%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
+		}
+		if len(u.Evaluators) == 0 {
+			return fmt.Errorf("%s: case %s expects nothing: a test of it could not fail\n"+
+				"next: add `evaluators:` to the playbook, or evaltest.Check to the test", file, u.Case.ID)
+		}
+	}
+	return nil
+}
+
+func prepares(s playbook.Step) bool { return s.Uses == playbook.ActionPrepare }
 
 // testContext ends early enough before the test's deadline for agents to be ended, for which there is then the grace.
 func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {

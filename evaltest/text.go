@@ -80,7 +80,7 @@ func (v verdict) trialText(i int) string {
 	if u.Reason != "" && !told {
 		line("%s", hang(prefix, u.Reason))
 	}
-	if u.Stop != "" && u.Stop != "end_turn" {
+	if u.EndedEarly() {
 		line("%sthe session ended early: %s", prefix, u.Stop)
 	}
 	if names := notPassed(u); len(names) > 0 {
@@ -114,7 +114,7 @@ func (v verdict) passText(passed int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
 	for _, u := range v.trials {
-		if u.Stop != "" && u.Stop != "end_turn" {
+		if u.EndedEarly() {
 			text.WriteString(", ended early: " + u.Stop)
 			break
 		}

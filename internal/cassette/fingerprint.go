@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -30,6 +31,10 @@ type Fingerprints struct {
 	Variables []string `json:"env,omitempty"`
 	Timeout   string   `json:"timeout"` // as [time.Duration.String] writes it; empty: none
 	ToolCalls int      `json:"max_tool_calls,omitempty"`
+	Tokens    int64    `json:"max_tokens,omitempty"`
+	CostUSD   float64  `json:"max_cost_usd,omitempty"`
+	Git       bool     `json:"git,omitempty"`         // the workspace was a repository
+	Servers   []string `json:"mcp_servers,omitempty"` // a line a server
 	Workspace Files    `json:"workspace"`
 }
 
@@ -90,6 +95,8 @@ func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 		{"steps before the agent", strings.Join(was.Steps, "\n"), strings.Join(now.Steps, "\n")},
 		{"allowed commands", strings.Join(was.Commands, " "), strings.Join(now.Commands, " ")},
 		{"passed variables", strings.Join(was.Variables, " "), strings.Join(now.Variables, " ")},
+		{"workspace git", strconv.FormatBool(was.Git), strconv.FormatBool(now.Git)},
+		{"MCP servers", strings.Join(was.Servers, "\n"), strings.Join(now.Servers, "\n")},
 	} {
 		if input.Was != input.Now {
 			changes = append(changes, input)
@@ -122,7 +129,7 @@ func (c *Cassette) stalePrompts(now []string) []Change {
 		if i < len(now) {
 			change.Now = now[i]
 		}
-		neverSeen := i >= len(c.Turns) && c.stop() != "end_turn"
+		neverSeen := i >= len(c.Turns) && c.stop() != result.StopEndTurn
 		if change.Was != change.Now && !neverSeen {
 			changes = append(changes, change)
 		}
@@ -168,12 +175,26 @@ func (c *Cassette) staleLimits(now Fingerprints) []Change {
 	was := c.Header.Fingerprints
 	var changes []Change
 	calls := totalsOf(c.Turns).ToolCalls
-	if was.ToolCalls != now.ToolCalls && (c.stop() == "max_tool_calls" || now.ToolCalls > 0 && calls > now.ToolCalls) {
+	if was.ToolCalls != now.ToolCalls && (c.stop() == result.StopToolCalls || now.ToolCalls > 0 && calls > now.ToolCalls) {
 		changes = append(changes, Change{"limit max_tool_calls", limit(was.ToolCalls), limit(now.ToolCalls)})
 	}
 	timeout, err := time.ParseDuration(now.Timeout)
-	if was.Timeout != now.Timeout && (c.stop() == "timeout" || err == nil && c.took() > timeout) {
+	if was.Timeout != now.Timeout && (c.stop() == result.StopTimeout || err == nil && c.took() > timeout) {
 		changes = append(changes, Change{"limit timeout", was.Timeout, now.Timeout})
+	}
+	return append(changes, c.staleSpending(now)...)
+}
+
+// staleSpending compares the limits on tokens and cost. A new one always counts: it is checked as the session goes, and
+// what the session had used at each moment is not recorded.
+func (c *Cassette) staleSpending(now Fingerprints) []Change {
+	was := c.Header.Fingerprints
+	var changes []Change
+	if was.Tokens != now.Tokens && (c.stop() == result.StopTokenLimit || now.Tokens > 0) {
+		changes = append(changes, Change{"limit max_tokens", limit(was.Tokens), limit(now.Tokens)})
+	}
+	if was.CostUSD != now.CostUSD && (c.stop() == result.StopCostLimit || now.CostUSD > 0) {
+		changes = append(changes, Change{"limit max_cost_usd", fmt.Sprint(was.CostUSD), fmt.Sprint(now.CostUSD)})
 	}
 	return changes
 }
@@ -189,9 +210,9 @@ func (c *Cassette) took() time.Duration {
 	return last
 }
 
-func limit(n int) string {
+func limit[T int | int64](n T) string {
 	if n == 0 {
 		return ""
 	}
-	return strconv.Itoa(n)
+	return strconv.FormatInt(int64(n), 10)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -15,15 +16,16 @@ import (
 // shownOutput is how much of a command's output is kept, in bytes from its end.
 const shownOutput = 8 << 10
 
-// command runs one command in root and returns the end of what it printed.
-func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (string, error) {
+// command runs one command in root.
+func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (*result.Command, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout(), fmt.Errorf("it took longer than %v", r.timeout()))
 	defer cancel()
 	dir, err := openDir(root, s.Cwd)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer dir.Close()
+	start := r.now()
 	out := &sandbox.Tail{Limit: shownOutput}
 	p, err := supervise.Start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir,
@@ -31,18 +33,25 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (str
 		Stdout: out, Stderr: out,
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", s.Run, err)
+		return nil, fmt.Errorf("%s: %w", s.Run, err)
 	}
 	exit, err := p.Wait()
+	took := result.Duration(r.now().Sub(start))
+	c := &result.Command{Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal, Duration: &took}
+	c.Output, c.Cut = lastLines(out)
+	c.Output = r.secrets.String(c.Output)
+	if exit.Code >= 0 {
+		c.ExitCode = &exit.Code
+	}
 	switch {
 	case ctx.Err() != nil:
-		return lastLines(out), fmt.Errorf("%s: %w", s.Run, context.Cause(ctx))
+		return c, fmt.Errorf("%s: %w", s.Run, context.Cause(ctx))
 	case err != nil:
-		return lastLines(out), fmt.Errorf("%s: %w", s.Run, err)
+		return c, fmt.Errorf("%s: %w", s.Run, err)
 	case exit != supervise.Exit{}:
-		return lastLines(out), &stepFailure{reason: fmt.Sprintf("%s: %s", s.Run, exit)}
+		return c, &stepFailure{reason: fmt.Sprintf("%s: %s", s.Run, exit)}
 	}
-	return lastLines(out), nil
+	return c, nil
 }
 
 // openDir opens a directory below root. No link and nothing but directories may be on the way.
@@ -67,14 +76,14 @@ func openDir(root, dir string) (*os.File, error) {
 }
 
 // lastLines returns what out kept, from the beginning of a line, without the final line end.
-func lastLines(out *sandbox.Tail) string {
-	text, cut := out.Text(true)
+func lastLines(out *sandbox.Tail) (text string, cut bool) {
+	text, cut = out.Text(true)
 	text = strings.TrimRight(text, "\n")
 	if !cut {
-		return text
+		return text, false
 	}
 	if _, after, ok := strings.Cut(text, "\n"); ok {
 		text = after
 	}
-	return "...\n" + text
+	return "...\n" + text, true
 }

@@ -54,7 +54,9 @@ func TestLastLines(t *testing.T) {
 				_, err := out.Write([]byte{tt.in[i]})
 				require.NoError(t, err)
 			}
-			require.Equal(t, tt.want, lastLines(out))
+			text, cut := lastLines(out)
+			require.Equal(t, tt.want, text)
+			require.Equal(t, strings.HasPrefix(tt.want, "..."), cut)
 		})
 	}
 }

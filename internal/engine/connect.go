@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // connect speaks with the started agent until there is a session.
@@ -17,7 +18,15 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	cfg := acp.ClientConfig{
 		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
 		Permission: p.decide,
-		Tap:        s.observer.Frame, CancelGrace: a.grace() / 4,
+		Tap: func(f acp.Frame) {
+			a.journal.frame(f)
+			s.observer.Frame(f)
+		},
+		Update: func(n acp.SessionNotification) {
+			a.watch.update(n.Update)
+			s.checkCost(n.Update)
+		},
+		CancelGrace: a.grace() / 4,
 	}
 	if profile.ClientFiles {
 		cfg.Files = s.files.Handler()
@@ -39,12 +48,21 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 			return s.exited(fmt.Errorf("authenticate: %w", err))
 		}
 	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: []acp.McpServer{}})
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: mcpServers(a.pb.MCP)})
 	if err != nil {
 		return s.exited(fmt.Errorf("open a session: %w", err))
 	}
 	s.normalise.Session(s.session.ID())
 	return s.configure(ctx, profile)
+}
+
+// mcpServers are the playbook's, for the agent to start as its children.
+func mcpServers(servers []playbook.MCPServer) []acp.McpServer {
+	all := make([]acp.McpServer, len(servers))
+	for i, s := range servers {
+		all[i] = acp.McpServerStdio{Name: s.Name, Command: s.Command[0], Args: append([]string{}, s.Command[1:]...), Env: []acp.EnvVariable{}}
+	}
+	return all
 }
 
 // configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind

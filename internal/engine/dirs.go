@@ -14,7 +14,9 @@ type unitDirs struct {
 	home, tmp       string // of the agent; empty in a replay
 }
 
-func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
+// makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
+// before has left there is removed.
+func makeUnitDirs(parent string, forAgent bool, place *Place) (unitDirs, error) {
 	base, err := os.MkdirTemp(parent, "sdd-eval-")
 	if err != nil {
 		return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
@@ -28,6 +30,12 @@ func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
 	}
 	d := unitDirs{base: base, workspace: filepath.Join(base, "workspace")}
 	dirs := []string{d.workspace}
+	if place != nil {
+		dirs = nil
+		if d.workspace, err = clearDir(place.Workspace); err != nil {
+			return unitDirs{}, errors.Join(fmt.Errorf("clear the unit's workspace: %w", err), d.remove())
+		}
+	}
 	if forAgent {
 		d.home, d.tmp = filepath.Join(base, "home"), filepath.Join(base, "tmp")
 		dirs = append(dirs, d.home, d.tmp)
@@ -40,17 +48,38 @@ func makeUnitDirs(parent string, forAgent bool) (unitDirs, error) {
 	return d, nil
 }
 
-// remove deletes the directories, also what go's module cache and the like made read-only.
+// clearDir empties a directory and returns its path without links.
+func clearDir(dir string) (string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, removeAll(filepath.Join(dir, e.Name())))
+	}
+	return dir, err
+}
+
+// remove deletes the directories below the base.
 func (d unitDirs) remove() error {
-	err := os.RemoveAll(d.base)
+	if d.base == "" {
+		return nil
+	}
+	return removeAll(d.base)
+}
+
+// removeAll deletes a tree, also what go's module cache and the like made read-only.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
 	if err == nil {
 		return nil
 	}
-	filepath.WalkDir(d.base, func(path string, e fs.DirEntry, err error) error {
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	return os.RemoveAll(d.base)
+	return os.RemoveAll(dir)
 }

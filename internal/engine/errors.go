@@ -11,6 +11,11 @@ type stepFailure struct {
 
 func (f *stepFailure) Error() string { return f.reason }
 
+// stepSkipped is a step that there is no occasion for.
+type stepSkipped string
+
+func (s stepSkipped) Error() string { return string(s) }
+
 // infrastructure marks an error that another attempt may not meet.
 type infrastructure struct{ error }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -25,7 +24,7 @@ func (r *Runner) fakeCommand(a playbook.Agent) (path string, args []string, err 
 	}
 	args = []string{fakeKind}
 	for _, script := range a.Args {
-		args = append(args, filepath.Join(r.cfg.Root, filepath.Dir(r.pb.File), filepath.FromSlash(script)))
+		args = append(args, r.besidePlaybook(script))
 	}
 	return path, args, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -14,6 +15,7 @@ func (a *attempt) fingerprints() cassette.Fingerprints {
 	return cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
+		Tokens: a.pb.Limits.MaxTokens, CostUSD: a.pb.Limits.MaxCostUSD, Git: a.pb.Workspace.Git, Servers: serverLines(a.pb.MCP),
 		Steps: a.setupSteps(), Commands: a.pb.Sandbox.AllowCommands, Variables: a.pb.Env.Pass,
 		Workspace: cassette.FilesOf(a.manifest),
 	}
@@ -28,11 +30,20 @@ func (a *attempt) setupSteps() []string {
 			commands = append(commands, s.Run+" (in "+s.Cwd+")")
 		case s.Run != "":
 			commands = append(commands, s.Run)
-		case s.Uses == playbook.ActionPrompt:
+		case s.Prompts():
 			setup = slices.Clone(commands)
 		}
 	}
 	return setup
+}
+
+// serverLines writes MCP servers a line a server.
+func serverLines(servers []playbook.MCPServer) []string {
+	var lines []string
+	for _, s := range servers {
+		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
+	}
+	return lines
 }
 
 // permissionLines writes permissions a line a rule, as a diff of them is read.

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -11,16 +12,16 @@ import (
 // Job runs one job outside the matrix. Its commands start in a directory of their own.
 func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 	start := r.now()
-	res = result.Job{ID: j.ID, Outcome: result.Pass}
+	res = result.Job{ID: j.ID, Outcome: result.Pass, Started: start.UTC()}
 	defer func() {
 		res.Duration = result.Duration(r.now().Sub(start))
 		r.noteJob(j.ID, res.Outcome)
 	}()
-	if why := r.blocked(j.Needs); why != "" {
+	if why := r.blocked(j.Needs); why != "" && !reports(j) {
 		res.Outcome, res.Reason = result.Skip, why
 		return res
 	}
-	dirs, err := makeUnitDirs(r.cfg.TempDir, false)
+	dirs, err := r.makeJobDirs()
 	if err != nil {
 		res.Outcome, res.Reason = result.Error, err.Error()
 		return res
@@ -35,20 +36,47 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 			res.Steps = append(res.Steps, skipped(s))
 			continue
 		}
-		step, err := runStep(ctx, r, s, r.pb.Values(), func(ctx context.Context, s playbook.Step) (string, error) {
-			if s.Run == "" {
-				return "", errors.New("outside the matrix there is nothing for an action to act on")
+		step, err := runStep(ctx, r, s, r.pb.Values(), func(ctx context.Context, s playbook.Step) (*result.Command, error) {
+			if s.Uses != "" {
+				return nil, r.jobAction(ctx, s.Uses)
 			}
 			return r.command(ctx, s, dirs.workspace)
 		})
 		res.Steps = append(res.Steps, step)
-		if err != nil {
+		switch {
+		case err != nil:
 			res.Outcome = result.Error
-		} else {
+		case step.Outcome == result.Skip && len(j.Steps) == 1:
+			res.Outcome, res.Reason = result.Skip, step.Reason
+		case step.Outcome != result.Skip:
 			res.Outcome = step.Outcome
 		}
 	}
 	return res
+}
+
+// makeJobDirs returns where a job outside the matrix runs: in the run's directory, if there is one.
+func (r *Runner) makeJobDirs() (unitDirs, error) {
+	if r.cfg.RunDir != "" {
+		return unitDirs{workspace: r.cfg.RunDir}, nil
+	}
+	return makeUnitDirs(r.cfg.TempDir, false, nil)
+}
+
+// jobAction does what a job outside the matrix can ask for.
+func (r *Runner) jobAction(ctx context.Context, uses string) error {
+	if uses != playbook.ActionReport {
+		return fmt.Errorf("action %s acts for a variant, and outside the matrix there is none", uses)
+	}
+	if r.cfg.Report == nil {
+		return stepSkipped("there is no run directory to report on: `sdd-eval run` makes one")
+	}
+	return r.cfg.Report(ctx)
+}
+
+// reports reports whether a job makes the reports, which are wanted most where something did not pass.
+func reports(j playbook.Job) bool {
+	return slices.ContainsFunc(j.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionReport })
 }
 
 func skipped(s playbook.Step) result.Step {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -46,7 +45,9 @@ type live struct {
 	agent    trajectory.Agent
 	endpoint string
 	protocol int
-	secrets  map[string]string // values by names; no recording may hold one
+
+	stderr *stderrWriter
+	spent  spending
 
 	deadline time.Time // of the session, by the playbook's limit
 
@@ -66,18 +67,14 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown kind of agent %q", a.unit.Variant.Agent.Kind)
 	}
-	preset, err := agent.Resolve(profile.Kind, a.unit.Variant.Agent.Preset, a.cfg.ConfigDir)
-	if err != nil {
-		return nil, err
-	}
-	launch, err := profile.Launch(a.unit.Variant.Agent.Command, a.unit.Variant.Agent.Args, preset)
+	launch, err := a.account(profile, a.unit.Variant.Agent)
 	if err != nil {
 		return nil, err
 	}
 	s := &live{
 		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
 		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
-		endpoint: launch.Endpoint, secrets: secretsOf(launch),
+		endpoint: launch.Endpoint,
 		normalise: cassette.NewNormaliser(map[string]string{
 			a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR",
 		}, a.pb.Cassette.Normalise, profile.Volatile),
@@ -107,7 +104,7 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
 		return err
 	}
-	s.files.OnDeny = func(d sandbox.Denied) { fmt.Fprintf(a.log, "%s: %v\n", a.unit.ID(), &d) }
+	s.files.OnDeny = func(d sandbox.Denied) { a.journal.denied(&d) }
 	s.terminals = sandbox.NewTerminals(s.files, sandbox.TerminalConfig{Env: env, Allow: a.pb.AllowedCommands()})
 
 	path, args := launch.Command, append([]string{launch.Command}, launch.Args...)
@@ -119,9 +116,10 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	for _, name := range slices.Sorted(maps.Keys(launch.Env)) {
 		env = append(env, name+"="+launch.Env[name])
 	}
+	s.stderr = a.journal.stderr()
 	s.process, err = supervise.Start(context.WithoutCancel(ctx), supervise.Command{
 		Path: path, Args: args, Dir: s.dirs.workspace, Env: env,
-		PipeStdin: true, PipeStdout: true, Stderr: &head{to: a.log, left: maxStderr}, Grace: profile.Grace,
+		PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: profile.Grace,
 	})
 	if err != nil {
 		return advised{err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command", launch.Command, a.unit.Variant.ID)}
@@ -130,30 +128,6 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 		return fmt.Errorf("start %s: %w", launch.Command, err)
 	}
 	return nil
-}
-
-// maxStderr is how much of what an agent writes to stderr is logged, in bytes.
-const maxStderr = 1 << 20
-
-// head passes on the beginning of what is written to it.
-type head struct {
-	to   io.Writer
-	left int
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	if h.left == 0 {
-		return len(p), nil
-	}
-	n := min(len(p), h.left)
-	h.left -= n
-	if _, err := h.to.Write(p[:n]); err != nil {
-		return 0, err
-	}
-	if h.left == 0 {
-		fmt.Fprintln(h.to, "\n(the agent wrote more to stderr, which is not shown)")
-	}
-	return len(p), nil
 }
 
 func writeFiles(home string, files []agent.File) error {
@@ -184,6 +158,9 @@ func (s *live) Close(ctx context.Context) error {
 		if _, err := s.process.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("end the agent: %w", err))
 		}
+	}
+	if s.stderr != nil {
+		errs = append(errs, s.stderr.Close())
 	}
 	if s.client != nil {
 		select { // handlers may be at work until then

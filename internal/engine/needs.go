@@ -95,5 +95,18 @@ func (r *Runner) noteUnit(u playbook.Unit, o result.Outcome) {
 	r.progress.trials[trialsKey(u.Case.ID, u.Variant.ID)]++
 }
 
+// Restore takes over how units and jobs ended in a run that is resumed.
+func (r *Runner) Restore(units []result.Unit, jobs []result.Job) {
+	for _, j := range jobs {
+		r.noteJob(j.ID, j.Outcome)
+	}
+	for _, ended := range units {
+		i := slices.IndexFunc(r.plan.Units, func(u playbook.Unit) bool { return u.ID() == ended.ID })
+		if i >= 0 {
+			r.noteUnit(r.plan.Units[i], ended.Outcome)
+		}
+	}
+}
+
 // Need returns how many trials of each case and variant have to pass.
 func (r *Runner) Need() int { return r.pb.Trials.Need() }

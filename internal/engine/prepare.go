@@ -25,7 +25,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 			a.manifest, a.prepared = m, true
 			return nil
 		}
-		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live); err != nil {
+		if a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live, a.place); err != nil {
 			return err
 		}
 	}
@@ -35,14 +35,23 @@ func (a *attempt) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, n := range notes {
-		fmt.Fprintf(a.log, "%s: workspace: %s is left out: %s\n", a.unit.ID(), n.Path, n.Reason)
+		a.journal.notef("workspace: %s is left out: %s", n.Path, n.Reason)
 	}
 	a.prepared = true
+	a.baseline = t.Baseline(a.manifest, a.unit.Case.Files)
 	if a.live {
-		return workspace.Stamp(a.dirs.workspace, a.manifest, a.now().Truncate(time.Second))
+		if err := workspace.Stamp(a.dirs.workspace, a.manifest, a.stamp()); err != nil {
+			return err
+		}
+	}
+	if a.pb.Workspace.Git {
+		return a.makeRepository(ctx)
 	}
 	return nil
 }
+
+// stamp is the time that the files of a workspace get.
+func (a *attempt) stamp() time.Time { return a.now().Truncate(time.Second) }
 
 // loadTemplate reads the files that workspaces are made of, once for all units.
 func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) {

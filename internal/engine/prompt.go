@@ -6,15 +6,16 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// prompt starts the unit's session and sends it the case's prompts, one turn each, with nothing added. A turn that ends
-// early, by the agent's will or by a limit, is the session's last.
-func (a *attempt) prompt(ctx context.Context) error {
-	if n := len(a.turns); n > 0 && stopReason(a.turns[n-1]) != "end_turn" {
+// ask sends the unit's agent prompts, one turn each, with nothing added; the first time it starts the session. A turn
+// that ends early, by the agent's will or by a limit, is the session's last.
+func (a *attempt) ask(ctx context.Context, prompts []string) error {
+	if n := len(a.turns); n > 0 && stopReason(a.turns[n-1]) != result.StopEndTurn {
 		return nil
 	}
-	if !a.prepared && (a.source != "" || len(a.unit.Case.Files) > 0) {
+	if !a.prepared && (a.pb.Workspace.From != "" || len(a.unit.Case.Files) > 0) {
 		return errors.New("the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
 	}
 	if a.session == nil {
@@ -28,13 +29,14 @@ func (a *attempt) prompt(ctx context.Context) error {
 		}
 	}
 	a.touched = false
-	for _, text := range a.unit.Case.Prompts {
+	for _, text := range prompts {
+		a.watch.prompt(len(a.turns) + 1)
 		turn, err := a.session.Prompt(ctx, text)
 		if err != nil {
 			return err
 		}
 		a.turns = append(a.turns, turn)
-		if stopReason(turn) != "end_turn" {
+		if stopReason(turn) != result.StopEndTurn {
 			return nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // save writes the cassette of a unit that was recorded, unless it ended in error: then nothing is known that could be
@@ -21,7 +22,7 @@ func (a *attempt) save(ctx context.Context) error {
 	if !ok || a.cfg.Mode == Live || a.result.Outcome == result.Error {
 		return nil
 	}
-	if err := checkLeak(a.turns, s.secrets); err != nil {
+	if err := a.checkLeak(); err != nil {
 		return err
 	}
 	c := &cassette.Cassette{Header: a.header(s), Turns: a.turns}
@@ -42,7 +43,8 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 	if err := cassette.Write(path, c); err != nil {
 		return err
 	}
-	again := &attempt{Runner: a.Runner, unit: a.unit, log: io.Discard, result: result.Unit{ID: a.unit.ID()}, from: path}
+	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
+	again.from, again.live, again.watch = path, false, watch{}
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
 	}
@@ -95,14 +97,18 @@ func (a *attempt) header(s *live) cassette.Header {
 	return h
 }
 
-func (a *attempt) cassettePath() string {
-	file := strings.TrimSuffix(a.pb.File, filepath.Ext(a.pb.File))
-	return cassette.Path(a.cassettes(), file, a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
+// cassettePath is where a unit's cassette is. That of a playbook outside the root is named by the file alone.
+func (r *Runner) cassettePath(u playbook.Unit) string {
+	file := strings.TrimSuffix(r.pb.File, filepath.Ext(r.pb.File))
+	if filepath.IsAbs(file) {
+		file = filepath.Base(file)
+	}
+	return cassette.Path(r.cassettes(), file, u.Case.ID, u.Variant.ID, u.Trial)
 }
 
 // relCassettePath is the path for people.
 func (a *attempt) relCassettePath() string {
-	path := a.cassettePath()
+	path := a.cassettePath(a.unit)
 	if rel, err := filepath.Rel(a.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}

@@ -64,8 +64,11 @@ func (a *attempt) openReplay() (session, error) {
 func (a *attempt) prompts() []string {
 	var prompts []string
 	for _, s := range a.unit.Steps {
-		if s.Uses == playbook.ActionPrompt {
+		switch s.Uses {
+		case playbook.ActionPrompt:
 			prompts = append(prompts, a.unit.Case.Prompts...)
+		case playbook.ActionLoop:
+			prompts = append(prompts, a.loopPrompts()...)
 		}
 	}
 	return prompts

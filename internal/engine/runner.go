@@ -4,6 +4,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -33,6 +35,21 @@ type Config struct {
 	ConfigDir string
 	// TempDir is where units get their directories; empty: the system's.
 	TempDir string
+	// Source is the directory that workspaces are copied from where the playbook names none, absolute; empty: such
+	// workspaces begin empty.
+	Source string
+	// RunID and RunDir are what ${{ run.run_id }} and ${{ run.run_dir }} stand for. Jobs outside the matrix run in RunDir,
+	// an absolute path; if it is empty, in directories of their own.
+	RunID, RunDir string
+	// Place returns where a unit is kept; nil: nothing of it is.
+	Place func(playbook.Unit) (Place, error)
+	// Secrets are the values that nothing that is written may show. Those of presets are added when they are resolved.
+	// Nil: a set of the runner's own.
+	Secrets *secret.Set
+	// Report makes the reports of the run; nil: steps that ask for them are skipped.
+	Report func(context.Context) error
+	// Watch is told what agents do, from several goroutines; nil: nobody is.
+	Watch func(Activity)
 	// RecordCommand returns the command that records a unit anew. Errors about cassettes name it.
 	RecordCommand func(playbook.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
@@ -51,6 +68,7 @@ type Runner struct {
 	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
 	source   string
 	exclude  []string // globs of what is not copied from it
+	secrets  *secret.Set
 	now      func() time.Time
 	progress progress
 	template struct {
@@ -62,18 +80,15 @@ type Runner struct {
 // New returns a runner for a plan.
 func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 	pb := plan.Playbook
-	r := &Runner{plan: plan, pb: pb, cfg: cfg, now: time.Now}
+	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
+	if r.secrets == nil {
+		r.secrets = new(secret.Set)
+	}
 	if pb.Workspace.From != "" {
-		r.source = filepath.Join(cfg.Root, filepath.Dir(pb.File), pb.Workspace.From)
+		r.source = r.besidePlaybook(pb.Workspace.From)
 	}
 	r.exclude = r.ownFiles()
-	if len(plan.Units) == 0 {
-		return nil, fmt.Errorf("%s: no job has a strategy.matrix, so no agent would run", pb.File)
-	}
 	for _, u := range plan.Units {
-		if !slices.ContainsFunc(u.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionPrompt }) {
-			return nil, fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s)", pb.File, u.Variant.ID, playbook.ActionPrompt)
-		}
 		for _, e := range u.Evaluators {
 			if _, ok := e.Config.(evaluator.Evaluator); !ok {
 				return nil, fmt.Errorf("%s: evaluator %s has no implementation", e.Position, e.Name)
@@ -90,7 +105,7 @@ func (r *Runner) ownFiles() []string {
 	if r.source == "" {
 		return exclude
 	}
-	for _, dir := range []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), filepath.Join(r.cfg.Root, filepath.Dir(r.pb.File))} {
+	for _, dir := range []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), r.besidePlaybook(".")} {
 		rel, err := filepath.Rel(r.source, dir)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
 			continue
@@ -103,6 +118,15 @@ func (r *Runner) ownFiles() []string {
 
 // globMeta matches what means something else in a glob.
 var globMeta = regexp.MustCompile(`[*?\[\]{}\\]`)
+
+// besidePlaybook returns the absolute path of what the playbook names relative to itself.
+func (r *Runner) besidePlaybook(path string) string {
+	path = filepath.Join(filepath.Dir(r.pb.File), filepath.FromSlash(path))
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.cfg.Root, path)
+}
 
 // cassettes returns the directory of the cassettes.
 func (r *Runner) cassettes() string {
@@ -124,7 +148,7 @@ func (r *Runner) outside(dir string) bool {
 // Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
 // programs or talks to a model.
 func (r *Runner) Impure() bool {
-	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.outside(r.source) || r.outside(r.cassettes()) {
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Place != nil || r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
 	for _, j := range r.plan.Jobs {
@@ -146,6 +170,9 @@ func (r *Runner) Impure() bool {
 
 // needsWorkspace reports whether a replayed unit needs its files on disk.
 func (r *Runner) needsWorkspace(u playbook.Unit) bool {
+	if r.cfg.Place != nil || r.pb.Workspace.Git || usesStyle(u) {
+		return true
+	}
 	for _, s := range u.Steps {
 		if s.Run != "" {
 			return true

@@ -12,40 +12,59 @@ import (
 
 // step runs one step of a unit.
 func (a *attempt) step(ctx context.Context, s playbook.Step) (result.Step, error) {
-	return runStep(ctx, a.Runner, s, a.unit.Values(), func(ctx context.Context, s playbook.Step) (string, error) {
+	return runStep(ctx, a.Runner, s, a.unit.Values(), func(ctx context.Context, s playbook.Step) (*result.Command, error) {
 		switch s.Uses {
 		case playbook.ActionPrepare:
-			return "", a.prepare(ctx)
+			return nil, a.prepare(ctx)
+		case playbook.ActionStyle:
+			return nil, a.writeStyle(ctx)
 		case playbook.ActionPrompt:
-			return "", a.prompt(ctx)
+			return nil, a.ask(ctx, a.unit.Case.Prompts)
+		case playbook.ActionLoop:
+			return nil, a.loop(ctx)
 		case "":
 			a.touched = true
 			return a.command(ctx, s, a.dirs.workspace)
 		}
-		return "", fmt.Errorf("action %s is not known here", s.Uses)
+		return nil, fmt.Errorf("action %s is not known here", s.Uses)
 	})
 }
 
 // runStep resolves a step, does it and says how it ended. The error is that of a step about which nothing can be said.
 func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Values,
-	do func(context.Context, playbook.Step) (output string, err error),
+	do func(context.Context, playbook.Step) (*result.Command, error),
 ) (result.Step, error) {
 	start := r.now()
 	res := result.Step{Name: stepName(s), Position: s.Position.String(), Outcome: result.Pass}
-	s, err := r.pb.Resolve(s, values)
+	s, err := r.pb.Resolve(s, r.withRun(values))
 	if err == nil {
-		res.Output, err = do(ctx, s)
+		res.Command, err = do(ctx, s)
+	}
+	if res.Command != nil {
+		res.Output = res.Command.Output
 	}
 	res.Duration = result.Duration(r.now().Sub(start))
 	var failure *stepFailure
+	var skip stepSkipped
 	switch {
+	case errors.As(err, &skip):
+		res.Outcome, res.Reason = result.Skip, skip.Error()
+		return res, nil
 	case errors.As(err, &failure):
 		res.Outcome, res.Reason = result.Fail, failure.reason
 		return res, nil
 	case err != nil:
-		res.Outcome, res.Reason = result.Error, err.Error()
+		res.Outcome, res.Reason = result.Error, r.secrets.String(err.Error())
 	}
 	return res, err
+}
+
+// withRun adds what placeholders can say of the run, if there is one.
+func (r *Runner) withRun(values playbook.Values) playbook.Values {
+	if r.cfg.RunID != "" {
+		values["run.run_id"], values["run.run_dir"] = r.cfg.RunID, r.cfg.RunDir
+	}
+	return values
 }
 
 // stepName is the step's name, else its action without the common prefix, else its command.

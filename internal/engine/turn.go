@@ -11,12 +11,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // Prompt implements [session].
 func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
-	limited, cancel := context.WithDeadlineCause(ctx, s.deadline, limitReached{"timeout"})
+	limited, cancel := context.WithDeadlineCause(ctx, s.deadline, limitReached{result.StopTimeout})
 	defer cancel()
 	turn, interrupt := context.WithCancelCause(limited)
 	defer interrupt(nil)
@@ -57,6 +58,14 @@ var stopReasons = []acp.StopReason{
 func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
 	if err := s.observer.Err(); err != nil {
 		return cassette.Turn{}, err
+	}
+	s.spent.add(events)
+	limit, err := s.spent.exceeded(s.limits.MaxTokens, s.limits.MaxCostUSD)
+	if err != nil {
+		return cassette.Turn{}, err
+	}
+	if limit != "" {
+		events = endedBy(events, limit)
 	}
 	after, delta, err := s.changes(ctx, s.manifest, s.maxDelta)
 	if err != nil {
@@ -119,7 +128,15 @@ func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 
 func (s *live) countCall(total int) {
 	if limit := s.limits.MaxToolCalls; limit > 0 && total > limit {
-		s.interruptTurn(limitReached{"max_tool_calls"})
+		s.interruptTurn(limitReached{result.StopToolCalls})
+	}
+}
+
+// checkCost ends the turn in which the session becomes too expensive.
+func (s *live) checkCost(u acp.SessionUpdate) {
+	usage, ok := u.(acp.UsageUpdate)
+	if limit := s.limits.MaxCostUSD; ok && limit > 0 && usage.Cost != nil && usage.Cost.Currency == usd && usage.Cost.Amount > limit {
+		s.interruptTurn(limitReached{result.StopCostLimit})
 	}
 }
 

@@ -26,15 +26,13 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 	}
 	var attempts []string
 	for {
-		a := &attempt{Runner: r, unit: u, log: log, result: newUnit(u, start, attempts)}
-		a.from = a.cassettePath()
-		a.live = a.goesLive()
-		err := a.run(ctx)
+		a := r.newAttempt(u, log, newUnit(u, start, attempts))
+		err := a.runKept(ctx)
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
 		if err != nil {
-			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), adviceOf(err)
+			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, r.secrets.String(err.Error()), adviceOf(err)
 		}
 		a.result.Duration = result.Duration(r.now().Sub(start))
 		var again infrastructure
@@ -42,7 +40,7 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 			r.noteUnit(u, a.result.Outcome)
 			return a.result
 		}
-		attempts = append(attempts, err.Error())
+		attempts = append(attempts, a.result.Reason)
 	}
 }
 
@@ -56,20 +54,51 @@ func newUnit(u playbook.Unit, start time.Time, attempts []string) result.Unit {
 // attempt is one try at a unit.
 type attempt struct {
 	*Runner
-	unit   playbook.Unit
-	log    io.Writer
-	result result.Unit
-	live   bool   // the session is to be with an agent, not from a cassette
-	from   string // the cassette's path
+	unit    playbook.Unit
+	journal *journal
+	watch   watch
+	result  result.Unit
+	live    bool   // the session is to be with an agent, not from a cassette
+	from    string // the cassette's path
+	place   *Place // where the unit is kept; nil: nowhere
 
 	dirs     unitDirs
 	prepared bool
 	manifest workspace.Manifest // of the prepared workspace
+	baseline workspace.Baseline
 	session  session
 	turns    []cassette.Turn
 	ended    bool // the session has
+	byLimit  bool // a loop used all its iterations
 	// touched tells that a run step may have changed the workspace since the agent's last turn.
 	touched bool
+}
+
+func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *attempt {
+	a := &attempt{
+		Runner: r, unit: u, result: res,
+		journal: &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
+		watch:   watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
+	}
+	a.from = r.cassettePath(u)
+	a.live = a.goesLive()
+	return a
+}
+
+// runKept is run for a unit that is kept, if there is a place for it.
+func (a *attempt) runKept(ctx context.Context) error {
+	if a.cfg.Place == nil {
+		return a.run(ctx)
+	}
+	place, err := a.cfg.Place(a.unit)
+	if err != nil {
+		return err
+	}
+	a.place = &place
+	if err := a.journal.open(place.Logs); err != nil {
+		return err
+	}
+	return errors.Join(a.run(ctx), a.journal.Close())
 }
 
 // run returns an error if nothing is known about the agent.
@@ -85,16 +114,16 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.dirs.remove()) }()
 	failed, err := a.steps(ctx)
-	if err != nil {
-		return err
-	}
 	a.setRun()
-	a.evaluate(ctx)
-	a.result.Judge()
-	if failed && a.result.Outcome != result.Error {
-		a.result.Outcome = result.Fail
+	if err == nil {
+		a.evaluate(ctx)
+		a.result.Judge()
+		if failed && a.result.Outcome != result.Error {
+			a.result.Outcome = result.Fail
+		}
+		err = a.save(ctx)
 	}
-	return a.save(ctx)
+	return errors.Join(err, a.keep(ctx))
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
@@ -103,7 +132,7 @@ func (a *attempt) openDirs() error {
 		return nil
 	}
 	var err error
-	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live)
+	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live, a.place)
 	return err
 }
 
@@ -113,7 +142,7 @@ func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
 	defer func() { err = errors.Join(err, a.endSession(ctx)) }()
 	last := -1
 	for i, step := range a.unit.Steps {
-		if step.Uses == playbook.ActionPrompt {
+		if step.Prompts() {
 			last = i
 		}
 	}
@@ -162,6 +191,9 @@ func (a *attempt) setRun() {
 	}
 	if stops := run.StopReasons(); len(stops) > 0 {
 		a.result.Stop = stops[len(stops)-1]
+	}
+	if a.byLimit && a.result.Stop == result.StopEndTurn {
+		a.result.Stop = result.StopByLimit
 	}
 	a.result.Run = run
 }

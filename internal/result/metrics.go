@@ -15,7 +15,7 @@ type Metrics struct {
 	// FilesRead and FilesWritten are what the agent read and wrote, as far as it is known, by path.
 	FilesRead    []FileAccess `json:"files_read"`
 	FilesWritten []FileAccess `json:"files_written"`
-	// Commands are the commands that were run, in order.
+	// Commands are the commands that were run: the agent's in order, then those of run steps in order.
 	Commands []Command `json:"terminal_commands"`
 	// Permissions are the agent's requests for permission, in order.
 	Permissions []Permission `json:"permission_requests"`

@@ -85,6 +85,22 @@ func (u Unit) Score() *float64 {
 	return &mean
 }
 
+// Why sessions end, besides the reasons of the Agent Client Protocol: the limits that the harness sets.
+const (
+	StopEndTurn = "end_turn" // the protocol's: the agent is done with its turn
+	// StopByLimit: all iterations of a loop were used, which is how a loop ends.
+	StopByLimit    = "completed-by-limit"
+	StopTimeout    = "timeout"
+	StopToolCalls  = "max_tool_calls"
+	StopTokenLimit = "token_limit"
+	StopCostLimit  = "cost_limit"
+)
+
+// EndedEarly reports whether something else than the agent's own end of its work ended the session.
+func (u Unit) EndedEarly() bool {
+	return u.Stop != "" && u.Stop != StopEndTurn && u.Stop != StopByLimit
+}
+
 // Judge sets the outcome of a unit whose steps all ran from its evaluations: error before fail, fail before pass; all
 // skipped is skip; none at all is completed, or fail if the agent stopped for any reason but the end of its turn.
 func (u *Unit) Judge() {
@@ -101,7 +117,7 @@ func (u *Unit) Judge() {
 		u.Outcome = Pass
 	case count[Skip] > 0:
 		u.Outcome = Skip
-	case u.Stop != "" && u.Stop != "end_turn":
+	case u.EndedEarly():
 		u.Outcome, u.Reason = Fail, "the agent stopped early: "+u.Stop
 	default:
 		u.Outcome = Completed

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +24,18 @@ type Denied struct {
 }
 
 func (d *Denied) Error() string { return fmt.Sprintf("%s %q denied: %s", d.Op, d.Path, d.Reason) }
+
+var deniedText = regexp.MustCompile(`^(read|write|run|env) ("(?:[^"\\]|\\.)*") denied: (.*)$`)
+
+// ParseDenied returns the denial that an agent was answered with, whose text is [Denied.Error].
+func ParseDenied(text string) (Denied, bool) {
+	m := deniedText.FindStringSubmatch(text)
+	if m == nil {
+		return Denied{}, false
+	}
+	path, err := strconv.Unquote(m[2])
+	return Denied{Op: m[1], Path: path, Reason: m[3]}, err == nil
+}
 
 // maxDeniedPath bounds Denied.Path, in bytes.
 const maxDeniedPath = 1 << 10

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// account resolves how an agent is started and under which account. From here on nothing that is written may show the
+// preset's secrets.
+func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch, error) {
+	preset, err := agent.Resolve(profile.Kind, a.Preset, r.cfg.ConfigDir)
+	if err != nil {
+		return agent.Launch{}, err
+	}
+	launch, err := profile.Launch(a.Command, a.Args, preset)
+	if err != nil {
+		return agent.Launch{}, err
+	}
+	for name, value := range launch.Env {
+		if slices.Contains(launch.SecretNames, name) {
+			r.secrets.Mark(name, value)
+		} else {
+			r.secrets.Add(name, value)
+		}
+	}
+	return launch, nil
+}
+
+// Accounts resolves the accounts of the agents that the run would start, so that what is missing is known before
+// anything runs. It returns the names of the variables that each variant's agent is given, by the variant's id.
+func (r *Runner) Accounts() (map[string][]string, error) {
+	names := make(map[string][]string)
+	for _, u := range r.plan.Units {
+		if names[u.Variant.ID] != nil || !r.startsAgent(u) {
+			continue
+		}
+		profile, ok := agent.Lookup(u.Variant.Agent.Kind)
+		if !ok {
+			return nil, fmt.Errorf("%s: unknown kind of agent %q", u.Variant.Position, u.Variant.Agent.Kind)
+		}
+		launch, err := r.account(profile, u.Variant.Agent)
+		if err != nil {
+			return nil, fmt.Errorf("%s: variant %s: %w", u.Variant.Position, u.Variant.ID, err)
+		}
+		names[u.Variant.ID] = append([]string{}, slices.Sorted(maps.Keys(launch.Env))...)
+	}
+	return names, nil
+}
+
+// startsAgent reports whether a unit's session would be with an agent.
+func (r *Runner) startsAgent(u playbook.Unit) bool {
+	switch r.cfg.Mode {
+	case Replay:
+		return false
+	case Missing:
+		return !cassette.Exists(r.cassettePath(u))
+	}
+	return slices.ContainsFunc(u.Steps, playbook.Step.Prompts)
+}

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+)
+
+// metricsVersion is the version of the metrics' format.
+const metricsVersion = 1
+
+// measure counts what the agent did and what was run around it.
+func (a *attempt) measure() *result.Metrics {
+	m := meter{
+		metrics: &result.Metrics{
+			Version: metricsVersion, StopReasons: []string{}, ToolCalls: map[string]int{},
+			FilesRead: []result.FileAccess{}, FilesWritten: []result.FileAccess{}, Commands: []result.Command{},
+			Permissions: []result.Permission{}, Denied: []result.Denial{},
+		},
+		calls: make(map[string]trajectory.ToolCall),
+	}
+	if a.result.Run != nil {
+		m.run(a.result.Run)
+	}
+	for _, s := range a.result.Steps {
+		if s.Command != nil {
+			m.metrics.Commands = append(m.metrics.Commands, *s.Command)
+		}
+	}
+	return m.metrics
+}
+
+// meter counts the events of one run.
+type meter struct {
+	metrics *result.Metrics
+	calls   map[string]trajectory.ToolCall // by id
+	spent   spending
+}
+
+func (m *meter) run(r *trajectory.Run) {
+	for _, c := range r.ToolCalls() {
+		m.calls[c.ID] = c
+		m.call(c)
+	}
+	for _, e := range r.Events {
+		m.event(e)
+	}
+	m.spent.add(r.Events)
+	m.metrics.Cost = m.spent.cost
+	if t := m.metrics.Tokens; t != nil {
+		t.Total = m.spent.tokens
+	}
+}
+
+// call counts one of the agent's own tool calls.
+func (m *meter) call(c trajectory.ToolCall) {
+	name := c.Name
+	if name == "" {
+		name = c.Kind
+	}
+	m.metrics.ToolCalls[name]++
+	if c.Status != trajectory.Completed && c.Kind != "execute" {
+		return
+	}
+	switch c.Kind {
+	case "read":
+		for _, l := range c.Locations {
+			access(&m.metrics.FilesRead, l.Path, "tool", nil)
+		}
+	case "edit", "delete", "move":
+		for _, l := range c.Locations {
+			access(&m.metrics.FilesWritten, l.Path, "tool", nil)
+		}
+	case "execute":
+		m.metrics.Commands = append(m.metrics.Commands, commandOfTool(c))
+	}
+}
+
+// commandOfTool is a command that the agent ran in its own process.
+func commandOfTool(c trajectory.ToolCall) result.Command {
+	command := c.Title
+	if args, ok := c.Args.(map[string]any); ok {
+		switch given := args["command"].(type) {
+		case string:
+			command = given
+		case []any:
+			words := make([]string, len(given))
+			for i, w := range given {
+				words[i] = fmt.Sprint(w)
+			}
+			command = strings.Join(words, " ")
+		}
+	}
+	output := c.Printed
+	if text, ok := c.Output.(string); output == "" && ok {
+		output = text
+	}
+	shown, cut := endOf(output)
+	cmd := result.Command{Source: result.FromTool, Command: command, ExitCode: c.ExitCode, Output: shown, Cut: cut}
+	if c.Duration > 0 {
+		d := result.Duration(c.Duration)
+		cmd.Duration = &d
+	}
+	return cmd
+}
+
+// event counts what the agent asked of its client.
+func (m *meter) event(e trajectory.Event) {
+	switch b := e.Body.(type) {
+	case trajectory.Prompt:
+		m.metrics.Iterations++
+	case trajectory.Stop:
+		m.metrics.StopReasons = append(m.metrics.StopReasons, b.Reason)
+		m.tokens(b.Usage)
+	case trajectory.FileRead:
+		if m.served(b.Error) {
+			access(&m.metrics.FilesRead, b.Path, "client", size(b.Text))
+		}
+	case trajectory.FileWrite:
+		if m.served(b.Error) {
+			access(&m.metrics.FilesWritten, b.Path, "client", size(b.Text))
+		}
+	case trajectory.Terminal:
+		if m.served(b.Error) {
+			m.terminal(b)
+		}
+	case trajectory.Permission:
+		m.permission(b)
+	}
+}
+
+// served reports whether a request did not end in an error. A denial is counted.
+func (m *meter) served(failure string) bool {
+	if d, ok := sandbox.ParseDenied(failure); ok {
+		m.metrics.Denied = append(m.metrics.Denied, result.Denial{Op: d.Op, Path: d.Path, Reason: d.Reason})
+	}
+	return failure == ""
+}
+
+func (m *meter) terminal(t trajectory.Terminal) {
+	shown, cut := endOf(t.Output)
+	m.metrics.Commands = append(m.metrics.Commands, result.Command{
+		Source: result.FromTerminal, Command: strings.Join(append([]string{t.Command}, t.Args...), " "), Cwd: t.Cwd,
+		ExitCode: t.ExitCode, Signal: t.Signal, Output: shown, Cut: cut || t.Truncated,
+	})
+}
+
+func (m *meter) permission(p trajectory.Permission) {
+	c := m.calls[p.ID]
+	decision := p.Decision
+	if i := slices.IndexFunc(p.Options, func(o trajectory.PermissionOption) bool { return o.ID == p.Decision }); i >= 0 {
+		decision = p.Options[i].Kind
+	}
+	m.metrics.Permissions = append(m.metrics.Permissions, result.Permission{Tool: c.Name, Title: c.Title, Decision: decision})
+}
+
+// tokens adds what a turn has used.
+func (m *meter) tokens(u *trajectory.Usage) {
+	if u == nil {
+		return
+	}
+	if m.metrics.Tokens == nil {
+		m.metrics.Tokens = new(result.Tokens)
+	}
+	t := m.metrics.Tokens
+	for _, c := range []struct{ to, from **int64 }{
+		{&t.Input, &u.Input},
+		{&t.Output, &u.Output},
+		{&t.CacheRead, &u.CacheRead},
+		{&t.CacheWrite, &u.CacheWrite},
+		{&t.Thought, &u.Thought},
+	} {
+		if *c.from == nil {
+			continue
+		}
+		sum := **c.from
+		if *c.to != nil {
+			sum += **c.to
+		}
+		*c.to = &sum
+	}
+}
+
+// access counts one more access to a file.
+func access(list *[]result.FileAccess, path, source string, bytes *int64) {
+	i := slices.IndexFunc(*list, func(f result.FileAccess) bool { return f.Path == path && f.Source == source })
+	if i < 0 {
+		*list = append(*list, result.FileAccess{Path: path, Source: source})
+		i = len(*list) - 1
+	}
+	f := &(*list)[i]
+	f.Times++
+	if bytes == nil {
+		return
+	}
+	if f.Bytes != nil {
+		*bytes += *f.Bytes
+	}
+	f.Bytes = bytes
+}
+
+func size(text string) *int64 {
+	n := int64(len(text))
+	return &n
+}
+
+// endOf returns the end of an output, as much as metrics keep of it.
+func endOf(output string) (text string, cut bool) {
+	tail := sandbox.Tail{Limit: shownOutput}
+	_, _ = tail.Write([]byte(output))
+	return tail.Text(true)
+}
