@@ -184,17 +184,15 @@ func (c checker) judged() {
 		c.root.Errorf("workflow.jobs", "no job has a `strategy.matrix`, so the %s", what)
 	}
 	for _, u := range plan.Units {
-		if u.Trial > 1 {
-			continue
-		}
-		i := slices.IndexFunc(u.Steps, func(s Step) bool { return actions[s.actionName(u.Values())].agent })
-		switch {
-		case i < 0:
+		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, func(s Step) bool { return startsAgent(s, u.Values()) }) {
 			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s` or `%s`), so the %s",
 				u.Variant.ID, ActionPrompt, ActionLoop, what)
-		case u.Steps[i].actionName(u.Values()) == ActionLoop && len(u.Case.Prompts) > 1:
-			c.root.Errorf("workflow.jobs", "the loop of variant %q (`uses: %s`) works on one prompt, and case %q has %d",
-				u.Variant.ID, ActionLoop, u.Case.ID, len(u.Case.Prompts))
 		}
 	}
+}
+
+func startsAgent(s Step, values Values) bool {
+	var err error
+	s.Uses, err = Interpolate(s.Uses, values)
+	return err == nil && s.Prompts()
 }

@@ -70,7 +70,7 @@ type Playbook struct {
 // SDDLoop bounds the loop of [ActionLoop].
 type SDDLoop struct {
 	// MaxIterations is the number of prompts that are sent in one session, each a turn.
-	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" doc:"Prompts in one session; default: 6."`
+	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session, 1 to 1000; default: 6."`
 }
 
 // Limits end a unit early. Zero fields are not given.

@@ -98,7 +98,6 @@ var beyondSchema = map[string]string{
 	"evaluators_without_matrix": "what the jobs come to",
 	"interpolation_cases":       "what a placeholder stands for",
 	"limits_timeout":            "how long a duration is",
-	"loop_prompts":              "what a case has for a step",
 	"needs_cycle":               "the order of jobs",
 	"needs_through_matrix":      "the order of jobs",
 	"report_before_units":       "the order of jobs",

@@ -55,15 +55,6 @@ const (
 // Prompts reports whether the step starts the agent and speaks with it. Its placeholders have to be resolved.
 func (s Step) Prompts() bool { return actions[s.Uses].agent }
 
-// actionName returns the action that the step uses, "" if it is none.
-func (s Step) actionName(values Values) string {
-	name, err := Interpolate(s.Uses, values)
-	if err != nil {
-		return ""
-	}
-	return name
-}
-
 // action is what is to be known of a built-in action.
 type action struct {
 	agent bool     // starts an agent
