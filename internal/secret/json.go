@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,27 +13,34 @@ import (
 // mask stays as it is written, numbers and order included. A number that holds a secret becomes a string. Text that is
 // not made of JSON's tokens is masked as [Set.Bytes] does. The result is raw itself if there is nothing to mask.
 func (s *Set) JSON(raw []byte) []byte {
-	m := s.matcher()
-	if m == nil {
-		return raw
-	}
-	w := walk{m: m, raw: raw}
-	if !w.run() {
-		return s.Bytes(raw)
-	}
-	if w.copied == 0 {
-		return raw
-	}
-	return append(w.masked, raw[w.copied:]...)
+	var w walk
+	return w.mask(s.matcher(), raw)
 }
 
-// walk goes through the tokens of JSON.
+// walk goes through the tokens of JSON. It can be used again, when what it has returned is no longer needed.
 type walk struct {
 	m      *matcher
 	raw    []byte
 	masked []byte // raw[:copied], masked
 	copied int
 	text   []byte // for a decoded string
+}
+
+// mask returns raw masked. With no matcher there is nothing to mask.
+func (w *walk) mask(m *matcher, raw []byte) []byte {
+	if m == nil {
+		return raw
+	}
+	w.m, w.raw, w.masked, w.copied = m, raw, w.masked[:0], 0
+	if !w.run() {
+		masked, _ := m.mask(raw)
+		return masked
+	}
+	if w.copied == 0 {
+		return raw
+	}
+	w.masked = append(w.masked, raw[w.copied:]...)
+	return w.masked
 }
 
 // run reports whether raw is made of JSON's tokens.
@@ -153,11 +159,11 @@ func (w *walk) escape(raw []byte) (size int) {
 		return 0
 	}
 	if raw[1] != 'u' {
-		i := strings.IndexByte(`"\/bfnrt`, raw[1])
-		if i < 0 {
+		meaning := escapes[raw[1]]
+		if meaning == 0 {
 			return 0
 		}
-		w.text = append(w.text, "\"\\/\b\f\n\r\t"[i])
+		w.text = append(w.text, meaning)
 		return 2
 	}
 	unit, ok := codeUnit(raw)
@@ -176,6 +182,9 @@ func (w *walk) escape(raw []byte) (size int) {
 	return size
 }
 
+// escapes are the bytes that \b and so on mean; 0: it is no escape.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // codeUnit returns the XXXX of the \uXXXX that raw begins with.
 func codeUnit(raw []byte) (unit rune, ok bool) {
 	if len(raw) < len(`\u0000`) || raw[0] != '\\' || raw[1] != 'u' {
@@ -190,18 +199,17 @@ func codeUnit(raw []byte) (unit rune, ok bool) {
 
 // appendQuoted appends text as a string of JSON. Beside what has to be escaped it leaves all bytes as they are.
 func appendQuoted(dst, text []byte) []byte {
-	const short = "\b\f\n\r\t"
 	dst = append(dst, '"')
 	for _, b := range text {
-		switch i := strings.IndexByte(short, b); {
+		switch {
 		case b == '"' || b == '\\':
 			dst = append(dst, '\\', b)
-		case i >= 0:
-			dst = append(dst, '\\', "bfnrt"[i])
-		case b < 0x20:
-			dst = fmt.Appendf(dst, `\u%04x`, b)
-		default:
+		case b >= 0x20:
 			dst = append(dst, b)
+		case '\b' <= b && b <= '\r' && b != '\v':
+			dst = append(dst, '\\', "btn fr"[b-'\b'])
+		default:
+			dst = fmt.Appendf(dst, `\u%04x`, b)
 		}
 	}
 	return append(dst, '"')

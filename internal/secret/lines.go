@@ -10,6 +10,7 @@ type Lines struct {
 	set  *Set
 	w    io.Writer
 	line []byte
+	walk walk
 	// long masks, as text, the rest of a line of more than maxLine bytes; nil: there is none.
 	long *Writer
 	err  error
@@ -41,17 +42,23 @@ func (l *Lines) Write(p []byte) (int, error) {
 
 // take takes a part of one line.
 func (l *Lines) take(part []byte) {
-	if l.long == nil && len(l.line)+len(part) > maxLine {
-		l.long = l.set.Writer(l.w)
-		_, l.err = l.long.Write(l.line)
-		l.line = nil
-	}
-	if l.long != nil && l.err == nil {
+	ends := part[len(part)-1] == '\n'
+	switch {
+	case l.long != nil:
 		_, l.err = l.long.Write(part)
-	} else {
+	case ends && len(l.line) == 0:
+		l.write(part)
+		return
+	case len(l.line)+len(part) > maxLine:
+		l.long = l.set.Writer(l.w)
+		if _, l.err = l.long.Write(l.line); l.err == nil {
+			_, l.err = l.long.Write(part)
+		}
+		l.line = nil
+	default:
 		l.line = append(l.line, part...)
 	}
-	if part[len(part)-1] == '\n' {
+	if ends {
 		l.end()
 	}
 }
@@ -64,9 +71,14 @@ func (l *Lines) end() {
 		l.err = l.long.Close()
 		l.long = nil
 	case len(l.line) > 0:
-		_, l.err = l.w.Write(l.set.JSON(l.line))
+		l.write(l.line)
 		l.line = l.line[:0]
 	}
+}
+
+// write writes a line.
+func (l *Lines) write(line []byte) {
+	_, l.err = l.w.Write(l.walk.mask(l.set.matcher(), line))
 }
 
 // Close writes a last line without a newline. It leaves the underlying writer open.

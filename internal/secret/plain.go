@@ -56,16 +56,18 @@ func isBaseURL(value string) bool {
 // opaque finds what people do not write: a key in a path.
 var opaque = regexp.MustCompile(`[A-Za-z0-9]{20}`)
 
-var passwordInURL = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
+var userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
 
-// userInfo returns the user and the password of the first URL in value that has them.
-func userInfo(value string) (user, password string, ok bool) {
-	found := passwordInURL.FindStringSubmatch(value)
+// passwordInURL returns the password of the first URL in value that has one worth masking by itself: those of development,
+// such as postgres:postgres, would be masked in every other line.
+func passwordInURL(value string) (password string, ok bool) {
+	found := userInfo.FindStringSubmatch(value)
 	if found == nil {
-		return "", "", false
+		return "", false
 	}
-	if plain, err := url.PathUnescape(found[2]); err == nil {
-		return found[1], plain, true
+	user, password := found[1], found[2]
+	if decoded, err := url.PathUnescape(password); err == nil {
+		password = decoded
 	}
-	return found[1], found[2], true
+	return password, len(password) >= wordSize && password != user
 }

@@ -20,7 +20,8 @@ type Set struct {
 }
 
 // Add adds the value of a variable, unless it is a plain setting such as a model's name (see plain) or is shorter than 8
-// characters and the name does not look like a credential's. Of a URL with a password the password is a secret too.
+// characters and the name does not look like a credential's. Of a URL with a password that is a secret too, unless it is
+// short or the user's name.
 func (s *Set) Add(name, value string) {
 	value = strings.TrimSpace(value)
 	credential := sandbox.IsCredential(name, value)
@@ -28,7 +29,7 @@ func (s *Set) Add(name, value string) {
 		return
 	}
 	s.Mark(name, value)
-	if _, password, ok := userInfo(value); ok {
+	if password, ok := passwordInURL(value); ok {
 		s.Mark(name, password)
 	}
 }

@@ -1,5 +1,7 @@
 package secret
 
+import "iter"
+
 // trie finds many texts in one pass (Aho and Corasick 1975). Most nodes have one child, so that only those with more have
 // a table: the memory is in proportion to the texts.
 type trie struct {
@@ -66,20 +68,32 @@ func (t *trie) finish() {
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
-		for b := range 256 {
-			child := t.get(at, byte(b))
-			if child == 0 {
-				continue
-			}
+		for b, child := range t.children(at) {
 			n := &t.nodes[child]
 			if at != 0 {
-				n.fail = t.step(t.nodes[at].fail, byte(b))
+				n.fail = t.step(t.nodes[at].fail, b)
 			}
 			n.link = n.fail
 			if t.nodes[n.fail].out == 0 {
 				n.link = t.nodes[n.fail].link
 			}
 			queue = append(queue, child)
+		}
+	}
+}
+
+// children yields the children of a node by their bytes.
+func (t *trie) children(at int32) iter.Seq2[byte, int32] {
+	return func(yield func(byte, int32) bool) {
+		n := t.nodes[at]
+		if n.row == 0 {
+			_ = n.child == 0 || yield(n.b, n.child)
+			return
+		}
+		for b, child := range t.rows[n.row-1] {
+			if child != 0 && !yield(byte(b), child) {
+				return
+			}
 		}
 	}
 }

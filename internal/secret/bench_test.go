@@ -1,0 +1,166 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// fiftySecrets returns secrets as accounts have them: most are random, some are of several lines or have characters that
+// have to be escaped.
+func fiftySecrets() map[string]string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = letters[r.IntN(len(letters))]
+		}
+		return string(b)
+	}
+	all := make(map[string]string)
+	for i := range 50 {
+		value := random(16 + r.IntN(64))
+		switch i % 10 {
+		case 0:
+			value = "sk-" + "test-" + value
+		case 1:
+			value = random(12) + "/" + value + "+=\"\\&" + random(4)
+		case 2:
+			value = random(40) + "\n" + value
+		}
+		all[fmt.Sprintf("TOKEN_%02d", i)] = value
+	}
+	return all
+}
+
+func newSet(secrets map[string]string) *secret.Set {
+	var s secret.Set
+	for name, value := range secrets {
+		s.Add(name, value)
+	}
+	return &s
+}
+
+// sessionLog returns that much of a session log, lines of JSON as agents send them, with a secret every 64 KiB or so.
+func sessionLog(size int, secrets map[string]string) []byte {
+	r := rand.New(rand.NewPCG(3, 4))
+	words := strings.Fields("the agent reads main.go func return err != nil if package import \"testing\" token key value " +
+		"session update tool_call content text and then writes a file with tests ----- | a | b | http://localhost:8080/v1")
+	prose := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString(words[r.IntN(len(words))])
+			b.WriteString([]string{" ", " ", " ", "\n", "\n\t"}[r.IntN(5)])
+		}
+		return b.String()
+	}
+	var b bytes.Buffer
+	next := 1 << 16
+	for b.Len() < size {
+		text := prose(5 + r.IntN(200))
+		if b.Len() > next {
+			text += secrets[fmt.Sprintf("TOKEN_%02d", r.IntN(50))]
+			next += 1 << 16
+		}
+		line, err := json.Marshal(map[string]any{
+			"jsonrpc": "2.0", "method": "session/update", "at_us": r.IntN(1 << 30), "params": map[string]any{
+				"sessionId": fmt.Sprintf("%016x", r.Uint64()), "update": map[string]any{
+					"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": text},
+				},
+			},
+		})
+		if err != nil {
+			panic(err)
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return b.Bytes()[:size]
+}
+
+// replacer returns what the standard library has for the job, with the same forms but for those of JSON: it cannot tell
+// where words begin and needs the whole text.
+func replacer(secrets map[string]string) *strings.Replacer {
+	var pairs []string
+	for name, value := range secrets {
+		mask := "[REDACTED:" + name + "]"
+		pairs = append(pairs, value, mask, hex.EncodeToString([]byte(value)), mask)
+		for before := range 3 {
+			all := base64.RawStdEncoding.EncodeToString([]byte("   "[:before] + value))
+			pairs = append(pairs, all[(before*8+5)/6:(before+len(value))*8/6], mask)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func BenchmarkMask(b *testing.B) {
+	const size = 100_000_000
+	secrets := fiftySecrets()
+	set := newSet(secrets)
+	log := sessionLog(size, secrets)
+	b.Run("whole", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			set.Bytes(log)
+		}
+	})
+	stream := func(newWriter func(io.Writer) io.WriteCloser) func(b *testing.B) {
+		return func(b *testing.B) {
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				w := newWriter(io.Discard)
+				for part := log; len(part) > 0; part = part[min(len(part), 4096):] {
+					w.Write(part[:min(len(part), 4096)])
+				}
+				w.Close()
+			}
+		}
+	}
+	b.Run("stream", stream(func(w io.Writer) io.WriteCloser { return set.Writer(w) }))
+	b.Run("lines", stream(func(w io.Writer) io.WriteCloser { return set.Lines(w) }))
+	b.Run("strings.Replacer", func(b *testing.B) {
+		r := replacer(secrets)
+		text := string(log)
+		b.SetBytes(size)
+		for b.Loop() {
+			r.WriteString(io.Discard, text)
+		}
+	})
+}
+
+func BenchmarkCompile(b *testing.B) {
+	secrets := fiftySecrets()
+	for b.Loop() {
+		newSet(secrets).String("")
+	}
+}
+
+func TestMemory(t *testing.T) {
+	secrets := fiftySecrets()
+	part := sessionLog(1<<20, secrets)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	w := newSet(secrets).Writer(io.Discard)
+	for range 100 {
+		_, err := w.Write(part)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "all that was ever allocated for 100 MiB")
+	t.Logf("allocated %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
+}
