@@ -1,0 +1,233 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+)
+
+// Client asks one server. It is safe for concurrent use.
+type Client struct {
+	config Config
+	host   string
+	// refused are the features that the server was found not to have.
+	refused atomic.Uint32
+}
+
+// New returns a client. It panics if the configuration's BaseURL is no address: [FromEnvironment] checks a user's.
+func New(c Config) *Client {
+	if c.BaseURL == "" {
+		c.BaseURL = defaultBaseURL
+	}
+	if c.HTTPClient == nil {
+		c.HTTPClient = &http.Client{}
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = defaultAttempts
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" {
+		panic("llm.New: Config.BaseURL is not an address; use FromEnvironment, or an address such as http://127.0.0.1:8080/v1")
+	}
+	return &Client{config: c, host: u.Host}
+}
+
+// Request is one question to a model. It is asked at temperature 0.
+type Request struct {
+	Model string
+	// System says what the model is to do, User is what it does it with.
+	System, User string
+	// Schema, if not nil, is the JSON schema of the reply. A server may refuse or ignore it, so System must describe the
+	// reply, too, and the reply must be read with [ParseObject].
+	Schema json.RawMessage
+	// SchemaName names the schema, in letters, digits, _ and -.
+	SchemaName string
+	// MaxTokens, if not zero, is how many tokens the reply may have, thoughts included.
+	MaxTokens int
+}
+
+// Reply is a model's answer.
+type Reply struct {
+	// Text is never empty.
+	Text string
+	// Model is the model that answered, as the server names it.
+	Model string
+	// InputTokens and OutputTokens are zero if the server does not report them.
+	InputTokens, OutputTokens int
+}
+
+// Complete asks the model. Answers 429 and 5xx and faults of the network are tried again, with growing pauses or after the
+// time that the server asks for. An error of the server or the network is an [*Error]; ctx's own error can be found with
+// [errors.Is]. A reply that was refused, cut or empty is an error, too.
+func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
+	for attempt := 1; ; {
+		without := feature(c.refused.Load())
+		reply, fault := c.ask(ctx, r, without)
+		if fault == nil {
+			return reply, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return Reply{}, fmt.Errorf("ask %s at %s: %w", r.Model, c.host, context.Cause(ctx))
+		}
+		if more := fault.refuses() &^ without; more != 0 {
+			c.refused.Or(uint32(more))
+			continue // the same question, put in another way, is no further attempt
+		}
+		if !fault.passing() || attempt >= c.config.MaxAttempts {
+			return Reply{}, c.describe(r, fault, attempt)
+		}
+		if err := sleep(ctx, pause(attempt, fault.retryAfter)); err != nil {
+			return Reply{}, fmt.Errorf("ask %s at %s: %w (last: %w)", r.Model, c.host, err, c.describe(r, fault, attempt))
+		}
+		attempt++
+	}
+}
+
+// ask makes one attempt without the features that the server refused.
+func (c *Client) ask(ctx context.Context, r Request, without feature) (Reply, *fault) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, fmt.Errorf("no answer within %v", c.config.Timeout))
+	defer cancel()
+	exchange := &exchange{client: c.config.HTTPClient, zeroTemperature: without&temperature == 0}
+	config := openai.DefaultConfig(c.config.APIKey)
+	config.BaseURL, config.HTTPClient = c.config.BaseURL, exchange
+
+	request := openai.ChatCompletionRequest{
+		Model: r.Model,
+		Messages: []openai.ChatCompletionMessage{
+			{Role: openai.ChatMessageRoleSystem, Content: r.System},
+			{Role: openai.ChatMessageRoleUser, Content: r.User},
+		},
+		MaxCompletionTokens: r.MaxTokens,
+	}
+	if r.Schema != nil && without&schema == 0 {
+		request.ResponseFormat = &openai.ChatCompletionResponseFormat{
+			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: r.SchemaName, Schema: r.Schema, Strict: true},
+		}
+	}
+	response, err := openai.NewClientWithConfig(config).CreateChatCompletion(ctx, request)
+	if err != nil {
+		return Reply{}, exchange.fault(ctx, err)
+	}
+	return read(response)
+}
+
+// read takes the reply out of a response.
+func read(response openai.ChatCompletionResponse) (Reply, *fault) {
+	broken := func(message string) (Reply, *fault) {
+		return Reply{}, &fault{status: http.StatusOK, message: message}
+	}
+	if len(response.Choices) == 0 {
+		return broken("the answer holds no reply of the model")
+	}
+	choice := response.Choices[0]
+	switch {
+	case choice.Message.Refusal != "":
+		return broken("the model refused: " + choice.Message.Refusal)
+	case choice.FinishReason == openai.FinishReasonLength:
+		return broken("the reply was cut at the limit of tokens: " + choice.Message.Content)
+	case choice.FinishReason == openai.FinishReasonContentFilter:
+		return broken("the server's content filter cut the reply: " + choice.Message.Content)
+	case strings.TrimSpace(choice.Message.Content) == "":
+		return broken("the reply is empty")
+	}
+	return Reply{
+		Text:         choice.Message.Content,
+		Model:        response.Model,
+		InputTokens:  response.Usage.PromptTokens,
+		OutputTokens: response.Usage.CompletionTokens,
+	}, nil
+}
+
+// describe makes a fault an error for people. The key is in none, even if the server repeats it.
+func (c *Client) describe(r Request, f *fault, attempts int) error {
+	message := f.message
+	if c.config.APIKey != "" {
+		message = strings.ReplaceAll(message, c.config.APIKey, "[REDACTED:OPENAI_API_KEY]")
+	}
+	return &Error{Model: r.Model, Host: c.host, Status: f.status, Code: f.code, Message: fold(message), Attempts: attempts}
+}
+
+// sleep waits for d, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// feature is a set of what a request uses that not every server has.
+type feature uint32
+
+const (
+	schema      feature = 1 << iota // response_format of type json_schema
+	temperature                     // a temperature other than the model's own
+)
+
+// fault is what went wrong in one attempt.
+type fault struct {
+	status     int // 0: no answer
+	code       string
+	param      string
+	message    string
+	retryAfter time.Duration // 0: the server does not say
+}
+
+// passing tells whether the same request may succeed later.
+func (f *fault) passing() bool {
+	if f.code == "insufficient_quota" {
+		return false // a 429 that no pause heals
+	}
+	return f.status == 0 || f.status == http.StatusTooManyRequests || f.status >= 500
+}
+
+// refuses returns the features to which the server objects.
+func (f *fault) refuses() feature {
+	if f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
+		return 0
+	}
+	text := strings.ToLower(f.param + " " + f.message)
+	var refused feature
+	for _, word := range []string{"response_format", "json_schema", "structured output"} {
+		if strings.Contains(text, word) {
+			refused |= schema
+		}
+	}
+	if strings.Contains(text, "temperature") {
+		refused |= temperature
+	}
+	return refused
+}
+
+// asFault reads what the library makes of an answer that is no reply.
+func asFault(err error, status int) *fault {
+	f := &fault{status: status, message: err.Error()}
+	var api *openai.APIError
+	var request *openai.RequestError
+	switch {
+	case errors.As(err, &api):
+		f.message = api.Message
+		f.code, _ = api.Code.(string)
+		if api.Param != nil {
+			f.param = *api.Param
+		}
+	case errors.As(err, &request):
+		f.message = string(request.Body)
+	}
+	return f
+}

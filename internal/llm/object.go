@@ -1,0 +1,124 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseObject finds the one JSON object in a model's reply: the reply as a whole, else the content of its first fenced
+// block, else the first object that stands in the text. Text around it is allowed as long as it holds no brace or bracket.
+// Everything that could be read in two ways is an error: a second object, a block that holds more than the object or is
+// not closed, an object inside an array, and an object that names a key twice.
+func ParseObject(text string) (json.RawMessage, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("the reply is not valid UTF-8")
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, errors.New("the reply is empty")
+	}
+	object, outside, err := locate(text)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(outside, "{}[]") {
+		return nil, errors.New("the reply holds more than one JSON object, or a part of one")
+	}
+	if err := unique(object); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(object), nil
+}
+
+// locate splits a reply into an object, which is valid JSON, and the text around it.
+func locate(text string) (object, outside string, err error) {
+	if text[0] == '{' && json.Valid([]byte(text)) {
+		return text, "", nil
+	}
+	if before, block, after, ok := fenced(text); ok {
+		block = strings.TrimSpace(block)
+		if !strings.HasPrefix(block, "{") || !json.Valid([]byte(block)) {
+			return "", "", errors.New("the reply's fenced block is not one JSON object")
+		}
+		return block, before + after, nil
+	}
+	start := strings.IndexByte(text, '{')
+	if start < 0 {
+		return "", "", errors.New("the reply holds no JSON object")
+	}
+	decoder := json.NewDecoder(strings.NewReader(text[start:]))
+	var raw json.RawMessage
+	if err := decoder.Decode(&raw); err != nil {
+		return "", "", fmt.Errorf("the reply's JSON object: %w", err)
+	}
+	end := start + int(decoder.InputOffset())
+	return string(raw), text[:start] + text[end:], nil
+}
+
+// fenced returns what stands before, in and after the first fenced block. A line of an object's text cannot begin with a
+// fence, since a JSON string has no line breaks. A block that is not closed reaches to the end, fence included.
+func fenced(text string) (before, block, after string, ok bool) {
+	const fence = "```"
+	var start, body int
+	switch i := strings.Index("\n"+text, "\n"+fence); {
+	case i < 0:
+		return "", "", "", false
+	default:
+		start = i
+	}
+	if body = strings.IndexByte(text[start:], '\n'); body < 0 {
+		return text[:start], text[start:], "", true
+	}
+	body += start
+	end := strings.Index(text[body:], "\n"+fence)
+	if end < 0 {
+		return text[:start], text[start:], "", true
+	}
+	end += body
+	return text[:start], text[body:end], text[end+1+len(fence):], true
+}
+
+// unique reports a key that one of the objects in valid JSON has twice: readers differ in which of them counts.
+func unique(object string) error {
+	type level struct {
+		keys  map[string]bool // nil in an array
+		value bool            // the next token is a value of an object
+	}
+	var levels []level
+	for decoder := json.NewDecoder(strings.NewReader(object)); ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the reply's JSON object: %w", err)
+		}
+		delim, _ := token.(json.Delim)
+		if delim == '}' || delim == ']' {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if n := len(levels); n > 0 && levels[n-1].keys != nil {
+			top := &levels[n-1]
+			if !top.value {
+				key, _ := token.(string)
+				if top.keys[key] {
+					return fmt.Errorf("the reply's JSON object has the key %q twice", key)
+				}
+				top.keys[key], top.value = true, true
+				continue
+			}
+			top.value = false
+		}
+		switch delim {
+		case '{':
+			levels = append(levels, level{keys: make(map[string]bool)})
+		case '[':
+			levels = append(levels, level{})
+		}
+	}
+}
