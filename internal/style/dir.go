@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -72,7 +73,7 @@ func (r *dirReader) dir(p string) error {
 		if err := r.checkName(child); err != nil {
 			return r.wrap(child, err)
 		}
-		if d.IsDir() {
+		if d.IsDir() && child != agentsFile {
 			err = r.dir(child)
 		} else if err = r.file(child); err != nil {
 			err = r.wrap(child, err)
@@ -84,7 +85,7 @@ func (r *dirReader) dir(p string) error {
 	return nil
 }
 
-// list reads no more of a directory than may be there.
+// list returns what is in a directory, sorted, and reads no more of it than may be there.
 func (r *dirReader) list(p string) ([]fs.DirEntry, error) {
 	d, err := r.root.Open(p)
 	if err != nil {
@@ -98,6 +99,7 @@ func (r *dirReader) list(p string) ([]fs.DirEntry, error) {
 	if r.entries += len(entries); r.entries > maxEntries {
 		return nil, fmt.Errorf("a style has at most %d files and directories", maxEntries)
 	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 

@@ -1,0 +1,112 @@
+package style
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func embeddedStyle(t *testing.T, name string) *Style {
+	t.Helper()
+	s, err := Load(name, "")
+	require.NoError(t, err)
+	return s
+}
+
+func TestEmbeddedTrees(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			s := embeddedStyle(t, name)
+			assert.Equal(t, name, s.Name())
+			paths := slices.Sorted(maps.Keys(s.Files()))
+			golden(t, "testdata/"+name+".txt", strings.Join(paths, "\n")+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/style", file, diff)
+	}
+}
+
+func TestNamesAreWhatIsEmbedded(t *testing.T) {
+	dirs, err := embedded.ReadDir("embedded")
+	require.NoError(t, err)
+	var names []string
+	for _, d := range dirs {
+		names = append(names, d.Name())
+	}
+	slices.Sort(names)
+	assert.Equal(t, names, Names())
+}
+
+func TestEmbeddedStylesDiffer(t *testing.T) {
+	light, heavy := embeddedStyle(t, "sdd").Files(), embeddedStyle(t, "sdd-legacy").Files()
+	assert.Greater(t, len(heavy), len(light))
+	for p, data := range light {
+		assert.NotEqual(t, string(data), string(heavy[p]), p)
+	}
+}
+
+func TestUnknownStyleIsNamed(t *testing.T) {
+	_, err := Load("ssd", "")
+	assert.EqualError(t, err,
+		`load style "ssd": there is no such style: sdd and sdd-legacy are built in, others need a directory under styles`)
+}
+
+func TestFilesBelongToTheCaller(t *testing.T) {
+	s := embeddedStyle(t, "sdd")
+	files := s.Files()
+	files[agentsFile][0] = 'X'
+	assert.NotEqual(t, files[agentsFile], s.Files()[agentsFile])
+}
+
+// readTree returns the contents of all files below dir.
+func readTree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		require.NoError(t, err)
+		data, err := os.ReadFile(p)
+		files[filepath.ToSlash(rel)] = string(data)
+		return err
+	}))
+	return files
+}
+
+func writeTree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for p, data := range files {
+		file := filepath.Join(dir, filepath.FromSlash(p))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(data), 0o644))
+	}
+	return dir
+}
+
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
