@@ -1,0 +1,151 @@
+package rundir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+)
+
+// WriteFile writes a file of the run, masked: whole or not at all, and synced. Name is its path below the run's
+// directory with slashes; directories on the way are made. Links that lead out of the run are not followed.
+func (r *Run) WriteFile(name string, data []byte) error {
+	switch path.Ext(name) {
+	case ".json", ".jsonl":
+		data = r.mask.JSON(data)
+	default:
+		data = r.mask.Bytes(data)
+	}
+	if err := writeFile(r.dir, name, data); err != nil {
+		return fmt.Errorf("run %s: %w", r.ID(), err)
+	}
+	return nil
+}
+
+// ReadFile reads a regular file of the run that has no more than limit bytes. A file that is not there is
+// [fs.ErrNotExist].
+func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
+	data, err := readFile(r.dir, name, limit)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", r.ID(), err)
+	}
+	return data, nil
+}
+
+// writeFile puts data in the place of the file below dir. [os.Root] keeps it there, whatever links an agent made.
+func writeFile(dir, name string, data []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", name, err)
+		}
+	}()
+	if err := checkName(name); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	parent := path.Dir(name)
+	if err := root.MkdirAll(parent, 0o755); err != nil {
+		return err
+	}
+	temporary := path.Join(parent, "."+path.Base(name)+"."+rand.Text()[:8])
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(temporary))
+	}
+	return syncIn(root, parent)
+}
+
+// checkName refuses names that mean something else on another system, or lead out of the run.
+func checkName(name string) error {
+	if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return errors.New("this is not the path of a file below the run's directory")
+	}
+	return nil
+}
+
+func readFile(dir, name string, limit int64) (_ []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", name, err)
+		}
+	}()
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	// Before it is opened: a FIFO would wait for a writer.
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return data, err
+}
+
+// syncDir makes a rename in dir last.
+func syncDir(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncIn(root, "."), root.Close())
+}
+
+// syncIn is syncDir below a root. Windows has no means to.
+func syncIn(root *os.Root, name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// removeAll removes a directory, also what go's module cache and the like made read-only.
+func removeAll(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	// What cannot be made writable is named by RemoveAll.
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

@@ -1,0 +1,262 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// version is that of the manifest and of the files that it stands for.
+const version = 1
+
+// State is how far a run is.
+type State string
+
+const (
+	// StateRunning: a process is at it, if the run is locked.
+	StateRunning State = "running"
+	// StateInterrupted: it was stopped or killed, and can be resumed.
+	StateInterrupted State = "interrupted"
+	// StateFinished: nothing is left to be run.
+	StateFinished State = "finished"
+)
+
+// Manifest says what is run. All that a report needs is in it and in the results.
+type Manifest struct {
+	// Version is that of the format, 1; Create sets it.
+	Version int `json:"version"`
+	// RunID names the directory, see [NewID].
+	RunID     string    `json:"run_id"`
+	CreatedAt time.Time `json:"created_at"`
+	// Tool is the program and its version, "sdd-eval 0.1.0".
+	Tool     string   `json:"tool"`
+	Playbook Playbook `json:"playbook"`
+	// Name is the playbook's name.
+	Name string `json:"name"`
+	// Mode is live, record, missing or replay.
+	Mode string `json:"mode"`
+	// Sandbox is the confinement that held, "none" if there was none.
+	Sandbox  string    `json:"sandbox"`
+	Variants []Variant `json:"variants"`
+	Cases    []Case    `json:"cases"`
+	// Trials are those of each case and variant, at least 1, and Need is how many of them must pass.
+	Trials int `json:"trials"`
+	Need   int `json:"need"`
+	// Units are the ids of what is to be run, playbook/case/variant/trial, and Jobs those of the jobs outside the
+	// matrix, both in the order in which they are listed.
+	Units []string `json:"units"`
+	Jobs  []string `json:"jobs"`
+	// Evaluators tells that something judges the units.
+	Evaluators bool    `json:"evaluators"`
+	AIJudge    AIJudge `json:"ai_judge"`
+	// Human tells that people are asked for scores.
+	Human bool  `json:"human"`
+	State State `json:"state"`
+	// FinishedAt is nil until the state is finished.
+	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// Playbook tells which playbook was run.
+type Playbook struct {
+	// Path is relative to the project root with slashes, or absolute if the playbook is elsewhere.
+	Path string `json:"path"`
+	// Digest is "sha256:" and hexadecimal digits; Create sets it.
+	Digest string `json:"digest"`
+}
+
+// Variant is a variant as it was run.
+type Variant struct {
+	ID    string `json:"id"`
+	Style string `json:"style"`
+	Kind  string `json:"kind"`
+	// Preset is the name of an account preset, never what it holds.
+	Preset  string   `json:"preset,omitempty"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Model   string   `json:"model,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	// Env are the names of the variables that the agent was given.
+	Env []string `json:"env,omitempty"`
+}
+
+// Case is a case as it was run.
+type Case struct {
+	ID              string   `json:"id"`
+	Title           string   `json:"title,omitempty"`
+	Prompts         []string `json:"prompts"`
+	ExpectedOutcome string   `json:"expected_outcome,omitempty"`
+	ReferenceAnswer string   `json:"reference_answer,omitempty"`
+}
+
+// AIJudge says whether a model is asked to score the variants, and which.
+type AIJudge struct {
+	Enabled bool   `json:"enabled"`
+	Model   string `json:"model,omitempty"`
+}
+
+// safeID matches the ids that name directories.
+var safeID = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+
+// complete sets what Create promises to.
+func (m *Manifest) complete(playbook []byte) {
+	m.Version, m.State, m.FinishedAt = version, StateRunning, nil
+	m.Playbook.Digest = digest(playbook)
+	if m.CreatedAt.IsZero() {
+		m.CreatedAt = time.Now()
+	}
+	m.CreatedAt = m.CreatedAt.UTC()
+	if m.RunID == "" {
+		m.RunID = NewID(m.CreatedAt, m.Name, "")
+	}
+	m.Trials = max(m.Trials, 1)
+}
+
+// check returns an error unless paths can be made of all ids, and each is there once.
+func (m *Manifest) check() error {
+	if !runID.MatchString(m.RunID) {
+		return fmt.Errorf("the run id %q does not match %s", m.RunID, runID)
+	}
+	switch m.State {
+	case StateRunning, StateInterrupted, StateFinished:
+	default:
+		return fmt.Errorf("%q is not a state", m.State)
+	}
+	if err := errors.Join(
+		checkIDs("variant", m.variantIDs(), safeID), checkIDs("case", m.caseIDs(), safeID),
+		checkIDs("job", m.Jobs, safeID), checkIDs("unit", m.Units, nil),
+	); err != nil {
+		return err
+	}
+	variants, cases := m.variantIDs(), m.caseIDs()
+	for _, id := range m.Units {
+		c, v, trial, ok := splitUnit(id)
+		if !ok || !slices.Contains(cases, c) || !slices.Contains(variants, v) || trial > m.Trials {
+			return fmt.Errorf("the unit %q is not playbook/case/variant/trial of a case, a variant and a trial of this run", id)
+		}
+	}
+	return nil
+}
+
+func checkIDs(what string, ids []string, pattern *regexp.Regexp) error {
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		if pattern != nil && !pattern.MatchString(id) {
+			return fmt.Errorf("the %s id %q does not match %s", what, id, pattern)
+		}
+		if seen[id] {
+			return fmt.Errorf("the %s %q is there twice", what, id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// splitUnit takes a unit's id apart.
+func splitUnit(id string) (caseID, variant string, trial int, ok bool) {
+	parts := strings.Split(id, "/")
+	n := len(parts)
+	if n < 4 {
+		return "", "", 0, false
+	}
+	trial, err := strconv.Atoi(parts[n-1])
+	return parts[n-3], parts[n-2], trial, err == nil && trial > 0 && strconv.Itoa(trial) == parts[n-1]
+}
+
+func (m *Manifest) variantIDs() []string {
+	ids := make([]string, len(m.Variants))
+	for i, v := range m.Variants {
+		ids[i] = v.ID
+	}
+	return ids
+}
+
+func (m *Manifest) caseIDs() []string {
+	ids := make([]string, len(m.Cases))
+	for i, c := range m.Cases {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// checkSecrets refuses a manifest that holds a secret, and one whose ids would be masked: they name directories.
+func (m *Manifest) checkSecrets(mask *secret.Set) error {
+	data, err := m.encode(nil)
+	if err != nil {
+		return err
+	}
+	if name, found := mask.Contains(data); found {
+		return fmt.Errorf("what is to be run holds the value of %s", name)
+	}
+	for _, id := range slices.Concat([]string{m.RunID}, m.variantIDs(), m.caseIDs(), m.Jobs, m.Units) {
+		if masked := mask.Bytes([]byte(id)); string(masked) != id {
+			return fmt.Errorf("the id %s looks like a key", masked)
+		}
+	}
+	return nil
+}
+
+// encode returns the manifest's bytes, masked.
+func (m *Manifest) encode(mask *secret.Set) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestFile, err)
+	}
+	if b.Len() > maxFile {
+		return nil, fmt.Errorf("%s: it has %d bytes, more than the %d that it may have", manifestFile, b.Len(), maxFile)
+	}
+	return mask.JSON(b.Bytes()), nil
+}
+
+// readManifest reads and checks the manifest of the run in dir.
+func readManifest(dir string) (Manifest, error) {
+	data, err := readFile(dir, manifestFile, maxFile)
+	if err != nil {
+		return Manifest{}, err
+	}
+	path := filepath.Join(dir, manifestFile)
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return Manifest{}, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+	}
+	if head.Version != version {
+		return Manifest{}, fmt.Errorf("%s: it has version %d, and this program reads version %d", path, head.Version, version)
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Manifest{}, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+	}
+	if m.RunID != filepath.Base(dir) {
+		return Manifest{}, fmt.Errorf("%s: it is of the run %q", path, m.RunID)
+	}
+	if err := m.check(); err != nil {
+		return Manifest{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// lineOf returns the line in which decoding stopped.
+func lineOf(data []byte, err error) int {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	offset := int64(len(data))
+	if errors.As(err, &syntax) {
+		offset = syntax.Offset
+	} else if errors.As(err, &kind) {
+		offset = kind.Offset
+	}
+	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+}

@@ -1,0 +1,358 @@
+// Package rundir keeps runs on disk, each in a directory of its own below <project>/.llman/sdd-eval/runs:
+//
+//	manifest.json    what is run, and how far it got
+//	playbook.yaml    byte for byte
+//	results.jsonl    one line for each unit that ended, appended and synced
+//	jobs.jsonl       the same for jobs outside the matrix
+//	variants/<id>/   workspace, logs and artifacts
+//
+// A directory appears there complete, and whatever kills its process leaves it readable: the units that have a line in
+// results.jsonl are done, and [Resume] lets the others be run.
+package rundir
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// The files of a run.
+const (
+	manifestFile = "manifest.json"
+	playbookFile = "playbook.yaml"
+	resultsFile  = "results.jsonl"
+	jobsFile     = "jobs.jsonl"
+)
+
+// maxFile bounds the manifest and the playbook, in bytes.
+const maxFile = 64 << 20
+
+// Run is a run's directory. It is safe for concurrent use.
+type Run struct {
+	dir  string
+	mask *secret.Set
+	// lock, results and jobs are nil in a run that was only opened.
+	lock          *lock
+	results, jobs *journal
+
+	mu       sync.Mutex
+	manifest Manifest
+	notes    []string
+}
+
+// Create makes the directory of a new run below the project root and returns it locked. It sets the manifest's version,
+// state and digest, the time if it is zero, and the id if it is empty. An id that is taken gets a number, -2 and so on.
+// What is written later goes through mask; a manifest or a playbook that holds a secret is refused.
+func Create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, error) {
+	run, err := create(root, m, playbook, mask)
+	if err != nil {
+		return nil, fmt.Errorf("create the run directory: %w", err)
+	}
+	return run, nil
+}
+
+func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, error) {
+	m.complete(playbook)
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if err := m.checkSecrets(mask); err != nil {
+		return nil, err
+	}
+	if name, found := mask.Contains(playbook); found {
+		return nil, fmt.Errorf("the playbook %s holds the value of %s", m.Playbook.Path, name)
+	}
+	runs := filepath.Join(root, runsDir)
+	if err := os.MkdirAll(runs, 0o755); err != nil {
+		return nil, err
+	}
+	runs, err := filepath.EvalSymlinks(runs) // what agents report are resolved paths
+	if err == nil {
+		runs, err = filepath.Abs(runs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for wanted, n := m.RunID, 2; ; n++ {
+		run, err := claim(runs, m, playbook, mask)
+		if !errors.Is(err, fs.ErrExist) {
+			return run, err
+		}
+		m.RunID = fmt.Sprintf("%s-%d", wanted, n)
+	}
+}
+
+// claim makes the run's directory under another name and renames it when it is complete. If there is such a run already,
+// the error is [fs.ErrExist].
+func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
+	l, err := acquire(runs, m.RunID)
+	if errors.Is(err, errLocked) {
+		return nil, fs.ErrExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{dir: filepath.Join(runs, m.RunID), mask: mask, lock: l, manifest: m}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, run.Close())
+		}
+	}()
+	if _, err := os.Lstat(run.dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fs.ErrExist, err)
+	}
+	unfinished := filepath.Join(runs, newPrefix+m.RunID)
+	if err := removeAll(unfinished); err != nil { // of a process that was killed: the lock is ours
+		return nil, err
+	}
+	if err := errors.Join(build(unfinished, m, playbook, mask), os.Rename(unfinished, run.dir)); err != nil {
+		return nil, errors.Join(err, removeAll(unfinished))
+	}
+	if err := syncDir(runs); err != nil {
+		return nil, err
+	}
+	return run, run.openJournals(nil, nil)
+}
+
+// build fills the directory of a new run.
+func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, v := range m.Variants {
+		if err := placeIn(variantDir(dir, v.ID)).make(); err != nil {
+			return err
+		}
+	}
+	manifest, err := m.encode(mask)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		writeFile(dir, manifestFile, manifest),
+		writeFile(dir, playbookFile, playbook),
+		writeFile(dir, resultsFile, nil),
+		writeFile(dir, jobsFile, nil),
+	)
+}
+
+// Open opens a run for reading, and for files that are written after it. A run whose process was killed has the state
+// [StateInterrupted]. An id that is no run is an error that names the newest ones.
+func Open(root, id string) (*Run, error) {
+	run, err := read(root, id)
+	if err != nil {
+		return nil, fmt.Errorf("open run: %w", err)
+	}
+	if run.manifest.State, err = stateOf(run.dir, run.manifest.State); err != nil {
+		return nil, fmt.Errorf("open run %s: %w", id, err)
+	}
+	return run, nil
+}
+
+// read reads a run's manifest. Ids come from people: they lead nowhere but to a directory in runs.
+func read(root, id string) (*Run, error) {
+	if !runID.MatchString(id) {
+		return nil, fmt.Errorf("%q is not the id of a run%s", id, hint(root))
+	}
+	runs, err := filepath.EvalSymlinks(filepath.Join(root, runsDir))
+	if err == nil {
+		runs, err = filepath.Abs(runs)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	dir := filepath.Join(runs, id)
+	info, err := os.Lstat(dir)
+	if runs == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("there is no run %s%s", id, hint(root))
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{dir: dir, manifest: m}, nil
+}
+
+// hint names the newest runs, for an error about an id.
+func hint(root string) string {
+	runs, err := List(root)
+	switch {
+	case err != nil:
+		return fmt.Sprintf(" (and the runs cannot be listed: %v)", err)
+	case len(runs) == 0:
+		return ": there are no runs yet"
+	}
+	ids := make([]string, 0, 3)
+	for _, s := range runs[:min(len(runs), cap(ids))] {
+		ids = append(ids, s.RunID)
+	}
+	return ": the newest are " + strings.Join(ids, ", ")
+}
+
+// Resume opens a run to go on with it, and locks it. Torn last lines are cut off with a note, and what units without a
+// result left in their places is removed. A run that another process holds is an error.
+func Resume(root, id string, mask *secret.Set) (*Run, error) {
+	run, err := resume(root, id, mask)
+	if err != nil {
+		return nil, fmt.Errorf("resume run: %w", err)
+	}
+	return run, nil
+}
+
+func resume(root, id string, mask *secret.Set) (_ *Run, err error) {
+	run, err := read(root, id)
+	if err != nil {
+		return nil, err
+	}
+	run.mask = mask
+	if run.lock, err = acquire(filepath.Dir(run.dir), id); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, run.Close())
+		}
+	}()
+	// It may have changed, or gone, before we had the lock.
+	if run.manifest, err = readManifest(run.dir); err != nil {
+		return nil, err
+	}
+	if err := run.manifest.checkSecrets(mask); err != nil {
+		return nil, err
+	}
+	if err := run.checkPlaybook(); err != nil {
+		return nil, err
+	}
+	units, err := run.Units()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := run.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	if err := run.openJournals(units, jobs); err != nil {
+		return nil, err
+	}
+	if err := run.clearPlaces(); err != nil {
+		return nil, err
+	}
+	return run, run.setState(StateRunning, nil)
+}
+
+// checkPlaybook makes sure that the copy is what the run began with.
+func (r *Run) checkPlaybook() error {
+	data, err := r.ReadFile(playbookFile, maxFile)
+	if err != nil {
+		return err
+	}
+	if digest(data) != r.manifest.Playbook.Digest {
+		return fmt.Errorf("%s was changed since the run began", filepath.Join(r.dir, playbookFile))
+	}
+	return nil
+}
+
+func (r *Run) openJournals(units []result.Unit, jobs []result.Job) (err error) {
+	if r.results, err = openJournal(filepath.Join(r.dir, resultsFile), r.manifest.Units); err != nil {
+		return err
+	}
+	if r.jobs, err = openJournal(filepath.Join(r.dir, jobsFile), r.manifest.Jobs); err != nil {
+		return err
+	}
+	for _, u := range units {
+		r.results.done[u.ID] = true
+	}
+	for _, j := range jobs {
+		r.jobs.done[j.ID] = true
+	}
+	return nil
+}
+
+// ID returns the run's id.
+func (r *Run) ID() string { return filepath.Base(r.dir) }
+
+// Dir returns the run's directory, absolute and without symlinks.
+func (r *Run) Dir() string { return r.dir }
+
+// Manifest returns the manifest, whose slices are not to be changed.
+func (r *Run) Manifest() Manifest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.manifest
+}
+
+// Notes returns what a person should know about the files that were read, e.g. that a torn last line was dropped.
+func (r *Run) Notes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.notes)
+}
+
+func (r *Run) note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+	}
+}
+
+// Finish writes into the manifest how the run ended, [StateFinished] or [StateInterrupted].
+func (r *Run) Finish(state State) error {
+	r.mustHold("Finish")
+	var at *time.Time
+	switch state {
+	case StateFinished:
+		now := time.Now().UTC()
+		at = &now
+	case StateInterrupted:
+	default:
+		panic(fmt.Sprintf("rundir: Finish: %q is not a state in which a run ends", state))
+	}
+	if err := r.setState(state, at); err != nil {
+		return fmt.Errorf("finish run %s: %w", r.ID(), err)
+	}
+	return nil
+}
+
+func (r *Run) setState(state State, finished *time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.manifest
+	m.State, m.FinishedAt = state, finished
+	data, err := m.encode(r.mask)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(r.dir, manifestFile, data); err != nil {
+		return err
+	}
+	r.manifest = m
+	return nil
+}
+
+// Close ends appending and lets others have the run. It may be called again.
+func (r *Run) Close() error {
+	return errors.Join(r.results.close(), r.jobs.close(), r.lock.release())
+}
+
+// mustHold panics in a run that was only opened.
+func (r *Run) mustHold(method string) {
+	if r.lock == nil {
+		panic("rundir: " + method + " is for runs of Create and Resume: this one was opened for reading")
+	}
+}
+
+func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
