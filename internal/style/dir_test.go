@@ -52,7 +52,7 @@ func TestADirectoryNeedsNoAgentsFile(t *testing.T) {
 	assert.Equal(t, []string{"NOTES.md"}, written)
 }
 
-func TestADirectoryHidesTheEmbeddedStyle(t *testing.T) {
+func TestADirectoryIsReadWhateverItsStyleIsCalled(t *testing.T) {
 	s, err := Load("sdd", writeTree(t, map[string]string{"NOTES.md": "Notes.\n"}))
 	require.NoError(t, err)
 	assert.Len(t, s.Files(), 1)
