@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// unknown is how people see what is not known.
+const unknown = "–"
+
+// label is how people see an outcome.
+func label(o result.Outcome) string {
+	switch o {
+	case result.Pass:
+		return "✅ passed"
+	case result.Completed:
+		return "☑️ completed"
+	case result.Fail:
+		return "❌ failed"
+	case result.Skip:
+		return "⏭️ skipped"
+	case NotRun:
+		return "⏸️ not run"
+	default:
+		return "⚠️ error"
+	}
+}
+
+// thousands writes an integer with separators: 12,345.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(s) - 3; i > start; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// score writes a score with at most two digits after the point.
+func score(v *float64) string {
+	if v == nil {
+		return unknown
+	}
+	return strconv.FormatFloat(round(*v, 2), 'f', -1, 64)
+}
+
+func round(v float64, digits int) float64 {
+	f, err := strconv.ParseFloat(strconv.FormatFloat(v, 'f', digits, 64), 64)
+	if err != nil {
+		return v
+	}
+	return f
+}
+
+// integer writes a sum of whole things; a lower bound says so.
+func (s Sum) integer() string {
+	if s.Sum == nil {
+		return unknown
+	}
+	return s.bound() + thousands(int64(*s.Sum))
+}
+
+// time writes a sum of milliseconds.
+func (s Sum) time() string {
+	if s.Sum == nil {
+		return unknown
+	}
+	return s.bound() + duration(time.Duration(*s.Sum)*time.Millisecond)
+}
+
+func (s Sum) bound() string {
+	if s.Known < s.Of {
+		return "≥ "
+	}
+	return ""
+}
+
+// money writes sums of money, one for each currency.
+func money(costs []Cost) string {
+	if len(costs) == 0 {
+		return unknown
+	}
+	parts := make([]string, len(costs))
+	for i, c := range costs {
+		parts[i] = fmt.Sprintf("%s%.4g %s", c.bound(), *c.Sum.Sum, c.Currency)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// duration writes a time for people: 240ms, 3.2s, 4m05s, 2h10m.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return strconv.FormatFloat(round(d.Seconds(), 1), 'f', -1, 64) + "s"
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+}
+
+// cut shortens a text to at most limit bytes, the mark that tells so included.
+func cut(s string, limit int) string {
+	const mark = "…"
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-len(mark)], "") + mark
+}

@@ -1,0 +1,283 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string           `xml:"name,attr"`
+	Tests      int              `xml:"tests,attr"`
+	Failures   int              `xml:"failures,attr"`
+	Errors     int              `xml:"errors,attr"`
+	Skipped    int              `xml:"skipped,attr"`
+	Time       string           `xml:"time,attr"`
+	Timestamp  string           `xml:"timestamp,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Cases      []junitCase      `xml:"testcase"`
+}
+
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+// junitCase is a case under a variant, or one of its evaluators. It fails, errs or is skipped at most once.
+type junitCase struct {
+	Class      string           `xml:"classname,attr"`
+	Name       string           `xml:"name,attr"`
+	Time       string           `xml:"time,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Failure    *junitMessage    `xml:"failure"`
+	Error      *junitMessage    `xml:"error"`
+	Skipped    *junitMessage    `xml:"skipped"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",cdata"`
+}
+
+// JUnit returns report.junit.xml: a test suite for each variant, in it a test case for each case and one for each of
+// its evaluators, over all trials by the same rule as under go test. What was not judged is skipped, not passed; what
+// was not run is an error.
+func (rep *Report) JUnit() ([]byte, error) {
+	all := junitSuites{Name: visible(rep.Run.Name)}
+	var took time.Duration
+	for _, v := range rep.Variants {
+		s := junitSuite{Name: visible(v.ID), Timestamp: rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")}
+		if v.Time.Sum != nil {
+			s.Time = seconds(time.Duration(*v.Time.Sum) * time.Millisecond)
+			took += time.Duration(*v.Time.Sum) * time.Millisecond
+		} else {
+			s.Time = seconds(0)
+		}
+		s.Properties = &junitProperties{properties(rep.Run, v)}
+		times := rep.times(v.ID)
+		for _, r := range rep.Results {
+			if r.Variant == v.ID {
+				s.Cases = append(s.Cases, junitCases(rep.Run, r, times[r.Case])...)
+			}
+		}
+		all.add(s)
+	}
+	if len(rep.Jobs) > 0 {
+		all.add(rep.junitJobs())
+	}
+	all.Time = seconds(took)
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	enc := xml.NewEncoder(&b)
+	enc.Indent("", "  ")
+	if err := enc.Encode(all); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// times returns how long all trials of each case took under a variant.
+func (rep *Report) times(variant string) map[string]time.Duration {
+	times := make(map[string]time.Duration)
+	for _, u := range rep.Units {
+		if u.Variant == variant && u.Result != nil {
+			times[u.Case] += time.Duration(u.Result.Duration)
+		}
+	}
+	return times
+}
+
+// add counts the suite's cases.
+func (all *junitSuites) add(s junitSuite) {
+	for _, c := range s.Cases {
+		s.Tests++
+		switch {
+		case c.Failure != nil:
+			s.Failures++
+		case c.Error != nil:
+			s.Errors++
+		case c.Skipped != nil:
+			s.Skipped++
+		}
+	}
+	all.Tests += s.Tests
+	all.Failures += s.Failures
+	all.Errors += s.Errors
+	all.Skipped += s.Skipped
+	all.Suites = append(all.Suites, s)
+}
+
+func junitCases(run Run, r Result, took time.Duration) []junitCase {
+	class := visible(run.Name + "/" + r.Variant)
+	c := junitCase{Class: class, Name: visible(r.Case), Time: seconds(took)}
+	c.Properties = &junitProperties{number([]junitProperty{
+		{"outcome", string(r.Outcome)},
+		{"trials", fmt.Sprintf("%d/%d, need %d", r.Passed, r.Trials, r.Need)},
+	}, "score", r.Score)}
+	c.end(r.whole, wholeText(r), r.Findings, r.Trials)
+	cases := []junitCase{c}
+	for _, check := range r.Checks {
+		c := junitCase{Class: class, Name: visible(r.Case + "/" + check.Name), Time: seconds(0)}
+		c.Properties = &junitProperties{number([]junitProperty{{"outcome", string(check.Outcome)}}, "score", check.Score)}
+		head := ""
+		if r.Trials > 1 {
+			head = fmt.Sprintf("%d/%d trials, need %d", check.Passed, r.Trials, r.Need)
+		}
+		c.end(check.Outcome, head, check.Findings, r.Trials)
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// wholeText says how the trials ended and which evaluators did not pass.
+func wholeText(r Result) string {
+	var parts []string
+	if r.Trials > 1 {
+		parts = append(parts, fmt.Sprintf("%d/%d trials, need %d", r.Passed, r.Trials, r.Need))
+	}
+	if r.NotRun > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d not run", r.NotRun, r.Trials))
+	}
+	var names []string
+	for _, c := range r.Checks {
+		if c.Outcome == result.Fail || c.Outcome == result.Error {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) > 0 {
+		parts = append(parts, "not passed: "+strings.Join(names, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// end gives the case the element of its outcome: none if it passed.
+func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials int) {
+	m := &junitMessage{Message: head}
+	worst := bad(list)
+	if len(worst) > 0 && worst[0].Reason != "" {
+		if m.Message != "" {
+			m.Message += ": "
+		}
+		m.Message += worst[0].Reason
+	}
+	m.Message = visible(strings.TrimSpace(m.Message))
+	m.Text = visible(findingsText(worst, trials))
+	switch o {
+	case result.Pass:
+	case result.Fail:
+		m.Type = "fail"
+		c.Failure = m
+	case result.Skip:
+		c.Skipped = &junitMessage{Message: m.Message}
+	case result.Completed:
+		c.Skipped = &junitMessage{Message: "completed: nothing was there to judge it"}
+	case NotRun:
+		m.Type = string(NotRun)
+		c.Error = m
+	default:
+		m.Type = "error"
+		c.Error = m
+	}
+}
+
+// findingsText lists findings as people read them: what happened, then where and why.
+func findingsText(list []Finding, trials int) string {
+	var b strings.Builder
+	for _, f := range list {
+		if f.Detail != "" {
+			b.WriteString(f.Detail + "\n")
+		}
+		if trials > 1 && f.Trial > 0 {
+			fmt.Fprintf(&b, "trial %d: ", f.Trial)
+		}
+		if f.Position != "" {
+			b.WriteString(f.Position + ": ")
+		}
+		b.WriteString(f.Reason + "\n")
+	}
+	return b.String()
+}
+
+// junitJobs is the suite of the jobs outside the matrix.
+func (rep *Report) junitJobs() junitSuite {
+	s := junitSuite{Name: "jobs", Timestamp: rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")}
+	var took time.Duration
+	for _, j := range rep.Jobs {
+		c := junitCase{Class: visible(rep.Run.Name + "/jobs"), Name: visible(j.ID), Time: seconds(0)}
+		if j.Result != nil {
+			c.Time = seconds(time.Duration(j.Result.Duration))
+			took += time.Duration(j.Result.Duration)
+		}
+		o := j.Outcome
+		if o == result.Completed { // a job is never judged: that its steps exited 0 is all it is for
+			o = result.Pass
+		}
+		c.end(o, "", jobFindings(j), 1)
+		s.Cases = append(s.Cases, c)
+	}
+	s.Time = seconds(took)
+	return s
+}
+
+// jobFindings returns why a job did not pass.
+func jobFindings(j Job) []Finding {
+	if j.Result == nil {
+		return []Finding{{Outcome: NotRun, Reason: "not run"}}
+	}
+	return findings(Unit{Result: &result.Unit{Outcome: j.Result.Outcome, Reason: j.Result.Reason, Steps: j.Result.Steps}})
+}
+
+// properties are what is known of a variant.
+func properties(run Run, v Variant) []junitProperty {
+	list := []junitProperty{{"run_id", run.ID}, {"mode", run.Mode}}
+	for _, p := range []junitProperty{{"style", v.Style}, {"kind", v.Kind}, {"model", v.Model}} {
+		if p.Value != "" {
+			list = append(list, p)
+		}
+	}
+	list = number(list, "score", v.Score)
+	list = number(list, "human_score", v.Human.Score)
+	list = number(list, "ai_score", v.AI.Score)
+	list = number(list, "iterations", v.Iterations.Sum)
+	list = number(list, "tool_calls", v.ToolCalls.Sum)
+	list = number(list, "tokens", v.Tokens.Total.Sum)
+	for _, c := range v.Cost {
+		list = number(list, "cost_"+c.Currency, c.Sum.Sum)
+	}
+	for i := range list {
+		list[i].Name, list[i].Value = visible(list[i].Name), visible(list[i].Value)
+	}
+	return list
+}
+
+// number adds a property unless it is unknown.
+func number(list []junitProperty, name string, v *float64) []junitProperty {
+	if v == nil {
+		return list
+	}
+	return append(list, junitProperty{name, strconv.FormatFloat(round(*v, 4), 'f', -1, 64)})
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

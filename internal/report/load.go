@@ -1,0 +1,312 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// maxArtifact bounds each file of a unit that is read, in bytes.
+const maxArtifact = 64 << 20
+
+// Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be
+// read is an error that names the file.
+func Load(run *rundir.Run) (*Report, error) {
+	src := source{manifest: run.Manifest(), artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) }}
+	var err error
+	if src.units, err = run.Units(); err != nil {
+		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
+	}
+	if src.jobs, err = run.Jobs(); err != nil {
+		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
+	}
+	src.notes = run.Notes()
+	src.place = func(u *Unit) (Paths, error) { return places(run, u) }
+	rep, err := src.report()
+	if err != nil {
+		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
+	}
+	return rep, nil
+}
+
+// source is what a report is made of.
+type source struct {
+	manifest  rundir.Manifest
+	units     []result.Unit
+	jobs      []result.Job
+	human     []rating
+	ai        map[string][]AIScore // by unit
+	notes     []string
+	place     func(*Unit) (Paths, error)
+	artifacts func(*Unit) (artifacts, error)
+}
+
+// rating is one person's score of a variant.
+type rating struct {
+	variant string
+	Opinion
+}
+
+// artifacts are a unit's files, as far as they are there.
+type artifacts struct {
+	run  json.RawMessage
+	diff string
+}
+
+func (s source) report() (*Report, error) {
+	m := s.manifest
+	rep := &Report{
+		Version: 1,
+		Run: Run{
+			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State), Tool: m.Tool,
+			Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials, Need: m.Need, Judged: m.Evaluators,
+		},
+		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
+	}
+	for _, c := range m.Cases {
+		rep.Cases = append(rep.Cases, Case(c))
+	}
+	if err := s.fillUnits(rep); err != nil {
+		return nil, err
+	}
+	rep.Results = groups(rep.Units, m.Need)
+	rep.Jobs = s.jobList()
+	for _, v := range m.Variants {
+		rep.Variants = append(rep.Variants, s.variant(v, rep))
+	}
+	var results, jobs Counts
+	for _, r := range rep.Results {
+		results.add(r.Outcome)
+	}
+	for _, j := range rep.Jobs {
+		jobs.add(j.Outcome)
+	}
+	rep.Outcome = total(results, jobs)
+	if rep.Outcome != result.Error && rep.Outcome != result.Fail && rep.Run.State != string(rundir.StateFinished) {
+		rep.Outcome = NotRun
+	}
+	rep.Headline = headline(rep, results, jobs)
+	rep.Notes = append(slices.Clone(s.notes), notes(rep.Units)...)
+	return rep, nil
+}
+
+// fillUnits reads what there is of each unit the manifest lists.
+func (s source) fillUnits(rep *Report) error {
+	ended := make(map[string]*result.Unit, len(s.units))
+	for i := range s.units {
+		ended[s.units[i].ID] = &s.units[i]
+	}
+	tasks := make(map[string]*Case, len(rep.Cases))
+	for i := range rep.Cases {
+		tasks[rep.Cases[i].ID] = &rep.Cases[i]
+	}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, id := range s.manifest.Units {
+		u := &rep.Units[i]
+		if err := u.identify(id, ended[id]); err != nil {
+			return err
+		}
+		u.AI = s.ai[id]
+		g.Go(func() (err error) {
+			if u.Paths, err = s.place(u); err != nil {
+				return err
+			}
+			if u.Result == nil {
+				return nil
+			}
+			files, err := s.artifacts(u)
+			if err != nil {
+				return err
+			}
+			u.page, err = pack(*u, tasks[u.Case], files)
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// identify takes the unit's id apart and notes how it ended; r is nil if it did not.
+func (u *Unit) identify(id string, r *result.Unit) error {
+	u.ID, u.Outcome, u.Result = id, NotRun, r
+	parts := strings.Split(id, "/")
+	if len(parts) < 4 {
+		return fmt.Errorf("manifest: the unit %q is not playbook/case/variant/trial", id)
+	}
+	u.Case, u.Variant = parts[len(parts)-3], parts[len(parts)-2]
+	var err error
+	if u.Trial, err = strconv.Atoi(parts[len(parts)-1]); err != nil {
+		return fmt.Errorf("manifest: the unit %q does not end in the number of a trial", id)
+	}
+	if r != nil {
+		u.Outcome, u.Score = r.Outcome, r.Score()
+	}
+	return nil
+}
+
+func (s source) jobList() []Job {
+	ended := make(map[string]*result.Job, len(s.jobs))
+	for i := range s.jobs {
+		ended[s.jobs[i].ID] = &s.jobs[i]
+	}
+	list := []Job{}
+	for _, id := range s.manifest.Jobs {
+		j := Job{ID: id, Outcome: NotRun, Result: ended[id]}
+		if j.Result != nil {
+			j.Outcome = j.Result.Outcome
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+func (s source) variant(m rundir.Variant, rep *Report) Variant {
+	v := Variant{
+		ID: m.ID, Style: m.Style, Kind: m.Kind, Preset: m.Preset, Model: m.Model, Mode: m.Mode, Command: m.Command,
+		Args: m.Args, Env: m.Env,
+	}
+	for _, r := range s.human {
+		if r.variant == m.ID {
+			v.Human.Scores = append(v.Human.Scores, r.Opinion)
+		}
+	}
+	v.sumUp(rep.Units, rep.Results)
+	return v
+}
+
+// notes says what of the units a reader must know to judge the figures.
+func notes(units []Unit) []string {
+	scripted, replayed, missing, repeated := 0, 0, 0, 0
+	warnings := make(map[string]int)
+	var order []string
+	for _, u := range units {
+		if len(u.Missing) > 0 {
+			missing++
+		}
+		if u.Result == nil {
+			continue
+		}
+		if u.Result.Endpoint == "scripted" {
+			scripted++
+		}
+		if u.Result.Replayed {
+			replayed++
+		}
+		if len(u.Result.Attempts) > 0 {
+			repeated++
+		}
+		for _, w := range u.Result.Warnings {
+			if warnings[w]++; warnings[w] == 1 {
+				order = append(order, w)
+			}
+		}
+	}
+	list := []string{}
+	note := func(n int, text string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s of %d: %s", plural(n, "unit"), len(units), text))
+		}
+	}
+	note(scripted, "a scripted model stood behind the agent, so its figures are not a model's.")
+	note(replayed, "replayed from recordings; no agent ran, and times are those of the replay.")
+	note(repeated, "earlier attempts ended in errors and were repeated.")
+	note(missing, "artifacts are missing though the unit ran.")
+	for i, w := range order {
+		if i == maxWarnings {
+			return append(list, fmt.Sprintf("%s more.", plural(len(order)-i, "warning")))
+		}
+		note(warnings[w], "warning: "+w)
+	}
+	return list
+}
+
+// maxWarnings is how many different warnings the notes repeat.
+const maxWarnings = 10
+
+func places(run *rundir.Run, u *Unit) (Paths, error) {
+	p := run.Place(u.Case, u.Variant, u.Trial)
+	var paths Paths
+	for _, x := range []struct {
+		to   *string
+		from string
+	}{{&paths.Workspace, p.Workspace}, {&paths.Logs, p.Logs}, {&paths.Artifacts, p.Artifacts}} {
+		rel, err := filepath.Rel(run.Dir(), x.from)
+		if err != nil {
+			return Paths{}, err
+		}
+		*x.to = filepath.ToSlash(rel)
+	}
+	return paths, nil
+}
+
+// readArtifacts reads the files of a unit that ran. Its metrics and changes are in its result; where they are not, they
+// are taken from the artifacts.
+func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
+	var a artifacts
+	m := u.metrics()
+	read := func(name string, wanted bool, use func([]byte) error) error {
+		path := u.Paths.Artifacts + "/" + name
+		data, err := run.ReadFile(path, maxArtifact)
+		if errors.Is(err, fs.ErrNotExist) {
+			if wanted {
+				u.Missing = append(u.Missing, path)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := use(data); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(run.Dir(), filepath.FromSlash(path)), err)
+		}
+		return nil
+	}
+	err := read("trajectory.json", m != nil, func(data []byte) error {
+		a.run = data
+		return json.Unmarshal(data, new(trajectory.Run))
+	})
+	if err != nil {
+		return artifacts{}, err
+	}
+	err = read("acp-metrics.json", m != nil, func(data []byte) error {
+		var kept result.Metrics
+		err := json.Unmarshal(data, &kept)
+		if m == nil && err == nil {
+			r := *u.Result
+			r.Metrics = &kept
+			u.Result, m = &r, &kept
+		}
+		return err
+	})
+	if err != nil {
+		return artifacts{}, err
+	}
+	compared := m != nil && m.Changes != nil
+	err = read("workspace-changes.json", compared, func(data []byte) error {
+		var kept result.Changes
+		err := json.Unmarshal(data, &kept)
+		if m != nil && m.Changes == nil && err == nil {
+			m.Changes = &kept
+		}
+		return err
+	})
+	if err != nil {
+		return artifacts{}, err
+	}
+	return a, read("workspace.diff", compared, func(data []byte) error {
+		a.diff = string(data)
+		return nil
+	})
+}

@@ -1,0 +1,338 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// What report.md may hold: GitHub refuses comments of more than 65,536 characters. Bytes are never fewer than those.
+const (
+	maxMarkdown = 65_000
+	maxReason   = 400 // bytes of one reason
+	maxCommand  = 200
+	maxRows     = 200 // commands or files of one variant
+)
+
+// Markdown returns report.md: short enough for a comment on a pull request, and safe to post whatever the agents said.
+func (rep *Report) Markdown() []byte {
+	m := markdown{room: maxMarkdown}
+	m.line("## %s: %s", label(rep.Outcome), escape(rep.Run.Name))
+	m.line("")
+	m.line("%s", escape(rep.Headline))
+	for _, note := range rep.Notes {
+		m.line("")
+		m.line("> %s", escape(note))
+	}
+	m.variants(rep)
+	m.failures(rep)
+	for _, v := range rep.Variants {
+		m.commands(rep, v)
+		m.files(rep, v)
+	}
+	m.line("")
+	m.line("<sub>%s · run %s · %s · playbook %s · %s</sub>", escape(rep.Run.Tool), code(rep.Run.ID), escape(rep.Run.Mode),
+		code(rep.Run.Playbook.Path), escape(trialRule(rep.Run)))
+	return m.bytes()
+}
+
+// trialRule says how many trials there are and how many must pass.
+func trialRule(r Run) string {
+	if r.Trials <= 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials, %d must pass", r.Trials, r.Need)
+}
+
+// markdown is a text that takes whole lines as long as there is room.
+type markdown struct {
+	text strings.Builder
+	room int
+	left int // lines that found no room
+}
+
+// line adds a line, or counts it as left out. Once a line found no room none is added, so that nothing has holes.
+func (m *markdown) line(format string, args ...any) {
+	s := fmt.Sprintf(format, args...) + "\n"
+	if m.left > 0 || len(s) > m.room {
+		m.left++
+		return
+	}
+	m.text.WriteString(s)
+	m.room -= len(s)
+}
+
+// block adds several lines, all or none of them, so that no <details> stays open.
+func (m *markdown) block(lines []string) {
+	size := len(lines)
+	for _, l := range lines {
+		size += len(l)
+	}
+	if m.left > 0 || size > m.room {
+		m.left += len(lines)
+		return
+	}
+	for _, l := range lines {
+		m.line("%s", l)
+	}
+}
+
+func (m *markdown) bytes() []byte {
+	if m.left > 0 {
+		fmt.Fprintf(&m.text, "\n*Cut here: %s more. report.html and report.json have everything.*\n", plural(m.left, "line"))
+	}
+	return []byte(m.text.String())
+}
+
+func (m *markdown) variants(rep *Report) {
+	head := []string{"variant", "results", "score"}
+	align := []string{"---", "---", "---:"}
+	human, ai := rated(rep, func(v Variant) Rating { return v.Human }), rated(rep, func(v Variant) Rating { return v.AI })
+	if human {
+		head, align = append(head, "human /10"), append(align, "---:")
+	}
+	if ai {
+		head, align = append(head, "AI /10"), append(align, "---:")
+	}
+	head = append(head, "iterations", "stopped", "tool calls", "files + ~ −", "commands", "denied", "tokens", "cost", "time")
+	align = append(align, "---:", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
+	m.line("")
+	m.row(head)
+	m.row(align)
+	for _, v := range rep.Variants {
+		cells := []string{code(v.ID), v.Cases.String(), score(v.Score)}
+		if human {
+			cells = append(cells, score(v.Human.Score))
+		}
+		if ai {
+			cells = append(cells, score(v.AI.Score))
+		}
+		m.row(append(cells, v.Iterations.integer(), tally(v.Stops), v.ToolCalls.integer(), v.Files.String(),
+			v.Commands.String(), thousands(int64(v.Denied)), v.Tokens.Total.integer(), money(v.Cost), v.Time.time()))
+	}
+}
+
+func rated(rep *Report, rating func(Variant) Rating) bool {
+	return slices.ContainsFunc(rep.Variants, func(v Variant) bool { return rating(v).Score != nil })
+}
+
+func (m *markdown) row(cells []string) { m.line("| %s |", strings.Join(cells, " | ")) }
+
+// tally lists what was counted by name.
+func tally(counts map[string]int) string {
+	if len(counts) == 0 {
+		return unknown
+	}
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		part := code(name)
+		if n := counts[name]; n > 1 {
+			part = thousands(int64(n)) + " × " + part
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String shows how many files were added, modified and deleted.
+func (f Files) String() string {
+	if f.Known == 0 {
+		return unknown
+	}
+	bound := ""
+	if f.Known < f.Of {
+		bound = "≥ "
+	}
+	return fmt.Sprintf("%s+%d ~%d −%d", bound, f.Added, f.Modified, f.Deleted)
+}
+
+// String shows how many commands ran and how many of them failed.
+func (c Commands) String() string {
+	if c.Failed == 0 {
+		return thousands(int64(c.Count))
+	}
+	return fmt.Sprintf("%s, %s failed", thousands(int64(c.Count)), thousands(int64(c.Failed)))
+}
+
+// failures shows why what did not pass did not.
+func (m *markdown) failures(rep *Report) {
+	started := false
+	row := func(cells ...string) {
+		if !started {
+			started = true
+			m.line("")
+			m.row([]string{"", "case", "variant", "what", "why", "where"})
+			m.row([]string{"---", "---", "---", "---", "---", "---"})
+		}
+		m.row(cells)
+	}
+	for _, r := range rep.Results {
+		switch r.Outcome {
+		case result.Fail, result.Error, NotRun:
+		default:
+			continue
+		}
+		rows := 0
+		if len(r.Findings) > 0 || r.Outcome == NotRun {
+			rows++
+			row(label(r.whole), code(r.Case), code(r.Variant), trials(r.Passed, r.Trials, r.Need), why(r.Findings, r), where(r.Findings))
+		}
+		for _, c := range r.Checks {
+			if c.Outcome != result.Fail && c.Outcome != result.Error {
+				continue
+			}
+			rows++
+			row(label(c.Outcome), code(r.Case), code(r.Variant), code(c.Name)+trials(c.Passed, r.Trials, r.Need), why(c.Findings, r),
+				where(c.Findings))
+		}
+		if rows == 0 {
+			row(label(r.Outcome), code(r.Case), code(r.Variant), trials(r.Passed, r.Trials, r.Need), why(nil, r), "")
+		}
+	}
+	for _, j := range rep.Jobs {
+		if j.Outcome == result.Pass || j.Outcome == result.Completed {
+			continue
+		}
+		list := jobFindings(j)
+		row(label(j.Outcome), "", "", "job "+code(j.ID), why(list, Result{Trials: 1}), where(list))
+	}
+}
+
+// trials says how many of several trials passed.
+func trials(passed, of, need int) string {
+	if of <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" %d/%d trials, need %d", passed, of, need)
+}
+
+// shownFindings is how many findings a row of failures tells.
+const shownFindings = 2
+
+// why gives the first findings, and how many there are besides.
+func why(list []Finding, r Result) string {
+	list = bad(list)
+	if len(list) == 0 {
+		if r.NotRun > 0 {
+			return fmt.Sprintf("%d of %d not run", r.NotRun, r.Trials)
+		}
+		return "too few trials passed as a whole"
+	}
+	var text string
+	for i, f := range list[:min(len(list), shownFindings)] {
+		if i > 0 {
+			text += "; "
+		}
+		if r.Trials > 1 && f.Trial > 0 {
+			text += fmt.Sprintf("trial %d: ", f.Trial)
+		}
+		text += code(cut(f.Reason, maxReason))
+	}
+	if len(list) > shownFindings {
+		text += fmt.Sprintf(" and %d more", len(list)-shownFindings)
+	}
+	return text
+}
+
+func where(list []Finding) string {
+	for _, f := range bad(list) {
+		if f.Position != "" {
+			return code(f.Position)
+		}
+	}
+	return ""
+}
+
+// bad returns the findings that are not just skipped, or all if there are no others.
+func bad(list []Finding) []Finding {
+	var worse []Finding
+	for _, f := range list {
+		if f.Outcome == result.Fail || f.Outcome == result.Error {
+			worse = append(worse, f)
+		}
+	}
+	if worse == nil {
+		return list
+	}
+	return worse
+}
+
+func (m *markdown) commands(rep *Report, v Variant) {
+	if v.Commands.Count == 0 {
+		return
+	}
+	lines := []string{
+		"", fmt.Sprintf("<details><summary>%s: %s</summary>", code(v.ID), plural(v.Commands.Count, "command")), "",
+		"| unit | from | command | exit | time | |", "| --- | --- | --- | ---: | ---: | --- |",
+	}
+	n := 0
+	for _, u := range rep.Units {
+		if u.Variant != v.ID || u.metrics() == nil {
+			continue
+		}
+		for _, c := range u.metrics().Commands {
+			if n++; n <= maxRows {
+				lines = append(lines, commandRow(u, c))
+			}
+		}
+	}
+	m.block(closed(lines, n))
+}
+
+func commandRow(u Unit, c result.Command) string {
+	exit, took, note := unknown, unknown, ""
+	switch {
+	case c.Signal != "":
+		exit = code(c.Signal)
+	case c.ExitCode != nil:
+		exit = fmt.Sprint(*c.ExitCode)
+	}
+	if c.Duration != nil {
+		took = duration(time.Duration(*c.Duration))
+	}
+	if c.Cut {
+		note = "output cut"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", code(fmt.Sprintf("%s/%d", u.Case, u.Trial)), escape(c.Source),
+		code(cut(c.Command, maxCommand)), exit, took, note)
+}
+
+func (m *markdown) files(rep *Report, v Variant) {
+	if v.Files.Added+v.Files.Modified+v.Files.Deleted == 0 {
+		return
+	}
+	lines := []string{
+		"", fmt.Sprintf("<details><summary>%s: files %s</summary>", code(v.ID), v.Files), "",
+		"| unit | | file | size | lines |", "| --- | --- | --- | ---: | ---: |",
+	}
+	n := 0
+	for _, u := range rep.Units {
+		if u.Variant != v.ID || u.metrics() == nil || u.metrics().Changes == nil {
+			continue
+		}
+		for _, f := range u.metrics().Changes.Files {
+			if n++; n > maxRows {
+				continue
+			}
+			changed := unknown
+			if f.LinesAdded != nil && f.LinesRemoved != nil {
+				changed = fmt.Sprintf("+%d −%d", *f.LinesAdded, *f.LinesRemoved)
+			}
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", code(fmt.Sprintf("%s/%d", u.Case, u.Trial)),
+				escape(f.Op), code(cut(f.Path, maxCommand)), size(f.Bytes), changed))
+		}
+	}
+	m.block(closed(lines, n))
+}
+
+// closed ends a <details> of n rows, of which maxRows are there.
+func closed(lines []string, n int) []string {
+	if n > maxRows {
+		lines = append(lines, "", fmt.Sprintf("%s more.", thousands(int64(n-maxRows))))
+	}
+	return append(lines, "", "</details>")
+}

@@ -1,0 +1,147 @@
+const rowHeight = 40; // as in page.css
+const maxPrinted = 1000; // rows that are printed
+
+/** The list of all units: filtered, sorted, and with no more rows in the document than can be seen. */
+class UnitList {
+  constructor(index, onchange) {
+    this.units = index.units;
+    this.onchange = onchange;
+    const titles = new Map(index.cases.map((c) => [c.id, c.title ?? '']));
+    this.haystack = this.units.map((u) => `${u.id} ${titles.get(u.case)} ${u.reason ?? ''}`.toLowerCase());
+    this.filter = { q: '', outcome: '', variant: '', case: '' };
+    this.order = { key: '', descending: false };
+    this.node = section('units', 'Units', this.controls(index), this.head(), this.viewport());
+    this.node.id = 'units';
+    addEventListener('beforeprint', () => this.draw(true));
+    addEventListener('afterprint', () => this.draw());
+    addEventListener('resize', () => this.draw());
+  }
+
+  controls(index) {
+    const change = (key) => (event) => this.set({ [key]: event.target.value });
+    this.search = h('input', { type: 'search', placeholder: 'Search ids, titles, reasons', 'aria-label': 'Search units', oninput: change('q') });
+    const select = (key, label, values) => {
+      this[key] = h('select', { 'aria-label': label, onchange: change(key) }, h('option', { value: '' }, `All ${key}s`),
+        values.map((v) => h('option', { value: v }, v)));
+      return values.length > 1 && this[key];
+    };
+    const counts = {};
+    for (const u of this.units) counts[u.outcome] = (counts[u.outcome] ?? 0) + 1;
+    this.chips = Object.keys(outcomes).filter((o) => counts[o]).map((o) => h('button', {
+      type: 'button', class: 'chip', 'data-outcome': o, 'aria-pressed': 'false',
+      onclick: () => this.set({ outcome: this.filter.outcome === o ? '' : o }),
+    }, mark(o), ` ${integer(counts[o])}`));
+    this.status = h('p', { class: 'dim small', role: 'status' });
+    return h('div', { class: 'filters' }, this.search, select('variant', 'Variant', index.variants.map((v) => v.id)),
+      select('case', 'Case', index.cases.map((c) => c.id)), h('div', { class: 'chips', role: 'group', 'aria-label': 'Outcome' }, this.chips), this.status);
+  }
+
+  head() {
+    const column = (key, label, cls) => h('button', {
+      type: 'button', class: cls, onclick: () => this.sort(key), title: `Sort by ${label.toLowerCase()}`,
+    }, label, h('span', { 'aria-hidden': 'true', class: 'arrow', 'data-key': key }));
+    return h('div', { class: 'row head' }, column('outcome', 'Outcome'), column('case', 'Case'), column('variant', 'Variant'),
+      column('trial', 'Trial', 'number'), h('span', { class: 'why' }, 'Reason'), column('score', 'Score', 'number'),
+      column('calls', 'Calls', 'number'), column('tokens', 'Tokens', 'number'), column('ms', 'Time', 'number'));
+  }
+
+  viewport() {
+    this.space = h('div', { class: 'space', role: 'list' });
+    this.view = h('div', { class: 'viewport', onscroll: () => this.draw(), onkeydown: (e) => this.key(e) }, this.space);
+    return this.view;
+  }
+
+  /** Changes the filter and tells of it. */
+  set(change) {
+    this.apply({ ...this.filter, ...change });
+    this.onchange(this.filter);
+  }
+
+  apply(filter) {
+    this.filter = filter;
+    for (const [node, value] of [[this.search, filter.q], [this.variant, filter.variant], [this.case, filter.case]]) {
+      if (node.value !== value) node.value = value;
+    }
+    for (const chip of this.chips) chip.setAttribute('aria-pressed', String(chip.dataset.outcome === filter.outcome));
+    const words = filter.q.toLowerCase().split(/\s+/).filter(Boolean);
+    this.shown = this.units.map((_, i) => i).filter((i) => {
+      const u = this.units[i];
+      return (!filter.outcome || u.outcome === filter.outcome) && (!filter.variant || u.variant === filter.variant)
+        && (!filter.case || u.case === filter.case) && words.every((w) => this.haystack[i].includes(w));
+    });
+    this.arrange();
+  }
+
+  sort(key) {
+    this.order = { key, descending: this.order.key === key ? !this.order.descending : ['score', 'calls', 'tokens', 'ms'].includes(key) };
+    this.arrange();
+  }
+
+  /** Sorts what is shown; what is unknown comes last either way. */
+  arrange() {
+    const { key, descending } = this.order;
+    const rank = Object.keys(outcomes);
+    const value = (i) => (key === 'outcome' ? rank.indexOf(this.units[i].outcome) : this.units[i][key]);
+    if (key) {
+      this.shown.sort((a, b) => {
+        const [x, y] = [value(a), value(b)];
+        if (!known(x) || !known(y)) return known(y) - known(x) || a - b;
+        const order = x < y ? -1 : x > y ? 1 : 0;
+        return (descending ? -order : order) || a - b;
+      });
+    }
+    for (const arrow of this.node.querySelectorAll('.arrow')) {
+      arrow.textContent = arrow.dataset.key !== key ? '' : descending ? ' ↓' : ' ↑';
+    }
+    const all = this.shown.length === this.units.length;
+    this.status.textContent = all ? plural(this.units.length, 'unit') : `${integer(this.shown.length)} of ${plural(this.units.length, 'unit')}`;
+    this.view.scrollTop = 0;
+    this.draw();
+  }
+
+  /** Draws the rows that can be seen, and a few around them. */
+  draw(print = false) {
+    if (!this.shown) return;
+    const height = this.view.clientHeight || 600;
+    const first = print ? 0 : Math.max(0, Math.floor(this.view.scrollTop / rowHeight) - 8);
+    const last = Math.min(this.shown.length, print ? maxPrinted : first + Math.ceil(height / rowHeight) + 16);
+    this.space.style.height = `${(print ? last : this.shown.length) * rowHeight}px`;
+    const focused = document.activeElement?.dataset?.place;
+    this.space.replaceChildren(...this.shown.slice(first, last).map((i, n) => this.row(i, first + n)));
+    if (focused !== undefined) this.space.querySelector(`[data-place="${focused}"]`)?.focus({ preventScroll: true });
+    if (this.shown.length === 0) this.space.append(h('p', { class: 'dim empty' }, 'No unit fits the filter.'));
+  }
+
+  row(i, place) {
+    const u = this.units[i];
+    const node = h('a', { class: 'row', href: hash({ unit: u.id }), 'data-place': place },
+      mark(u.outcome), h('span', { class: 'id' }, u.case), h('span', { class: 'id' }, u.variant), h('span', { class: 'number' }, u.trial),
+      h('span', { class: 'why', title: u.reason }, u.reason), h('span', { class: 'number' }, score(u.score)), h('span', { class: 'number' }, integer(u.calls)),
+      h('span', { class: 'number' }, short(u.tokens)), h('span', { class: 'number' }, duration(u.ms)));
+    const item = h('div', { role: 'listitem', 'aria-setsize': this.shown.length, 'aria-posinset': place + 1, class: 'item' }, node);
+    item.style.top = `${place * rowHeight}px`;
+    return item;
+  }
+
+  /** Arrow keys, Home and End move through the list. */
+  key(event) {
+    const place = Number(document.activeElement?.dataset?.place ?? NaN);
+    const page = Math.floor(this.view.clientHeight / rowHeight);
+    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: this.shown.length - 1, PageDown: place + page, PageUp: place - page }[event.key];
+    if (to === undefined || Number.isNaN(to)) return;
+    event.preventDefault();
+    const target = Math.max(0, Math.min(this.shown.length - 1, to));
+    const top = target * rowHeight;
+    if (top < this.view.scrollTop) this.view.scrollTop = top;
+    if (top + rowHeight > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + rowHeight - this.view.clientHeight;
+    this.draw();
+    this.space.querySelector(`[data-place="${target}"]`)?.focus({ preventScroll: true });
+  }
+
+  /** The id of the unit before or after this one, in the order that is shown. */
+  neighbour(id, step) {
+    const at = this.shown.findIndex((i) => this.units[i].id === id);
+    const next = at < 0 ? undefined : this.shown[at + step];
+    return next === undefined ? undefined : this.units[next].id;
+  }
+}

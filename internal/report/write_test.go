@@ -1,0 +1,31 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWriteTwiceIsTheSame(t *testing.T) {
+	run := openRun(t)
+	read := func() map[string]string {
+		require.NoError(t, Write(run, Formats()))
+		files := make(map[string]string)
+		for _, name := range []string{"report.json", "report.md", "report.html", "report.junit.xml"} {
+			data, err := os.ReadFile(filepath.Join(run.Dir(), name))
+			require.NoError(t, err)
+			files[name] = string(data)
+		}
+		return files
+	}
+	require.Equal(t, read(), read())
+}
+
+func TestWriteUnknownFormat(t *testing.T) {
+	run := openRun(t)
+	err := Write(run, []string{"md", "pdf"})
+	require.EqualError(t, err, `unknown report format "pdf": want one of md, json, html, junit`)
+	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "it is all or nothing")
+}
