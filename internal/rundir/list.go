@@ -23,7 +23,7 @@ const (
 
 // Summary is one run in a list.
 type Summary struct {
-	RunID     string
+	ID        string
 	Dir       string
 	CreatedAt time.Time
 	// Name is the playbook's name.
@@ -49,7 +49,7 @@ func List(root string) ([]Summary, error) {
 		list[i] = summarise(filepath.Join(runs, id))
 	}
 	slices.SortFunc(list, func(a, b Summary) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.RunID, a.RunID))
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	return list, nil
 }
@@ -70,7 +70,7 @@ func idsIn(runs string) ([]string, error) {
 
 func summarise(dir string) Summary {
 	id := filepath.Base(dir)
-	s := Summary{RunID: id, Dir: dir}
+	s := Summary{ID: id, Dir: dir}
 	m, err := readManifest(dir)
 	if err == nil {
 		s.State, err = stateOf(dir, m.State)
@@ -122,10 +122,10 @@ func Clean(root string, keep int) (removed []string, err error) {
 	runs := filepath.Join(root, runsDir)
 	var errs []error
 	for _, s := range list[min(keep, len(list)):] {
-		ok, err := removeRun(runs, s.RunID)
+		ok, err := removeRun(runs, s.ID)
 		errs = append(errs, err)
 		if ok {
-			removed = append(removed, s.RunID)
+			removed = append(removed, s.ID)
 		}
 	}
 	errs = append(errs, sweep(runs))

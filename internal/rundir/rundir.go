@@ -197,7 +197,7 @@ func hint(root string) string {
 	}
 	ids := make([]string, 0, 3)
 	for _, s := range runs[:min(len(runs), cap(ids))] {
-		ids = append(ids, s.RunID)
+		ids = append(ids, s.ID)
 	}
 	return ": the newest are " + strings.Join(ids, ", ")
 }
