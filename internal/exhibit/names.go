@@ -1,0 +1,120 @@
+package exhibit
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// Hidden stands in a text where a name was.
+const Hidden = "[hidden]"
+
+// Names are what would tell which variant did a piece of work.
+type Names struct {
+	words *regexp.Regexp // nil: there are none
+	paths *regexp.Regexp
+}
+
+// products are the words that give an agent away, wherever they stand, by how its kind begins.
+var products = map[string][]string{
+	"claude":   {"claude", "anthropic"},
+	"codex":    {"codex", "openai"},
+	"gemini":   {"gemini"},
+	"opencode": {"opencode"},
+}
+
+// runtimes are commands that many agents are written for. They tell nothing, and hiding them would spoil what is judged.
+var runtimes = []string{
+	"bash", "bun", "cargo", "deno", "docker", "env", "go", "java", "make", "node", "npm", "npx", "pnpm", "python", "python3",
+	"sh", "uv", "uvx", "yarn",
+}
+
+// NamesOf collects the names of all variants of a run, so that the texts of all are treated alike: the agents' kinds,
+// products, commands and models, the styles, and ids and presets, unless these are plain words that a program may well
+// contain. A name that a task uses itself tells nothing and is not hidden.
+func NamesOf(m rundir.Manifest) *Names {
+	var tasks strings.Builder
+	for _, c := range m.Cases {
+		for _, text := range append([]string{c.Title, c.ExpectedOutcome, c.ReferenceAnswer}, c.Prompts...) {
+			tasks.WriteString(strings.ToLower(text) + "\n")
+		}
+	}
+	var anywhere, words, ids []string
+	add := func(list *[]string, name string) {
+		name = strings.ToLower(name)
+		if len(name) >= 3 && !slices.Contains(*list, name) && !strings.Contains(tasks.String(), name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, v := range m.Variants {
+		first, _, _ := strings.Cut(v.Kind, "-")
+		for _, name := range products[first] {
+			add(&anywhere, name)
+		}
+		if v.Kind != "acp" { // the protocol's name
+			add(&words, v.Kind)
+		}
+		command := strings.TrimSuffix(path.Base(strings.ReplaceAll(v.Command, `\`, "/")), ".exe")
+		if v.Command != "" && !slices.Contains(runtimes, command) {
+			add(&words, command)
+		}
+		add(&words, v.Model)
+		add(&words, v.Style)
+		for _, name := range []string{v.ID, v.Preset} {
+			if strings.ContainsAny(name, "-_0123456789") {
+				add(&words, name)
+			}
+		}
+		ids = append(ids, v.ID)
+	}
+	n := new(Names)
+	var forms []string
+	for _, name := range longestFirst(words) {
+		forms = append(forms, bounded(name))
+	}
+	for _, name := range longestFirst(anywhere) {
+		forms = append(forms, regexp.QuoteMeta(name))
+	}
+	if len(forms) > 0 {
+		n.words = regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
+	}
+	if len(ids) > 0 {
+		for i, id := range longestFirst(ids) {
+			ids[i] = bounded(id)
+		}
+		n.paths = regexp.MustCompile(`(variants[/\\])(?:` + strings.Join(ids, "|") + ")")
+	}
+	return n
+}
+
+// Hide returns text without the names.
+func (n *Names) Hide(text string) string {
+	if n.paths != nil {
+		text = n.paths.ReplaceAllString(text, "${1}"+Hidden)
+	}
+	if n.words != nil {
+		text = n.words.ReplaceAllString(text, Hidden)
+	}
+	return text
+}
+
+// bounded returns an expression for name where it stands as a word.
+func bounded(name string) string {
+	edge := func(c byte) string {
+		if regexp.MustCompile(`\w`).Match([]byte{c}) {
+			return `\b`
+		}
+		return ""
+	}
+	return edge(name[0]) + regexp.QuoteMeta(name) + edge(name[len(name)-1])
+}
+
+// longestFirst sorts names so that one that begins with another is found whole.
+func longestFirst(names []string) []string {
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return names
+}
