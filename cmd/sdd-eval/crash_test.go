@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// crashPlaybook has six units, each short.
+const crashPlaybook = `name: crash
+task: {prompt: Do it.}
+trials: {count: 2}
+variants:
+  a: {agent: {kind: fake-acp}}
+  b: {agent: {kind: fake-acp}}
+  c: {agent: {kind: fake-acp}}
+workflow:
+  jobs:
+    before: {steps: [{run: git --version}]}
+    eval:
+      needs: [before]
+      strategy: {matrix: {variant: [a, b, c]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`
+
+// project makes a directory with a playbook.
+func project(t *testing.T, playbook string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(playbook), 0o644))
+	return dir
+}
+
+// command is the built command in a directory, with an environment that no test shares.
+func command(dir string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(bin, "sdd-eval"), args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=")
+	return c
+}
+
+// runs returns the directories of runs in a project.
+func runs(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, ".llman", "sdd-eval", "runs", "*", "manifest.json"))
+	require.NoError(t, err)
+	for i := range all {
+		all[i] = filepath.Dir(all[i])
+	}
+	return all
+}
+
+// unitsOf counts the lines of each unit of a run.
+func unitsOf(t *testing.T, run string) map[string]int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(run, "results.jsonl"))
+	require.NoError(t, err)
+	units := make(map[string]int)
+	for line := range bytes.Lines(data) {
+		var u struct{ Unit string }
+		require.NoError(t, json.Unmarshal(line, &u), "%s", line)
+		units[u.Unit]++
+	}
+	return units
+}
+
+// TestKilled kills runs at random moments, fifty times, and resumes them: in the end each unit has one result.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	const kills = 50
+	want := make(map[string]int)
+	for _, v := range []string{"a", "b", "c"} {
+		for trial := 1; trial <= 2; trial++ {
+			want[fmt.Sprintf("crash/task/%s/%d", v, trial)] = 1
+		}
+	}
+	whole := time.Now()
+	require.NoError(t, command(project(t, crashPlaybook), "run", "--playbook", "p.yaml").Run())
+	took := time.Since(whole)
+	for killed, dir := 0, ""; killed < kills; {
+		args := []string{"run", "--playbook", "p.yaml"}
+		if dir == "" {
+			dir = project(t, crashPlaybook)
+		} else if left := runs(t, dir); len(left) > 0 {
+			require.Len(t, left, 1)
+			args = []string{"run", "--resume", filepath.Base(left[0])}
+		}
+		c := command(dir, args...)
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		require.NoError(t, c.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		select {
+		case <-time.After(rand.N(took)):
+			require.NoError(t, c.Process.Kill())
+			<-ended
+			killed++
+			if killed < kills && killed%5 != 0 {
+				continue // it is killed again when it is resumed
+			}
+		case err := <-ended:
+			require.NoError(t, err, stderr.String())
+		}
+		finish(t, dir, want)
+		dir = ""
+	}
+}
+
+// finish resumes the run of a project, if there is one, and compares its results.
+func finish(t *testing.T, dir string, want map[string]int) {
+	t.Helper()
+	left := runs(t, dir)
+	if len(left) == 0 {
+		return // killed before it had begun
+	}
+	out, err := command(dir, "run", "--resume", filepath.Base(left[0])).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, want, unitsOf(t, left[0]))
+	jobs, err := os.ReadFile(filepath.Join(left[0], "jobs.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(jobs), "\n"), "%s", jobs)
+}
+
+// TestConcurrentRuns starts two hundred runs in one project at once.
+func TestConcurrentRuns(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	dir := project(t, `name: demo
+task: {prompt: Do it.}
+variants: {a: {agent: {kind: fake-acp}}}
+workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+`)
+	var wg sync.WaitGroup
+	failures := make(chan string, n)
+	for range n {
+		wg.Go(func() {
+			if out, err := command(dir, "run", "--playbook", "p.yaml").CombinedOutput(); err != nil {
+				failures <- fmt.Sprintf("%v\n%s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	close(failures)
+	for f := range failures {
+		t.Error(f)
+	}
+	require.Len(t, runs(t, dir), n)
+}

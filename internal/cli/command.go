@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// command is one command of sdd-eval.
+type command struct {
+	name string
+	// usage is what follows the name on the command line.
+	usage string
+	// short says in one line what the command does, for the list of commands; long says all of it.
+	short, long string
+	// examples are command lines that a person could type, one a line.
+	examples string
+	// codes says what the exit codes mean here, a line each; empty: 0, 2 and 3 mean what they always do.
+	codes string
+	// args says what the arguments besides flags are; the zero value is that there are none.
+	args arguments
+	// hidden commands are for scripts: neither help nor completion shows them, and they have no help of their own.
+	hidden bool
+	// define defines the flags and returns the action that they are for.
+	define func(a *App, f *flags) action
+}
+
+// arguments are what a command takes besides flags.
+type arguments struct {
+	min, max int // a max below 0 is no limit
+	// what names one, for errors; kind and choices are for completion.
+	what    string
+	kind    kind
+	choices func() []string
+}
+
+// action does what a command is for. Its arguments are those besides flags, as many as the command takes.
+type action func(ctx context.Context, args []string) error
+
+// commands returns the table of commands, in the order of the help.
+func commands() []command {
+	return []command{
+		initCommand(), validateCommand(), runCommand(), reportCommand(), importHumanCommand(),
+		listCommand(), showCommand(), cleanCommand(), schemaCommand(), completionCommand(), helpCommand(),
+		completeCommand(),
+	}
+}
+
+// commandNames returns the names of the commands that are not hidden.
+func commandNames() []string {
+	var names []string
+	for _, c := range commands() {
+		if !c.hidden {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+func lookupCommand(name string) (command, error) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return command{}, usageError("unknown command %q%s", name, doc.DidYouMean(name, commandNames())).hint("sdd-eval help")
+}
+
+// dispatch runs the command that the arguments name.
+func (a *App) dispatch(ctx context.Context) error {
+	if len(a.Args) == 0 {
+		writeOverview(a.Stderr)
+		return &exitError{code: exitUsage}
+	}
+	first, rest := a.Args[0], a.Args[1:]
+	switch first {
+	case "--help", "-h", "--version":
+		if len(rest) > 0 {
+			return usageError("unexpected argument %q after %s", rest[0], first).hint("sdd-eval help")
+		}
+		if first == "--version" {
+			fmt.Fprintf(a.Stdout, "sdd-eval %s\n", version)
+			return nil
+		}
+		writeOverview(a.Stdout)
+		return nil
+	}
+	if strings.HasPrefix(first, "-") {
+		return usageError("unknown flag %s before the command%s", first, doc.DidYouMean(first, []string{"--help", "--version"})).
+			hint("sdd-eval help")
+	}
+	c, err := lookupCommand(first)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, a, rest)
+}
+
+// flags returns the command's flags and its action.
+func (c command) flags(a *App) (*flags, action) {
+	f := &flags{FlagSet: pflag.NewFlagSet(c.name, pflag.ContinueOnError)}
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.SortFlags = false
+	return f, c.define(a, f)
+}
+
+func (c command) run(ctx context.Context, a *App, args []string) error {
+	f, act := c.flags(a)
+	err := f.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		c.writeHelp(a.Stdout)
+		return nil
+	}
+	if err == nil {
+		err = c.check(f)
+	} else {
+		err = f.explain(err)
+	}
+	if err != nil {
+		return usageError("%s: %w", c.name, err).hint("sdd-eval " + c.name + " --help")
+	}
+	return act(ctx, f.Args())
+}
+
+// check refuses command lines on which something is missing or too much.
+func (c command) check(f *flags) error {
+	for _, name := range f.required {
+		if !f.Changed(name) {
+			arg, _ := pflag.UnquoteUsage(f.Lookup(name))
+			return fmt.Errorf("--%s %s is required", name, arg)
+		}
+	}
+	switch n := f.NArg(); {
+	case n < c.args.min:
+		return fmt.Errorf("%s is missing", c.args.what)
+	case c.args.max >= 0 && n > c.args.max:
+		return fmt.Errorf("unexpected argument %q", f.Arg(c.args.max))
+	}
+	return nil
+}
+
+// explain says more clearly than pflag what is wrong with a flag.
+func (f *flags) explain(err error) error {
+	var (
+		unknown *pflag.NotExistError
+		noValue *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		name := "--" + unknown.GetSpecifiedName()
+		tried := name
+		if short := unknown.GetSpecifiedShortnames(); short != "" {
+			name, tried = "-"+short, "--"+short // -name is a slip of --name
+		}
+		known := []string{"--help"}
+		f.VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+		return fmt.Errorf("unknown flag %s%s", name, doc.DidYouMean(tried, known))
+	case errors.As(err, &noValue):
+		arg, _ := pflag.UnquoteUsage(noValue.GetFlag())
+		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetSpecifiedName(), arg)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fishScript returns the completion script for fish.
+func fishScript(commands []completed) string {
+	var b strings.Builder
+	b.WriteString(fishHead)
+	for _, c := range commands {
+		fmt.Fprintf(&b, "complete -c sdd-eval -n __fish_use_subcommand -a %s -d %s\n", c.name, fishQuote(c.short))
+	}
+	b.WriteString("complete -c sdd-eval -n __fish_use_subcommand -l help -d 'Tell which commands there are.'\n" +
+		"complete -c sdd-eval -n __fish_use_subcommand -l version -d 'Print the version.'\n")
+	for _, c := range commands {
+		on := fmt.Sprintf("\ncomplete -c sdd-eval -n '__fish_seen_subcommand_from %s'", c.name)
+		for _, f := range c.flags {
+			fmt.Fprintf(&b, "%s -l %s%s -d %s", on, f.name, fishOffer(" -r", f.kind, f.choices), fishQuote(f.help))
+			on = strings.TrimPrefix(on, "\n")
+			b.WriteString("\n")
+		}
+		if c.kind != "" {
+			fmt.Fprintf(&b, "%s%s\n", on, fishOffer("", c.kind, c.choices))
+		}
+	}
+	return b.String()
+}
+
+// fishOffer returns the options of complete that offer values of a kind.
+func fishOffer(takesValue string, k kind, choices []string) string {
+	switch k {
+	case "":
+		return ""
+	case kindFile:
+		return takesValue + " -F"
+	case kindDir:
+		return takesValue + " -a '(__fish_complete_directories)'"
+	case kindRun:
+		return takesValue + " -k -a '(__sdd_eval_runs)'"
+	case kindChoice, kindCommand:
+		return takesValue + " -a " + fishQuote(strings.Join(choices, " "))
+	case kindList:
+		return takesValue + " -a " + fishQuote("(__fish_complete_list , 'string split \" \" \""+strings.Join(choices, " ")+"\"')")
+	}
+	return takesValue
+}
+
+func fishQuote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}
+
+const fishHead = `# fish completion for sdd-eval; written by "sdd-eval completion fish"
+
+function __sdd_eval_runs
+	set -l words (commandline -opc)
+	$words[1] __complete runs -- $words 2>/dev/null
+end
+
+complete -c sdd-eval -f
+`

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // a unit or a job failed
+	exitUsage       = 2   // the command line, a playbook or the configuration is wrong
+	exitHarness     = 3   // the harness failed: nothing is known about the agents
+	exitInterrupted = 130 // by Ctrl-C or SIGTERM
+)
+
+// exitError is an error with the exit code that it ends the command with. Errors without one are those of the harness.
+type exitError struct {
+	code int
+	// err is what to tell the user, nil if it has been told already.
+	err error
+	// next is the command that a person runs next, empty if there is none to name.
+	next string
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError returns an error about what the user wrote: the command line, a file or the configuration.
+func usageError(format string, args ...any) *exitError {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// hint returns the error with the command that a person runs next.
+func (e *exitError) hint(next string) *exitError {
+	e.next = next
+	return e
+}
+
+// exitCode returns the code that err ends the command with.
+func exitCode(ctx context.Context, err error) int {
+	var e *exitError
+	switch {
+	case errors.As(err, &e):
+		return e.code
+	case ctx.Err() != nil:
+		return exitInterrupted
+	}
+	return exitHarness
+}

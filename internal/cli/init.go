@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// The first lines of playbooks, by which editors find their schema.
+const (
+	schemaLine = "# yaml-language-server: $schema="
+	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/llman-sdd-eval.schema.json"
+	schemaFile = "sdd-eval.schema.json" // beside the playbook
+)
+
+// template is a playbook that runs at once.
+//
+//go:embed init.yaml
+var template string
+
+// safeName matches what is a playbook's name and a file's name everywhere.
+var safeName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
+
+// initOptions are the flags of `sdd-eval init`.
+type initOptions struct {
+	name, schema, root string
+	force              bool
+}
+
+func initCommand() command {
+	return command{
+		name:  "init",
+		usage: "--name NAME [--force] [--schema spec|local] [--root DIR]",
+		short: "write a playbook to begin with",
+		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The playbook runs at once, with
+a scripted agent in two workflow styles; comments in it show how to put real agents in its place. Runs are added to
+.gitignore.`,
+		examples: `sdd-eval init --name demo
+sdd-eval init --name demo --force --schema local`,
+		codes: `0  the playbook is written
+2  the name is not safe, or the playbook exists and --force is not given
+3  the playbook cannot be written`,
+		define: func(a *App, f *flags) action {
+			o := initOptions{schema: "spec"}
+			f.text(&o.name, "name", kindText, "The playbook's `NAME`: a letter, then up to 63 letters, digits, _ and -.")
+			f.BoolVar(&o.force, "force", false, "Overwrite a playbook of that name.")
+			f.choice(&o.schema, "schema", "The schema that editors check the playbook against, `WHICH`: spec is the published one "+
+				"of the original format; local is that of this version, in "+schemaFile+" beside the playbook.", "spec", "local")
+			f.root(&o.root)
+			f.require("name")
+			return func(context.Context, []string) error { return a.init(o) }
+		},
+	}
+}
+
+func (a *App) init(o initOptions) error {
+	if !safeName.MatchString(o.name) {
+		return usageError("init: --name %q does not match %s", o.name, safeName).hint("sdd-eval init --name demo")
+	}
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, ".llman", "sdd-eval", "playbooks")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	schema := specSchema
+	if o.schema == "local" {
+		schema = "./" + schemaFile
+		if err := place(filepath.Join(dir, schemaFile), playbook.Schema(kinds.All()), true); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+	}
+	file := filepath.Join(dir, o.name+".yaml")
+	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
+	switch err := place(file, []byte(text), o.force); {
+	case errors.Is(err, fs.ErrExist):
+		return usageError("init: %s exists", a.shown(file)).hint("sdd-eval init --name " + o.name + " --force # overwrites it")
+	case err != nil:
+		return fmt.Errorf("init: %w", err)
+	}
+	if err := rundir.EnsureIgnored(root); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	fmt.Fprintln(a.Stdout, a.shown(file))
+	fmt.Fprintf(a.Stderr, "next: sdd-eval run --playbook %s\n", a.shown(file))
+	return nil
+}
+
+// place writes a file that is there complete or not at all. Unless it may replace one, it is an error, [fs.ErrExist], if
+// there is one.
+func place(file string, data []byte, replace bool) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // unless it was renamed
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if !replace { // of two at the same time, one gets the name
+		reserved, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := reserved.Close(); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// shown returns a path as the user would write it: relative to the working directory if it is below.
+func (a *App) shown(path string) string {
+	rel, err := filepath.Rel(a.Dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"strings"
+	"unicode"
+)
+
+// printable returns one line that is safe to show on a terminal, whoever wrote the text: control characters and line ends
+// are shown by their pictures, tabs as spaces, what is invalid as U+FFFD. Format characters, such as those that turn
+// the direction of writing, are left out.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t':
+			return ' '
+		case r < 0x20:
+			return '\u2400' + r
+		case r == 0x7f:
+			return '\u2421'
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// wide are the characters that take two columns on a terminal: East Asian scripts and emoji, by Unicode's East Asian
+// Width (UAX #11), as whole blocks.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x1100, 0x115f, 1},
+		{0x231a, 0x231b, 1},
+		{0x23e9, 0x23ec, 1},
+		{0x2614, 0x2615, 1},
+		{0x26a1, 0x26a1, 1},
+		{0x2705, 0x2705, 1},
+		{0x2728, 0x2728, 1},
+		{0x274c, 0x274c, 1},
+		{0x2753, 0x2755, 1},
+		{0x2795, 0x2797, 1},
+		{0x2b50, 0x2b50, 1},
+		{0x2e80, 0x303e, 1},
+		{0x3041, 0x33ff, 1},
+		{0x3400, 0x4dbf, 1},
+		{0x4e00, 0x9fff, 1},
+		{0xa000, 0xa4cf, 1},
+		{0xa960, 0xa97f, 1},
+		{0xac00, 0xd7a3, 1},
+		{0xf900, 0xfaff, 1},
+		{0xfe30, 0xfe6f, 1},
+		{0xff00, 0xff60, 1},
+		{0xffe0, 0xffe6, 1},
+	},
+	R32: []unicode.Range32{
+		{0x16fe0, 0x18aff, 1},
+		{0x1b000, 0x1b2ff, 1},
+		{0x1f004, 0x1f004, 1},
+		{0x1f0cf, 0x1f0cf, 1},
+		{0x1f18e, 0x1f18e, 1},
+		{0x1f191, 0x1f19a, 1},
+		{0x1f200, 0x1f320, 1},
+		{0x1f32d, 0x1f64f, 1},
+		{0x1f680, 0x1f6ff, 1},
+		{0x1f7e0, 0x1f7eb, 1},
+		{0x1f900, 0x1faff, 1},
+		{0x20000, 0x3fffd, 1},
+	},
+}
+
+// columns returns how many columns of a terminal a character takes.
+func columns(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.Is(wide, r):
+		return 2
+	}
+	return 1
+}
+
+// cut returns as much of a printable text as fits into that many columns, with an ellipsis if something is missing.
+func cut(s string, width int) string {
+	used, end := 0, 0 // end is where the text ends if an ellipsis has to follow
+	for i, r := range s {
+		used += columns(r)
+		if used > width {
+			if width < 1 {
+				return ""
+			}
+			return s[:end] + "…"
+		}
+		if used < width {
+			end = i + len(string(r))
+		}
+	}
+	return s
+}
+
+// width returns how many columns a printable text takes.
+func width(s string) int {
+	n := 0
+	for _, r := range s {
+		n += columns(r)
+	}
+	return n
+}

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+func showCommand() command {
+	return command{
+		name:  "show",
+		usage: "RUN_ID [--root DIR]",
+		short: "tell what happened in a run",
+		long: `Tells how each unit and each job of a run ended and why, and where its files are. RUN_ID is the id of a run, the
+beginning of one, or latest.`,
+		examples: `sdd-eval show latest
+sdd-eval show 20260131-101500`,
+		args: arguments{min: 1, max: 1, what: "RUN_ID", kind: kindRun},
+		define: func(a *App, f *flags) action {
+			var root string
+			f.root(&root)
+			return func(_ context.Context, args []string) error { return a.show(root, args[0]) }
+		},
+	}
+}
+
+func (a *App) show(rootFlag, id string) error {
+	r, err := a.openRun(rootFlag, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	units, err := r.Units()
+	if err != nil {
+		return err
+	}
+	jobs, err := r.Jobs()
+	if err != nil {
+		return err
+	}
+	s := runPage{app: a, w: a.Stdout, run: r, manifest: r.Manifest()}
+	s.head(units)
+	s.units(units)
+	for _, j := range jobs {
+		fmt.Fprintf(s.w, "\n%-9s job %s  %s\n", j.Outcome, j.ID, seconds(j.Duration))
+		s.line("", j.Reason)
+		s.steps(j.Steps)
+	}
+	s.files()
+	for _, n := range r.Notes() {
+		fmt.Fprintf(a.Stderr, "note: %s\n", printable(n))
+	}
+	if s.manifest.State == rundir.StateInterrupted {
+		fmt.Fprintf(a.Stderr, "next: sdd-eval run --resume %s\n", r.ID())
+	}
+	return nil
+}
+
+// runPage is what show writes about a run.
+type runPage struct {
+	app      *App
+	w        io.Writer
+	run      *rundir.Run
+	manifest rundir.Manifest
+}
+
+func (s runPage) head(units []result.Unit) {
+	m := s.manifest
+	fmt.Fprintf(s.w, "run        %s\n", s.run.ID())
+	fmt.Fprintf(s.w, "state      %s\n", m.State)
+	fmt.Fprintf(s.w, "created    %s UTC\n", m.CreatedAt.UTC().Format(time.DateTime))
+	if m.FinishedAt != nil {
+		fmt.Fprintf(s.w, "finished   %s UTC\n", m.FinishedAt.UTC().Format(time.DateTime))
+	}
+	fmt.Fprintf(s.w, "playbook   %s\n", printable(m.Playbook.Path))
+	fmt.Fprintf(s.w, "mode       %s, sandbox %s\n", m.Mode, m.Sandbox)
+	fmt.Fprintf(s.w, "directory  %s\n", s.app.shown(s.run.Dir()))
+	fmt.Fprintf(s.w, "outcomes   %s\n", tallyOf(units, len(m.Units)))
+}
+
+// units writes about all units of the run, also those that have not ended, in their order.
+func (s runPage) units(units []result.Unit) {
+	ended := make(map[string]result.Unit, len(units))
+	for _, u := range units {
+		ended[u.ID] = u
+	}
+	for _, id := range s.manifest.Units {
+		u, ok := ended[id]
+		if !ok {
+			fmt.Fprintf(s.w, "\n%-9s %s\n", notRun, id)
+			continue
+		}
+		s.unit(u)
+	}
+}
+
+func (s runPage) unit(u result.Unit) {
+	fmt.Fprintf(s.w, "\n%-9s %s  %s\n", u.Outcome, u.ID, seconds(u.Duration))
+	s.line("", u.Reason)
+	s.line("stop: ", u.Stop)
+	s.line("next: ", u.Next)
+	s.steps(u.Steps)
+	for _, e := range u.Evaluations {
+		if e.Outcome != result.Pass {
+			s.line(e.Position+": ", fmt.Sprintf("%s: %s: %s", e.Name, e.Outcome, e.Reason))
+		}
+	}
+	for _, w := range u.Warnings {
+		s.line("warning: ", w)
+	}
+	for i, reason := range u.Attempts {
+		s.line(fmt.Sprintf("attempt %d: ", i+1), reason)
+	}
+	place := s.run.Place(u.Case, u.Variant, u.Trial)
+	for _, dir := range []string{place.Workspace, place.Logs, place.Artifacts} {
+		if _, err := os.Stat(dir); err == nil {
+			s.line("", s.app.shown(dir))
+		}
+	}
+}
+
+// steps writes about the steps that did not end well.
+func (s runPage) steps(steps []result.Step) {
+	for _, step := range steps {
+		if step.Outcome == result.Pass || step.Outcome == result.Completed {
+			continue
+		}
+		s.line(step.Position+": ", fmt.Sprintf("%s: %s: %s", step.Name, step.Outcome, step.Reason))
+	}
+}
+
+// line writes a line about what stands above it, and nothing if there is nothing to say.
+func (s runPage) line(label, text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.Lines(label + text) {
+		fmt.Fprintf(s.w, "          %s\n", printable(strings.TrimSuffix(strings.TrimRight(line, "\n"), ": ")))
+	}
+}
+
+// files writes which reports there are.
+func (s runPage) files() {
+	first := true
+	for _, name := range []string{"report.md", "report.html", "report.json", "report.junit.xml", "human-pack.html"} {
+		path := filepath.Join(s.run.Dir(), name)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		if first {
+			fmt.Fprintln(s.w)
+			first = false
+		}
+		fmt.Fprintln(s.w, s.app.shown(path))
+	}
+}
+
+// seconds returns a duration as people read it: "0.4s", "1m12s".
+func seconds(d result.Duration) string {
+	t := time.Duration(d)
+	if t < time.Minute {
+		return fmt.Sprintf("%.1fs", t.Seconds())
+	}
+	return t.Round(time.Second).String()
+}
