@@ -19,7 +19,7 @@ func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 		data = s.Bytes(data)
 	}
 	if err := replaceFile(path, data, perm); err != nil {
-		return fmt.Errorf("write %s: %w", s.String(path), err)
+		return fmt.Errorf("write %s: %w", s.String(path), bare(err))
 	}
 	return nil
 }
@@ -51,4 +51,15 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// bare returns an error of the file system without its paths, which may hold a secret.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	return err
 }

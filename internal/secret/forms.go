@@ -62,11 +62,15 @@ func jsonForms(text string) []string {
 	return []string{
 		html, plain, slashes,
 		ascii(html, `\u%04x`), ascii(plain, `\u%04x`), ascii(slashes, `\u%04x`),
-		ascii(html, `\u%04X`), strings.NewReplacer(`\u003c`, `\u003C`, `\u003e`, `\u003E`).Replace(html),
-		strings.NewReplacer("'", `\u0027`, `\"`, `\u0022`, "+", `\u002B`, "`", `\u0060`).Replace(ascii(html, `\u%04X`)), // .NET
+		ascii(html, `\u%04X`), dotNet.Replace(ascii(plain, `\u%04X`)),
 		unquoted(strconv.Quote(text)), unquoted(strconv.QuoteToASCII(text)),
 	}
 }
+
+// dotNet escapes in JSON what .NET does beyond what has to be.
+var dotNet = strings.NewReplacer(
+	`\"`, `\u0022`, "&", `\u0026`, "'", `\u0027`, "+", `\u002B`, "<", `\u003C`, ">", `\u003E`, "`", `\u0060`,
+)
 
 func jsonString(text string) string { return unquoted(string(appendQuoted(nil, []byte(text)))) }
 

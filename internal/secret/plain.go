@@ -16,7 +16,7 @@ func plain(name, value string, credential bool) bool {
 	case value == "" || slices.Contains(switches, strings.ToLower(value)):
 		return true
 	case number.MatchString(value):
-		return len(value) < wordSize || slices.Contains(amounts, last) || !credential && len(value) < 12
+		return len(value) < wordSize || slices.Contains(amounts, last)
 	case hasKeyShape(value):
 		return false
 	case slices.Contains(pathNames, last) || name == "GOOGLE_APPLICATION_CREDENTIALS":

@@ -32,125 +32,165 @@ func (f Finding) String() string {
 // maxFindings bounds what a sweep reports, findings and errors each.
 const maxFindings = 1000
 
-var errManyFindings = errors.New("more was found than is reported")
+var errManyFindings = fmt.Errorf("more was found than the %d places that are reported", maxFindings)
 
 // Sweep searches everything below dir for the secrets: the content of regular files, and all names and targets of links;
 // links are not followed. What merely has the shape of a key is not reported. Of each secret it reports the first place in
-// a file, in the order of the paths. An error says that something could not be searched, or that too much was found; the
-// findings are right all the same.
+// a file, in the order of the paths. An error says that something could not be searched, or that more was found than is
+// reported; the findings are right all the same.
 func (s *Set) Sweep(ctx context.Context, dir string) ([]Finding, error) {
-	m := s.matcher()
-	if m == nil {
-		return nil, nil
-	}
-	w := sweep{m: m, buf: make([]byte, 0, 2*pieceSize)}
-	err := w.run(ctx, dir)
-	if err != nil {
+	w := sweep{set: s}
+	if err := w.run(ctx, dir); err != nil {
 		return w.findings, fmt.Errorf("search %s for secrets: %w", s.String(dir), err)
 	}
 	return w.findings, nil
 }
 
+// Scrub is a Sweep that masks what it finds, in files, in names and in targets of links. Files are replaced, not written
+// to, so that other links to them keep what they had.
+func (s *Set) Scrub(ctx context.Context, dir string) ([]Finding, error) {
+	w := sweep{set: s, scrub: true}
+	if err := w.run(ctx, dir); err != nil {
+		return w.findings, fmt.Errorf("mask the secrets in %s: %w", s.String(dir), err)
+	}
+	return w.findings, nil
+}
+
+// sweep goes once through a directory.
 type sweep struct {
+	set      *Set
 	m        *matcher
+	scrub    bool
 	root     *os.Root
 	buf      []byte
 	findings []Finding
 	errs     []error
+	renames  []string // entries with a secret in their names, a directory before what is in it
 }
 
 func (w *sweep) run(ctx context.Context, dir string) error {
+	if w.m = w.set.matcher(); w.m == nil {
+		return nil
+	}
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return err
+		return bare(err)
 	}
 	if w.root, err = os.OpenRoot(dir); err != nil {
-		return err
+		return bare(err)
 	}
 	defer w.root.Close()
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path) // path begins with dir
-		masked, _ := w.m.mask([]byte(filepath.ToSlash(name)))
 		if err == nil && path != dir {
-			err = w.entry(ctx, name, string(masked), entry)
+			err = w.entry(ctx, name, entry)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			w.errs = append(w.errs, fmt.Errorf("%s: %w", masked, bare(err)))
-		}
-		if len(w.findings) >= maxFindings || len(w.errs) >= maxFindings {
-			return errManyFindings
-		}
-		return nil
+		w.note(name, err)
+		return ctx.Err()
 	})
+	for _, name := range slices.Backward(w.renames) {
+		w.note(name, w.rename(name))
+	}
 	return errors.Join(append(w.errs, err)...)
 }
 
-// entry searches one entry, masked being its name without secrets.
-func (w *sweep) entry(ctx context.Context, name, masked string, entry fs.DirEntry) error {
-	found := func(secret string, offset int64) {
-		w.findings = append(w.findings, Finding{Path: masked, Offset: offset, Name: secret})
+// note keeps an error about an entry.
+func (w *sweep) note(name string, err error) {
+	if err != nil && len(w.errs) < maxFindings {
+		w.errs = append(w.errs, fmt.Errorf("%s: %w", w.set.String(filepath.ToSlash(name)), bare(err)))
 	}
-	inName := func(text string) {
-		for _, r := range w.m.scan([]byte(text), 0, true).runs {
-			found(r.name, -1)
+}
+
+// found keeps a finding.
+func (w *sweep) found(name string, offset int64, secret string) {
+	switch len(w.findings) {
+	case maxFindings:
+		if !slices.Contains(w.errs, errManyFindings) {
+			w.errs = append(w.errs, errManyFindings)
 		}
+	default:
+		w.findings = append(w.findings, Finding{w.set.String(filepath.ToSlash(name)), offset, secret})
 	}
-	inName(entry.Name())
+}
+
+func (w *sweep) entry(ctx context.Context, name string, entry fs.DirEntry) error {
+	if w.text(name, entry.Name()) && w.scrub {
+		w.renames = append(w.renames, name)
+	}
 	switch {
 	case entry.Type()&fs.ModeSymlink != 0:
 		target, err := w.root.Readlink(name)
-		inName(target)
+		if err == nil && w.text(name, target) && w.scrub {
+			err = w.relink(name, target)
+		}
 		return err
 	case entry.Type().IsRegular():
-		return w.file(ctx, name, found)
+		found, err := w.file(ctx, name)
+		if err == nil && found && w.scrub {
+			err = w.rewrite(name)
+		}
+		return err
 	}
 	return nil
 }
 
-// bare returns an error without the path, which may hold a secret.
-func bare(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
+// text searches the name or the target of an entry.
+func (w *sweep) text(name, text string) (found bool) {
+	for _, r := range w.m.scan([]byte(text), 0, true).runs {
+		w.found(name, -1, r.name)
+		found = true
 	}
-	return err
+	return found
+}
+
+// open opens a regular file. If it has become a FIFO it does not hang.
+func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
+	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("no longer a regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // file reports the first place of each secret in a file.
-func (w *sweep) file(ctx context.Context, name string, found func(secret string, offset int64)) error {
-	f, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // if it has become a FIFO it must not hang us
+func (w *sweep) file(ctx context.Context, name string) (found bool, err error) {
+	f, _, err := w.open(name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, errors.New("no longer a regular file"))
-	}
 	known := make(map[string]bool)
-	held, base, from := w.buf[:0], int64(0), 0 // held is the file from base on, and what is before held[from] has been searched
+	held, base, from := w.buf[:0], int64(0), 0 // held is the file from base on, of which what is before from is searched
 	for ctx.Err() == nil {
 		held = slices.Grow(held, pieceSize)
 		n, err := f.Read(held[len(held):cap(held)])
 		held = held[:len(held)+n]
 		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+			return len(known) > 0, err
 		}
 		r := w.m.scan(held, from, err != nil)
 		for _, run := range r.runs {
 			if run.start < r.settled && !known[run.name] {
 				known[run.name] = true
-				found(run.name, base+int64(run.start))
+				w.found(name, base+int64(run.start), run.name)
 			}
 		}
 		if err != nil {
-			return nil
+			break
 		}
 		keep := max(0, r.settled-contextSize)
 		base += int64(keep)
 		from = r.settled - keep
 		held = append(held[:0], held[keep:]...)
 	}
-	return ctx.Err()
+	w.buf = held
+	return len(known) > 0, nil
 }
