@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,10 @@ type Arg struct {
 	name  string
 	param any // canonical
 	holds test
-	err   error
+	// digests returns numbers for an actual value, one of which is that of the parameter if the value is as wanted; nil
+	// for matchers that cannot be told by numbers.
+	digests func(v any, cwd string) []uint64
+	err     error
 }
 
 // test reports whether an actual argument, in canonical form, is as wanted in a session that runs in cwd.
@@ -31,6 +35,7 @@ var forms = map[string]func(param any) (test, error){
 	"regex":       ofText(matchesRegexp),
 	"glob":        ofText(matchesGlob),
 	"path":        ofText(isPath),
+	"glob_like":   ofText(isGlobLike),
 	"one_of":      isOneOf,
 	"gte":         ofNumber(func(v, n number) bool { return v.compare(n) >= 0 }),
 	"lte":         ofNumber(func(v, n number) bool { return v.compare(n) <= 0 }),
@@ -62,8 +67,13 @@ func newArg(name string, param any) Arg {
 	if a.err == nil {
 		a.holds, a.err = build(a.param)
 	}
-	if a.err != nil {
+	switch {
+	case a.err != nil:
 		a.err = fmt.Errorf("%s: %w", name, a.err)
+	case name == "equals":
+		a.digests = func(v any, _ string) []uint64 { return []uint64{digest(v)} }
+	case name == "path":
+		a.digests = digestPaths
 	}
 	return a
 }
@@ -120,6 +130,10 @@ func Glob(pattern string) Arg { return newArg("glob", pattern) }
 // Path wants the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], for which
 // $WORKSPACE may stand. So src/a.go is ./src/a.go and $WORKSPACE/src/a.go, but neither a.go nor src/data.go.
 func Path(p string) Arg { return newArg("path", p) }
+
+// GlobLike wants a glob pattern that stands for the same files as this one, however deep they lie: src/**/*.ts is
+// src/*.ts, but not tests/**. It is for tools whose argument is a pattern; for paths see [Glob].
+func GlobLike(pattern string) Arg { return newArg("glob_like", pattern) }
 
 // OneOf wants a value that equals one of these.
 func OneOf(values ...any) Arg { return newArg("one_of", values) }
@@ -217,7 +231,35 @@ func matchesRegexp(expr string) (test, error) {
 	if err != nil {
 		return nil, err
 	}
-	return textIn(func(s, _ string) bool { return re.MatchString(s) }), nil
+	part := literalIn(expr)
+	return textIn(func(s, _ string) bool { return strings.Contains(s, part) && re.MatchString(s) }), nil
+}
+
+// literalIn returns a text that is part of all that the expression matches, which is much quicker to look for; empty if
+// there is none.
+func literalIn(expr string) string {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return ""
+	}
+	return longestLiteral(re.Simplify())
+}
+
+func longestLiteral(re *syntax.Regexp) string {
+	best := ""
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase == 0 {
+			best = string(re.Rune)
+		}
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		for _, sub := range re.Sub {
+			if part := longestLiteral(sub); len(part) > len(best) {
+				best = part
+			}
+		}
+	}
+	return best
 }
 
 func matchesGlob(pattern string) (test, error) {
@@ -234,6 +276,28 @@ func isPath(want string) (test, error) {
 		// An empty path would resolve to the session's directory.
 		return p != "" && resolve(p, cwd) == resolve(want, cwd)
 	}), nil
+}
+
+// digestPaths returns the digests of the paths that a value holds.
+func digestPaths(v any, cwd string) []uint64 {
+	switch v := v.(type) {
+	case string:
+		return []uint64{digest(resolve(v, cwd))}
+	case []any:
+		var all []uint64
+		for _, element := range v {
+			if p, ok := element.(string); ok {
+				all = append(all, digest(resolve(p, cwd)))
+			}
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+func isGlobLike(want string) (test, error) {
+	return textIn(func(p, _ string) bool { return slices.Equal(essence(p), essence(want)) }), nil
 }
 
 func isOneOf(param any) (test, error) {

@@ -155,6 +155,14 @@ func TestArgMatchers(t *testing.T) {
 		{name: "glob from the root", want: trajectory.Glob("/etc/*"), actual: "/etc/passwd", holds: true},
 		{name: "glob from the workspace", want: trajectory.Glob(ws + "/*.go"), actual: "a.go", holds: true},
 		{name: "glob class", want: trajectory.Glob("[ab].go"), actual: "b.go", holds: true},
+		{name: "glob_like, ** across none", want: trajectory.GlobLike("src/**/*.ts"), actual: "src/*.ts", holds: true},
+		{name: "glob_like, ** on the other side", want: trajectory.GlobLike("*.ts"), actual: "**/*.ts", holds: true},
+		{name: "glob_like in the workspace", want: trajectory.GlobLike("src/*.ts"), actual: ws + "/src/*.ts", holds: true},
+		{name: "glob_like all below", want: trajectory.GlobLike("src/**"), actual: "src/**/*", holds: true},
+		{name: "glob_like with braces", want: trajectory.GlobLike("**/*.{ts,js}"), actual: "*.{ts,js}", holds: true},
+		{name: "glob_like another directory", want: trajectory.GlobLike("src/**/*.ts"), actual: "tests/**"},
+		{name: "glob_like a directory less", want: trajectory.GlobLike("src/**/*.ts"), actual: "*.ts"},
+		{name: "glob_like files of another kind", want: trajectory.GlobLike("src/**/*.ts"), actual: "src/**"},
 		{name: "glob of a number", want: trajectory.Glob("*"), actual: 1},
 	}
 	names := make(map[string]bool)
@@ -190,6 +198,7 @@ func everyArg() []trajectory.Arg {
 		trajectory.EndsWith("x"),
 		trajectory.Regex("x|$"),
 		trajectory.Glob("**"),
+		trajectory.GlobLike("src/**/*.ts"),
 		trajectory.Path("x"),
 		trajectory.OneOf(nil, "x", 1),
 		trajectory.GTE(0),
@@ -326,7 +335,7 @@ func TestMalformedExpectations(t *testing.T) {
 func TestUnknownArgMatcher(t *testing.T) {
 	_, err := trajectory.NewArg("contians", "x")
 	assert.EqualError(t, err, `unknown argument matcher "contians": want one of absent, any, contains, contains_ci, ends_with, `+
-		`equals, glob, gte, lte, near, one_of, path, regex, type`)
+		`equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`)
 	_, err = trajectory.NewArg("any", false)
 	assert.EqualError(t, err, "any: takes no parameter but true, not false (boolean)")
 	_, err = trajectory.NewArg("regex", nil)

@@ -33,13 +33,35 @@ type Call struct {
 	tool, kind string
 	args       []namedArg // sorted by name
 	mode       ArgMode
+	fields     []string // dotted paths; none: all arguments, by mode
+	profile    Profile
+	ownProfile bool // profile is in place of the tool's
+	rules      []rule
 	limit      time.Duration // 0: none
 	err        error
 }
 
 type namedArg struct {
 	name string
+	path []string // of a field; nil: the name is that of an argument
 	Arg
+	plain bool // given as a value, not as a matcher
+}
+
+// of returns the argument as the call has it, and whether it does.
+func (a *namedArg) of(o *observed) (any, bool) {
+	if a.path == nil {
+		v, ok := o.args[a.name]
+		return v, ok
+	}
+	v := lookup(any(o.args), a.path)
+	return v, v != nil
+}
+
+// rule is what a call must be like beyond its arguments.
+type rule struct {
+	name  string
+	holds func(ToolCall) bool
 }
 
 // Tool expects a call of the tool with exactly this name, [ToolCall.Name].
@@ -67,7 +89,7 @@ func (c Call) Args(args Args) Call {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		arg, ok := args[name].(Arg)
 		if !ok {
-			arg = Equals(args[name])
+			arg = Equals(args[name]) // or as the profile has it
 		}
 		if arg.err == nil && arg.holds == nil {
 			arg.err = errors.New("a zero Arg matches nothing: use one of the functions that return one")
@@ -75,7 +97,7 @@ func (c Call) Args(args Args) Call {
 		if arg.err != nil {
 			c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, arg.err))
 		}
-		c.args = append(c.args, namedArg{name, arg})
+		c.args = append(c.args, namedArg{name: name, Arg: arg, plain: !ok})
 	}
 	return c
 }
@@ -86,6 +108,16 @@ func (c Call) Mode(m ArgMode) Call {
 	c.mode = m
 	if !slices.Contains(ArgModes(), m) {
 		c.err = errors.Join(c.err, fmt.Errorf("unknown argument mode %q: want one of %q", m, ArgModes()))
+	}
+	return c
+}
+
+// Where returns the call with a rule that it must keep besides: holds is called with calls that are otherwise as
+// expected, possibly more than once with each. What says in failure texts what was wanted.
+func (c Call) Where(what string, holds func(ToolCall) bool) Call {
+	c.rules = append(slices.Clip(c.rules), rule{what, holds})
+	if holds == nil {
+		c.err = errors.Join(c.err, fmt.Errorf("where %s: no function", label(what)))
 	}
 	return c
 }
@@ -107,6 +139,9 @@ func (c Call) String() string {
 	for _, arg := range c.args {
 		b.WriteString(" " + assign(arg.name, arg.String()))
 	}
+	for _, r := range c.rules {
+		b.WriteString(" where " + label(r.name))
+	}
 	if c.limit > 0 {
 		fmt.Fprintf(&b, " within %v", c.limit)
 	}
@@ -120,39 +155,34 @@ func (c Call) name() string {
 	return "kind " + label(c.kind)
 }
 
-// check returns why the expectation is malformed.
-func (c Call) check() error {
+// ready returns the call as it is compared, with its profile or its fields in place, and why it is malformed.
+func (c Call) ready() (Call, error) {
 	if c.tool == "" && c.kind == "" && c.err == nil {
-		return errors.New("a zero Call expects nothing: use Tool or Kind")
+		return c, errors.New("a zero Call expects nothing: use Tool or Kind")
 	}
-	return c.err
+	if c.err != nil {
+		return c, c.err
+	}
+	var err error
+	switch {
+	case len(c.fields) > 0:
+		c.args, err = c.fielded()
+		c.mode = SupersetArgs
+	case c.mode != ExactArgs:
+		c.args, err = c.profiled()
+	}
+	return c, err
 }
 
-// observed is a tool call of a run with its arguments in canonical form.
-type observed struct {
-	ToolCall
-	args  map[string]any
-	names []string // of args, sorted
-	// whole is the arguments as one value where they are not an object, as with a tool that takes a text.
-	whole any
-}
-
-func observe(call ToolCall) (observed, error) {
-	o := observed{ToolCall: call}
-	v, err := canonical(call.Args)
-	if err != nil {
-		return o, fmt.Errorf("arguments: %w", err)
+// key returns the same text for calls that accept the same.
+func (c *Call) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q %s %v", c.tool, c.kind, c.mode, c.limit)
+	for i := range c.args {
+		fmt.Fprintf(&b, " %q %s(%s)", c.args[i].name, c.args[i].Arg.name, compact(c.args[i].param))
 	}
-	if m, ok := v.(map[string]any); ok {
-		o.args, o.names = m, slices.Sorted(maps.Keys(m))
-	} else {
-		o.whole = v
-	}
-	return o, nil
+	return b.String()
 }
-
-// ended reports whether the call came to its own end, so that its duration is known.
-func (o *observed) ended() bool { return o.Status == Completed || o.Status == Failed }
 
 // calls reports whether o is a call of the expected tool or kind.
 func (c *Call) calls(o *observed) bool {
@@ -177,6 +207,11 @@ func (c *Call) accepts(o *observed, cwd string) bool {
 	}
 	for range c.differences(o, cwd) {
 		return false
+	}
+	for _, r := range c.rules {
+		if !r.holds(o.ToolCall) {
+			return false
+		}
 	}
 	return true
 }
@@ -203,7 +238,7 @@ func (c *Call) differences(o *observed, cwd string) iter.Seq[difference] {
 		wanted := 0 // actual arguments that are expected
 		for i := range c.args {
 			arg := &c.args[i]
-			got, has := o.args[arg.name]
+			got, has := arg.of(o)
 			d := difference{name: arg.name, want: &arg.Arg, got: got, has: has}
 			switch {
 			case arg.absent():
@@ -232,7 +267,7 @@ func (c *Call) differences(o *observed, cwd string) iter.Seq[difference] {
 		if o.whole != nil && !yield(difference{got: o.whole, has: true}) || wanted == len(o.args) {
 			return
 		}
-		for _, name := range o.names {
+		for _, name := range o.names() {
 			if !c.expects(name) && !yield(difference{name: name, got: o.args[name], has: true}) {
 				return
 			}

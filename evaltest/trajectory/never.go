@@ -19,17 +19,17 @@ func (n never) check() error {
 	return nil
 }
 
-func (n never) judge(calls []observed, _ string) section {
+func (n never) judge(s *session) section {
 	result := section{name: "never", total: len(n)}
 	for _, tool := range n {
-		first := slices.IndexFunc(calls, func(o observed) bool { return o.Name == tool })
+		first := s.first(tool)
 		if first == none {
 			result.held++
 		} else {
 			result.problems = append(result.problems, fmt.Sprintf("%s was called (call %d)", label(tool), first+1))
 		}
 	}
-	result.rows = func() []row { return n.rows(calls) }
+	result.rows = func() []row { return n.rows(s.calls) }
 	return result
 }
 

@@ -3,6 +3,7 @@ package trajectory
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // pairUp pairs expected calls with actual ones in any order, so that as many as possible have a partner and, among
@@ -51,38 +52,94 @@ func (p *pairing) join(i, j int) {
 	p.free[j/64] &^= 1 << (j % 64)
 }
 
-// maximise adds partners for as many as possible of the expected calls whose limited is as given, by augmenting paths
-// (Kuhn's algorithm).
+// maximise adds partners for as many as possible of the expected calls whose limited is as given, by Hopcroft and Karp:
+// all shortest augmenting paths in one phase, and few phases.
 func (p *pairing) maximise(g *grid, limited []bool, which bool) {
-	open := full(g.cols)
-	unseen := make([]uint64, len(open))
+	var alone []int // expected calls to find partners for
 	for i := range g.rows {
-		if limited[i] != which {
-			continue
+		if limited[i] == which {
+			alone = append(alone, i)
 		}
-		copy(unseen, open)
-		if !p.augment(g, i, unseen) {
-			// What a search in vain has seen leads nowhere in later searches either.
-			open, unseen = unseen, open
+	}
+	s := phase{pairing: p, grid: g, level: make([]int, g.rows)}
+	for {
+		s.layer(alone)
+		s.unseen = full(g.cols)
+		found := false
+		rest := alone[:0]
+		for _, i := range alone {
+			if s.augment(i) {
+				found = true
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		if alone = rest; !found {
+			return
 		}
 	}
 }
 
-// augment finds a partner for expected call i, moving others to new partners where it must.
-func (p *pairing) augment(g *grid, i int, unseen []uint64) bool {
-	row := g.row(i)
+// phase is one step of a search for augmenting paths.
+type phase struct {
+	*pairing
+	grid   *grid
+	level  []int    // of each expected call, its distance from one without a partner
+	unseen []uint64 // actual calls that no path of this phase has tried
+}
+
+// layer measures how far expected calls are from those that are alone, up to the nearest free actual call.
+func (s *phase) layer(alone []int) {
+	for i := range s.level {
+		s.level[i] = none
+	}
+	queue := make([]int, 0, len(s.level))
+	for _, i := range alone {
+		s.level[i] = 0
+		queue = append(queue, i)
+	}
+	unseen := full(s.grid.cols)
+	last := math.MaxInt
+	for ; len(queue) > 0 && s.level[queue[0]] <= last; queue = queue[1:] {
+		i := queue[0]
+		for w, word := range s.grid.row(i) {
+			word &= unseen[w]
+			unseen[w] &^= word
+			if word&s.free[w] != 0 {
+				last = s.level[i]
+			}
+			for word &^= s.free[w]; word != 0; word &= word - 1 {
+				k := s.expected[w*64+bits.TrailingZeros64(word)]
+				if s.level[k] == none {
+					s.level[k] = s.level[i] + 1
+					queue = append(queue, k)
+				}
+			}
+		}
+	}
+}
+
+// augment finds a partner for expected call i, moving others to new partners along the layers where it must.
+func (s *phase) augment(i int) bool {
+	row := s.grid.row(i)
 	for w := range row {
-		if word := row[w] & unseen[w] & p.free[w]; word != 0 {
-			p.join(i, w*64+bits.TrailingZeros64(word))
+		if word := row[w] & s.unseen[w] & s.free[w]; word != 0 {
+			j := bits.TrailingZeros64(word)
+			s.unseen[w] &^= 1 << j
+			s.join(i, w*64+j)
 			return true
 		}
 	}
 	for w := range row {
-		for word := row[w] & unseen[w]; word != 0; word = row[w] & unseen[w] {
+		for word := row[w] & s.unseen[w] &^ s.free[w]; word != 0; word &= word - 1 {
 			j := w*64 + bits.TrailingZeros64(word)
-			unseen[w] &^= 1 << (j % 64)
-			if p.augment(g, p.expected[j], unseen) {
-				p.join(i, j)
+			k := s.expected[j]
+			if s.unseen[w]>>(j%64)&1 == 0 || s.level[k] != s.level[i]+1 {
+				continue
+			}
+			s.unseen[w] &^= 1 << (j % 64)
+			if s.augment(k) {
+				s.join(i, j)
 				return true
 			}
 		}
@@ -90,57 +147,105 @@ func (p *pairing) augment(g *grid, i int, unseen []uint64) bool {
 	return false
 }
 
-// extend gives one more expected call a partner at the least cost, where a pair that keeps no limit costs 1:
-// successive shortest paths. It begins with a pairing that costs the least for its number of pairs, and leaves one.
+// extend gives more expected calls a partner at the least cost, where a pair that keeps no limit costs 1: successive
+// shortest paths, all of the same length at once. It begins with a pairing that costs the least for its number of
+// pairs, and leaves one.
 func (p *pairing) extend(f fit) bool {
-	cost := func(i, j int) int {
-		if f.keeps(i, j) {
-			return 0
+	s := newShortest(p, f)
+	s.measure()
+	for j, c := range s.to {
+		if p.expected[j] == none {
+			s.least = min(s.least, c)
 		}
-		return 1
 	}
-	costOf := make([]int, len(p.actual)) // of reaching an expected call
-	costTo := make([]int, len(p.expected))
-	from := make([]int, len(p.expected))
-	for j := range costTo {
-		costTo[j] = math.MaxInt
+	if s.least == math.MaxInt {
+		return false
 	}
-	var queue []int
-	for i, j := range p.actual {
-		costOf[i] = math.MaxInt
+	for i, j := range slices.Clone(p.actual) {
 		if j == none {
-			costOf[i] = 0
+			s.augment(i)
+		}
+	}
+	return true
+}
+
+// shortest finds the cheapest ways from expected calls without a partner to actual calls without one.
+type shortest struct {
+	*pairing
+	fit    fit
+	of, to []int  // the cost of reaching each expected and each actual call, MaxInt if there is no way
+	least  int    // the cost of the cheapest way
+	seen   []bool // actual calls that were tried
+}
+
+func newShortest(p *pairing, f fit) *shortest {
+	s := &shortest{
+		pairing: p, fit: f, of: make([]int, len(p.actual)), to: make([]int, len(p.expected)),
+		least: math.MaxInt, seen: make([]bool, len(p.expected)),
+	}
+	for i := range s.of {
+		s.of[i] = math.MaxInt
+	}
+	for j := range s.to {
+		s.to[j] = math.MaxInt
+	}
+	return s
+}
+
+func (s *shortest) cost(i, j int) int {
+	if s.fit.keeps(i, j) {
+		return 0
+	}
+	return 1
+}
+
+// measure sets the costs, by Bellman and Ford with a queue: moving a call from its partner gives its cost back.
+func (s *shortest) measure() {
+	var queue []int
+	queued := make([]bool, len(s.of))
+	for i, j := range s.actual {
+		if j == none {
+			s.of[i] = 0
 			queue = append(queue, i)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		i := queue[0]
-		for j := range f.accepted.in(i) {
-			c := costOf[i] + cost(i, j)
-			if j == p.actual[i] || c >= costTo[j] {
+		queued[i] = false
+		for j := range s.fit.accepted.in(i) {
+			c := s.of[i] + s.cost(i, j)
+			if j == s.actual[i] || c >= s.to[j] {
 				continue
 			}
-			costTo[j], from[j] = c, i
-			if k := p.expected[j]; k != none && c-cost(k, j) < costOf[k] {
-				costOf[k] = c - cost(k, j)
+			s.to[j] = c
+			k := s.expected[j]
+			if k == none || c-s.cost(k, j) >= s.of[k] {
+				continue
+			}
+			s.of[k] = c - s.cost(k, j)
+			if !queued[k] {
+				queued[k] = true
 				queue = append(queue, k)
 			}
 		}
 	}
-	end := none
-	for j, c := range costTo {
-		if p.expected[j] == none && c < math.MaxInt && (end == none || c < costTo[end]) {
-			end = j
+}
+
+// augment finds a partner for expected call i by a cheapest way that shares no call with those taken before.
+func (s *shortest) augment(i int) bool {
+	for j := range s.fit.accepted.in(i) {
+		if s.seen[j] || j == s.actual[i] || s.of[i]+s.cost(i, j) != s.to[j] {
+			continue
+		}
+		k := s.expected[j]
+		if k == none && s.to[j] != s.least || k != none && s.of[k] != s.to[j]-s.cost(k, j) {
+			continue
+		}
+		s.seen[j] = true
+		if k == none || s.augment(k) {
+			s.join(i, j)
+			return true
 		}
 	}
-	if end == none {
-		return false
-	}
-	for j := end; j != none; {
-		i := from[j]
-		next := p.actual[i]
-		p.join(i, j)
-		j = next
-	}
-	return true
+	return false
 }

@@ -102,3 +102,19 @@ func matchParts(pattern, parts []string) bool {
 	}
 	return p == len(pattern)
 }
+
+// essence returns what a glob pattern says of the files it stands for, apart from how deep they lie.
+func essence(pattern string) []string {
+	pattern = strings.TrimPrefix(pattern, workspace+"/")
+	var parts []string
+	last := ""
+	for part := range strings.SplitSeq(pattern, "/") {
+		if last = part; part != "" && part != "." && part != "**" {
+			parts = append(parts, part)
+		}
+	}
+	if last == "**" || last == "" {
+		parts = append(parts, "*") // all that is below
+	}
+	return parts
+}

@@ -14,6 +14,9 @@ type Result struct {
 	// Held of Total expectations held: each expected call is one, and so is each limit and each tool of Never. Calls
 	// that Exact does not expect add to Total where they are more than those that it does.
 	Held, Total int
+	// Matched is how many expected calls have an actual call of their own; Expected and Actual are how many there were of
+	// each. With several lists of expected calls they are added up; without any all are 0.
+	Matched, Expected, Actual int
 	// Err is why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
 	Err error
 
@@ -24,6 +27,8 @@ type Result struct {
 type section struct {
 	name        string // as in YAML, e.g. "in_order"
 	held, total int
+	// Of lists of expected calls only.
+	matched, expected, actual int
 	// problems say in one line each what did not hold; none if the part passed.
 	problems []string
 	// rows explains each expectation; it is costly and called only for text.
@@ -34,12 +39,29 @@ func (r *Result) add(s section) {
 	r.sections = append(r.sections, s)
 	r.Held += s.held
 	r.Total += s.total
+	r.Matched += s.matched
+	r.Expected += s.expected
+	r.Actual += s.actual
 	r.Pass = r.Held == r.Total
-	r.Score = 1
-	if r.Total > 0 {
-		r.Score = float64(r.Held) / float64(r.Total)
-	}
+	r.Score = share(r.Held, r.Total)
 }
+
+// share returns part by whole, 1 if both are 0.
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+// Precision is the share of the actual calls that were expected, 1 if there were none.
+func (r Result) Precision() float64 { return share(r.Matched, r.Actual) }
+
+// Recall is the share of the expected calls that were made, 1 if none was expected.
+func (r Result) Recall() float64 { return share(r.Matched, r.Expected) }
+
+// F1 is the harmonic mean of precision and recall.
+func (r Result) F1() float64 { return share(2*r.Matched, r.Expected+r.Actual) }
 
 // Reason says in one line what did not hold, e.g. "in_order: step 2 not matched: issue_refund amount=40"; it is empty
 // if the result passed.
@@ -61,16 +83,32 @@ func (r Result) Reason() string {
 	return strings.Join(reasons, "; ")
 }
 
+// Format is how the text of a result is written. The zero value is plain text.
+type Format struct {
+	// Color marks what held and what did not with the control sequences of terminals. Who sets it has found that the text
+	// goes to one, and that the user has not set NO_COLOR.
+	Color bool
+}
+
+// Text returns the reason, if there is one, and the table.
+func (f Format) Text(r Result) string {
+	reason, rows := r.Reason(), f.Table(r)
+	if reason != "" && rows != "" {
+		reason += "\n"
+	}
+	return reason + rows
+}
+
 // Table shows each expectation beside the call that matched it or came nearest, and what that call should have been,
 // in aligned lines without a final newline. Long values and long runs of like lines are folded. It is empty with Err.
-func (r Result) Table() string {
+func (f Format) Table(r Result) string {
 	if len(r.sections) == 1 {
-		return table(r.sections[0].rows(), "")
+		return f.table(r.sections[0].rows(), "")
 	}
 	var blocks []string
 	for _, s := range r.sections {
 		block := fmt.Sprintf("%s: %d of %d", s.name, s.held, s.total)
-		if rows := table(s.rows(), "  "); rows != "" {
+		if rows := f.table(s.rows(), "  "); rows != "" {
 			block += "\n" + rows
 		}
 		blocks = append(blocks, block)
@@ -78,11 +116,8 @@ func (r Result) Table() string {
 	return strings.Join(blocks, "\n")
 }
 
-// String returns the reason, if there is one, and the table.
-func (r Result) String() string {
-	reason, rows := r.Reason(), r.Table()
-	if reason != "" && rows != "" {
-		reason += "\n"
-	}
-	return reason + rows
-}
+// Table returns the table of the result as plain text: [Format.Table].
+func (r Result) Table() string { return Format{}.Table(r) }
+
+// String returns the result as plain text: [Format.Text].
+func (r Result) String() string { return Format{}.Text(r) }

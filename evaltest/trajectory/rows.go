@@ -12,7 +12,7 @@ import (
 // rows explains a matched sequence: a row for each expected call and, where no other calls may be, for each of those.
 func (m matched) rows() []row {
 	near := m.nearest()
-	shown := make([]bool, len(m.actual))
+	shown := make([]bool, len(m.session.calls))
 	for i, j := range m.pairs {
 		if j != none {
 			shown[j] = true
@@ -23,21 +23,26 @@ func (m matched) rows() []row {
 	var rows []row
 	next := 0 // the first actual call that has not been passed
 	others := func(end int) {
-		for ; m.mode == exact && next < end; next++ {
+		for ; m.mode.closed() && next < end; next++ {
 			if !shown[next] {
-				rows = append(rows, row{mark: extra, left: m.actual[next].summary(), right: "not expected"})
+				rows = append(rows, row{mark: extra, left: m.actual(next).summary(), right: "not expected"})
 			}
 		}
 	}
-	uncalled := false
+	uncalled := m.mode == subset && len(m.session.calls) == 0
 	for i, j := range m.pairs {
-		if j != none {
+		if j == none && near[i] == none {
+			if m.mode == subset {
+				continue // nor need it be made
+			}
+			uncalled = true
+		}
+		if j != none && m.mode.ordered() {
 			others(j)
 		}
 		rows = append(rows, m.row(i, near[i]))
-		uncalled = uncalled || j == none && near[i] == none
 	}
-	others(len(m.actual))
+	others(len(m.session.calls))
 	if uncalled {
 		rows = append(rows, row{left: m.called()})
 	}
@@ -50,26 +55,26 @@ func (m matched) row(i, near int) row {
 	r := row{step: i + 1, mark: good}
 	switch {
 	case j != none:
-		r.left, _ = m.compare(c, &m.actual[j])
-		if !c.inTime(&m.actual[j]) {
-			r.mark, r.right = bad, overrun(c, &m.actual[j])
+		r.left, _ = m.compare(c, m.actual(j))
+		if !c.inTime(m.actual(j)) {
+			r.mark, r.right = bad, overrun(c, m.actual(j))
 		}
 	case near != none:
 		var wants []string
 		r.mark = bad
-		r.left, wants = m.compare(c, &m.actual[near])
-		if g := m.gap(i); m.early(g, near) {
-			wants = append(wants, fmt.Sprintf("after step %d", g.after+1))
-		} else if m.late(g, near) {
-			wants = append(wants, fmt.Sprintf("before step %d", g.before+1))
+		r.left, wants = m.compare(c, m.actual(near))
+		if place := m.misplaced(m.gap(i), near); place != "" {
+			wants = append(wants, place)
+		} else if len(wants) == 0 && m.mode == strict {
+			wants = append(wants, m.company(i))
 		}
 		r.right = wanted(wants)
-		if !c.inTime(&m.actual[near]) {
-			r.right += "; " + overrun(c, &m.actual[near])
+		if !c.inTime(m.actual(near)) {
+			r.right += "; " + overrun(c, m.actual(near))
 		}
 	default:
 		r.mark, r.left, r.right = bad, "(not called)", fold("want "+c.String(), maxReason)
-		if slices.ContainsFunc(m.actual, func(o observed) bool { return c.calls(&o) }) {
+		if slices.ContainsFunc(m.session.calls, func(o observed) bool { return c.calls(&o) }) {
 			r.left = "(not called again)"
 		}
 	}
@@ -88,11 +93,11 @@ func wanted(wants []string) string {
 // compare shows the actual call with the arguments that were expected of it, and what it lacks.
 func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 	if len(c.args) == 0 && c.mode != ExactArgs && c.mode != SubsetArgs {
-		return o.summary(), nil
+		return o.summary(), m.broken(c, o)
 	}
 	different := make(map[string][]string) // expected arguments as the call had them
 	var others []string
-	for d := range c.differences(o, m.cwd) {
+	for d := range c.differences(o, m.session.cwd) {
 		had, want := d.show()
 		wants = append(wants, want...)
 		if c.expects(d.name) {
@@ -101,34 +106,58 @@ func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 			others = append(others, had...)
 		}
 	}
+	if len(wants) == 0 {
+		wants = m.broken(c, o)
+	}
 	words := []string{o.name()}
 	if o.whole != nil {
 		words = append(words, show(o.whole))
 	}
-	for _, arg := range c.args {
+	for i := range c.args {
+		arg := &c.args[i]
 		if had, ok := different[arg.name]; ok {
 			words = append(words, had...)
-		} else if got, ok := o.args[arg.name]; ok {
+		} else if got, ok := arg.of(o); ok {
 			words = append(words, assign(arg.name, show(got)))
 		}
 	}
 	return fold(strings.Join(append(words, others...), " "), maxLine), wants
 }
 
-// gap is where the partner of an expected call may stand: after the call of one step and before that of another, each
-// the nearest one with a partner, or none.
+// broken returns the rules of c that the call breaks.
+func (m matched) broken(c *Call, o *observed) (wants []string) {
+	for _, r := range c.rules {
+		if !r.holds(o.ToolCall) {
+			wants = append(wants, label(r.name))
+		}
+	}
+	return wants
+}
+
+// company says with which steps expected call i should be made together.
+func (m matched) company(i int) string {
+	for k, g := range m.groups {
+		if g == m.groups[i] && k != i {
+			return fmt.Sprintf("together with step %d", k+1)
+		}
+	}
+	return "apart from others"
+}
+
+// gap is where the partner of an expected call may stand: after that of one step and before that of another, each the
+// nearest one that has a partner, or none.
 type gap struct{ after, before int }
 
 // gap returns where the partner of expected call i may stand.
 func (m matched) gap(i int) gap {
-	if m.mode == superset {
+	if !m.mode.ordered() {
 		return gap{none, none}
 	}
 	g := gap{after: i - 1, before: i + 1}
-	for g.after >= 0 && m.pairs[g.after] == none {
+	for g.after >= 0 && (m.pairs[g.after] == none || m.together(g.after, i)) {
 		g.after--
 	}
-	for g.before < len(m.pairs) && m.pairs[g.before] == none {
+	for g.before < len(m.pairs) && (m.pairs[g.before] == none || m.together(g.before, i)) {
 		g.before++
 	}
 	if g.before == len(m.pairs) {
@@ -137,20 +166,31 @@ func (m matched) gap(i int) gap {
 	return g
 }
 
-// early and late report whether the actual call j stands before or after the gap.
-func (m matched) early(g gap, j int) bool { return g.after != none && j < m.pairs[g.after] }
-func (m matched) late(g gap, j int) bool  { return g.before != none && j > m.pairs[g.before] }
+// misplaced says where the actual call j should stand, if it does not stand in the gap.
+func (m matched) misplaced(g gap, j int) string {
+	switch {
+	case g.after != none && j < m.pairs[g.after]:
+		return fmt.Sprintf("after step %d", g.after+1)
+	case g.before != none && j > m.pairs[g.before]:
+		return fmt.Sprintf("before step %d", g.before+1)
+	default:
+		return ""
+	}
+}
+
+// together reports whether two expected calls are of one group.
+func (m matched) together(i, k int) bool { return m.mode == strict && m.groups[i] == m.groups[k] }
 
 // unpaired yields the actual calls that are no partner of an expected one.
 func (m matched) unpaired() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		paired := make([]bool, len(m.actual))
+		paired := make([]bool, len(m.session.calls))
 		for _, j := range m.pairs {
 			if j != none {
 				paired[j] = true
 			}
 		}
-		for j := range m.actual {
+		for j := range m.session.calls {
 			if !paired[j] && !yield(j) {
 				return
 			}
@@ -172,16 +212,16 @@ func (m matched) nearest() []int {
 		c, g := &m.calls[i], m.gap(i)
 		best, bestRank := none, 0 // best indexes left
 		for k, j := range left {
-			if !c.calls(&m.actual[j]) {
+			if !c.calls(m.actual(j)) {
 				continue
 			}
 			rank := 0
-			for range c.differences(&m.actual[j], m.cwd) {
+			for range c.differences(m.actual(j), m.session.cwd) {
 				if rank += 2; best != none && rank > bestRank {
 					break
 				}
 			}
-			if m.early(g, j) || m.late(g, j) {
+			if m.misplaced(g, j) != "" {
 				rank++
 			}
 			if best == none || rank < bestRank {
@@ -198,13 +238,13 @@ func (m matched) nearest() []int {
 
 // called lists the tools that the run called.
 func (m matched) called() string {
-	if len(m.actual) == 0 {
+	if len(m.session.calls) == 0 {
 		return "no tool was called"
 	}
 	counts := make(map[string]int)
 	var names []string
-	for i := range m.actual {
-		name := m.actual[i].name()
+	for i := range m.session.calls {
+		name := m.actual(i).name()
 		if counts[name]++; counts[name] == 1 {
 			names = append(names, name)
 		}
@@ -238,7 +278,7 @@ func (o *observed) summary() string {
 	if o.whole != nil {
 		words = append(words, show(o.whole))
 	}
-	for i, name := range o.names {
+	for i, name := range o.names() {
 		if i == maxArgs {
 			words = append(words, "…")
 			break

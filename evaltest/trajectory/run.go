@@ -52,6 +52,9 @@ type ToolCall struct {
 	ExitCode *int
 	// Turn is the 1-based prompt turn in which the call started.
 	Turn int
+	// Group numbers the groups of calls from 1. Calls of one group were made together: before any of them had ended, and
+	// with nothing said between them.
+	Group int
 	// Start is the time since the session began.
 	Start time.Duration
 	// Duration is the time from start to end, 0 if the call never ended or the duration is unknown.
@@ -76,15 +79,22 @@ const (
 func (r *Run) ToolCalls() []ToolCall {
 	var calls []ToolCall
 	open := make(map[string]int)
+	group, together := 0, false
 	for _, e := range r.Events {
 		switch b := e.Body.(type) {
+		case Prompt, Message, Stop:
+			together = false
 		case ToolStart:
+			if !together {
+				group, together = group+1, true
+			}
 			open[b.ID] = len(calls)
 			calls = append(calls, ToolCall{
 				ID: b.ID, Name: b.Name, Kind: b.Kind, Title: b.Title, Args: b.Args, Locations: b.Locations,
-				Status: Pending, Turn: e.Turn, Start: e.At,
+				Status: Pending, Turn: e.Turn, Group: group, Start: e.At,
 			})
 		case ToolEnd:
+			together = false
 			i, ok := open[b.ID]
 			if !ok {
 				continue

@@ -9,63 +9,100 @@ import (
 type mode string
 
 const (
-	exact    mode = "exact"
-	inOrder  mode = "in_order"
-	superset mode = "superset"
+	strict    mode = "strict"
+	exact     mode = "exact"
+	inOrder   mode = "in_order"
+	unordered mode = "unordered"
+	superset  mode = "superset"
+	subset    mode = "subset"
 )
+
+// ordered reports whether the calls must stand in the order of the expected ones.
+func (m mode) ordered() bool { return m == strict || m == exact || m == inOrder }
+
+// closed reports whether no other calls may be made.
+func (m mode) closed() bool { return m != inOrder && m != superset }
 
 // sequence is a list of expected calls.
 type sequence struct {
-	mode  mode
-	calls []Call
+	mode   mode
+	calls  []Call
+	groups []int // of each call, ascending; only in strict mode
+	err    error
 }
 
-func (s sequence) check() error {
+func newSequence(m mode, calls []Call) sequence {
+	s := sequence{mode: m, calls: make([]Call, len(calls))}
 	var errs []error
-	for i := range s.calls {
-		if err := s.calls[i].check(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: step %d, %s: %w", s.mode, i+1, s.calls[i].name(), err))
+	for i, c := range calls {
+		var err error
+		if s.calls[i], err = c.ready(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: step %d, %s: %w", m, i+1, c.name(), err))
 		}
 	}
-	return errors.Join(errs...)
+	s.err = errors.Join(errs...)
+	return s
 }
 
-func (s sequence) judge(calls []observed, cwd string) section {
-	m := matched{sequence: s, actual: calls, cwd: cwd}
-	f := newFit(s.calls, calls, cwd)
-	if s.mode == superset {
-		m.pairs = pairUp(f)
-	} else {
-		m.pairs = align(f)
+func (s sequence) check() error { return s.err }
+
+// pair returns the actual call of each expected one, or none.
+func (s sequence) pair(in *session) []int {
+	switch {
+	case s.mode == strict:
+		return alignGroups(newFit(s.calls, in), s.groups, in.groups())
+	case s.mode.ordered():
+		return align(newFit(s.calls, in))
 	}
-	result := section{name: string(s.mode), total: len(s.calls), rows: m.rows}
-	if s.mode == exact {
-		result.total = max(len(s.calls), len(calls))
+	if pairs, ok := pairSame(s.calls, in); ok {
+		return pairs
+	}
+	return pairUp(newFit(s.calls, in))
+}
+
+func (s sequence) judge(in *session) section {
+	m := matched{sequence: s, session: in, pairs: s.pair(in)}
+	result := section{name: string(s.mode), expected: len(s.calls), actual: len(in.calls), rows: m.rows}
+	switch {
+	case s.mode == subset:
+		result.total = len(in.calls)
+	case s.mode.closed():
+		result.total = max(len(s.calls), len(in.calls))
+	default:
+		result.total = len(s.calls)
 	}
 	for i, j := range m.pairs {
-		c := &s.calls[i]
-		if c.limit > 0 {
-			result.total++
-		}
-		switch {
-		case j == none:
-			result.problems = append(result.problems, fmt.Sprintf("step %d not matched: %v", i+1, c))
-		case c.limit == 0:
-			result.held++
-		case f.inTime.has(i, j):
-			result.held += 2
-		default:
-			result.held++
-			result.problems = append(result.problems,
-				fmt.Sprintf("step %d over its limit: %s %s", i+1, c.name(), overrun(c, &calls[j])))
-		}
+		m.count(&result, i, j)
 	}
-	if s.mode == exact {
+	if s.mode.closed() {
 		for j := range m.unpaired() {
-			result.problems = append(result.problems, fmt.Sprintf("call %d not expected: %s", j+1, m.actual[j].name()))
+			result.problems = append(result.problems, fmt.Sprintf("call %d not expected: %s", j+1, in.calls[j].name()))
 		}
 	}
 	return result
+}
+
+// count adds expected call i, whose partner is j, to what came of the sequence.
+func (m matched) count(result *section, i, j int) {
+	c := &m.sequence.calls[i]
+	if j != none {
+		result.held++
+		result.matched++
+	} else if m.mode != subset {
+		result.problems = append(result.problems, fmt.Sprintf("step %d not matched: %v", i+1, c))
+	}
+	if c.limit == 0 || j == none && m.mode == subset {
+		return
+	}
+	result.total++
+	switch {
+	case j == none:
+	case c.inTime(m.actual(j)):
+		result.held++
+	default:
+		result.problems = append(result.problems,
+			fmt.Sprintf("step %d over its limit: %s %s", i+1, c.name(), overrun(c, m.actual(j))))
+	}
 }
 
 // overrun says how call o is over the limit of c.
@@ -79,7 +116,8 @@ func overrun(c *Call, o *observed) string {
 // matched is a sequence with the calls of a run, paired.
 type matched struct {
 	sequence
-	actual []observed
-	cwd    string
-	pairs  []int // for each expected call its actual one, or none
+	session *session
+	pairs   []int // for each expected call its actual one, or none
 }
+
+func (m matched) actual(j int) *observed { return &m.session.calls[j] }

@@ -27,8 +27,13 @@ const (
 	maxRun  = 10 // rows with the same mark in succession before they fold
 )
 
+// colours are the control sequences before marks and what belongs to them.
+var colours = map[string]string{good: "\x1b[32m", bad: "\x1b[31m", extra: "\x1b[33m"}
+
+const noColour = "\x1b[0m"
+
 // table lays out the rows, each line beginning with indent, without a final newline.
-func table(rows []row, indent string) string {
+func (f Format) table(rows []row, indent string) string {
 	steps, left := 0, 0
 	for _, r := range rows {
 		steps = max(steps, r.step)
@@ -51,17 +56,25 @@ func table(rows []row, indent string) string {
 			shown = maxRun - 1
 		}
 		for _, r := range rows[:shown] {
-			lines = append(lines, indent+r.line(width, left))
+			lines = append(lines, indent+f.line(r, width, left))
 		}
 		if run > shown {
-			lines = append(lines, fmt.Sprintf("%s%*s%s … %d more", indent, width, "", rows[0].mark, run-shown))
+			lines = append(lines, fmt.Sprintf("%s%*s%s … %d more", indent, width, "", f.paint(rows[0].mark, rows[0].mark), run-shown))
 		}
 		rows = rows[run:]
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (r row) line(width, left int) string {
+// paint returns the text in the colour of the mark.
+func (f Format) paint(mark, text string) string {
+	if !f.Color || text == "" {
+		return text
+	}
+	return colours[mark] + text + noColour
+}
+
+func (f Format) line(r row, width, left int) string {
 	if r.mark == "" {
 		return r.left
 	}
@@ -69,10 +82,10 @@ func (r row) line(width, left int) string {
 	if r.step > 0 {
 		number = strconv.Itoa(r.step) + " "
 	}
-	line := fmt.Sprintf("%*s%s %s", width, number, r.mark, r.left)
+	line := fmt.Sprintf("%*s%s %s", width, number, f.paint(r.mark, r.mark), r.left)
 	if r.right == "" {
 		return line
 	}
 	gap := 3 + max(0, left-utf8.RuneCountInString(r.left))
-	return line + strings.Repeat(" ", gap) + r.right
+	return line + strings.Repeat(" ", gap) + f.paint(r.mark, r.right)
 }

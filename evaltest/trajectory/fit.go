@@ -1,0 +1,206 @@
+package trajectory
+
+import (
+	"hash/maphash"
+	"slices"
+)
+
+// fit is which actual calls each expected call accepts, and which of those are within its limit besides. Without
+// limits the two are one grid.
+type fit struct {
+	accepted, inTime *grid
+	limited          []bool // which expected calls have a limit
+}
+
+func newFit(expected []Call, s *session) fit {
+	f := fit{accepted: newGrid(len(expected), len(s.calls)), limited: make([]bool, len(expected))}
+	for i := range expected {
+		f.limited[i] = expected[i].limit > 0
+	}
+	f.inTime = f.accepted
+	if slices.Contains(f.limited, true) {
+		f.inTime = newGrid(len(expected), len(s.calls))
+	}
+	x := newIndex(s)
+	same := make(map[string]int) // the first of several like expected calls, where comparing them again would be costly
+	for i := range expected {
+		c := &expected[i]
+		candidates := x.candidates(c)
+		var key string
+		if len(candidates) > 100 && len(c.rules) == 0 {
+			key = c.key()
+			if first, ok := same[key]; ok {
+				f.accepted.copyRow(i, first)
+				if f.inTime != f.accepted {
+					f.inTime.copyRow(i, first)
+				}
+				continue
+			}
+			same[key] = i
+		}
+		for _, j := range candidates {
+			if !c.accepts(&s.calls[j], s.cwd) {
+				continue
+			}
+			f.accepted.set(i, j)
+			if c.inTime(&s.calls[j]) {
+				f.inTime.set(i, j)
+			}
+		}
+	}
+	return f
+}
+
+// keeps reports whether a pair of i and j keeps a limit.
+func (f fit) keeps(i, j int) bool { return f.limited[i] && f.inTime.has(i, j) }
+
+// index finds actual calls by what an expected one wants, so that not every pair of the two must be compared.
+type index struct {
+	session *session
+	called  map[tool][]int
+	having  map[place]map[uint64][]int // calls by the digest of one argument
+}
+
+// tool is what a call may be found by: its tool's name, or its kind.
+type tool struct{ name, kind string }
+
+// place is an argument of the calls of a tool, as a form of argument matchers sees it.
+type place struct {
+	tool      tool
+	arg, form string
+}
+
+func newIndex(s *session) *index {
+	x := &index{session: s, called: make(map[tool][]int), having: make(map[place]map[uint64][]int)}
+	for j := range s.calls {
+		byName, byKind := tool{name: s.calls[j].Name}, tool{kind: s.calls[j].Kind}
+		x.called[byName] = append(x.called[byName], j)
+		x.called[byKind] = append(x.called[byKind], j)
+	}
+	return x
+}
+
+// candidates returns, in order, actual calls among which are all that c accepts.
+func (x *index) candidates(c *Call) []int {
+	t := tool{c.tool, c.kind}
+	best := x.called[t]
+	if c.mode == IgnoreArgs || c.mode == SubsetArgs {
+		return best // an argument need not be there
+	}
+	const few = 8
+	for i := range c.args {
+		if len(best) <= few {
+			break
+		}
+		arg := &c.args[i]
+		if len(arg.path) > 0 || arg.digests == nil {
+			continue
+		}
+		at := place{t, arg.name, arg.Arg.name}
+		found := x.at(at, arg)[arg.digests(arg.param, x.session.cwd)[0]]
+		if len(found) < len(best) {
+			best = found
+		}
+	}
+	return best
+}
+
+func (x *index) at(p place, arg *namedArg) map[uint64][]int {
+	m, ok := x.having[p]
+	if ok {
+		return m
+	}
+	m = make(map[uint64][]int)
+	for _, j := range x.called[p.tool] {
+		value, ok := x.session.calls[j].args[p.arg]
+		if !ok {
+			continue
+		}
+		for _, d := range arg.digests(value, x.session.cwd) {
+			if list := m[d]; len(list) == 0 || list[len(list)-1] != j {
+				m[d] = append(list, j)
+			}
+		}
+	}
+	x.having[p] = m
+	return m
+}
+
+var seed = maphash.MakeSeed()
+
+// digest returns the same number for equal canonical values.
+func digest(v any) uint64 {
+	switch v := v.(type) {
+	case nil:
+		return 1
+	case bool:
+		if v {
+			return 2
+		}
+		return 3
+	case string:
+		return maphash.String(seed, v)
+	case number:
+		return maphash.String(seed, v.digits)*31 + uint64(int64(v.exp)*3+int64(v.sign))
+	case []any:
+		d := uint64(5)
+		for _, element := range v {
+			d = d*1_000_003 + digest(element)
+		}
+		return d
+	default:
+		d := uint64(7)
+		for key, value := range v.(map[string]any) {
+			d += (maphash.String(seed, key) ^ 0x9e3779b97f4a7c15) * (digest(value) | 1) // in whatever order
+		}
+		return d
+	}
+}
+
+// pairSame pairs calls that are the same to the bottom, without comparing each with each. It returns false if that is
+// not what is expected of all of them.
+func pairSame(expected []Call, s *session) ([]int, bool) {
+	for i := range expected {
+		if !expected[i].isPlain() {
+			return nil, false
+		}
+	}
+	left := make(map[uint64][]int, len(s.calls))
+	for j := range s.calls {
+		o := &s.calls[j]
+		if o.whole == nil {
+			d := digest(o.Name) ^ digest(o.args)
+			left[d] = append(left[d], j)
+		}
+	}
+	pairs := make([]int, len(expected))
+	for i := range expected {
+		pairs[i] = none
+		d := digest(expected[i].tool) ^ expected[i].digest()
+		// A digest may be that of other calls, too, though hardly ever.
+		at := slices.IndexFunc(left[d], func(j int) bool { return expected[i].accepts(&s.calls[j], s.cwd) })
+		switch {
+		case at == 0: // nearly always, and then there may be many
+			pairs[i], left[d] = left[d][0], left[d][1:]
+		case at > 0:
+			pairs[i] = left[d][at]
+			left[d] = slices.Delete(left[d], at, at+1)
+		}
+	}
+	return pairs, true
+}
+
+// isPlain reports whether the call expects one tool with exactly these values as its arguments, and nothing else.
+func (c *Call) isPlain() bool {
+	return c.tool != "" && c.mode == ExactArgs && c.limit == 0 && len(c.rules) == 0 &&
+		!slices.ContainsFunc(c.args, func(a namedArg) bool { return a.Arg.name != "equals" || len(a.path) > 0 })
+}
+
+// digest returns the digest of arguments that a plain call accepts.
+func (c *Call) digest() uint64 {
+	args := make(map[string]any, len(c.args))
+	for i := range c.args {
+		args[c.args[i].name] = c.args[i].param
+	}
+	return digest(args)
+}

@@ -1,0 +1,82 @@
+package trajectory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// session is a run as matchers see it.
+type session struct {
+	calls []observed
+	cwd   string
+	took  time.Duration // from the first event to the last
+}
+
+func newSession(run *Run) (*session, error) {
+	toolCalls := run.ToolCalls()
+	s := &session{calls: make([]observed, len(toolCalls)), cwd: run.Cwd}
+	if n := len(run.Events); n > 0 {
+		s.took = run.Events[n-1].At - run.Events[0].At
+	}
+	for i := range toolCalls {
+		if err := s.calls[i].observe(toolCalls[i]); err != nil {
+			return nil, fmt.Errorf("call %d of the run, %s: %w", i+1, label(toolCalls[i].Name), err)
+		}
+	}
+	return s, nil
+}
+
+// count returns how often the tool was called.
+func (s *session) count(tool string) int {
+	n := 0
+	for i := range s.calls {
+		if s.calls[i].Name == tool {
+			n++
+		}
+	}
+	return n
+}
+
+// first returns the first call of the tool, or none.
+func (s *session) first(tool string) int {
+	return slices.IndexFunc(s.calls, func(o observed) bool { return o.Name == tool })
+}
+
+// groups returns the group of each call.
+func (s *session) groups() []int {
+	groups := make([]int, len(s.calls))
+	for j := range s.calls {
+		groups[j] = s.calls[j].Group
+	}
+	return groups
+}
+
+// observed is a tool call of a run with its arguments in canonical form.
+type observed struct {
+	ToolCall
+	args map[string]any
+	// whole is the arguments as one value where they are not an object, as with a tool that takes a text.
+	whole any
+}
+
+func (o *observed) observe(call ToolCall) error {
+	o.ToolCall = call
+	v, err := canonical(call.Args)
+	if err != nil {
+		return fmt.Errorf("arguments: %w", err)
+	}
+	if m, ok := v.(map[string]any); ok {
+		o.args = m
+	} else {
+		o.whole = v
+	}
+	return nil
+}
+
+// names returns the names of the arguments, sorted.
+func (o *observed) names() []string { return slices.Sorted(maps.Keys(o.args)) }
+
+// ended reports whether the call came to its own end, so that its duration is known.
+func (o *observed) ended() bool { return o.Status == Completed || o.Status == Failed }
