@@ -10,12 +10,12 @@ func fishScript(commands []completed) string {
 	var b strings.Builder
 	b.WriteString(fishHead)
 	for _, c := range commands {
-		fmt.Fprintf(&b, "complete -c sdd-eval -n __fish_use_subcommand -a %s -d %s\n", c.name, fishQuote(c.short))
+		fmt.Fprintf(&b, "complete -c sdd-eval -n __sdd_eval_first -a %s -d %s\n", c.name, fishQuote(c.short))
 	}
-	b.WriteString("complete -c sdd-eval -n __fish_use_subcommand -l help -d 'Tell which commands there are.'\n" +
-		"complete -c sdd-eval -n __fish_use_subcommand -l version -d 'Print the version.'\n")
+	b.WriteString("complete -c sdd-eval -n __sdd_eval_first -l help -d 'Tell which commands there are.'\n" +
+		"complete -c sdd-eval -n __sdd_eval_first -l version -d 'Print the version.'\n")
 	for _, c := range commands {
-		on := fmt.Sprintf("\ncomplete -c sdd-eval -n '__fish_seen_subcommand_from %s'", c.name)
+		on := fmt.Sprintf("\ncomplete -c sdd-eval -n '__sdd_eval_on %s'", c.name)
 		for _, f := range c.flags {
 			fmt.Fprintf(&b, "%s -l %s%s -d %s", on, f.name, fishOffer(" -r", f.kind, f.choices), fishQuote(f.help))
 			on = strings.TrimPrefix(on, "\n")
@@ -58,5 +58,15 @@ function __sdd_eval_runs
 	$words[1] __complete runs -- $words 2>/dev/null
 end
 
+function __sdd_eval_first
+	test (count (commandline -opc)) -eq 1
+end
+
+function __sdd_eval_on
+	set -l words (commandline -opc)
+	test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+
+complete -c sdd-eval -e
 complete -c sdd-eval -f
 `

@@ -52,7 +52,7 @@ const zshTemplate = `#compdef sdd-eval
 
 _sdd_eval_runs() {
 	local -a runs
-	runs=(${(f)"$(_call_program runs ${(q)words[1]} __complete runs -- ${(q)words} 2>/dev/null)"})
+	runs=(${(f)"$(${~program} __complete runs -- $words 2>/dev/null)"})
 	compadd -V runs -a runs
 }
 
@@ -65,7 +65,7 @@ _sdd_eval() {
 		_arguments '--help[Tell which commands there are.]' '--version[Print the version.]'
 		return
 	fi
-	local command=$words[2]
+	local program=$words[1] command=$words[2]
 	# what _arguments sees begins with the command
 	shift words
 	((CURRENT--))

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/human"
 )
 
 func importHumanCommand() command {
@@ -30,5 +32,14 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 		return err
 	}
 	defer r.Close()
-	return errors.New("import-human: not wired")
+	scores, err := human.Import(r, a.path(file))
+	if err != nil {
+		return usageError("%w", err)
+	}
+	added := "added"
+	if scores.Replaced {
+		added = "replaced"
+	}
+	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), count(len(scores.Variants), "variant"))
+	return rebuildReport(ctx, a, r, reportOptions{})
 }

@@ -54,8 +54,8 @@ sdd-eval init --name demo --force --schema local`,
 			o := initOptions{schema: "spec"}
 			f.text(&o.name, "name", kindText, "The playbook's `NAME`: a letter, then up to 63 letters, digits, _ and -.")
 			f.BoolVar(&o.force, "force", false, "Overwrite a playbook of that name.")
-			f.choice(&o.schema, "schema", "The schema that editors check the playbook against, `WHICH`: spec is the published one "+
-				"of the original format; local is that of this version, in "+schemaFile+" beside the playbook.", "spec", "local")
+			f.choice(&o.schema, "schema", "Which schema editors check the playbook against, `spec|local`: spec is the published "+
+				"one of the original format; local is that of this version, in "+schemaFile+" beside the playbook.", "spec", "local")
 			f.root(&o.root)
 			f.require("name")
 			return func(context.Context, []string) error { return a.init(o) }
