@@ -10,9 +10,9 @@
 // What is masked becomes [REDACTED:NAME], with the name of the secret, or [REDACTED:key] for what has the shape of a
 // well-known kind of key though nobody named it.
 //
-// A secret is found as such, one of several lines in each of its lines too, and as it looks in JSON (also in JSON inside a
-// string of JSON), in XML and HTML, in Go's %q, in URLs, in base64 whatever stands before and after it, and in hex. It is
-// not found compressed, encrypted, reversed, cut in pieces, or in base64 that is broken into lines.
+// A secret is found as such, one of several lines in each of its lines too, and as it looks in JSON (also in JSON inside
+// a string of JSON), in XML and HTML, in Go's %q, in URLs, in base64 whatever stands before and after it, and in hex. It
+// is not found compressed, encrypted, reversed, cut in pieces, or in base64 that is broken into lines.
 //
 // Where secrets overlap, one placeholder stands for all the text that they cover, with the name of the one that begins
 // first and, of those, the longest. So nothing is left of a secret that overlaps another one or lies in it. A placeholder

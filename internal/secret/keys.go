@@ -5,8 +5,9 @@ import "strings"
 // keyName is the name in the placeholder of what has the shape of a key.
 const keyName = "key"
 
-// shape is a well-known kind of key: a prefix that no word precedes and, after it, at least least bytes of a class. The key
-// goes on as long as the class does. Fake keys that keep to a shape are masked as well.
+// shape is a well-known kind of key: a prefix that no word precedes and, after it, at least least bytes of a class. The
+// key goes on as long as the class does. Fake keys that keep to a shape are masked as well. No prefix begins inside another
+// one, so that keys are found in order.
 type shape struct {
 	prefix string
 	class  class

@@ -17,7 +17,7 @@ type Lines struct {
 }
 
 // maxLine bounds the lines that are masked as JSON, in bytes.
-const maxLine = 64 << 20
+const maxLine = 16 << 20
 
 // Lines returns a writer that writes to w the lines it is given, masked. Close it, or a last line without a newline is
 // missing.

@@ -111,7 +111,6 @@ func (m *matcher) scan(data []byte, from int, final bool) result {
 			r.settled = min(r.settled, i-m.trie.pending(at))
 		}
 	}
-	slices.SortFunc(r.keys, func(a, b key) int { return a.start - b.start })
 	return r
 }
 

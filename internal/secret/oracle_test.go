@@ -168,6 +168,15 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
+// TestPrefixes holds what shapes rely on.
+func TestPrefixes(t *testing.T) {
+	for _, a := range shapes {
+		for _, b := range shapes {
+			require.NotContains(t, a.prefix[1:], b.prefix)
+		}
+	}
+}
+
 // TestEverySplit cuts a text in two at each place.
 func TestEverySplit(t *testing.T) {
 	for seed := range uint64(60) {

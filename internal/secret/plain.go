@@ -58,8 +58,8 @@ var opaque = regexp.MustCompile(`[A-Za-z0-9]{20}`)
 
 var userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
 
-// passwordInURL returns the password of the first URL in value that has one worth masking by itself: those of development,
-// such as postgres:postgres, would be masked in every other line.
+// passwordInURL returns the password of the first URL in value that has one worth masking by itself: those of
+// development, such as postgres:postgres, would be masked in every other line.
 func passwordInURL(value string) (password string, ok bool) {
 	found := userInfo.FindStringSubmatch(value)
 	if found == nil {

@@ -34,8 +34,8 @@ func (s *Set) Add(name, value string) {
 	}
 }
 
-// Mark adds a value that is secret whatever it looks like. One shorter than 8 characters is masked only where it stands as
-// a word of its own. White space around it does not count, and an empty value is none.
+// Mark adds a value that is secret whatever it looks like. One shorter than 8 characters is masked only where it stands
+// as a word of its own. White space around it does not count, and an empty value is none.
 func (s *Set) Mark(name, value string) {
 	value = strings.TrimSpace(value)
 	if value == "" {

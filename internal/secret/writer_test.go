@@ -105,10 +105,10 @@ func TestLongLine(t *testing.T) {
 	w := s.Lines(&b)
 	long := strings.Repeat("long ", 1<<20)
 	write(t, w, "\"abcdefgh ")
-	for range 20 {
+	for range 4 {
 		write(t, w, long)
 	}
-	assert.Less(t, 64<<20, b.Len(), "a line of any length does not fill the memory")
+	assert.Less(t, 16<<20, b.Len(), "a line of any length does not fill the memory")
 	write(t, w, "abcd")
 	write(t, w, "efgh\"\n{\"a\":\"\\u0061bcdefgh\"}\n")
 	require.NoError(t, w.Close())
