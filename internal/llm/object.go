@@ -89,7 +89,9 @@ func unique(object string) error {
 		value bool            // the next token is a value of an object
 	}
 	var levels []level
-	for decoder := json.NewDecoder(strings.NewReader(object)); ; {
+	decoder := json.NewDecoder(strings.NewReader(object))
+	decoder.UseNumber()
+	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -22,6 +22,7 @@ func TestParseObject(t *testing.T) {
 		{"braces in a string", "they are no objects", `{"reason": "} {[ \" ] {"}`, `{"reason": "} {[ \" ] {"}`, ""},
 		{"a fence in a string", "", "{\"reason\": \"a ```\\n``` b\"}", "{\"reason\": \"a ```\\n``` b\"}", ""},
 		{"objects inside", "each may have the key", `{"a":{"k":1},"b":[{"k":2},{"k":[3]}]}`, `{"a":{"k":1},"b":[{"k":2},{"k":[3]}]}`, ""},
+		{"a number beyond floats", "whoever wants a float refuses it", `{"score": 1e999}`, `{"score": 1e999}`, ""},
 		{"empty", "", "\n", "", "the reply is empty"},
 		{"prose", "", "Seven of ten.", "", "the reply holds no JSON object"},
 		{"number", "", "7", "", "the reply holds no JSON object"},
@@ -67,7 +68,7 @@ func FuzzParseObject(f *testing.F) {
 			require.Nil(t, object)
 			return
 		}
-		var decoded map[string]any
+		var decoded map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(object, &decoded))
 		require.NotNil(t, decoded, "an object, not null")
 		again, err := ParseObject("Result:\n```json\n" + string(object) + "\n```\n")

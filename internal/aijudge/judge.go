@@ -1,0 +1,155 @@
+// Package aijudge has a model score the units of a run, blind: it sees the task and the work, and not who did it.
+package aijudge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sdd-eval/sdd-eval/internal/exhibit"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// ErrNoKey is the error when there is nothing to ask the judge with.
+var ErrNoKey = errors.New("OPENAI_API_KEY is required for AI judge")
+
+// parallel is how many units are asked about at a time.
+const parallel = 4
+
+// Config says which model judges.
+type Config struct {
+	Model string
+	// Client asks the model. If it is nil, Judge returns [ErrNoKey].
+	Client *llm.Client
+	// Rejudge asks about units that have a score, too, and replaces it.
+	Rejudge bool
+	// Progress, if not nil, is told how far it is, one call at a time.
+	Progress func(string)
+}
+
+// Judge asks for a score of every unit that ended and has none; units that ended in an error or were skipped are not
+// asked about. Each score is stored when it is known. A reply that is not exactly what was asked for is an error that
+// shows it, and no score; other units go on. An error of the server that concerns all units ends the asking, and what was
+// stored stays.
+func Judge(ctx context.Context, r *rundir.Run, c Config) error {
+	if c.Client == nil {
+		return ErrNoKey
+	}
+	units, err := r.Units()
+	if err != nil {
+		return fmt.Errorf("AI judge: %w", err)
+	}
+	kept, err := open(r)
+	if err != nil {
+		return fmt.Errorf("AI judge: %w", err)
+	}
+	units = slices.DeleteFunc(units, func(u result.Unit) bool {
+		return !finished(u) || kept.has(u.ID) && !c.Rejudge
+	})
+	if len(units) == 0 {
+		return nil
+	}
+	j := &judging{run: r, config: c, scores: kept, names: exhibit.NamesOf(r.Manifest()), units: units}
+	return j.all(ctx)
+}
+
+// finished tells whether there is work of the unit to be judged.
+func finished(u result.Unit) bool {
+	return u.Outcome == result.Pass || u.Outcome == result.Fail || u.Outcome == result.Completed
+}
+
+// judging is one call of Judge.
+type judging struct {
+	run    *rundir.Run
+	config Config
+	scores *scores
+	names  *exhibit.Names
+	units  []result.Unit
+
+	mu     sync.Mutex
+	scored int
+}
+
+func (j *judging) all(ctx context.Context) error {
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	errs := make([]error, len(j.units))
+	var fatal error
+	var once sync.Once
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for i, u := range j.units {
+		g.Go(func() error {
+			if asking.Err() != nil {
+				return nil
+			}
+			err := j.one(asking, u)
+			switch {
+			case err == nil:
+			case concernsUnit(err):
+				errs[i] = fmt.Errorf("AI judge: unit %s: %w", u.ID, err)
+			default:
+				once.Do(func() { fatal = err })
+				stop()
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the goroutines return nil
+	if fatal != nil {
+		errs = append(errs, fmt.Errorf("AI judge: %w", fatal))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w\n%d of %d units have no score: sdd-eval report --run %s asks for them again",
+		err, len(j.units)-j.scored, len(j.units), j.run.ID())
+}
+
+// one asks about one unit and stores its score.
+func (j *judging) one(ctx context.Context, u result.Unit) error {
+	request, err := j.request(u)
+	if err != nil {
+		return &unitError{err}
+	}
+	reply, err := j.config.Client.Complete(ctx, request)
+	if err != nil {
+		return err
+	}
+	score, reason, err := parse(reply.Text)
+	if err != nil {
+		return &unitError{fmt.Errorf("%w; the reply was: %s", err, quote(reply.Text))}
+	}
+	err = j.scores.put(Score{Unit: u.ID, Variant: u.Variant, Model: j.config.Model, Score: score, Reason: reason})
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.scored++
+	if j.config.Progress != nil {
+		j.config.Progress(fmt.Sprintf("AI judge: %d of %d units scored", j.scored, len(j.units)))
+	}
+	return nil
+}
+
+// unitError is an error that says nothing about other units.
+type unitError struct{ error }
+
+func (e *unitError) Unwrap() error { return e.error }
+
+// concernsUnit tells whether other units may be asked about after the error.
+func concernsUnit(err error) bool {
+	if _, ok := errors.AsType[*unitError](err); ok {
+		return true
+	}
+	server, ok := errors.AsType[*llm.Error](err)
+	return ok && server.OfRequest()
+}

@@ -1,0 +1,153 @@
+package aijudge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+const (
+	scoresFile = "ai-scores.json"
+	maxScores  = 256 << 20
+)
+
+// Score is what the model said of one unit.
+type Score struct {
+	Unit    string  `json:"unit"`
+	Variant string  `json:"variant"`
+	Model   string  `json:"model"`
+	Score   float64 `json:"score"` // 0..10
+	Reason  string  `json:"reason"`
+}
+
+// file is ai-scores.json.
+type file struct {
+	Version int     `json:"version"`
+	Scores  []Score `json:"scores"`
+}
+
+// Load returns the scores of a run in the manifest's order, none if nothing was judged. A file that is not as it was
+// written is an error.
+func Load(r *rundir.Run) ([]Score, error) {
+	data, err := r.ReadFile(scoresFile, maxScores)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f file
+	if err := decode(data, &f, r.Manifest().Units); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), scoresFile), err)
+	}
+	return f.Scores, nil
+}
+
+func decode(data []byte, f *file, units []string) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(f); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the scores")
+	}
+	if f.Version != 1 {
+		return fmt.Errorf("version %d is not known", f.Version)
+	}
+	places := places(units)
+	last := -1
+	for _, s := range f.Scores {
+		place, ok := places[s.Unit]
+		if !ok {
+			return fmt.Errorf("the run has no unit %q", s.Unit)
+		}
+		if place <= last {
+			return fmt.Errorf("unit %q is there twice or out of order", s.Unit)
+		}
+		last = place
+		if err := check(s.Score, s.Reason); err != nil {
+			return fmt.Errorf("unit %s: %w", s.Unit, err)
+		}
+	}
+	return nil
+}
+
+// places returns where each unit stands.
+func places(units []string) map[string]int {
+	at := make(map[string]int, len(units))
+	for i, id := range units {
+		at[id] = i
+	}
+	return at
+}
+
+// scores are the scores of a run while it is judged.
+type scores struct {
+	run *rundir.Run
+
+	mu     sync.Mutex
+	byUnit map[string]Score
+	puts   int
+
+	saving sync.Mutex
+	saved  int // how many puts the file has
+}
+
+// open reads what is there.
+func open(r *rundir.Run) (*scores, error) {
+	list, err := Load(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &scores{run: r, byUnit: make(map[string]Score)}
+	for _, score := range list {
+		s.byUnit[score.Unit] = score
+	}
+	return s, nil
+}
+
+func (s *scores) has(unit string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.byUnit[unit]
+	return ok
+}
+
+// put adds a score and returns when the file has it. Those that come while the file is written share the next write.
+func (s *scores) put(score Score) error {
+	s.mu.Lock()
+	s.byUnit[score.Unit] = score
+	s.puts++
+	mine := s.puts
+	s.mu.Unlock()
+
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	if s.saved >= mine {
+		return nil
+	}
+	s.mu.Lock()
+	list, puts := slices.Collect(maps.Values(s.byUnit)), s.puts
+	s.mu.Unlock()
+	places := places(s.run.Manifest().Units)
+	slices.SortFunc(list, func(a, b Score) int { return places[a.Unit] - places[b.Unit] })
+	data, err := json.MarshalIndent(file{Version: 1, Scores: list}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", scoresFile, err)
+	}
+	if err := s.run.WriteFile(scoresFile, append(data, '\n')); err != nil {
+		return err
+	}
+	s.saved = puts
+	return nil
+}
