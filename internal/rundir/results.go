@@ -35,13 +35,16 @@ func (r *Run) AppendJob(j result.Job) error {
 // Units returns the units that ended, in the order of the manifest. A torn last line is dropped, see [Run.Notes]; any
 // other line that is not as it was written is an error with file and line.
 func (r *Run) Units() ([]result.Unit, error) {
-	return readRecords(r, resultsFile, r.Manifest().Units, checkUnit, func(u result.Unit) string { return u.ID })
+	return readRecords(r, resultsFile, r.Manifest().Units, checkUnit, unitID)
 }
 
 // Jobs returns the jobs outside the matrix that ended, as [Run.Units] does.
 func (r *Run) Jobs() ([]result.Job, error) {
-	return readRecords(r, jobsFile, r.Manifest().Jobs, checkJob, func(j result.Job) string { return j.ID })
+	return readRecords(r, jobsFile, r.Manifest().Jobs, checkJob, jobID)
 }
+
+func unitID(u result.Unit) string { return u.ID }
+func jobID(j result.Job) string   { return j.ID }
 
 // checkUnit returns an error unless the unit is what its id says and has ended.
 func checkUnit(u result.Unit) error {
@@ -107,7 +110,7 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if torn > 0 {
-		r.note(fmt.Sprintf("%s:%d: the last line is torn and was dropped: its writer was stopped in the middle", name, torn))
+		r.note(fmt.Sprintf("%s:%d: the last line is torn and was dropped: who wrote it was stopped, or is at it", name, torn))
 	}
 	return records, nil
 }

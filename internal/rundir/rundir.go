@@ -95,33 +95,47 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 // claim makes the run's directory under another name and renames it when it is complete. If there is such a run already,
 // the error is [fs.ErrExist].
 func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
-	l, err := acquire(runs, m.RunID)
+	dir := filepath.Join(runs, m.RunID)
+	if isTaken(dir) { // seen without a lock, which makes hundreds of runs with the same seed bearable
+		return nil, fs.ErrExist
+	}
+	l, err := tryLock(runs, m.RunID)
 	if errors.Is(err, errLocked) {
 		return nil, fs.ErrExist
 	}
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{dir: filepath.Join(runs, m.RunID), mask: mask, lock: l, manifest: m}
+	run := &Run{dir: dir, mask: mask, lock: l, manifest: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, run.Close())
 		}
 	}()
-	if _, err := os.Lstat(run.dir); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fs.ErrExist, err)
+	if isTaken(dir) {
+		return nil, fs.ErrExist
 	}
 	unfinished := filepath.Join(runs, newPrefix+m.RunID)
 	if err := removeAll(unfinished); err != nil { // of a process that was killed: the lock is ours
 		return nil, err
 	}
-	if err := errors.Join(build(unfinished, m, playbook, mask), os.Rename(unfinished, run.dir)); err != nil {
+	err = build(unfinished, m, playbook, mask)
+	if err == nil {
+		err = os.Rename(unfinished, dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, removeAll(unfinished))
 	}
 	if err := syncDir(runs); err != nil {
 		return nil, err
 	}
 	return run, run.openJournals(nil, nil)
+}
+
+// isTaken reports whether there is something at dir.
+func isTaken(dir string) bool {
+	_, err := os.Lstat(dir)
+	return err == nil
 }
 
 // build fills the directory of a new run.

@@ -1,0 +1,70 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestProjectRoot(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, dir := range []string{
+		"home/plain/sub", "home/project/.git", "home/project/sub/deep", "worktree/sub", "dotfiles/.git", "dotfiles/plain",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(base, dir), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(base, "worktree", ".git"), []byte("gitdir: elsewhere\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(base, "file"), nil, 0o644))
+	require.NoError(t, os.Symlink("home", filepath.Join(base, "home-link")))
+	require.NoError(t, os.Symlink("home/project", filepath.Join(base, "project-link")))
+
+	tests := []struct {
+		name, reason     string
+		dir              string
+		override, claude string
+		home             string
+		want, err        string
+	}{
+		{name: "git root", dir: "home/project/sub/deep", want: "home/project"},
+		{name: "git root itself", dir: "home/project", want: "home/project"},
+		{name: "git file", reason: "a worktree has a file", dir: "worktree/sub", want: "worktree"},
+		{name: "no git", dir: "home/plain/sub", want: "home/plain/sub"},
+		{name: "link", reason: "paths are without links", dir: "project-link/sub", want: "home/project"},
+		{name: "variable", reason: "before git", dir: "home/project", claude: "home/plain", want: "home/plain"},
+		{name: "override", reason: "before the variable", dir: "home/project", override: "sub", claude: "home/plain",
+			want: "home/project/sub"},
+		{name: "override upwards", dir: "home/project/sub", override: "../..", err: "the project root by --root would be the home"},
+		{name: "missing override", dir: "home/project", override: "none", err: "find the project root by --root: lstat "},
+		{name: "override is a file", dir: "home", override: "../file", err: "file is not a directory"},
+		{name: "missing variable", dir: "home/project", claude: "none", err: "by CLAUDE_PROJECT_DIR: lstat "},
+		{name: "home", dir: "home", err: "by the working directory would be the home directory"},
+		{name: "home by a link", dir: "home-link", err: "would be the home directory"},
+		{name: "home is a link", dir: "home", home: "home-link", err: "would be the home directory"},
+		{name: "variable is home", dir: "home/project", claude: "home-link", err: "by CLAUDE_PROJECT_DIR would be the home"},
+		{name: "git root is home", reason: "of people who keep it in git", dir: "dotfiles/plain", home: "dotfiles",
+			err: "would be the home directory"},
+		{name: "home unknown", dir: "home", home: "none", want: "home"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			env := map[string]string{"HOME": filepath.Join(base, "home")}
+			if tt.home != "" {
+				env["HOME"] = filepath.Join(base, tt.home)
+			}
+			env["USERPROFILE"] = env["HOME"]
+			if tt.claude != "" {
+				env["CLAUDE_PROJECT_DIR"] = filepath.Join(base, tt.claude)
+			}
+			got, err := ProjectRoot(filepath.Join(base, tt.dir), tt.override, func(name string) string { return env[name] })
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err, tt.reason)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, filepath.Join(base, tt.want), got, tt.reason)
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+func TestResume(t *testing.T) {
+	root := t.TempDir()
+	m := demo(1)
+	run := newRun(t, root, m)
+	require.NoError(t, run.Append(unit(m.Units[0])))
+	files := make(map[string]string) // by unit
+	for _, id := range m.Units[:2] {
+		c, v, trial, _ := splitUnit(id)
+		place, err := run.MakePlace(c, v, trial)
+		require.NoError(t, err)
+		files[id] = filepath.Join(place.Workspace, "main.go")
+		require.NoError(t, os.WriteFile(files[id], nil, 0o644))
+	}
+	require.NoError(t, run.Finish(StateInterrupted))
+	_, err := Resume(root, run.ID(), nil)
+	require.ErrorIs(t, err, errLocked, "this process holds it, too")
+	require.NoError(t, run.Close())
+
+	results := filepath.Join(run.Dir(), "results.jsonl")
+	whole, err := os.ReadFile(results)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(results, append(whole, `{"unit":"evals/demo/one/a/1","outc`...), 0o644))
+
+	again, err := Resume(root, run.ID(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, again.Close()) }()
+	require.Equal(t, StateRunning, again.Manifest().State)
+	require.Len(t, again.Notes(), 1)
+	require.Contains(t, again.Notes()[0], "results.jsonl:2: the last line is torn")
+	cut, err := os.ReadFile(results)
+	require.NoError(t, err)
+	require.Equal(t, string(whole), string(cut), "the torn line is gone")
+	require.FileExists(t, files[m.Units[0]], "it has a result")
+	require.NoFileExists(t, files[m.Units[1]], "the unit is run as if for the first time")
+	require.DirExists(t, filepath.Join(run.Dir(), "variants", "a", "workspace"))
+
+	require.ErrorContains(t, again.Append(unit(m.Units[0])), "it has a result already")
+	require.NoError(t, again.Append(unit(m.Units[1])))
+	units, err := again.Units()
+	require.NoError(t, err)
+	require.Equal(t, m.Units[:2], ids(units))
+}
+
+// TestResumeClearsBaseFolders: in a run of one case and trial the places are the base folders themselves.
+func TestResumeClearsBaseFolders(t *testing.T) {
+	root := t.TempDir()
+	run := newRun(t, root, Manifest{
+		Name: "x", Variants: []Variant{{ID: "a"}}, Cases: []Case{{ID: "task"}}, Units: []string{"x/task/a/1"},
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(run.Place("task", "a", 1).Logs, "x"), nil, 0o644))
+	require.NoError(t, run.Close())
+	again, err := Resume(root, run.ID(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, again.Close()) }()
+	for _, dir := range again.Place("task", "a", 1).dirs() {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	var mask secret.Set
+	mask.Add("API_TOKEN", "demo"+"-token-0123")
+	tests := []struct {
+		name, file, text string
+		want             string
+	}{
+		{"bad line", "results.jsonl", "{\"unit\": 1}\n{\"un", "results.jsonl:1: json: cannot unmarshal number"},
+		{"bad job", "jobs.jsonl", "{}\n", "jobs.jsonl:1: "},
+		{"another playbook", "playbook.yaml", "name: other\n", "playbook.yaml was changed since the run began"},
+		{"bad manifest", "manifest.json", "{", "manifest.json:1: unexpected end of JSON input"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			run := newRun(t, root, demo(1))
+			require.NoError(t, run.Close())
+			path := filepath.Join(run.Dir(), tt.file)
+			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o644))
+			for range 2 {
+				_, err := Resume(root, run.ID(), nil)
+				require.ErrorContains(t, err, tt.want)
+				require.NotErrorIs(t, err, errLocked, "the lock was given up")
+			}
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, tt.text, string(data), "what cannot be resumed is left as it is")
+		})
+	}
+	root := t.TempDir()
+	m := demo(1)
+	m.Tool = "demo" + "-token-0123"
+	run := newRun(t, root, m)
+	require.NoError(t, run.Close())
+	_, err := Resume(root, run.ID(), &mask)
+	require.ErrorContains(t, err, "holds the value of API_TOKEN")
+}
+
+func TestBadLines(t *testing.T) {
+	m := demo(1)
+	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"pass"}` + "\n"
+	tests := []struct{ name, text, want, note string }{
+		{"empty", "", "", ""},
+		{"good", good, "", ""},
+		{"torn", good + `{"unit":`, "", "results.jsonl:2: the last line is torn"},
+		{"torn before its newline", good + strings.TrimSpace(good), "", "results.jsonl:2: the last line is torn"},
+		{"torn first", "{", "", "results.jsonl:1: the last line is torn"},
+		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is torn"},
+		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: unexpected end of JSON input", ""},
+		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: unexpected end of JSON input", ""},
+		{"blank", good + "\n" + good, "results.jsonl:2: unexpected end of JSON input", ""},
+		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
+		{"null", "null\n", `results.jsonl:1: "" is none of the run's`, ""},
+		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is none of the run's`, ""},
+		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `results.jsonl:1: unit "evals/demo/one/b/1" is said`, ""},
+		{"no outcome", strings.Replace(good, "pass", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
+		{"made up outcome", strings.Replace(good, "pass", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
+	}
+	root := t.TempDir()
+	run := newRun(t, root, m)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "results.jsonl"), []byte(tt.text), 0o644))
+			opened, err := Open(root, run.ID())
+			require.NoError(t, err)
+			units, err := opened.Units()
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				require.ErrorContains(t, err, run.Dir(), "the file is named")
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, units, strings.Count(tt.text, "\n"))
+			if tt.note == "" {
+				require.Empty(t, opened.Notes())
+				return
+			}
+			_, err = opened.Units()
+			require.NoError(t, err)
+			require.Len(t, opened.Notes(), 1, "said once, however often it is read")
+			require.Contains(t, opened.Notes()[0], tt.note)
+		})
+	}
+	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "results.jsonl")))
+	_, err := run.Units()
+	require.ErrorIs(t, err, os.ErrNotExist, "no file is not no results")
+}
+
+func FuzzUnits(f *testing.F) {
+	m := demo(1)
+	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"pass"}` + "\n"
+	for _, seed := range []string{"", good, good + good, good + "{", "\n", "null\n", "{}\n", "\x00"} {
+		f.Add(seed)
+	}
+	read := func(text string) ([]string, int, error) {
+		units, torn, err := decodeRecords(strings.NewReader(text), m.Units, checkUnit, unitID)
+		return ids(units), torn, err
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		found, torn, err := read(text)
+		if err != nil {
+			return
+		}
+		require.Subset(t, m.Units, found)
+		require.Len(t, found, strings.Count(text, "\n"), "no line is lost")
+		require.Equal(t, text != "" && !strings.HasSuffix(text, "\n"), torn > 0)
+		cut, tornAgain, err := read(text[:strings.LastIndexByte(text, '\n')+1])
+		require.NoError(t, err)
+		require.Zero(t, tornAgain)
+		require.Equal(t, found, cut, "a torn line changes nothing")
+	})
+}

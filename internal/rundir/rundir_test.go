@@ -1,0 +1,445 @@
+package rundir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+const playbookText = "name: demo\n"
+
+// demo is the manifest of a run of two cases and two variants.
+func demo(trials int) Manifest {
+	m := Manifest{
+		CreatedAt: time.Date(2026, 3, 2, 10, 15, 0, 0, time.UTC), Name: "demo", Mode: "live", Trials: trials, Need: 1,
+		Tool: "sdd-eval 0.1.0", Playbook: Playbook{Path: "evals/demo.yaml"}, Jobs: []string{"build", "report"},
+		Variants: []Variant{{ID: "b"}, {ID: "a"}}, Cases: []Case{{ID: "one"}, {ID: "two"}},
+	}
+	for _, c := range m.Cases {
+		for _, v := range m.Variants {
+			for trial := range trials {
+				m.Units = append(m.Units, fmt.Sprintf("evals/demo/%s/%s/%d", c.ID, v.ID, trial+1))
+			}
+		}
+	}
+	return m
+}
+
+func newRun(t testing.TB, root string, m Manifest) *Run {
+	t.Helper()
+	run, err := Create(root, m, []byte(playbookText), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, run.Close()) })
+	return run
+}
+
+// unit is how a unit of that id ended.
+func unit(id string) result.Unit {
+	c, v, trial, _ := splitUnit(id)
+	return result.Unit{ID: id, Case: c, Variant: v, Trial: trial, Outcome: result.Pass}
+}
+
+func ids(units []result.Unit) []string {
+	var ids []string
+	for _, u := range units {
+		ids = append(ids, u.ID)
+	}
+	return ids
+}
+
+func TestCreate(t *testing.T) {
+	root := t.TempDir()
+	run := newRun(t, root, demo(1))
+	require.Regexp(t, `^20260302-101500-demo-[a-z2-7]{8}$`, run.ID())
+	resolved, err := filepath.EvalSymlinks(root)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(resolved, ".llman", "sdd-eval", "runs", run.ID()), run.Dir())
+	for _, v := range []string{"a", "b"} {
+		for _, dir := range []string{"workspace", "logs", "artifacts"} {
+			require.DirExists(t, filepath.Join(run.Dir(), "variants", v, dir), "before any step runs")
+		}
+	}
+	copied, err := run.ReadFile("playbook.yaml", 100)
+	require.NoError(t, err)
+	require.Equal(t, playbookText, string(copied), "byte for byte")
+
+	opened, err := Open(root, run.ID())
+	require.NoError(t, err)
+	require.Equal(t, run.Manifest(), opened.Manifest(), "the manifest survives being written")
+	require.Equal(t, StateRunning, opened.Manifest().State, "it is locked")
+	units, err := opened.Units()
+	require.NoError(t, err)
+	require.Empty(t, units)
+
+	entries, err := os.ReadDir(run.Dir())
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	require.Equal(t, []string{"jobs.jsonl", "manifest.json", "playbook.yaml", "results.jsonl", "variants"}, names)
+}
+
+func TestCreateTakesNoTakenID(t *testing.T) {
+	root := t.TempDir()
+	m := demo(1)
+	m.RunID = NewID(m.CreatedAt, m.Name, "ci-7")
+	first := newRun(t, root, m)
+	require.Equal(t, "20260302-101500-demo-ci-7", first.ID())
+	require.Equal(t, first.ID()+"-2", newRun(t, root, m).ID(), "the first is locked")
+	require.NoError(t, first.Close())
+	third := newRun(t, root, m)
+	require.Equal(t, first.ID()+"-3", third.ID(), "a directory that nobody holds is not taken either")
+	require.Equal(t, third.ID(), third.Manifest().RunID)
+
+	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(first.Dir()), first.ID()+"-4"), 0o755))
+	require.Equal(t, first.ID()+"-5", newRun(t, root, m).ID(), "an empty directory could be renamed over")
+}
+
+func TestCreateRefuses(t *testing.T) {
+	var mask secret.Set
+	mask.Add("API_TOKEN", "sk-"+"test-0123456789")
+	tests := []struct {
+		name, reason string
+		change       func(*Manifest)
+		playbook     string
+		want         string
+	}{
+		{"run id upwards", "", func(m *Manifest) { m.RunID = "../x" }, "", `the run id "../x" does not match`},
+		{"variant upwards", "", func(m *Manifest) { m.Variants[0].ID = ".." }, "", `the variant id ".." does not match`},
+		{"variant with slash", "", func(m *Manifest) { m.Variants[0].ID = "a/b" }, "", `the variant id "a/b" does not match`},
+		{"case with newline", "$ matches only the end", func(m *Manifest) { m.Cases[0].ID = "one\n" }, "", `the case id "one\n" does not`},
+		{"variant twice", "", func(m *Manifest) { m.Variants[1].ID = "b" }, "", `the variant "b" is there twice`},
+		{"unit twice", "", func(m *Manifest) { m.Units[1] = m.Units[0] }, "", `the unit "evals/demo/one/b/1" is there twice`},
+		{"unit of no variant", "", func(m *Manifest) { m.Units[0] = "demo/one/c/1" }, "", `the unit "demo/one/c/1" is not`},
+		{"unit of no trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/2" }, "", `the unit "demo/one/a/2" is not`},
+		{"unit with odd trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/01" }, "", `the unit "demo/one/a/01" is not`},
+		{
+			"secret in the playbook", "a copy is byte for byte", func(*Manifest) {}, "name: sk-" + "test-0123456789\n",
+			"the playbook evals/demo.yaml holds the value of API_TOKEN",
+		},
+		{
+			"secret in the manifest", "", func(m *Manifest) { m.Variants[0].Args = []string{"sk-" + "test-0123456789"} }, "",
+			"what is to be run holds the value of API_TOKEN",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			m := demo(1)
+			tt.change(&m)
+			_, err := Create(root, m, []byte(tt.playbook), &mask)
+			require.ErrorContains(t, err, tt.want, tt.reason)
+			require.NotContains(t, err.Error(), "0123456789")
+			require.NoDirExists(t, filepath.Join(root, ".llman"), "nothing was made")
+		})
+	}
+}
+
+// TestCreateFails: what cannot be made whole does not appear.
+func TestCreateFails(t *testing.T) {
+	root := t.TempDir()
+	m := demo(1)
+	m.Units, m.Variants[1].ID = nil, strings.Repeat("x", 300) // longer than a name may be
+	for range 2 {
+		_, err := Create(root, m, nil, nil)
+		require.ErrorContains(t, err, "create the run directory: make the unit's directories: ")
+	}
+	list, err := List(root)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	entries, err := os.ReadDir(filepath.Join(root, runsDir))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "only the locks' directory is left")
+
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	_, err = Create(file, demo(1), nil, nil)
+	require.ErrorContains(t, err, "create the run directory: mkdir ")
+}
+
+func TestOpenRefuses(t *testing.T) {
+	root := t.TempDir()
+	run := newRun(t, root, demo(1))
+	runs := filepath.Dir(run.Dir())
+	outside := filepath.Join(root, "20260302-101500-demo-outside")
+	require.NoError(t, os.CopyFS(outside, os.DirFS(run.Dir())))
+	require.NoError(t, os.Symlink(outside, filepath.Join(runs, filepath.Base(outside))))
+	require.NoError(t, os.CopyFS(filepath.Join(runs, run.ID()+"-copy"), os.DirFS(run.Dir())))
+
+	tests := []struct{ name, id, want string }{
+		{"empty", "", `"" is not the id of a run`},
+		{"upwards", "..", `".." is not the id of a run`},
+		{"upwards by a path", "../../../" + filepath.Base(outside), "is not the id of a run"},
+		{"below", run.ID() + "/variants", "is not the id of a run"},
+		{"absolute", run.Dir(), "is not the id of a run"},
+		{"backslash", `20260302-101500-x\..\y`, "is not the id of a run"},
+		{"newline", run.ID() + "\n", "is not the id of a run"},
+		{"NUL", run.ID() + "\x00", "is not the id of a run"},
+		{"locks", locksDir, "is not the id of a run"},
+		{"link to elsewhere", filepath.Base(outside), "there is no run 20260302-101500-demo-outside"},
+		{"unknown", "20260302-101500-demo-x", "there is no run 20260302-101500-demo-x: the newest are "},
+		{"copy under another name", run.ID() + "-copy", `it is of the run "` + run.ID() + `"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Open(root, tt.id)
+			require.ErrorContains(t, err, tt.want)
+			_, err = Resume(root, tt.id, nil)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	_, err := Open(root, "20260302-101500-demo-x")
+	require.ErrorContains(t, err, run.ID(), "the newest run is named")
+	_, err = Open(t.TempDir(), run.ID())
+	require.ErrorContains(t, err, "there is no run "+run.ID()+": there are no runs yet")
+}
+
+func TestManifestIsChecked(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"cut", "{\n\"version\": 1,\n", "manifest.json:3: unexpected end of JSON input"},
+		{"wrong type", "{\"version\": 1,\n\"trials\": \"x\"}", "manifest.json:2: json: cannot unmarshal string"},
+		{"newer", `{"version": 2, "trials": "x"}`, "manifest.json: it has version 2, and this program reads version 1"},
+		{"hostile", `{"version": 1, "run_id": "ID", "state": "running", "cases": [{"id": "../x"}]}`, `the case id "../x"`},
+		{"no state", `{"version": 1, "run_id": "ID", "state": "green"}`, `"green" is not a state`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			run := newRun(t, root, demo(1))
+			text := strings.ReplaceAll(tt.text, "ID", run.ID())
+			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "manifest.json"), []byte(text), 0o644))
+			_, err := Open(root, run.ID())
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestUnitsAreInOrder(t *testing.T) {
+	root := t.TempDir()
+	m := demo(1)
+	run := newRun(t, root, m)
+	for _, i := range []int{3, 0, 2} {
+		require.NoError(t, run.Append(unit(m.Units[i])))
+	}
+	require.NoError(t, run.AppendJob(result.Job{ID: "report", Outcome: result.Fail}))
+	require.NoError(t, run.AppendJob(result.Job{ID: "build", Outcome: result.Completed}))
+	opened, err := Open(root, run.ID())
+	require.NoError(t, err)
+	units, err := opened.Units()
+	require.NoError(t, err)
+	require.Equal(t, []string{m.Units[0], m.Units[2], m.Units[3]}, ids(units))
+	jobs, err := opened.Jobs()
+	require.NoError(t, err)
+	require.Equal(t, []result.Job{{ID: "build", Outcome: result.Completed}, {ID: "report", Outcome: result.Fail}}, jobs)
+	require.Empty(t, opened.Notes())
+}
+
+func TestAppendRefuses(t *testing.T) {
+	m := demo(1)
+	run := newRun(t, t.TempDir(), m)
+	run.mask = new(secret.Set)
+	run.mask.Add("STATE", "completed")
+	require.NoError(t, run.Append(unit(m.Units[0])))
+	unknown, moved, open, masked := unit("evals/demo/one/a/2"), unit(m.Units[1]), unit(m.Units[1]), unit(m.Units[1])
+	moved.Case, open.Outcome, masked.Outcome = "two", "", "[REDACTED:STATE]"
+	tests := []struct {
+		name string
+		unit result.Unit
+		want string
+	}{
+		{"twice", unit(m.Units[0]), "it has a result already"},
+		{"of another run", unknown, "it is none of the run's"},
+		{"another case", moved, `said to be of case "two", variant "a", trial 1`},
+		{"not ended", open, `"" is not an outcome`},
+		{"masked", masked, "is not an outcome"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := run.Append(tt.unit)
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorContains(t, err, "write the result of unit "+tt.unit.ID+" to "+run.Dir())
+		})
+	}
+	require.NoError(t, run.Append(unit(m.Units[1])), "what was refused can still end")
+	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is none of the run's")
+
+	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID())
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = opened.Append(unit(m.Units[2])) }, "it is not locked")
+}
+
+func TestAppendMasks(t *testing.T) {
+	const token = "sk-" + "test-0123456789"
+	root := t.TempDir()
+	var mask secret.Set
+	mask.Add("API_TOKEN", token)
+	m := demo(1)
+	run, err := Create(root, m, nil, &mask)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, run.Close()) }()
+	u := unit(m.Units[0])
+	u.Reason = "the agent printed " + token
+	require.NoError(t, run.Append(u))
+	require.NoError(t, run.AppendJob(result.Job{ID: "build", Outcome: result.Fail, Reason: token}))
+	require.NoError(t, run.WriteFile("report.json", []byte(`{"text": "`+token+`"}`)))
+	require.NoError(t, run.WriteFile("variants/a/logs/stderr.txt", []byte(token)))
+	require.NoError(t, run.Finish(StateFinished))
+	require.NoError(t, filepath.WalkDir(run.Dir(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NotContains(t, string(data), token, path)
+		return err
+	}))
+	units, err := run.Units()
+	require.NoError(t, err)
+	require.Equal(t, "the agent printed [REDACTED:API_TOKEN]", units[0].Reason)
+}
+
+// TestAppendTogether appends from many goroutines and counts what is durable when each returns.
+func TestAppendTogether(t *testing.T) {
+	m := demo(50)
+	root := t.TempDir()
+	run := newRun(t, root, m)
+	var group sync.WaitGroup
+	for _, id := range m.Units {
+		group.Go(func() {
+			if err := run.Append(unit(id)); err != nil {
+				t.Error(err)
+				return
+			}
+			data, err := os.ReadFile(filepath.Join(run.Dir(), "results.jsonl"))
+			if err != nil || !strings.Contains(string(data), fmt.Sprintf(`{"unit":%q,`, id)) {
+				t.Errorf("Append returned, and %s has no line (%v)", id, err)
+			}
+			if err := run.Append(unit(id)); err == nil {
+				t.Errorf("%s was appended twice", id)
+			}
+		})
+	}
+	group.Wait()
+	units, err := run.Units()
+	require.NoError(t, err)
+	require.Equal(t, m.Units, ids(units))
+	require.Empty(t, run.Notes())
+}
+
+func TestFinish(t *testing.T) {
+	root := t.TempDir()
+	run := newRun(t, root, demo(1))
+	require.Panics(t, func() { _ = run.Finish(StateRunning) })
+	require.NoError(t, run.Finish(StateInterrupted))
+	require.Nil(t, run.Manifest().FinishedAt)
+	require.NoError(t, run.Finish(StateFinished))
+	require.NoError(t, run.Close())
+	require.NoError(t, run.Close(), "it may be called again")
+	opened, err := Open(root, run.ID())
+	require.NoError(t, err)
+	require.Equal(t, StateFinished, opened.Manifest().State)
+	require.WithinDuration(t, time.Now(), *opened.Manifest().FinishedAt, time.Minute)
+	require.Panics(t, func() { _ = opened.Finish(StateFinished) })
+	require.NoError(t, opened.Close())
+}
+
+func TestFiles(t *testing.T) {
+	root := t.TempDir()
+	run := newRun(t, root, demo(1))
+	require.NoError(t, run.WriteFile("a/b/c.txt", []byte("one")))
+	require.NoError(t, run.WriteFile("a/b/c.txt", []byte("two")))
+	data, err := run.ReadFile("a/b/c.txt", 3)
+	require.NoError(t, err)
+	require.Equal(t, "two", string(data))
+	entries, err := os.ReadDir(filepath.Join(run.Dir(), "a", "b"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file stays")
+	_, err = run.ReadFile("a/b/c.txt", 2)
+	require.ErrorContains(t, err, "read a/b/c.txt: it has more than 2 bytes")
+	_, err = run.ReadFile("none", 2)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = run.ReadFile("a", 2)
+	require.ErrorContains(t, err, "not a regular file")
+
+	for _, name := range []string{"", ".", "..", "../x", "/x", "a/../../x", "a//b", "a/", "./a"} {
+		require.ErrorContains(t, run.WriteFile(name, nil), "not the path of a file", name)
+		_, err := run.ReadFile(name, 1)
+		require.ErrorContains(t, err, "not the path of a file", name)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	outside := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "x"), []byte("theirs"), 0o644))
+	require.NoError(t, os.Symlink(outside, filepath.Join(run.Dir(), "link")))
+	require.NoError(t, os.Symlink(filepath.Join(outside, "x"), filepath.Join(run.Dir(), "x")))
+	require.ErrorContains(t, run.WriteFile("link/x", []byte("ours")), "escapes")
+	_, err = run.ReadFile("link/x", 100)
+	require.ErrorContains(t, err, "escapes")
+	require.NoError(t, run.WriteFile("x", []byte("ours")), "a link is replaced")
+	theirs, err := os.ReadFile(filepath.Join(outside, "x"))
+	require.NoError(t, err)
+	require.Equal(t, "theirs", string(theirs), "and never followed")
+}
+
+func TestPlace(t *testing.T) {
+	tests := []struct {
+		name   string
+		cases  []Case
+		trials int
+		want   string
+	}{
+		{"one case and trial", []Case{{ID: "task"}}, 1, "variants/a"},
+		{"trials", []Case{{ID: "task"}}, 2, "variants/a/cases/task/1"},
+		{"cases", []Case{{ID: "other"}, {ID: "task"}}, 1, "variants/a/cases/task/1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			run := newRun(t, t.TempDir(), Manifest{Name: "x", Variants: []Variant{{ID: "a"}}, Cases: tt.cases, Trials: tt.trials})
+			base := filepath.Join(run.Dir(), filepath.FromSlash(tt.want))
+			place, err := run.MakePlace("task", "a", 1)
+			require.NoError(t, err)
+			require.Equal(t, run.Place("task", "a", 1), place)
+			for dir, got := range map[string]string{
+				"workspace": place.Workspace, "logs": place.Logs, "artifacts": place.Artifacts,
+			} {
+				require.Equal(t, filepath.Join(base, dir), got)
+				require.DirExists(t, got)
+				require.DirExists(t, filepath.Join(run.Dir(), "variants", "a", dir), "the three base folders stay")
+			}
+			require.Panics(t, func() { run.Place("..", "a", 1) })
+			require.Panics(t, func() { run.Place("task", "a", tt.trials+1) })
+		})
+	}
+}
+
+func TestNewID(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 15, 0, 0, time.FixedZone("", 3600))
+	tests := []struct{ name, reason, title, seed, want string }{
+		{"plain", "the time is in UTC", "demo", "", `^20260302-091500-demo-[a-z2-7]{8}$`},
+		{"seeded", "", "demo", "ci_7-x", `^20260302-091500-demo-ci_7-x$`},
+		{"unsafe seed", "it counts as none", "demo", "../x", `^20260302-091500-demo-[a-z2-7]{8}$`},
+		{"long seed", "", "demo", strings.Repeat("x", 65), `^20260302-091500-demo-[a-z2-7]{8}$`},
+		{"unsafe name", "", "../a b/Ü.x\n", "s", `^20260302-091500-a-b-x-s$`},
+		{"no name", "", "..", "s", `^20260302-091500-run-s$`},
+		{"long name", "", strings.Repeat("x", 500), "s", `^20260302-091500-x{60}-s$`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			id := NewID(now, tt.title, tt.seed)
+			require.Regexp(t, tt.want, id, tt.reason)
+			require.Regexp(t, runID, id)
+		})
+	}
+}
