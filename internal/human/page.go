@@ -1,0 +1,151 @@
+package human
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/exhibit"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+var (
+	//go:embed page/page.html
+	pageHTML string
+	//go:embed page/page.css
+	pageCSS string
+	//go:embed page/page.js
+	pageJS string
+)
+
+const (
+	maxPage = 24 << 20 // bytes of work on the page, about
+	maxUnit = 256 << 10
+	// minUnit is what a unit's work needs to be of use. Where there is not even room for that, units are left out.
+	minUnit = 8 << 10
+)
+
+// pageData is what the page's script works with.
+type pageData struct {
+	RunID string `json:"run_id"`
+	Name  string `json:"name"`
+	Tasks []Task `json:"tasks"`
+	// Entries are the variants in the order of shuffled.
+	Entries []entry `json:"entries"`
+	// Key holds the variants' ids in that order: JSON in base64, so that nobody reads them by accident.
+	Key string `json:"key"`
+	// LeftOut is how many units there was no room for.
+	LeftOut int `json:"left_out"`
+}
+
+// entry is a variant without its name.
+type entry struct {
+	Units []shownUnit `json:"units"`
+}
+
+// shownUnit is one unit's work. How the unit was judged is not part of it.
+type shownUnit struct {
+	Case  string `json:"case"`
+	Trial int    `json:"trial"`
+	// Ended tells whether the unit ran to an end; if not, there is nothing to be seen.
+	Ended bool `json:"ended"`
+	exhibit.Exhibit
+}
+
+// shuffled returns the ids of the variants in an order that the run's id decides.
+func shuffled(runID string, variants []rundir.Variant) []string {
+	ids := make([]string, len(variants))
+	rank := make(map[string][]byte)
+	for i, v := range variants {
+		ids[i] = v.ID
+		sum := sha256.Sum256([]byte(runID + "\x00" + v.ID))
+		rank[v.ID] = sum[:]
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(bytes.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
+	return ids
+}
+
+func renderPage(r *rundir.Run) ([]byte, error) {
+	data, err := newPageData(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(data) // escapes what could end the element it stands in
+	if err != nil {
+		return nil, err
+	}
+	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+		digest(pageCSS), digest(pageJS))
+	page := []byte(pageHTML)
+	for _, part := range []struct{ mark, text string }{
+		{"{{policy}}", policy}, {"{{style}}", pageCSS}, {"{{script}}", pageJS}, {"{{data}}", string(text)},
+	} {
+		page = bytes.Replace(page, []byte(part.mark), []byte(part.text), 1)
+	}
+	return page, nil
+}
+
+// digest is what a content security policy calls an inline text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func newPageData(r *rundir.Run) (pageData, error) {
+	m := r.Manifest()
+	units, err := r.Units()
+	if err != nil {
+		return pageData{}, err
+	}
+	ended := make(map[string]result.Unit)
+	for _, u := range units {
+		ended[u.ID] = u
+	}
+	ids := shuffled(m.RunID, m.Variants)
+	key, err := json.Marshal(ids)
+	if err != nil {
+		return pageData{}, err
+	}
+	data := pageData{RunID: m.RunID, Name: m.Name, Tasks: tasksOf(m), Key: base64.StdEncoding.EncodeToString(key)}
+	// All variants show the same cases and trials, so that none has an advantage.
+	room := max(1, maxPage/minUnit/max(1, len(ids)))
+	limit := min(maxUnit, maxPage/max(1, min(len(m.Units), room*len(ids))))
+	names := exhibit.NamesOf(m)
+	for _, id := range ids {
+		e := entry{Units: []shownUnit{}}
+		for _, unit := range m.Units {
+			name := parseUnit(unit)
+			if name.variant != id {
+				continue
+			}
+			if len(e.Units) == room {
+				data.LeftOut++
+				continue
+			}
+			shown, err := show(r, name, ended[unit], names, limit)
+			if err != nil {
+				return pageData{}, err
+			}
+			e.Units = append(e.Units, shown)
+		}
+		data.Entries = append(data.Entries, e)
+	}
+	return data, nil
+}
+
+// show returns the work of a unit; the zero unit is one that has not ended.
+func show(r *rundir.Run, name unitName, u result.Unit, names *exhibit.Names, limit int) (shownUnit, error) {
+	shown := shownUnit{Case: name.caseID, Trial: name.trial, Ended: u.ID != ""}
+	if !shown.Ended {
+		return shown, nil
+	}
+	var err error
+	shown.Exhibit, err = exhibit.Of(r, u, names, limit)
+	return shown, err
+}
