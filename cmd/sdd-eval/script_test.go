@@ -49,6 +49,8 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("BIN", bin)
+			e.Setenv("SECRET", "sk-test-"+"not-a-real-key-1234") // of the presets in the scripts
 			e.Setenv("HOME", home)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // home is a new one

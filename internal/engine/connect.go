@@ -111,7 +111,11 @@ func (s *live) exited(err error) error {
 	select {
 	case <-s.process.Done():
 		exit, waitErr := s.process.Wait()
-		return errors.Join(fmt.Errorf("the agent ended by itself: %s", exit), waitErr)
+		err := fmt.Errorf("the agent ended by itself: %s", exit)
+		if said := s.stderr.lastWords(); said != "" {
+			err = fmt.Errorf("%w, and said: %s", err, said)
+		}
+		return errors.Join(err, waitErr)
 	case <-time.After(exitWait):
 		return err
 	}

@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -100,16 +102,30 @@ func (j *journal) write(line journalLine) {
 // stderr returns what takes the agent's standard error, to be closed at its end.
 func (j *journal) stderr() *stderrWriter {
 	lines := &stderrLines{journal: j, left: maxStderr}
-	return &stderrWriter{masked: j.secrets.Writer(lines), lines: lines}
+	return &stderrWriter{masked: j.secrets.Writer(lines), lines: lines, last: sandbox.Tail{Limit: maxStderrLine}}
 }
 
 // stderrWriter takes secrets out of what is written to it before it looks for lines.
 type stderrWriter struct {
 	masked *secret.Writer
 	lines  *stderrLines
+	last   sandbox.Tail
 }
 
-func (w *stderrWriter) Write(p []byte) (int, error) { return w.masked.Write(p) }
+func (w *stderrWriter) Write(p []byte) (int, error) {
+	_, _ = w.last.Write(p) // it never fails
+	return w.masked.Write(p)
+}
+
+// lastWords returns the end of what was written, without secrets: often the reason why a process ended.
+func (w *stderrWriter) lastWords() string {
+	text, _ := w.last.Text(true)
+	// Masked before it is cut, or the rest of a secret would stand at its beginning.
+	words := sandbox.Tail{Limit: lastWordsSize}
+	_, _ = words.Write([]byte(w.lines.secrets.String(text)))
+	text, _ = words.Text(true)
+	return strings.TrimSpace(text)
+}
 
 // Close logs what is still held back.
 func (w *stderrWriter) Close() error {
@@ -122,6 +138,9 @@ func (w *stderrWriter) Close() error {
 
 // maxStderr is how much of what an agent writes to stderr is logged, in bytes.
 const maxStderr = 1 << 20
+
+// lastWordsSize is how much of the end of it goes into the error of an agent that ended by itself, in bytes.
+const lastWordsSize = 1 << 10
 
 // maxStderrLine is how long a line of it may be before it is broken.
 const maxStderrLine = 64 << 10

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -92,31 +91,17 @@ func (a *attempt) keepFile(name string, data []byte) error {
 // sweep masks the secrets that the agent left in the workspace. That it could is an error: what it wrote down it could
 // have sent elsewhere, and the workspace is no longer what it made.
 func (a *attempt) sweep(ctx context.Context) error {
-	found, err := a.secrets.Sweep(ctx, a.place.Workspace)
+	found, err := a.secrets.Scrub(ctx, a.place.Workspace)
 	if err != nil {
-		return fmt.Errorf("look for secrets: %w", err)
+		return fmt.Errorf("mask secrets in the workspace: %w", err)
 	}
 	var places []string
 	for _, f := range found {
-		places = append(places, fmt.Sprintf("the value of %s in %s at byte %d", f.Name, f.Path, f.Offset))
-		if err := a.maskFile(filepath.Join(a.place.Workspace, filepath.FromSlash(f.Path))); err != nil {
-			return fmt.Errorf("mask %s: %w", f.Path, err)
-		}
+		places = append(places, f.String())
 	}
 	if places == nil {
 		return nil
 	}
-	return fmt.Errorf("leak: the workspace holds %s; it is masked in the copy that is kept", strings.Join(places, ", "))
-}
-
-// maskFile takes the secrets out of a file.
-func (a *attempt) maskFile(path string) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) { // a name can hold a secret, too, and is gone once its directory is renamed
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return a.secrets.WriteFile(path, data, 0o644)
+	return fmt.Errorf("leak: the agent wrote secrets into the workspace, which are masked in the copy that is kept: %s",
+		strings.Join(places, "; "))
 }

@@ -43,8 +43,8 @@ type Config struct {
 	RunID, RunDir string
 	// Place returns where a unit is kept; nil: nothing of it is.
 	Place func(playbook.Unit) (Place, error)
-	// Secrets are the values that nothing that is written may show. Those of presets are added when they are resolved.
-	// Nil: a set of the runner's own.
+	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets when
+	// they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
 	// Report makes the reports of the run; nil: steps that ask for them are skipped.
 	Report func(context.Context) error
@@ -84,6 +84,7 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 	if r.secrets == nil {
 		r.secrets = new(secret.Set)
 	}
+	r.secrets.AddEnvironment(cfg.Environ)
 	if pb.Workspace.From != "" {
 		r.source = r.besidePlaybook(pb.Workspace.From)
 	}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/pipeline"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// reportOptions are the flags of `sdd-eval report`.
+type reportOptions struct {
+	formats []string // md, json, html, junit
+	// ask has the AI judge asked for scores that are missing, if the playbook enables it.
+	ask bool
+	// rejudge asks the AI judge again for scores that there are.
+	rejudge bool
+}
+
+func reportCommand() command {
+	return command{
+		name:  "report",
+		usage: "--run RUN_ID [--format md,json,html,junit] [--rejudge] [--root DIR]",
+		short: "write the reports of a run anew",
+		long: `Writes the reports of a run from its directory alone, and prints the path of each. The same run gives the same bytes
+each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).`,
+		examples: `sdd-eval report --run latest
+sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html`,
+		define: func(a *App, f *flags) action {
+			o := reportOptions{ask: true}
+			var run, root string
+			formats := "md,json,html"
+			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
+			f.list(&formats, "format", "Which reports to write, a `LIST` of md, json, html and junit.", "md", "json", "html", "junit")
+			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge again for all scores.")
+			f.root(&root)
+			f.require("run")
+			return func(ctx context.Context, _ []string) error {
+				o.formats = split(formats)
+				r, err := a.openRun(root, run)
+				if err != nil {
+					return err
+				}
+				defer r.Close()
+				return rebuildReport(ctx, a, r, o)
+			}
+		},
+	}
+}
+
+// rebuildReport writes the reports of a run.
+func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) error {
+	err := pipeline.Report(ctx, r, pipeline.ReportOptions{
+		Formats: o.formats, Ask: o.ask, Rejudge: o.rejudge, Getenv: a.Getenv,
+		Note: func(text string) { fmt.Fprintln(a.Stderr, text) },
+	})
+	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
+		return &exitError{code: exitUsage, err: input}
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/pipeline"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// runOptions are the flags of `sdd-eval run`.
+type runOptions struct {
+	playbook, resume           string
+	mode, cassettes, configDir string
+	root, sandbox              string
+	parallel                   int
+	llmJudge                   bool
+}
+
+func runCommand() command {
+	return command{
+		name: "run",
+		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N] [--config-dir DIR]\n" +
+			"               [--root DIR] [--sandbox auto|bwrap|landlock|none] [--llm-judge]\n" +
+			"  sdd-eval run --resume RUN_ID [FLAGS]",
+		short: "run a playbook",
+		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps all that happens in a
+new directory below .llman/sdd-eval/runs. Its path is the last line of standard output; everything else goes to
+standard error. A run that was interrupted or killed goes on with --resume: what has ended is not repeated.`,
+		examples: `sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
+sdd-eval run --playbook demo.yaml --parallel 4
+sdd-eval run --resume latest`,
+		codes: `0    all units passed, or completed where nothing judges them
+1    something failed
+2    the command line, the playbook or the configuration is wrong
+3    something ended in an error: nothing is known about that agent
+130  interrupted; go on with --resume`,
+		define: func(a *App, f *flags) action {
+			o := runOptions{mode: "live", sandbox: "auto", parallel: 1}
+			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE`, relative to the working directory.")
+			f.text(&o.resume, "resume", kindRun, "The `RUN_ID` of a run to go on with, the beginning of one, or latest.")
+			f.choice(&o.mode, "mode", "Where sessions come from, `MODE`: live runs the agents, record runs them and writes "+
+				"cassettes, missing records only what has no cassette, replay plays cassettes and runs no agent.",
+				"live", "record", "missing", "replay")
+			f.text(&o.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes; default: cassettes below the project's root.")
+			f.number(&o.parallel, "parallel", 1, "How many units run at a time, `N`.")
+			f.text(&o.configDir, "config-dir", kindDir, "The `DIR` with the presets of accounts; default: LLMAN_CONFIG_DIR, else "+
+				"llman in the user's configuration directory.")
+			f.root(&o.root)
+			f.choice(&o.sandbox, "sandbox", "What confines agents and their commands, `KIND`; auto is the best there is here.",
+				"auto", "bwrap", "landlock", "none")
+			f.BoolVar(&o.llmJudge, "llm-judge", false, "Let evaluators ask a model for its judgement.")
+			return func(ctx context.Context, _ []string) error {
+				if (o.playbook == "") == (o.resume == "") {
+					return usageError("run: give one of --playbook FILE and --resume RUN_ID").hint("sdd-eval run --help")
+				}
+				return a.run(ctx, o)
+			}
+		},
+	}
+}
+
+// run runs a playbook, or goes on with a run.
+func (a *App) run(ctx context.Context, o runOptions) error {
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	mode, err := engine.ParseMode(o.mode, engine.Live, a.Getenv)
+	if err != nil {
+		return usageError("run: --mode: %w", err)
+	}
+	if o.sandbox != "auto" && o.sandbox != "none" {
+		return usageError("run: --sandbox %s: this version confines no processes", o.sandbox).hint("run with --sandbox none")
+	}
+	if o.resume != "" {
+		if o.resume, err = findRun(root, o.resume); err != nil {
+			return err
+		}
+	} else {
+		o.playbook = a.path(o.playbook)
+	}
+	secrets := new(secret.Set)
+	w := a.newWatcher(secrets)
+	done, err := pipeline.Run(ctx, pipeline.Options{
+		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Cassettes: cmp.Or(o.cassettes, "cassettes"),
+		ConfigDir: o.configDir, Unconfined: o.sandbox == "none", Parallel: o.parallel, Tool: "sdd-eval " + version,
+		Getenv: a.Getenv, Environ: a.Environ, Secrets: secrets, Watch: w,
+	})
+	w.close()
+	if done != nil {
+		fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed))
+		fmt.Fprintln(a.Stdout, done.Dir)
+	}
+	if err != nil {
+		return a.runError(ctx, masked(err, secrets), done)
+	}
+	return a.verdict(ctx, done)
+}
+
+// masked is err without secrets.
+func masked(err error, secrets *secret.Set) error {
+	text := secrets.String(err.Error())
+	if input, ok := errors.AsType[*pipeline.InputError](err); ok && input != nil {
+		return &exitError{code: exitUsage, err: errors.New(text)}
+	}
+	return errors.New(text)
+}
+
+// runError adds to an error how to get on.
+func (a *App) runError(ctx context.Context, err error, done *pipeline.Finished) error {
+	if done == nil {
+		return err
+	}
+	return &exitError{code: exitCode(ctx, err), err: err, next: "sdd-eval run --resume " + done.ID}
+}
+
+// verdict tells how a run ended that has a directory.
+func (a *App) verdict(ctx context.Context, done *pipeline.Finished) error {
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: "sdd-eval run --resume " + done.ID}
+	case done.Outcome == result.Fail:
+		return &exitError{code: exitFailed, next: "sdd-eval show " + done.ID}
+	case done.Outcome == result.Error && done.Judged == 0:
+		return &exitError{code: exitHarness, err: errors.New("nothing was judged and no step ran"), next: "sdd-eval show " + done.ID}
+	case done.Outcome == result.Error:
+		return &exitError{code: exitHarness, next: "sdd-eval show " + done.ID}
+	}
+	return nil
+}

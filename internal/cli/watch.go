@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// watcher shows a run on standard error, without secrets. It implements the pipeline's Watcher.
+type watcher struct {
+	screen   screen
+	secrets  *secret.Set
+	progress *progress // from Plan on
+}
+
+func (a *App) newWatcher(secrets *secret.Set) *watcher {
+	return &watcher{screen: screenOf(a.Stderr, a.Getenv, a.Now), secrets: secrets}
+}
+
+// close gives the terminal back.
+func (w *watcher) close() {
+	if w.progress != nil {
+		w.progress.close()
+	}
+}
+
+func (w *watcher) Plan(total int, finished []result.Unit) {
+	w.progress = newProgress(w.screen, total)
+	w.progress.known(finished)
+	if len(finished) > 0 {
+		w.Note(fmt.Sprintf("%d of %d units have a result from before", len(finished), total))
+	}
+}
+
+func (w *watcher) UnitStarts(id string) { w.progress.start(id) }
+
+func (w *watcher) UnitEnds(u result.Unit) {
+	told := u
+	if len(u.Steps) > 0 && u.Steps[len(u.Steps)-1].Reason == u.Reason {
+		told.Reason = "" // the step tells it
+	}
+	told.Reason = w.secrets.String(told.Reason)
+	w.progress.end(told)
+	w.notes(explain(u))
+}
+
+func (w *watcher) JobEnds(j result.Job) {
+	line := fmt.Sprintf("job %s: %s", j.ID, j.Outcome)
+	if j.Reason != "" {
+		line += ": " + j.Reason
+	}
+	w.Note(line)
+	w.notes(explainSteps(j.Steps))
+}
+
+func (w *watcher) Activity(a engine.Activity) {
+	w.progress.update(a.Unit, Update{Iteration: a.Iteration, Tool: w.secrets.String(a.Tool), Cost: a.Cost})
+}
+
+func (w *watcher) Note(text string) { w.progress.note(w.secrets.String(text)) }
+
+func (w *watcher) notes(lines []string) {
+	for _, line := range lines {
+		w.Note(line)
+	}
+}
+
+// explain says in lines why a unit did not pass.
+func explain(u result.Unit) []string {
+	lines := explainSteps(u.Steps)
+	for _, e := range u.Evaluations {
+		if e.Outcome == result.Fail || e.Outcome == result.Error {
+			lines = append(lines, fmt.Sprintf("  %s: %s: %s", e.Position, e.Name, e.Reason))
+		}
+	}
+	for _, w := range u.Warnings {
+		lines = append(lines, "  warning: "+w)
+	}
+	if u.Next != "" {
+		lines = append(lines, "  next: "+u.Next)
+	}
+	return lines
+}
+
+func explainSteps(steps []result.Step) []string {
+	var lines []string
+	for _, s := range steps {
+		if s.Outcome != result.Fail && s.Outcome != result.Error {
+			continue
+		}
+		if s.Output != "" {
+			lines = append(lines, "  "+strings.ReplaceAll(s.Output, "\n", "\n  "))
+		}
+		lines = append(lines, fmt.Sprintf("  %s: step %q: %s", s.Position, s.Name, s.Reason))
+	}
+	return lines
+}

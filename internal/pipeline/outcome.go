@@ -1,0 +1,64 @@
+package pipeline
+
+import (
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// outcome sums a run up: an error is one whatever else there is, since nothing is known of what ended in it; then one
+// failure is enough. Cases pass by the playbook's rule for trials. Nothing judged and nothing run is an error, too: it
+// would look like success.
+func (p *pipeline) outcome(done *Finished) result.Outcome {
+	count := make(map[result.Outcome]int)
+	for _, j := range done.Jobs {
+		count[j.Outcome]++
+	}
+	for _, c := range p.plan.Cases() {
+		for _, v := range p.plan.Variants() {
+			count[p.ofTrials(done.Units, c.ID, v.ID)]++
+		}
+	}
+	for _, u := range done.Units {
+		if u.Outcome != result.Skip {
+			done.Judged++
+		}
+	}
+	for _, j := range done.Jobs {
+		if j.Outcome != result.Skip {
+			done.Judged++
+		}
+	}
+	switch {
+	case count[result.Error] > 0:
+		return result.Error
+	case count[result.Fail] > 0:
+		return result.Fail
+	case count[result.Pass] > 0:
+		return result.Pass
+	case count[result.Completed] > 0:
+		return result.Completed
+	}
+	return result.Error
+}
+
+// ofTrials is the outcome of a case with a variant over its trials.
+func (p *pipeline) ofTrials(units []result.Unit, caseID, variantID string) result.Outcome {
+	count, trials := make(map[result.Outcome]int), 0
+	for _, u := range units {
+		if u.Case == caseID && u.Variant == variantID {
+			count[u.Outcome]++
+			trials++
+		}
+	}
+	need := p.plan.Playbook.Trials.Need()
+	switch {
+	case count[result.Error] > 0 || trials == 0:
+		return result.Error
+	case count[result.Skip] == trials:
+		return result.Skip
+	case count[result.Pass]+count[result.Completed] < need:
+		return result.Fail
+	case count[result.Pass] == 0:
+		return result.Completed
+	}
+	return result.Pass
+}
