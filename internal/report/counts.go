@@ -7,7 +7,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// outcomes are all that there are, the worst first.
+// outcomes are all that there are.
 var outcomes = []result.Outcome{
 	result.Error, result.Fail, NotRun, result.Skip, result.Completed, result.Pass,
 }

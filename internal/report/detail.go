@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // What the page holds of one unit is bounded; all of it is in the unit's artifacts.
@@ -52,8 +53,17 @@ func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", u.ID, err)
 	}
+	return compress(text)
+}
+
+// compressors are large and used once a unit.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func compress(text []byte) ([]byte, error) {
+	z := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z.Reset(&b)
 	if _, err := z.Write(text); err != nil {
 		return nil, err
 	}

@@ -82,14 +82,14 @@ func (s Sum) bound() string {
 	return ""
 }
 
-// money writes sums of money, one for each currency.
+// money writes sums of money, one for each currency. Agents say what the currency is.
 func money(costs []Cost) string {
 	if len(costs) == 0 {
 		return unknown
 	}
 	parts := make([]string, len(costs))
 	for i, c := range costs {
-		parts[i] = fmt.Sprintf("%s%.4g %s", c.bound(), *c.Sum.Sum, c.Currency)
+		parts[i] = fmt.Sprintf("%s%.4g %s", c.bound(), *c.Sum.Sum, escape(c.Currency))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -99,9 +99,9 @@ func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
+	case d.Round(100*time.Millisecond) < time.Minute:
 		return strconv.FormatFloat(round(d.Seconds(), 1), 'f', -1, 64) + "s"
-	case d < time.Hour:
+	case d.Round(time.Second) < time.Hour:
 		d = d.Round(time.Second)
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	default:

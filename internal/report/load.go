@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/aijudge"
+	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -24,21 +25,44 @@ const maxArtifact = 64 << 20
 // Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be
 // read is an error that names the file.
 func Load(run *rundir.Run) (*Report, error) {
-	src := source{manifest: run.Manifest(), artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) }}
-	var err error
-	if src.units, err = run.Units(); err != nil {
-		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
-	}
-	if src.jobs, err = run.Jobs(); err != nil {
-		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
-	}
-	src.notes = run.Notes()
-	src.place = func(u *Unit) (Paths, error) { return places(run, u) }
-	rep, err := src.report()
+	rep, err := load(run)
 	if err != nil {
 		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
 	}
 	return rep, nil
+}
+
+func load(run *rundir.Run) (*Report, error) {
+	units, err := run.Units()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := run.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	people, err := human.Load(run)
+	if err != nil {
+		return nil, err
+	}
+	judged, err := aijudge.Load(run)
+	if err != nil {
+		return nil, err
+	}
+	src := source{
+		manifest: run.Manifest(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
+		place:     func(u *Unit) (Paths, error) { return places(run, u) },
+		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },
+	}
+	for _, p := range people {
+		for variant, r := range p.Variants { // the report sorts them
+			src.human = append(src.human, rating{variant, Opinion{By: p.Rater, Score: r.Score, Notes: r.Notes}})
+		}
+	}
+	for _, s := range judged {
+		src.ai[s.Unit] = append(src.ai[s.Unit], AIScore{Model: s.Model, Score: s.Score, Reason: s.Reason})
+	}
+	return src.report()
 }
 
 // source is what a report is made of.
@@ -98,7 +122,7 @@ func (s source) report() (*Report, error) {
 		rep.Outcome = NotRun
 	}
 	rep.Headline = headline(rep, results, jobs)
-	rep.Notes = append(slices.Clone(s.notes), notes(rep.Units)...)
+	rep.Notes = append(append([]string{}, s.notes...), notes(rep.Units)...)
 	return rep, nil
 }
 

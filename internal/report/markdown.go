@@ -222,16 +222,15 @@ func why(list []Finding, r Result) string {
 		}
 		return "too few trials passed as a whole"
 	}
-	var text string
-	for i, f := range list[:min(len(list), shownFindings)] {
-		if i > 0 {
-			text += "; "
-		}
+	var parts []string
+	for _, f := range list[:min(len(list), shownFindings)] {
+		text := code(cut(f.Reason, maxReason))
 		if r.Trials > 1 && f.Trial > 0 {
-			text += fmt.Sprintf("trial %d: ", f.Trial)
+			text = fmt.Sprintf("trial %d: %s", f.Trial, text)
 		}
-		text += code(cut(f.Reason, maxReason))
+		parts = append(parts, text)
 	}
+	text := strings.Join(parts, "; ")
 	if len(list) > shownFindings {
 		text += fmt.Sprintf(" and %d more", len(list)-shownFindings)
 	}

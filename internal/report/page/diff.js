@@ -43,7 +43,7 @@ function diffLines(lines) {
       inHunk = true;
       return line('hunk', '', '', text);
     }
-    if (!inHunk) return line('meta', '', '', text);
+    if (!inHunk) return !/^(---|\+\+\+|index) /.test(text) && line('meta', '', '', text); // the file's name stands above
     if (text.startsWith('+')) return line('added', '', after++, text);
     if (text.startsWith('-')) return line('removed', before++, '', text);
     if (text.startsWith('\\')) return line('meta', '', '', text);

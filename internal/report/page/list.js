@@ -41,8 +41,8 @@ class UnitList {
       type: 'button', class: cls, onclick: () => this.sort(key), title: `Sort by ${label.toLowerCase()}`,
     }, label, h('span', { 'aria-hidden': 'true', class: 'arrow', 'data-key': key }));
     return h('div', { class: 'row head' }, column('outcome', 'Outcome'), column('case', 'Case'), column('variant', 'Variant'),
-      column('trial', 'Trial', 'number'), h('span', { class: 'why' }, 'Reason'), column('score', 'Score', 'number'),
-      column('calls', 'Calls', 'number'), column('tokens', 'Tokens', 'number'), column('ms', 'Time', 'number'));
+      column('trial', 'Trial', 'number'), h('span', { class: 'why' }, 'Reason'), column('score', 'Score', 'number least score'),
+      column('calls', 'Calls', 'number least'), column('tokens', 'Tokens', 'number least'), column('ms', 'Time', 'number'));
   }
 
   viewport() {
@@ -116,8 +116,8 @@ class UnitList {
     const u = this.units[i];
     const node = h('a', { class: 'row', href: hash({ unit: u.id }), 'data-place': place },
       mark(u.outcome), h('span', { class: 'id' }, u.case), h('span', { class: 'id' }, u.variant), h('span', { class: 'number' }, u.trial),
-      h('span', { class: 'why', title: u.reason }, u.reason), h('span', { class: 'number' }, score(u.score)), h('span', { class: 'number' }, integer(u.calls)),
-      h('span', { class: 'number' }, short(u.tokens)), h('span', { class: 'number' }, duration(u.ms)));
+      h('span', { class: 'why', title: u.reason }, u.reason), h('span', { class: 'number least score' }, score(u.score)), h('span', { class: 'number least' }, integer(u.calls)),
+      h('span', { class: 'number least' }, short(u.tokens)), h('span', { class: 'number' }, duration(u.ms)));
     const item = h('div', { role: 'listitem', 'aria-setsize': this.shown.length, 'aria-posinset': place + 1, class: 'item' }, node);
     item.style.top = `${place * rowHeight}px`;
     return item;

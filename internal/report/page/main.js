@@ -12,7 +12,7 @@ function route() {
   byId('overview').hidden = shown;
   byId('unit').hidden = !shown;
   if (shown) {
-    openUnit(params.unit);
+    openUnit(params.unit, params.unfold !== undefined);
     return;
   }
   document.title = `${app.index.run.name} · ${app.index.run.run_id}`;
@@ -22,7 +22,8 @@ function route() {
   if (changed && Object.values(filter).some(Boolean)) app.list.node.scrollIntoView();
 }
 
-async function openUnit(id) {
+/** Opens a unit; unfold shows all there is of it, as one wants it for printing. */
+async function openUnit(id, unfold) {
   const i = app.index.units.findIndex((u) => u.id === id);
   const main = byId('unit');
   app.opened = id;
@@ -41,8 +42,20 @@ async function openUnit(id) {
   } catch (error) {
     main.replaceChildren(h('p', { class: 'lead' }, `The unit ${id} cannot be shown: ${error.message}`), h('p', {}, h('a', { href: '#' }, 'All units')));
   }
+  if (unfold) unfoldAll(main);
   scrollTo(0, 0);
   main.dataset.ready = id;
+}
+
+/** Unfolds what is folded, and what appears by that. */
+function unfoldAll(node) {
+  for (let list = []; list.length !== node.querySelectorAll('details').length;) {
+    list = node.querySelectorAll('details');
+    for (const d of list) {
+      d.fill?.();
+      d.open = true;
+    }
+  }
 }
 
 const themes = ['auto', 'light', 'dark'];

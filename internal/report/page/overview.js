@@ -1,8 +1,7 @@
-const maxMatrix = 40; // cases that are shown at once
+const maxMatrix = 20; // cases that are shown at once
 
 function overview(index) {
-  const main = byId('overview');
-  main.append(hero(index), notes(index), task(index), variantTable(index), matrix(index), charts(index), more(index), jobs(index));
+  build(byId('overview'), {}, [hero(index), notes(index), task(index), variantTable(index), charts(index), matrix(index), more(index), jobs(index)]);
 }
 
 const section = (id, title, ...children) => h('section', { 'aria-labelledby': `${id}-title` },
@@ -84,7 +83,7 @@ function variantTable(index) {
     ' is unknown, which is not zero; ≥ is what is known of some units only.'));
 }
 
-const failed = (n) => h('span', { class: 'failed' }, ` ${integer(n)} ✗`);
+const failed = (n) => [', ', h('span', { class: 'failed' }, `${integer(n)} failed`)];
 
 function files(f) {
   if (f.known === 0) return h('span', { class: 'unknown', title: 'nobody looked' }, unknown);
@@ -105,7 +104,7 @@ function matrix(index) {
       h('span', { class: 'glyph' }, outcomes[r.outcome].glyph), r.trials > 1 ? ` ${r.passed}/${r.trials}` : '');
   };
   const grid = (cases) => table(columns, cases.map((c) => [
-    [h('strong', {}, c.id), c.title && h('span', { class: 'dim' }, ` ${c.title}`)], ...index.variants.map((v) => cell(c, v)),
+    h('span', { title: c.title }, h('strong', {}, c.id), c.title && h('span', { class: 'dim' }, ` ${c.title}`)), ...index.variants.map((v) => cell(c, v)),
   ]), { class: 'matrix', 'aria-label': 'Cases by variant' });
   const first = grid(index.cases.slice(0, maxMatrix));
   const all = h('button', {

@@ -42,7 +42,7 @@ const eventViews = {
   notice: (e) => line('Notice', e.name, '', known(e.data) && (() => value(e.data))),
   state: (e) => {
     const { event, turn, at_us: at, ...rest } = e;
-    return line('State', e.title ?? '', '', Object.keys(rest).length > 0 && (() => value(rest)));
+    return line('State', e.title || e.mode || '', '', Object.keys(rest).length > 0 && (() => value(rest)));
   },
 };
 
@@ -78,9 +78,10 @@ const terminal = (text, cut) => [cut && h('p', { class: 'dim small' }, 'There wa
 function toolCall(call, end) {
   const name = call.name || call.kind || 'tool';
   const status = end ? end.status : 'pending';
+  const title = (call.title ?? '').startsWith(name) ? call.title.slice(name.length).trim() : call.title; // often "Read a.go"
   const summary = [
     h('span', { class: 'tool' }, name),
-    call.title && call.title !== name && h('code', { class: 'title' }, call.title),
+    title && h('code', { class: 'title' }, title),
     status !== 'completed' && [' ', h('span', { class: status === 'failed' ? 'failed' : 'unknown' }, end ? status : 'no result')],
     end && known(end.exit_code) && [' ', exit(end)],
     end && h('span', { class: 'dim took' }, duration((end.at_us - call.at_us) / 1000)),

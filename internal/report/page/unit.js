@@ -68,7 +68,7 @@ function unitSections(detail, result) {
   const some = (list) => (list ?? []).length > 0;
   const calls = events.filter((e) => e.event === 'tool_call').length;
   const timelineNode = h('div', { class: 'timeline' }, some(events) && timeline(detail.run));
-  const fold = (open) => () => timelineNode.querySelectorAll('details').forEach((d) => { if (open) d.fill(); d.open = open; });
+  const foldAll = () => timelineNode.querySelectorAll('details').forEach((d) => { d.open = false; });
   return [
     some(result.evaluations) && { id: 'verdicts', title: 'Verdicts', count: result.evaluations.length, content: result.evaluations.map(verdict) },
     some(detail.ai) && { id: 'judged', title: 'AI judge', content: h('ul', { class: 'opinions' }, detail.ai.map((a) => h('li', {}, h('strong', {}, score(a.score)),
@@ -77,7 +77,7 @@ function unitSections(detail, result) {
     detail.task && some(detail.task.prompts) && { id: 'task', title: 'Task', content: folded(detail.task.title || 'What was asked', () => taskText(detail.task), { class: 'plain' }) },
     some(events) && {
       id: 'timeline', title: 'Timeline', count: plural(calls, 'call'), content: timelineNode,
-      tools: h('div', { class: 'tools' }, h('button', { type: 'button', onclick: fold(true) }, 'Unfold all'), h('button', { type: 'button', onclick: fold(false) }, 'Fold all')),
+      tools: h('div', { class: 'tools' }, h('button', { type: 'button', onclick: () => unfoldAll(timelineNode) }, 'Unfold all'), h('button', { type: 'button', onclick: foldAll }, 'Fold all')),
     },
     detail.diff && { id: 'diff', title: 'Workspace diff', count: m.changes && plural(m.changes.files?.length ?? 0, 'file'), content: diffView(detail.diff) },
     some(m.changes?.files) && { id: 'files', title: 'Files changed', count: m.changes.files.length, content: changeTable(m.changes) },

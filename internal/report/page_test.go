@@ -1,0 +1,231 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// browse opens the page in a browser without a window and returns the document that its scripts made.
+func browse(t *testing.T, page []byte, hash string, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, os.WriteFile(file, page, 0o644))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	args = append(args, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", "file://"+file+hash)
+	cmd := exec.CommandContext(ctx, chromium(t), args...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return string(out)
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium: the page is not tried in a browser (Debian: apt-get install chromium)")
+	return ""
+}
+
+// hostile is what an agent may say to get its markup into the page. It has no slash where it stands for an id.
+const (
+	hostileID = `"'><img src=x onerror=document.body.dataset.broken=1>`
+	hostile   = `</script><script>document.body.dataset.broken=1</script><!--` + hostileID
+)
+
+// poison puts the hostile text into every string below v.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return
+		}
+		if v.Kind() == reflect.Interface {
+			inner := reflect.New(v.Elem().Type()).Elem()
+			inner.Set(v.Elem())
+			poison(inner)
+			v.Set(inner)
+			return
+		}
+		poison(v.Elem())
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				poison(field)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			poison(value)
+			v.SetMapIndex(key, reflect.Value{})
+			v.SetMapIndex(reflect.ValueOf(hostile+key.String()).Convert(v.Type().Key()), value)
+		}
+	case reflect.String:
+		if v.Type() != reflect.TypeFor[result.Outcome]() {
+			v.SetString(hostile)
+		}
+	}
+}
+
+// hostileSource is a run in which every text is hostile.
+func hostileSource(t *testing.T) source {
+	t.Helper()
+	s := sample(t, 1, 2, 1)
+	exit, n := 1, 3
+	run := trajectory.Run{Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.Prompt{Text: "x"}},
+		{Turn: 1, Body: trajectory.Message{Text: "x"}},
+		{Turn: 1, Body: trajectory.Thought{Text: "x"}},
+		{Turn: 1, Body: trajectory.Plan{Entries: []trajectory.PlanEntry{{Content: "x", Status: "x", Priority: "x"}}}},
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: "x", Name: "x", Kind: "x", Title: "x", Args: map[string]any{"a": "x"}, Locations: []trajectory.Location{{Path: "x", Line: &n}},
+		}},
+		{Turn: 1, Body: trajectory.FileRead{Path: "x", Text: "x"}},
+		{Turn: 1, Body: trajectory.FileWrite{Path: "x", Error: "x", Text: "x"}},
+		{Turn: 1, Body: trajectory.Terminal{ID: "x", Command: "x", Args: []string{"x"}, Output: "x", Signal: "x", Error: "x", ExitCode: &exit}},
+		{Turn: 1, Body: trajectory.Permission{ID: "x", Options: []trajectory.PermissionOption{{ID: "x", Name: "x", Kind: "x"}}, Decision: "x"}},
+		{Turn: 1, Body: trajectory.Notice{Name: "x", Data: map[string]any{"a": []any{"x"}}}},
+		{Turn: 1, Body: trajectory.State{Title: "x", Mode: "x", Commands: []string{"x"}, Options: map[string]string{"a": "x"}}},
+		{Turn: 1, Body: trajectory.ToolEnd{
+			ID: "x", Status: "x", Output: map[string]any{"a": "x"}, Printed: "x", Diffs: []trajectory.Diff{{Path: "x", New: "x"}},
+		}},
+		{Turn: 1, Body: trajectory.Stop{Reason: "x"}},
+	}}
+	poison(reflect.ValueOf(&run).Elem())
+	data, err := json.Marshal(&run)
+	require.NoError(t, err)
+	files := artifacts{run: data, diff: sampleDiff + hostile + "\n" + strings.ReplaceAll(sampleDiff, "order", hostile)}
+	s.artifacts = func(u *Unit) (artifacts, error) {
+		u.Missing = []string{hostile}
+		return files, nil
+	}
+	s.place = func(*Unit) (Paths, error) { return Paths{hostile, hostile, hostile}, nil }
+	u := &s.units[0]
+	u.Outcome, u.Warnings, u.Attempts, u.Next, u.Session = result.Error, []string{"x"}, []string{"x"}, "x", "x"
+	u.Evaluations[0].Outcome = result.Error
+	u.Steps[0].Outcome = result.Fail
+	s.jobs = []result.Job{{Outcome: result.Fail, Reason: "x", Steps: []result.Step{{Name: "x", Outcome: result.Fail, Output: "x"}}}}
+	m := &s.manifest
+	m.Jobs = []string{"x"}
+	m.Variants[0].Args, m.Variants[0].Env, m.Variants[0].Preset, m.Variants[0].Mode = []string{"x"}, []string{"x"}, "x", "x"
+	m.Cases[0].ExpectedOutcome, m.Cases[0].ReferenceAnswer = "x", "x"
+	state := m.State
+	poison(reflect.ValueOf(m).Elem())
+	poison(reflect.ValueOf(&s.units[0]).Elem())
+	poison(reflect.ValueOf(&s.jobs).Elem())
+	m.State = state
+	id := "shop/" + hostileID + "/" + hostileID + "/1"
+	u.ID, u.Case, u.Variant = id, hostileID, hostileID
+	m.Units = []string{id, "shop/" + hostileID + "2/" + hostileID + "/1"}
+	m.Cases[0].ID, m.Cases[1].ID, m.Variants[0].ID = hostileID, hostileID+"2", hostileID
+	s.notes = []string{hostile}
+	s.ai = map[string][]AIScore{id: {{Model: hostile, Score: 5, Reason: hostile}}}
+	s.human = []rating{{hostileID, Opinion{By: hostile, Score: 5, Notes: hostile}}}
+	return s
+}
+
+func reportOf(t testing.TB, s source) *Report {
+	t.Helper()
+	rep, err := s.report()
+	require.NoError(t, err)
+	return rep
+}
+
+func TestHostileTexts(t *testing.T) {
+	rep := reportOf(t, hostileSource(t))
+	t.Run("html", func(t *testing.T) {
+		page, err := rep.HTML()
+		require.NoError(t, err)
+		require.NotContains(t, string(page), "<img")
+		require.Equal(t, 2, strings.Count(string(page), "<script>")+strings.Count(string(page), `id="index"`))
+	})
+	t.Run("in a browser", func(t *testing.T) {
+		page, err := rep.HTML()
+		require.NoError(t, err)
+		dom := browse(t, page, hash(rep.Units[0].ID)+"&unfold=all", "--virtual-time-budget=5000")
+		_, shown, found := strings.Cut(dom, `<main id="unit"`)
+		require.True(t, found)
+		shown, _, _ = strings.Cut(shown, "</main>")
+		require.Contains(t, shown, "data-ready=", "the unit was opened")
+		require.NotContains(t, shown, "cannot be shown")
+		require.False(t, strings.Contains(dom, "<img"), "markup got into the document")
+		require.False(t, strings.Contains(dom, "data-broken"), "a script ran")
+		require.Greater(t, strings.Count(shown, "&lt;img"), 40, "all that is hostile is shown as it is")
+	})
+}
+
+func hash(unit string) string {
+	const unsafe = `%"'<> &=`
+	var b strings.Builder
+	for _, r := range unit {
+		if strings.ContainsRune(unsafe, r) {
+			b.WriteString("%" + strings.ToUpper(strconv.FormatInt(int64(r), 16)))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return "#unit=" + b.String()
+}
+
+// TestPageOpensAtOnce opens a page of 10,000 units.
+func TestPageOpensAtOnce(t *testing.T) {
+	unit := reportOf(t, sample(t, 1, 1, 1)).Units[0]
+	s := sample(t, 10, 1000, 1)
+	s.units = nil // to pack each takes longer than all that is tested here
+	rep := reportOf(t, s)
+	for i := range rep.Units {
+		rep.Units[i].page, rep.Units[i].Result, rep.Units[i].Outcome = unit.page, unit.Result, unit.Outcome
+	}
+	page, err := rep.HTML()
+	require.NoError(t, err)
+	// To print the units' blocks would take the browser far longer than to open the page: they are removed in the end.
+	const removal = `<script>addEventListener("load", () => document.querySelectorAll("[type='application/gzip']").forEach((n) => n.remove()))</script>`
+	tried := regexp.MustCompile(`<meta http-equiv=.*?>`).ReplaceAllLiteral(page, nil)
+	tried = append(bytes.TrimSuffix(tried, []byte("</body>\n</html>\n")), removal...)
+	dom := browse(t, tried, "")
+	found := regexp.MustCompile(`data-shown-ms="(\d+)"`).FindStringSubmatch(dom)
+	require.NotNil(t, found)
+	ms, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	t.Logf("%d MiB, shown after %d ms", len(page)>>20, ms)
+	require.Less(t, ms, 3000)
+	require.Less(t, strings.Count(dom, `class="item"`), 100, "only rows that can be seen are in the document")
+}
+
+func BenchmarkHTML(b *testing.B) {
+	s := sample(b, 10, 1000, 1)
+	for b.Loop() {
+		page, err := reportOf(b, s).HTML()
+		require.NoError(b, err)
+		b.ReportMetric(float64(len(page))/1e6, "MB/page")
+	}
+}
