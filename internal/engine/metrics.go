@@ -42,9 +42,10 @@ type meter struct {
 }
 
 func (m *meter) run(r *trajectory.Run) {
+	through := throughClient(r.Events)
 	for _, c := range r.ToolCalls() {
 		m.calls[c.ID] = c
-		m.call(c)
+		m.call(c, through[c.ID])
 	}
 	for _, e := range r.Events {
 		m.event(e)
@@ -56,14 +57,43 @@ func (m *meter) run(r *trajectory.Run) {
 	}
 }
 
-// call counts one of the agent's own tool calls.
-func (m *meter) call(c trajectory.ToolCall) {
+// throughClient returns the ids of the tool calls whose work the client did: it served a file or a command while the
+// call was open. What was served is counted by itself.
+func throughClient(events []trajectory.Event) map[string]bool {
+	through := make(map[string]bool)
+	open := make(map[string]string) // kinds by id
+	serve := func(kinds ...string) {
+		for id, kind := range open {
+			if slices.Contains(kinds, kind) {
+				through[id] = true
+			}
+		}
+	}
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case trajectory.ToolStart:
+			open[b.ID] = b.Kind
+		case trajectory.ToolEnd:
+			delete(open, b.ID)
+		case trajectory.FileRead:
+			serve("read")
+		case trajectory.FileWrite:
+			serve("edit", "delete", "move")
+		case trajectory.Terminal:
+			serve("execute")
+		}
+	}
+	return through
+}
+
+// call counts one of the agent's own tool calls, and what it did unless the client did it.
+func (m *meter) call(c trajectory.ToolCall, through bool) {
 	name := c.Name
 	if name == "" {
 		name = c.Kind
 	}
 	m.metrics.ToolCalls[name]++
-	if c.Status != trajectory.Completed && c.Kind != "execute" {
+	if through || c.Status != trajectory.Completed && c.Kind != "execute" {
 		return
 	}
 	switch c.Kind {
