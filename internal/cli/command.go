@@ -167,7 +167,11 @@ func (f *flags) explain(err error) error {
 		arg, _ := pflag.UnquoteUsage(noValue.GetFlag())
 		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetSpecifiedName(), arg)
 	case errors.As(err, &invalid):
-		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
+		cause := errors.Unwrap(invalid)
+		if invalid.GetFlag().Value.Type() == "bool" {
+			cause = errors.New("use true or false")
+		}
+		return fmt.Errorf("%s: %w", strings.TrimSpace("--"+invalid.GetFlag().Name+" "+invalid.GetValue()), cause)
 	}
 	return err
 }

@@ -43,8 +43,8 @@ func initCommand() command {
 		usage: "--name NAME [--force] [--schema spec|local] [--root DIR]",
 		short: "write a playbook to begin with",
 		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The playbook runs at once, with
-a scripted agent in two workflow styles; comments in it show how to put real agents in its place. Runs are added to
-.gitignore.`,
+a scripted agent in two workflow styles; comments in it show how to put real agents in its place. Git is told to ignore
+runs, by .llman/sdd-eval/.gitignore, and test-output, by .gitignore.`,
 		examples: `sdd-eval init --name demo
 sdd-eval init --name demo --force --schema local`,
 		codes: `0  the playbook is written

@@ -42,7 +42,7 @@ func (a *App) list(rootFlag string) error {
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tCREATED\tSTATE\tOUTCOMES\tPLAYBOOK")
 	for _, s := range runs {
-		outcomes, file, err := read(root, s)
+		outcomes, file, err := summary(root, s)
 		if err != nil {
 			s.State, outcomes = "unreadable", "?"
 			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
@@ -52,8 +52,8 @@ func (a *App) list(rootFlag string) error {
 	return w.Flush()
 }
 
-// read returns how the units of a run ended, and its playbook.
-func read(root string, s rundir.Summary) (outcomes, file string, err error) {
+// summary returns how the units of a run ended, and its playbook.
+func summary(root string, s rundir.Summary) (outcomes, file string, err error) {
 	if s.Err != nil {
 		return "", "", s.Err
 	}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// regexpFinished finds the only time that a test does not set.
+var regexpFinished = regexp.MustCompile(`finished   .* UTC`)
+
+// The runs of the project that threeRuns makes, the newest first.
+const (
+	newest = "20260131-120002-shop-three"
+	middle = "20260131-120001-shop-two"
+	oldest = "20260131-120000-demo-one"
+)
+
+// threeRuns returns a project with a run in which all went well, one that was interrupted and one with failures.
+func threeRuns(t *testing.T) string {
+	t.Helper()
+	dir := projectDir(t)
+	step := result.Step{Name: "tests", Position: "shop.yaml:12", Outcome: result.Fail, Reason: "exit code 1"}
+	half := 0.5
+	makeRun(t, dir, oldest, rundir.StateFinished, result.Unit{Outcome: result.Completed, Stop: "completed-by-limit"},
+		result.Unit{Outcome: result.Pass})
+	makeRun(t, dir, middle, rundir.StateInterrupted, result.Unit{Outcome: result.Pass})
+	makeRun(t, dir, newest, rundir.StateFinished,
+		result.Unit{Outcome: result.Fail, Steps: []result.Step{step}, Evaluations: []result.Evaluation{{
+			Name: "stays-offline", Outcome: result.Fail, Score: &half, Position: "shop.yaml:20", Reason: "never: \x1b[31mWebFetch",
+		}}},
+		result.Unit{
+			Outcome: result.Error, Reason: "start the agent: not found\nlook for it", Next: "npm install agent",
+			Attempts: []string{"429"}, Warnings: []string{"the cassette is old"},
+		})
+	return dir
+}
+
+// makeRun makes a run of two units, of which those that are given have ended.
+func makeRun(t *testing.T, dir, id string, state rundir.State, units ...result.Unit) {
+	t.Helper()
+	created, err := time.Parse("20060102-150405", id[:15])
+	require.NoError(t, err)
+	name := strings.Split(id, "-")[2]
+	m := rundir.Manifest{
+		RunID: id, CreatedAt: created, Tool: "sdd-eval " + version, Playbook: rundir.Playbook{Path: name + ".yaml"}, Name: name,
+		Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}}, Cases: []rundir.Case{{ID: "task"}},
+		Trials: 1, Need: 1, Units: []string{name + "/task/a/1", name + "/task/b/1"}, Jobs: []string{"report"},
+	}
+	r, err := rundir.Create(dir, m, []byte(validPlaybook), new(secret.Set))
+	require.NoError(t, err)
+	for i, u := range units {
+		u.ID, u.Case, u.Variant, u.Trial = m.Units[i], "task", m.Variants[i].ID, 1
+		u.Started, u.Duration = created, result.Duration(time.Duration(i+1)*70*time.Second)
+		require.NoError(t, r.Append(u))
+	}
+	if state == rundir.StateFinished {
+		require.NoError(t, r.AppendJob(result.Job{ID: "report", Outcome: result.Pass, Started: created, Duration: 1e8}))
+		require.NoError(t, r.WriteFile("report.md", []byte("# Report\n")))
+	}
+	require.NoError(t, r.Finish(state))
+	require.NoError(t, r.Close())
+}
+
+func TestList(t *testing.T) {
+	dir := threeRuns(t)
+	got := call(t, dir, "list")
+	require.Equal(t, exitOK, got.code)
+	require.Empty(t, got.stderr)
+	golden(t, "list.golden", got.stdout)
+	require.Equal(t, got, call(t, t.TempDir(), "list", "--root", dir))
+}
+
+func TestListOfNoRuns(t *testing.T) {
+	dir := projectDir(t)
+	require.Equal(t, called{exitOK, "", "there are no runs below " + dir + " yet\nnext: sdd-eval run --help\n"}, call(t, dir, "list"))
+}
+
+// TestListUnreadable holds that a run that cannot be read hides no other one, and does not look like one that can.
+func TestListUnreadable(t *testing.T) {
+	dir := threeRuns(t)
+	manifest := filepath.Join(dir, ".llman", "sdd-eval", "runs", middle, "manifest.json")
+	require.NoError(t, os.WriteFile(manifest, []byte("{"), 0o644))
+	got := call(t, dir, "list")
+	require.Equal(t, exitOK, got.code)
+	require.Regexp(t, middle+` +2026-01-31 12:00:01 +unreadable +\?`, got.stdout)
+	require.Contains(t, got.stdout, oldest)
+	require.Contains(t, got.stderr, middle+": ")
+}
+
+func TestShow(t *testing.T) {
+	dir := threeRuns(t)
+	for _, id := range []string{oldest, middle, newest} {
+		t.Run(id, func(t *testing.T) {
+			got := call(t, dir, "show", id)
+			require.Equal(t, exitOK, got.code, got.stderr)
+			finished := regexpFinished.ReplaceAllString(got.stdout, "finished   NOW UTC")
+			golden(t, "show/"+id+".golden", finished+"--- stderr\n"+got.stderr)
+		})
+	}
+}
+
+func TestFindRun(t *testing.T) {
+	dir := threeRuns(t)
+	tests := []struct{ name, id, want, err string }{
+		{"whole id", oldest, oldest, ""},
+		{"beginning", "20260131-120001", middle, ""},
+		{"latest", "latest", newest, ""},
+		{"beginning of several", "20260131", "", "is the beginning of 3 runs, " + newest + " and " + middle + " among them"},
+		{"none", "2027", "", "there is no run \"2027\", the newest is " + newest},
+		{"path", "../runs/" + oldest, "", "there is no run"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := findRun(dir, tt.id)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+	got := call(t, projectDir(t), "show", "latest")
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.stderr, "there are no runs below")
+}
+
+func TestClean(t *testing.T) {
+	dir := threeRuns(t)
+	require.Equal(t, called{exitOK, middle + "\n" + oldest + "\n", "removed 2 runs\n"}, call(t, dir, "clean", "--keep", "1"))
+	require.Equal(t, called{exitOK, "", "removed 0 runs\n"}, call(t, dir, "clean", "--keep", "1"))
+	require.Equal(t, called{exitOK, newest + "\n", "removed 1 run\n"}, call(t, dir, "clean", "--keep", "0"))
+	require.Equal(t, exitUsage, call(t, dir, "clean").code, "how many to keep is nothing to guess")
+}
