@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Texts are cut between words where there are any, so that no part of a name is left that would not be hidden.
+const spaces = " \t\r\n"
+
 // head returns the beginning of text in at most limit bytes, and says so if something is left out.
 func head(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -13,16 +16,23 @@ func head(text string, limit int) string {
 		return text
 	}
 	kept := strings.ToValidUTF8(text[:limit], "")
+	if i := strings.LastIndexAny(kept, spaces); i >= 0 {
+		kept = kept[:i]
+	}
 	return fmt.Sprintf("%s\n[%d more bytes are not shown]", kept, len(text)-len(kept))
 }
 
-// tail returns the end of text in at most limit bytes.
-func tail(text string, limit int) string {
+// tail returns the end of text in at most limit bytes, and whether something is left out.
+func tail(text string, limit int) (string, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
-		return text
+		return text, false
 	}
-	return strings.ToValidUTF8(text[len(text)-limit:], "")
+	kept := strings.ToValidUTF8(text[len(text)-limit:], "")
+	if i := strings.IndexAny(kept, spaces); i >= 0 {
+		kept = kept[i+1:]
+	}
+	return kept, true
 }
 
 // leastOfFile is how many bytes of a file's difference are shown at least, if the file is shown.
@@ -49,9 +59,6 @@ func cutDiff(diff string, limit int) string {
 			continue
 		}
 		kept := file[:strings.LastIndexByte(file[:share], '\n')+1]
-		if kept == "" { // one long line
-			kept = strings.ToValidUTF8(file[:share], "") + "\n"
-		}
 		b.WriteString(kept)
 		fmt.Fprintf(&b, "[%d more bytes of this file are not shown]\n", len(file)-len(kept))
 	}

@@ -64,7 +64,7 @@ func Of(r *rundir.Run, u result.Unit, names *Names, limit int) (Exhibit, error) 
 		return Exhibit{}, err
 	}
 	e.Compared = diff != nil
-	e.Diff = cutDiff(names.Hide(string(diff)), limit/2)
+	e.Diff = names.Hide(cutDiff(string(diff), limit/2))
 
 	events, err := read("trajectory.json")
 	if err != nil {
@@ -75,7 +75,7 @@ func Of(r *rundir.Run, u result.Unit, names *Names, limit int) (Exhibit, error) 
 		if err := json.Unmarshal(events, &did); err != nil {
 			return Exhibit{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), place, "trajectory.json"), err)
 		}
-		e.Answer = head(names.Hide(did.Answer()), limit/4)
+		e.Answer = names.Hide(head(did.Answer(), limit/4))
 	}
 	if u.Metrics != nil {
 		e.addCommands(u.Metrics.Commands, names, limit/4)
@@ -89,13 +89,12 @@ func (e *Exhibit) addCommands(all []result.Command, names *Names, limit int) {
 	e.CommandsLeftOut = len(all) - len(shown)
 	for _, c := range shown {
 		share := limit / len(shown)
-		hidden := names.Hide(c.Output)
-		output := tail(hidden, share*3/4)
+		output, cut := tail(c.Output, share*3/4)
 		e.Commands = append(e.Commands, Command{
-			Command: head(names.Hide(c.Command), max(100, share/4)),
+			Command: names.Hide(head(c.Command, max(100, share/4))),
 			Exit:    exit(c),
-			Output:  output,
-			Cut:     c.Cut || len(output) < len(hidden),
+			Output:  names.Hide(output),
+			Cut:     c.Cut || cut,
 		})
 	}
 }

@@ -17,6 +17,7 @@ const Hidden = "[hidden]"
 type Names struct {
 	words *regexp.Regexp // nil: there are none
 	paths *regexp.Regexp
+	lower []string // what words looks for, in lower case
 }
 
 // products are the words that give an agent away, wherever they stand, by how its kind begins.
@@ -79,6 +80,7 @@ func NamesOf(m rundir.Manifest) *Names {
 	for _, name := range longestFirst(anywhere) {
 		forms = append(forms, regexp.QuoteMeta(name))
 	}
+	n.lower = append(words, anywhere...)
 	if len(forms) > 0 {
 		n.words = regexp.MustCompile("(?i)" + strings.Join(forms, "|"))
 	}
@@ -93,13 +95,27 @@ func NamesOf(m rundir.Manifest) *Names {
 
 // Hide returns text without the names.
 func (n *Names) Hide(text string) string {
-	if n.paths != nil {
+	if n.paths != nil && strings.Contains(text, "variants") {
 		text = n.paths.ReplaceAllString(text, "${1}"+Hidden)
 	}
-	if n.words != nil {
-		text = n.words.ReplaceAllString(text, Hidden)
+	if !n.mayBeIn(text) {
+		return text
 	}
-	return text
+	// Expressions that ignore case are slow, and most lines hold no name.
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if n.mayBeIn(line) {
+			line = n.words.ReplaceAllString(line, Hidden)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// mayBeIn tells whether a name is in the text, as a word or not.
+func (n *Names) mayBeIn(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(n.lower, func(name string) bool { return strings.Contains(text, name) })
 }
 
 // bounded returns an expression for name where it stands as a word.
