@@ -66,10 +66,10 @@ func FuzzJSON(f *testing.F) {
 	f.Add(`{"a":"x01234567y","\u0030\u0031234567":[1,"\n\"\\\ud800"]}`)
 	f.Add(`[12345678,"{\"a\":\"\\u00301234567\"}"]`)
 	f.Add(`{"a":"01234567`)
-	f.Add("\"nfoo\\nfoobar\xffbaz 0123\\\"4567\"")
+	f.Add("\"nfoo\\nfoobarébaz 0123\\\"4567\"")
 	var s secret.Set
 	s.Mark("A", "01234567")
-	s.Mark("B", "nfoobar\xffbaz")
+	s.Mark("B", "nfoobarébaz")
 	s.Mark("C", `0123"4567`)
 	f.Fuzz(func(t *testing.T, text string) {
 		masked := s.JSON([]byte(text))
@@ -78,8 +78,8 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		var before, after any
-		require.NoError(t, json.Unmarshal([]byte(text), &before))
-		require.NoError(t, json.Unmarshal(masked, &after), "%s", masked)
+		decode(t, text, &before)
+		decode(t, string(masked), &after)
 		require.Equal(t, shapeOf(before), shapeOf(after))
 		for _, text := range texts(after, nil) {
 			_, found := s.Contains([]byte(text))
@@ -89,6 +89,13 @@ func FuzzJSON(f *testing.F) {
 			require.Equal(t, text, string(masked), "there was nothing to mask")
 		}
 	})
+}
+
+func decode(t *testing.T, text string, v *any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber() // those that no float64 holds are JSON too
+	require.NoError(t, d.Decode(v), "%q", text)
 }
 
 // shapeOf returns how deep and how long a value is, at its lists; of objects, keys may have become the same.

@@ -171,7 +171,7 @@ func (w *sweep) file(ctx context.Context, name string) (found bool, err error) {
 	held, base, from := w.buf[:0], int64(0), 0 // held is the file from base on, of which what is before from is searched
 	for ctx.Err() == nil {
 		held = slices.Grow(held, pieceSize)
-		n, err := f.Read(held[len(held):cap(held)])
+		n, err := f.Read(held[len(held) : len(held)+pieceSize])
 		held = held[:len(held)+n]
 		if err != nil && !errors.Is(err, io.EOF) {
 			return len(known) > 0, err
