@@ -155,6 +155,12 @@ func (c Call) name() string {
 	return "kind " + label(c.kind)
 }
 
+// Check returns why the call is malformed, nil if it is not. A matcher of the call tells it, too.
+func (c Call) Check() error {
+	_, err := c.ready()
+	return err
+}
+
 // ready returns the call as it is compared, with its profile or its fields in place, and why it is malformed.
 func (c Call) ready() (Call, error) {
 	if c.tool == "" && c.kind == "" && c.err == nil {

@@ -17,6 +17,9 @@ type Result struct {
 	// Matched is how many expected calls have an actual call of their own; Expected and Actual are how many there were of
 	// each. With several lists of expected calls they are added up; without any all are 0.
 	Matched, Expected, Actual int
+	// Pairs has for each expected call the index of its actual call in [Run.ToolCalls], or -1. Several lists of expected
+	// calls follow one another.
+	Pairs []int
 	// Err is why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
 	Err error
 
@@ -29,6 +32,7 @@ type section struct {
 	held, total int
 	// Of lists of expected calls only.
 	matched, expected, actual int
+	pairs                     []int
 	// problems say in one line each what did not hold; none if the part passed.
 	problems []string
 	// rows explains each expectation; it is costly and called only for text.
@@ -42,6 +46,7 @@ func (r *Result) add(s section) {
 	r.Matched += s.matched
 	r.Expected += s.expected
 	r.Actual += s.actual
+	r.Pairs = append(r.Pairs, s.pairs...)
 	r.Pass = r.Held == r.Total
 	r.Score = share(r.Held, r.Total)
 }

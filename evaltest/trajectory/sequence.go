@@ -62,7 +62,9 @@ func (s sequence) pair(in *session) []int {
 
 func (s sequence) judge(in *session) section {
 	m := matched{sequence: s, session: in, pairs: s.pair(in)}
-	result := section{name: string(s.mode), expected: len(s.calls), actual: len(in.calls), rows: m.rows}
+	result := section{
+		name: string(s.mode), expected: len(s.calls), actual: len(in.calls), pairs: m.pairs, rows: m.rows,
+	}
 	switch {
 	case s.mode == subset:
 		result.total = len(in.calls)

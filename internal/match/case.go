@@ -1,0 +1,82 @@
+package match
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools, such
+// as their answers.
+type Case struct {
+	Name string `json:"name"`
+	// Mode is strict, unordered, subset or superset; default: strict, as in AgentEvals.
+	Mode string `json:"mode"`
+	// Args is exact, ignore, subset or superset; default: exact, as in AgentEvals.
+	Args      string          `json:"tool_args_match_mode"`
+	// Overrides are by tool: a mode, a list of dotted paths, or {"func": name}.
+	Overrides map[string]any `json:"overrides"`
+	// Outputs and Reference are lists of messages, or objects that have one as "messages".
+	Outputs   json.RawMessage `json:"outputs"`
+	Reference json.RawMessage `json:"reference_outputs"`
+}
+
+// Judge returns the answer to the case. An error means that there is none.
+func (c *Case) Judge(opts Options) (Result, error) {
+	own := *c
+	own.Mode, own.Args = cmp.Or(c.Mode, "strict"), cmp.Or(c.Args, "exact")
+	of := own.ours
+	if opts.Compat {
+		of = own.compat
+	}
+	res, err := of()
+	res.Name = c.Name
+	return res, err
+}
+
+func parseCase(line []byte) (Case, error) {
+	var c Case
+	if err := json.Unmarshal(line, &c); err != nil {
+		return c, fmt.Errorf("not a case: %w", err)
+	}
+	if c.Outputs == nil || c.Reference == nil {
+		return c, errors.New("not a case: needs `outputs` and `reference_outputs`")
+	}
+	return c, nil
+}
+
+// messages decodes a list of messages, or an object that has one as "messages". Numbers are json.Number.
+func messages(side string, data json.RawMessage) ([]any, error) {
+	v, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", side, err)
+	}
+	if m, ok := v.(map[string]any); ok {
+		v = m["messages"]
+	}
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("%s: must be a list of messages", side)
+	}
+	return list, nil
+}
+
+// decode decodes one JSON value, with numbers as json.Number.
+func decode(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("no JSON value")
+		}
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("text after the JSON value")
+	}
+	return v, nil
+}

@@ -1,0 +1,175 @@
+package match
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+)
+
+// undefined is JavaScript's undefined. Other values are as in JSON, with numbers as float64.
+type undefined struct{}
+
+// function is a method that JavaScript's objects have without being given it.
+type function struct{ name string }
+
+// script returns a decoded JSON value as JavaScript has it: numbers are doubles.
+func script(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, _ := strconv.ParseFloat(v.String(), 64) // out of range it is infinite, as there
+		return f
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = script(v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, value := range v {
+			m[key] = script(value)
+		}
+		return m
+	default:
+		return v
+	}
+}
+
+// parseScript is JSON.parse.
+func parseScript(text string) (any, error) {
+	v, err := decode([]byte(text))
+	return script(v), err
+}
+
+// methods are the names that every object answers to.
+var methods = []string{
+	"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__", "constructor", "hasOwnProperty",
+	"isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+}
+
+// property returns what an object or an array has under the key, its own or inherited: the operator "in".
+func property(v any, key string) (any, bool) {
+	own := "object"
+	switch v := v.(type) {
+	case map[string]any:
+		if value, ok := v[key]; ok {
+			return value, true
+		}
+	case []any:
+		if key == "length" {
+			return float64(len(v)), true
+		}
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(v) && strconv.Itoa(i) == key {
+			return v[i], true
+		}
+		own = "array"
+	default:
+		return nil, false
+	}
+	switch {
+	case key == "__proto__":
+		return map[string]any{}, true
+	case !slices.Contains(methods, key):
+		return nil, false
+	case key == "constructor" || key == "toString" || key == "toLocaleString":
+		return function{own + "." + key}, true // arrays have their own
+	default:
+		return function{key}, true
+	}
+}
+
+// isObject reports whether the value is an object or an array.
+func isObject(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
+	}
+}
+
+// keys returns the names of a value's own properties.
+func keys(v any) []string {
+	var names []string
+	switch v := v.(type) {
+	case map[string]any:
+		for name := range v {
+			names = append(names, name)
+		}
+	case []any:
+		for i := range v {
+			names = append(names, strconv.Itoa(i))
+		}
+	case string:
+		for i := range utf16.Encode([]rune(v)) {
+			names = append(names, strconv.Itoa(i))
+		}
+	}
+	return names
+}
+
+// isNothing reports whether the value is null or undefined.
+func isNothing(v any) bool { return v == nil || v == undefined{} }
+
+// deepEqual compares as AgentEvals does: null is undefined, and an array is an object with its indexes as keys.
+func deepEqual(a, b any) bool {
+	if isNothing(a) && isNothing(b) {
+		return true
+	}
+	if !isObject(a) || !isObject(b) {
+		return !isObject(a) && !isObject(b) && a == b
+	}
+	names := keys(a)
+	if len(names) != len(keys(b)) {
+		return false
+	}
+	for _, name := range names {
+		x, _ := property(a, name)
+		y, ok := property(b, name)
+		if !ok || !deepEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// contains reports whether all that part has is in whole with the same value: AgentEvals' subset of arguments.
+func contains(whole, part any) (bool, error) {
+	if isNothing(part) {
+		return false, errors.New("arguments that are null cannot be compared key by key")
+	}
+	if s, ok := part.(string); ok {
+		units := utf16.Encode([]rune(s))
+		list := make([]any, len(units))
+		for i, u := range units {
+			list[i] = string(utf16.Decode([]uint16{u}))
+		}
+		part = list
+	}
+	for _, name := range keys(part) {
+		if !isObject(whole) {
+			return false, fmt.Errorf("arguments that are no object have no key %q", name)
+		}
+		want, _ := property(part, name)
+		got, ok := property(whole, name)
+		if !ok || !deepEqual(got, want) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// nested returns what a value has at a dotted path.
+func nested(v any, path []string) any {
+	for _, name := range path {
+		next, ok := property(v, name)
+		if !ok {
+			return undefined{}
+		}
+		v = next
+	}
+	return v
+}
