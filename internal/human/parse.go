@@ -15,7 +15,7 @@ import (
 
 const (
 	anonymous = "anonymous"
-	maxRater  = 100    // bytes
+	maxRater  = 256    // bytes
 	maxNotes  = 20_000 // bytes for one variant
 )
 
