@@ -18,7 +18,9 @@ import (
 var page embed.FS
 
 // pageScripts run in this order; each may use what those before it define.
-var pageScripts = []string{"dom.js", "format.js", "charts.js", "overview.js", "list.js", "diff.js", "timeline.js", "unit.js", "main.js"}
+var pageScripts = []string{
+	"dom.js", "format.js", "charts.js", "overview.js", "list.js", "diff.js", "timeline.js", "unit.js", "main.js",
+}
 
 // maxTeaser is how much of a unit's reason the list shows and searches, in bytes.
 const maxTeaser = 240
@@ -94,7 +96,8 @@ func (rep *Report) HTML() ([]byte, error) {
 	fmt.Fprintf(b, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; script-src '%s'; "+
 		"base-uri 'none'; form-action 'none'\">\n"+
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"+
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"+
+		"<meta name=\"referrer\" content=\"no-referrer\">\n"+
 		"<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n%s",
 		digest(style), digest(script), html.EscapeString(visible(rep.Run.Name+" · "+rep.Run.ID)), style, body)
 	// json.Marshal escapes <, so nothing in data ends its element.

@@ -1,26 +1,18 @@
 package report
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/aijudge"
 	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
-
-// maxArtifact bounds each file of a unit that is read, in bytes.
-const maxArtifact = 64 << 20
 
 // Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be
 // read is an error that names the file.
@@ -81,12 +73,6 @@ type source struct {
 type rating struct {
 	variant string
 	Opinion
-}
-
-// artifacts are a unit's files, as far as they are there.
-type artifacts struct {
-	run  json.RawMessage
-	diff string
 }
 
 func (s source) report() (*Report, error) {
@@ -208,129 +194,4 @@ func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	}
 	v.sumUp(rep.Units, rep.Results)
 	return v
-}
-
-// notes says what of the units a reader must know to judge the figures.
-func notes(units []Unit) []string {
-	scripted, replayed, missing, repeated := 0, 0, 0, 0
-	warnings := make(map[string]int)
-	var order []string
-	for _, u := range units {
-		if len(u.Missing) > 0 {
-			missing++
-		}
-		if u.Result == nil {
-			continue
-		}
-		if u.Result.Endpoint == "scripted" {
-			scripted++
-		}
-		if u.Result.Replayed {
-			replayed++
-		}
-		if len(u.Result.Attempts) > 0 {
-			repeated++
-		}
-		for _, w := range u.Result.Warnings {
-			if warnings[w]++; warnings[w] == 1 {
-				order = append(order, w)
-			}
-		}
-	}
-	list := []string{}
-	note := func(n int, text string) {
-		if n > 0 {
-			list = append(list, fmt.Sprintf("%s of %d: %s", plural(n, "unit"), len(units), text))
-		}
-	}
-	note(scripted, "a scripted model stood behind the agent, so its figures are not a model's.")
-	note(replayed, "replayed from recordings; no agent ran, and times are those of the replay.")
-	note(repeated, "earlier attempts ended in errors and were repeated.")
-	note(missing, "artifacts are missing though the unit ran.")
-	for i, w := range order {
-		if i == maxWarnings {
-			return append(list, fmt.Sprintf("%s more.", plural(len(order)-i, "warning")))
-		}
-		note(warnings[w], "warning: "+w)
-	}
-	return list
-}
-
-// maxWarnings is how many different warnings the notes repeat.
-const maxWarnings = 10
-
-func places(run *rundir.Run, u *Unit) (Paths, error) {
-	p := run.Place(u.Case, u.Variant, u.Trial)
-	var paths Paths
-	for _, x := range []struct {
-		to   *string
-		from string
-	}{{&paths.Workspace, p.Workspace}, {&paths.Logs, p.Logs}, {&paths.Artifacts, p.Artifacts}} {
-		rel, err := filepath.Rel(run.Dir(), x.from)
-		if err != nil {
-			return Paths{}, err
-		}
-		*x.to = filepath.ToSlash(rel)
-	}
-	return paths, nil
-}
-
-// readArtifacts reads the files of a unit that ran. Its metrics and changes are in its result; where they are not, they
-// are taken from the artifacts.
-func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
-	var a artifacts
-	m := u.metrics()
-	read := func(name string, wanted bool, use func([]byte) error) error {
-		path := u.Paths.Artifacts + "/" + name
-		data, err := run.ReadFile(path, maxArtifact)
-		if errors.Is(err, fs.ErrNotExist) {
-			if wanted {
-				u.Missing = append(u.Missing, path)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := use(data); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(run.Dir(), filepath.FromSlash(path)), err)
-		}
-		return nil
-	}
-	err := read("trajectory.json", m != nil, func(data []byte) error {
-		a.run = data
-		return json.Unmarshal(data, new(trajectory.Run))
-	})
-	if err != nil {
-		return artifacts{}, err
-	}
-	err = read("acp-metrics.json", m != nil, func(data []byte) error {
-		var kept result.Metrics
-		err := json.Unmarshal(data, &kept)
-		if m == nil && err == nil {
-			r := *u.Result
-			r.Metrics = &kept
-			u.Result, m = &r, &kept
-		}
-		return err
-	})
-	if err != nil {
-		return artifacts{}, err
-	}
-	compared := m != nil && m.Changes != nil
-	err = read("workspace-changes.json", compared, func(data []byte) error {
-		var kept result.Changes
-		err := json.Unmarshal(data, &kept)
-		if m != nil && m.Changes == nil && err == nil {
-			m.Changes = &kept
-		}
-		return err
-	})
-	if err != nil {
-		return artifacts{}, err
-	}
-	return a, read("workspace.diff", compared, func(data []byte) error {
-		a.diff = string(data)
-		return nil
-	})
 }

@@ -176,21 +176,21 @@ func (m *markdown) failures(rep *Report) {
 		default:
 			continue
 		}
-		rows := 0
+		rows, what := 0, strings.TrimSpace(trials(r.Passed, r.Trials, r.Need))
 		if len(r.Findings) > 0 || r.Outcome == NotRun {
 			rows++
-			row(label(r.whole), code(r.Case), code(r.Variant), trials(r.Passed, r.Trials, r.Need), why(r.Findings, r), where(r.Findings))
+			row(label(r.whole), code(r.Case), code(r.Variant), what, why(r.Findings, r), where(r.Findings))
 		}
 		for _, c := range r.Checks {
 			if c.Outcome != result.Fail && c.Outcome != result.Error {
 				continue
 			}
 			rows++
-			row(label(c.Outcome), code(r.Case), code(r.Variant), code(c.Name)+trials(c.Passed, r.Trials, r.Need), why(c.Findings, r),
-				where(c.Findings))
+			what := code(c.Name) + trials(c.Passed, r.Trials, r.Need)
+			row(label(c.Outcome), code(r.Case), code(r.Variant), what, why(c.Findings, r), where(c.Findings))
 		}
 		if rows == 0 {
-			row(label(r.Outcome), code(r.Case), code(r.Variant), trials(r.Passed, r.Trials, r.Need), why(nil, r), "")
+			row(label(r.Outcome), code(r.Case), code(r.Variant), what, why(nil, r), "")
 		}
 	}
 	for _, j := range rep.Jobs {

@@ -107,12 +107,17 @@ func hostileSource(t *testing.T) source {
 		{Turn: 1, Body: trajectory.Thought{Text: "x"}},
 		{Turn: 1, Body: trajectory.Plan{Entries: []trajectory.PlanEntry{{Content: "x", Status: "x", Priority: "x"}}}},
 		{Turn: 1, Body: trajectory.ToolStart{
-			ID: "x", Name: "x", Kind: "x", Title: "x", Args: map[string]any{"a": "x"}, Locations: []trajectory.Location{{Path: "x", Line: &n}},
+			ID: "x", Name: "x", Kind: "x", Title: "x", Args: map[string]any{"a": "x"},
+			Locations: []trajectory.Location{{Path: "x", Line: &n}},
 		}},
 		{Turn: 1, Body: trajectory.FileRead{Path: "x", Text: "x"}},
 		{Turn: 1, Body: trajectory.FileWrite{Path: "x", Error: "x", Text: "x"}},
-		{Turn: 1, Body: trajectory.Terminal{ID: "x", Command: "x", Args: []string{"x"}, Output: "x", Signal: "x", Error: "x", ExitCode: &exit}},
-		{Turn: 1, Body: trajectory.Permission{ID: "x", Options: []trajectory.PermissionOption{{ID: "x", Name: "x", Kind: "x"}}, Decision: "x"}},
+		{Turn: 1, Body: trajectory.Terminal{
+			ID: "x", Command: "x", Args: []string{"x"}, Output: "x", Signal: "x", Error: "x", ExitCode: &exit,
+		}},
+		{Turn: 1, Body: trajectory.Permission{
+			ID: "x", Options: []trajectory.PermissionOption{{ID: "x", Name: "x", Kind: "x"}}, Decision: "x",
+		}},
 		{Turn: 1, Body: trajectory.Notice{Name: "x", Data: map[string]any{"a": []any{"x"}}}},
 		{Turn: 1, Body: trajectory.State{Title: "x", Mode: "x", Commands: []string{"x"}, Options: map[string]string{"a": "x"}}},
 		{Turn: 1, Body: trajectory.ToolEnd{
@@ -208,7 +213,9 @@ func TestPageOpensAtOnce(t *testing.T) {
 	page, err := rep.HTML()
 	require.NoError(t, err)
 	// To print the units' blocks would take the browser far longer than to open the page: they are removed in the end.
-	const removal = `<script>addEventListener("load", () => document.querySelectorAll("[type='application/gzip']").forEach((n) => n.remove()))</script>`
+	const removal = `<script>
+		addEventListener("load", () => document.querySelectorAll("[type='application/gzip']").forEach((n) => n.remove()))
+	</script>`
 	tried := regexp.MustCompile(`<meta http-equiv=.*?>`).ReplaceAllLiteral(page, nil)
 	tried = append(bytes.TrimSuffix(tried, []byte("</body>\n</html>\n")), removal...)
 	dom := browse(t, tried, "")

@@ -40,7 +40,9 @@ func sample(t testing.TB, variants, cases, trials int) source {
 	}
 	for c := range cases {
 		id := fmt.Sprintf("case-%d", c+1)
-		s.manifest.Cases = append(s.manifest.Cases, rundir.Case{ID: id, Title: "Refund an order in part", Prompts: []string{"Refund 40 of order 17."}})
+		s.manifest.Cases = append(s.manifest.Cases, rundir.Case{
+			ID: id, Title: "Refund an order in part", Prompts: []string{"Refund 40 of order 17."},
+		})
 		for _, v := range s.manifest.Variants {
 			for trial := range trials {
 				u := sampleUnit(id, v.ID, trial+1, random)
@@ -116,7 +118,10 @@ func sampleRun(t testing.TB, random *rand.Rand) json.RawMessage {
 	add(trajectory.Prompt{Text: "Refund 40 of order 17."})
 	for i := range 20 {
 		id := fmt.Sprint("c", i+1)
-		add(trajectory.ToolStart{ID: id, Name: "Read", Kind: "read", Title: "Read order.json", Args: map[string]any{"file_path": "$WORKSPACE/order.json"}})
+		add(trajectory.ToolStart{
+			ID: id, Name: "Read", Kind: "read", Title: "Read order.json",
+			Args: map[string]any{"file_path": "$WORKSPACE/order.json"},
+		})
 		add(trajectory.ToolEnd{ID: id, Status: trajectory.Completed, Output: fmt.Sprintf("%x", random.Uint64())})
 	}
 	add(trajectory.Message{Text: "Done."})

@@ -25,7 +25,10 @@ function chartList(index) {
     { title: 'Tool calls', hint: 'mean per unit', value: (v) => perUnit(v.tool_calls), show: short },
     { title: 'Iterations', hint: 'mean per unit', value: (v) => perUnit(v.iterations), show: short },
   ];
-  for (const [title, key] of [['Human score', 'human'], ['AI judge', 'ai']]) {
+  for (const [title, key] of [
+    ['Human score', 'human'],
+    ['AI judge', 'ai'],
+  ]) {
     if (index.variants.some((v) => known(v[key].score))) {
       charts.push({ title, hint: 'mean, 0 to 10', top: 10, value: (v) => plain(v[key].score), show: score });
     }
@@ -36,16 +39,22 @@ function chartList(index) {
 function chart({ title, hint, top, value, show }, variants) {
   const values = variants.map(value);
   if (values.every((v) => !known(v.mean))) {
-    return h('figure', { class: 'chart' }, h('figcaption', {}, h('strong', {}, title), ' ', h('span', {}, 'unknown')),
-      h('p', { class: 'unknown' }, title.endsWith('core') ? 'Nothing gave a score.' : 'No agent reported it.'));
+    return h(
+      'figure',
+      { class: 'chart' },
+      h('figcaption', {}, h('strong', {}, title), ' ', h('span', {}, 'unknown')),
+      h('p', { class: 'unknown' }, title.endsWith('core') ? 'Nothing gave a score.' : 'No agent reported it.'),
+    );
   }
   const ranged = values.some((v) => v.known > 1 && v.max > v.min);
   const scale = top ?? (Math.max(...values.map((v) => (known(v.mean) ? Math.max(v.mean, v.max ?? 0) : 0))) || 1);
   const percent = (v) => `${Math.max(0, Math.min(100, (100 * v) / scale))}%`;
-  const text = (v) => (known(v.mean)
-    ? show(v.mean) + (v.known < v.of ? ` (${v.known} of ${plural(v.of, 'unit')})` : '') : 'unknown');
+  const text = (v) =>
+    known(v.mean) ? show(v.mean) + (v.known < v.of ? ` (${v.known} of ${plural(v.of, 'unit')})` : '') : 'unknown';
   const svg = s('svg', {
-    width: '100%', height: variants.length * bar.row, role: 'img',
+    width: '100%',
+    height: variants.length * bar.row,
+    role: 'img',
     'aria-label': `${title}: ${variants.map((v, i) => `${v.id} ${text(values[i])}`).join('; ')}`,
   });
   variants.forEach((variant, i) => {
@@ -54,17 +63,35 @@ function chart({ title, hint, top, value, show }, variants) {
     const middle = y + bar.top + bar.height / 2;
     svg.append(s('text', { x: 0, y: y + bar.text, class: 'name' }, clip(variant.id, 30), s('title', {}, variant.id)));
     svg.append(s('text', { x: '100%', y: y + bar.text, class: known(v.mean) ? 'value' : 'value none' }, text(v)));
-    svg.append(s('rect', { x: 0, y: y + bar.top, width: '100%', height: bar.height, rx: 2, class: known(v.mean) ? 'track' : 'track none' }));
+    svg.append(
+      s('rect', {
+        x: 0,
+        y: y + bar.top,
+        width: '100%',
+        height: bar.height,
+        rx: 2,
+        class: known(v.mean) ? 'track' : 'track none',
+      }),
+    );
     if (!known(v.mean)) return;
     svg.append(s('rect', { x: 0, y: y + bar.top, width: percent(v.mean), height: bar.height, rx: 2, class: 'bar' }));
     if (!(v.known > 1 && v.max > v.min)) return;
-    svg.append(s('g', { class: 'range' },
-      s('line', { x1: percent(v.min), x2: percent(v.max), y1: middle, y2: middle }),
-      [v.min, v.max].map((x) => s('line', { x1: percent(x), x2: percent(x), y1: middle - 5, y2: middle + 5 })),
-      s('title', {}, `${show(v.min)} to ${show(v.max)}`)));
+    svg.append(
+      s(
+        'g',
+        { class: 'range' },
+        s('line', { x1: percent(v.min), x2: percent(v.max), y1: middle, y2: middle }),
+        [v.min, v.max].map((x) => s('line', { x1: percent(x), x2: percent(x), y1: middle - 5, y2: middle + 5 })),
+        s('title', {}, `${show(v.min)} to ${show(v.max)}`),
+      ),
+    );
   });
-  return h('figure', { class: 'chart' },
-    h('figcaption', {}, h('strong', {}, title), ' ', h('span', {}, ranged ? `${hint}, least to most` : hint)), svg);
+  return h(
+    'figure',
+    { class: 'chart' },
+    h('figcaption', {}, h('strong', {}, title), ' ', h('span', {}, ranged ? `${hint}, least to most` : hint)),
+    svg,
+  );
 }
 
 const clip = (text, limit) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text);

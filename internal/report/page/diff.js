@@ -5,9 +5,17 @@ function diffView(text) {
   const all = diffFiles(text);
   return all.map((file) => {
     const lines = file.lines.length;
-    return folded([h('code', { class: 'path' }, file.name), ' ', h('span', { class: 'plus' }, `+${file.added}`), ' ',
-      h('span', { class: 'minus' }, `−${file.removed}`)], () => h('pre', { class: 'diff', tabindex: '0' }, diffLines(file.lines)),
-    { class: 'file', open: lines <= maxOpenLines && all.length <= 20 });
+    return folded(
+      [
+        h('code', { class: 'path' }, file.name),
+        ' ',
+        h('span', { class: 'plus' }, `+${file.added}`),
+        ' ',
+        h('span', { class: 'minus' }, `−${file.removed}`),
+      ],
+      () => h('pre', { class: 'diff', tabindex: '0' }, diffLines(file.lines)),
+      { class: 'file', open: lines <= maxOpenLines && all.length <= 20 },
+    );
   });
 }
 
@@ -18,7 +26,12 @@ function diffFiles(text) {
   let inHunk = false;
   for (const line of text.replace(/\n$/, '').split('\n')) {
     if (line.startsWith('diff --git ') || !file) {
-      file = { name: line.replace(/^diff --git /, '').replace(/^a\/(.*) b\/\1$/, '$1'), added: 0, removed: 0, lines: [] };
+      file = {
+        name: line.replace(/^diff --git /, '').replace(/^a\/(.*) b\/\1$/, '$1'),
+        added: 0,
+        removed: 0,
+        lines: [],
+      };
       list.push(file);
       inHunk = false;
       if (line.startsWith('diff --git ')) continue;
@@ -34,8 +47,14 @@ function diffFiles(text) {
 function diffLines(lines) {
   let [before, after] = [0, 0];
   let inHunk = false;
-  const line = (cls, left, right, text) => h('span', { class: `line ${cls}` }, h('span', { class: 'gutter', 'aria-hidden': 'true' },
-    `${left}`.padStart(5), `${right}`.padStart(5), ' '), text, '\n');
+  const line = (cls, left, right, text) =>
+    h(
+      'span',
+      { class: `line ${cls}` },
+      h('span', { class: 'gutter', 'aria-hidden': 'true' }, `${left}`.padStart(5), `${right}`.padStart(5), ' '),
+      text,
+      '\n',
+    );
   return lines.map((text) => {
     const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(text);
     if (hunk) {
@@ -53,7 +72,18 @@ function diffLines(lines) {
 
 /** A change that a tool call shows: the old text and the new one. */
 function changeView(change) {
-  const lines = (text, sign, cls) => text.replace(/\n$/, '').split('\n').map((l) => h('span', { class: `line ${cls}` }, `${sign}${l}\n`));
-  return [h('p', { class: 'small' }, h('code', { class: 'path' }, change.path)), h('pre', { class: 'diff', tabindex: '0' },
-    change.old ? lines(change.old, '-', 'removed') : null, lines(change.new ?? '', '+', 'added'))];
+  const lines = (text, sign, cls) =>
+    text
+      .replace(/\n$/, '')
+      .split('\n')
+      .map((l) => h('span', { class: `line ${cls}` }, `${sign}${l}\n`));
+  return [
+    h('p', { class: 'small' }, h('code', { class: 'path' }, change.path)),
+    h(
+      'pre',
+      { class: 'diff', tabindex: '0' },
+      change.old ? lines(change.old, '-', 'removed') : null,
+      lines(change.new ?? '', '+', 'added'),
+    ),
+  ];
 }

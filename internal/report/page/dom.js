@@ -47,16 +47,47 @@ function folded(summary, content, props = {}) {
 
 /** A table of rows of cells; columns are {label, class}. */
 function table(columns, rows, props = {}) {
-  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': props['aria-label'] },
-    h('table', { class: props.class },
-      h('thead', {}, h('tr', {}, columns.map((c) => h('th', { scope: 'col', class: c.class, title: c.title }, c.label)))),
-      h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, i) => (i === 0
-        ? h('th', { scope: 'row', class: columns[i].class }, cell)
-        : h('td', { class: columns[i].class }, cell))))))));
+  return h(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': props['aria-label'] },
+    h(
+      'table',
+      { class: props.class },
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          columns.map((c) => h('th', { scope: 'col', class: c.class, title: c.title }, c.label)),
+        ),
+      ),
+      h(
+        'tbody',
+        {},
+        rows.map((cells) =>
+          h(
+            'tr',
+            {},
+            cells.map((cell, i) =>
+              i === 0
+                ? h('th', { scope: 'row', class: columns[i].class }, cell)
+                : h('td', { class: columns[i].class }, cell),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** A list of terms and what they are; pairs without a value are left out. */
 function facts(pairs) {
-  return h('dl', { class: 'facts' }, pairs.filter(([, v]) => v !== undefined && v !== null && v !== '')
-    .map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
+  return h(
+    'dl',
+    { class: 'facts' },
+    pairs
+      .filter(([, v]) => v !== undefined && v !== null && v !== '')
+      .map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))),
+  );
 }

@@ -12,9 +12,12 @@ const outcomes = {
 /** The outcome as a small mark, with its word unless only the glyph is wanted. */
 function mark(outcome, text) {
   const o = outcomes[outcome] ?? outcomes.error;
-  return h('span', { class: `mark ${outcome}`, title: text === false ? o.label : undefined },
+  return h(
+    'span',
+    { class: `mark ${outcome}`, title: text === false ? o.label : undefined },
     h('span', { class: 'glyph', 'aria-hidden': 'true' }, o.glyph),
-    text === false ? h('span', { class: 'hidden' }, o.label) : (text ?? o.label));
+    text === false ? h('span', { class: 'hidden' }, o.label) : (text ?? o.label),
+  );
 }
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });

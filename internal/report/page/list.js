@@ -19,30 +19,85 @@ class UnitList {
 
   controls(index) {
     const change = (key) => (event) => this.set({ [key]: event.target.value });
-    this.search = h('input', { type: 'search', placeholder: 'Search ids, titles, reasons', 'aria-label': 'Search units', oninput: change('q') });
+    this.search = h('input', {
+      type: 'search',
+      placeholder: 'Search ids, titles, reasons',
+      'aria-label': 'Search units',
+      oninput: change('q'),
+    });
     const select = (key, label, values) => {
-      this[key] = h('select', { 'aria-label': label, onchange: change(key) }, h('option', { value: '' }, `All ${key}s`),
-        values.map((v) => h('option', { value: v }, v)));
+      this[key] = h(
+        'select',
+        { 'aria-label': label, onchange: change(key) },
+        h('option', { value: '' }, `All ${key}s`),
+        values.map((v) => h('option', { value: v }, v)),
+      );
       return values.length > 1 && this[key];
     };
     const counts = {};
     for (const u of this.units) counts[u.outcome] = (counts[u.outcome] ?? 0) + 1;
-    this.chips = Object.keys(outcomes).filter((o) => counts[o]).map((o) => h('button', {
-      type: 'button', class: 'chip', 'data-outcome': o, 'aria-pressed': 'false',
-      onclick: () => this.set({ outcome: this.filter.outcome === o ? '' : o }),
-    }, mark(o), ` ${integer(counts[o])}`));
+    this.chips = Object.keys(outcomes)
+      .filter((o) => counts[o])
+      .map((o) =>
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'chip',
+            'data-outcome': o,
+            'aria-pressed': 'false',
+            onclick: () => this.set({ outcome: this.filter.outcome === o ? '' : o }),
+          },
+          mark(o),
+          ` ${integer(counts[o])}`,
+        ),
+      );
     this.status = h('p', { class: 'dim small', role: 'status' });
-    return h('div', { class: 'filters' }, this.search, select('variant', 'Variant', index.variants.map((v) => v.id)),
-      select('case', 'Case', index.cases.map((c) => c.id)), h('div', { class: 'chips', role: 'group', 'aria-label': 'Outcome' }, this.chips), this.status);
+    return h(
+      'div',
+      { class: 'filters' },
+      this.search,
+      select(
+        'variant',
+        'Variant',
+        index.variants.map((v) => v.id),
+      ),
+      select(
+        'case',
+        'Case',
+        index.cases.map((c) => c.id),
+      ),
+      h('div', { class: 'chips', role: 'group', 'aria-label': 'Outcome' }, this.chips),
+      this.status,
+    );
   }
 
   head() {
-    const column = (key, label, cls) => h('button', {
-      type: 'button', class: cls, onclick: () => this.sort(key), title: `Sort by ${label.toLowerCase()}`,
-    }, label, h('span', { 'aria-hidden': 'true', class: 'arrow', 'data-key': key }));
-    return h('div', { class: 'row head' }, column('outcome', 'Outcome'), column('case', 'Case'), column('variant', 'Variant'),
-      column('trial', 'Trial', 'number'), h('span', { class: 'why' }, 'Reason'), column('score', 'Score', 'number least score'),
-      column('calls', 'Calls', 'number least'), column('tokens', 'Tokens', 'number least'), column('ms', 'Time', 'number'));
+    const column = (key, label, cls) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          class: cls,
+          onclick: () => this.sort(key),
+          title: `Sort by ${label.toLowerCase()}`,
+        },
+        label,
+        h('span', { 'aria-hidden': 'true', class: 'arrow', 'data-key': key }),
+      );
+    return h(
+      'div',
+      { class: 'row head' },
+      column('outcome', 'Outcome'),
+      column('case', 'Case'),
+      column('variant', 'Variant'),
+      column('trial', 'Trial', 'number'),
+      h('span', { class: 'why' }, 'Reason'),
+      column('score', 'Score', 'number least score'),
+      column('calls', 'Calls', 'number least'),
+      column('tokens', 'Tokens', 'number least'),
+      column('ms', 'Time', 'number'),
+    );
   }
 
   viewport() {
@@ -59,21 +114,34 @@ class UnitList {
 
   apply(filter) {
     this.filter = filter;
-    for (const [node, value] of [[this.search, filter.q], [this.variant, filter.variant], [this.case, filter.case]]) {
+    for (const [node, value] of [
+      [this.search, filter.q],
+      [this.variant, filter.variant],
+      [this.case, filter.case],
+    ]) {
       if (node.value !== value) node.value = value;
     }
     for (const chip of this.chips) chip.setAttribute('aria-pressed', String(chip.dataset.outcome === filter.outcome));
     const words = filter.q.toLowerCase().split(/\s+/).filter(Boolean);
-    this.shown = this.units.map((_, i) => i).filter((i) => {
-      const u = this.units[i];
-      return (!filter.outcome || u.outcome === filter.outcome) && (!filter.variant || u.variant === filter.variant)
-        && (!filter.case || u.case === filter.case) && words.every((w) => this.haystack[i].includes(w));
-    });
+    this.shown = this.units
+      .map((_, i) => i)
+      .filter((i) => {
+        const u = this.units[i];
+        return (
+          (!filter.outcome || u.outcome === filter.outcome) &&
+          (!filter.variant || u.variant === filter.variant) &&
+          (!filter.case || u.case === filter.case) &&
+          words.every((w) => this.haystack[i].includes(w))
+        );
+      });
     this.arrange();
   }
 
   sort(key) {
-    this.order = { key, descending: this.order.key === key ? !this.order.descending : ['score', 'calls', 'tokens', 'ms'].includes(key) };
+    this.order = {
+      key,
+      descending: this.order.key === key ? !this.order.descending : ['score', 'calls', 'tokens', 'ms'].includes(key),
+    };
     this.arrange();
   }
 
@@ -94,7 +162,9 @@ class UnitList {
       arrow.textContent = arrow.dataset.key !== key ? '' : descending ? ' ↓' : ' ↑';
     }
     const all = this.shown.length === this.units.length;
-    this.status.textContent = all ? plural(this.units.length, 'unit') : `${integer(this.shown.length)} of ${plural(this.units.length, 'unit')}`;
+    this.status.textContent = all
+      ? plural(this.units.length, 'unit')
+      : `${integer(this.shown.length)} of ${plural(this.units.length, 'unit')}`;
     this.view.scrollTop = 0;
     this.draw();
   }
@@ -114,11 +184,24 @@ class UnitList {
 
   row(i, place) {
     const u = this.units[i];
-    const node = h('a', { class: 'row', href: hash({ unit: u.id }), 'data-place': place },
-      mark(u.outcome), h('span', { class: 'id' }, u.case), h('span', { class: 'id' }, u.variant), h('span', { class: 'number' }, u.trial),
-      h('span', { class: 'why', title: u.reason }, u.reason), h('span', { class: 'number least score' }, score(u.score)), h('span', { class: 'number least' }, integer(u.calls)),
-      h('span', { class: 'number least' }, short(u.tokens)), h('span', { class: 'number' }, duration(u.ms)));
-    const item = h('div', { role: 'listitem', 'aria-setsize': this.shown.length, 'aria-posinset': place + 1, class: 'item' }, node);
+    const node = h(
+      'a',
+      { class: 'row', href: hash({ unit: u.id }), 'data-place': place },
+      mark(u.outcome),
+      h('span', { class: 'id' }, u.case),
+      h('span', { class: 'id' }, u.variant),
+      h('span', { class: 'number' }, u.trial),
+      h('span', { class: 'why', title: u.reason }, u.reason),
+      h('span', { class: 'number least score' }, score(u.score)),
+      h('span', { class: 'number least' }, integer(u.calls)),
+      h('span', { class: 'number least' }, short(u.tokens)),
+      h('span', { class: 'number' }, duration(u.ms)),
+    );
+    const item = h(
+      'div',
+      { role: 'listitem', 'aria-setsize': this.shown.length, 'aria-posinset': place + 1, class: 'item' },
+      node,
+    );
     item.style.top = `${place * rowHeight}px`;
     return item;
   }
@@ -127,13 +210,21 @@ class UnitList {
   key(event) {
     const place = Number(document.activeElement?.dataset?.place ?? NaN);
     const page = Math.floor(this.view.clientHeight / rowHeight);
-    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: this.shown.length - 1, PageDown: place + page, PageUp: place - page }[event.key];
+    const to = {
+      ArrowDown: place + 1,
+      ArrowUp: place - 1,
+      Home: 0,
+      End: this.shown.length - 1,
+      PageDown: place + page,
+      PageUp: place - page,
+    }[event.key];
     if (to === undefined || Number.isNaN(to)) return;
     event.preventDefault();
     const target = Math.max(0, Math.min(this.shown.length - 1, to));
     const top = target * rowHeight;
     if (top < this.view.scrollTop) this.view.scrollTop = top;
-    if (top + rowHeight > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + rowHeight - this.view.clientHeight;
+    if (top + rowHeight > this.view.scrollTop + this.view.clientHeight)
+      this.view.scrollTop = top + rowHeight - this.view.clientHeight;
     this.draw();
     this.space.querySelector(`[data-place="${target}"]`)?.focus({ preventScroll: true });
   }

@@ -1,6 +1,9 @@
 /** The page's address: the unit that is shown, or the filter of the list. */
 function hash(params) {
-  const text = Object.entries(params).filter(([, v]) => v).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join('&');
+  const text = Object.entries(params)
+    .filter(([, v]) => v)
+    .map(([k, v]) => `${k}=${encodeURIComponent(v)}`)
+    .join('&');
   return `#${text.replaceAll('%2F', '/')}`;
 }
 
@@ -9,6 +12,8 @@ const app = { index: JSON.parse(byId('index').textContent) };
 function route() {
   const params = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
   const shown = params.unit !== undefined;
+  if (shown && !byId('overview').hidden) app.scroll = scrollY;
+  const returned = !shown && byId('overview').hidden;
   byId('overview').hidden = shown;
   byId('unit').hidden = !shown;
   if (shown) {
@@ -16,10 +21,16 @@ function route() {
     return;
   }
   document.title = `${app.index.run.name} · ${app.index.run.run_id}`;
-  const filter = { q: params.q ?? '', outcome: params.outcome ?? '', variant: params.variant ?? '', case: params.case ?? '' };
+  const filter = {
+    q: params.q ?? '',
+    outcome: params.outcome ?? '',
+    variant: params.variant ?? '',
+    case: params.case ?? '',
+  };
   const changed = Object.keys(filter).some((k) => filter[k] !== app.list.filter[k]);
   app.list.apply(filter);
   if (changed && Object.values(filter).some(Boolean)) app.list.node.scrollIntoView();
+  else if (returned) scrollTo(0, app.scroll ?? 0);
 }
 
 /** Opens a unit; unfold shows all there is of it, as one wants it for printing. */
@@ -28,22 +39,32 @@ async function openUnit(id, unfold) {
   const main = byId('unit');
   app.opened = id;
   if (i < 0) {
-    main.replaceChildren(h('p', { class: 'lead' }, `There is no unit ${id} in this run.`), h('p', {}, h('a', { href: '#' }, 'All units')));
+    main.replaceChildren(
+      h('p', { class: 'lead' }, `There is no unit ${id} in this run.`),
+      h('p', {}, h('a', { href: '#' }, 'All units')),
+    );
     return;
   }
   const unit = app.index.units[i];
   document.title = `${unit.id} · ${app.index.run.run_id}`;
   try {
     // The parser may still be on its way to the unit's block.
-    if (!byId(`unit-${i}`) && document.readyState === 'loading') await new Promise((done) => { addEventListener('DOMContentLoaded', done, { once: true }); });
+    if (!byId(`unit-${i}`) && document.readyState === 'loading')
+      await new Promise((done) => {
+        addEventListener('DOMContentLoaded', done, { once: true });
+      });
     const detail = await readUnit(i);
     if (app.opened !== id) return; // another was opened meanwhile
     unitView(unit, detail, { before: app.list.neighbour(id, -1), after: app.list.neighbour(id, 1) });
   } catch (error) {
-    main.replaceChildren(h('p', { class: 'lead' }, `The unit ${id} cannot be shown: ${error.message}`), h('p', {}, h('a', { href: '#' }, 'All units')));
+    main.replaceChildren(
+      h('p', { class: 'lead' }, `The unit ${id} cannot be shown: ${error.message}`),
+      h('p', {}, h('a', { href: '#' }, 'All units')),
+    );
   }
   if (unfold) unfoldAll(main);
   scrollTo(0, 0);
+  main.focus({ preventScroll: true });
   main.dataset.ready = id;
 }
 

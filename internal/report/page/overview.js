@@ -1,27 +1,46 @@
 const maxMatrix = 20; // cases that are shown at once
 
 function overview(index) {
-  build(byId('overview'), {}, [hero(index), notes(index), task(index), variantTable(index), charts(index), matrix(index), more(index), jobs(index)]);
+  build(byId('overview'), {}, [
+    hero(index),
+    notes(index),
+    task(index),
+    variantTable(index),
+    charts(index),
+    matrix(index),
+    more(index),
+    jobs(index),
+  ]);
 }
 
-const section = (id, title, ...children) => h('section', { 'aria-labelledby': `${id}-title` },
-  h('h2', { id: `${id}-title` }, title), ...children);
+const section = (id, title, ...children) =>
+  h('section', { 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title), ...children);
 
 function hero(index) {
   const { run } = index;
   const counts = {};
   for (const r of index.results) counts[r.outcome] = (counts[r.outcome] ?? 0) + 1;
   const present = Object.keys(outcomes).filter((o) => counts[o]);
-  return h('section', { class: 'hero' },
-    h('p', { class: `verdict ${index.outcome}` }, h('span', { class: 'glyph', 'aria-hidden': 'true' }, outcomes[index.outcome].glyph),
-      ` ${outcomes[index.outcome].verdict}`),
+  return h(
+    'section',
+    { class: 'hero' },
+    h(
+      'p',
+      { class: `verdict ${index.outcome}` },
+      h('span', { class: 'glyph', 'aria-hidden': 'true' }, outcomes[index.outcome].glyph),
+      ` ${outcomes[index.outcome].verdict}`,
+    ),
     h('h1', {}, run.name),
     h('p', { class: 'lead' }, index.headline),
-    h('div', { class: 'proportions', 'aria-hidden': 'true' }, present.map((o) => {
-      const part = h('span', { class: o, title: `${counts[o]} ${outcomes[o].label}` });
-      part.style.flexGrow = counts[o];
-      return part;
-    })),
+    h(
+      'div',
+      { class: 'proportions', 'aria-hidden': 'true' },
+      present.map((o) => {
+        const part = h('span', { class: o, title: `${counts[o]} ${outcomes[o].label}` });
+        part.style.flexGrow = counts[o];
+        return part;
+      }),
+    ),
     facts([
       ['Run', h('code', {}, run.run_id)],
       ['Started', instant(run.created_at)],
@@ -30,18 +49,25 @@ function hero(index) {
       ['Trials', index.rule],
       ['Sandbox', run.sandbox],
       ['Playbook', h('code', { title: run.playbook.digest }, run.playbook.path)],
-    ]));
+    ]),
+  );
 }
 
 function notes(index) {
   if (index.notes.length === 0) return null;
-  return h('ul', { class: 'notes', 'aria-label': 'Notes' }, index.notes.map((n) => h('li', {}, n)));
+  return h(
+    'ul',
+    { class: 'notes', 'aria-label': 'Notes' },
+    index.notes.map((n) => h('li', {}, n)),
+  );
 }
 
 function task(index) {
   const t = index.task;
   if (!t || !(t.prompts ?? []).length) return null;
-  return folded(['Task', t.title ? h('span', { class: 'dim' }, ` ${t.title}`) : null], () => taskText(t), { class: 'plain' });
+  return folded(['Task', t.title ? h('span', { class: 'dim' }, ` ${t.title}`) : null], () => taskText(t), {
+    class: 'plain',
+  });
 }
 
 function taskText(t) {
@@ -52,12 +78,19 @@ function taskText(t) {
   ];
 }
 
-const tally = (counts) => Object.keys(outcomes).filter((o) => counts[o]).map((o) => [mark(o, integer(counts[o])), ' ']);
+const tally = (counts) =>
+  Object.keys(outcomes)
+    .filter((o) => counts[o])
+    .map((o) => [mark(o, integer(counts[o])), ' ']);
 
 function variantName(v) {
   const about = [v.style, v.kind, v.preset, v.model].filter(Boolean).join(' · ');
-  return h('a', { class: 'variant', href: hash({ variant: v.id }) }, h('strong', {}, v.id),
-    about && h('span', { class: 'dim' }, about));
+  return h(
+    'a',
+    { class: 'variant', href: hash({ variant: v.id }) },
+    h('strong', {}, v.id),
+    about && h('span', { class: 'dim' }, about),
+  );
 }
 
 function variantTable(index) {
@@ -71,24 +104,56 @@ function variantTable(index) {
     { label: 'Iterations', value: (v) => total(v.iterations, integer) },
     { label: 'Tool calls', value: (v) => total(v.tool_calls, integer) },
     { label: 'Files', title: 'added, modified, deleted', value: (v) => files(v.files_changed) },
-    { label: 'Commands', value: (v) => [integer(v.terminal_commands.count), v.terminal_commands.failed > 0 && failed(v.terminal_commands.failed)] },
+    {
+      label: 'Commands',
+      value: (v) => [
+        integer(v.terminal_commands.count),
+        v.terminal_commands.failed > 0 && failed(v.terminal_commands.failed),
+      ],
+    },
     { label: 'Denied', value: (v) => integer(v.denied_operations) },
     { label: 'Tokens', value: (v) => total(v.tokens.total, short) },
-    { label: 'Cost', value: (v) => ((v.cost ?? []).length > 0
-      ? v.cost.map((c, i) => [i > 0 && ', ', total(c, (n) => money(n, c.currency))]) : h('span', { class: 'unknown', title: 'not reported' }, unknown)) },
+    {
+      label: 'Cost',
+      value: (v) =>
+        (v.cost ?? []).length > 0
+          ? v.cost.map((c, i) => [i > 0 && ', ', total(c, (n) => money(n, c.currency))])
+          : h('span', { class: 'unknown', title: 'not reported' }, unknown),
+    },
     { label: 'Time', value: (v) => total(v.duration_ms, duration) },
-  ].filter(Boolean).map((c, i) => ({ ...c, class: i > 1 ? 'number' : undefined }));
-  return section('variants', 'Variants', table(columns, index.variants.map((v) => columns.map((c) => c.value(v))),
-    { class: 'variants', 'aria-label': 'Variants' }), h('p', { class: 'dim small' }, 'Sums over all units. ', unknown,
-    ' is unknown, which is not zero; ≥ is what is known of some units only.'));
+  ]
+    .filter(Boolean)
+    .map((c, i) => ({ ...c, class: i > 1 ? 'number' : undefined }));
+  return section(
+    'variants',
+    'Variants',
+    table(
+      columns,
+      index.variants.map((v) => columns.map((c) => c.value(v))),
+      { class: 'variants', 'aria-label': 'Variants' },
+    ),
+    h(
+      'p',
+      { class: 'dim small' },
+      'Sums over all units. ',
+      unknown,
+      ' is unknown, which is not zero; ≥ is what is known of some units only.',
+    ),
+  );
 }
 
 const failed = (n) => [', ', h('span', { class: 'failed' }, `${integer(n)} failed`)];
 
 function files(f) {
   if (f.known === 0) return h('span', { class: 'unknown', title: 'nobody looked' }, unknown);
-  return h('span', { class: 'changes', title: `${size(f.bytes)} added or modified` }, f.known < f.of && '≥ ',
-    h('span', { class: 'plus' }, `+${f.added}`), h('span', {}, ` ~${f.modified}`), h('span', { class: 'minus' }, ` −${f.deleted}`));
+  return h(
+    'span',
+    { class: 'changes', title: `${size(f.bytes)} added or modified` },
+    f.known < f.of && '≥ ',
+    h('span', { class: 'plus' }, `+${f.added}`),
+    h('span', {}, ` ~${f.modified}`),
+    h('span', { class: 'minus' }, ` −${f.deleted}`),
+  );
 }
 
 function matrix(index) {
@@ -100,66 +165,177 @@ function matrix(index) {
     const r = results.get(`${c.id}/${v.id}`);
     if (!r) return '';
     const target = r.trials === 1 ? { unit: units.get(`${c.id}/${v.id}`).id } : { case: c.id, variant: v.id };
-    return h('a', { href: hash(target), class: `cellmark ${r.outcome}`, 'aria-label': `${c.id}, ${v.id}: ${outcomes[r.outcome].label}` },
-      h('span', { class: 'glyph' }, outcomes[r.outcome].glyph), r.trials > 1 ? ` ${r.passed}/${r.trials}` : '');
+    return h(
+      'a',
+      {
+        href: hash(target),
+        class: `cellmark ${r.outcome}`,
+        'aria-label': `${c.id}, ${v.id}: ${outcomes[r.outcome].label}`,
+      },
+      h('span', { class: 'glyph' }, outcomes[r.outcome].glyph),
+      r.trials > 1 ? ` ${r.passed}/${r.trials}` : '',
+    );
   };
-  const grid = (cases) => table(columns, cases.map((c) => [
-    h('span', { title: c.title }, h('strong', {}, c.id), c.title && h('span', { class: 'dim' }, ` ${c.title}`)), ...index.variants.map((v) => cell(c, v)),
-  ]), { class: 'matrix', 'aria-label': 'Cases by variant' });
+  const grid = (cases) =>
+    table(
+      columns,
+      cases.map((c) => [
+        h('span', { title: c.title }, h('strong', {}, c.id), c.title && h('span', { class: 'dim' }, ` ${c.title}`)),
+        ...index.variants.map((v) => cell(c, v)),
+      ]),
+      { class: 'matrix', 'aria-label': 'Cases by variant' },
+    );
   const first = grid(index.cases.slice(0, maxMatrix));
-  const all = h('button', {
-    type: 'button', onclick: () => { all.remove(); first.replaceWith(grid(index.cases)); },
-  }, `Show all ${integer(index.cases.length)} cases`);
+  const all = h(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        all.remove();
+        first.replaceWith(grid(index.cases));
+      },
+    },
+    `Show all ${integer(index.cases.length)} cases`,
+  );
   return section('cases', 'Cases', first, index.cases.length > maxMatrix && all);
 }
 
 function charts(index) {
-  return section('charts', 'Comparison', h('div', { class: 'charts' }, chartList(index).map((c) => chart(c, index.variants))));
+  return section(
+    'charts',
+    'Comparison',
+    h(
+      'div',
+      { class: 'charts' },
+      chartList(index).map((c) => chart(c, index.variants)),
+    ),
+  );
 }
 
 /** What is known of each variant beyond the table. */
 function more(index) {
-  return section('more', 'By variant', index.variants.map((v) => folded([h('strong', {}, v.id), ' ', h('span', { class: 'dim' }, [v.style, v.kind].filter(Boolean).join(' · '))],
-    () => variantDetails(v), { class: 'plain', open: index.variants.length === 1 })));
+  return section(
+    'more',
+    'By variant',
+    index.variants.map((v) =>
+      folded(
+        [h('strong', {}, v.id), ' ', h('span', { class: 'dim' }, [v.style, v.kind].filter(Boolean).join(' · '))],
+        () => variantDetails(v),
+        { class: 'plain', open: index.variants.length === 1 },
+      ),
+    ),
+  );
 }
 
 function variantDetails(v) {
   const block = (title, content) => content && h('div', {}, h('h4', {}, title), content);
   const count = (counts) => {
     const names = Object.keys(counts).sort((a, b) => counts[b] - counts[a] || (a < b ? -1 : 1));
-    return names.length > 0 && h('ul', { class: 'counts' }, names.map((n) => h('li', {}, h('code', {}, n || 'unnamed'), h('span', {}, integer(counts[n])))));
+    return (
+      names.length > 0 &&
+      h(
+        'ul',
+        { class: 'counts' },
+        names.map((n) => h('li', {}, h('code', {}, n || 'unnamed'), h('span', {}, integer(counts[n])))),
+      )
+    );
   };
-  const opinions = (r) => r.scores && h('ul', { class: 'opinions' }, r.scores.slice(0, 50).map((o) => h('li', {},
-    h('strong', {}, score(o.score)), ` ${o.by}`, o.unit && h('span', { class: 'dim' }, ` ${o.unit}`), o.notes && h('p', {}, o.notes))));
-  return h('div', { class: 'blocks' },
-    block('Agent', facts([
-      ['Command', v.command && h('code', {}, [v.command, ...(v.args ?? [])].join(' '))],
-      ['Preset', v.preset], ['Model', v.model], ['Mode', v.mode],
-      ['Variables', v.env && h('code', {}, v.env.join(' '))],
-      ['Units', tally(v.units)],
-    ])),
-    block('Evaluators', v.evaluator_totals && h('ul', { class: 'opinions' }, v.evaluator_totals.map((e) => h('li', {},
-      h('strong', {}, e.name), h('span', { class: 'dim' }, ` ${e.type} `), tally(e.units), `score ${score(e.score)}`)))),
+  const opinions = (r) =>
+    r.scores &&
+    h(
+      'ul',
+      { class: 'opinions' },
+      r.scores
+        .slice(0, 50)
+        .map((o) =>
+          h(
+            'li',
+            {},
+            h('strong', {}, score(o.score)),
+            ` ${o.by}`,
+            o.unit && h('span', { class: 'dim' }, ` ${o.unit}`),
+            o.notes && h('p', {}, o.notes),
+          ),
+        ),
+    );
+  return h(
+    'div',
+    { class: 'blocks' },
+    block(
+      'Agent',
+      facts([
+        ['Command', v.command && h('code', {}, [v.command, ...(v.args ?? [])].join(' '))],
+        ['Preset', v.preset],
+        ['Model', v.model],
+        ['Mode', v.mode],
+        ['Variables', v.env && h('code', {}, v.env.join(' '))],
+        ['Units', tally(v.units)],
+      ]),
+    ),
+    block(
+      'Evaluators',
+      v.evaluator_totals &&
+        h(
+          'ul',
+          { class: 'opinions' },
+          v.evaluator_totals.map((e) =>
+            h(
+              'li',
+              {},
+              h('strong', {}, e.name),
+              h('span', { class: 'dim' }, ` ${e.type} `),
+              tally(e.units),
+              `score ${score(e.score)}`,
+            ),
+          ),
+        ),
+    ),
     block('Tool calls', count(v.tool_calls_by_name)),
     block('Units stopped by', count(v.stops)),
     block('Turns stopped by', count(v.stop_reasons)),
     block('Commands by source', count(v.terminal_commands.by_source)),
     block('Permission requests', count(v.permission_requests)),
     block('Human scores', opinions(v.human)),
-    block('AI judge', opinions(v.ai)));
+    block('AI judge', opinions(v.ai)),
+  );
 }
 
 function jobs(index) {
   if (index.jobs.length === 0) return null;
-  return section('jobs', 'Jobs', index.jobs.map((j) => folded([mark(j.outcome), ' ', h('strong', {}, j.id),
-    j.result && h('span', { class: 'dim' }, ` ${duration(j.result.duration_ms)}`)],
-  () => (j.result ? [j.result.reason && h('p', {}, j.result.reason), stepList(j.result.steps ?? [])] : h('p', {}, 'It has not run.')),
-  { class: 'plain', open: j.outcome === 'fail' || j.outcome === 'error' })));
+  return section(
+    'jobs',
+    'Jobs',
+    index.jobs.map((j) =>
+      folded(
+        [
+          mark(j.outcome),
+          ' ',
+          h('strong', {}, j.id),
+          j.result && h('span', { class: 'dim' }, ` ${duration(j.result.duration_ms)}`),
+        ],
+        () =>
+          j.result
+            ? [j.result.reason && h('p', {}, j.result.reason), stepList(j.result.steps ?? [])]
+            : h('p', {}, 'It has not run.'),
+        { class: 'plain', open: j.outcome === 'fail' || j.outcome === 'error' },
+      ),
+    ),
+  );
 }
 
 function stepList(steps) {
-  return steps.map((step) => folded([mark(step.outcome), ' ', h('strong', {}, step.name), step.position && h('code', { class: 'dim' }, ` ${step.position}`),
-    h('span', { class: 'dim' }, ` ${duration(step.duration_ms)}`), step.reason && h('span', { class: 'reason' }, ` ${step.reason}`)],
-  () => (step.output ? h('pre', {}, step.output) : h('p', { class: 'dim' }, 'No output.')),
-  { class: 'plain', open: Boolean(step.output) && (step.outcome === 'fail' || step.outcome === 'error') }));
+  return steps.map((step) =>
+    folded(
+      [
+        mark(step.outcome),
+        ' ',
+        h('strong', {}, step.name),
+        step.position && h('code', { class: 'dim' }, ` ${step.position}`),
+        h('span', { class: 'dim' }, ` ${duration(step.duration_ms)}`),
+        step.reason && h('span', { class: 'reason' }, ` ${step.reason}`),
+      ],
+      () => (step.output ? h('pre', {}, step.output) : h('p', { class: 'dim' }, 'No output.')),
+      { class: 'plain', open: Boolean(step.output) && (step.outcome === 'fail' || step.outcome === 'error') },
+    ),
+  );
 }

@@ -2,7 +2,8 @@
 async function readUnit(i) {
   const block = byId(`unit-${i}`);
   if (!block) return null;
-  if (typeof DecompressionStream === 'undefined') throw new Error('This browser cannot decompress what is in this file: it has no DecompressionStream.');
+  if (typeof DecompressionStream === 'undefined')
+    throw new Error('This browser cannot decompress what is in this file: it has no DecompressionStream.');
   const bytes = Uint8Array.from(atob(block.textContent), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
@@ -12,27 +13,87 @@ function unitView(unit, detail, neighbours) {
   const result = detail?.result;
   const sections = result ? unitSections(detail, result) : [];
   const main = byId('unit');
-  const link = (id, text, label) => (id ? h('a', { class: 'button', href: hash({ unit: id }), 'aria-label': label }, text) : h('span', { class: 'button off' }, text));
+  const link = (id, text, label) =>
+    id
+      ? h('a', { class: 'button', href: hash({ unit: id }), 'aria-label': label }, text)
+      : h('span', { class: 'button off' }, text);
   main.replaceChildren(
-    h('nav', { class: 'crumbs', 'aria-label': 'Units' }, h('a', { href: hash(app.list.filter), class: 'button' }, '← All units'),
-      h('span', { class: 'push' }), link(neighbours.before, '‹ Previous', 'Previous unit'), link(neighbours.after, 'Next ›', 'Next unit')),
-    h('div', { class: 'hero' }, h('p', { class: `verdict ${unit.outcome}` }, h('span', { class: 'glyph', 'aria-hidden': 'true' }, outcomes[unit.outcome].glyph),
-      ` ${outcomes[unit.outcome].verdict}`),
-    h('h1', {}, unit.case, h('span', { class: 'dim' }, ` ${unit.variant}`), app.index.run.trials > 1 && h('span', { class: 'dim' }, ` trial ${unit.trial}`)),
-    unit.reason && h('p', { class: 'lead' }, result?.reason || unit.reason),
-    result?.next && h('p', {}, 'Next: ', h('code', {}, result.next)),
-    !result && h('p', { class: 'lead' }, 'This unit has not run.')),
-    h('ul', { class: 'notes', 'aria-label': 'Notes' }, unitNotes(detail, result).map((n) => h('li', {}, n))),
-    h('div', { class: 'columns' },
-      h('aside', {}, result && unitFacts(detail, result), sections.length > 0 && h('nav', { 'aria-label': 'On this page' }, h('ul', {}, sections.map((x) => h('li', {},
-        h('button', { type: 'button', onclick: () => byId(`${x.id}-title`).scrollIntoView() }, x.title, x.count && h('span', { class: 'dim' }, ` ${x.count}`))))))),
-      h('div', {}, sections.map((x) => section(x.id, x.title, x.tools, x.content)))));
+    h(
+      'nav',
+      { class: 'crumbs', 'aria-label': 'Units' },
+      h('a', { href: hash(app.list.filter), class: 'button' }, '← All units'),
+      h('span', { class: 'push' }),
+      link(neighbours.before, '‹ Previous', 'Previous unit'),
+      link(neighbours.after, 'Next ›', 'Next unit'),
+    ),
+    h(
+      'div',
+      { class: 'hero' },
+      h(
+        'p',
+        { class: `verdict ${unit.outcome}` },
+        h('span', { class: 'glyph', 'aria-hidden': 'true' }, outcomes[unit.outcome].glyph),
+        ` ${outcomes[unit.outcome].verdict}`,
+      ),
+      h(
+        'h1',
+        {},
+        unit.case,
+        h('span', { class: 'dim' }, ` ${unit.variant}`),
+        app.index.run.trials > 1 && h('span', { class: 'dim' }, ` trial ${unit.trial}`),
+      ),
+      unit.reason && h('p', { class: 'lead' }, result?.reason || unit.reason),
+      result?.next && h('p', {}, 'Next: ', h('code', {}, result.next)),
+      !result && h('p', { class: 'lead' }, 'This unit has not run.'),
+    ),
+    h(
+      'ul',
+      { class: 'notes', 'aria-label': 'Notes' },
+      unitNotes(detail, result).map((n) => h('li', {}, n)),
+    ),
+    h(
+      'div',
+      { class: 'columns' },
+      h(
+        'aside',
+        {},
+        result && unitFacts(detail, result),
+        sections.length > 0 &&
+          h(
+            'nav',
+            { 'aria-label': 'On this page' },
+            h(
+              'ul',
+              {},
+              sections.map((x) =>
+                h(
+                  'li',
+                  {},
+                  h(
+                    'button',
+                    { type: 'button', onclick: () => byId(`${x.id}-title`).scrollIntoView() },
+                    x.title,
+                    x.count && h('span', { class: 'dim' }, ` ${x.count}`),
+                  ),
+                ),
+              ),
+            ),
+          ),
+      ),
+      h(
+        'div',
+        {},
+        sections.map((x) => section(x.id, x.title, x.tools, x.content)),
+      ),
+    ),
+  );
 }
 
 function unitNotes(detail, result) {
   if (!result) return [];
   return [
-    result.endpoint === 'scripted' && 'A scripted model stood behind the agent: what it did was written down beforehand.',
+    result.endpoint === 'scripted' &&
+      'A scripted model stood behind the agent: what it did was written down beforehand.',
     result.replayed && 'Replayed from a recording; no agent ran.',
     ...(result.warnings ?? []),
     ...(result.attempts ?? []).map((a, i) => `Attempt ${i + 1} ended in an error and was repeated: ${a}`),
@@ -52,12 +113,28 @@ function unitFacts(detail, result) {
     ['Iterations', m && integer(m.iterations)],
     ['Turns ended', m && (m.stop_reasons ?? []).join(', ')],
     ['Tokens', m && (tokens && known(tokens.total) ? integer(tokens.total) : unknown)],
-    ['Input, output', tokens && (known(tokens.input) || known(tokens.output)) && `${integer(tokens.input)}, ${integer(tokens.output)}`],
+    [
+      'Input, output',
+      tokens && (known(tokens.input) || known(tokens.output)) && `${integer(tokens.input)}, ${integer(tokens.output)}`,
+    ],
     ['Cost', m && (m.cost ? money(m.cost.amount, m.cost.currency) : unknown)],
-    ['Agent', detail.run?.agent && [detail.run.agent.name || detail.run.agent.kind, detail.run.agent.version].filter(Boolean).join(' ')],
+    [
+      'Agent',
+      detail.run?.agent &&
+        [detail.run.agent.name || detail.run.agent.kind, detail.run.agent.version].filter(Boolean).join(' '),
+    ],
     ['Model', detail.run?.agent?.model],
     ['Recording', result.session && h('code', {}, result.session)],
-    ['Files', [path(detail.paths.workspace, 'workspace'), ', ', path(detail.paths.logs, 'logs'), ', ', path(detail.paths.artifacts, 'artifacts')]],
+    [
+      'Files',
+      [
+        path(detail.paths.workspace, 'workspace'),
+        ', ',
+        path(detail.paths.logs, 'logs'),
+        ', ',
+        path(detail.paths.artifacts, 'artifacts'),
+      ],
+    ],
   ]);
 }
 
@@ -68,49 +145,146 @@ function unitSections(detail, result) {
   const some = (list) => (list ?? []).length > 0;
   const calls = events.filter((e) => e.event === 'tool_call').length;
   const timelineNode = h('div', { class: 'timeline' }, some(events) && timeline(detail.run));
-  const foldAll = () => timelineNode.querySelectorAll('details').forEach((d) => { d.open = false; });
+  const foldAll = () =>
+    timelineNode.querySelectorAll('details').forEach((d) => {
+      d.open = false;
+    });
   return [
-    some(result.evaluations) && { id: 'verdicts', title: 'Verdicts', count: result.evaluations.length, content: result.evaluations.map(verdict) },
-    some(detail.ai) && { id: 'judged', title: 'AI judge', content: h('ul', { class: 'opinions' }, detail.ai.map((a) => h('li', {}, h('strong', {}, score(a.score)),
-      h('span', { class: 'dim' }, ` of 10, ${a.model}`), h('p', {}, a.reason)))) },
-    some(result.steps) && { id: 'steps', title: 'Steps', count: result.steps.length, content: stepList(result.steps) },
-    detail.task && some(detail.task.prompts) && { id: 'task', title: 'Task', content: folded(detail.task.title || 'What was asked', () => taskText(detail.task), { class: 'plain' }) },
-    some(events) && {
-      id: 'timeline', title: 'Timeline', count: plural(calls, 'call'), content: timelineNode,
-      tools: h('div', { class: 'tools' }, h('button', { type: 'button', onclick: () => unfoldAll(timelineNode) }, 'Unfold all'), h('button', { type: 'button', onclick: foldAll }, 'Fold all')),
+    some(result.evaluations) && {
+      id: 'verdicts',
+      title: 'Verdicts',
+      count: result.evaluations.length,
+      content: result.evaluations.map(verdict),
     },
-    detail.diff && { id: 'diff', title: 'Workspace diff', count: m.changes && plural(m.changes.files?.length ?? 0, 'file'), content: diffView(detail.diff) },
-    some(m.changes?.files) && { id: 'files', title: 'Files changed', count: m.changes.files.length, content: changeTable(m.changes) },
-    some(m.terminal_commands) && { id: 'commands', title: 'Commands', count: m.terminal_commands.length, content: commandList(m.terminal_commands) },
-    some(m.permission_requests) && { id: 'permissions', title: 'Permission requests', count: m.permission_requests.length, content: table(
-      [{ label: 'Tool' }, { label: 'Title' }, { label: 'Decision' }], m.permission_requests.map((p) => [h('code', {}, p.tool), p.title ?? '', p.decision.replaceAll('_', ' ')]), { 'aria-label': 'Permission requests' }) },
-    some(m.denied_operations) && { id: 'denied', title: 'Denied', count: m.denied_operations.length, content: table(
-      [{ label: 'Operation' }, { label: 'Path' }, { label: 'Reason' }], m.denied_operations.map((d) => [d.op, h('code', {}, d.path), d.reason]), { 'aria-label': 'Denied operations' }) },
+    some(detail.ai) && {
+      id: 'judged',
+      title: 'AI judge',
+      content: h(
+        'ul',
+        { class: 'opinions' },
+        detail.ai.map((a) =>
+          h(
+            'li',
+            {},
+            h('strong', {}, score(a.score)),
+            h('span', { class: 'dim' }, ` of 10, ${a.model}`),
+            h('p', {}, a.reason),
+          ),
+        ),
+      ),
+    },
+    some(result.steps) && { id: 'steps', title: 'Steps', count: result.steps.length, content: stepList(result.steps) },
+    detail.task &&
+      some(detail.task.prompts) && {
+        id: 'task',
+        title: 'Task',
+        content: folded(detail.task.title || 'What was asked', () => taskText(detail.task), { class: 'plain' }),
+      },
+    some(events) && {
+      id: 'timeline',
+      title: 'Timeline',
+      count: plural(calls, 'call'),
+      content: timelineNode,
+      tools: h(
+        'div',
+        { class: 'tools' },
+        h('button', { type: 'button', onclick: () => unfoldAll(timelineNode) }, 'Unfold all'),
+        h('button', { type: 'button', onclick: foldAll }, 'Fold all'),
+      ),
+    },
+    detail.diff && {
+      id: 'diff',
+      title: 'Workspace diff',
+      count: m.changes && plural(m.changes.files?.length ?? 0, 'file'),
+      content: diffView(detail.diff),
+    },
+    some(m.changes?.files) && {
+      id: 'files',
+      title: 'Files changed',
+      count: m.changes.files.length,
+      content: changeTable(m.changes),
+    },
+    some(m.terminal_commands) && {
+      id: 'commands',
+      title: 'Commands',
+      count: m.terminal_commands.length,
+      content: commandList(m.terminal_commands),
+    },
+    some(m.permission_requests) && {
+      id: 'permissions',
+      title: 'Permission requests',
+      count: m.permission_requests.length,
+      content: table(
+        [{ label: 'Tool' }, { label: 'Title' }, { label: 'Decision' }],
+        m.permission_requests.map((p) => [h('code', {}, p.tool), p.title ?? '', p.decision.replaceAll('_', ' ')]),
+        { 'aria-label': 'Permission requests' },
+      ),
+    },
+    some(m.denied_operations) && {
+      id: 'denied',
+      title: 'Denied',
+      count: m.denied_operations.length,
+      content: table(
+        [{ label: 'Operation' }, { label: 'Path' }, { label: 'Reason' }],
+        m.denied_operations.map((d) => [d.op, h('code', {}, d.path), d.reason]),
+        { 'aria-label': 'Denied operations' },
+      ),
+    },
   ].filter(Boolean);
 }
 
 function verdict(e) {
-  const summary = [mark(e.outcome), ' ', h('strong', {}, e.name), h('span', { class: 'dim' }, ` ${e.type}`),
-    known(e.score) && h('span', { class: 'dim' }, `, score ${score(e.score)}, needs ${score(e.threshold)}`), e.reason && h('span', { class: 'reason' }, e.reason),
-    e.position && h('code', { class: 'dim position' }, e.position)];
+  const summary = [
+    mark(e.outcome),
+    ' ',
+    h('strong', {}, e.name),
+    h('span', { class: 'dim' }, ` ${e.type}`),
+    known(e.score) && h('span', { class: 'dim' }, `, score ${score(e.score)}, needs ${score(e.threshold)}`),
+    e.reason && h('span', { class: 'reason' }, e.reason),
+    e.position && h('code', { class: 'dim position' }, e.position),
+  ];
   if (!e.detail) return h('div', { class: 'verdictline' }, summary);
-  return folded(summary, () => h('pre', { tabindex: '0' }, e.detail), { class: 'plain', open: e.outcome === 'fail' || e.outcome === 'error' });
+  return folded(summary, () => h('pre', { tabindex: '0' }, e.detail), {
+    class: 'plain',
+    open: e.outcome === 'fail' || e.outcome === 'error',
+  });
 }
 
 function changeTable(changes) {
-  const lines = (f) => (known(f.lines_added) && known(f.lines_removed)
-    ? [h('span', { class: 'plus' }, `+${f.lines_added}`), ' ', h('span', { class: 'minus' }, `−${f.lines_removed}`)] : unknown);
-  return table([{ label: 'File' }, { label: 'Change' }, { label: 'Kind' }, { label: 'Size', class: 'number' }, { label: 'Lines', class: 'number' }],
-    changes.files.map((f) => [h('code', {}, f.path), f.op, f.kind, size(f.bytes), lines(f)]), { 'aria-label': 'Files changed' });
+  const lines = (f) =>
+    known(f.lines_added) && known(f.lines_removed)
+      ? [h('span', { class: 'plus' }, `+${f.lines_added}`), ' ', h('span', { class: 'minus' }, `−${f.lines_removed}`)]
+      : unknown;
+  return table(
+    [
+      { label: 'File' },
+      { label: 'Change' },
+      { label: 'Kind' },
+      { label: 'Size', class: 'number' },
+      { label: 'Lines', class: 'number' },
+    ],
+    changes.files.map((f) => [h('code', {}, f.path), f.op, f.kind, size(f.bytes), lines(f)]),
+    { 'aria-label': 'Files changed' },
+  );
 }
 
 const sources = { terminal: 'client’s terminal', tool: 'agent’s own', step: 'run step' };
 
 function commandList(commands) {
   return commands.map((c) => {
-    const summary = [h('code', { class: 'command' }, c.command), ' ', exit(c), h('span', { class: 'dim' }, ` ${sources[c.source] ?? c.source}, ${duration(c.duration_ms)}`),
-      c.output_cut && h('span', { class: 'dim' }, ', output cut')];
-    return c.output ? folded(summary, () => [c.cwd && h('p', { class: 'dim small' }, `in ${c.cwd}`), terminal(c.output, c.output_cut)], { class: 'plain' })
+    const summary = [
+      h('code', { class: 'command' }, c.command),
+      ' ',
+      exit(c),
+      h('span', { class: 'dim' }, ` ${sources[c.source] ?? c.source}, ${duration(c.duration_ms)}`),
+      c.output_cut && h('span', { class: 'dim' }, ', output cut'),
+    ];
+    return c.output
+      ? folded(
+          summary,
+          () => [c.cwd && h('p', { class: 'dim small' }, `in ${c.cwd}`), terminal(c.output, c.output_cut)],
+          { class: 'plain' },
+        )
       : h('div', { class: 'verdictline' }, summary);
   });
 }
