@@ -64,6 +64,7 @@ func greetings(t *testing.T, cases ...string) (*rundir.Run, string) {
 }
 
 func TestPage(t *testing.T) {
+	t.Parallel()
 	r, page := greetings(t, "task")
 	b := openBrowser(t)
 	downloads := t.TempDir()
@@ -147,6 +148,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageOfSeveralCases(t *testing.T) {
+	t.Parallel()
 	_, page := greetings(t, "hello", "goodbye")
 	b := openBrowser(t)
 	b.call("Emulation.setEmulatedMedia", map[string]any{
@@ -169,6 +171,7 @@ func TestPageOfSeveralCases(t *testing.T) {
 }
 
 func TestPageRefusesForgottenForm(t *testing.T) {
+	t.Parallel()
 	_, page := greetings(t, "task")
 	b := openBrowser(t)
 	b.open(page)
