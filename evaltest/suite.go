@@ -32,6 +32,8 @@ type suite struct {
 	root  string // the module's root
 	mode  engine.Mode
 	stale engine.StaleMode
+	// runDir is the project below which runs are kept, absolute; empty: they are not.
+	runDir string
 }
 
 // newSuite reads the environment, which must happen inside the test so that go test's cache sees it. A variable that is
@@ -54,12 +56,18 @@ func newSuite(t *testing.T, opts []Option) (*suite, error) {
 	if s.dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
+	if dir := os.Getenv("EVALTEST_RUN_DIR"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("EVALTEST_RUN_DIR: %s: tests run in the directories of their packages, so the path has to be absolute", dir)
+		}
+		s.runDir = dir
+	}
 	s.root, err = moduleRoot(s.dir)
 	return s, err
 }
 
 // variables are the environment variables that this package knows.
-var variables = []string{"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI"}
+var variables = []string{"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR"}
 
 // checkEnvironment refuses EVALTEST_ variables that nobody reads: a misspelt one would be ignored.
 func checkEnvironment(environ []string) error {
@@ -129,12 +137,18 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
-	runner, err := engine.New(plan, engine.Config{
+	cfg := engine.Config{
 		Grace: grace,
 		Mode:  s.mode, Stale: s.stale, Root: s.root, Cassettes: s.cassettes, ConfigDir: s.configDir,
 		Getenv: os.Getenv, Environ: os.Environ(),
 		RecordCommand: func(u playbook.Unit) string { return s.command(t, "record", u.Case.ID, u.Variant.ID) },
-	})
+	}
+	run, err := s.keep(plan, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.close(t)
+	runner, err := engine.New(plan, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +157,14 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 			t.Fatal(err)
 		}
 	}
-	s.jobs(t, ctx, runner, plan.Before())
+	s.jobs(t, ctx, runner, run, plan.Before())
 	for _, job := range plan.Before() { // what -run leaves out is still what the units build on
 		if runner.Ran(job.ID) {
 			continue
 		}
-		if r := runner.Job(ctx, job); r.Outcome != result.Pass {
+		r := runner.Job(ctx, job)
+		run.job(t, r)
+		if r.Outcome != result.Pass {
 			t.Error(jobFailure(t.Name()+"/jobs/"+job.ID, r))
 		}
 	}
@@ -158,12 +174,12 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 			for _, v := range plan.Variants() {
 				t.Run(v.ID, func(t *testing.T) {
 					t.Helper()
-					s.variant(t, ctx, runner, plan.Trials(c.ID, v.ID))
+					s.variant(t, ctx, runner, run, plan.Trials(c.ID, v.ID))
 				})
 			}
 		})
 	}
-	s.jobs(t, ctx, runner, plan.After())
+	s.jobs(t, ctx, runner, run, plan.After())
 }
 
 // checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace
@@ -207,12 +223,13 @@ func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFu
 }
 
 // jobs runs jobs outside the matrix.
-func (s *suite) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, jobs []playbook.Job) {
+func (s *suite) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, jobs []playbook.Job) {
 	t.Helper()
 	for _, job := range jobs {
 		t.Run("jobs/"+job.ID, func(t *testing.T) {
 			t.Helper()
 			r := runner.Job(ctx, job)
+			run.job(t, r)
 			t.Attr("outcome", string(r.Outcome))
 			switch r.Outcome {
 			case result.Skip:

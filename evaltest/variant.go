@@ -16,11 +16,12 @@ import (
 
 // variant runs the trials of one case under one variant and reports them: each evaluator as a subtest over all trials,
 // then what only the trials as wholes tell.
-func (s *suite) variant(t *testing.T, ctx context.Context, runner *engine.Runner, units []playbook.Unit) {
+func (s *suite) variant(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, units []playbook.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
 	for i, u := range units {
 		trials[i] = runner.Unit(ctx, u, t.Output())
+		run.unit(t, trials[i])
 	}
 	v := verdict{suite: s, id: path.Dir(trials[0].ID), trials: trials, need: runner.Need()}
 	v.attributes(t)

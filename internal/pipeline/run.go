@@ -202,36 +202,13 @@ func (p *pipeline) config() engine.Config {
 
 // manifest describes the run before it begins. Env has the names of variables by variant.
 func (p *pipeline) manifest(env map[string][]string) rundir.Manifest {
-	pb := p.plan.Playbook
-	now := time.Now().UTC()
-	m := rundir.Manifest{
-		RunID: rundir.NewID(now, pb.Name, p.Getenv("TEST_RUN_ID")), CreatedAt: now, Tool: p.Tool, Name: pb.Name,
-		Mode: string(p.Mode), Sandbox: "none", Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(),
-		Human: pb.Report.Human.Enabled,
-	}
+	m := rundir.ManifestOf(p.plan)
+	m.CreatedAt = time.Now().UTC()
+	m.RunID = rundir.NewID(m.CreatedAt, m.Name, p.Getenv("TEST_RUN_ID"))
+	m.Tool, m.Mode, m.Sandbox = p.Tool, string(p.Mode), "none"
 	m.Playbook.Path, m.Playbook.Digest = p.name, digest(p.data)
-	m.AIJudge.Enabled, m.AIJudge.Model = pb.Report.AIJudge.Enabled, pb.Report.AIJudge.Model
-	for _, v := range pb.Variants {
-		m.Variants = append(m.Variants, rundir.Variant{
-			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: v.Agent.Command, Args: v.Agent.Args,
-			Model: v.Agent.Model, Mode: v.Agent.Mode, Env: env[v.ID],
-		})
-	}
-	for _, c := range p.plan.Cases() {
-		title := c.ID
-		if pb.Task != nil && pb.Task.Title != "" {
-			title = pb.Task.Title
-		}
-		m.Cases = append(m.Cases, rundir.Case{
-			ID: c.ID, Title: title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
-		})
-	}
-	for _, u := range p.plan.Units {
-		m.Units = append(m.Units, u.ID())
-		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
-	}
-	for _, j := range slices.Concat(p.plan.Before(), p.plan.After()) {
-		m.Jobs = append(m.Jobs, j.ID)
+	for i, v := range m.Variants {
+		m.Variants[i].Env = env[v.ID]
 	}
 	return m
 }

@@ -1,0 +1,79 @@
+package evaltest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// kept is the run directory of one playbook, as the command has them. The zero value keeps nothing.
+type kept struct{ run *rundir.Run }
+
+// keep makes a run directory for a plan below EVALTEST_RUN_DIR, if that is set, and has the engine put its units there.
+func (s *suite) keep(plan *playbook.Plan, cfg *engine.Config) (kept, error) {
+	if s.runDir == "" {
+		return kept{}, nil
+	}
+	data, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(plan.Playbook.File)))
+	if err != nil {
+		return kept{}, err
+	}
+	cfg.Secrets = new(secret.Set)
+	cfg.Secrets.AddEnvironment(cfg.Environ)
+	m := rundir.ManifestOf(plan)
+	m.CreatedAt = time.Now().UTC()
+	m.RunID = rundir.NewID(m.CreatedAt, m.Name, cfg.Getenv("TEST_RUN_ID"))
+	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(s.mode), "none", plan.Playbook.File
+	run, err := rundir.Create(s.runDir, m, data, cfg.Secrets)
+	if err != nil {
+		return kept{}, err
+	}
+	cfg.RunID, cfg.RunDir = run.ID(), run.Dir()
+	cfg.Place = func(u playbook.Unit) (engine.Place, error) {
+		place, err := run.MakePlace(u.Case.ID, u.Variant.ID, u.Trial)
+		return engine.Place(place), err
+	}
+	return kept{run}, nil
+}
+
+// unit records how a unit ended.
+func (k kept) unit(t *testing.T, u result.Unit) {
+	t.Helper()
+	if k.run == nil {
+		return
+	}
+	if err := k.run.Append(u); err != nil {
+		t.Errorf("%s: %v", u.ID, err)
+	}
+}
+
+// job records how a job outside the matrix ended.
+func (k kept) job(t *testing.T, j result.Job) {
+	t.Helper()
+	if k.run == nil {
+		return
+	}
+	if err := k.run.AppendJob(j); err != nil {
+		t.Errorf("job %s: %v", j.ID, err)
+	}
+}
+
+// close says that the run has ended, and where it is.
+func (k kept) close(t *testing.T) {
+	t.Helper()
+	if k.run == nil {
+		return
+	}
+	if err := errors.Join(k.run.Finish(rundir.StateFinished), k.run.Close()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("run directory: %s", k.run.Dir())
+}

@@ -1,0 +1,42 @@
+package evaltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/report"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// TestRunDir keeps a suite's run as the command would: it can be shown and reported.
+func TestRunDir(t *testing.T) {
+	m := newModule(t)
+	suite := m.compile("./evals")
+	root := t.TempDir()
+	out, code := suite.test([]string{"EVALTEST_MODE=record", "EVALTEST_RUN_DIR=" + root}, "-test.v")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "run directory: "+filepath.Join(root, ".llman", "sdd-eval", "runs"))
+
+	runs, err := rundir.List(root)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	require.Equal(t, rundir.StateFinished, runs[0].State)
+	r, err := rundir.Open(root, runs[0].ID)
+	require.NoError(t, err)
+	units, err := r.Units()
+	require.NoError(t, err)
+	require.Len(t, units, 1)
+	require.Equal(t, result.Pass, units[0].Outcome)
+	require.FileExists(t, filepath.Join(r.Place("hello", "fake", 1).Workspace, "greeting.txt"))
+	require.NoError(t, report.Write(r, report.Formats()))
+
+	out, code = suite.test([]string{"EVALTEST_RUN_DIR=runs"})
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "the path has to be absolute")
+	_, err = os.Stat(m.path("evals/runs"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

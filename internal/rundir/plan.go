@@ -1,0 +1,40 @@
+package rundir
+
+import (
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// ManifestOf returns what a manifest says of a plan. The id, the time, the mode, the playbook's path and the names of
+// variables are the caller's to add.
+func ManifestOf(plan *playbook.Plan) Manifest {
+	pb := plan.Playbook
+	m := Manifest{
+		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
+		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
+	}
+	for _, v := range pb.Variants {
+		m.Variants = append(m.Variants, Variant{
+			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: v.Agent.Command, Args: v.Agent.Args,
+			Model: v.Agent.Model, Mode: v.Agent.Mode,
+		})
+	}
+	for _, c := range plan.Cases() {
+		title := c.ID
+		if pb.Task != nil && pb.Task.Title != "" {
+			title = pb.Task.Title
+		}
+		m.Cases = append(m.Cases, Case{
+			ID: c.ID, Title: title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
+		})
+	}
+	for _, u := range plan.Units {
+		m.Units = append(m.Units, u.ID())
+		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
+	}
+	for _, j := range slices.Concat(plan.Before(), plan.After()) {
+		m.Jobs = append(m.Jobs, j.ID)
+	}
+	return m
+}
