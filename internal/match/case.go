@@ -16,7 +16,7 @@ type Case struct {
 	// Mode is strict, unordered, subset or superset; default: strict, as in AgentEvals.
 	Mode string `json:"mode"`
 	// Args is exact, ignore, subset or superset; default: exact, as in AgentEvals.
-	Args      string          `json:"tool_args_match_mode"`
+	Args string `json:"tool_args_match_mode"`
 	// Overrides are by tool: a mode, a list of dotted paths, or {"func": name}.
 	Overrides map[string]any `json:"overrides"`
 	// Outputs and Reference are lists of messages, or objects that have one as "messages".

@@ -1,32 +1,29 @@
 package tooltrajectory
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Mode     string   `yaml:"mode" default:"superset" known:"exact,in_order,superset" doc:"exact, in_order, or superset: at least these."`
-	Args     string   `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
-	Expected []step   `yaml:"expected" doc:"The calls that the agent should make."`
-	Never    []string `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
-
-	// What the format has besides, for a better reason than that it is unknown.
-	Overrides    struct{} `yaml:"overrides,refused" reason:"not supported yet by this version"`
-	Profiles     struct{} `yaml:"profiles,refused" reason:"not supported yet by this version"`
-	Minimums     struct{} `yaml:"minimums,refused" reason:"not supported yet by this version"`
-	AtMost       struct{} `yaml:"at_most,refused" reason:"not supported yet by this version"`
-	AtLeast      struct{} `yaml:"at_least,refused" reason:"not supported yet by this version"`
-	Before       struct{} `yaml:"before,refused" reason:"not supported yet by this version"`
-	NoDuplicates struct{} `yaml:"no_duplicates,refused" reason:"not supported yet by this version"`
-	Compat       struct{} `yaml:"compat,refused" reason:"not supported yet by this version"`
+	Mode        string                    `yaml:"mode" default:"superset" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"How the calls are compared; superset: at least these."`
+	Args        string                    `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
+	Profiles    string                    `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Whether plain arguments of well-known tools are compared as paths and patterns."`
+	Expected    []step                    `yaml:"expected" doc:"The calls that the agent should make."`
+	Overrides   map[string]*playbook.Node `yaml:"overrides" min:"1" doc:"For a tool: an argument mode, a list of dotted paths, or a matcher for each argument."`
+	Minimums    map[string]int            `yaml:"minimums" min:"1" doc:"For mode any_order: how often each tool should be called at least."`
+	Never       []string                  `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
+	AtLeast     map[string]int            `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
+	AtMost      map[string]int            `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
+	Before      []string                  `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
+	Duplicates  *playbook.Node            `yaml:"no_duplicates" doc:"true, or tools that should not be called twice with the same arguments."`
+	MaxDuration int                       `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
+	Compat      string                    `yaml:"compat" enum:"agentevals" doc:"Judge as AgentEvals 0.0.7 does."`
 }
 
 // step is one expected call.
@@ -34,36 +31,22 @@ type step struct {
 	Tool        string         `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
 	Kind        string         `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
 	Args        *playbook.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
+	Together    bool           `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
 	MaxDuration int            `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the call may take."`
 }
-
-// modes are the ways to compare calls, by name.
-var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
-	"exact":    trajectory.Exact,
-	"in_order": trajectory.InOrder,
-	"superset": trajectory.Superset,
-}
-
-// laterModes are those that the format has and this version does not.
-var laterModes = []string{"strict", "unordered", "subset", "any_order"}
 
 // Kind returns the kind of evaluator.
 func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *playbook.Node) any {
-	var k keys
-	n.Decode(&k)
-	var parts []trajectory.Matcher
-	if m, ok := k.calls(n); ok {
-		parts = append(parts, m)
+	d := decoder{node: n}
+	n.Decode(&d.keys)
+	if d.keys.Compat != "" {
+		return d.agentEvals()
 	}
-	if len(k.Never) > 0 {
-		for i, tool := range k.Never {
-			if strings.TrimSpace(tool) == "" {
-				n.Errorf(fmt.Sprintf("never[%d]", i), "must not be empty")
-			}
-		}
-		parts = append(parts, trajectory.Never(k.Never...))
+	parts := d.constraints()
+	if m, ok := d.sequence(); ok {
+		parts = slices.Insert(parts, 0, m)
 	}
 	if len(parts) == 1 {
 		return matching{parts[0]}
@@ -71,122 +54,165 @@ func decode(n *playbook.Node) any {
 	return matching{trajectory.All(parts...)}
 }
 
-// calls decodes the expected calls. It returns false if there is no such expectation.
-func (k *keys) calls(n *playbook.Node) (trajectory.Matcher, bool) {
-	of := k.mode(n)
-	expected := n.Get("expected")
-	switch {
-	case expected != nil:
-	case n.Get("never") == nil:
-		n.Errorf("", "needs `expected`, the calls that the agent should make, or `never`, tools that it should not call")
-		return trajectory.Matcher{}, false
-	default:
-		for _, key := range []string{"mode", "args"} {
-			if n.Get(key) != nil {
-				n.Errorf(key, "means nothing without `expected`")
-			}
+// decoder makes matchers of the keys, and reports on the node what is wrong with them.
+type decoder struct {
+	node *playbook.Node
+	keys keys
+}
+
+// modes are the ways to compare a list of calls, by name; strict takes groups, and any_order takes numbers.
+var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
+	"exact":     trajectory.Exact,
+	"in_order":  trajectory.InOrder,
+	"unordered": trajectory.Unordered,
+	"superset":  trajectory.Superset,
+	"subset":    trajectory.Subset,
+}
+
+// sequence decodes what depends on the mode. It returns false if there is no such expectation.
+func (d *decoder) sequence() (trajectory.Matcher, bool) {
+	n, k := d.node, &d.keys
+	if k.Mode == "any_order" {
+		d.meaningless("in `mode: any_order`, which takes `minimums`", "args", "profiles", "expected", "overrides")
+		if n.Get("minimums") == nil {
+			n.Errorf("", "`mode: any_order` needs `minimums`, how often each tool should be called at least")
 		}
+		return trajectory.AnyOrder(d.counts("minimums", k.Minimums, 1)), true
+	}
+	d.meaningless("without `mode: any_order`; beside other calls it is `at_least`", "minimums")
+	expected := n.Get("expected")
+	if expected == nil {
+		if !d.constrained() {
+			n.Errorf("", "needs `expected`, the calls that the agent should make, or a constraint such as `never`, tools that it should not call")
+			return trajectory.Matcher{}, false
+		}
+		d.meaningless("without `expected`", "mode", "args", "profiles", "overrides")
 		return trajectory.Matcher{}, false
 	}
-	if list, ok := expected.Value().([]any); ok && len(list) == 0 && k.Mode != "exact" {
+	list, ok := expected.Value().([]any)
+	if ok && len(list) == 0 && (k.Mode == "superset" || k.Mode == "in_order") {
 		n.Errorf("expected", "an empty list expects nothing: in `mode: exact` it expects that no tool is called")
 	}
-	items := expected.Items()
-	var calls []trajectory.Call
+	calls := d.calls(expected.Items())
+	if k.Mode == "strict" {
+		var groups []trajectory.Group
+		for i, c := range calls {
+			if i > 0 && k.Expected[i].Together {
+				groups[len(groups)-1] = append(groups[len(groups)-1], c)
+			} else {
+				groups = append(groups, trajectory.Group{c})
+			}
+		}
+		return trajectory.Strict(groups...), true
+	}
 	for i, s := range k.Expected {
-		calls = append(calls, s.call(items[i], trajectory.ArgMode(k.Args)))
+		if s.Together {
+			expected.Items()[i].Errorf("together", "means nothing without `mode: strict`")
+		}
+	}
+	of, ok := modes[k.Mode]
+	if !ok {
+		return trajectory.Matcher{}, false // reported
 	}
 	return of(calls...), true
 }
 
-// mode returns what makes the matcher.
-func (k *keys) mode(n *playbook.Node) func(...trajectory.Call) trajectory.Matcher {
-	of, ok := modes[k.Mode]
-	switch {
-	case ok:
-		return of
-	case slices.Contains(laterModes, k.Mode):
-		n.Errorf("mode", "%q is not supported yet by this version", k.Mode)
-	default:
-		known := []string{"exact", "in_order", "superset"}
-		hint := doc.DidYouMean(k.Mode, append(known, laterModes...))
-		n.Errorf("mode", "must be one of %s, not %q%s", strings.Join(known, ", "), k.Mode, hint)
-	}
-	return trajectory.Superset
-}
-
-// call returns the expected call that item stands for.
-func (s step) call(item *playbook.Node, mode trajectory.ArgMode) trajectory.Call {
-	_, isMapping := item.Value().(map[string]any)
-	if isMapping && (item.Get("tool") == nil) == (item.Get("kind") == nil) {
-		item.Errorf("", "needs exactly one of `tool` and `kind`")
-	}
-	c := trajectory.Kind(s.Kind)
-	if s.Tool != "" {
-		c = trajectory.Tool(s.Tool)
-	}
-	if s.MaxDuration > 0 {
-		c = c.MaxDuration(time.Duration(s.MaxDuration) * time.Millisecond)
-	}
-	if s.Args == nil {
-		return c.Mode(mode)
-	}
-	switch own := s.Args.Value().(type) {
-	case map[string]any:
-		return c.Args(arguments(s.Args)).Mode(mode)
-	case string:
-		mode = trajectory.ArgMode(own)
-		if !slices.Contains(trajectory.ArgModes(), mode) {
-			known := argModes()
-			s.Args.Errorf("", "must be a mapping of arguments or one of %s, not %q%s",
-				strings.Join(known, ", "), own, doc.DidYouMean(own, known))
-		}
-	default:
-		s.Args.Errorf("", "must be a mapping of arguments or one of %s", strings.Join(argModes(), ", "))
-	}
-	return c.Mode(mode)
-}
-
-func argModes() []string {
-	var names []string
-	for _, m := range trajectory.ArgModes() {
-		names = append(names, string(m))
-	}
-	return names
-}
-
-// arguments decodes what is expected of each argument.
-func arguments(n *playbook.Node) trajectory.Args {
-	args := make(trajectory.Args)
-	for _, e := range n.Entries() {
-		if _, ok := e.Value.Value().(map[string]any); ok {
-			args[e.Key] = matcher(e.Value)
-		} else {
-			args[e.Key] = trajectory.Equals(e.Value.Value())
+// meaningless reports those of the keys that are there though they mean nothing.
+func (d *decoder) meaningless(where string, keys ...string) {
+	for _, key := range keys {
+		if d.node.Get(key) != nil {
+			d.node.Errorf(key, "means nothing %s", where)
 		}
 	}
-	return args
 }
 
-// matcher decodes {name: parameter}.
-func matcher(n *playbook.Node) trajectory.Arg {
-	entries := n.Entries()
-	if len(entries) != 1 {
-		n.Errorf("", "a matcher has one key, not %d: for a value that is a mapping write {equals: {...}}", len(entries))
-		return trajectory.Arg{}
+// constraintKeys are the keys of expectations beside a list of calls.
+var constraintKeys = []string{"never", "at_least", "at_most", "before", "no_duplicates", "max_duration_ms"}
+
+func (d *decoder) constrained() bool {
+	return slices.ContainsFunc(constraintKeys, func(key string) bool { return d.node.Get(key) != nil })
+}
+
+// constraints decodes what is expected beside a list of calls.
+func (d *decoder) constraints() []trajectory.Matcher {
+	k := &d.keys
+	var parts []trajectory.Matcher
+	if len(k.Never) > 0 {
+		d.notBlank("never", k.Never)
+		parts = append(parts, trajectory.Never(k.Never...))
 	}
-	name, param := entries[0].Key, entries[0].Value
-	if names := trajectory.ArgNames(); !slices.Contains(names, name) {
-		hint := doc.DidYouMean(name, names)
-		if hint == "" {
-			hint = ": for a value that is a mapping write {equals: {...}}"
-		}
-		n.Errorf("", "unknown matcher %q%s", name, hint)
-		return trajectory.Arg{}
+	if len(k.AtLeast) > 0 {
+		parts = append(parts, trajectory.AtLeast(d.counts("at_least", k.AtLeast, 1)))
 	}
-	arg, err := trajectory.NewArg(name, param.Value())
+	if len(k.AtMost) > 0 {
+		parts = append(parts, trajectory.AtMost(d.counts("at_most", k.AtMost, 0)))
+	}
+	if len(k.Before) > 1 {
+		d.notBlank("before", k.Before)
+		m := trajectory.Before(k.Before...)
+		d.checked("before", m.Check())
+		parts = append(parts, m)
+	}
+	if k.Duplicates != nil {
+		parts = append(parts, trajectory.NoDuplicates(d.distinct()...))
+	}
+	if k.MaxDuration > 0 {
+		parts = append(parts, trajectory.MaxDuration(time.Duration(k.MaxDuration)*time.Millisecond))
+	}
+	return parts
+}
+
+// checked reports what a matcher found wrong with its own parameters.
+func (d *decoder) checked(key string, err error) {
 	if err != nil {
-		param.Errorf("", "%v", err)
+		d.node.Errorf(key, "%s", strings.TrimPrefix(err.Error(), key+": "))
 	}
-	return arg
+}
+
+func (d *decoder) notBlank(key string, tools []string) {
+	items := d.node.Get(key).Items()
+	for i, tool := range tools {
+		if strings.TrimSpace(tool) == "" {
+			items[i].Errorf("", "must not be empty")
+		}
+	}
+}
+
+// counts returns bounds by tool, each of which must be at least least.
+func (d *decoder) counts(key string, bounds map[string]int, least int) trajectory.Counts {
+	for _, e := range d.node.Get(key).Entries() {
+		if n, ok := bounds[e.Key]; ok && n < least {
+			e.Value.Errorf("", "must be at least %d, not %d", least, n)
+		}
+		if strings.TrimSpace(e.Key) == "" {
+			e.Value.Errorf("", "a tool needs a name")
+		}
+	}
+	return bounds
+}
+
+// distinct decodes no_duplicates: the tools, none for all.
+func (d *decoder) distinct() []string {
+	n := d.keys.Duplicates
+	switch v := n.Value().(type) {
+	case bool:
+		if v {
+			return nil
+		}
+	case []any:
+		if len(v) == 0 {
+			n.Errorf("", "must not be empty")
+		}
+		var tools []string
+		for _, item := range n.Items() {
+			tool, ok := item.Value().(string)
+			if !ok || strings.TrimSpace(tool) == "" {
+				item.Errorf("", "must be the name of a tool")
+			}
+			tools = append(tools, tool)
+		}
+		return tools
+	}
+	n.Errorf("", "must be true or a list of tools")
+	return nil
 }

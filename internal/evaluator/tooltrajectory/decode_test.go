@@ -95,6 +95,16 @@ expected:
 			detail: "1 ✓ issue_refund amount=100\n2 ✓ read_file path=$WORKSPACE/order.json",
 		},
 		{
+			name: "precision and recall", keys: "expected: [{tool: read_file}, {tool: x}, {tool: y}]",
+			run: refunded(), outcome: result.Fail, score: 1.0 / 3,
+			reason: "superset: step 2 not matched: x (and 1 more)",
+			detail: `1 ✓ read_file path=$WORKSPACE/order.json
+2 ✗ (not called)   want x
+3 ✗ (not called)   want y
+called: read_file 1, issue_refund 1
+precision 0.50, recall 0.33, F1 0.40`,
+		},
+		{
 			name: "exact nothing", keys: "mode: exact\nexpected: []",
 			run: refunded(), outcome: result.Fail,
 			reason: "exact: call 1 not expected: read_file (and 1 more)",
@@ -166,6 +176,7 @@ func TestMatcherForms(t *testing.T) {
 		{`{regex: '^go (test|vet)'}`, trajectory.Regex("^go (test|vet)")},
 		{`{glob: 'src/**/*.go'}`, trajectory.Glob("src/**/*.go")},
 		{`{path: src/a.go}`, trajectory.Path("src/a.go")},
+		{`{glob_like: 'src/**/*.go'}`, trajectory.GlobLike("src/**/*.go")},
 		{`{one_of: [a, 1, null]}`, trajectory.OneOf("a", 1, nil)},
 		{`{gte: 1}`, trajectory.GTE(1)},
 		{`{lte: 1.5}`, trajectory.LTE(1.5)},
@@ -201,20 +212,86 @@ func TestLoadErrors(t *testing.T) {
 		want []string // position, path and reason
 	}{
 		{"nothing to check", "weight: 2", []string{
-			"5:5: evaluators[0]: needs `expected`, the calls that the agent should make, or `never`, tools that it should not call",
+			"5:5: evaluators[0]: needs `expected`, the calls that the agent should make, or a constraint such as `never`, tools that it should not call",
 		}},
 		{"misspelt mode", "mode: inorder\nexpected: [{tool: a}]", []string{
-			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "inorder", did you mean "in_order"?`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "inorder", did you mean "in_order"?`,
 		}},
 		{"unknown mode", "mode: whatever\nexpected: [{tool: a}]", []string{
-			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "whatever"`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "whatever"`,
 		}},
-		{"mode of a later version", "mode: subset\nexpected: [{tool: a}]", []string{
-			`6:11: evaluators[0].mode: "subset" is not supported yet by this version`,
+		{"any_order without minimums", "mode: any_order\nexpected: [{tool: a}]", []string{
+			"5:5: evaluators[0]: `mode: any_order` needs `minimums`, how often each tool should be called at least",
+			"7:5: evaluators[0].expected: means nothing in `mode: any_order`, which takes `minimums`",
 		}},
-		{"keys of a later version", "at_most: {Bash: 5}\ncompat: agentevals\nexpected: [{tool: a}]", []string{
-			"6:5: evaluators[0].at_most: not supported yet by this version",
-			"7:13: evaluators[0].compat: not supported yet by this version",
+		{"minimums without any_order", "minimums: {a: 1}\nexpected: [{tool: a}]", []string{
+			"6:5: evaluators[0].minimums: means nothing without `mode: any_order`; beside other calls it is `at_least`",
+		}},
+		{"counts out of bounds", "at_least: {a: 0}\nat_most: {a: -1, b: 0}", []string{
+			"6:19: evaluators[0].at_least.a: must be at least 1, not 0",
+			"7:18: evaluators[0].at_most.a: must be at least 0, not -1",
+		}},
+		{"counts that are none", "at_most: {a: many}\nat_least: {}", []string{
+			"6:18: evaluators[0].at_most.a: must be an integer, not a string",
+			"7:5: evaluators[0].at_least: must not be empty",
+		}},
+		{"before with one tool", "before: [a]", []string{
+			"6:5: evaluators[0].before: must have at least 2 elements, not 1",
+		}},
+		{"before with a tool twice", "before: [a, b, a]", []string{"6:5: evaluators[0].before: a twice"}},
+		{"before a blank", "before: [a, ' ']", []string{"6:17: evaluators[0].before[1]: must not be empty"}},
+		{"duplicates of what", "no_duplicates: false", []string{
+			"6:20: evaluators[0].no_duplicates: must be true or a list of tools",
+		}},
+		{"duplicates of nothing", "no_duplicates: []", []string{"6:5: evaluators[0].no_duplicates: must not be empty"}},
+		{"duplicates of a number", "no_duplicates: [1]", []string{
+			"6:21: evaluators[0].no_duplicates[0]: must be the name of a tool",
+		}},
+		{"limit of the run", "max_duration_ms: 0", []string{"6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"}},
+		{"together out of place", "mode: exact\nexpected: [{tool: a}, {tool: b, together: true}]", []string{
+			"7:47: evaluators[0].expected[1].together: means nothing without `mode: strict`",
+		}},
+		{"unknown profiles", "profiles: off\nexpected: [{tool: a}]", []string{
+			`6:15: evaluators[0].profiles: must be one of none, standard, not "off"`,
+		}},
+		{"override of a tool that is not expected", "expected: [{tool: Bash}]\noverrides: {bash: exact}", []string{
+			`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
+		}},
+		{"misspelt overrides", "expected: [{tool: a}]\noverrides: {a: supreset}", []string{
+			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, or one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
+		}},
+		{"override that is a number", "expected: [{tool: a}]\noverrides: {a: 42}", []string{
+			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, or one of exact, ignore, subset, superset`,
+		}},
+		{"override by no path", "expected: [{tool: a}]\noverrides: {a: []}", []string{
+			"7:17: evaluators[0].overrides.a: an empty list compares nothing: write `ignore`",
+		}},
+		{"override by a bad path", "expected: [{tool: a}]\noverrides: {a: [x..y, 1]}", []string{
+			"7:21: evaluators[0].overrides.a[0]: must be the path of an argument or of a part of one, with dots",
+			"7:27: evaluators[0].overrides.a[1]: must be the path of an argument or of a part of one, with dots",
+		}},
+		{"override by matchers", "expected: [{tool: a}]\noverrides: {a: {x: contians, y: {regexp: '('}, z: {regex: '('}, u: 5}}", []string{
+			`7:24: evaluators[0].overrides.a.x: unknown matcher "contians", did you mean "contains"?`,
+			`7:34: evaluators[0].overrides.a.y: unknown matcher "regexp", did you mean "regex"?`,
+			"7:63: evaluators[0].overrides.a.z.regex: regex: error parsing regexp: missing closing ): `(`",
+			"7:72: evaluators[0].overrides.a.u: must be a matcher, such as {lte: 5}, or the name of one",
+		}},
+		{"override by a matcher that the value does not fit", "expected: [{tool: a, args: {x: 5}}]\noverrides: {a: {x: path}}", []string{
+			"6:26: evaluators[0].expected[0].args: x: path: needs a text, not 5 (integer)",
+		}},
+		{"part of a matcher", "expected: [{tool: a, args: {x: {any: true}}}]\noverrides: {a: [x.y]}", []string{
+			"6:26: evaluators[0].expected[0].args: field x.y: x is a matcher, which has no parts",
+		}},
+		{"unknown compatibility", "compat: agentevils\nexpected: [{tool: a}]", []string{
+			`6:13: evaluators[0].compat: must be one of agentevals, not "agentevils", did you mean "agentevals"?`,
+		}},
+		{"what AgentEvals does not have", "compat: agentevals\nmode: exact\nat_most: {Bash: 5}\nexpected: [{kind: read}, {tool: a, args: ignore}]\noverrides: {a: {x: path}}", []string{
+			"7:11: evaluators[0].mode: AgentEvals has no mode exact: must be one of strict, subset, superset, unordered",
+			"8:5: evaluators[0].at_most: means nothing with `compat: agentevals`",
+			"9:16: evaluators[0].expected[0]: needs `tool`",
+			"9:23: evaluators[0].expected[0].kind: means nothing with `compat: agentevals`",
+			"9:46: evaluators[0].expected[1].args: must be a mapping of arguments to values with `compat: agentevals`",
+			"10:17: evaluators[0].overrides.a: must be an argument mode or a list of dotted paths with `compat: agentevals`",
 		}},
 		{"unknown key", "expect: [{tool: a}]\nnever: [b]", []string{
 			`6:5: evaluators[0].expect: unknown key, did you mean "expected"?`,
@@ -277,7 +354,7 @@ func TestLoadErrors(t *testing.T) {
 			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
 		}},
 		{"every error at once", "mode: exakt\nexpected: [{tool: a, args: {p: {regex: '('}}}, {}]", []string{
-			`6:11: evaluators[0].mode: must be one of exact, in_order, superset, not "exakt", did you mean "exact"?`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "exakt", did you mean "exact"?`,
 			"7:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",
 			"7:52: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
 		}},

@@ -4,6 +4,7 @@ package tooltrajectory
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -15,7 +16,7 @@ type matching struct{ matcher trajectory.Matcher }
 
 func (m matching) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdict {
 	r := m.matcher.Match(in.Run)
-	v := evaluator.Verdict{Outcome: result.Fail, Score: &r.Score, Reason: r.Reason(), Detail: r.Table()}
+	v := evaluator.Verdict{Outcome: result.Fail, Score: &r.Score, Reason: r.Reason(), Detail: detail(r)}
 	switch {
 	case r.Err != nil:
 		v.Outcome, v.Score = result.Error, nil
@@ -26,3 +27,11 @@ func (m matching) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verd
 }
 
 func (m matching) Needs() evaluator.Needs { return 0 }
+
+// detail returns the table and, where the score does not say it all, how the expected calls compare with the actual ones.
+func detail(r trajectory.Result) string {
+	if r.Pass || r.Matched == 0 || r.Expected == r.Actual {
+		return r.Table()
+	}
+	return fmt.Sprintf("%s\nprecision %.2f, recall %.2f, F1 %.2f", r.Table(), r.Precision(), r.Recall(), r.F1())
+}

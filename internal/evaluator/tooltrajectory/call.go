@@ -1,0 +1,237 @@
+package tooltrajectory
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// calls decodes the expected calls, with the overrides of their tools.
+func (d *decoder) calls(items []*playbook.Node) []trajectory.Call {
+	overrides := d.overrides()
+	calls := make([]trajectory.Call, len(d.keys.Expected))
+	for i := range d.keys.Expected {
+		calls[i] = d.call(&d.keys.Expected[i], items[i], overrides)
+	}
+	return calls
+}
+
+// call returns the expected call that item stands for.
+func (d *decoder) call(s *step, item *playbook.Node, overrides map[string]override) trajectory.Call {
+	_, isMapping := item.Value().(map[string]any)
+	if isMapping && (item.Get("tool") == nil) == (item.Get("kind") == nil) {
+		item.Errorf("", "needs exactly one of `tool` and `kind`")
+	}
+	c := trajectory.Kind(s.Kind)
+	if s.Tool != "" {
+		c = trajectory.Tool(s.Tool)
+	}
+	if s.MaxDuration > 0 {
+		c = c.MaxDuration(time.Duration(s.MaxDuration) * time.Millisecond)
+	}
+	if d.keys.Profiles == "none" {
+		c = c.Profile(nil)
+	}
+	c = c.Mode(trajectory.ArgMode(d.keys.Args))
+	var args trajectory.Args
+	valid := true
+	if s.Args != nil {
+		switch own := s.Args.Value().(type) {
+		case map[string]any:
+			args, valid = arguments(s.Args)
+		case string:
+			if mode, ok := argMode(s.Args, own, "must be a mapping of arguments or one of"); ok {
+				c = c.Mode(mode)
+			}
+			return c
+		default:
+			s.Args.Errorf("", "must be a mapping of arguments or one of %s", strings.Join(argModes(), ", "))
+			return c
+		}
+	}
+	c = overrides[s.Tool].apply(c, args)
+	if s.Tool+s.Kind == "" || !valid {
+		return c // reported
+	}
+	if err := c.Check(); err != nil {
+		item.Errorf("args", "%v", err)
+	}
+	return c
+}
+
+// argMode returns the argument mode with that name. If there is none it reports so, beginning with must.
+func argMode(n *playbook.Node, name, must string) (trajectory.ArgMode, bool) {
+	if slices.Contains(argModes(), name) {
+		return trajectory.ArgMode(name), true
+	}
+	n.Errorf("", "%s %s, not %q%s", must, strings.Join(argModes(), ", "), name, doc.DidYouMean(name, argModes()))
+	return "", false
+}
+
+func argModes() []string {
+	var names []string
+	for _, m := range trajectory.ArgModes() {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+// arguments decodes what is expected of each argument. It returns false if it reported an error.
+func arguments(n *playbook.Node) (trajectory.Args, bool) {
+	args, valid := make(trajectory.Args), true
+	for _, e := range n.Entries() {
+		if _, ok := e.Value.Value().(map[string]any); !ok {
+			args[e.Key] = e.Value.Value()
+			continue
+		}
+		arg, ok := matcher(e.Value)
+		args[e.Key], valid = arg, valid && ok
+	}
+	return args, valid
+}
+
+// matcher decodes {name: parameter}. It returns false if it reported an error.
+func matcher(n *playbook.Node) (trajectory.Arg, bool) {
+	entries := n.Entries()
+	if len(entries) != 1 {
+		n.Errorf("", "a matcher has one key, not %d: for a value that is a mapping write {equals: {...}}", len(entries))
+		return trajectory.Arg{}, false
+	}
+	name, param := entries[0].Key, entries[0].Value
+	if names := trajectory.ArgNames(); !slices.Contains(names, name) {
+		hint := doc.DidYouMean(name, names)
+		if hint == "" {
+			hint = ": for a value that is a mapping write {equals: {...}}"
+		}
+		n.Errorf("", "unknown matcher %q%s", name, hint)
+		return trajectory.Arg{}, false
+	}
+	arg, err := trajectory.NewArg(name, param.Value())
+	if err != nil {
+		param.Errorf("", "%v", err)
+	}
+	return arg, err == nil
+}
+
+// override says how the arguments of a tool's calls are compared. The zero value changes nothing.
+type override struct {
+	mode    trajectory.ArgMode
+	fields  []string
+	profile trajectory.Profile // nil: not given
+	args    trajectory.Args    // matchers
+}
+
+// apply returns the call with these expected arguments, compared as the override says.
+func (o override) apply(c trajectory.Call, args trajectory.Args) trajectory.Call {
+	if args != nil && o.fields != nil {
+		c = c.Fields(o.fields...)
+	}
+	if o.mode != "" {
+		c = c.Mode(o.mode)
+	}
+	if o.profile != nil {
+		c = c.Profile(o.profile)
+	}
+	all := maps.Clone(args)
+	for name, arg := range o.args {
+		if _, own := args[name].(trajectory.Arg); own {
+			continue
+		}
+		if all == nil {
+			all = make(trajectory.Args)
+		}
+		all[name] = arg
+	}
+	if all == nil {
+		return c
+	}
+	return c.Args(all)
+}
+
+// overrides decodes the overrides, by tool.
+func (d *decoder) overrides() map[string]override {
+	called := make(map[string]bool)
+	var tools []string
+	for _, s := range d.keys.Expected {
+		if s.Tool != "" && !called[s.Tool] {
+			called[s.Tool] = true
+			tools = append(tools, s.Tool)
+		}
+	}
+	all := make(map[string]override)
+	for _, e := range d.node.Get("overrides").Entries() {
+		if !called[e.Key] {
+			e.Value.Errorf("", "no call of %q is expected%s", e.Key, doc.DidYouMean(e.Key, tools))
+		}
+		all[e.Key] = d.override(e.Key, e.Value)
+	}
+	return all
+}
+
+func (d *decoder) override(tool string, n *playbook.Node) override {
+	const must = "must be a list of dotted paths, a mapping of arguments to matchers, or one of"
+	var o override
+	switch v := n.Value().(type) {
+	case string:
+		o.mode, _ = argMode(n, v, must)
+	case []any:
+		o.fields = fields(n)
+	case map[string]any:
+		d.overrideEach(&o, tool, n)
+	default:
+		n.Errorf("", "%s %s", must, strings.Join(argModes(), ", "))
+	}
+	return o
+}
+
+func fields(n *playbook.Node) []string {
+	paths := []string{}
+	for _, item := range n.Items() {
+		path, ok := item.Value().(string)
+		if !ok || slices.Contains(strings.Split(path, "."), "") {
+			item.Errorf("", "must be the path of an argument or of a part of one, with dots")
+			continue
+		}
+		paths = append(paths, path)
+	}
+	if len(n.Items()) == 0 {
+		n.Errorf("", "an empty list compares nothing: write `ignore`")
+	}
+	return paths
+}
+
+// overrideEach decodes a mapping of arguments to matchers, or to the names of matchers that take the expected value as
+// their parameter.
+func (d *decoder) overrideEach(o *override, tool string, n *playbook.Node) {
+	o.args = make(trajectory.Args)
+	if d.keys.Profiles != "none" {
+		o.profile = trajectory.ToolProfile(tool)
+	}
+	if o.profile == nil {
+		o.profile = make(trajectory.Profile)
+	}
+	for _, e := range n.Entries() {
+		switch v := e.Value.Value().(type) {
+		case map[string]any:
+			if arg, ok := matcher(e.Value); ok {
+				o.args[e.Key] = arg
+			}
+		case string:
+			if names := trajectory.ArgNames(); !slices.Contains(names, v) {
+				e.Value.Errorf("", "unknown matcher %q%s", v, doc.DidYouMean(v, names))
+				continue
+			}
+			o.profile[e.Key] = v
+		default:
+			e.Value.Errorf("", "must be a matcher, such as {lte: 5}, or the name of one")
+		}
+	}
+	if len(n.Entries()) == 0 {
+		n.Errorf("", "must not be empty")
+	}
+}
