@@ -263,10 +263,10 @@ func TestAddEnvironment(t *testing.T) {
 	var s secret.Set
 	s.AddEnvironment([]string{
 		"PATH=/usr/bin:/bin", "OPENAI_API_KEY=0123456789", "EDITOR=something", "PROXY=http://u:password9@proxy", "=C:=x", "TOKEN",
-		"GITHUB_TOKEN=",
+		"GITHUB_TOKEN=", "DB_PASS=test",
 	})
-	assert.Equal(t, "/usr/bin:/bin [REDACTED:OPENAI_API_KEY] something [REDACTED:PROXY] [REDACTED:PROXY]",
-		s.String("/usr/bin:/bin 0123456789 something http://u:password9@proxy password9"))
+	assert.Equal(t, "/usr/bin:/bin [REDACTED:OPENAI_API_KEY] something [REDACTED:PROXY] [REDACTED:PROXY] test",
+		s.String("/usr/bin:/bin 0123456789 something http://u:password9@proxy password9 test"))
 }
 
 func TestContains(t *testing.T) {

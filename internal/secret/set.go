@@ -54,10 +54,12 @@ func (s *Set) Mark(name, value string) {
 	s.compiled.Store(nil)
 }
 
-// AddEnvironment adds those variables, "NAME=value" each, that look like a credential.
+// AddEnvironment adds those variables, "NAME=value" each, that look like a credential. Short ones are left out: nobody
+// chose them for this run, and a DB_PASS=test would find secrets in every file that has a test.
 func (s *Set) AddEnvironment(environ []string) {
 	for _, kv := range environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && sandbox.IsCredential(name, value) {
+		name, value, ok := strings.Cut(kv, "=")
+		if ok && len(value) >= wordSize && sandbox.IsCredential(name, value) {
 			s.Add(name, value)
 		}
 	}
