@@ -59,7 +59,7 @@ func (p *progress) frame() []string {
 	}
 	rows := make([][]string, len(shown))
 	for i, r := range shown {
-		rows[i] = r.cells(p.now())
+		rows[i] = r.cells(p.now(), columns/2)
 	}
 	frame := layOut(rows, columns-1)
 	if hidden := len(p.running) - len(shown); hidden > 0 {
@@ -79,8 +79,8 @@ func (p *progress) totals() string {
 	return strings.Join(append(parts, clock(p.now().Sub(p.began))), " · ")
 }
 
-// cells returns what is shown of a unit: its id, its last tool call, and what it has come to.
-func (r *runningUnit) cells(now time.Time) []string {
+// cells returns what is shown of a unit: its id in so many columns at most, what it is at, and what it has come to.
+func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	iteration, cost := "starting", "cost unknown"
 	if r.Iteration > 0 {
 		iteration = fmt.Sprintf("iteration %d", r.Iteration)
@@ -88,7 +88,7 @@ func (r *runningUnit) cells(now time.Time) []string {
 	if r.Cost != nil {
 		cost = fmt.Sprintf("$%.2f", *r.Cost)
 	}
-	return []string{printable(r.id), iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
+	return []string{cutLeft(printable(r.id), idColumns), iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
 }
 
 // toolColumn is the cell that gives way where there is too little room.

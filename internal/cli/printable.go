@@ -69,8 +69,8 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// columns returns how many columns of a terminal a character takes.
-func columns(r rune) int {
+// columnsOf returns how many columns of a terminal a character takes.
+func columnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
@@ -84,7 +84,7 @@ func columns(r rune) int {
 func cut(s string, width int) string {
 	used, end := 0, 0 // end is where the text ends if an ellipsis has to follow
 	for i, r := range s {
-		used += columns(r)
+		used += columnsOf(r)
 		if used > width {
 			if width < 1 {
 				return ""
@@ -98,11 +98,29 @@ func cut(s string, width int) string {
 	return s
 }
 
+// cutLeft is cut for texts whose end tells most: what does not fit is missing at the beginning.
+func cutLeft(s string, columns int) string {
+	used := width(s)
+	switch {
+	case used <= columns:
+		return s
+	case columns < 1:
+		return ""
+	}
+	for i, r := range s {
+		if used < columns && !unicode.In(r, unicode.Mn, unicode.Me) { // the ellipsis takes one, and no mark of another letter
+			return "…" + s[i:]
+		}
+		used -= columnsOf(r)
+	}
+	return "…"
+}
+
 // width returns how many columns a printable text takes.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
-		n += columns(r)
+		n += columnsOf(r)
 	}
 	return n
 }

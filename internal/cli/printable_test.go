@@ -49,6 +49,23 @@ func TestCut(t *testing.T) {
 	}
 }
 
+func TestCutLeft(t *testing.T) {
+	tests := []struct {
+		name, text string
+		width      int
+		want       string
+	}{
+		{"fits", "a/b/c", 5, "a/b/c"},
+		{"too long", "abc/def/1", 6, "…def/1"},
+		{"wide", "読む/1", 4, "…/1"},
+		{"one column", "abc", 1, "…"},
+		{"none", "abc", 0, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, cutLeft(tt.text, tt.width)) })
+	}
+}
+
 // FuzzPrintable holds that no text, whoever wrote it, gets out of its place on a terminal.
 func FuzzPrintable(f *testing.F) {
 	f.Add("Read \x1b[31m読む\n", 5)
@@ -61,8 +78,10 @@ func FuzzPrintable(f *testing.F) {
 		if printable(s) != s {
 			t.Fatalf("%q changes again", s)
 		}
-		if c := cut(s, columns); width(c) > max(columns, 0) {
-			t.Fatalf("%q is wider than %d", c, columns)
+		for _, c := range []string{cut(s, columns), cutLeft(s, columns)} {
+			if width(c) > max(columns, 0) {
+				t.Fatalf("%q is wider than %d", c, columns)
+			}
 		}
 	})
 }

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// terminal shows what a terminal of that width would, as far as the display needs one. It is for tests in one bubble of
+// synctest, where the clock begins at midnight, 1 January 2000.
+type terminal struct {
+	width, height int
+
+	mu     sync.Mutex
+	lines  []string // above and on the screen
+	row    int      // where the cursor is
+	hidden bool     // the cursor
+	writes int
+	raw    strings.Builder
+}
+
+// Write implements [io.Writer]. What the display must not write is an error.
+func (term *terminal) Write(p []byte) (int, error) {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.writes++
+	term.raw.Write(p)
+	text := string(p)
+	for text != "" {
+		n, up := 0, 0
+		switch {
+		case strings.HasPrefix(text, hideCursor):
+			term.hidden, n = true, len(hideCursor)
+		case strings.HasPrefix(text, showCursor):
+			term.hidden, n = false, len(showCursor)
+		case strings.HasPrefix(text, eraseBelow):
+			term.lines, n = term.lines[:term.row], len(eraseBelow)
+		case strings.HasPrefix(text, eraseToRight):
+			n = len(eraseToRight)
+		case text[0] == '\r':
+			n = 1
+		case text[0] == '\x1b':
+			if _, err := fmt.Sscanf(text, "\x1b[%dA", &up); err != nil {
+				panic(fmt.Sprintf("a sequence that the display has no use for: %q", text))
+			}
+			if up >= term.height {
+				panic("the display is higher than the terminal")
+			}
+			term.row -= up
+			n = strings.IndexByte(text, 'A') + 1
+		default:
+			line, _, ok := strings.Cut(text, "\n")
+			if !ok {
+				panic(fmt.Sprintf("no whole line: %q", text))
+			}
+			n = len(line) + 1
+			line, erased := strings.CutSuffix(line, eraseToRight)
+			if erased && width(line) >= term.width {
+				panic(fmt.Sprintf("a line of the display is too wide: %q", line))
+			}
+			term.lines = append(term.lines[:term.row], append([]string{line}, term.lines[min(term.row+1, len(term.lines)):]...)...)
+			term.row++
+		}
+		text = text[n:]
+	}
+	return len(p), nil
+}
+
+// String returns what stands on the terminal.
+func (term *terminal) String() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	text := strings.Join(term.lines, "\n")
+	if term.hidden {
+		text += "\n(cursor hidden)"
+	}
+	return text + "\n"
+}
+
+// written returns how many times the terminal was written to.
+func (term *terminal) written() int {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.writes
+}
+
+// show returns a progress on a terminal of that size.
+func (term *terminal) show(total int) *progress {
+	size := func() (int, int) { return term.width, term.height }
+	return newProgress(screen{w: term, size: size, now: time.Now}, total)
+}
+
+func unit(id string, o result.Outcome, reason string, took time.Duration) result.Unit {
+	return result.Unit{ID: id, Outcome: o, Reason: reason, Duration: result.Duration(took)}
+}
+
+// TestDisplay follows a run on a terminal, frame by frame.
+func TestDisplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 80, height: 24}
+		p := term.show(4)
+		var frames strings.Builder
+		snap := func(what string, after time.Duration) {
+			time.Sleep(after)
+			synctest.Wait()
+			fmt.Fprintf(&frames, "== %s\n%s", what, term)
+		}
+		snap("nothing runs", redrawEvery)
+		p.start("demo/task/sdd/1")
+		p.start("demo/task/sdd-legacy/1")
+		snap("two have started", redrawEvery)
+		p.update("demo/task/sdd/1", Update{Iteration: 1, Tool: "Read 設計書.md"})
+		p.update("demo/task/sdd-legacy/1", Update{Iteration: 2, Tool: "Bash \x1b[2J\ngo test ./... -run 'TestWithAVeryLongName' -count=1", Cost: new(0.034)})
+		p.update("demo/task/gone/1", Update{Iteration: 9})
+		snap("both call tools", 62*time.Second)
+		p.note("sdd: npm warn deprecated \x1b[31mglob\n")
+		snap("an agent logs", redrawEvery)
+		p.end(unit("demo/task/sdd/1", result.Fail, "step \"tests\": exit code 1", 63*time.Second))
+		p.start("demo/task/sdd/2")
+		p.end(unit("demo/task/sdd/2", result.Error, "start the agent: not found", 0))
+		snap("one failed, one is an error", redrawEvery)
+		p.end(unit("demo/task/sdd-legacy/1", result.Completed, "", time.Hour))
+		snap("an hour later, nothing runs", time.Hour)
+		p.note("the end")
+		p.close()
+		p.close()
+		snap("closed", 0)
+		p.note("plain from now on")
+		snap("a late note", 0)
+		golden(t, "progress/display.golden", frames.String())
+	})
+}
+
+// TestDisplayOfMany holds that the display never gets higher than the terminal.
+func TestDisplayOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 40, height: 8}
+		p := term.show(1000)
+		for i := range 40 {
+			p.start(fmt.Sprintf("a-playbook/a-long-case/variant-%d/1", i))
+		}
+		time.Sleep(redrawEvery)
+		synctest.Wait()
+		golden(t, "progress/many.golden", term.String())
+		p.close()
+		require.Equal(t, "\n", term.String(), "the display is cleared")
+	})
+}
+
+// TestDisplayWrites holds how often the terminal is written to: never more often than ten times a second, and not at all
+// while nothing that is shown changes.
+func TestDisplayWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 80, height: 24}
+		p := term.show(1)
+		p.start("a")
+		for i := range 1000 {
+			p.update("a", Update{Iteration: i + 1})
+			p.note("a line")
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		fast := term.written()
+		time.Sleep(redrawEvery * 3 / 2)
+		before := term.written()
+		time.Sleep(10 * time.Second)
+		slow := term.written() - before
+		p.close()
+		require.LessOrEqual(t, fast, 10)
+		require.Equal(t, 10, slow, "the clock shows seconds")
+	})
+}
+
+// TestDisplayFlood holds that lines that come faster than frames do not pile up in memory, and that none is lost.
+func TestDisplayFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 80, height: 24}
+		p := term.show(1)
+		for i := range 5000 {
+			p.note(fmt.Sprintf("line %d %s", i, strings.Repeat(".", 60)))
+		}
+		require.Less(t, p.above.Len(), 2*maxAbove)
+		p.close()
+		require.Equal(t, 5000, strings.Count(term.raw.String(), "line "))
+	})
+}
+
+// TestDisplayRaces runs everything at once, for the race detector.
+func TestDisplayRaces(t *testing.T) {
+	term := &terminal{width: 80, height: 24}
+	p := term.show(16)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			id := fmt.Sprint("unit-", i)
+			p.start(id)
+			for k := range 50 {
+				p.update(id, Update{Iteration: k})
+				p.note(id + " works")
+			}
+			p.end(unit(id, result.Pass, "", 0))
+		})
+	}
+	wg.Wait()
+	p.close()
+	require.Equal(t, 16, strings.Count(term.raw.String(), "pass unit-"))
+}
+
+// TestPlainProgress is what a log in CI has.
+func TestPlainProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(screen{w: &out, now: time.Now}, 3)
+	p.known([]result.Unit{unit("demo/task/sdd/1", result.Pass, "", 0)})
+	p.start("demo/task/sdd/2")
+	p.update("demo/task/sdd/2", Update{Iteration: 1, Tool: "Read"})
+	p.note("sdd: \x1b[31mred\r\nsecond line")
+	p.end(unit("demo/task/sdd/2", result.Pass, "", 1340*time.Millisecond))
+	p.end(unit("demo/task/sdd/3", result.Error, "no such\nagent", 92*time.Second))
+	p.close()
+	require.Equal(t, `start demo/task/sdd/2
+sdd: ␛[31mred
+second line
+pass demo/task/sdd/2 (1.3s)
+error demo/task/sdd/3 (1m32s): no such␊agent
+`, out.String())
+}
+
+// TestColors holds where outcomes have colours.
+func TestColors(t *testing.T) {
+	require.Equal(t, "\x1b[31mfail\x1b[0m", screen{color: true}.colored(result.Fail))
+	require.Equal(t, "not run", screen{color: true}.colored(notRun))
+	require.Equal(t, "fail", screen{}.colored(result.Fail))
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal returns a terminal of that size.
+func openTerminal(t *testing.T, columns, lines uint16) *os.File {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: lines}))
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { slave.Close() })
+	return slave
+}
+
+// TestScreenOf holds which files are terminals to us, and where colours are welcome.
+func TestScreenOf(t *testing.T) {
+	terminal := openTerminal(t, 57, 13)
+	file, err := os.Create(t.TempDir() + "/log")
+	require.NoError(t, err)
+	defer file.Close()
+	tests := []struct {
+		name        string
+		w           *os.File
+		env         map[string]string
+		live, color bool
+	}{
+		{"terminal", terminal, map[string]string{"TERM": "xterm-256color"}, true, true},
+		{"without colours", terminal, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, true, false},
+		{"NO_COLOR that is empty", terminal, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, true, true},
+		{"dumb", terminal, map[string]string{"TERM": "dumb"}, false, false},
+		{"unknown", terminal, nil, false, false},
+		{"file", file, map[string]string{"TERM": "xterm"}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := screenOf(tt.w, func(name string) string { return tt.env[name] }, time.Now)
+			require.Equal(t, tt.live, s.size != nil)
+			require.Equal(t, tt.color, s.color)
+			if tt.live {
+				columns, lines := s.size()
+				require.Equal(t, []int{57, 13}, []int{columns, lines})
+			}
+		})
+	}
+}
