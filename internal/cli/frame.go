@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,14 +22,14 @@ const (
 // draw puts a frame in the place of the one before, in one write; no frame at all gives the cursor back. Lines that wait
 // to stand above come first.
 func (p *progress) draw(frame []string) {
-	text := strings.Join(frame, "\n")
-	if text == p.last && p.above.Len() == 0 {
+	if slices.Equal(frame, p.drawn) && p.above.Len() == 0 {
 		return
 	}
 	var b bytes.Buffer
+	rows := p.rows()
 	switch {
-	case p.drawn > 0:
-		fmt.Fprintf(&b, "\r"+cursorUp, p.drawn)
+	case rows > 0:
+		fmt.Fprintf(&b, "\r"+cursorUp, rows)
 	case len(frame) > 0:
 		b.WriteString(hideCursor)
 	}
@@ -39,14 +40,25 @@ func (p *progress) draw(frame []string) {
 	for _, line := range frame {
 		b.WriteString(line + eraseToRight + "\n")
 	}
-	if len(frame) < p.drawn {
+	if len(frame) < rows {
 		b.WriteString(eraseBelow)
 	}
-	if len(frame) == 0 && p.drawn > 0 {
+	if len(frame) == 0 && rows > 0 {
 		b.WriteString(showCursor)
 	}
-	p.drawn, p.last = len(frame), text
+	p.drawn = frame
 	p.w.Write(b.Bytes())
+}
+
+// rows returns how many rows the frame that stands on the terminal takes. Where the terminal got narrower since, its
+// lines have been broken.
+func (p *progress) rows() int {
+	columns, lines := p.size()
+	rows := 0
+	for _, line := range p.drawn {
+		rows += max(1, (width(line)+columns-1)/columns)
+	}
+	return min(rows, lines-1)
 }
 
 // frame returns the lines of the display: one for each unit that is running, as many as there is room for, and one about

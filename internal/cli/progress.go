@@ -61,8 +61,7 @@ type progress struct {
 	ended   tally          // how units ended, those of an earlier attempt at the run too
 	running []*runningUnit // in the order in which they started
 	above   bytes.Buffer   // complete lines to be written above the display with its next frame
-	drawn   int            // the lines of the frame that stands on the terminal
-	last    string         // the frame that stands there
+	drawn   []string       // the frame that stands on the terminal
 	closed  bool
 }
 

@@ -92,6 +92,21 @@ func (term *terminal) written() int {
 	return term.writes
 }
 
+// narrow gives the terminal another width and breaks its lines, as terminals do that do not cut them.
+func (term *terminal) narrow(width int) {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	term.width = width
+	var broken []string
+	for _, line := range term.lines {
+		for len(line) > width {
+			broken, line = append(broken, line[:width]), line[width:]
+		}
+		broken = append(broken, line)
+	}
+	term.lines, term.row = broken, len(broken)
+}
+
 // show returns a progress on a terminal of that size.
 func (term *terminal) show(total int) *progress {
 	size := func() (int, int) { return term.width, term.height }
@@ -152,6 +167,21 @@ func TestDisplayOfMany(t *testing.T) {
 		golden(t, "progress/many.golden", term.String())
 		p.close()
 		require.Equal(t, "\n", term.String(), "the display is cleared")
+	})
+}
+
+// TestDisplayNarrower holds that a terminal that gets narrower, and so breaks the lines that stand on it, is cleared all
+// the same.
+func TestDisplayNarrower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 80, height: 24}
+		p := term.show(1)
+		p.start("demo/task/sdd/1")
+		time.Sleep(redrawEvery)
+		synctest.Wait()
+		term.narrow(30)
+		p.close()
+		require.Equal(t, "\n", term.String())
 	})
 }
 
