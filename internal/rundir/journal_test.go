@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -70,24 +71,24 @@ func TestCommitsAreShared(t *testing.T) {
 	defer func() { require.NoError(t, j.close()) }()
 	waiting := j.next
 	j.commits.Lock()
+	unlock := sync.OnceFunc(j.commits.Unlock)
+	defer unlock()
 	var group sync.WaitGroup
-	var joined sync.WaitGroup
-	joined.Add(len(names))
 	for _, id := range names {
 		group.Go(func() {
-			joined.Done()
 			if err := j.append(id, []byte(id+"\n")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	joined.Wait()
-	for lines := 0; lines < len(names); {
+	for lines := 0; lines < len(names); runtime.Gosched() {
 		j.mu.Lock()
 		lines = bytes.Count(waiting.lines, []byte("\n"))
+		open := j.next == waiting
 		j.mu.Unlock()
+		require.True(t, open, "the batch was closed before its commit began")
 	}
-	j.commits.Unlock()
+	unlock()
 	group.Wait()
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)

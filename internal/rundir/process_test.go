@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,4 +273,27 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	removed, err = Clean(root, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{id}, removed)
+}
+
+// TestLockThatWasRemoved: whoever waits for a lock may get that of a file that is gone, which keeps nobody out.
+func TestLockThatWasRemoved(t *testing.T) {
+	const id = "20260302-101500-demo-x"
+	if runtime.GOOS == "windows" {
+		t.Skip("locks are not removed there")
+	}
+	runs := t.TempDir()
+	first, err := tryLock(runs, id)
+	require.NoError(t, err)
+	path := first.file.Name()
+	require.True(t, isAt(first.file, path))
+	waiting, err := os.Open(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, waiting.Close()) }()
+	require.NoError(t, first.release())
+	require.False(t, isAt(waiting, path))
+	second, err := tryLock(runs, id)
+	require.NoError(t, err)
+	require.NoError(t, lockFile(waiting))
+	require.False(t, isAt(waiting, path), "another file has its place")
+	require.NoError(t, second.release())
 }

@@ -34,9 +34,11 @@ func TestProjectRoot(t *testing.T) {
 		{name: "no git", dir: "home/plain/sub", want: "home/plain/sub"},
 		{name: "link", reason: "paths are without links", dir: "project-link/sub", want: "home/project"},
 		{name: "variable", reason: "before git", dir: "home/project", claude: "home/plain", want: "home/plain"},
-		{name: "override", reason: "before the variable", dir: "home/project", override: "sub", claude: "home/plain",
-			want: "home/project/sub"},
-		{name: "override upwards", dir: "home/project/sub", override: "../..", err: "the project root by --root would be the home"},
+		{
+			name: "override", reason: "before the variable", dir: "home/project", override: "sub", claude: "home/plain",
+			want: "home/project/sub",
+		},
+		{name: "override upwards", dir: "home/project/sub", override: "../..", err: "by --root would be the home directory"},
 		{name: "missing override", dir: "home/project", override: "none", err: "find the project root by --root: lstat "},
 		{name: "override is a file", dir: "home", override: "../file", err: "file is not a directory"},
 		{name: "missing variable", dir: "home/project", claude: "none", err: "by CLAUDE_PROJECT_DIR: lstat "},
@@ -44,8 +46,10 @@ func TestProjectRoot(t *testing.T) {
 		{name: "home by a link", dir: "home-link", err: "would be the home directory"},
 		{name: "home is a link", dir: "home", home: "home-link", err: "would be the home directory"},
 		{name: "variable is home", dir: "home/project", claude: "home-link", err: "by CLAUDE_PROJECT_DIR would be the home"},
-		{name: "git root is home", reason: "of people who keep it in git", dir: "dotfiles/plain", home: "dotfiles",
-			err: "would be the home directory"},
+		{
+			name: "git root is home", reason: "of people who keep it in git", dir: "dotfiles/plain", home: "dotfiles",
+			err: "would be the home directory",
+		},
 		{name: "home unknown", dir: "home", home: "none", want: "home"},
 	}
 	for _, tt := range tests {

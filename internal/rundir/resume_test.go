@@ -126,7 +126,7 @@ func TestBadLines(t *testing.T) {
 		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
 		{"null", "null\n", `results.jsonl:1: "" is none of the run's`, ""},
 		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is none of the run's`, ""},
-		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `results.jsonl:1: unit "evals/demo/one/b/1" is said`, ""},
+		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" is said`, ""},
 		{"no outcome", strings.Replace(good, "pass", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
 		{"made up outcome", strings.Replace(good, "pass", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
 	}

@@ -119,7 +119,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"run id upwards", "", func(m *Manifest) { m.RunID = "../x" }, "", `the run id "../x" does not match`},
 		{"variant upwards", "", func(m *Manifest) { m.Variants[0].ID = ".." }, "", `the variant id ".." does not match`},
 		{"variant with slash", "", func(m *Manifest) { m.Variants[0].ID = "a/b" }, "", `the variant id "a/b" does not match`},
-		{"case with newline", "$ matches only the end", func(m *Manifest) { m.Cases[0].ID = "one\n" }, "", `the case id "one\n" does not`},
+		{"case with newline", "", func(m *Manifest) { m.Cases[0].ID = "one\n" }, "", `the case id "one\n"`},
 		{"variant twice", "", func(m *Manifest) { m.Variants[1].ID = "b" }, "", `the variant "b" is there twice`},
 		{"unit twice", "", func(m *Manifest) { m.Units[1] = m.Units[0] }, "", `the unit "evals/demo/one/b/1" is there twice`},
 		{"unit of no variant", "", func(m *Manifest) { m.Units[0] = "demo/one/c/1" }, "", `the unit "demo/one/c/1" is not`},
