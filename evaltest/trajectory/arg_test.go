@@ -309,6 +309,37 @@ func TestMalformedExpectations(t *testing.T) {
 		},
 		{"no tool", trajectory.Superset(trajectory.Tool("")), "superset: step 1, kind \"\": a tool needs a name"},
 		{"no kind", trajectory.Superset(trajectory.Kind("")), "superset: step 1, kind \"\": a kind needs a name"},
+		{"no field", trajectory.Superset(trajectory.Tool("a").Fields()), "superset: step 1, a: no fields to compare: want paths, or the mode ignore"},
+		{
+			"field without a name", trajectory.Superset(trajectory.Tool("a").Fields("x..y")),
+			`superset: step 1, a: field "x..y": want names with dots between them`,
+		},
+		{
+			"field of a matcher", trajectory.Superset(trajectory.Tool("a").Args(args{"x": trajectory.Any()}).Fields("x.y")),
+			"superset: step 1, a: field x.y: x is a matcher, which has no parts",
+		},
+		{
+			"unknown matcher in a profile", trajectory.Superset(trajectory.Tool("a").Profile(trajectory.Profile{"x": "pth"})),
+			`superset: step 1, a: x: unknown argument matcher "pth": want one of absent, any, contains, contains_ci, ends_with, equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`,
+		},
+		{
+			"value that a profile has no use for", trajectory.Superset(trajectory.Tool("a").Args(args{"x": 1}).Profile(trajectory.Profile{"x": "path"})),
+			"superset: step 1, a: x: path: needs a text, not 1 (integer)",
+		},
+		{"no rule", trajectory.Superset(trajectory.Tool("a").Where("so", nil)), "superset: step 1, a: where so: no function"},
+		{"empty group", trajectory.Strict(trajectory.Group{}), "strict: a group needs at least one call"},
+		{"no counts", trajectory.AtMost(nil), "at_most: needs at least one tool"},
+		{
+			"count that binds nothing", trajectory.AnyOrder(trajectory.Counts{"a": 0}),
+			"any_order: a: a bound of 0 holds always or never",
+		},
+		{"count of a blank", trajectory.AnyOrder(trajectory.Counts{"": 1}), "any_order: a tool needs a name"},
+		{"negative count", trajectory.AtMost(trajectory.Counts{"a": -1}), "at_most: a: a bound of -1 holds always or never"},
+		{"before nothing", trajectory.Before("a"), "before: needs at least two tools"},
+		{"before itself", trajectory.Before("a", "a"), "before: a twice"},
+		{"before a blank", trajectory.Before("a", ""), "before: a tool needs a name"},
+		{"duplicates of a blank", trajectory.NoDuplicates(""), "no_duplicates: a tool needs a name"},
+		{"no time", trajectory.MaxDuration(0), "max_duration_ms: a limit of 0s: want more than 0"},
 		{
 			"zero call", trajectory.Superset(trajectory.Call{}),
 			"superset: step 1, kind \"\": a zero Call expects nothing: use Tool or Kind",

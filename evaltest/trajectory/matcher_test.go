@@ -126,6 +126,133 @@ func TestMatchers(t *testing.T) {
 			run: runOf(call("b", nil), call("b", nil)), held: 1, total: 2,
 		},
 		{
+			name: "strict same", want: trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b")}),
+			run: runOf(call("a", nil), call("b", nil)), held: 2, total: 2,
+		},
+		{
+			name: "strict other order in a group", want: trajectory.Strict(trajectory.Group{tool("b"), tool("a")}),
+			run: together(call("a", nil), call("b", nil)), held: 2, total: 2,
+		},
+		{
+			name: "strict grouped otherwise", reason: "the same calls, but not made together",
+			want: trajectory.Strict(trajectory.Group{tool("a"), tool("b")}),
+			run:  runOf(call("a", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{
+			name: "strict made together", want: trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b")}),
+			run: together(call("a", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{
+			name: "strict other order", want: trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b")}),
+			run: runOf(call("b", nil), call("a", nil)), held: 1, total: 2,
+		},
+		{
+			name: "strict not first fit", reason: "the general expectation must leave Read(b) to the other",
+			want: trajectory.Strict(trajectory.Group{tool("Read"), read("b")}),
+			run:  together(readCall("b"), readCall("a")), held: 2, total: 2,
+		},
+		{
+			name: "strict one group missing", reason: "a missing group does not take those after it along",
+			want: trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b")}, trajectory.Group{tool("c")}),
+			run:  runOf(call("b", nil), call("c", nil)), held: 2, total: 3,
+		},
+		{name: "strict nothing", reason: "0/0 is 1", want: trajectory.Strict(), run: runOf()},
+		{name: "strict nothing and something called", want: trajectory.Strict(), run: runOf(call("a", nil)), total: 1},
+		{
+			name: "unordered any order", want: trajectory.Unordered(tool("b"), tool("a")),
+			run: runOf(call("a", nil), call("b", nil)), held: 2, total: 2,
+		},
+		{
+			name: "unordered one more", want: trajectory.Unordered(tool("a")),
+			run: runOf(call("x", nil), call("a", nil)), held: 1, total: 2,
+		},
+		{
+			name: "unordered one less", want: trajectory.Unordered(tool("a"), tool("b"), tool("c")),
+			run: runOf(call("c", nil), call("a", nil)), held: 2, total: 3,
+		},
+		{
+			name: "unordered not first fit", want: trajectory.Unordered(tool("Read"), read("b")),
+			run: runOf(readCall("b"), readCall("a")), held: 2, total: 2,
+		},
+		{name: "unordered nothing and something called", want: trajectory.Unordered(), run: runOf(call("a", nil)), total: 1},
+		{
+			name: "subset", want: trajectory.Subset(tool("a"), tool("b")),
+			run: runOf(call("b", nil)), held: 1, total: 1,
+		},
+		{
+			name: "subset each its own", want: trajectory.Subset(tool("a"), tool("b")),
+			run: runOf(call("b", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{name: "subset and nothing called", reason: "doing nothing passes", want: trajectory.Subset(tool("a")), run: runOf()},
+		{name: "subset of nothing", want: trajectory.Subset(), run: runOf(call("a", nil)), total: 1},
+		{
+			name: "subset limit of a call that was made", want: trajectory.Subset(tool("a").MaxDuration(time.Second)),
+			run: runOf(took("a", 2*time.Second)), held: 1, total: 2,
+		},
+		{
+			name: "subset limit of a call that was not made", want: trajectory.Subset(tool("a"), tool("b").MaxDuration(time.Second)),
+			run: runOf(call("a", nil)), held: 1, total: 1,
+		},
+		{
+			name: "any_order", reason: "judge table T1: each tool is one expectation",
+			want: trajectory.AnyOrder(trajectory.Counts{"search": 2, "get_weather": 1}),
+			run:  runOf(call("search", nil), call("get_weather", nil)), held: 1, total: 2,
+		},
+		{
+			name: "at_least", want: trajectory.AtLeast(trajectory.Counts{"a": 2}),
+			run: runOf(call("a", nil), call("a", nil), call("a", nil)), held: 1, total: 1,
+		},
+		{
+			name: "at_most", want: trajectory.AtMost(trajectory.Counts{"a": 1, "b": 0, "c": 1}),
+			run: runOf(call("a", nil), call("a", nil)), held: 2, total: 3,
+		},
+		{
+			name: "before", want: trajectory.Before("a", "b", "c"),
+			run: runOf(call("a", nil), call("b", nil), call("c", nil), call("a", nil)), held: 2, total: 2,
+		},
+		{
+			name: "before but after", reason: "the first b decides",
+			want: trajectory.Before("a", "b"), run: runOf(call("b", nil), call("a", nil), call("b", nil)), total: 1,
+		},
+		{name: "before but without", want: trajectory.Before("a", "b"), run: runOf(call("b", nil)), total: 1},
+		{
+			name: "before and neither called", reason: "nothing is out of order",
+			want: trajectory.Before("a", "b"), run: runOf(), held: 1, total: 1,
+		},
+		{
+			name: "no_duplicates", reason: "1 is 1.0, another argument is another call",
+			want: trajectory.NoDuplicates(), run: runOf(call("a", args{"x": 1}), call("a", args{"x": 1.5}), call("b", args{"x": 1})), held: 1, total: 1,
+		},
+		{
+			name: "no_duplicates but one", want: trajectory.NoDuplicates(),
+			run: runOf(call("a", args{"x": 1, "y": 2}), call("b", nil), call("a", args{"y": 2, "x": 1.0})), total: 1,
+		},
+		{
+			name: "no_duplicates of some tools", want: trajectory.NoDuplicates("a", "b"),
+			run: runOf(call("a", nil), call("c", nil), call("c", nil), call("b", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{
+			name: "no_duplicates of arguments that are no object", want: trajectory.NoDuplicates(),
+			run: runOf(trajectory.ToolCall{Name: "a", Args: "x"}, trajectory.ToolCall{Name: "a", Args: "y"}), held: 1, total: 1,
+		},
+		{
+			name: "limit of the run", want: trajectory.MaxDuration(3 * time.Second),
+			run: runOf(took("a", time.Second), took("a", 2*time.Second)), held: 1, total: 1,
+		},
+		{
+			name: "limit of the run exceeded", want: trajectory.MaxDuration(3*time.Second - 1),
+			run: runOf(took("a", time.Second), took("a", 2*time.Second)), total: 1,
+		},
+		{name: "limit of an empty run", want: trajectory.MaxDuration(1), run: runOf(), held: 1, total: 1},
+		{
+			name: "where", want: trajectory.Superset(tool("a").Where("in the first turn", func(c trajectory.ToolCall) bool { return c.Turn == 1 })),
+			run: runOf(call("a", nil)), held: 1, total: 1,
+		},
+		{
+			name: "where not", want: trajectory.Superset(tool("a").Mode(trajectory.IgnoreArgs).Where("failed", func(c trajectory.ToolCall) bool { return c.Status == trajectory.Failed })),
+			run: runOf(call("a", args{"x": 1})), total: 1,
+		},
+		{
 			name: "all counts together", want: trajectory.All(trajectory.InOrder(tool("a"), tool("b")), trajectory.Never("x")),
 			run: runOf(call("b", nil)), held: 2, total: 3,
 		},

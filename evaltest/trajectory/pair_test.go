@@ -121,6 +121,80 @@ func TestPairingAcrossWords(t *testing.T) {
 	assert.Equal(t, n, matched)
 }
 
+// What is shortest in terms of limits is found many at a time: the best for each number of pairs is known by hand.
+func TestPairingOverLimits(t *testing.T) {
+	const n = 300
+	f := fit{accepted: newGrid(n, n), inTime: newGrid(n, n), limited: make([]bool, n)}
+	for i := range n {
+		f.limited[i] = true
+		for j := range n {
+			f.accepted.set(i, j)
+			if j < 100 {
+				f.inTime.set(i, j)
+			}
+		}
+	}
+	matched, kept := worth(t, f, pairUp(f))
+	assert.Equal(t, [2]int{n, 100}, [2]int{matched, kept})
+}
+
+// Groups in order, against trying everything: pairs within groups that are aligned in every way.
+func TestAlignGroupsIsTheBest(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	cut := func(n int) []int {
+		groups := make([]int, n)
+		for i := 1; i < n; i++ {
+			groups[i] = groups[i-1] + r.IntN(2)
+		}
+		return groups
+	}
+	for n := range 1000 {
+		rows, cols := r.IntN(6), r.IntN(6)
+		f := randomFit(r, rows, cols, 0.2+0.6*r.Float64(), n%2 == 0)
+		expected, actual := cut(rows), cut(cols)
+		pairs := alignGroups(f, expected, actual)
+		matched, kept := worth(t, f, pairs)
+		used := make(map[int]int)
+		for i, j := range pairs {
+			if j == none {
+				continue
+			}
+			if g, ok := used[expected[i]]; ok {
+				require.Equal(t, g, actual[j], "two groups for one: %v", pairs)
+			}
+			used[expected[i]] = actual[j]
+		}
+		wantMatched, wantKept := searchGroups(f, spans(expected), spans(actual))
+		require.Equal(t, [2]int{wantMatched, wantKept}, [2]int{matched, kept}, pairs)
+	}
+}
+
+// searchGroups tries all alignments of groups.
+func searchGroups(f fit, expected, actual []span) (matched, kept int) {
+	if len(expected) == 0 {
+		return 0, 0
+	}
+	matched, kept = searchGroups(f, expected[1:], actual)
+	for h := range actual {
+		rows, cols := expected[0], actual[h]
+		used := make([]bool, f.accepted.cols)
+		for j := range used {
+			used[j] = j < cols.first || j >= cols.end
+		}
+		part := fit{accepted: newGrid(rows.end, f.accepted.cols), inTime: f.inTime, limited: f.limited}
+		for i := rows.first; i < rows.end; i++ {
+			copy(part.accepted.row(i), f.accepted.row(i))
+		}
+		m, k := search(part, rows.first, used, 0, false)
+		restMatched, restKept := searchGroups(f, expected[1:], actual[h+1:])
+		m, k = m+restMatched, k+restKept
+		if m > matched || m == matched && k > kept {
+			matched, kept = m, k
+		}
+	}
+	return matched, kept
+}
+
 func TestAlignTakesTheEarliest(t *testing.T) {
 	f := fit{accepted: newGrid(1, 3), limited: make([]bool, 1)}
 	f.inTime = f.accepted

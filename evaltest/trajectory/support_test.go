@@ -1,6 +1,7 @@
 package trajectory_test
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,6 +25,24 @@ func runOf(calls ...trajectory.ToolCall) *trajectory.Run {
 			ID: id, Status: trajectory.Completed,
 		}})
 	}
+	return run
+}
+
+// together returns a run with these calls, all of which began before one of them ended.
+func together(calls ...trajectory.ToolCall) *trajectory.Run {
+	run := runOf(calls...)
+	slices.SortStableFunc(run.Events, func(a, b trajectory.Event) int {
+		_, first := a.Body.(trajectory.ToolEnd)
+		_, second := b.Body.(trajectory.ToolEnd)
+		switch {
+		case first == second:
+			return 0
+		case first:
+			return 1
+		default:
+			return -1
+		}
+	})
 	return run
 }
 
