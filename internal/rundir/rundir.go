@@ -85,23 +85,26 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 	}
 	for wanted, n := m.RunID, 2; ; n++ {
 		run, err := claim(runs, m, playbook, mask)
-		if !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, errTaken) {
 			return run, err
 		}
 		m.RunID = fmt.Sprintf("%s-%d", wanted, n)
 	}
 }
 
-// claim makes the run's directory under another name and renames it when it is complete. If there is such a run already,
-// the error is [fs.ErrExist].
+// errTaken: there is a run with this id, or one is being made.
+var errTaken = errors.New("the id is taken")
+
+// claim makes the run's directory under another name and renames it when it is complete. It returns errTaken if another
+// process, or this one, was faster.
 func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
 	dir := filepath.Join(runs, m.RunID)
 	if isTaken(dir) { // seen without a lock, which makes hundreds of runs with the same seed bearable
-		return nil, fs.ErrExist
+		return nil, errTaken
 	}
 	l, err := tryLock(runs, m.RunID)
 	if errors.Is(err, errLocked) {
-		return nil, fs.ErrExist
+		return nil, errTaken
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +116,7 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		}
 	}()
 	if isTaken(dir) {
-		return nil, fs.ErrExist
+		return nil, errTaken
 	}
 	unfinished := filepath.Join(runs, newPrefix+m.RunID)
 	if err := removeAll(unfinished); err != nil { // of a process that was killed: the lock is ours
