@@ -1,0 +1,103 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// startUnit starts a run whose agent follows the script, and returns when the agent has called its tool. What the run
+// writes to stderr from then on comes over the channel when it has ended.
+func startUnit(t *testing.T, dir, script string) (c *exec.Cmd, rest <-chan string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.json"), []byte(script), 0o644))
+	c = command(dir, "run", "--playbook", "p.yaml")
+	stderr, err := c.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { c.Process.Kill() })
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.Contains(lines.Text(), "start interrupted/task/a/1") {
+	}
+	session := filepath.Join(dir, ".llman", "sdd-eval", "runs", "*", "variants", "a", "workspace", "begun")
+	require.Eventually(t, func() bool {
+		found, err := filepath.Glob(session)
+		return err == nil && len(found) == 1
+	}, 20*time.Second, 10*time.Millisecond, "the agent's first call")
+	told := make(chan string, 1)
+	go func() {
+		var text strings.Builder
+		for lines.Scan() {
+			text.WriteString(lines.Text() + "\n")
+		}
+		told <- text.String()
+	}()
+	return c, told
+}
+
+const interruptedPlaybook = `name: interrupted
+task: {prompt: Do it.}
+variants: {a: {agent: {kind: fake-acp, args: [agent.json]}}}
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [a]}}
+      steps: [{uses: builtin:sdd-eval/acp.prompt}]
+`
+
+// TestInterrupted holds that the first Ctrl-C, or SIGTERM, ends a run in order: it can be resumed, and the command says
+// how and exits 130.
+func TestInterrupted(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			dir := project(t, interruptedPlaybook)
+			c, told := startUnit(t, dir,
+				`{"turns": [{"actions": [{"disk_write": {"path": "begun", "text": ""}}, {"sleep": "1h"}]}]}`)
+			require.NoError(t, c.Process.Signal(signal))
+			text := <-told
+			var exit *exec.ExitError
+			require.ErrorAs(t, c.Wait(), &exit)
+			require.Equal(t, 130, exit.ExitCode(), text)
+			run := runs(t, dir)[0]
+			require.Contains(t, text, "\nnext: sdd-eval run --resume "+filepath.Base(run)+"\n")
+			manifest, err := os.ReadFile(filepath.Join(run, "manifest.json"))
+			require.NoError(t, err)
+			require.Contains(t, string(manifest), `"state": "interrupted"`)
+			require.Empty(t, unitsOf(t, run), "a unit that was cut short begins anew")
+		})
+	}
+}
+
+// TestInterruptedTwice holds that the second Ctrl-C waits for nobody.
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	dir := project(t, interruptedPlaybook)
+	c, told := startUnit(t, dir, `{"faults": {"ignore_eof": true, "ignore_sigterm": true},
+		"turns": [{"actions": [{"disk_write": {"path": "begun", "text": ""}}, {"silence": true}]}]}`)
+	began := time.Now()
+	for ended := false; !ended; {
+		err := c.Process.Signal(syscall.SIGINT)
+		require.True(t, err == nil || errors.Is(err, os.ErrProcessDone), err)
+		select {
+		case <-told:
+			ended = true
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	var exit *exec.ExitError
+	require.ErrorAs(t, c.Wait(), &exit)
+	require.Equal(t, syscall.SIGINT, exit.Sys().(syscall.WaitStatus).Signal())
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Empty(t, unitsOf(t, runs(t, dir)[0]))
+}
