@@ -2,7 +2,13 @@ package trajectory_test
 
 import (
 	"fmt"
+	"os"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
@@ -60,4 +66,105 @@ func ExampleResult_malformed() {
 	fmt.Println(result.Pass, result.Err)
 	// Output:
 	// false superset: step 1, read_file: path: regex: error parsing regexp: missing closing ): `order(`
+}
+
+func ExampleInOrder() {
+	run := &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "Read", Args: map[string]any{"file_path": "a.go"}}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "Read", Args: map[string]any{"file_path": "$WORKSPACE/b.go"}}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
+	}}
+	// The second call is the one that is meant, whatever stands before it.
+	fmt.Println(trajectory.InOrder(trajectory.Tool("Read").Args(trajectory.Args{"file_path": "b.go"})).Match(run).Pass)
+	// Output: true
+}
+
+func ExampleSuperset() {
+	// At least a read: the refund is one call more.
+	result := trajectory.Superset(trajectory.Kind("read"), trajectory.Kind("edit")).Match(refunded)
+	fmt.Printf("score %.2f, precision %.2f, recall %.2f, F1 %.2f\n", result.Score, result.Precision(), result.Recall(), result.F1())
+	// Output: score 0.50, precision 0.50, recall 0.50, F1 0.50
+}
+
+func ExampleSubset() {
+	want := trajectory.Subset(trajectory.Tool("read_file"), trajectory.Tool("list_files"))
+	fmt.Println(want.Match(refunded))
+	fmt.Println("doing nothing:", want.Match(&trajectory.Run{}).Pass)
+	// Output:
+	// subset: call 2 not expected: issue_refund
+	// 1 ✓ read_file path=order.json
+	//   + issue_refund amount=100   not expected
+	// doing nothing: true
+}
+
+func ExampleStrict() {
+	// The calls were not made together.
+	want := trajectory.Strict(trajectory.Group{trajectory.Tool("read_file"), trajectory.Tool("issue_refund")})
+	fmt.Println(want.Match(refunded))
+	// Output:
+	// strict: step 2 not matched: issue_refund (and 1 more)
+	// 1 ✓ read_file path=order.json
+	// 2 ✗ issue_refund amount=100   want together with step 1
+}
+
+func ExampleAtMost() {
+	want := trajectory.All(
+		trajectory.AtLeast(trajectory.Counts{"read_file": 1}),
+		trajectory.AtMost(trajectory.Counts{"issue_refund": 0}),
+		trajectory.Before("read_file", "issue_refund"),
+		trajectory.NoDuplicates(),
+		trajectory.MaxDuration(time.Minute),
+	)
+	fmt.Println(want.Match(refunded))
+	// Output:
+	// at_most: issue_refund called 1 time, at most 0
+	// at_least: 1 of 1
+	//   ✓ read_file called 1 time
+	// at_most: 0 of 1
+	//   ✗ issue_refund called 1 time   want at most 0
+	// before: 1 of 1
+	//   ✓ read_file before issue_refund
+	// no_duplicates: 1 of 1
+	//   ✓ no duplicates
+	// max_duration_ms: 1 of 1
+	//   ✓ the run took 0s
+}
+
+func ExampleCall_Where() {
+	succeeded := func(c trajectory.ToolCall) bool { return c.ExitCode != nil && *c.ExitCode == 0 }
+	want := trajectory.Superset(trajectory.Tool("issue_refund").Where("exit code 0", succeeded))
+	fmt.Println(want.Match(refunded))
+	// Output:
+	// superset: step 1 not matched: issue_refund where exit code 0
+	// 1 ✗ issue_refund amount=100   want exit code 0
+}
+
+func ExampleFormat() {
+	result := trajectory.Never("issue_refund").Match(refunded)
+	// Colour is for terminals, and for those who did not turn it off.
+	stat, err := os.Stdout.Stat()
+	terminal := err == nil && stat.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
+	fmt.Println(trajectory.Format{Color: terminal}.Table(result))
+	// Output: ✗ issue_refund amount=100   want never
+}
+
+// A check of evaltest takes testify and go-cmp.
+func Example_check() {
+	refunds := func(t *evaltest.T, u evaltest.Unit) {
+		result := trajectory.Superset(trajectory.Tool("issue_refund")).Match(u.Run)
+		assert.True(t, result.Pass, "%v", result)
+		for _, call := range u.Run.ToolCalls() {
+			want := map[string]any{"amount": 40}
+			if diff := cmp.Diff(want, call.Args); call.Name == "issue_refund" && diff != "" {
+				t.Errorf("arguments of %s (-want +got):\n%s", call.Name, diff)
+			}
+		}
+	}
+	_ = evaltest.Check("refunds", refunds) // for evaltest.Describe, which calls it with every unit
+
+	var t evaltest.T
+	refunds(&t, evaltest.Unit{Run: refunded})
+	fmt.Println("failed:", t.Failed())
+	// Output: failed: true
 }

@@ -157,6 +157,70 @@ func TestFailureText(t *testing.T) {
 		},
 		{"many tools", trajectory.Superset(tool("z")), runOf(call("a", nil), call("b", nil), call("c", nil), call("d", nil),
 			call("e", nil), call("f", nil), call("g", nil), call("h", nil), call("i", nil), call("j", nil), call("j", nil))},
+		{
+			"strict, not together", trajectory.Strict(trajectory.Group{tool("a"), tool("b")}),
+			runOf(call("a", nil), call("b", nil)),
+		},
+		{
+			"strict, not apart", trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b")}),
+			together(call("a", nil), call("b", nil)),
+		},
+		{
+			"strict, groups in another order", trajectory.Strict(trajectory.Group{tool("a")}, trajectory.Group{tool("b"), tool("c")}),
+			runOf(call("b", nil), call("a", nil)),
+		},
+		{
+			"unordered, one wrong and one too many", trajectory.Unordered(refund[1], refund[0]), runOf(
+				call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100}), call("notify", nil)),
+		},
+		{
+			"subset, another argument", trajectory.Subset(append(refund, tool("notify"))...), runOf(
+				call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100}), call("rm", nil)),
+		},
+		{"subset, nothing called", trajectory.Subset(refund...), runOf()},
+		{
+			"any_order", trajectory.AnyOrder(trajectory.Counts{"search": 2, "get_weather": 1}),
+			runOf(call("search", nil), call("get_weather", nil)),
+		},
+		{
+			"at_least and at_most", trajectory.All(trajectory.AtLeast(trajectory.Counts{"a": 1, "b": 3}), trajectory.AtMost(trajectory.Counts{"b": 1, "c": 0})),
+			runOf(call("a", nil), call("b", nil), call("b", nil)),
+		},
+		{
+			"before", trajectory.Before("plan", "edit", "test", "push"),
+			runOf(call("edit", args{"path": "a.go"}), call("plan", nil), call("test", nil), call("push", nil)),
+		},
+		{"before without", trajectory.Before("plan", "edit"), runOf(call("edit", args{"path": "a.go"}))},
+		{
+			"no_duplicates", trajectory.NoDuplicates(),
+			runOf(call("Read", args{"path": "a.go"}), call("Read", args{"path": "b.go"}), call("Read", args{"path": "a.go"})),
+		},
+		{
+			"no_duplicates of some tools", trajectory.NoDuplicates("Read", "Grep"),
+			runOf(call("Read", args{"path": "a.go"}), call("Read", args{"path": "a.go"}), call("Bash", nil), call("Bash", nil)),
+		},
+		{
+			"run too slow", trajectory.MaxDuration(time.Second),
+			runOf(trajectory.ToolCall{Name: "search", Duration: 1500 * time.Millisecond}),
+		},
+		{
+			"profile", trajectory.Superset(tool("Read").Args(args{"file_path": "src/a.go"}), tool("Glob").Args(args{"pattern": "src/**/*.go"})),
+			runOf(call("Read", args{"file_path": "$WORKSPACE/a.go"}), call("Glob", args{"pattern": "**/*.go"})),
+		},
+		{
+			"fields", trajectory.Superset(
+				tool("t").Args(args{"opts": args{"start": 1, "end": 2}, "x": "y"}).Fields("opts.start", "opts.end", "z")),
+			runOf(call("t", args{"opts": args{"start": 3, "end": 2}, "z": true, "w": 1})),
+		},
+		{
+			"where", trajectory.Superset(
+				tool("t").Args(args{"x": 1}).Where("succeeded", func(c trajectory.ToolCall) bool { return c.ExitCode != nil && *c.ExitCode == 0 })),
+			runOf(call("t", args{"x": 1})),
+		},
+		{
+			"where not called", trajectory.Superset(
+				tool("t").Where("succeeded", func(trajectory.ToolCall) bool { return false })), runOf(),
+		},
 		{"several lines of malformed expectations", trajectory.All(trajectory.Superset(tool("a").Args(args{
 			"x": trajectory.Regex("("), "y": trajectory.Type("text"),
 		})), trajectory.Never()), runOf()},
@@ -168,6 +232,9 @@ func TestFailureText(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "-- %s --\n%s\n", shape.name, shape.want.Match(shape.run))
 	}
+	colored := trajectory.Format{Color: true}.Text(trajectory.All(trajectory.Exact(refund...), trajectory.Never("rm")).Match(
+		runOf(call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100}), call("notify", nil))))
+	fmt.Fprintf(&got, "\n-- in colour, with \\e for escape --\n%s\n", strings.ReplaceAll(colored, "\x1b", `\e`))
 	const file = "testdata/failures.golden"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
