@@ -25,7 +25,7 @@ func TestRunDir(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	require.Equal(t, rundir.StateFinished, runs[0].State)
-	r, err := rundir.Open(root, runs[0].ID)
+	r, err := rundir.Open(root, runs[0].ID, nil)
 	require.NoError(t, err)
 	units, err := r.Units()
 	require.NoError(t, err)

@@ -160,7 +160,7 @@ func TestVersion(t *testing.T) {
 func TestStdoutFails(t *testing.T) {
 	var stderr bytes.Buffer
 	a := App{
-		Args: []string{"schema"}, Stdout: brokenWriter{}, Stderr: &stderr, Dir: t.TempDir(),
+		Args: []string{"--version"}, Stdout: brokenWriter{}, Stderr: &stderr, Dir: t.TempDir(),
 		Getenv: func(string) string { return "" }, Now: time.Now,
 	}
 	require.Equal(t, exitHarness, a.Run(context.Background()))

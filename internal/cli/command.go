@@ -92,8 +92,8 @@ func (a *App) dispatch(ctx context.Context) error {
 		return nil
 	}
 	if strings.HasPrefix(first, "-") {
-		return usageError("unknown flag %s before the command%s", first, doc.DidYouMean(first, []string{"--help", "--version"})).
-			hint("sdd-eval help")
+		did := doc.DidYouMean(first, []string{"--help", "--version"})
+		return usageError("unknown flag %s before the command%s", first, did).hint("sdd-eval help")
 	}
 	c, err := lookupCommand(first)
 	if err != nil {

@@ -42,7 +42,8 @@ func fishOffer(takesValue string, k kind, choices []string) string {
 	case kindChoice, kindCommand:
 		return takesValue + " -a " + fishQuote(strings.Join(choices, " "))
 	case kindList:
-		return takesValue + " -a " + fishQuote("(__fish_complete_list , 'string split \" \" \""+strings.Join(choices, " ")+"\"')")
+		list := fmt.Sprintf(`(__fish_complete_list , 'string split " " "%s"')`, strings.Join(choices, " "))
+		return takesValue + " -a " + fishQuote(list)
 	}
 	return takesValue
 }

@@ -57,7 +57,7 @@ func summary(root string, s rundir.Summary) (outcomes, file string, err error) {
 	if s.Err != nil {
 		return "", "", s.Err
 	}
-	r, err := rundir.Open(root, s.ID)
+	r, err := rundir.Open(root, s.ID, nil)
 	if err != nil {
 		return "", "", err
 	}

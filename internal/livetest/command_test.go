@@ -31,7 +31,7 @@ func TestCommand(t *testing.T) {
 	run.Stdout, run.Stderr = &stdout, &stderr
 	require.NoError(t, run.Run(), "%s", &stderr)
 
-	r, err := rundir.Open(root, filepath.Base(strings.TrimSpace(stdout.String())))
+	r, err := rundir.Open(root, filepath.Base(strings.TrimSpace(stdout.String())), nil)
 	require.NoError(t, err)
 	units, err := r.Units()
 	require.NoError(t, err)

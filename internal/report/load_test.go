@@ -23,7 +23,7 @@ func openRun(t testing.TB) *rundir.Run {
 	dir := filepath.Join(root, ".llman", "sdd-eval", "runs", runID)
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/run")))
-	run, err := rundir.Open(root, runID)
+	run, err := rundir.Open(root, runID, nil)
 	require.NoError(t, err)
 	return run
 }

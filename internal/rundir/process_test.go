@@ -216,7 +216,7 @@ func TestKilled(t *testing.T) {
 		for _, id := range p.kill(t) {
 			durable[id] = true
 		}
-		opened, err := Open(root, run.ID())
+		opened, err := Open(root, run.ID(), nil)
 		require.NoError(t, err, "the directory is readable whenever its process is killed")
 		units, err := opened.Units()
 		require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestLockIsOfTheProcess(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		require.NoError(t, list[0].Err)
-		opened, err := Open(root, id)
+		opened, err := Open(root, id, nil)
 		require.NoError(t, err)
 		require.Equal(t, list[0].State, opened.Manifest().State)
 		return list[0].State

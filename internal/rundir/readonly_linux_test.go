@@ -68,7 +68,7 @@ func TestReadOnlyProject(t *testing.T) {
 	unprivileged(t, func() {
 		_, err := Create(filepath.Join(root, "project"), demo(1), nil, nil)
 		assert.ErrorIs(t, err, fs.ErrPermission)
-		run, err := Open(root, ids[0])
+		run, err := Open(root, ids[0], nil)
 		if !assert.NoError(t, err) {
 			return
 		}

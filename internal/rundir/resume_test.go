@@ -135,7 +135,7 @@ func TestBadLines(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "results.jsonl"), []byte(tt.text), 0o644))
-			opened, err := Open(root, run.ID())
+			opened, err := Open(root, run.ID(), nil)
 			require.NoError(t, err)
 			units, err := opened.Units()
 			if tt.want != "" {

@@ -163,13 +163,14 @@ func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
 	)
 }
 
-// Open opens a run for reading, and for files that are written after it. A run whose process was killed has the state
-// [StateInterrupted]. An id that is no run is an error that names the newest ones.
-func Open(root, id string) (*Run, error) {
+// Open opens a run for reading, and for files that are written after it, through mask. A run whose process was killed
+// has the state [StateInterrupted]. An id that is no run is an error that names the newest ones.
+func Open(root, id string, mask *secret.Set) (*Run, error) {
 	run, err := read(root, id)
 	if err != nil {
 		return nil, fmt.Errorf("open run: %w", err)
 	}
+	run.mask = mask
 	if run.manifest.State, err = stateOf(run.dir, run.manifest.State); err != nil {
 		return nil, fmt.Errorf("open run %s: %w", id, err)
 	}

@@ -74,7 +74,7 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, playbookText, string(copied), "byte for byte")
 
-	opened, err := Open(root, run.ID())
+	opened, err := Open(root, run.ID(), nil)
 	require.NoError(t, err)
 	require.Equal(t, run.Manifest(), opened.Manifest(), "the manifest survives being written")
 	require.Equal(t, StateRunning, opened.Manifest().State, "it is locked")
@@ -194,15 +194,15 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(root, tt.id)
+			_, err := Open(root, tt.id, nil)
 			require.ErrorContains(t, err, tt.want)
 			_, err = Resume(root, tt.id, nil)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
-	_, err := Open(root, "20260302-101500-demo-x")
+	_, err := Open(root, "20260302-101500-demo-x", nil)
 	require.ErrorContains(t, err, run.ID(), "the newest run is named")
-	_, err = Open(t.TempDir(), run.ID())
+	_, err = Open(t.TempDir(), run.ID(), nil)
 	require.ErrorContains(t, err, "there is no run "+run.ID()+": there are no runs yet")
 }
 
@@ -220,7 +220,7 @@ func TestManifestIsChecked(t *testing.T) {
 			run := newRun(t, root, demo(1))
 			text := strings.ReplaceAll(tt.text, "ID", run.ID())
 			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "manifest.json"), []byte(text), 0o644))
-			_, err := Open(root, run.ID())
+			_, err := Open(root, run.ID(), nil)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
@@ -235,7 +235,7 @@ func TestUnitsAreInOrder(t *testing.T) {
 	}
 	require.NoError(t, run.AppendJob(result.Job{ID: "report", Outcome: result.Fail}))
 	require.NoError(t, run.AppendJob(result.Job{ID: "build", Outcome: result.Completed}))
-	opened, err := Open(root, run.ID())
+	opened, err := Open(root, run.ID(), nil)
 	require.NoError(t, err)
 	units, err := opened.Units()
 	require.NoError(t, err)
@@ -275,7 +275,7 @@ func TestAppendRefuses(t *testing.T) {
 	require.NoError(t, run.Append(unit(m.Units[1])), "what was refused can still end")
 	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is none of the run's")
 
-	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID())
+	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID(), nil)
 	require.NoError(t, err)
 	require.Panics(t, func() { _ = opened.Append(unit(m.Units[2])) }, "it is not locked")
 }
@@ -346,7 +346,7 @@ func TestFinish(t *testing.T) {
 	require.NoError(t, run.Finish(StateFinished))
 	require.NoError(t, run.Close())
 	require.NoError(t, run.Close(), "it may be called again")
-	opened, err := Open(root, run.ID())
+	opened, err := Open(root, run.ID(), nil)
 	require.NoError(t, err)
 	require.Equal(t, StateFinished, opened.Manifest().State)
 	require.WithinDuration(t, time.Now(), *opened.Manifest().FinishedAt, time.Minute)
