@@ -65,7 +65,7 @@ func (c scriptCall) call() Call {
 	if isNothing(c.args) {
 		return Call{Name: name}
 	}
-	return Call{Name: name, Args: c.args}
+	return Call{Name: name, Args: plain(c.args)}
 }
 
 func callsAnswer(score bool, missing, extra []scriptCall) Result {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -31,6 +32,31 @@ func script(v any) any {
 		m := make(map[string]any, len(v))
 		for key, value := range v {
 			m[key] = script(value)
+		}
+		return m
+	default:
+		return v
+	}
+}
+
+// plain returns a value as JSON.stringify does: numbers that are not finite are null.
+func plain(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if math.IsInf(v, 0) {
+			return nil
+		}
+		return v
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = plain(v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, value := range v {
+			m[key] = plain(value)
 		}
 		return m
 	default:

@@ -130,6 +130,12 @@ func TestRun(t *testing.T) {
 				`"extra":[{"name":"Read","args":{"file_path":"a.go","limit":9007199254740992}}]}`,
 		},
 		{
+			name: "compat, number out of range", compat: true, summary: Summary{False: 1},
+			line: `{"name":"n",` + head + `,"outputs":` + calls(call("Read", `{"n":[-1e999,{"m":1}]}`)) + `,"reference_outputs":` + calls(grep) + `}`,
+			want: `{"name":"n","score":false,"value":0,"missing":[{"name":"Grep","args":{}}],` +
+				`"extra":[{"name":"Read","args":{"n":[null,{"m":1}]}}]}`,
+		},
+		{
 			name: "messages in an object", summary: Summary{True: 1},
 			line: `{"name":"n","outputs":{"messages":` + calls(read) + `},"reference_outputs":` + calls(read) + `}`,
 			want: `{"name":"n","score":true,"value":1}`,

@@ -377,6 +377,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add("mode: in_order\nargs: exact\nexpected: [{tool: read_file, args: {path: {path: order.json}}, max_duration_ms: 5}]")
 	f.Add("expected: [{kind: read, args: ignore}, {tool: issue_refund, args: {amount: {near: {value: 1, within: 2}}}}]\nnever: [x]")
 	f.Add("expected: [{tool: a, args: {p: {one_of: [1, {a: b}]}, q: {regex: '('}, r: [1], s: {glob: '[a]/**'}}}]")
+	f.Add("mode: strict\nexpected: [{tool: read_file}, {tool: issue_refund, together: true}]\nat_most: {read_file: 1}\nbefore: [a, b]")
+	f.Add("mode: any_order\nminimums: {read_file: 2}\nno_duplicates: [read_file]\nmax_duration_ms: 5\nat_least: {x: 1}")
+	f.Add("mode: subset\nprofiles: none\nexpected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: [path, opts.0.x]}")
+	f.Add("expected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: {path: glob_like, n: {type: integer}}}")
+	f.Add("compat: agentevals\nmode: unordered\nexpected: [{tool: read_file, args: {path: [1.5, null]}}]\noverrides: {read_file: odd}")
 	f.Fuzz(func(t *testing.T, keys string) {
 		e, err := parse(keys)
 		if err != nil {
