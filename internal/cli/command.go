@@ -47,7 +47,7 @@ type action func(ctx context.Context, args []string) error
 func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), runCommand(), reportCommand(), importHumanCommand(),
-		listCommand(), showCommand(), cleanCommand(), schemaCommand(), completionCommand(), helpCommand(),
+		listCommand(), showCommand(), cleanCommand(), matchCommand(), schemaCommand(), completionCommand(), helpCommand(),
 		completeCommand(),
 	}
 }
