@@ -174,7 +174,7 @@ func (c Call) ready() (Call, error) {
 	case len(c.fields) > 0:
 		c.args, err = c.fielded()
 		c.mode = SupersetArgs
-	case c.mode != ExactArgs:
+	case c.mode != ExactArgs || c.ownProfile:
 		c.args, err = c.profiled()
 	}
 	return c, err

@@ -19,23 +19,29 @@
 //
 // # Which matcher
 //
-// [Exact] expects the same calls, in the same order, and no others. Exact() expects that no tool was called.
+// [Superset] expects each of its calls somewhere, in any order, each a call of its own. "At least these" is superset.
 //
 // [InOrder] expects its calls in this order; others may stand between. Of all alignments the one with most matches
 // counts, so one missing call does not take those after it along.
 //
-// [Superset] expects each of its calls somewhere, in any order, each a call of its own. "At least these" is superset;
-// subset means "only these", and holds for an agent that did nothing.
+// [Subset] expects no other calls than its own: "only these". It holds for an agent that did nothing.
 //
-// [Never] expects that tools were not called, and [All] joins matchers into one.
+// [Unordered], [Exact] and [Strict] expect just these calls: in any order, in this order, or in this order and made
+// together as in its groups. Exact() expects that no tool was called.
+//
+// [AnyOrder], [AtLeast], [AtMost], [Never], [Before], [NoDuplicates] and [MaxDuration] are constraints, and [All] joins
+// matchers into one.
 //
 // # Which call
 //
 // A [Call] names a tool, exactly as the agent names it, or with [Kind] a kind of tool, and may expect arguments. How
 // they are compared is its [ArgMode]: by default the expected arguments must be there, each matching, and others may
-// be. A name in [Args] stands for one whole argument, whose value is compared to the bottom.
+// be. A name in [Args] stands for one whole argument, whose value is compared to the bottom. [Call.Fields] compares
+// parts of arguments instead, and [Call.Where] adds a rule in Go.
 //
-// An expected argument is a plain value or an argument matcher, named in YAML as on the left:
+// An expected argument is an argument matcher or a plain value. Plain values must be equal, but for well-known tools of
+// coding agents, whose [Profile] compares paths as paths and patterns as patterns. The matchers, named in YAML as on the
+// left:
 //
 //	equals       Equals(v)         the same JSON value; a plain value means this
 //	contains     Contains(s)       a text with s in it
@@ -44,6 +50,7 @@
 //	regex        Regex(expr)       a text in which expr (package regexp) matches somewhere
 //	glob         Glob(pattern)     a path that fits, by components; ** is any number of them
 //	path         Path(p)           the path of the same file
+//	glob_like    GlobLike(pattern) a pattern for the same files, however deep they lie
 //	one_of       OneOf(v...)       a value that equals one of these
 //	gte, lte     GTE(n), LTE(n)    a number of at least, at most n
 //	near         Near(v, within)   a number that differs from v by at most within
@@ -64,7 +71,7 @@
 //
 // # Score
 //
-// A score is the share of expectations that held: for InOrder and Superset matched calls by expected calls, for Exact
-// by expected or actual calls, whichever are more; each limit and each tool of Never counts as one more. Nothing
-// expected and nothing wrong is 1. A result passes when its score is 1, and only then.
+// A score is the share of expectations that held: matched calls by expected calls for Superset and InOrder, by actual
+// calls for Subset, and by expected or actual calls, whichever are more, for Unordered, Exact and Strict; each constraint
+// counts as one more. Nothing expected and nothing wrong is 1. A result passes when its score is 1, and only then.
 package trajectory

@@ -44,8 +44,8 @@ var profiles = map[string]Profile{
 // ToolProfile returns the profile that calls of the tool have unless they are given another, nil if there is none.
 func ToolProfile(tool string) Profile { return maps.Clone(profiles[tool]) }
 
-// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile; nil turns
-// profiles off. In [ExactArgs] and with [Call.Fields] no profile counts.
+// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile, which does
+// not count in [ExactArgs]; nil turns profiles off. With [Call.Fields] no profile counts.
 func (c Call) Profile(p Profile) Call {
 	c.profile, c.ownProfile = maps.Clone(p), true
 	for _, arg := range slices.Sorted(maps.Keys(p)) {
@@ -106,7 +106,7 @@ func (c *Call) fielded() ([]namedArg, error) {
 		at := slices.IndexFunc(c.args, func(a namedArg) bool { return a.name == arg.path[0] })
 		switch {
 		case at == none:
-		case c.args[at].plain:
+		case c.args[at].plain || c.args[at].Arg.name == "equals":
 			if v := lookup(c.args[at].param, arg.path[1:]); v != nil {
 				arg.Arg = newArg("equals", v)
 			}

@@ -70,6 +70,7 @@ func TestFields(t *testing.T) {
 		{"missing actual key", []string{"x"}, args{"x": 1}, args{}, false},
 		{"null is missing", []string{"x"}, args{"x": nil}, args{}, true},
 		{"missing is null", []string{"x"}, args{}, args{"x": nil}, true},
+		{"part of what must be equal", []string{"x.y"}, args{"x": trajectory.Equals(args{"y": 1, "z": 2})}, args{"x": args{"y": 1}}, true},
 		{"matcher", []string{"x"}, args{"x": trajectory.Contains("b")}, args{"x": "abc"}, true},
 		{"key with a dot", []string{"a.b"}, args{"a.b": 1}, args{"a.b": 2}, true},
 		{"no profile", []string{"file_path"}, args{"file_path": "a.go"}, args{"file_path": "./a.go"}, false},

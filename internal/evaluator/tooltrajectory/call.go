@@ -209,7 +209,7 @@ func fields(n *playbook.Node) []string {
 // their parameter.
 func (d *decoder) overrideEach(o *override, tool string, n *playbook.Node) {
 	o.args = make(trajectory.Args)
-	if d.keys.Profiles != "none" {
+	if d.keys.Profiles != "none" && d.keys.Args != "exact" {
 		o.profile = trajectory.ToolProfile(tool)
 	}
 	if o.profile == nil {

@@ -48,6 +48,7 @@ func TestForms(t *testing.T) {
 		{"profiles: none\nexpected: [{tool: Read, args: {file_path: a.go}}]", trajectory.Superset(read.Args(trajectory.Args{"file_path": "a.go"}).Profile(nil))},
 		{"expected: [{tool: Read, args: {file_path: a.go, n: 1}}]\noverrides: {Read: [file_path]}", trajectory.Superset(read.Args(trajectory.Args{"file_path": "a.go"}).Fields("file_path"))},
 		{"expected: [{tool: Read, args: {file_path: A.go}}]\noverrides: {Read: {file_path: contains_ci}}", trajectory.Superset(read.Args(trajectory.Args{"file_path": "A.go"}).Profile(trajectory.Profile{"file_path": "contains_ci"}))},
+		{"args: exact\nexpected: [{tool: Read, args: {file_path: A.GO}}]\noverrides: {Read: {file_path: contains_ci}}", trajectory.Superset(read.Args(trajectory.Args{"file_path": trajectory.ContainsCI("A.GO")}).Mode(trajectory.ExactArgs))},
 		{"expected: [{tool: Read, args: {file_path: a.go}}]\noverrides: {Read: {limit: {lte: 5}}}", trajectory.Superset(read.Args(trajectory.Args{"file_path": "a.go", "limit": trajectory.LTE(5)}))},
 		{
 			"mode: in_order\nmax_duration_ms: 5\nno_duplicates: true\nbefore: [a, b]\nat_most: {a: 1}\nat_least: {a: 1}\nnever: [x]\nexpected: [{tool: Read}]",
