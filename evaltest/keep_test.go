@@ -32,7 +32,8 @@ func TestRunDir(t *testing.T) {
 	require.Len(t, units, 1)
 	require.Equal(t, result.Pass, units[0].Outcome)
 	require.FileExists(t, filepath.Join(r.Place("hello", "fake", 1).Workspace, "greeting.txt"))
-	require.NoError(t, report.Write(r, report.Formats()))
+	_, err = report.Write(r, report.Formats())
+	require.NoError(t, err)
 
 	out, code = suite.test([]string{"EVALTEST_RUN_DIR=runs"})
 	require.NotZero(t, code, out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -30,7 +31,7 @@ sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html`,
 		define: func(a *App, f *flags) action {
 			o := reportOptions{ask: true}
 			var run, root string
-			formats := "md,json,html"
+			formats := "md,json,html,junit"
 			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
 			f.list(&formats, "format", "Which reports to write, a `LIST` of md, json, html and junit.", "md", "json", "html", "junit")
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge again for all scores.")
@@ -49,12 +50,15 @@ sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html`,
 	}
 }
 
-// rebuildReport writes the reports of a run.
+// rebuildReport writes the reports of a run and prints their paths.
 func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) error {
-	err := pipeline.Report(ctx, r, pipeline.ReportOptions{
+	files, err := pipeline.Report(ctx, r, pipeline.ReportOptions{
 		Formats: o.formats, Ask: o.ask, Rejudge: o.rejudge, Getenv: a.Getenv,
 		Note: func(text string) { fmt.Fprintln(a.Stderr, text) },
 	})
+	for _, file := range files {
+		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))
+	}
 	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
 		return &exitError{code: exitUsage, err: input}
 	}

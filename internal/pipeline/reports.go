@@ -25,29 +25,30 @@ type ReportOptions struct {
 	Note func(string)
 }
 
-// Report writes the reports of a run, and what people need to score it.
-func Report(ctx context.Context, r *rundir.Run, o ReportOptions) error {
+// Report writes the reports of a run, and what people need to score it. It returns the names of the reports' files.
+func Report(ctx context.Context, r *rundir.Run, o ReportOptions) ([]string, error) {
 	judged := error(nil)
 	if judge := r.Manifest().AIJudge; judge.Enabled && o.Ask {
 		client, err := judgeClient(o.Getenv)
 		if errors.Is(err, llm.ErrNoKey) {
-			return &InputError{aijudge.ErrNoKey}
+			return nil, &InputError{aijudge.ErrNoKey}
 		}
 		if err != nil {
-			return &InputError{err}
+			return nil, &InputError{err}
 		}
 		judged = aijudge.Judge(ctx, r, aijudge.Config{Model: judge.Model, Client: client, Rejudge: o.Rejudge, Progress: o.Note})
 	}
 	if r.Manifest().Human {
 		if err := human.Write(r); err != nil {
-			return errors.Join(judged, err)
+			return nil, errors.Join(judged, err)
 		}
 	}
 	formats := o.Formats
 	if len(formats) == 0 {
 		formats = report.Formats()
 	}
-	return errors.Join(judged, report.Write(r, formats))
+	files, err := report.Write(r, formats)
+	return files, errors.Join(judged, err)
 }
 
 // checkJudge refuses a playbook whose report could not be made for want of the AI judge's key, before agents do work.
@@ -73,7 +74,8 @@ func (p *pipeline) reports() bool {
 // report makes the reports in the middle of a run, for steps that follow.
 func (p *pipeline) report(ctx context.Context) error {
 	p.reported = true
-	return Report(ctx, p.dir, ReportOptions{Ask: true, Getenv: p.Getenv, Note: p.Watch.Note})
+	_, err := Report(ctx, p.dir, ReportOptions{Ask: true, Getenv: p.Getenv, Note: p.Watch.Note})
+	return err
 }
 
 // closeReports makes them once more where a job has: now the run has ended.
@@ -81,7 +83,8 @@ func (p *pipeline) closeReports(ctx context.Context) error {
 	if !p.reported {
 		return nil
 	}
-	return Report(ctx, p.dir, ReportOptions{Getenv: p.Getenv, Note: p.Watch.Note})
+	_, err := Report(ctx, p.dir, ReportOptions{Getenv: p.Getenv, Note: p.Watch.Note})
+	return err
 }
 
 // sweep proves that no secret stands in the run's directory.

@@ -28,9 +28,8 @@ func Formats() []string {
 	return names
 }
 
-// CheckFormats returns an error unless there are formats of all these names. What a person typed can be checked by it
-// before anything runs.
-func CheckFormats(names []string) error {
+// checkFormats returns an error unless there are formats of all these names.
+func checkFormats(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(Formats(), name) {
 			return fmt.Errorf("unknown report format %q: want one of %s", name, strings.Join(Formats(), ", "))
@@ -39,15 +38,15 @@ func CheckFormats(names []string) error {
 	return nil
 }
 
-// Write writes the report's files in those formats into the run's directory. A format that there is not is an error, and
-// nothing is written.
-func Write(run *rundir.Run, names []string) error {
-	if err := CheckFormats(names); err != nil {
-		return err
+// Write writes the report's files in those formats into the run's directory and returns their names. A format that there
+// is not is an error, and nothing is written.
+func Write(run *rundir.Run, names []string) (files []string, err error) {
+	if err := checkFormats(names); err != nil {
+		return nil, err
 	}
 	rep, err := Load(run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range formats {
 		if !slices.Contains(names, f.name) {
@@ -55,11 +54,12 @@ func Write(run *rundir.Run, names []string) error {
 		}
 		data, err := f.render(rep)
 		if err != nil {
-			return fmt.Errorf("make %s: %w", f.file, err)
+			return files, fmt.Errorf("make %s: %w", f.file, err)
 		}
 		if err := run.WriteFile(f.file, data); err != nil {
-			return err
+			return files, err
 		}
+		files = append(files, f.file)
 	}
-	return nil
+	return files, nil
 }

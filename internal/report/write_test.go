@@ -11,7 +11,9 @@ import (
 func TestWriteTwiceIsTheSame(t *testing.T) {
 	run := openRun(t)
 	read := func() map[string]string {
-		require.NoError(t, Write(run, Formats()))
+		written, err := Write(run, Formats())
+		require.NoError(t, err)
+		require.Len(t, written, len(Formats()))
 		files := make(map[string]string)
 		for _, name := range []string{"report.json", "report.md", "report.html", "report.junit.xml"} {
 			data, err := os.ReadFile(filepath.Join(run.Dir(), name))
@@ -25,7 +27,7 @@ func TestWriteTwiceIsTheSame(t *testing.T) {
 
 func TestWriteUnknownFormat(t *testing.T) {
 	run := openRun(t)
-	err := Write(run, []string{"md", "pdf"})
+	_, err := Write(run, []string{"md", "pdf"})
 	require.EqualError(t, err, `unknown report format "pdf": want one of md, json, html, junit`)
 	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "it is all or nothing")
 }
