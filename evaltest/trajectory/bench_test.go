@@ -72,4 +72,13 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		})
 	}
+	b.Run("text", func(b *testing.B) {
+		b.ReportAllocs()
+		r := trajectory.InOrder(reversed(equals)...).Match(run)
+		for b.Loop() {
+			if r.Table() == "" {
+				b.Fatal("no text")
+			}
+		}
+	})
 }

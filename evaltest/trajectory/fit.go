@@ -68,6 +68,7 @@ type tool struct{ name, kind string }
 type place struct {
 	tool      tool
 	arg, form string
+	field     bool // arg is a dotted path
 }
 
 func newIndex(s *session) *index {
@@ -93,10 +94,10 @@ func (x *index) candidates(c *Call) []int {
 			break
 		}
 		arg := &c.args[i]
-		if len(arg.path) > 0 || arg.digests == nil {
+		if arg.digests == nil {
 			continue
 		}
-		at := place{t, arg.name, arg.Arg.name}
+		at := place{t, arg.name, arg.Arg.name, arg.path != nil}
 		found := x.at(at, arg)[arg.digests(arg.param, x.session.cwd)[0]]
 		if len(found) < len(best) {
 			best = found
@@ -112,7 +113,7 @@ func (x *index) at(p place, arg *namedArg) map[uint64][]int {
 	}
 	m = make(map[uint64][]int)
 	for _, j := range x.called[p.tool] {
-		value, ok := x.session.calls[j].args[p.arg]
+		value, ok := arg.of(&x.session.calls[j])
 		if !ok {
 			continue
 		}

@@ -121,6 +121,21 @@ func TestPairingAcrossWords(t *testing.T) {
 	assert.Equal(t, n, matched)
 }
 
+// Both ways of aligning reach the same, and take the same calls, also where rows are longer than a word.
+func TestAlignByBitsAsByWorth(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 100 {
+		f := randomFit(r, 1+r.IntN(90), 1+r.IntN(300), 0.02+0.1*r.Float64(), false)
+		byWorth := alignByWorth(f.accepted.rows, f.accepted.cols, func(i, j int) int {
+			if f.accepted.has(i, j) {
+				return 1
+			}
+			return 0
+		})
+		require.Equal(t, byWorth, alignByBits(f.accepted))
+	}
+}
+
 // What is shortest in terms of limits is found many at a time: the best for each number of pairs is known by hand.
 func TestPairingOverLimits(t *testing.T) {
 	const n = 300

@@ -106,7 +106,7 @@ func (c *Call) fielded() ([]namedArg, error) {
 		at := slices.IndexFunc(c.args, func(a namedArg) bool { return a.name == arg.path[0] })
 		switch {
 		case at == none:
-		case c.args[at].plain || c.args[at].Arg.name == "equals":
+		case c.args[at].Arg.name == "equals":
 			if v := lookup(c.args[at].param, arg.path[1:]); v != nil {
 				arg.Arg = newArg("equals", v)
 			}

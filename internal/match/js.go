@@ -145,8 +145,20 @@ func deepEqual(a, b any) bool {
 	if isNothing(a) && isNothing(b) {
 		return true
 	}
-	if !isObject(a) || !isObject(b) {
-		return !isObject(a) && !isObject(b) && a == b
+	switch x := a.(type) {
+	case map[string]any:
+		if y, ok := b.(map[string]any); ok {
+			return sameObject(x, y)
+		}
+	case []any:
+		if y, ok := b.([]any); ok {
+			return slices.EqualFunc(x, y, deepEqual)
+		}
+	default:
+		return !isObject(b) && a == b
+	}
+	if !isObject(b) {
+		return false
 	}
 	names := keys(a)
 	if len(names) != len(keys(b)) {
@@ -156,6 +168,19 @@ func deepEqual(a, b any) bool {
 		x, _ := property(a, name)
 		y, ok := property(b, name)
 		if !ok || !deepEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameObject(a, b map[string]any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, value := range a {
+		other, ok := b[name]
+		if !ok || !deepEqual(value, other) {
 			return false
 		}
 	}

@@ -1,0 +1,76 @@
+package trajectory
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is found by digests, and what is copied from like calls, is what comparing each with each finds.
+func TestFitIsComplete(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	pick := func(values ...any) any { return values[r.IntN(len(values))] }
+	value := func() any {
+		return pick(1, 1.0, "1", true, false, nil, 2, []any{1, "x"}, []any{"x", 1.0}, map[string]any{"b": 1.0, "c": nil},
+			map[string]any{"c": nil, "b": 1}, map[string]any{}, []any{}, "a.go", "./a.go", "$WORKSPACE/a.go", []any{"b.go", "src/../a.go"})
+	}
+	accepted := 0
+	for range 60 {
+		run := &Run{Cwd: "$WORKSPACE"}
+		for i := range 150 {
+			args := map[string]any{}
+			for _, name := range []string{"p", "q", "file_path"} {
+				if r.IntN(3) > 0 {
+					args[name] = value()
+				}
+			}
+			run.Events = append(run.Events, Event{Body: ToolStart{
+				ID: strconv.Itoa(i), Name: pick("Read", "Grep").(string), Kind: pick("read", "search").(string), Args: args,
+			}})
+		}
+		s, err := newSession(run)
+		require.NoError(t, err)
+		var expected []Call
+		for range 30 {
+			c := Kind("read")
+			if r.IntN(4) > 0 {
+				c = Tool(pick("Read", "Grep").(string))
+			}
+			args := Args{}
+			for _, name := range []string{"p", "q", "file_path"} {
+				if r.IntN(2) > 0 {
+					args[name] = pick(Equals(value()), Path("a.go"), value(), Absent(), Any())
+				}
+			}
+			c = c.Args(args).Mode(ArgModes()[r.IntN(4)])
+			if r.IntN(4) == 0 {
+				c = c.Fields("p", "file_path")
+			}
+			ready, err := c.ready()
+			require.NoError(t, err)
+			expected = append(expected, ready, ready)
+		}
+		f := newFit(expected, s)
+		for i := range expected {
+			for j := range s.calls {
+				want := expected[i].accepts(&s.calls[j], s.cwd)
+				require.Equal(t, want, f.accepted.has(i, j), "%v and %v", expected[i], s.calls[j].summary())
+				if want {
+					accepted++
+				}
+			}
+		}
+	}
+	require.Greater(t, accepted, 10_000)
+}
+
+func TestLiteralInExpression(t *testing.T) {
+	for expr, want := range map[string]string{
+		`go test`: "go test", `^src/12\.(go|rs)$`: "src/12.", `a|b`: "", `(?i)todo`: "", `x*yy`: "yy", `(abc)+d`: "abc", `[ab]`: "", `(?:)`: "",
+		`(a|b)cd?e`: "c",
+	} {
+		require.Equal(t, want, literalIn(expr), expr)
+	}
+}
