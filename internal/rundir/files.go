@@ -94,24 +94,73 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	// Before it is opened: a FIFO would wait for a writer.
+	// Before it is opened: opening a device may do something.
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
+	if err := checkRegular(info); err != nil {
+		return nil, err
 	}
-	file, err := root.Open(name)
+	file, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if info, err = file.Stat(); err != nil { // it may have been replaced
+		return nil, err
+	}
+	if err := checkRegular(info); err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, &SizeError{info.Size(), limit}
+	}
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
+	if err == nil && int64(len(data)) > limit { // it has grown
+		err = &SizeError{int64(len(data)), limit}
 	}
 	return data, err
+}
+
+// SizeError is the error of [Run.ReadFile] for a file that is larger than asked for.
+type SizeError struct {
+	// Size is how many bytes it has, at least, and Limit how many it may have.
+	Size, Limit int64
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("it has %d bytes, more than the %d that it may have", e.Size, e.Limit)
+}
+
+// openRegular opens a file that is a regular one and no link. It waits for nobody: a FIFO is refused like all else.
+func openRegular(path string, flag int) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRegular(info); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	file, err := os.OpenFile(path, flag|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err = file.Stat() // it may have been replaced
+	if err == nil {
+		err = checkRegular(info)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
+	}
+	return file, nil
+}
+
+func checkRegular(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	return nil
 }
 
 // syncDir makes a rename in dir last.

@@ -29,7 +29,7 @@ type batch struct {
 
 // openJournal opens the journal of these ids without its torn last line, if it has one.
 func openJournal(path string, ids []string) (*journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	file, err := openRegular(path, os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type Summary struct {
 	State State
 	// Ended is how many of the Units have a result.
 	Ended, Units int
+	// Problems is how many [Manifest.Problems] there are.
+	Problems int
 	// Err tells why the run cannot be read. Then the id, the directory and the time are known, and nothing else.
 	Err error
 }
@@ -84,12 +86,12 @@ func summarise(dir string) Summary {
 		s.State, s.Err = "", err
 		return s
 	}
-	s.CreatedAt, s.Name, s.Mode, s.Units = m.CreatedAt, m.Name, m.Mode, len(m.Units)
+	s.CreatedAt, s.Name, s.Mode, s.Units, s.Problems = m.CreatedAt, m.Name, m.Mode, len(m.Units), len(m.Problems)
 	return s
 }
 
 func countLines(path string) (n int, err error) {
-	file, err := os.Open(path)
+	file, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return 0, err
 	}

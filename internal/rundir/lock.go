@@ -74,7 +74,7 @@ func (l *lock) release() (err error) {
 
 // isLocked reports whether a process holds the run with the id.
 func isLocked(runs, id string) (bool, error) {
-	file, err := os.Open(filepath.Join(runs, locksDir, id))
+	file, err := openRegular(filepath.Join(runs, locksDir, id), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

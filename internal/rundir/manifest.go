@@ -63,6 +63,8 @@ type Manifest struct {
 	State State `json:"state"`
 	// FinishedAt is nil until the state is finished.
 	FinishedAt *time.Time `json:"finished_at"`
+	// Problems are errors of the run as a whole, e.g. that a secret was found outside the workspaces.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // Playbook tells which playbook was run.
@@ -136,14 +138,22 @@ func (m *Manifest) check() error {
 	); err != nil {
 		return err
 	}
-	variants, cases := m.variantIDs(), m.caseIDs()
+	variants, cases := setOf(m.variantIDs()), setOf(m.caseIDs())
 	for _, id := range m.Units {
 		c, v, trial, ok := splitUnit(id)
-		if !ok || !slices.Contains(cases, c) || !slices.Contains(variants, v) || trial > m.Trials {
+		if !ok || !cases[c] || !variants[v] || trial > m.Trials {
 			return fmt.Errorf("the unit %q is not playbook/case/variant/trial of a case, a variant and a trial of this run", id)
 		}
 	}
 	return nil
+}
+
+func setOf(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
 }
 
 func checkIDs(what string, ids []string, pattern *regexp.Regexp) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 )
 
@@ -27,7 +26,8 @@ func variantDir(dir, variant string) string { return filepath.Join(dir, "variant
 // variants/<variant>/cases/<case>/<trial>. A unit that the run does not have is a mistake of the caller.
 func (r *Run) Place(caseID, variant string, trial int) Place {
 	m := r.Manifest()
-	if !slices.Contains(m.caseIDs(), caseID) || !slices.Contains(m.variantIDs(), variant) || trial < 1 || trial > m.Trials {
+	r.placing.Do(func() { r.cases, r.variants = setOf(m.caseIDs()), setOf(m.variantIDs()) })
+	if !r.cases[caseID] || !r.variants[variant] || trial < 1 || trial > m.Trials {
 		panic(fmt.Sprintf("rundir: Place: the run has no case %q, variant %q, trial %d", caseID, variant, trial))
 	}
 	dir := variantDir(r.dir, variant)

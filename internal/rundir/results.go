@@ -96,7 +96,7 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 // readRecords reads a file of lines and returns them in the order of ids, which are all that there may be.
 func readRecords[T any](r *Run, name string, ids []string, check func(T) error, id func(T) string) ([]T, error) {
 	path := filepath.Join(r.dir, name)
-	file, err := os.Open(path)
+	file, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +123,9 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	lines := make([]int, len(ids)) // where each was read, 0: not yet
 	found := make([]T, len(ids))
 	_, torn, err := readLines(in, func(number int, line []byte) error {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return errors.New("the line is empty: remove it")
+		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
 			return err

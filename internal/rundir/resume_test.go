@@ -122,7 +122,7 @@ func TestBadLines(t *testing.T) {
 		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is torn"},
 		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: unexpected end of JSON input", ""},
 		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: unexpected end of JSON input", ""},
-		{"blank", good + "\n" + good, "results.jsonl:2: unexpected end of JSON input", ""},
+		{"blank", good + "\n" + good, "results.jsonl:2: the line is empty: remove it", ""},
 		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
 		{"null", "null\n", `results.jsonl:1: "" is none of the run's`, ""},
 		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is none of the run's`, ""},

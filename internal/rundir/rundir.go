@@ -44,6 +44,9 @@ type Run struct {
 	// lock, results and jobs are nil in a run that was only opened.
 	lock          *lock
 	results, jobs *journal
+	// cases and variants have the ids of the manifest from the first Place on.
+	placing         sync.Once
+	cases, variants map[string]bool
 
 	mu       sync.Mutex
 	manifest Manifest
@@ -327,8 +330,9 @@ func (r *Run) note(text string) {
 	}
 }
 
-// Finish writes into the manifest how the run ended, [StateFinished] or [StateInterrupted].
-func (r *Run) Finish(state State) error {
+// Finish writes into the manifest how the run ended, [StateFinished] or [StateInterrupted], and adds the problems that
+// it does not have yet to [Manifest.Problems].
+func (r *Run) Finish(state State, problems ...string) error {
 	r.mustHold("Finish")
 	var at *time.Time
 	switch state {
@@ -339,17 +343,23 @@ func (r *Run) Finish(state State) error {
 	default:
 		panic(fmt.Sprintf("rundir: Finish: %q is not a state in which a run ends", state))
 	}
-	if err := r.setState(state, at); err != nil {
+	if err := r.setState(state, at, problems...); err != nil {
 		return fmt.Errorf("finish run %s: %w", r.ID(), err)
 	}
 	return nil
 }
 
-func (r *Run) setState(state State, finished *time.Time) error {
+func (r *Run) setState(state State, finished *time.Time, problems ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.manifest
 	m.State, m.FinishedAt = state, finished
+	m.Problems = slices.Clip(m.Problems) // the old manifest may have been handed out
+	for _, p := range problems {
+		if p = r.mask.String(p); !slices.Contains(m.Problems, p) {
+			m.Problems = append(m.Problems, p)
+		}
+	}
 	data, err := m.encode(r.mask)
 	if err != nil {
 		return err

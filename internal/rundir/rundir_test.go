@@ -343,6 +343,7 @@ func TestFinish(t *testing.T) {
 	require.Panics(t, func() { _ = run.Finish(StateRunning) })
 	require.NoError(t, run.Finish(StateInterrupted))
 	require.Nil(t, run.Manifest().FinishedAt)
+	require.Empty(t, run.Manifest().Problems)
 	require.NoError(t, run.Finish(StateFinished))
 	require.NoError(t, run.Close())
 	require.NoError(t, run.Close(), "it may be called again")
@@ -352,6 +353,32 @@ func TestFinish(t *testing.T) {
 	require.WithinDuration(t, time.Now(), *opened.Manifest().FinishedAt, time.Minute)
 	require.Panics(t, func() { _ = opened.Finish(StateFinished) })
 	require.NoError(t, opened.Close())
+}
+
+// TestFinishProblems: they outlive a resumption, each once.
+func TestFinishProblems(t *testing.T) {
+	root := t.TempDir()
+	key := "sk-" + "test-not-a-real-key-1234"
+	mask := new(secret.Set)
+	mask.Add("KEY", key)
+	run, err := Create(root, demo(1), []byte(playbookText), mask)
+	require.NoError(t, err)
+	require.NoError(t, run.Finish(StateInterrupted, "a secret was found in jobs.jsonl", "and "+key))
+	before := run.Manifest()
+	require.NoError(t, run.Close())
+	again, err := Resume(root, run.ID(), mask)
+	require.NoError(t, err)
+	require.NoError(t, again.Finish(StateFinished, "and "+key, "one more", "one more"))
+	require.NoError(t, again.Close())
+	opened, err := Open(root, run.ID(), nil)
+	require.NoError(t, err)
+	masked := mask.String("and " + key)
+	require.NotContains(t, masked, key)
+	require.Equal(t, []string{"a secret was found in jobs.jsonl", masked, "one more"}, opened.Manifest().Problems)
+	require.Len(t, before.Problems, 2, "what was handed out stays")
+	list, err := List(root)
+	require.NoError(t, err)
+	require.Equal(t, 3, list[0].Problems)
 }
 
 func TestFiles(t *testing.T) {
@@ -366,7 +393,7 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no temporary file stays")
 	_, err = run.ReadFile("a/b/c.txt", 2)
-	require.ErrorContains(t, err, "read a/b/c.txt: it has more than 2 bytes")
+	require.ErrorContains(t, err, "read a/b/c.txt: it has 3 bytes, more than the 2 that it may have")
 	_, err = run.ReadFile("none", 2)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = run.ReadFile("a", 2)

@@ -1,0 +1,67 @@
+//go:build unix
+
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFIFO puts a FIFO, whose other end nobody opens, in the place of each file of a run: it is refused, not waited for.
+func TestFIFO(t *testing.T) {
+	const want = "not a regular file"
+	for _, name := range []string{manifestFile, playbookFile, resultsFile, jobsFile} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			run := newRun(t, root, demo(1))
+			require.NoError(t, run.Finish(StateInterrupted))
+			require.NoError(t, run.Close())
+			path := filepath.Join(run.Dir(), name)
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, syscall.Mkfifo(path, 0o644))
+			_, err := Resume(root, run.ID(), nil)
+			require.ErrorContains(t, err, want)
+			_, err = openJournal(path, nil)
+			require.ErrorContains(t, err, "open "+path+": it is "+want)
+			_, err = run.ReadFile(name, 1<<10)
+			require.ErrorContains(t, err, want)
+			list, err := List(root)
+			require.NoError(t, err)
+			if name == manifestFile || name == resultsFile { // the others are not read for a list
+				require.ErrorContains(t, list[0].Err, want)
+			}
+			switch name {
+			case resultsFile:
+				_, err = run.Units()
+			case jobsFile:
+				_, err = run.Jobs()
+			default:
+				return
+			}
+			require.ErrorContains(t, err, path)
+			require.ErrorContains(t, err, want)
+		})
+	}
+	t.Run("lock", func(t *testing.T) {
+		root := t.TempDir()
+		run := newRun(t, root, demo(1))
+		require.NoError(t, run.Close())
+		require.NoError(t, syscall.Mkfifo(filepath.Join(root, runsDir, locksDir, run.ID()), 0o644))
+		_, err := Open(root, run.ID(), nil)
+		require.ErrorContains(t, err, want)
+	})
+}
+
+// TestLinkedResults: results are where they belong, so that nothing is appended to another file.
+func TestLinkedResults(t *testing.T) {
+	run := newRun(t, t.TempDir(), demo(1))
+	path := filepath.Join(run.Dir(), resultsFile)
+	require.NoError(t, os.Rename(path, path+".old"))
+	require.NoError(t, os.Symlink(path+".old", path))
+	_, err := run.Units()
+	require.ErrorContains(t, err, "not a regular file")
+}

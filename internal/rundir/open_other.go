@@ -1,0 +1,5 @@
+//go:build !unix
+
+package rundir
+
+const nonblock = 0
