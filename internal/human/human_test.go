@@ -267,7 +267,7 @@ func TestImportRefuses(t *testing.T) {
 	_, err = Import(r, filepath.Join(t.TempDir(), "none.json"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Import(r, t.TempDir())
-	require.ErrorContains(t, err, "is a directory")
+	require.ErrorContains(t, err, "is not a regular file")
 }
 
 func TestImportsAtTheSameTime(t *testing.T) {

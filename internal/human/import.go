@@ -35,12 +35,26 @@ func Import(r *rundir.Run, file string) (Scores, error) {
 	return scores, nil
 }
 
+// readFile reads a regular file, or what a link to one leads to, and waits for nobody.
 func readFile(name string) (data []byte, err error) {
-	file, err := os.Open(name)
+	info, err := os.Stat(name) // before it is opened: opening a device may do something
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	file, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if info, err = file.Stat(); err != nil { // it may have been replaced
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
 	data, err = io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return nil, err

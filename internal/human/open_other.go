@@ -1,0 +1,5 @@
+//go:build !unix
+
+package human
+
+const nonblock = 0
