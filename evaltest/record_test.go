@@ -107,3 +107,16 @@ func TestRehearsal(t *testing.T) {
 	require.Contains(t, out, "the recording replays to another verdict, so no cassette was written: no-log: fail")
 	require.NoFileExists(t, m.path(shopCassette))
 }
+
+// TestSecretsInTexts has an agent print a credential of the environment: the text of the failing expectation shows its name.
+func TestSecretsInTexts(t *testing.T) {
+	m := newModule(t)
+	const value = "hunter2-hunter2-hunter2"
+	m.replace("scripts/greet.json", `"name": "Read"`, `"name": "Bash", "output": "`+value+`"`)
+	m.replace("scripts/greet.json", `"path": "README.md"`, `"path": "`+value+`"`)
+	m.replace("evals/greet.yaml", "{tool: Read, args: {path: {path: README.md}}}", "{tool: Bash, args: {path: other}}")
+	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=live", "MY_SERVICE_TOKEN=" + value}, "-test.v")
+	require.NotZero(t, code, out)
+	require.NotContains(t, out, value)
+	require.Contains(t, out, "Bash path=[REDACTED:MY_SERVICE_TOKEN]")
+}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
 // version is the version of the tool.
@@ -29,6 +31,9 @@ type App struct {
 	Dir string
 	// Now is the clock.
 	Now func() time.Time
+
+	// secrets are what nothing that is printed or written may show.
+	secrets *secret.Set
 }
 
 // Main is sdd-eval as this process was started. It returns the exit code. When ctx is done the command ends in order.
@@ -50,7 +55,8 @@ func Main(ctx context.Context) int {
 func (a *App) Run(ctx context.Context) int {
 	out := &checkedWriter{w: a.Stdout}
 	called := *a
-	called.Stdout = out
+	called.Stdout, called.secrets = out, new(secret.Set)
+	called.secrets.AddEnvironment(a.Environ)
 	err := called.dispatch(ctx)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write to standard output: %w", out.err)
@@ -61,7 +67,7 @@ func (a *App) Run(ctx context.Context) int {
 	code := exitCode(ctx, err)
 	var e *exitError
 	if !errors.As(err, &e) || e.err != nil {
-		fmt.Fprintf(a.Stderr, "sdd-eval: %v\n", err)
+		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", called.secrets.String(err.Error()))
 	}
 	if e != nil && e.next != "" {
 		fmt.Fprintf(a.Stderr, "next: %s\n", e.next)

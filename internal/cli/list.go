@@ -43,11 +43,15 @@ func (a *App) list(rootFlag string) error {
 	fmt.Fprintln(w, "RUN\tCREATED\tSTATE\tOUTCOMES\tPLAYBOOK")
 	for _, s := range runs {
 		outcomes, file, err := summary(root, s)
+		state := string(s.State)
+		if s.Problems > 0 {
+			state += ", " + plural(s.Problems, "problem")
+		}
 		if err != nil {
-			s.State, outcomes = "unreadable", "?"
+			state, outcomes = "unreadable", "?"
 			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.UTC().Format(time.DateTime), s.State, outcomes, printable(file))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.UTC().Format(time.DateTime), state, outcomes, printable(file))
 	}
 	return w.Flush()
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
 // runOptions are the flags of `sdd-eval run`.
@@ -51,12 +51,19 @@ sdd-eval run --resume latest`,
 			f.text(&o.configDir, "config-dir", kindDir, "The `DIR` with the presets of accounts; default: LLMAN_CONFIG_DIR, else "+
 				"llman in the user's configuration directory.")
 			f.root(&o.root)
-			f.choice(&o.sandbox, "sandbox", "What confines agents and their commands, `KIND`; auto is the best there is here.",
+			f.choice(&o.sandbox, "sandbox", "What confines agents and their commands, `KIND`; auto is the best there is, in this version none.",
 				"auto", "bwrap", "landlock", "none")
-			f.BoolVar(&o.llmJudge, "llm-judge", false, "Let evaluators ask a model for its judgement.")
+			f.BoolVar(&o.llmJudge, "llm-judge", false, "Let evaluators ask a model for its judgement; this version has none that does.")
 			return func(ctx context.Context, _ []string) error {
-				if (o.playbook == "") == (o.resume == "") {
+				switch {
+				case (o.playbook == "") == (o.resume == ""):
 					return usageError("run: give one of --playbook FILE and --resume RUN_ID").hint("sdd-eval run --help")
+				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
+					return usageError("run: a run that is resumed goes on as it began: leave out --mode and --cassettes")
+				case o.sandbox == "bwrap" || o.sandbox == "landlock":
+					return usageError("run: --sandbox %s: this version confines no processes", o.sandbox).hint("run with --sandbox none")
+				case o.llmJudge:
+					return usageError("run: --llm-judge: this version has no evaluator that asks a model")
 				}
 				return a.run(ctx, o)
 			}
@@ -74,22 +81,20 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return usageError("run: --mode: %w", err)
 	}
-	if o.sandbox != "auto" && o.sandbox != "none" {
-		return usageError("run: --sandbox %s: this version confines no processes", o.sandbox).hint("run with --sandbox none")
-	}
+	record := ""
 	if o.resume != "" {
 		if o.resume, err = findRun(root, o.resume); err != nil {
 			return err
 		}
 	} else {
+		record = o.command("record")
 		o.playbook = a.path(o.playbook)
 	}
-	secrets := new(secret.Set)
-	w := a.newWatcher(secrets)
+	w := a.newWatcher(a.secrets)
 	done, err := pipeline.Run(ctx, pipeline.Options{
 		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Cassettes: cmp.Or(o.cassettes, "cassettes"),
-		ConfigDir: o.configDir, Unconfined: o.sandbox == "none", Parallel: o.parallel, Tool: "sdd-eval " + version,
-		Getenv: a.Getenv, Environ: a.Environ, Secrets: secrets, Watch: w,
+		ConfigDir: o.configDir, Unconfined: o.sandbox == "none", Parallel: o.parallel, Tool: "sdd-eval " + version, Record: record,
+		Getenv: a.Getenv, Environ: a.Environ, Secrets: a.secrets, Watch: w,
 	})
 	w.close()
 	if done != nil {
@@ -97,26 +102,37 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		fmt.Fprintln(a.Stdout, done.Dir)
 	}
 	if err != nil {
-		return a.runError(ctx, masked(err, secrets), done)
+		return runError(ctx, err, done)
 	}
 	return a.verdict(ctx, done)
 }
 
-// masked is err without secrets.
-func masked(err error, secrets *secret.Set) error {
-	text := secrets.String(err.Error())
-	if input, ok := errors.AsType[*pipeline.InputError](err); ok && input != nil {
-		return &exitError{code: exitUsage, err: errors.New(text)}
+// command returns the command line of a run like this one in another mode.
+func (o runOptions) command(mode string) string {
+	words := []string{"sdd-eval", "run", "--playbook", o.playbook, "--mode", mode}
+	for _, flag := range [][2]string{{"--root", o.root}, {"--cassettes", o.cassettes}, {"--config-dir", o.configDir}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
 	}
-	return errors.New(text)
+	for i, w := range words {
+		if strings.ContainsAny(w, " \t\n'\"\\$`*?[]{}()&|;<>#~") {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
-// runError adds to an error how to get on.
-func (a *App) runError(ctx context.Context, err error, done *pipeline.Finished) error {
-	if done == nil {
-		return err
+// runError gives an error its exit code and says how to get on.
+func runError(ctx context.Context, err error, done *pipeline.Finished) error {
+	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
+		return &exitError{code: exitUsage, err: input}
 	}
-	return &exitError{code: exitCode(ctx, err), err: err, next: "sdd-eval run --resume " + done.ID}
+	e := &exitError{code: exitCode(ctx, err), err: err}
+	if done != nil && done.Resumable {
+		e.next = "sdd-eval run --resume " + done.ID
+	}
+	return e
 }
 
 // verdict tells how a run ended that has a directory.
@@ -126,7 +142,7 @@ func (a *App) verdict(ctx context.Context, done *pipeline.Finished) error {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: "sdd-eval run --resume " + done.ID}
 	case done.Outcome == result.Fail:
 		return &exitError{code: exitFailed, next: "sdd-eval show " + done.ID}
-	case done.Outcome == result.Error && done.Judged == 0:
+	case done.Idle:
 		return &exitError{code: exitHarness, err: errors.New("nothing was judged and no step ran"), next: "sdd-eval show " + done.ID}
 	case done.Outcome == result.Error:
 		return &exitError{code: exitHarness, next: "sdd-eval show " + done.ID}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
 // latest stands for the newest run wherever an id is asked for.
@@ -28,9 +27,7 @@ func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
 	if id, err = findRun(root, id); err != nil {
 		return nil, err
 	}
-	secrets := new(secret.Set)
-	secrets.AddEnvironment(a.Environ)
-	return rundir.Open(root, id, secrets)
+	return rundir.Open(root, id, a.secrets)
 }
 
 // findRun returns the id of the run that a person means by the beginning of its id, if that is the beginning of no other

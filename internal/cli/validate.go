@@ -35,7 +35,7 @@ func (a *App) validate(files []string) error {
 		line, err := a.validateFile(file)
 		if err != nil {
 			bad++
-			fmt.Fprintln(a.Stderr, err)
+			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
 			continue
 		}
 		fmt.Fprintln(a.Stdout, line)

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -21,6 +23,7 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	if err != nil {
 		return agent.Launch{}, err
 	}
+	r.given.add(slices.Collect(maps.Keys(launch.Env)))
 	for name, value := range launch.Env {
 		if slices.Contains(launch.SecretNames, name) {
 			r.secrets.Mark(name, value)
@@ -31,12 +34,34 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	return launch, nil
 }
 
-// Accounts resolves the accounts of the agents that the run would start, so that what is missing is known before
-// anything runs. It returns the names of the variables that each variant's agent is given, by the variant's id.
-func (r *Runner) Accounts() (map[string][]string, error) {
+// names is a set of names that several goroutines add to.
+type names struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *names) add(more []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, more...)
+	slices.Sort(n.all)
+	n.all = slices.Compact(n.all)
+}
+
+func (n *names) list() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}
+
+// Accounts resolves the accounts of the agents that the run would start for units that have not ended, so that what is
+// missing is known before anything runs. It returns the names of the variables that each variant's agent is given, by the
+// variant's id.
+func (r *Runner) Accounts(ended []result.Unit) (map[string][]string, error) {
 	names := make(map[string][]string)
 	for _, u := range r.plan.Units {
-		if names[u.Variant.ID] != nil || !r.startsAgent(u) {
+		hasEnded := slices.ContainsFunc(ended, func(e result.Unit) bool { return e.ID == u.ID() })
+		if names[u.Variant.ID] != nil || hasEnded || !r.startsAgent(u) {
 			continue
 		}
 		profile, ok := agent.Lookup(u.Variant.Agent.Kind)

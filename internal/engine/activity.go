@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync"
+
 	"github.com/sdd-eval/sdd-eval/acp"
 )
 
@@ -19,16 +21,22 @@ type Activity struct {
 // watch tells of one unit's activity. The zero watch tells nobody.
 type watch struct {
 	tell func(Activity)
-	now  Activity
+
+	mu  sync.Mutex // agents' updates come from another goroutine than their prompts
+	now Activity
 }
 
 func (w *watch) prompt(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.now.Iteration = n
 	w.send()
 }
 
 // update takes what an agent says of its session.
 func (w *watch) update(u acp.SessionUpdate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch u := u.(type) {
 	case acp.ToolCall:
 		w.now.Tool = u.Title

@@ -29,7 +29,7 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (*re
 	out := &sandbox.Tail{Limit: shownOutput}
 	p, err := supervise.Start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir,
-		Env:    sandbox.StepEnvironment(r.cfg.Environ, root, r.pb.Env.Pass),
+		Env:    sandbox.StepEnvironment(r.cfg.Environ, root, r.pb.Env.Pass, r.given.list()...),
 		Stdout: out, Stderr: out,
 	})
 	if err != nil {

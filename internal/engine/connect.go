@@ -37,7 +37,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
 	init, err := s.client.Initialize(ctx)
 	if err != nil {
-		return s.exited(err)
+		return s.notStarted(err)
 	}
 	s.protocol = init.ProtocolVersion
 	if init.AgentInfo != nil {
@@ -45,12 +45,12 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	}
 	if launch.AuthMethod != "" {
 		if err := s.client.Authenticate(ctx, launch.AuthMethod); err != nil {
-			return s.exited(fmt.Errorf("authenticate: %w", err))
+			return s.notStarted(fmt.Errorf("authenticate: %w", err))
 		}
 	}
 	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: mcpServers(a.pb.MCP)})
 	if err != nil {
-		return s.exited(fmt.Errorf("open a session: %w", err))
+		return s.notStarted(fmt.Errorf("open a session: %w", err))
 	}
 	s.normalise.Session(s.session.ID())
 	return s.configure(ctx, profile)
@@ -100,6 +100,9 @@ func offered(modes *acp.SessionModeState, wanted []string) string {
 
 // exitWait is how long an agent that closed its output has to exit before it is ended.
 const exitWait = time.Second
+
+// notStarted marks an error of the handshake as one that another attempt may not meet.
+func (s *live) notStarted(err error) error { return infrastructure{s.exited(err)} }
 
 // exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
 // end of a context, need no such explanation.

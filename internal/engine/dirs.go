@@ -12,6 +12,7 @@ import (
 type unitDirs struct {
 	base, workspace string
 	home, tmp       string // of the agent; empty in a replay
+	identity        identity
 }
 
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
@@ -44,6 +45,13 @@ func makeUnitDirs(parent string, forAgent bool, place *Place) (unitDirs, error) 
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
 		}
+	}
+	own := []string{d.workspace}
+	if place != nil {
+		own = append(own, place.Logs, place.Artifacts)
+	}
+	if d.identity, err = identify(own...); err != nil {
+		return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
 	}
 	return d, nil
 }

@@ -15,6 +15,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 	res = result.Job{ID: j.ID, Outcome: result.Pass, Started: start.UTC()}
 	defer func() {
 		res.Duration = result.Duration(r.now().Sub(start))
+		r.redactJob(&res)
 		r.noteJob(j.ID, res.Outcome)
 	}()
 	if why := r.blocked(j.Needs); why != "" && !reports(j) {

@@ -50,15 +50,20 @@ func (j *journal) open(dir string) error {
 	return nil
 }
 
-// Close returns the first error of writing: a log with holes is none.
-func (j *journal) Close() error {
+// Close ends the log, whose directory has to be the one that it was opened in. It returns the first error of writing: a
+// log with holes is none.
+func (j *journal) Close(dirs identity) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file == nil {
 		return nil
 	}
+	path := j.file.Name()
 	err := errors.Join(j.err, j.file.Close())
 	j.file = nil
+	if err == nil && dirs.check() == nil { // else the unit has failed for it
+		err = j.seal(path)
+	}
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}

@@ -33,6 +33,7 @@ type live struct {
 	manifest workspace.Manifest // after the last turn
 	before   workspace.Manifest // before the last turn
 	maxDelta int64
+	records  bool // the session
 
 	process   *supervise.Process
 	client    *acp.Client
@@ -72,7 +73,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		return nil, err
 	}
 	s := &live{
-		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta,
+		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.cfg.Mode != Live,
 		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
 		endpoint: launch.Endpoint,
 		normalise: cassette.NewNormaliser(map[string]string{
@@ -85,7 +86,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
-		return nil, infrastructure{errors.Join(err, s.Close(context.WithoutCancel(ctx)))}
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
 	s.deadline = time.Now().Add(a.timeout())
 	return s, nil

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // loop sends the agent up to as many prompts as the playbook's loop has iterations, all in one session. That the agent
@@ -15,9 +13,7 @@ func (a *attempt) loop(ctx context.Context) error {
 	if err := a.ask(ctx, a.loopPrompts()); err != nil {
 		return err
 	}
-	if n := len(a.turns); n > 0 && stopReason(a.turns[n-1]) == result.StopEndTurn {
-		a.byLimit = true
-	}
+	a.byLimit = true
 	return nil
 }
 

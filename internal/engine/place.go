@@ -29,15 +29,15 @@ const (
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
 const keepTimeout = time.Minute
 
-// keep writes what is to be known of the unit to its place, and makes sure that no secret stays in its workspace.
+// keep writes what is to be known of a unit that is kept to its place.
 func (a *attempt) keep(ctx context.Context) error {
-	a.result.Metrics = a.measure()
 	if a.place == nil {
 		return nil
 	}
+	a.result.Metrics = a.measure()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	return errors.Join(a.keepChanges(ctx), a.keepJSON(metricsFile, a.result.Metrics), a.keepRun(), a.sweep(ctx))
+	return errors.Join(a.keepChanges(ctx), a.keepJSON(metricsFile, a.result.Metrics), a.keepRun())
 }
 
 // keepChanges compares the workspace with what was prepared.
@@ -88,20 +88,28 @@ func (a *attempt) keepFile(name string, data []byte) error {
 	return a.secrets.WriteFile(filepath.Join(a.place.Artifacts, name), data, 0o644)
 }
 
-// sweep masks the secrets that the agent left in the workspace. That it could is an error: what it wrote down it could
-// have sent elsewhere, and the workspace is no longer what it made.
+// sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
+// there is an error: what an agent can write down it could have sent elsewhere.
 func (a *attempt) sweep(ctx context.Context) error {
-	found, err := a.secrets.Scrub(ctx, a.place.Workspace)
-	if err != nil {
-		return fmt.Errorf("mask secrets in the workspace: %w", err)
-	}
-	var places []string
-	for _, f := range found {
-		places = append(places, f.String())
-	}
-	if places == nil {
+	if a.place == nil && !a.live {
 		return nil
 	}
-	return fmt.Errorf("leak: the agent wrote secrets into the workspace, which are masked in the copy that is kept: %s",
-		strings.Join(places, "; "))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	look, kept := a.secrets.Sweep, ""
+	if a.place != nil {
+		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
+	}
+	found, err := look(ctx, a.dirs.workspace)
+	if err != nil {
+		err = fmt.Errorf("look for secrets in the workspace: %w", err)
+	}
+	if len(found) == 0 {
+		return err
+	}
+	places := make([]string, len(found))
+	for i, f := range found {
+		places[i] = f.String()
+	}
+	return errors.Join(err, fmt.Errorf("leak: the workspace holds secrets%s: %s", kept, strings.Join(places, "; ")))
 }

@@ -28,7 +28,7 @@ func (a *attempt) ask(ctx context.Context, prompts []string) error {
 			return err
 		}
 	}
-	a.touched = false
+	a.touched, a.byLimit = false, false
 	for _, text := range prompts {
 		a.watch.prompt(len(a.turns) + 1)
 		turn, err := a.session.Prompt(ctx, text)

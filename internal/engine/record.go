@@ -44,7 +44,7 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return err
 	}
 	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.from, again.live, again.watch = path, false, watch{}
+	again.from, again.live, again.watch = path, false, new(watch)
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
 	}

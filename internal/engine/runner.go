@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +69,7 @@ type Runner struct {
 	secrets  *secret.Set
 	now      func() time.Time
 	progress progress
+	given    names // of variables that agents are given by presets, and nobody else
 	template struct {
 		mu sync.Mutex
 		t  *workspace.Template
@@ -99,29 +98,11 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes and our own notes,
-// which runs change, and the directory of the playbook, which says what is expected.
-func (r *Runner) ownFiles() []string {
-	exclude := slices.Clone(r.pb.Workspace.Exclude)
-	if r.source == "" {
-		return exclude
-	}
-	for _, dir := range []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), r.besidePlaybook(".")} {
-		rel, err := filepath.Rel(r.source, dir)
-		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			continue
-		}
-		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
-		exclude = append(exclude, glob, glob+"/**")
-	}
-	return exclude
-}
-
-// globMeta matches what means something else in a glob.
-var globMeta = regexp.MustCompile(`[*?\[\]{}\\]`)
-
 // besidePlaybook returns the absolute path of what the playbook names relative to itself.
 func (r *Runner) besidePlaybook(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
 	path = filepath.Join(filepath.Dir(r.pb.File), filepath.FromSlash(path))
 	if filepath.IsAbs(path) {
 		return path

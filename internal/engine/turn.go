@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
+	"regexp"
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/acp"
@@ -38,7 +38,7 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	case cause != nil && !isLimit:
 		return cassette.Turn{}, cause // the run was cancelled, or the agent did what the playbook declares an error
 	case err != nil && !isLimit:
-		return cassette.Turn{}, err
+		return cassette.Turn{}, modelFault(err)
 	case err == nil && !slices.Contains(stopReasons, resp.StopReason):
 		return cassette.Turn{}, fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have", resp.StopReason)
 	}
@@ -47,6 +47,20 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 		events = endedBy(events, limit.name)
 	}
 	return s.settle(ctx, events)
+}
+
+// overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
+// them.
+var overloaded = regexp.MustCompile(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
+
+// modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was not
+// to be had.
+func modelFault(err error) error {
+	answer, ok := errors.AsType[*acp.Error](err)
+	if ok && (overloaded.MatchString(answer.Message) || overloaded.Match(answer.Data)) {
+		return infrastructure{err}
+	}
+	return err
 }
 
 // stopReasons are those of the protocol.
@@ -61,8 +75,8 @@ func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.
 	}
 	s.spent.add(events)
 	limit, err := s.spent.exceeded(s.limits.MaxTokens, s.limits.MaxCostUSD)
-	if err != nil {
-		return cassette.Turn{}, err
+	if whole := stopReason(cassette.Turn{Events: events}) == result.StopEndTurn; err != nil && whole {
+		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
 	}
 	if limit != "" {
 		events = endedBy(events, limit)
@@ -98,14 +112,11 @@ func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
 	return errors.Join(err, s.observer.Err())
 }
 
-// changes returns what the workspace holds and how that differs from before.
+// changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
+// asks, and the workspace may hold what no cassette could.
 func (s *live) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
-	info, err := os.Lstat(s.dirs.workspace)
-	if err == nil && !info.IsDir() {
-		err = errors.New("the agent put something else in the place of its workspace")
-	}
-	if err != nil {
-		return workspace.Manifest{}, workspace.Delta{}, err
+	if err := s.dirs.identity.check(); err != nil || !s.records {
+		return before, workspace.Delta{}, err
 	}
 	return workspace.Changes(ctx, s.dirs.workspace, before, limit)
 }

@@ -32,8 +32,9 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
 		if err != nil {
-			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, r.secrets.String(err.Error()), adviceOf(err)
+			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), adviceOf(err)
 		}
+		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
 		var again infrastructure
 		if !errors.As(err, &again) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
@@ -56,7 +57,7 @@ type attempt struct {
 	*Runner
 	unit    playbook.Unit
 	journal *journal
-	watch   watch
+	watch   *watch
 	result  result.Unit
 	live    bool   // the session is to be with an agent, not from a cassette
 	from    string // the cassette's path
@@ -78,7 +79,7 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 	a := &attempt{
 		Runner: r, unit: u, result: res,
 		journal: &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
-		watch:   watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
+		watch:   &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
 	}
 	a.from = r.cassettePath(u)
 	a.live = a.goesLive()
@@ -98,7 +99,7 @@ func (a *attempt) runKept(ctx context.Context) error {
 	if err := a.journal.open(place.Logs); err != nil {
 		return err
 	}
-	return errors.Join(a.run(ctx), a.journal.Close())
+	return errors.Join(a.run(ctx), a.journal.Close(a.dirs.identity))
 }
 
 // run returns an error if nothing is known about the agent.
@@ -121,6 +122,15 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		if failed && a.result.Outcome != result.Error {
 			a.result.Outcome = result.Fail
 		}
+	}
+	if replaced := a.dirs.identity.check(); replaced != nil {
+		if _, told := errors.AsType[replacedError](err); !told {
+			err = errors.Join(err, replaced)
+		}
+		return err // what stands there now is none of ours, to read or to write
+	}
+	err = errors.Join(err, a.sweep(ctx))
+	if err == nil {
 		err = a.save(ctx)
 	}
 	return errors.Join(err, a.keep(ctx))

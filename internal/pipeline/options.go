@@ -1,10 +1,7 @@
 package pipeline
 
 import (
-	"context"
-
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -27,6 +24,8 @@ type Options struct {
 	Unconfined bool
 	// Parallel is how many units run at a time, at least 1.
 	Parallel int
+	// Record is the command that records the playbook's cassettes anew, for advice; empty: one without flags.
+	Record string
 	// Tool is our own name and version, for the manifest.
 	Tool string
 	// Getenv and Environ are our environment.
@@ -55,15 +54,3 @@ type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
-
-// judgeClient returns the client of the AI judge as the environment describes it.
-func judgeClient(getenv func(string) string) (*llm.Client, error) {
-	cfg, err := llm.FromEnvironment(getenv)
-	if err != nil {
-		return nil, err
-	}
-	return llm.New(cfg), nil
-}
-
-// interrupted reports whether the run was.
-func interrupted(ctx context.Context) bool { return ctx.Err() != nil }

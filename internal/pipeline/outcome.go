@@ -1,7 +1,10 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // outcome sums a run up: an error is one whatever else there is, since nothing is known of what ended in it; then one
@@ -10,34 +13,32 @@ import (
 func (p *pipeline) outcome(done *Finished) result.Outcome {
 	count := make(map[result.Outcome]int)
 	for _, j := range done.Jobs {
-		count[j.Outcome]++
+		switch {
+		case j.Outcome == result.Error || j.Outcome == result.Fail:
+			count[j.Outcome]++
+		case j.Outcome == result.Pass && p.runsCommand(j.ID):
+			count[result.Completed]++
+		}
 	}
 	for _, c := range p.plan.Cases() {
 		for _, v := range p.plan.Variants() {
 			count[p.ofTrials(done.Units, c.ID, v.ID)]++
 		}
 	}
-	for _, u := range done.Units {
-		if u.Outcome != result.Skip {
-			done.Judged++
+	for _, o := range []result.Outcome{result.Error, result.Fail, result.Pass, result.Completed} {
+		if count[o] > 0 {
+			return o
 		}
 	}
-	for _, j := range done.Jobs {
-		if j.Outcome != result.Skip {
-			done.Judged++
-		}
-	}
-	switch {
-	case count[result.Error] > 0:
-		return result.Error
-	case count[result.Fail] > 0:
-		return result.Fail
-	case count[result.Pass] > 0:
-		return result.Pass
-	case count[result.Completed] > 0:
-		return result.Completed
-	}
+	done.Idle = true
 	return result.Error
+}
+
+// runsCommand reports whether a job does more than report.
+func (p *pipeline) runsCommand(id string) bool {
+	return slices.ContainsFunc(p.plan.Jobs, func(j playbook.Job) bool {
+		return j.ID == id && slices.ContainsFunc(j.Steps, func(s playbook.Step) bool { return s.Run != "" })
+	})
 }
 
 // ofTrials is the outcome of a case with a variant over its trials.

@@ -38,6 +38,7 @@ func TestOutcome(t *testing.T) {
 		{name: "completed", reason: "nothing judges", a: []result.Outcome{completed, completed}, b: []result.Outcome{completed, completed}, want: completed},
 		{name: "skipped in part", reason: "the rest is judged", a: []result.Outcome{skip, skip}, b: []result.Outcome{pass, pass}, want: pass},
 		{name: "all skipped", reason: "nothing ran, and nothing looks green that is not", a: []result.Outcome{skip, skip}, b: []result.Outcome{skip, skip}, want: broken},
+		{name: "all skipped but the report", reason: "a report is no step that ran", a: []result.Outcome{skip, skip}, b: []result.Outcome{skip, skip}, job: pass, want: broken},
 		{name: "not run", reason: "a missing result is not a pass", a: []result.Outcome{pass, pass}, want: broken},
 		{name: "a job failed", reason: "", a: []result.Outcome{pass, pass}, b: []result.Outcome{pass, pass}, job: fail, want: fail},
 		{name: "all skipped for a job", reason: "the job is what failed", a: []result.Outcome{skip, skip}, b: []result.Outcome{skip, skip}, job: fail, want: fail},

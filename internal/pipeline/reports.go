@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/aijudge"
 	"github.com/sdd-eval/sdd-eval/internal/human"
@@ -51,6 +52,15 @@ func Report(ctx context.Context, r *rundir.Run, o ReportOptions) ([]string, erro
 	return files, errors.Join(judged, err)
 }
 
+// judgeClient returns the client of the AI judge as the environment describes it.
+func judgeClient(getenv func(string) string) (*llm.Client, error) {
+	cfg, err := llm.FromEnvironment(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return llm.New(cfg), nil
+}
+
 // checkJudge refuses a playbook whose report could not be made for want of the AI judge's key, before agents do work.
 func (p *pipeline) checkJudge() error {
 	if !p.plan.Playbook.Report.AIJudge.Enabled || !p.reports() {
@@ -73,29 +83,32 @@ func (p *pipeline) reports() bool {
 
 // report makes the reports in the middle of a run, for steps that follow.
 func (p *pipeline) report(ctx context.Context) error {
-	p.reported = true
 	_, err := Report(ctx, p.dir, ReportOptions{Ask: true, Getenv: p.Getenv, Note: p.Watch.Note})
 	return err
 }
 
 // closeReports makes them once more where a job has: now the run has ended.
 func (p *pipeline) closeReports(ctx context.Context) error {
-	if !p.reported {
+	if !p.reports() {
 		return nil
 	}
 	_, err := Report(ctx, p.dir, ReportOptions{Getenv: p.Getenv, Note: p.Watch.Note})
 	return err
 }
 
-// sweep proves that no secret stands in the run's directory.
-func (p *pipeline) sweep(ctx context.Context) error {
-	found, err := p.Secrets.Sweep(context.WithoutCancel(ctx), p.dir.Dir())
+// scrub masks the secrets that stand in the run's directory although nothing of ours writes any: an agent that is not
+// confined has put them there. That it could is an error.
+func (p *pipeline) scrub(ctx context.Context) error {
+	found, err := p.Secrets.Scrub(context.WithoutCancel(ctx), p.dir.Dir())
 	if err != nil {
-		return fmt.Errorf("look for secrets in the run's directory: %w", err)
+		err = fmt.Errorf("look for secrets in the run's directory: %w", err)
 	}
-	var errs []error
-	for _, f := range found {
-		errs = append(errs, fmt.Errorf("leak: %s holds the value of %s at byte %d", f.Path, f.Name, f.Offset))
+	if len(found) == 0 {
+		return err
 	}
-	return errors.Join(errs...)
+	places := make([]string, len(found))
+	for i, f := range found {
+		places[i] = f.String()
+	}
+	return errors.Join(err, fmt.Errorf("leak: the run's directory held secrets, which are masked now: %s", strings.Join(places, "; ")))
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,10 @@ type Finished struct {
 	Outcome result.Outcome
 	// Listed is how many units there are in all.
 	Listed int
-	// Judged is how many units and jobs were more than skipped.
-	Judged int
+	// Resumable tells that units are left to run.
+	Resumable bool
+	// Idle tells that nothing was judged and no step ran.
+	Idle bool
 	// Units and Jobs are in listed order. What was interrupted is not among them.
 	Units []result.Unit
 	Jobs  []result.Job
@@ -40,21 +43,26 @@ func Run(ctx context.Context, o Options) (*Finished, error) {
 		if p.dir != nil {
 			err = errors.Join(err, p.dir.Close())
 		}
-		return nil, &InputError{err}
+		return nil, err
 	}
 	done := &Finished{ID: p.dir.ID(), Dir: p.dir.Dir(), Listed: len(p.plan.Units)}
-	err := p.run(ctx)
-	done.Units, done.Jobs = p.ended()
+	err := errors.Join(p.run(ctx), p.ended(done))
 	done.Outcome = p.outcome(done)
 	state := rundir.StateFinished
-	if interrupted(ctx) {
+	if err != nil || ctx.Err() != nil {
 		state = rundir.StateInterrupted
 	}
-	err = errors.Join(err, p.dir.Finish(state))
-	if err == nil && !interrupted(ctx) {
-		err = p.closeReports(ctx)
+	done.Resumable = state == rundir.StateInterrupted
+	leak := p.scrub(ctx)
+	if leak != nil {
+		err = errors.Join(err, leak, p.dir.Finish(state, leak.Error()))
+	} else {
+		err = errors.Join(err, p.dir.Finish(state))
 	}
-	return done, errors.Join(err, p.sweep(ctx), p.dir.Close())
+	if state == rundir.StateFinished {
+		err = errors.Join(err, p.closeReports(ctx))
+	}
+	return done, errors.Join(err, p.dir.Close())
 }
 
 // pipeline is one run.
@@ -68,42 +76,50 @@ type pipeline struct {
 
 	earlier     []result.Unit // finished before the run was resumed
 	earlierJobs []result.Job
-	reported    bool // a job made reports
 }
 
-// open checks all that can be checked before anything runs, then makes or opens the run's directory.
-func (p *pipeline) open() error {
-	if err := p.load(); err != nil {
-		return err
-	}
-	if name, found := p.Secrets.Contains(p.data); found {
-		return fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", p.name, name)
-	}
-	check, err := engine.New(p.plan, p.config())
-	if err != nil {
-		return err
-	}
-	env, err := check.Accounts()
-	if err != nil {
-		return err
-	}
-	if name, found := p.Secrets.Contains(p.data); found {
-		return fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", p.name, name)
-	}
-	if err := p.checkJudge(); err != nil {
-		return err
-	}
-	if p.dir == nil {
-		p.dir, err = rundir.Create(p.Root, p.manifest(env), p.data, p.Secrets)
-		if err != nil {
+// open checks all that can be checked before anything runs, then makes or opens the run's directory. What the user has to
+// mend is an [*InputError].
+func (p *pipeline) open() (err error) {
+	if p.Resume != "" {
+		if p.dir, err = rundir.Resume(p.Root, p.Resume, p.Secrets); err != nil {
 			return err
 		}
 	}
-	p.runner, err = engine.New(p.plan, p.config())
-	if err == nil {
-		p.runner.Restore(p.earlier, p.earlierJobs)
+	env, err := p.check()
+	if err != nil {
+		return &InputError{err}
 	}
-	return err
+	if p.dir == nil {
+		if p.dir, err = rundir.Create(p.Root, p.manifest(env), p.data, p.Secrets); err != nil {
+			return err
+		}
+	}
+	if p.runner, err = engine.New(p.plan, p.config()); err != nil {
+		return &InputError{err}
+	}
+	p.runner.Restore(p.earlier, p.earlierJobs)
+	return nil
+}
+
+// check loads the playbook and resolves what it depends on. It returns the names of the variables that agents are given,
+// by variant.
+func (p *pipeline) check() (map[string][]string, error) {
+	if err := p.load(); err != nil {
+		return nil, err
+	}
+	runner, err := engine.New(p.plan, p.config())
+	if err != nil {
+		return nil, err
+	}
+	env, err := runner.Accounts(p.earlier)
+	if err != nil {
+		return nil, err
+	}
+	if name, found := p.Secrets.Contains(p.data); found {
+		return nil, fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", p.name, name)
+	}
+	return env, p.checkJudge()
 }
 
 // load reads the playbook: the user's file, or the copy in the directory of the run that is to be finished.
@@ -158,13 +174,13 @@ func nameBelow(root, file string) string {
 // maxPlaybook is how large a playbook can be, in bytes; a larger one was refused when the run began.
 const maxPlaybook = 1 << 20
 
-// loadCopy opens the run that is to be finished.
+// loadCopy takes over how the run began.
 func (p *pipeline) loadCopy() (err error) {
-	if p.dir, err = rundir.Resume(p.Root, p.Resume, p.Secrets); err != nil {
+	m := p.dir.Manifest()
+	p.name, p.Cassettes = m.Playbook.Path, m.Cassettes
+	if p.Mode, err = engine.ParseMode(m.Mode, engine.Live, p.Getenv); err != nil {
 		return err
 	}
-	m := p.dir.Manifest()
-	p.name, p.Mode = m.Playbook.Path, engine.Mode(m.Mode)
 	if p.data, err = p.dir.ReadFile("playbook.yaml", maxPlaybook); err != nil {
 		return err
 	}
@@ -180,7 +196,9 @@ func (p *pipeline) config() engine.Config {
 	c := engine.Config{
 		Mode: p.Mode, Root: p.Root, Cassettes: p.Cassettes, ConfigDir: p.ConfigDir, Source: p.Root,
 		Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ, Watch: p.Watch.Activity, Report: p.report,
-		RecordCommand: func(playbook.Unit) string { return "sdd-eval run --playbook " + p.name + " --mode record" },
+		RecordCommand: func(playbook.Unit) string {
+			return cmp.Or(p.Record, "sdd-eval run --playbook "+p.name+" --mode record")
+		},
 	}
 	if p.dir != nil {
 		c.RunID, c.RunDir = p.dir.ID(), p.dir.Dir()
@@ -198,7 +216,7 @@ func (p *pipeline) manifest(env map[string][]string) rundir.Manifest {
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, p.Getenv("TEST_RUN_ID"))
 	m.Tool, m.Mode, m.Sandbox = p.Tool, string(p.Mode), "none"
-	m.Playbook.Path = p.name
+	m.Playbook.Path, m.Cassettes = p.name, p.Cassettes
 	for i, v := range m.Variants {
 		m.Variants[i].Env = env[v.ID]
 	}
@@ -226,14 +244,14 @@ func (p *pipeline) run(ctx context.Context) error {
 // runJobs runs jobs outside the matrix.
 func (p *pipeline) runJobs(ctx context.Context, jobs []playbook.Job) error {
 	for _, j := range jobs {
-		if interrupted(ctx) {
+		if ctx.Err() != nil {
 			return nil
 		}
 		if p.runner.Ran(j.ID) {
 			continue
 		}
 		res := p.runner.Job(ctx, j)
-		if interrupted(ctx) && res.Outcome == result.Error {
+		if ctx.Err() != nil && res.Outcome == result.Error {
 			return nil // it was cut short
 		}
 		if err := p.dir.AppendJob(res); err != nil {
@@ -255,7 +273,7 @@ func (p *pipeline) runUnits(ctx context.Context) error {
 			continue
 		}
 		group.Go(func() error {
-			if interrupted(ctx) {
+			if ctx.Err() != nil {
 				return nil
 			}
 			err := p.runUnit(ctx, u)
@@ -271,7 +289,7 @@ func (p *pipeline) runUnits(ctx context.Context) error {
 func (p *pipeline) runUnit(ctx context.Context, u playbook.Unit) error {
 	p.Watch.UnitStarts(u.ID())
 	res := p.runner.Unit(ctx, u, io.Discard) // all of its notes are in its session log
-	if interrupted(ctx) && res.Outcome == result.Error {
+	if ctx.Err() != nil && res.Outcome == result.Error {
 		return nil // it was cut short, and nothing is known
 	}
 	if err := p.dir.Append(res); err != nil {
@@ -281,15 +299,10 @@ func (p *pipeline) runUnit(ctx context.Context, u playbook.Unit) error {
 	return nil
 }
 
-// ended returns what has a result, now and before the run was resumed.
-func (p *pipeline) ended() ([]result.Unit, []result.Job) {
-	units, err := p.dir.Units()
-	if err != nil {
-		p.Watch.Note(err.Error())
-	}
-	jobs, err := p.dir.Jobs()
-	if err != nil {
-		p.Watch.Note(err.Error())
-	}
-	return units, jobs
+// ended reads what has a result, now and from before the run was resumed.
+func (p *pipeline) ended(done *Finished) error {
+	var unitsErr, jobsErr error
+	done.Units, unitsErr = p.dir.Units()
+	done.Jobs, jobsErr = p.dir.Jobs()
+	return errors.Join(unitsErr, jobsErr)
 }

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes, runs and our own
+// notes, which runs change, and playbooks, which say what is expected.
+func (r *Runner) ownFiles() []string {
+	exclude := slices.Clone(r.pb.Workspace.Exclude)
+	if r.source == "" {
+		return exclude
+	}
+	own := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File))}
+	if r.cfg.RunDir != "" {
+		own = append(own, filepath.Dir(r.cfg.RunDir))
+	}
+	if r.pb.Workspace.From == "" { // nobody chose what is in it
+		own = append(own, playbooksBelow(r.source)...)
+	}
+	for _, path := range own {
+		rel, err := filepath.Rel(r.source, path)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
+		exclude = append(exclude, glob, glob+"/**")
+	}
+	return exclude
+}
+
+// globMeta matches what means something else in a glob.
+var globMeta = regexp.MustCompile(`[*?\[\]{}\\]`)
+
+const (
+	// maxLooked is how many files and directories are looked at for playbooks.
+	maxLooked = 100_000
+	// maxPlaybook is how large a playbook may be, in bytes.
+	maxPlaybook = 1 << 20
+)
+
+var (
+	yamlName = regexp.MustCompile(`\.ya?ml$`)
+	workflow = regexp.MustCompile(`(?m)^["']?workflow["']?:`)
+	variants = regexp.MustCompile(`(?m)^["']?variants["']?:`)
+	// elsewhere are directories that are not copied either, or belong to others.
+	elsewhere = []string{".git", ".llman", "node_modules", ".venv", "target", "dist", "build", "vendor"}
+)
+
+// playbooksBelow returns the directories below root that hold playbooks, and the playbooks in root itself. What cannot be
+// read is passed over: the copy of the directory tells of it.
+func playbooksBelow(root string) []string {
+	var found []string
+	looked := 0
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		looked++
+		switch {
+		case looked > maxLooked:
+			return fs.SkipAll
+		case err != nil:
+			return nil
+		case d.IsDir() && path != root && slices.Contains(elsewhere, d.Name()):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !yamlName.MatchString(d.Name()) || !isPlaybook(path):
+			return nil
+		case filepath.Dir(path) == root:
+			found = append(found, path)
+			return nil
+		}
+		found = append(found, filepath.Dir(path))
+		return fs.SkipDir
+	})
+	return found
+}
+
+// isPlaybook reports whether a file looks like one.
+func isPlaybook(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > maxPlaybook {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && workflow.Match(data) && variants.Match(data)
+}
