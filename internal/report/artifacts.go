@@ -51,6 +51,11 @@ func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 			}
 			return nil
 		}
+		var large *rundir.SizeError
+		if errors.As(err, &large) {
+			u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -26,13 +26,14 @@ type detail struct {
 	AI      []AIScore       `json:"ai,omitempty"`
 	Paths   Paths           `json:"paths"`
 	Missing []string        `json:"missing,omitempty"`
-	// Cut says what was left out.
-	Cut []string `json:"cut,omitempty"`
+	// TooLarge tells of artifacts that were not read at all, Cut of what was left out of those that were.
+	TooLarge []string `json:"too_large,omitempty"`
+	Cut      []string `json:"cut,omitempty"`
 }
 
 // pack returns the unit's detail as the page holds it.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
-	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing}
+	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
 	var err error
 	if d.Run, err = d.shorten(files.run); err != nil {
 		return nil, fmt.Errorf("unit %s: trajectory: %w", u.ID, err)

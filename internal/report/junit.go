@@ -62,7 +62,7 @@ type junitMessage struct {
 
 // JUnit returns report.junit.xml: a test suite for each variant, in it a test case for each case and one for each of
 // its evaluators, over all trials by the same rule as under go test. What was not judged is skipped, not passed; what
-// was not run is an error.
+// was not run is an error, and so is the test case "run", which is there if the run as a whole has problems.
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
@@ -85,6 +85,9 @@ func (rep *Report) JUnit() ([]byte, error) {
 	}
 	if len(rep.Jobs) > 0 {
 		all.add(rep.junitJobs())
+	}
+	if len(rep.Run.Problems) > 0 {
+		all.add(rep.junitRun())
 	}
 	all.Time = seconds(took)
 	var b bytes.Buffer
@@ -239,6 +242,18 @@ func (rep *Report) junitJobs() junitSuite {
 	}
 	s.Time = seconds(took)
 	return s
+}
+
+// junitRun is the suite of one case that stands for the run as a whole, which has problems.
+func (rep *Report) junitRun() junitSuite {
+	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
+	var list []Finding
+	for _, p := range rep.Run.Problems {
+		list = append(list, Finding{Outcome: result.Error, Reason: p})
+	}
+	c.end(result.Error, "", list, 1)
+	at := rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")
+	return junitSuite{Name: "run", Timestamp: at, Time: seconds(0), Cases: []junitCase{c}}
 }
 
 // jobFindings returns why a job did not pass.

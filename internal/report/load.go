@@ -15,7 +15,7 @@ import (
 )
 
 // Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be
-// read is an error that names the file.
+// read is an error that names the file, unless it is only too large, which is noted as well.
 func Load(run *rundir.Run) (*Report, error) {
 	rep, err := load(run)
 	if err != nil {
@@ -82,6 +82,7 @@ func (s source) report() (*Report, error) {
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State), Tool: m.Tool,
 			Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials, Need: m.Need, Judged: m.Evaluators,
+			Problems: m.Problems,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 	}
@@ -107,8 +108,15 @@ func (s source) report() (*Report, error) {
 	if rep.Outcome != result.Error && rep.Outcome != result.Fail && rep.Run.State != string(rundir.StateFinished) {
 		rep.Outcome = NotRun
 	}
+	if len(m.Problems) > 0 {
+		rep.Outcome = result.Error
+	}
 	rep.Headline = headline(rep, results, jobs)
-	rep.Notes = append(append([]string{}, s.notes...), notes(rep.Units)...)
+	rep.Notes = []string{}
+	for _, p := range m.Problems {
+		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
+	}
+	rep.Notes = append(append(rep.Notes, s.notes...), notes(rep.Units)...)
 	return rep, nil
 }
 

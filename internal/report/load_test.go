@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -72,6 +75,56 @@ func TestLoadMissingArtifacts(t *testing.T) {
 	rep := loaded(t, run)
 	require.Equal(t, []string{"variants/sdd-claude/cases/refund/1/artifacts/workspace.diff"}, rep.Units[0].Missing)
 	require.Contains(t, rep.Notes, "2 units of 12: artifacts are missing though the unit ran.")
+}
+
+// TestLoadLargeArtifact: what is too large to show is said to be, and everything else is shown.
+func TestLoadLargeArtifact(t *testing.T) {
+	const file = "variants/sdd-claude/cases/refund/1/artifacts/trajectory.json"
+	run := openRun(t)
+	path := filepath.Join(run.Dir(), filepath.FromSlash(file))
+	require.NoError(t, os.Truncate(path, maxArtifact))
+	_, err := Load(run)
+	require.ErrorContains(t, err, "invalid character '\\x00'", "of this size it is read")
+	require.NoError(t, os.Truncate(path, maxArtifact+1))
+	rep := loaded(t, run)
+	want := file + " is too large to show (67108865 bytes)"
+	require.Equal(t, []string{want}, rep.Units[0].TooLarge)
+	require.Empty(t, rep.Units[0].Missing)
+	require.Contains(t, rep.Notes, "1 unit of 12: artifacts are too large to show.")
+	page, err := gzip.NewReader(bytes.NewReader(rep.Units[0].page))
+	require.NoError(t, err)
+	var shown detail
+	require.NoError(t, json.NewDecoder(page).Decode(&shown))
+	require.Equal(t, []string{want}, shown.TooLarge)
+	require.Empty(t, shown.Run)
+	require.NotEmpty(t, shown.Diff, "the unit's other artifacts are there")
+	others := loaded(t, openRun(t))
+	require.Equal(t, others.Units[1:], rep.Units[1:])
+	require.Equal(t, others.Variants, rep.Variants)
+}
+
+// TestProblems: a run in which all went well is an error in every format, if it has problems as a whole.
+func TestProblems(t *testing.T) {
+	s := sample(t, 1, 1, 1)
+	u := &s.units[0]
+	u.Outcome = result.Pass
+	u.Evaluations[0].Outcome, u.Evaluations[0].Reason, u.Evaluations[0].Detail = result.Pass, "", ""
+	require.Equal(t, result.Pass, reportOf(t, s).Outcome)
+	s.manifest.Problems = []string{"a secret was found in jobs.jsonl", "another <problem>"}
+	rep := reportOf(t, s)
+	require.Equal(t, result.Error, rep.Outcome)
+	data, err := rep.JSON()
+	require.NoError(t, err)
+	golden(t, "problems.json", data)
+	golden(t, "problems.md", rep.Markdown())
+	data, err = rep.JUnit()
+	require.NoError(t, err)
+	golden(t, "problems.junit.xml", data)
+	data, err = rep.HTML()
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"outcome":"error","headline":"1 result (1 case × 1 variant): 1 passed. `+
+		`The run as a whole has 2 problems."`)
+	require.Contains(t, string(data), `"problem of the run as a whole: a secret was found in jobs.jsonl"`)
 }
 
 func TestLoadBrokenArtifact(t *testing.T) {

@@ -4,12 +4,15 @@ import "fmt"
 
 // notes says what of the units a reader must know to judge the figures.
 func notes(units []Unit) []string {
-	scripted, replayed, missing, repeated := 0, 0, 0, 0
+	scripted, replayed, missing, large, repeated := 0, 0, 0, 0, 0
 	warnings := make(map[string]int)
 	var order []string
 	for _, u := range units {
 		if len(u.Missing) > 0 {
 			missing++
+		}
+		if len(u.TooLarge) > 0 {
+			large++
 		}
 		if u.Result == nil {
 			continue
@@ -39,6 +42,7 @@ func notes(units []Unit) []string {
 	note(replayed, "replayed from recordings; no agent ran, and times are those of the replay.")
 	note(repeated, "earlier attempts ended in errors and were repeated.")
 	note(missing, "artifacts are missing though the unit ran.")
+	note(large, "artifacts are too large to show.")
 	for i, w := range order {
 		if i == maxWarnings {
 			return append(list, fmt.Sprintf("%s more.", plural(len(order)-i, "warning")))

@@ -130,7 +130,7 @@ func hostileSource(t *testing.T) source {
 	require.NoError(t, err)
 	files := artifacts{run: data, diff: sampleDiff + hostile + "\n" + strings.ReplaceAll(sampleDiff, "order", hostile)}
 	s.artifacts = func(u *Unit) (artifacts, error) {
-		u.Missing = []string{hostile}
+		u.Missing, u.TooLarge = []string{hostile}, []string{hostile}
 		return files, nil
 	}
 	s.place = func(*Unit) (Paths, error) { return Paths{hostile, hostile, hostile}, nil }
@@ -140,7 +140,7 @@ func hostileSource(t *testing.T) source {
 	u.Steps[0].Outcome = result.Fail
 	s.jobs = []result.Job{{Outcome: result.Fail, Reason: "x", Steps: []result.Step{{Name: "x", Outcome: result.Fail, Output: "x"}}}}
 	m := &s.manifest
-	m.Jobs = []string{"x"}
+	m.Jobs, m.Problems = []string{"x"}, []string{"x"}
 	m.Variants[0].Args, m.Variants[0].Env, m.Variants[0].Preset, m.Variants[0].Mode = []string{"x"}, []string{"x"}, "x", "x"
 	m.Cases[0].ExpectedOutcome, m.Cases[0].ReferenceAnswer = "x", "x"
 	state := m.State

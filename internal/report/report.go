@@ -18,11 +18,12 @@ type Report struct {
 	Version int `json:"version"`
 	Run     Run `json:"run"`
 	// Outcome is the run's: error before fail, fail before not_run, not_run before completed, completed before pass;
-	// skip if everything was skipped.
+	// skip if everything was skipped. A run with problems as a whole is an error.
 	Outcome result.Outcome `json:"outcome"`
 	// Headline says in one sentence how many results ended in which way.
 	Headline string `json:"headline"`
-	// Notes are what a reader must know to judge the figures: scripted models, replays, warnings, torn lines.
+	// Notes are what a reader must know to judge the figures: problems of the run as a whole, scripted models, replays,
+	// warnings, torn lines.
 	Notes    []string  `json:"notes"`
 	Variants []Variant `json:"variants"`
 	Cases    []Case    `json:"cases"`
@@ -50,6 +51,8 @@ type Run struct {
 	Need   int `json:"need"`
 	// Judged tells whether the playbook has evaluators.
 	Judged bool `json:"evaluators"`
+	// Problems are errors of the run as a whole. With any of them its outcome is error.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // Playbook is the playbook of a run.
@@ -90,6 +93,8 @@ type Unit struct {
 	Paths Paths `json:"paths"`
 	// Missing are the artifacts that should be there, since the unit ran, and are not.
 	Missing []string `json:"missing,omitempty"`
+	// TooLarge says of each artifact that is too large to be shown how large it is.
+	TooLarge []string `json:"too_large,omitempty"`
 	// Result is how the unit ended, nil if it has not run.
 	Result *result.Unit `json:"result"`
 

@@ -241,6 +241,9 @@ func headline(rep *Report, results, jobs Counts) string {
 	if rep.Run.State != "finished" {
 		fmt.Fprintf(&b, " The run is not finished: %s.", rep.Run.State)
 	}
+	if n := len(rep.Run.Problems); n > 0 {
+		fmt.Fprintf(&b, " The run as a whole has %s.", plural(n, "problem"))
+	}
 	return b.String()
 }
 

@@ -98,6 +98,7 @@ function unitNotes(detail, result) {
     ...(result.warnings ?? []),
     ...(result.attempts ?? []).map((a, i) => `Attempt ${i + 1} ended in an error and was repeated: ${a}`),
     ...(detail.missing ?? []).map((m) => `Missing, though the unit ran: ${m}`),
+    ...(detail.too_large ?? []),
     ...(detail.cut ?? []).map((c) => `Left out here for its size, but in the unit’s artifacts: ${c}.`),
   ].filter(Boolean);
 }
