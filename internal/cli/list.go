@@ -45,7 +45,7 @@ func (a *App) list(rootFlag string) error {
 		outcomes, file, err := summary(root, s)
 		state := string(s.State)
 		if s.Problems > 0 {
-			state += ", " + plural(s.Problems, "problem")
+			state += ", " + count(s.Problems, "problem")
 		}
 		if err != nil {
 			state, outcomes = "unreadable", "?"

@@ -109,6 +109,19 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// TestProblems holds that a run with problems as a whole does not look like one that ended well.
+func TestProblems(t *testing.T) {
+	dir := threeRuns(t)
+	r, err := rundir.Resume(dir, oldest, nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Finish(rundir.StateFinished, "a secret was found in \x1b[31mjobs.jsonl"))
+	require.NoError(t, r.Close())
+	require.Regexp(t, `(?m)^`+oldest+` .* finished, 1 problem +1 passed, 1 completed +demo.yaml$`, call(t, dir, "list").stdout)
+	got := call(t, dir, "show", oldest)
+	require.Equal(t, exitOK, got.code)
+	require.Contains(t, got.stdout, "\nproblem    a secret was found in ␛[31mjobs.jsonl\n")
+}
+
 func TestFindRun(t *testing.T) {
 	dir := threeRuns(t)
 	tests := []struct{ name, id, want, err string }{
