@@ -132,20 +132,20 @@ func finish(t *testing.T, dir string, want map[string]int) {
 	require.Equal(t, 1, strings.Count(string(jobs), "\n"), "%s", jobs)
 }
 
-// TestConcurrentRuns starts two hundred runs in one project at once.
+// TestConcurrentRuns starts two hundred runs of the demo in one project at once: each has a directory of its own, and
+// all of it.
 func TestConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	const n = 200
-	dir := project(t, `name: demo
-task: {prompt: Do it.}
-variants: {a: {agent: {kind: fake-acp}}}
-workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
-`)
+	dir := t.TempDir()
+	out, err := command(dir, "init", "--name", "demo").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	demo := filepath.Join(".llman", "sdd-eval", "playbooks", "demo.yaml")
 	var wg sync.WaitGroup
 	failures := make(chan string, n)
 	for range n {
 		wg.Go(func() {
-			if out, err := command(dir, "run", "--playbook", "p.yaml").CombinedOutput(); err != nil {
+			if out, err := command(dir, "run", "--playbook", demo).CombinedOutput(); err != nil {
 				failures <- fmt.Sprintf("%v\n%s", err, out)
 			}
 		})
@@ -155,5 +155,10 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: buil
 	for f := range failures {
 		t.Error(f)
 	}
-	require.Len(t, runs(t, dir), n)
+	all := runs(t, dir)
+	require.Len(t, all, n)
+	for _, run := range all {
+		require.Len(t, unitsOf(t, run), 2, run)
+		require.FileExists(t, filepath.Join(run, "report.html"))
+	}
 }

@@ -12,7 +12,9 @@ type identity struct {
 // replacedError says that there is something else at a path than was.
 type replacedError struct{ path string }
 
-func (e replacedError) Error() string { return "the agent put something else in the place of " + e.path }
+func (e replacedError) Error() string {
+	return "the agent put something else in the place of " + e.path
+}
 
 // identify remembers what stands at these paths, which are directories.
 func identify(paths ...string) (identity, error) {
