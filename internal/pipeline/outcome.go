@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -41,25 +42,17 @@ func (p *pipeline) runsCommand(id string) bool {
 	})
 }
 
-// ofTrials is the outcome of a case with a variant over its trials.
+// ofTrials is the outcome of a case with a variant over its trials. One that has not run is an error: it is not known how
+// it would have ended.
 func (p *pipeline) ofTrials(units []result.Unit, caseID, variantID string) result.Outcome {
-	count, trials := make(map[result.Outcome]int), 0
+	trials := make([]result.Unit, len(p.plan.Trials(caseID, variantID)))
 	for _, u := range units {
 		if u.Case == caseID && u.Variant == variantID {
-			count[u.Outcome]++
-			trials++
+			trials[u.Trial-1] = u
 		}
 	}
-	need := p.plan.Playbook.Trials.Need()
-	switch {
-	case count[result.Error] > 0 || trials == 0:
-		return result.Error
-	case count[result.Skip] == trials:
-		return result.Skip
-	case count[result.Pass]+count[result.Completed] < need:
-		return result.Fail
-	case count[result.Pass] == 0:
-		return result.Completed
+	if o := report.OfTrials(trials, p.plan.Playbook.Trials.Need()); o != report.NotRun {
+		return o
 	}
-	return result.Pass
+	return result.Error
 }

@@ -50,6 +50,20 @@ type Finding struct {
 	Detail   string         `json:"detail,omitempty"`
 }
 
+// OfTrials returns what the trials of one case under one variant come to, of which need have to pass: the rule by which
+// reports judge. A trial without a result has no outcome. There is at least one.
+func OfTrials(trials []result.Unit, need int) result.Outcome {
+	units := make([]Unit, len(trials))
+	for i := range trials {
+		u := &trials[i]
+		units[i] = Unit{Trial: u.Trial, Outcome: u.Outcome, Result: u}
+		if u.Outcome == "" {
+			units[i].Outcome, units[i].Result = NotRun, nil
+		}
+	}
+	return judge(units, need).Outcome
+}
+
 // judge returns what trials, all of one case and variant, come to. The rule is that of package evaltest.
 func judge(trials []Unit, need int) Result {
 	r := Result{Case: trials[0].Case, Variant: trials[0].Variant, Trials: len(trials), Need: need}
