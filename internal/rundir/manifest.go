@@ -42,6 +42,8 @@ type Manifest struct {
 	Playbook Playbook `json:"playbook"`
 	// Name is the playbook's name.
 	Name string `json:"name"`
+	// Cassettes is the directory of the cassettes, relative to the project's root unless absolute.
+	Cassettes string `json:"cassettes,omitempty"`
 	// Mode is live, record, missing or replay.
 	Mode string `json:"mode"`
 	// Sandbox is the confinement that held, "none" if there was none.

@@ -1,8 +1,10 @@
 package rundir
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -15,8 +17,15 @@ func ManifestOf(plan *playbook.Plan) Manifest {
 		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
 	for _, v := range pb.Variants {
+		command, args := v.Agent.Command, v.Agent.Args
+		if profile, ok := agent.Lookup(v.Agent.Kind); ok {
+			command = cmp.Or(command, profile.Command)
+			if args == nil {
+				args = profile.Args
+			}
+		}
 		m.Variants = append(m.Variants, Variant{
-			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: v.Agent.Command, Args: v.Agent.Args,
+			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: command, Args: args,
 			Model: v.Agent.Model, Mode: v.Agent.Mode,
 		})
 	}
