@@ -95,17 +95,6 @@ func TestSweepErrors(t *testing.T) {
 	cancel()
 	_, err = s.Sweep(ctx, dir)
 	require.ErrorIs(t, err, context.Canceled)
-
-	if os.Getuid() <= 0 {
-		t.Skip("root, and Windows, may read everything")
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "first-secret"), nil, 0))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "closed"), 0))
-	got, err := s.Sweep(t.Context(), dir)
-	require.ErrorIs(t, err, os.ErrPermission)
-	assert.ErrorContains(t, err, "closed: ")
-	assert.NotContains(t, err.Error(), "first-secret")
-	assert.Len(t, got, 2, "the rest is searched")
 }
 
 func TestSweepReportsSoMuch(t *testing.T) {
