@@ -1,40 +1,60 @@
 package trajectory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
 )
 
-// workspace stands for the directory of the session in runs of the harness and in expectations.
-const workspace = "$WORKSPACE"
+// What stands for the directories of a session in runs of the harness and in expectations.
+const (
+	workspace = "$WORKSPACE"
+	home      = "$HOME"
+	temporary = "$TMPDIR"
+)
 
-// rooted reports whether p begins at the workspace, as whole components go.
-func rooted(p string) bool {
-	return p == workspace || strings.HasPrefix(p, workspace+"/")
+// split returns the root that p begins with, as whole components go, and what is below. A relative p has no root.
+func split(p string) (root, below string) {
+	first, below, _ := strings.Cut(p, "/")
+	switch {
+	case first == workspace, first == home, first == temporary:
+		return first, below
+	case first == "~":
+		return home, below
+	case strings.HasPrefix(p, "/"):
+		return "/", below
+	default:
+		return "", p
+	}
 }
 
-// resolve returns p as a clean slash path from the root or from the workspace; a relative p is below cwd.
+// resolve returns p as a clean slash path from its root; a relative p is below cwd. A path that leaves one of the
+// session's directories keeps its .. because nobody knows what lies around them.
 func resolve(p, cwd string) string {
-	if cwd == "" {
-		cwd = workspace
+	root, below := split(p)
+	base, dir := split(cmp.Or(cwd, workspace))
+	// In a run by hand the session's own directory is the workspace.
+	if root == "" || root == workspace && base != workspace {
+		root, below = base, dir+"/"+below
 	}
+	below = path.Clean("./" + below)
 	switch {
-	case rooted(p):
-		// In a run by hand the session's own directory is the workspace.
-		if !rooted(cwd) {
-			p = cwd + strings.TrimPrefix(p, workspace)
-		}
-	case !strings.HasPrefix(p, "/"):
-		p = cwd + "/" + p
+	case root == "":
+		return below
+	case root == "/":
+		return path.Clean("/" + below)
+	case below == ".":
+		return root
+	default:
+		return root + "/" + below
 	}
-	return path.Clean(p)
 }
 
 // glob is a path pattern by components: "**" stands for any number of them, the rest is as in [path.Match].
 type glob struct {
-	base  string // where it begins: the root, the workspace, or "." for the session's directory
+	base  string // where it begins: the root, one of the session's directories, or "." for where the session runs
 	parts []string
 }
 
@@ -42,13 +62,8 @@ func parseGlob(pattern string) (glob, error) {
 	if strings.ContainsAny(pattern, "{}") {
 		return glob{}, errors.New("braces are not part of the pattern language: use one_of or regex")
 	}
-	g, rest := glob{base: "."}, pattern
-	switch {
-	case rooted(pattern):
-		g.base, rest = workspace, strings.TrimPrefix(pattern, workspace)
-	case strings.HasPrefix(pattern, "/"):
-		g.base = "/"
-	}
+	root, rest := split(pattern)
+	g := glob{base: cmp.Or(root, ".")}
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == "" || part == "." {
 			continue
@@ -71,7 +86,8 @@ func parseGlob(pattern string) (glob, error) {
 func (g glob) match(p, cwd string) bool {
 	base := strings.TrimSuffix(resolve(g.base, cwd), "/")
 	below, ok := strings.CutPrefix(resolve(p, cwd), base+"/")
-	return ok && matchParts(g.parts, strings.Split(below, "/"))
+	parts := strings.Split(below, "/")
+	return ok && parts[0] != ".." && matchParts(g.parts, parts)
 }
 
 // matchParts goes back to the last "**" only: whatever an earlier one could take, the last can take as well.
