@@ -180,12 +180,14 @@ func (c Call) ready() (Call, error) {
 	return c, err
 }
 
-// key returns the same text for calls that accept the same.
+// key returns a text that calls have in common only if they accept the same, their rules aside.
 func (c *Call) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %s %v", c.tool, c.kind, c.mode, c.limit)
 	for i := range c.args {
-		fmt.Fprintf(&b, " %q %s(%s)", c.args[i].name, c.args[i].Arg.name, compact(c.args[i].param))
+		a := &c.args[i]
+		// As Go syntax, in which no two values are the same; JSON replaces what is not UTF-8.
+		fmt.Fprintf(&b, " %q %t %s(%#v)", a.name, a.path != nil, a.Arg.name, a.param)
 	}
 	return b.String()
 }

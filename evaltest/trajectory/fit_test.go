@@ -74,3 +74,49 @@ func TestLiteralInExpression(t *testing.T) {
 		require.Equal(t, want, literalIn(expr), expr)
 	}
 }
+
+// A like call is not one whose matcher only looks the same: the verdict is the same for few calls and for many.
+func TestFitTellsCallsApart(t *testing.T) {
+	tests := []struct {
+		name          string
+		args          map[string]any
+		first, second Call // of which the run's calls are only the second
+	}{
+		{
+			name: "texts that are not UTF-8", args: map[string]any{"p": "\xfe"},
+			first: Tool("t").Args(Args{"p": Contains("\xff")}), second: Tool("t").Args(Args{"p": Contains("\xfe")}),
+		},
+		{
+			name: "an argument and a field, for which null is not there", args: map[string]any{"p": nil},
+			first: Tool("t").Args(Args{"p": Any()}).Fields("p"), second: Tool("t").Args(Args{"p": Any()}).Mode(SupersetArgs),
+		},
+		{
+			name: "a text and a number", args: map[string]any{"p": 1},
+			first: Tool("t").Args(Args{"p": "1"}), second: Tool("t").Args(Args{"p": 1}),
+		},
+	}
+	for _, test := range tests {
+		for _, n := range []int{2, 200} {
+			t.Run(test.name+" "+strconv.Itoa(n), func(t *testing.T) {
+				run := &Run{}
+				for i := range n {
+					run.Events = append(run.Events, Event{Body: ToolStart{ID: strconv.Itoa(i), Name: "t", Args: test.args}})
+				}
+				s, err := newSession(run)
+				require.NoError(t, err)
+				var expected []Call
+				for _, c := range []Call{test.first, test.second, test.first} {
+					ready, err := c.ready()
+					require.NoError(t, err)
+					expected = append(expected, ready)
+				}
+				f := newFit(expected, s)
+				for j := range n {
+					require.False(t, f.accepted.has(0, j))
+					require.True(t, f.accepted.has(1, j))
+					require.False(t, f.accepted.has(2, j))
+				}
+			})
+		}
+	}
+}
