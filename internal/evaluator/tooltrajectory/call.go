@@ -3,6 +3,7 @@ package tooltrajectory
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,8 +170,66 @@ func (d *decoder) overrides() map[string]override {
 			e.Value.Errorf("", "no call of %q is expected%s", e.Key, doc.DidYouMean(e.Key, tools))
 		}
 		all[e.Key] = d.override(e.Key, e.Value)
+		if all[e.Key].fields != nil && called[e.Key] {
+			d.found(e.Key, e.Value)
+		}
 	}
 	return all
+}
+
+// found reports those paths of a tool's override that no expected call of the tool has: comparing them would say only
+// that the agent does not give them either, which a misspelt name always does.
+func (d *decoder) found(tool string, paths *playbook.Node) {
+	var args []map[string]any
+	var known []string
+	for _, s := range d.keys.Expected {
+		if s.Tool != tool || s.Args == nil {
+			continue
+		}
+		if own, ok := s.Args.Value().(map[string]any); ok {
+			args = append(args, own)
+			known = slices.AppendSeq(known, maps.Keys(own))
+		}
+	}
+	slices.Sort(known)
+	for _, item := range paths.Items() {
+		path, ok := item.Value().(string)
+		parts := strings.Split(path, ".")
+		if !ok || slices.Contains(parts, "") {
+			continue // reported
+		}
+		if !slices.ContainsFunc(args, func(own map[string]any) bool { return hasPath(own, parts) }) {
+			item.Errorf("", "no expected call of %q has %q%s", tool, path, doc.DidYouMean(path, known))
+		}
+	}
+}
+
+// hasPath reports whether expected arguments have a part. What is expected by a matcher has no known parts but those of
+// equals.
+func hasPath(args map[string]any, path []string) bool {
+	v, ok := args[path[0]]
+	if matcher, is := v.(map[string]any); is {
+		if v, is = matcher["equals"]; !is {
+			return true
+		}
+	}
+	for _, name := range path[1:] {
+		switch at := v.(type) {
+		case map[string]any:
+			v, ok = at[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if ok = err == nil && 0 <= i && i < len(at); ok {
+				v = at[i]
+			}
+		default:
+			return false
+		}
+		if !ok {
+			return false
+		}
+	}
+	return ok
 }
 
 func (d *decoder) override(tool string, n *playbook.Node) override {

@@ -270,6 +270,18 @@ func TestLoadErrors(t *testing.T) {
 			"7:21: evaluators[0].overrides.a[0]: must be the path of an argument or of a part of one, with dots",
 			"7:27: evaluators[0].overrides.a[1]: must be the path of an argument or of a part of one, with dots",
 		}},
+		{"override by a path that no call has", "expected: [{tool: Bash, args: {command: go test}}, {tool: Read, args: {comand: x}}]\noverrides: {Bash: [comand]}", []string{
+			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", did you mean "command"?`,
+		}},
+		{"override by parts that no call has", "expected: [{tool: a, args: {x: {equals: {y: [1]}}, z: 1}}]\noverrides: {a: [x.y.0, x.y.1, x.w, z.y, w]}", []string{
+			`7:28: evaluators[0].overrides.a[1]: no expected call of "a" has "x.y.1"`,
+			`7:35: evaluators[0].overrides.a[2]: no expected call of "a" has "x.w"`,
+			`7:40: evaluators[0].overrides.a[3]: no expected call of "a" has "z.y"`,
+			`7:45: evaluators[0].overrides.a[4]: no expected call of "a" has "w"`,
+		}},
+		{"override by a path of a call without arguments", "expected: [{tool: Bash}]\noverrides: {Bash: [command]}", []string{
+			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "command"`,
+		}},
 		{"override by matchers", "expected: [{tool: a}]\noverrides: {a: {x: contians, y: {regexp: '('}, z: {regex: '('}, u: 5}}", []string{
 			`7:24: evaluators[0].overrides.a.x: unknown matcher "contians", did you mean "contains"?`,
 			`7:34: evaluators[0].overrides.a.y: unknown matcher "regexp", did you mean "regex"?`,
