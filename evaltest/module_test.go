@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,9 +21,14 @@ type module struct {
 	dir string
 }
 
+// linked keeps the code under test in this test binary, by whose content go test's cache knows it: the modules that use
+// it are built by tests, and their results from before a change would be served after it.
+var linked = evaltest.Describe
+
 // newModule makes the module and records its cassette with the scripted agent.
 func newModule(t *testing.T) module {
 	t.Helper()
+	require.NotNil(t, linked)
 	m := module{t, t.TempDir()}
 	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
 	root, err := filepath.Abs("..")

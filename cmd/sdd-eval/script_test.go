@@ -19,7 +19,14 @@ var bin string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
+// linked keeps the command's code in the test binary, by whose content go test's cache knows it: else results from before
+// a change would be served after it.
+var linked = main
+
 func testMain(m *testing.M) int {
+	if linked == nil {
+		panic("there is no command to test")
+	}
 	dir, err := os.MkdirTemp("", "sdd-eval-bin-")
 	if err == nil {
 		defer os.RemoveAll(dir)

@@ -11,9 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/cli"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
+
+// linked keeps the command's code in this test binary, by whose content go test's cache knows it.
+var linked = cli.Main
 
 // TestCommand runs a suite with each real agent through the command, as a user runs it live. The key of their accounts
 // must be nowhere afterwards, its name in the manifest.
@@ -21,6 +25,7 @@ func TestCommand(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)
+	require.NotNil(t, linked)
 	presets, root, program := startModel(t), t.TempDir(), filepath.Join(t.TempDir(), "sdd-eval")
 	out, err := exec.Command("go", "build", "-o", program, "../../cmd/sdd-eval").CombinedOutput()
 	require.NoError(t, err, "%s", out)
