@@ -37,7 +37,8 @@ type Call struct {
 	profile    Profile
 	ownProfile bool // profile is in place of the tool's
 	rules      []rule
-	limit      time.Duration // 0: none
+	limit      time.Duration   // 0: none
+	tools      map[string]Call // of a kind: how the arguments of calls of these tools are compared
 	err        error
 }
 
@@ -122,6 +123,20 @@ func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	return c
 }
 
+// ForTool returns the call, one of a kind, with the arguments of calls of this tool compared as those of own are; of
+// what own is nothing else counts.
+func (c Call) ForTool(tool string, own Call) Call {
+	c.tools = maps.Clone(c.tools)
+	if c.tools == nil {
+		c.tools = make(map[string]Call)
+	}
+	c.tools[tool] = own
+	if c.kind == "" || tool == "" {
+		c.err = errors.Join(c.err, fmt.Errorf("for tool %q: want the name of a tool, and a call by kind", tool))
+	}
+	return c
+}
+
 // MaxDuration returns the call limited to d, which must be positive. The limit counts as one more expectation: a
 // slower call is still the call that was wanted. A call that never ended, or was cancelled, is over any limit.
 func (c Call) MaxDuration(d time.Duration) Call {
@@ -177,7 +192,26 @@ func (c Call) ready() (Call, error) {
 	case c.mode != ExactArgs || c.ownProfile:
 		c.args, err = c.profiled()
 	}
+	tools := c.tools
+	c.tools = maps.Clone(tools)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		own, fault := tools[name].ready()
+		if fault != nil {
+			err = errors.Join(err, fmt.Errorf("for tool %s: %w", label(name), fault))
+		}
+		c.tools[name] = own
+	}
 	return c, err
+}
+
+// forCall returns c as the arguments of o are compared with it.
+func (c *Call) forCall(o *observed) *Call {
+	own, ok := c.tools[o.Name]
+	if !ok {
+		return c
+	}
+	own.rules = c.rules
+	return &own
 }
 
 // key returns a text that calls have in common only if they accept the same, their rules aside.
@@ -213,7 +247,7 @@ func (c *Call) accepts(o *observed, cwd string) bool {
 	if !c.calls(o) {
 		return false
 	}
-	for range c.differences(o, cwd) {
+	for range c.forCall(o).differences(o, cwd) {
 		return false
 	}
 	for _, r := range c.rules {

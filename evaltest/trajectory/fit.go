@@ -27,7 +27,7 @@ func newFit(expected []Call, s *session) fit {
 		c := &expected[i]
 		candidates := x.candidates(c)
 		var key string
-		if len(candidates) > 100 && len(c.rules) == 0 {
+		if len(candidates) > 100 && len(c.rules) == 0 && len(c.tools) == 0 {
 			key = c.key()
 			if first, ok := same[key]; ok {
 				f.accepted.copyRow(i, first)
@@ -85,8 +85,8 @@ func newIndex(s *session) *index {
 func (x *index) candidates(c *Call) []int {
 	t := tool{c.tool, c.kind}
 	best := x.called[t]
-	if c.mode == IgnoreArgs || c.mode == SubsetArgs {
-		return best // an argument need not be there
+	if c.mode == IgnoreArgs || c.mode == SubsetArgs || len(c.tools) > 0 {
+		return best // an argument need not be there, or is compared otherwise
 	}
 	const few = 8
 	for i := range c.args {

@@ -92,6 +92,7 @@ func wanted(wants []string) string {
 
 // compare shows the actual call with the arguments that were expected of it, and what it lacks.
 func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
+	c = c.forCall(o)
 	if len(c.args) == 0 && c.mode != ExactArgs && c.mode != SubsetArgs {
 		return o.summary(), m.broken(c, o)
 	}
@@ -216,7 +217,7 @@ func (m matched) nearest() []int {
 				continue
 			}
 			rank := 0
-			for range c.differences(m.actual(j), m.session.cwd) {
+			for range c.forCall(m.actual(j)).differences(m.actual(j), m.session.cwd) {
 				if rank += 2; best != none && rank > bestRank {
 					break
 				}

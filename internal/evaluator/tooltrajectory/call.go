@@ -55,7 +55,13 @@ func (d *decoder) call(s *step, item *playbook.Node, overrides map[string]overri
 			return c
 		}
 	}
-	c = overrides[s.Tool].apply(c, args)
+	base := c
+	c = overrides[s.Tool].apply(base, args)
+	if s.Kind != "" && s.Tool == "" {
+		for _, tool := range slices.Sorted(maps.Keys(overrides)) {
+			c = c.ForTool(tool, overrides[tool].apply(base, args))
+		}
+	}
 	if s.Tool+s.Kind == "" || !valid {
 		return c // reported
 	}
@@ -158,7 +164,9 @@ func (o override) apply(c trajectory.Call, args trajectory.Args) trajectory.Call
 func (d *decoder) overrides() map[string]override {
 	called := make(map[string]bool)
 	var tools []string
+	kinds := false
 	for _, s := range d.keys.Expected {
+		kinds = kinds || s.Kind != ""
 		if s.Tool != "" && !called[s.Tool] {
 			called[s.Tool] = true
 			tools = append(tools, s.Tool)
@@ -166,30 +174,35 @@ func (d *decoder) overrides() map[string]override {
 	}
 	all := make(map[string]override)
 	for _, e := range d.node.Get("overrides").Entries() {
-		if !called[e.Key] {
-			e.Value.Errorf("", "no call of %q is expected%s", e.Key, doc.DidYouMean(e.Key, tools))
+		hint := doc.DidYouMean(e.Key, tools)
+		// A call that is expected by its kind may be one of any tool.
+		if !called[e.Key] && (!kinds || hint != "") {
+			e.Value.Errorf("", "no call of %q is expected%s", e.Key, hint)
 		}
 		all[e.Key] = d.override(e.Key, e.Value)
-		if all[e.Key].fields != nil && called[e.Key] {
+		if all[e.Key].fields != nil && (called[e.Key] || kinds) {
 			d.found(e.Key, e.Value)
 		}
 	}
 	return all
 }
 
-// found reports those paths of a tool's override that no expected call of the tool has: comparing them would say only
-// that the agent does not give them either, which a misspelt name always does.
+// found reports those paths of a tool's override that no expected call has which may be one of the tool: comparing them
+// would say only that the agent does not give them either, which a misspelt name always does.
 func (d *decoder) found(tool string, paths *playbook.Node) {
 	var args []map[string]any
 	var known []string
 	for _, s := range d.keys.Expected {
-		if s.Tool != tool || s.Args == nil {
+		if s.Tool != tool && s.Kind == "" || s.Args == nil {
 			continue
 		}
 		if own, ok := s.Args.Value().(map[string]any); ok {
 			args = append(args, own)
 			known = slices.AppendSeq(known, maps.Keys(own))
 		}
+	}
+	if len(args) == 0 && !slices.ContainsFunc(d.keys.Expected, func(s step) bool { return s.Tool == tool }) {
+		return // no call that is expected by its kind says what its arguments are
 	}
 	slices.Sort(known)
 	for _, item := range paths.Items() {

@@ -105,6 +105,32 @@ called: read_file 1, issue_refund 1
 precision 0.50, recall 0.33, F1 0.40`,
 		},
 		{
+			name: "override of a tool that a kind meets", run: refunded(), outcome: result.Fail, score: 0.5,
+			keys: `
+expected: [{kind: read, args: {path: order, n: 1}}, {kind: read, args: {path: ORDER}}]
+overrides: {read_file: {path: contains_ci}, Bash: ignore}`,
+			reason: "superset: step 1 not matched: kind read n=1 path=order",
+			detail: `1 ✗ (not called again)   want kind read n=1 path=order
+2 ✓ read_file path=$WORKSPACE/order.json
+called: read_file 1, issue_refund 1`,
+		},
+		{
+			name: "override of another tool than a kind meets", run: refunded(), outcome: result.Fail, score: 0,
+			keys: `
+expected: [{kind: read, args: {path: ORDER}}]
+overrides: {Read: {path: contains_ci}}`,
+			reason: "superset: step 1 not matched: kind read path=ORDER",
+			detail: "1 ✗ read_file path=$WORKSPACE/order.json   want path=ORDER",
+		},
+		{
+			name: "override by a path of a tool that a kind meets", run: refunded(), outcome: result.Fail, score: 0,
+			keys: `
+expected: [{kind: read, args: {path: x, n: 1}}]
+overrides: {read_file: [path]}`,
+			reason: "superset: step 1 not matched: kind read n=1 path=x",
+			detail: "1 ✗ read_file path=$WORKSPACE/order.json   want path=x",
+		},
+		{
 			name: "exact nothing", keys: "mode: exact\nexpected: []",
 			run: refunded(), outcome: result.Fail,
 			reason: "exact: call 1 not expected: read_file (and 1 more)",
@@ -205,6 +231,21 @@ func TestMatcherForms(t *testing.T) {
 	}
 }
 
+// The first example that was ever written of an evaluator loads.
+func TestExample(t *testing.T) {
+	_, err := parse(`
+mode: in_order
+args: superset                 # argument mode for all; per call or per tool below
+expected:
+  - {tool: Grep, args: {pattern: {contains_ci: todo}}}
+  - {tool: Read, args: {file_path: {path: src/a.go}}, max_duration_ms: 500}
+  - {kind: execute, args: ignore}          # by kind where an agent gives no name
+overrides: {Bash: [command]}
+never: [WebFetch]
+at_most: {Bash: 5}`)
+	require.NoError(t, err)
+}
+
 func TestLoadErrors(t *testing.T) {
 	tests := []struct {
 		name string
@@ -256,6 +297,12 @@ func TestLoadErrors(t *testing.T) {
 		}},
 		{"override of a tool that is not expected", "expected: [{tool: Bash}]\noverrides: {bash: exact}", []string{
 			`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
+		}},
+		{"override of a tool that is not expected, beside a kind", "expected: [{tool: Bash}, {kind: execute}]\noverrides: {bash: exact}", []string{
+			`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
+		}},
+		{"override by a path that no kind has", "expected: [{kind: execute, args: {command: x}}]\noverrides: {Bash: [comand]}", []string{
+			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", did you mean "command"?`,
 		}},
 		{"misspelt overrides", "expected: [{tool: a}]\noverrides: {a: supreset}", []string{
 			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, or one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
