@@ -3,9 +3,11 @@ package trajectory
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -43,7 +45,7 @@ func show(v any) string {
 	return quote(s)
 }
 
-// compact returns a canonical value as JSON on one line.
+// compact returns a canonical value as JSON on one line, which stays JSON where runes are not printable.
 func compact(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -51,7 +53,20 @@ func compact(v any) string {
 	if err := enc.Encode(v); err != nil {
 		return "(" + err.Error() + ")"
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	text := strings.TrimSuffix(b.String(), "\n")
+	b.Reset()
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
 }
 
 // quote returns s bare where that cannot be misread, else in quotes: "1" is not 1, and nothing that an agent writes

@@ -102,6 +102,10 @@ func TestFailureText(t *testing.T) {
 			runOf(call("Bash", args{"command": "\x1b[2J\u202e"}), call("\x1b[31mBash", args{"\x1b]0;": 1})),
 		},
 		{
+			"control characters inside values", trajectory.Superset(tool("Bash").Args(args{"command": trajectory.Contains("ls")})),
+			runOf(call("Bash", args{"command": []any{"\u009b31m", "a\u202eb", "\x7f", "\u00a0", "\U000e0001", "ä 😀"}})),
+		},
+		{
 			"in another order", trajectory.InOrder(tool("get_weather"), tool("search")),
 			runOf(call("search", args{"query": "weather Paris", "limit": 10}), call("get_weather", args{"location": "Paris"})),
 		},
