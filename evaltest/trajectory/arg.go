@@ -104,6 +104,9 @@ func (a Arg) String() string {
 	}
 }
 
+// MarshalJSON returns an error: a matcher in a value would be compared as an empty object. See [Arg.Form].
+func (a Arg) MarshalJSON() ([]byte, error) { return nil, errPart }
+
 // absent reports whether the argument must not be there.
 func (a Arg) absent() bool { return a.name == "absent" }
 

@@ -1,6 +1,7 @@
 package trajectory_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -351,4 +352,38 @@ func TestMatcherKeepsItsExpectations(t *testing.T) {
 	calls[0] = trajectory.Tool("b")
 	expected["x"] = 2
 	assert.True(t, m.Match(runOf(call("a", nil), call("a", args{"x": 1}))).Pass)
+}
+
+// What would be ignored in silence is an error.
+func TestMatcherInsideValue(t *testing.T) {
+	arg := trajectory.Path("a")
+	for name, value := range map[string]any{
+		"a list of matchers": []trajectory.Arg{arg}, "a pointer": &arg, "a map of matchers": map[string]trajectory.Arg{"x": arg},
+		"a struct": struct{ P trajectory.Arg }{arg},
+	} {
+		err := trajectory.Superset(trajectory.Tool("t").Args(args{"p": value})).Check()
+		assert.ErrorContains(t, err, "an argument matcher stands for a whole argument", name)
+	}
+}
+
+type odd struct{}
+
+func (odd) EventName() string { return "tool_call" }
+
+func TestUnknownBodies(t *testing.T) {
+	for _, body := range []trajectory.Body{nil, odd{}, &trajectory.ToolStart{ID: "1", Name: "rm"}, (*trajectory.ToolEnd)(nil)} {
+		run := &trajectory.Run{Events: []trajectory.Event{{Body: trajectory.Prompt{}}, {Body: body}}}
+		r := trajectory.Never("rm").Match(run)
+		assert.False(t, r.Pass)
+		assert.EqualError(t, r.Err, fmt.Sprintf("event 2 of the run: a body of type %T is none of package trajectory", body))
+	}
+	var all []trajectory.Event
+	for _, body := range []trajectory.Body{
+		trajectory.Prompt{}, trajectory.Message{}, trajectory.Thought{}, trajectory.Plan{}, trajectory.ToolStart{}, trajectory.ToolEnd{},
+		trajectory.FileRead{}, trajectory.FileWrite{}, trajectory.Terminal{}, trajectory.Permission{}, trajectory.Notice{},
+		trajectory.State{}, trajectory.Stop{},
+	} {
+		all = append(all, trajectory.Event{Body: body})
+	}
+	assert.NoError(t, trajectory.Never("rm").Match(&trajectory.Run{Events: all}).Err)
 }

@@ -15,6 +15,11 @@ type session struct {
 }
 
 func newSession(run *Run) (*session, error) {
+	for i, e := range run.Events {
+		if !known(e.Body) {
+			return nil, fmt.Errorf("event %d of the run: a body of type %T is none of package trajectory", i+1, e.Body)
+		}
+	}
 	toolCalls := run.ToolCalls()
 	s := &session{calls: make([]observed, len(toolCalls)), cwd: run.Cwd}
 	if n := len(run.Events); n > 0 {
@@ -26,6 +31,17 @@ func newSession(run *Run) (*session, error) {
 		}
 	}
 	return s, nil
+}
+
+// known reports whether b is of one of the types that stand for events; a pointer to one is not, though it has the
+// methods, too.
+func known(b Body) bool {
+	switch b.(type) {
+	case Prompt, Message, Thought, Plan, ToolStart, ToolEnd, FileRead, FileWrite, Terminal, Permission, Notice, State, Stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // count returns how often the tool was called.

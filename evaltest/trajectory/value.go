@@ -14,7 +14,10 @@ import (
 // maxDepth is how deep an argument may nest, the limit of encoding/json.
 const maxDepth = 10_000
 
-var errTooDeep = errors.New("nested too deeply")
+var (
+	errTooDeep = errors.New("nested too deeply")
+	errPart    = errors.New("an argument matcher stands for a whole argument, not for a part of one")
+)
 
 // canonical returns v as decoded JSON in the form that matchers compare: map[string]any, []any, string, number, bool
 // and nil. A Go value of another type counts as what encoding/json makes of it.
@@ -32,7 +35,7 @@ func canonicalAt(v any, depth int) (any, error) {
 	case int:
 		return parseNumber(strconv.Itoa(v))
 	case Arg:
-		return nil, errors.New("an argument matcher stands for a whole argument, not for a part of one")
+		return nil, errPart
 	case Args:
 		return canonicalAt(map[string]any(v), depth)
 	case map[string]any:
