@@ -379,9 +379,19 @@ func TestUnknownBodies(t *testing.T) {
 	}
 	var all []trajectory.Event
 	for _, body := range []trajectory.Body{
-		trajectory.Prompt{}, trajectory.Message{}, trajectory.Thought{}, trajectory.Plan{}, trajectory.ToolStart{}, trajectory.ToolEnd{},
-		trajectory.FileRead{}, trajectory.FileWrite{}, trajectory.Terminal{}, trajectory.Permission{}, trajectory.Notice{},
-		trajectory.State{}, trajectory.Stop{},
+		trajectory.Prompt{},
+		trajectory.Message{},
+		trajectory.Thought{},
+		trajectory.Plan{},
+		trajectory.ToolStart{},
+		trajectory.ToolEnd{},
+		trajectory.FileRead{},
+		trajectory.FileWrite{},
+		trajectory.Terminal{},
+		trajectory.Permission{},
+		trajectory.Notice{},
+		trajectory.State{},
+		trajectory.Stop{},
 	} {
 		all = append(all, trajectory.Event{Body: body})
 	}
