@@ -28,7 +28,7 @@ func duplicates(s *session, tool string) []duplicate {
 		if tool != "" && o.Name != tool {
 			continue
 		}
-		key := digest(o.Name) ^ digest(o.args) ^ digest(o.whole)
+		key := o.digest()
 		same := slices.IndexFunc(seen[key], func(i int) bool {
 			p := &s.calls[i]
 			return p.Name == o.Name && equal(p.args, o.args) && equal(p.whole, o.whole)

@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"slices"
 )
 
@@ -129,6 +130,15 @@ func (x *index) at(p place, arg *namedArg) map[uint64][]int {
 
 var seed = maphash.MakeSeed()
 
+// mix returns a number that depends on both numbers and on their order.
+func mix(a, b uint64) uint64 {
+	high, low := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xbf58476d1ce4e5b9)
+	return high ^ low
+}
+
+// digest returns the same number for calls with the same name and arguments.
+func (o *observed) digest() uint64 { return mix(mix(digest(o.Name), digest(o.args)), digest(o.whole)) }
+
 // digest returns the same number for equal canonical values.
 func digest(v any) uint64 {
 	switch v := v.(type) {
@@ -142,17 +152,17 @@ func digest(v any) uint64 {
 	case string:
 		return maphash.String(seed, v)
 	case number:
-		return maphash.String(seed, v.digits)*31 + uint64(int64(v.exp)*3+int64(v.sign))
+		return mix(maphash.String(seed, v.digits), uint64(int64(v.exp)*3+int64(v.sign)))
 	case []any:
 		d := uint64(5)
 		for _, element := range v {
-			d = d*1_000_003 + digest(element)
+			d = mix(d, digest(element))
 		}
 		return d
 	default:
 		d := uint64(7)
 		for key, value := range v.(map[string]any) {
-			d += (maphash.String(seed, key) ^ 0x9e3779b97f4a7c15) * (digest(value) | 1) // in whatever order
+			d += mix(maphash.String(seed, key), digest(value)) // in whatever order
 		}
 		return d
 	}
@@ -170,14 +180,14 @@ func pairSame(expected []Call, s *session) ([]int, bool) {
 	for j := range s.calls {
 		o := &s.calls[j]
 		if o.whole == nil {
-			d := digest(o.Name) ^ digest(o.args)
+			d := mix(digest(o.Name), digest(o.args))
 			left[d] = append(left[d], j)
 		}
 	}
 	pairs := make([]int, len(expected))
 	for i := range expected {
 		pairs[i] = none
-		d := digest(expected[i].tool) ^ expected[i].digest()
+		d := mix(digest(expected[i].tool), expected[i].digest())
 		// A digest may be that of other calls, too, though hardly ever.
 		at := slices.IndexFunc(left[d], func(j int) bool { return expected[i].accepts(&s.calls[j], s.cwd) })
 		switch {

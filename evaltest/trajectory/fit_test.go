@@ -120,3 +120,26 @@ func TestFitTellsCallsApart(t *testing.T) {
 		}
 	}
 }
+
+// Calls that are alike in a regular way have digests of their own, or finding duplicates would compare each with each.
+func TestDigestsDiffer(t *testing.T) {
+	seen := make(map[uint64]string)
+	add := func(what string, o observed) {
+		d := o.digest()
+		require.Empty(t, seen[d], "%s", what)
+		seen[d] = what
+	}
+	for i := range 1000 {
+		n := strconv.Itoa(i)
+		add("name and text "+n, observed{ToolCall: ToolCall{Name: n}, whole: n})
+		add("name and text of another, "+n, observed{ToolCall: ToolCall{Name: n}, whole: "x"})
+		flags := make(map[string]any)
+		var list []any
+		for bit := range 10 {
+			flags[strconv.Itoa(bit)] = i>>bit&1 == 1
+			list = append(list, i>>bit&1 == 1)
+		}
+		add("flags "+n, observed{args: flags})
+		add("list of flags "+n, observed{whole: list})
+	}
+}
