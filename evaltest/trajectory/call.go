@@ -65,6 +65,19 @@ type rule struct {
 	holds func(ToolCall) bool
 }
 
+// ask returns whether the call keeps the rule, or an error if that panics.
+func (r rule) ask(o *observed) (holds bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the rule panicked at %s: %v", o.summary(), p)
+		}
+	}()
+	return r.holds(o.ToolCall), nil
+}
+
+// fault is the panic that ends matching when a rule cannot be asked; [Matcher.Match] makes an error of it.
+type fault struct{ error }
+
 // Tool expects a call of the tool with exactly this name, [ToolCall.Name].
 func Tool(name string) Call {
 	c := Call{tool: name}
@@ -114,7 +127,8 @@ func (c Call) Mode(m ArgMode) Call {
 }
 
 // Where returns the call with a rule that it must keep besides: holds is called with calls that are otherwise as
-// expected, possibly more than once with each. What says in failure texts what was wanted.
+// expected, possibly more than once with each; if it panics, the result of matching is an error. What says in failure
+// texts what was wanted.
 func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	c.rules = append(slices.Clip(c.rules), rule{what, holds})
 	if holds == nil {
@@ -195,9 +209,9 @@ func (c Call) ready() (Call, error) {
 	tools := c.tools
 	c.tools = maps.Clone(tools)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		own, fault := tools[name].ready()
-		if fault != nil {
-			err = errors.Join(err, fmt.Errorf("for tool %s: %w", label(name), fault))
+		own, ownErr := tools[name].ready()
+		if ownErr != nil {
+			err = errors.Join(err, fmt.Errorf("for tool %s: %w", label(name), ownErr))
 		}
 		c.tools[name] = own
 	}
@@ -251,7 +265,11 @@ func (c *Call) accepts(o *observed, cwd string) bool {
 		return false
 	}
 	for _, r := range c.rules {
-		if !r.holds(o.ToolCall) {
+		holds, err := r.ask(o)
+		if err != nil {
+			panic(fault{fmt.Errorf("%v: %w", c, err)})
+		}
+		if !holds {
 			return false
 		}
 	}

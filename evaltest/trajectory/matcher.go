@@ -104,7 +104,16 @@ func (m Matcher) Check() error {
 }
 
 // Match compares the run with the expectation.
-func (m Matcher) Match(run *Run) Result {
+func (m Matcher) Match(run *Run) (r Result) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case fault:
+			r = Result{Err: p.error}
+		default:
+			panic(p)
+		}
+	}()
 	if err := m.Check(); err != nil {
 		return Result{Err: err}
 	}
@@ -115,7 +124,6 @@ func (m Matcher) Match(run *Run) Result {
 	if err != nil {
 		return Result{Err: err}
 	}
-	var r Result
 	for _, p := range m.parts {
 		r.add(p.judge(s))
 	}

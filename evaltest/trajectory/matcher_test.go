@@ -397,3 +397,22 @@ func TestUnknownBodies(t *testing.T) {
 	}
 	assert.NoError(t, trajectory.Never("rm").Match(&trajectory.Run{Events: all}).Err)
 }
+
+// What panics is a fault of the rule, so nothing is known of the run.
+func TestRulePanics(t *testing.T) {
+	rule := func(c trajectory.ToolCall) bool { return *c.ExitCode == 0 }
+	want := trajectory.Superset(trajectory.Tool("ls"), trajectory.Tool("Bash").Args(args{"command": "ls"}).Where("exit code 0", rule))
+	r := want.Match(runOf(call("ls", nil), call("Bash", args{"command": "ls"})))
+	assert.False(t, r.Pass)
+	assert.EqualError(t, r.Err, "Bash command=ls where exit code 0: the rule panicked at Bash command=ls: "+
+		"runtime error: invalid memory address or nil pointer dereference")
+	asked := 0
+	later := trajectory.Exact(trajectory.Tool("Bash").Where("calm", func(trajectory.ToolCall) bool {
+		if asked++; asked > 1 {
+			panic("again")
+		}
+		return false
+	})).Match(runOf(call("Bash", nil)))
+	require.NoError(t, later.Err)
+	assert.Contains(t, later.String(), "want calm (panicked)")
+}

@@ -128,7 +128,10 @@ func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 // broken returns the rules of c that the call breaks.
 func (m matched) broken(c *Call, o *observed) (wants []string) {
 	for _, r := range c.rules {
-		if !r.holds(o.ToolCall) {
+		switch holds, err := r.ask(o); {
+		case err != nil:
+			wants = append(wants, label(r.name)+" (panicked)")
+		case !holds:
 			wants = append(wants, label(r.name))
 		}
 	}
