@@ -120,7 +120,7 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	s.stderr = a.journal.stderr()
 	s.process, err = supervise.Start(context.WithoutCancel(ctx), supervise.Command{
 		Path: path, Args: args, Dir: s.dirs.workspace, Env: env,
-		PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: profile.Grace,
+		PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: profile.Grace, Scratch: s.dirs.base,
 	})
 	if err != nil {
 		return advised{err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command", launch.Command, a.unit.Variant.ID)}

@@ -40,6 +40,9 @@ type Command struct {
 	// PipeStdout asks for [Process.Stdout], in place of Stdout.
 	PipeStdout bool
 
+	// Scratch, if not empty, is a directory that is removed with all that is in it if we are gone before the child has
+	// ended: then we cannot. Only on Linux.
+	Scratch string
 	// Grace is how long Stop waits after each of its polite steps; 0 means DefaultGrace.
 	Grace time.Duration
 }

@@ -19,7 +19,7 @@ func FuzzSpec(f *testing.F) {
 		if strings.Contains(path+dir+args+env, "\x00") {
 			t.Skip() // Command.check refuses it
 		}
-		want := &spec{path: path, dir: dir, dirFile: dirFile, args: strings.Split(args, "\n"), env: []string{}}
+		want := &spec{path: path, dir: dir, dirFile: dirFile, scratch: dir + "/tmp", args: strings.Split(args, "\n"), env: []string{}}
 		if env != "" {
 			want.env = strings.Split(env, "\n")
 		}
@@ -41,8 +41,8 @@ func TestReceiveSpecErrors(t *testing.T) {
 		{"nothing", "", "EOF"},
 		{"cut", "\x05\x00\x00\x00ab", "unexpected EOF"},
 		{"few-fields", "\x01\x00\x00\x00a", "spec of 1 fields"},
-		{"arguments-missing", "\x09\x00\x00\x00/\x00\x00true\x002", "spec with 2 arguments in 4 fields"},
-		{"negative", "\x0a\x00\x00\x00/\x00\x00true\x00-2", "spec with -2 arguments in 4 fields"},
+		{"arguments-missing", "\x0a\x00\x00\x00/\x00\x00true\x00\x002", "spec with 2 arguments in 5 fields"},
+		{"negative", "\x0b\x00\x00\x00/\x00\x00true\x00\x00-2", "spec with -2 arguments in 5 fields"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

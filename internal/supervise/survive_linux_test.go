@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -18,6 +19,9 @@ import (
 
 // hostVariable makes TestNothingSurvivesUs, in a test binary of its own, the one that is going to end suddenly.
 const hostVariable = "SUPERVISE_TEST_HOST"
+
+// scratchVariable names the directory that has to be gone after that.
+const scratchVariable = "SUPERVISE_TEST_SCRATCH"
 
 // hostTetherFD is where the host finds the tether's writing end.
 const hostTetherFD = 3
@@ -51,23 +55,28 @@ func TestNothingSurvivesUs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tether, host, input := startHost(t, "TestNothingSurvivesUs", tt.timeout)
+			scratch := filepath.Join(t.TempDir(), "scratch")
+			require.NoError(t, os.MkdirAll(filepath.Join(scratch, "below"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(scratch, "below", "file"), nil, 0o444))
+			require.NoError(t, os.Chmod(filepath.Join(scratch, "below"), 0o555))
+			tether, host, input := startHost(t, "TestNothingSurvivesUs", tt.timeout, scratchVariable+"="+scratch)
 
 			all := tether.processes(family)
 			all = append(all, supervisor(t, all))
 			require.NoError(t, tt.end(host.Process, input))
 			assert.EqualError(t, host.Wait(), tt.want)
 			tether.ended(all)
+			assert.NoDirExists(t, scratch)
 		})
 	}
 }
 
 // startHost runs one test of this package in a test binary of its own. The tether is for the processes that it starts.
-func startHost(t *testing.T, test, timeout string) (*tether, *exec.Cmd, io.Writer) {
+func startHost(t *testing.T, test, timeout string, env ...string) (*tether, *exec.Cmd, io.Writer) {
 	t.Helper()
 	tether, w := newTether(t)
 	host := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout="+timeout)
-	host.Env = append(os.Environ(), hostVariable+"=1")
+	host.Env = append(append(os.Environ(), hostVariable+"=1"), env...)
 	host.ExtraFiles = []*os.File{w}
 	input, err := host.StdinPipe()
 	require.NoError(t, err)
@@ -81,7 +90,7 @@ func startHost(t *testing.T, test, timeout string) (*tether, *exec.Cmd, io.Write
 func host(t *testing.T, child ...string) {
 	w := os.NewFile(hostTetherFD, "tether")
 	c := command(t, child...)
-	c.Stderr = w
+	c.Stderr, c.Scratch = w, os.Getenv(scratchVariable)
 	start(t, c)
 	w.Close()
 	_, _ = os.Stdin.Read(make([]byte, 1))

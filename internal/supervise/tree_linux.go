@@ -35,7 +35,7 @@ func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
 	cmd.Path, cmd.Args = "/proc/self/exe", []string{supervisorName}
 	cmd.Env = []string{"GOMAXPROCS=1"} // nothing of ours, and fewer threads to start: a quarter of the supervisor's cost
 	cmd.ExtraFiles = []*os.File{theirs}
-	s := &spec{path: path, dir: c.Dir, dirFile: c.DirFile != nil, args: c.argv(), env: c.Env}
+	s := &spec{path: path, dir: c.Dir, dirFile: c.DirFile != nil, scratch: c.Scratch, args: c.argv(), env: c.Env}
 	if s.dirFile {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.DirFile)
 	}

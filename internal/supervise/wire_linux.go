@@ -56,12 +56,13 @@ type spec struct {
 	dir  string // empty: as it is
 	// dirFile says that descriptor dirFD is the working directory.
 	dirFile   bool
+	scratch   string // empty: none
 	args, env []string
 }
 
 // send writes the length of the spec and its strings, with a NUL between them, which none of them can contain.
 func (s *spec) send(w io.Writer) error {
-	fields := []string{s.path, s.dir, strconv.FormatBool(s.dirFile), strconv.Itoa(len(s.args))}
+	fields := []string{s.path, s.dir, strconv.FormatBool(s.dirFile), s.scratch, strconv.Itoa(len(s.args))}
 	text := strings.Join(append(append(fields, s.args...), s.env...), "\x00")
 	if len(text) > math.MaxInt32 {
 		return errors.New("arguments and environment are too long")
@@ -81,15 +82,15 @@ func receiveSpec(r io.Reader) (*spec, error) {
 		return nil, err
 	}
 	fields := strings.Split(string(text), "\x00")
-	if len(fields) < 4 {
+	if len(fields) < 5 {
 		return nil, fmt.Errorf("spec of %d fields", len(fields))
 	}
-	n, err := strconv.Atoi(fields[3])
-	if err != nil || n < 0 || n > len(fields)-4 {
-		return nil, fmt.Errorf("spec with %s arguments in %d fields", fields[3], len(fields))
+	n, err := strconv.Atoi(fields[4])
+	if err != nil || n < 0 || n > len(fields)-5 {
+		return nil, fmt.Errorf("spec with %s arguments in %d fields", fields[4], len(fields))
 	}
 	return &spec{
 		path: fields[0], dir: fields[1], dirFile: fields[2] == "true",
-		args: fields[4 : 4+n], env: fields[4+n:],
+		scratch: fields[3], args: fields[5 : 5+n], env: fields[5+n:],
 	}, nil
 }
