@@ -47,7 +47,7 @@ func Strict(groups ...Group) Matcher {
 func Exact(calls ...Call) Matcher { return matcherOf(newSequence(exact, calls)) }
 
 // InOrder expects these calls in this order; others may stand between. Its score is matched by expected calls, in the
-// alignment that matches most, so that one missing call does not take the rest with it.
+// alignment that matches most, so that one missing call does not take the rest with it. It needs at least one call.
 func InOrder(calls ...Call) Matcher { return matcherOf(newSequence(inOrder, calls)) }
 
 // Unordered expects these calls and no others, in any order. Its score is that of [Exact], in the pairing that
@@ -55,7 +55,8 @@ func InOrder(calls ...Call) Matcher { return matcherOf(newSequence(inOrder, call
 func Unordered(calls ...Call) Matcher { return matcherOf(newSequence(unordered, calls)) }
 
 // Superset expects at least these calls, in any order, each of them a call of its own. Its score is matched by
-// expected calls, in the pairing that matches most, which does not depend on the order in which they are written.
+// expected calls, in the pairing that matches most, which does not depend on the order in which they are written. It
+// needs at least one call.
 func Superset(calls ...Call) Matcher { return matcherOf(newSequence(superset, calls)) }
 
 // Subset expects no other calls than these, each at most once; none of them has to be made, so a run in which nothing

@@ -49,6 +49,11 @@ func TestSupersetAgreesWithOracle(t *testing.T) {
 			actual = append(actual, call(a.Name, decode(a.Args)))
 		}
 		r := trajectory.Superset(expected...).Match(runOf(actual...))
+		if len(expected) == 0 {
+			assert.True(t, c.Holds)
+			assert.ErrorContains(t, r.Err, "needs at least one call", "nothing looks green")
+			continue
+		}
 		require.NoError(t, r.Err)
 		assert.Equal(t, c.Holds, r.Pass, "%s\n%s", c.Name, r)
 	}

@@ -24,7 +24,7 @@ type scenario struct {
 func (scenario) Generate(r *rand.Rand, _ int) reflect.Value {
 	s := scenario{seed: r.Int63()}
 	pick := func(words ...string) string { return words[r.Intn(len(words))] }
-	for range r.Intn(7) {
+	for range 1 + r.Intn(6) {
 		c := trajectory.Tool(pick("Read", "Grep"))
 		want := args{}
 		if r.Intn(2) == 0 {
@@ -101,7 +101,7 @@ type pair struct{ a, b []trajectory.ToolCall }
 func (pair) Generate(r *rand.Rand, _ int) reflect.Value {
 	var p pair
 	for _, list := range []*[]trajectory.ToolCall{&p.a, &p.b} {
-		for range r.Intn(5) {
+		for range 1 + r.Intn(4) {
 			*list = append(*list, call([]string{"Read", "Grep"}[r.Intn(2)], args{"n": r.Intn(2)}))
 		}
 	}

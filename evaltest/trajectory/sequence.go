@@ -34,6 +34,9 @@ type sequence struct {
 func newSequence(m mode, calls []Call) sequence {
 	s := sequence{mode: m, calls: make([]Call, len(calls))}
 	var errs []error
+	if len(calls) == 0 && !m.closed() {
+		errs = append(errs, fmt.Errorf("%s: needs at least one call: without any it expects nothing", m))
+	}
 	for i, c := range calls {
 		var err error
 		if s.calls[i], err = c.ready(); err != nil {

@@ -30,6 +30,10 @@ func (c *Case) ours() (Result, error) {
 		"unordered": trajectory.Unordered, "superset": trajectory.Superset, "subset": trajectory.Subset,
 	}[c.Mode]
 	switch {
+	case c.Mode == "superset" && len(callsOf(reference)) == 0:
+		res := answered(true, 1) // for trajectories that is an expectation of nothing; for AgentEvals it holds
+		res.Extra = callsOf(outputs)
+		return res, nil
 	case of != nil:
 		return r.match(of, callsOf(outputs), callsOf(reference))
 	case c.Mode == "strict":
