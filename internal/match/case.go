@@ -7,6 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
 // Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools, such
@@ -42,10 +47,33 @@ func parseCase(line []byte) (Case, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return c, fmt.Errorf("not a case: %w", err)
 	}
+	if err := checkKeys(line); err != nil {
+		return c, fmt.Errorf("not a case: %w", err)
+	}
 	if c.Outputs == nil || c.Reference == nil {
 		return c, errors.New("not a case: needs `outputs` and `reference_outputs`")
 	}
 	return c, nil
+}
+
+// checkKeys reports a key that is nearly one of a case; others are those of other tools.
+func checkKeys(line []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(line, &all); err != nil {
+		return err
+	}
+	short := []string{"name", "mode"} // other words, such as model, are too near
+	long := []string{"tool_args_match_mode", "overrides", "outputs", "reference_outputs"}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		known := func(k string) bool { return strings.EqualFold(k, key) } // as encoding/json has it
+		if slices.ContainsFunc(short, known) || slices.ContainsFunc(long, known) {
+			continue
+		}
+		if hint := doc.DidYouMean(key, long); hint != "" {
+			return fmt.Errorf("unknown key %q%s", key, hint)
+		}
+	}
+	return nil
 }
 
 // messages decodes a list of messages, or an object that has one as "messages". Numbers are json.Number.
@@ -55,7 +83,9 @@ func messages(side string, data json.RawMessage) ([]any, error) {
 		return nil, fmt.Errorf("%s: %w", side, err)
 	}
 	if m, ok := v.(map[string]any); ok {
-		v = m["messages"]
+		if v, ok = m["messages"]; !ok {
+			return nil, fmt.Errorf("%s: an object needs `messages`, a list of messages", side)
+		}
 	}
 	list, ok := v.([]any)
 	if !ok && v != nil {

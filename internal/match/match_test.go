@@ -172,6 +172,21 @@ func TestRun(t *testing.T) {
 			line: `{"name":"n","outputs":5,"reference_outputs":[]}`,
 			want: `{"name":"n","score":null,"error":"line 1: outputs: must be a list of messages"}`,
 		},
+		{
+			name: "an object without messages", summary: Summary{Errors: 1},
+			line: `{"name":"n","outputs":{"mesages":[{"role":"user"}]},"reference_outputs":[]}`,
+			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: outputs: an object needs `messages`, a list of messages\"}",
+		},
+		{
+			name: "a key that is misspelt", summary: Summary{Errors: 1},
+			line: `{"name":"n","tool_args_match_mod":"ignore","outputs":[],"reference_outputs":[]}`,
+			want: `{"name":"n","score":null,"error":"line 1: not a case: unknown key \"tool_args_match_mod\", did you mean \"tool_args_match_mode\"?"}`,
+		},
+		{
+			name: "a key of another tool", summary: Summary{True: 1},
+			line: `{"name":"n","default_score":false,"model":"m","Mode":"strict","outputs":[],"reference_outputs":[]}`,
+			want: `{"name":"n","score":true,"value":1}`,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
