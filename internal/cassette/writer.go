@@ -2,11 +2,11 @@ package cassette
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Write writes a cassette, its directory too if need be. The file appears whole or not at all: on an error the one that
@@ -32,31 +32,7 @@ func writeFile(path string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename in dir last. Windows has no means to.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return disk.Replace(path, data, 0o644)
 }
 
 // encode returns a cassette's bytes. The same cassette has the same bytes.

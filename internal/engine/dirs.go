@@ -3,9 +3,10 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // unitDirs are the directories of one unit, below one that is removed when it ends.
@@ -64,7 +65,7 @@ func clearDir(dir string) (string, error) {
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		err = errors.Join(err, removeAll(filepath.Join(dir, e.Name())))
+		err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
 	}
 	return dir, err
 }
@@ -74,20 +75,5 @@ func (d unitDirs) remove() error {
 	if d.base == "" {
 		return nil
 	}
-	return removeAll(d.base)
-}
-
-// removeAll deletes a tree, also what go's module cache and the like made read-only.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+	return disk.RemoveAll(d.base)
 }

@@ -163,16 +163,7 @@ func checkRegular(info fs.FileInfo) error {
 	return nil
 }
 
-// syncDir makes a rename in dir last.
-func syncDir(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncIn(root, "."), root.Close())
-}
-
-// syncIn is syncDir below a root. Windows has no means to.
+// syncIn is [disk.SyncDir] below a root. Windows has no means to.
 func syncIn(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -182,19 +173,4 @@ func syncIn(root *os.Root, name string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// removeAll removes a directory, also what go's module cache and the like made read-only.
-func removeAll(dir string) error {
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
-	}
-	// What cannot be made writable is named by RemoveAll.
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }

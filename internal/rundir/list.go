@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // runsDir is where a project's runs are.
@@ -148,7 +150,7 @@ func removeRun(runs, id string) (removed bool, err error) {
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	old := filepath.Join(runs, oldPrefix+id)
-	if err := removeAll(old); err != nil {
+	if err := disk.RemoveAll(old); err != nil {
 		return false, err
 	}
 	err = os.Rename(filepath.Join(runs, id), old)
@@ -158,7 +160,7 @@ func removeRun(runs, id string) (removed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, removeAll(old)
+	return true, disk.RemoveAll(old)
 }
 
 // sweep removes what killed processes left beside the runs: directories of runs that never began or were being removed,
@@ -186,7 +188,7 @@ func sweep(runs string) error {
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			errs = append(errs, removeAll(filepath.Join(runs, newPrefix+id)), removeAll(filepath.Join(runs, oldPrefix+id)),
+			errs = append(errs, disk.RemoveAll(filepath.Join(runs, newPrefix+id)), disk.RemoveAll(filepath.Join(runs, oldPrefix+id)),
 				l.release())
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Place is where one unit is kept: absolute paths of three directories.
@@ -65,7 +67,7 @@ func (r *Run) clearPlaces() error {
 		p := r.Place(c, v, trial)
 		var errs []error
 		for _, dir := range p.dirs() {
-			errs = append(errs, removeAll(dir))
+			errs = append(errs, disk.RemoveAll(dir))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return fmt.Errorf("remove what unit %s left: %w", id, err)

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -122,7 +123,7 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		return nil, errTaken
 	}
 	unfinished := filepath.Join(runs, newPrefix+m.RunID)
-	if err := removeAll(unfinished); err != nil { // of a process that was killed: the lock is ours
+	if err := disk.RemoveAll(unfinished); err != nil { // of a process that was killed: the lock is ours
 		return nil, err
 	}
 	err = build(unfinished, m, playbook, mask)
@@ -130,9 +131,9 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		err = os.Rename(unfinished, dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, removeAll(unfinished))
+		return nil, errors.Join(err, disk.RemoveAll(unfinished))
 	}
-	if err := syncDir(runs); err != nil {
+	if err := disk.SyncDir(runs); err != nil {
 		return nil, err
 	}
 	return run, run.openJournals(nil, nil)

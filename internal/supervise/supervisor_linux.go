@@ -2,15 +2,14 @@ package supervise
 
 import (
 	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"unsafe"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,27 +57,13 @@ func (s supervisor) run() {
 	go s.listen(c)
 	status := c.await()
 	n := sweep()
-	if err := (report{exited, uint32(status)}).send(s.control); err != nil { // our end has gone, and cleans nothing up
-		removeScratch(spec.scratch)
+	if err := (report{exited, uint32(status)}).send(s.control); err != nil && spec.scratch != "" { // our end has gone, and cleans nothing up
+		_ = disk.RemoveAll(spec.scratch)
 	}
 	if n > 0 {
 		s.tell(report{left, uint32(n)})
 	}
 	syscall.Exit(0)
-}
-
-// removeScratch removes a directory, also what was made read-only in it. Nobody is there to be told of an error.
-func removeScratch(dir string) {
-	if dir == "" || os.RemoveAll(dir) == nil {
-		return
-	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
 }
 
 // closeOnExec keeps the child from getting the supervisor's descriptors, and those that some ancestor of ours left open,

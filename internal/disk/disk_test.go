@@ -1,0 +1,43 @@
+package disk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	other := filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	require.NoError(t, os.Link(path, other))
+	require.NoError(t, Replace(path, []byte("new"), 0o644))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(got))
+	got, err = os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(got), "another link keeps what it had")
+
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dir", "x"), nil, 0o644))
+	require.Error(t, Replace(filepath.Join(dir, "dir"), nil, 0o644))
+	require.Error(t, Replace(filepath.Join(dir, "none", "file"), nil, 0o644))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3, "no temporary file is left")
+}
+
+func TestRemoveAll(t *testing.T) {
+	tree := filepath.Join(t.TempDir(), "tree")
+	require.NoError(t, os.MkdirAll(filepath.Join(tree, "a", "b"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "a", "b", "file"), nil, 0o444))
+	require.NoError(t, os.Chmod(filepath.Join(tree, "a", "b"), 0o555))
+	require.NoError(t, os.Chmod(filepath.Join(tree, "a"), 0o555))
+	require.NoError(t, RemoveAll(tree))
+	require.NoDirExists(t, tree)
+	require.NoError(t, RemoveAll(tree), "what is not there is removed")
+}
