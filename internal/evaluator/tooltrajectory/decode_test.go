@@ -131,6 +131,11 @@ overrides: {read_file: [path]}`,
 			detail: "1 ✗ read_file path=$WORKSPACE/order.json   want path=x",
 		},
 		{
+			name: "precision of what passed", keys: "expected: [{tool: read_file}]",
+			run: refunded(), outcome: result.Pass, score: 1,
+			detail: "1 ✓ read_file path=$WORKSPACE/order.json\nprecision 0.50, recall 1.00, F1 0.67",
+		},
+		{
 			name: "exact nothing", keys: "mode: exact\nexpected: []",
 			run: refunded(), outcome: result.Fail,
 			reason: "exact: call 1 not expected: read_file (and 1 more)",

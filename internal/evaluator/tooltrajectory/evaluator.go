@@ -30,7 +30,7 @@ func (m matching) Needs() evaluator.Needs { return 0 }
 
 // detail returns the table and, where the score does not say it all, how the expected calls compare with the actual ones.
 func detail(r trajectory.Result) string {
-	if r.Pass || r.Matched == 0 || r.Expected == r.Actual {
+	if r.Matched == 0 || r.Expected == r.Actual || r.Pass && r.Matched == r.Actual {
 		return r.Table()
 	}
 	return fmt.Sprintf("%s\nprecision %.2f, recall %.2f, F1 %.2f", r.Table(), r.Precision(), r.Recall(), r.F1())
