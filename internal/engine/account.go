@@ -58,10 +58,10 @@ func (n *names) list() []string {
 // missing is known before anything runs. It returns the names of the variables that each variant's agent is given, by the
 // variant's id.
 func (r *Runner) Accounts(ended []result.Unit) (map[string][]string, error) {
-	names := make(map[string][]string)
+	given := make(map[string][]string)
 	for _, u := range r.plan.Units {
 		hasEnded := slices.ContainsFunc(ended, func(e result.Unit) bool { return e.ID == u.ID() })
-		if names[u.Variant.ID] != nil || hasEnded || !r.startsAgent(u) {
+		if given[u.Variant.ID] != nil || hasEnded || !r.startsAgent(u) {
 			continue
 		}
 		profile, ok := agent.Lookup(u.Variant.Agent.Kind)
@@ -72,9 +72,9 @@ func (r *Runner) Accounts(ended []result.Unit) (map[string][]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: variant %s: %w", u.Variant.Position, u.Variant.ID, err)
 		}
-		names[u.Variant.ID] = append([]string{}, slices.Sorted(maps.Keys(launch.Env))...)
+		given[u.Variant.ID] = append([]string{}, slices.Sorted(maps.Keys(launch.Env))...)
 	}
-	return names, nil
+	return given, nil
 }
 
 // startsAgent reports whether a unit's session would be with an agent.

@@ -39,7 +39,6 @@ func (r *Runner) command(ctx context.Context, s playbook.Step, root string) (*re
 	took := result.Duration(r.now().Sub(start))
 	c := &result.Command{Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal, Duration: &took}
 	c.Output, c.Cut = lastLines(out)
-	c.Output = r.secrets.String(c.Output)
 	if exit.Code >= 0 {
 		c.ExitCode = &exit.Code
 	}

@@ -54,7 +54,7 @@ func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Va
 		res.Outcome, res.Reason = result.Fail, failure.reason
 		return res, nil
 	case err != nil:
-		res.Outcome, res.Reason = result.Error, r.secrets.String(err.Error())
+		res.Outcome, res.Reason = result.Error, err.Error()
 	}
 	return res, err
 }
