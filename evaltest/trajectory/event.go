@@ -1,7 +1,7 @@
 package trajectory
 
 // Body is what an [Event] is about: one of [Prompt], [Message], [Thought], [Plan], [ToolStart], [ToolEnd], [FileRead],
-// [FileWrite], [Terminal], [Permission], [Notice], [State] and [Stop].
+// [FileWrite], [Terminal], [Permission], [MCPCall], [Notice], [State] and [Stop].
 type Body interface {
 	// EventName returns the event's name in cassettes, e.g. "tool_call".
 	EventName() string
@@ -115,6 +115,36 @@ type PermissionOption struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
+// MCPCall is a request of the agent to an MCP server of the playbook, and the answer, as they were seen between the two. It
+// is not a tool call of its own: agents report those as [ToolStart] and [ToolEnd].
+type MCPCall struct {
+	Server string `json:"server"`
+	Method string `json:"method"` // e.g. "tools/call"
+	// Tool is the tool that tools/call names, empty for other methods.
+	Tool string `json:"tool,omitempty"`
+	// Params are the tool's arguments, and for other methods the parameters without those of the protocol (_meta).
+	Params any       `json:"params,omitempty"`
+	Result any       `json:"result,omitempty"` // as decoded JSON; nil: there is an error
+	Error  *MCPError `json:"error,omitempty"`
+}
+
+// Describes reports whether the request asks what the server is and has, or sets it up. Agents do that at times of their own,
+// also twice, and what it says of their behaviour is nothing.
+func (c MCPCall) Describes() bool {
+	switch c.Method {
+	case "initialize", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list", "logging/setLevel":
+		return true
+	}
+	return false
+}
+
+// MCPError is an answer that says that a request failed. A tool that failed is a result which says so (isError).
+type MCPError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
 // Notice is anything else the agent sent, kept as it came.
 type Notice struct {
 	// Name is the method, or "session/update:" and the name of the update.
@@ -170,6 +200,7 @@ func (FileRead) EventName() string   { return "file_read" }
 func (FileWrite) EventName() string  { return "file_write" }
 func (Terminal) EventName() string   { return "terminal" }
 func (Permission) EventName() string { return "permission" }
+func (MCPCall) EventName() string    { return "mcp" }
 func (Notice) EventName() string     { return "notice" }
 func (State) EventName() string      { return "state" }
 func (Stop) EventName() string       { return "stop" }

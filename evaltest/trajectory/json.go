@@ -20,6 +20,7 @@ var bodies = map[string]func(decode func(v any) error) (Body, error){
 	FileWrite{}.EventName():  decodeBody[FileWrite],
 	Terminal{}.EventName():   decodeBody[Terminal],
 	Permission{}.EventName(): decodeBody[Permission],
+	MCPCall{}.EventName():    decodeBody[MCPCall],
 	Notice{}.EventName():     decodeBody[Notice],
 	State{}.EventName():      decodeBody[State],
 	Stop{}.EventName():       decodeBody[Stop],

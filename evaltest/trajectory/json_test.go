@@ -24,6 +24,10 @@ func TestRunJSON(t *testing.T) {
 			{Turn: 1, Body: FileWrite{Path: "a", Text: "b"}},
 			{Turn: 1, Body: Terminal{Command: "go", Args: []string{"test"}, ExitCode: &code}},
 			{Turn: 1, Body: Permission{ID: "t1", Options: []PermissionOption{{ID: "y", Kind: "allow_once"}}, Decision: "y"}},
+			{Turn: 1, Body: MCPCall{
+				Server: "s", Method: "tools/call", Tool: "add", Params: map[string]any{"n": json.Number("1.50")}, Result: map[string]any{"isError": true},
+			}},
+			{Turn: 1, Body: MCPCall{Server: "s", Method: "prompts/get", Error: &MCPError{Code: -32602, Message: "no", Data: "why"}}},
 			{Turn: 1, Body: Notice{Name: "session/update:x", Data: []any{true, nil}}},
 			{Turn: 1, Body: State{Title: "t", Cost: &Cost{Amount: 0.5, Currency: "USD"}}},
 			{Turn: 1, Body: Stop{Reason: "end_turn", Usage: &Usage{Total: &tokens}}},

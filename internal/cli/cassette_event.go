@@ -45,6 +45,8 @@ func textOf(body trajectory.Body, full bool) entry {
 		return terminalText(b)
 	case trajectory.Permission:
 		return permissionText(b)
+	case trajectory.MCPCall:
+		return mcpText(b, full)
 	case trajectory.State:
 		return entry{label: "state", text: jsonText(b)}
 	case trajectory.Notice:
@@ -171,6 +173,46 @@ func permissionText(b trajectory.Permission) entry {
 		offered = append(offered, o.ID)
 	}
 	return entry{label: strings.TrimSpace(b.ID + " permission"), text: fmt.Sprintf("%s (of %s)", b.Decision, strings.Join(offered, ", "))}
+}
+
+// mcpText shows of what a server has only that it was asked, unless in full: agents list it all, at length.
+func mcpText(b trajectory.MCPCall, full bool) entry {
+	e := entry{label: strings.TrimSpace("mcp " + b.Server + " " + b.Tool), bad: b.Error != nil}
+	what := ""
+	if b.Tool == "" {
+		what = b.Method
+	}
+	switch {
+	case b.Error != nil:
+		e.text = lines(what, valueText(b.Params), fmt.Sprintf("error %d: %s", b.Error.Code, b.Error.Message), valueText(b.Error.Data))
+	case b.Describes() && !full:
+		e.text = what
+	default:
+		e.text = lines(what, valueText(b.Params), mcpResult(b.Result, full))
+		if r, ok := b.Result.(map[string]any); ok && r["isError"] == true {
+			e.bad = true
+		}
+	}
+	return e
+}
+
+// mcpResult is what a tool answered: its text, where it answered with nothing else.
+func mcpResult(result any, full bool) string {
+	fields, _ := result.(map[string]any)
+	content, _ := fields["content"].([]any)
+	var texts []string
+	for _, c := range content {
+		block, _ := c.(map[string]any)
+		text, ok := block["text"].(string)
+		if !ok {
+			return valueText(result)
+		}
+		texts = append(texts, text)
+	}
+	if full || len(texts) == 0 {
+		return valueText(result)
+	}
+	return lines(texts...)
 }
 
 func stopText(b trajectory.Stop) entry {

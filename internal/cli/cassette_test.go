@@ -46,6 +46,14 @@ func everything() *cassette.Cassette {
 		trajectory.Terminal{ID: "t2", Command: "sleep", Signal: "SIGKILL"},
 		trajectory.Terminal{ID: "t3", Command: "rm", Error: "rm may not be started"},
 		trajectory.Message{Text: "\x1b[31mred\x1b[0m and \u202e turned \x00"},
+		trajectory.MCPCall{Server: "docs", Method: "tools/list", Result: map[string]any{"tools": []any{map[string]any{"name": "search"}}}},
+		trajectory.MCPCall{
+			Server: "docs", Method: "tools/call", Tool: "search", Params: map[string]any{"for": "refunds"},
+			Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "See billing."}}},
+		},
+		trajectory.MCPCall{
+			Server: "docs", Method: "resources/read", Params: map[string]any{"uri": "docs://x"}, Error: &trajectory.MCPError{Code: -32002, Message: "no such page"},
+		},
 		trajectory.Notice{Name: "session/update:weather", Data: map[string]any{"sun": true}},
 		trajectory.State{Mode: "code", Commands: []string{"review"}},
 		trajectory.Stop{Reason: "max_tokens", Usage: &trajectory.Usage{Input: &tokens, Total: &tokens}},

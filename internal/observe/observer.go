@@ -30,6 +30,8 @@ type Observer struct {
 	state  state
 	// requests are those without an answer yet, with what is to be done with it.
 	requests map[request]func(at time.Duration, answer acp.Message)
+	// described are the MCP requests of the current turn that ask what servers are.
+	described []trajectory.MCPCall
 	// terminals are the places of the terminals in events, by id.
 	terminals map[string]*trajectory.Terminal
 	stop      *trajectory.Stop
@@ -70,12 +72,7 @@ func (o *Observer) Frame(f acp.Frame) {
 	if o.err != nil {
 		return
 	}
-	if o.start.IsZero() {
-		o.start = f.Time
-		o.calls = make(map[string]*call)
-		o.requests = make(map[request]func(time.Duration, acp.Message))
-		o.terminals = make(map[string]*trajectory.Terminal)
-	}
+	o.begin(f.Time)
 	at := f.Time.Sub(o.start)
 	switch {
 	case m.Method == "":
@@ -85,6 +82,21 @@ func (o *Observer) Frame(f acp.Frame) {
 	default:
 		o.theirs(at, m)
 	}
+	o.checkLimit()
+}
+
+// begin begins the session at the time of what is seen first.
+func (o *Observer) begin(at time.Time) {
+	if !o.start.IsZero() {
+		return
+	}
+	o.start = at
+	o.calls = make(map[string]*call)
+	o.requests = make(map[request]func(time.Duration, acp.Message))
+	o.terminals = make(map[string]*trajectory.Terminal)
+}
+
+func (o *Observer) checkLimit() {
 	if limit := cmp.Or(o.limit, maxTurn); o.held > limit {
 		o.err = fmt.Errorf("%w: more than %d bytes", ErrTurnTooLarge, limit)
 	}
@@ -118,6 +130,7 @@ func (o *Observer) Turn() []trajectory.Event {
 			o.calls[end.ID].complete(o) // terminals may have ended after the calls that show them
 		}
 	}
+	o.describe()
 	if s, ok := o.state.event(); ok {
 		o.add(end, 0, &s)
 	}
