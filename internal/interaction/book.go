@@ -1,0 +1,111 @@
+// Package interaction holds what an agent was answered in a recorded session, and finds the answer to what it asks now.
+//
+// An interaction is one request of the agent and its answer. A request is answered by the recording of the same tool
+// with the same arguments; the second time it is made, by the second such recording. A request that no recording fits
+// is a divergence: it is never answered by what comes close, or by what was recorded at its place.
+//
+//	book := interaction.NewBook(recorded)
+//	found, err := book.Take("mcp__stock__count", map[string]any{"sku": "tea"})
+//	if err != nil {
+//		return err // a *DivergenceError, which shows the nearest recording
+//	}
+//	answer(found.Answer)
+//	...
+//	book.Unused(allowed) // what the agent should have asked for, and did not
+//	book.Reordered()     // what it asked for at another time
+package interaction
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Interaction is a request of an agent with its answer. Tool and Args say what was asked.
+type Interaction struct {
+	// Tool names what was asked for, e.g. "fs/read_text_file" or "mcp__stock__count".
+	Tool string
+	// Args are the arguments as decoded JSON, normalised. Numbers may be of any type, and 1 is 1.0.
+	Args any
+	// Answer is what the agent was answered, of a type that the recorder and the player agree upon.
+	Answer any
+	// Position says for people where in the recording it is, e.g. "turn 2, event 7".
+	Position string
+}
+
+// Book is what was recorded of one session. Its methods may be called concurrently.
+type Book struct {
+	recorded []Interaction
+	equal    map[key][]int // equal requests, by their places in recorded
+
+	mu    sync.Mutex
+	next  map[key]int // how often each request was asked
+	taken []int       // places in recorded, in the order in which they were taken
+	used  []bool      // by place in recorded
+}
+
+// key is the digest of a request.
+type key [sha256.Size]byte
+
+// NewBook returns a book of interactions, which are in the order in which they were recorded. Arguments that cannot be
+// JSON panic.
+func NewBook(recorded []Interaction) *Book {
+	b := &Book{
+		recorded: slices.Clone(recorded), equal: make(map[key][]int), next: make(map[key]int), used: make([]bool, len(recorded)),
+	}
+	for i := range b.recorded {
+		r := &b.recorded[i]
+		r.Args = canonical(r.Args)
+		k := keyOf(r.Tool, r.Args)
+		b.equal[k] = append(b.equal[k], i)
+	}
+	return b
+}
+
+// Take returns the recording of a request: the first of equal ones that was not taken so far. The error is a
+// [*DivergenceError].
+func (b *Book) Take(tool string, args any) (Interaction, error) {
+	args = canonical(args)
+	k := keyOf(tool, args)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next[k]++
+	places, n := b.equal[k], b.next[k]
+	if n > len(places) {
+		return Interaction{}, b.diverged(tool, args, n)
+	}
+	i := places[n-1]
+	b.taken, b.used[i] = append(b.taken, i), true
+	return b.recorded[i], nil
+}
+
+// Unused returns the interactions that were not taken, in the order of the recording, but for those of the tools that
+// allow names. In a name, `*` stands for any text.
+func (b *Book) Unused(allow []string) []Interaction {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var unused []Interaction
+	for i, r := range b.recorded {
+		if !b.used[i] && !slices.ContainsFunc(allow, func(name string) bool { return matchName(name, r.Tool) }) {
+			unused = append(unused, r)
+		}
+	}
+	return unused
+}
+
+// matchName reports whether a pattern, in which `*` stands for any text, fits a tool's name.
+func matchName(pattern, tool string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == tool
+	}
+	rest, ok := strings.CutPrefix(tool, parts[0])
+	for _, part := range parts[1 : len(parts)-1] {
+		if !ok {
+			break
+		}
+		_, rest, ok = strings.Cut(rest, part)
+	}
+	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
+}
