@@ -15,7 +15,7 @@ import (
 // No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
 func Describe(t *testing.T, glob string, opts ...Option) {
 	t.Helper()
-	s, err := newSuite(t, opts)
+	h, err := newHarness(t, opts)
 	if err != nil {
 		t.Fatalf("evaltest.Describe: %v", err)
 	}
@@ -24,11 +24,11 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
 	}
 	if len(files) == 0 {
-		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\nnext: correct the pattern, or write a playbook there", glob, s.dir)
+		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\nnext: correct the pattern, or write a playbook there", glob, h.dir)
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
-		pb, err := s.load(file)
+		pb, err := h.load(file)
 		if err != nil {
 			t.Errorf("evaltest.Describe: %v", err)
 			continue
@@ -45,7 +45,7 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 		seen[pb.Name], seen[stem] = file, file
 		t.Run(pb.Name, func(t *testing.T) {
 			t.Helper()
-			s.describe(t, pb)
+			h.describe(t, pb)
 		})
 	}
 }

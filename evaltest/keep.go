@@ -18,11 +18,11 @@ import (
 type kept struct{ run *rundir.Run }
 
 // keep makes a run directory for a plan below EVALTEST_RUN_DIR, if that is set, and has the engine put its units there.
-func (s *suite) keep(plan *playbook.Plan, cfg *engine.Config, held string) (kept, error) {
-	if s.runDir == "" {
+func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (kept, error) {
+	if h.runDir == "" {
 		return kept{}, nil
 	}
-	data, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(plan.Playbook.File)))
+	data, err := os.ReadFile(filepath.Join(h.root, filepath.FromSlash(plan.Playbook.File)))
 	if err != nil {
 		return kept{}, err
 	}
@@ -31,8 +31,8 @@ func (s *suite) keep(plan *playbook.Plan, cfg *engine.Config, held string) (kept
 	m := rundir.ManifestOf(plan)
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, cfg.Getenv("TEST_RUN_ID"))
-	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(s.mode), held, plan.Playbook.File
-	run, err := rundir.Create(s.runDir, m, data, cfg.Secrets)
+	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(h.mode), held, plan.Playbook.File
+	run, err := rundir.Create(h.runDir, m, data, cfg.Secrets)
 	if err != nil {
 		return kept{}, err
 	}

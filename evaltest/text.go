@@ -162,21 +162,21 @@ func hang(prefix, text string) string {
 }
 
 func (v verdict) reproduce(t *testing.T) string {
-	return "reproduce: " + command(v.suite, v.mode, t.Name()) + " -v"
+	return "reproduce: " + command(v.harness, v.mode, t.Name()) + " -v"
 }
 
 // command returns the go test command that runs one case under one variant in a mode. t is the playbook's subtest.
-func (s *suite) command(t *testing.T, mode engine.Mode, caseID, variantID string) string {
-	return command(s, mode, t.Name()+"/"+caseID+"/"+variantID) + " -count=1"
+func (h *harness) command(t *testing.T, mode engine.Mode, caseID, variantID string) string {
+	return command(h, mode, t.Name()+"/"+caseID+"/"+variantID) + " -count=1"
 }
 
-func command(s *suite, mode engine.Mode, name string) string {
+func command(h *harness, mode engine.Mode, name string) string {
 	levels := strings.Split(name, "/")
 	for i, l := range levels {
 		levels[i] = "^" + regexp.QuoteMeta(l) + "$"
 	}
 	pkg := "."
-	if rel, err := filepath.Rel(s.root, s.dir); err == nil && rel != "." {
+	if rel, err := filepath.Rel(h.root, h.dir); err == nil && rel != "." {
 		pkg = "./" + filepath.ToSlash(rel)
 	}
 	return fmt.Sprintf("EVALTEST_MODE=%s go test %s -run '%s'", mode, pkg, strings.Join(levels, "/"))

@@ -17,14 +17,14 @@ import (
 
 // variant runs the trials of one case under one variant and reports them: each evaluator as a subtest over all trials,
 // then what only the trials as wholes tell.
-func (s *suite) variant(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, units []playbook.Unit) {
+func (h *harness) variant(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, units []playbook.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
 	for i, u := range units {
 		trials[i] = runner.Unit(ctx, u, t.Output())
 		run.unit(t, trials[i])
 	}
-	v := verdict{suite: s, id: path.Dir(trials[0].ID), trials: trials, need: runner.Need()}
+	v := verdict{harness: h, id: path.Dir(trials[0].ID), trials: trials, need: runner.Need()}
 	v.attributes(t)
 	for _, name := range evaluatorNames(trials) {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func evaluatorNames(trials []result.Unit) []string {
 
 // verdict is what the trials of one case under one variant come to.
 type verdict struct {
-	*suite
+	*harness
 	id     string // playbook/case/variant
 	trials []result.Unit
 	need   int

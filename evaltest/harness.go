@@ -26,8 +26,8 @@ import (
 // cleans nothing up, and loses what is known. With short deadlines it is a quarter of the time there is.
 const maxGrace = 20 * time.Second
 
-// suite is one call of [Describe].
-type suite struct {
+// harness is what [Describe], [Suite] and [RunAgent] run by: what the environment and the options say.
+type harness struct {
 	settings
 	dir   string // the test's working directory
 	root  string // the module's root
@@ -41,45 +41,45 @@ type suite struct {
 	runDir string
 }
 
-// newSuite reads the environment, which must happen inside the test so that go test's cache sees it. A variable that is
+// newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that is
 // misspelt is one that nobody reads: the cache does not know it, and a result from the cache does not show the error.
-func newSuite(t *testing.T, opts []Option) (*suite, error) {
-	s := &suite{settings: settings{cassettes: "cassettes"}}
+func newHarness(t *testing.T, opts []Option) (*harness, error) {
+	h := &harness{settings: settings{cassettes: "cassettes"}}
 	for _, o := range opts {
-		o(&s.settings)
+		o(&h.settings)
 	}
 	if err := checkEnvironment(os.Environ()); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.mode, err = engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv); err != nil {
+	if h.mode, err = engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv); err != nil {
 		return nil, fmt.Errorf("EVALTEST_MODE: %w", err)
 	}
-	if s.stale, err = engine.ParseStaleMode(os.Getenv("EVALTEST_STALE")); err != nil {
+	if h.stale, err = engine.ParseStaleMode(os.Getenv("EVALTEST_STALE")); err != nil {
 		return nil, fmt.Errorf("EVALTEST_STALE: %w", err)
 	}
-	if s.llmJudge, err = engine.ParseSwitch(os.Getenv("EVAL_LLM_JUDGE")); err != nil {
+	if h.llmJudge, err = engine.ParseSwitch(os.Getenv("EVAL_LLM_JUDGE")); err != nil {
 		return nil, fmt.Errorf("EVAL_LLM_JUDGE: %w", err)
 	}
-	if s.recordJudges, err = engine.ParseJudges(os.Getenv("EVALTEST_JUDGES"), s.mode, os.Getenv); err != nil {
+	if h.recordJudges, err = engine.ParseJudges(os.Getenv("EVALTEST_JUDGES"), h.mode, os.Getenv); err != nil {
 		return nil, fmt.Errorf("EVALTEST_JUDGES: %w", err)
 	}
-	if s.sandbox = os.Getenv("EVALTEST_SANDBOX"); s.sandbox != "" {
-		if _, err := confine.ParseKind(s.sandbox); err != nil {
+	if h.sandbox = os.Getenv("EVALTEST_SANDBOX"); h.sandbox != "" {
+		if _, err := confine.ParseKind(h.sandbox); err != nil {
 			return nil, fmt.Errorf("EVALTEST_SANDBOX: %w", err)
 		}
 	}
-	if s.dir, err = os.Getwd(); err != nil {
+	if h.dir, err = os.Getwd(); err != nil {
 		return nil, err
 	}
 	if dir := os.Getenv("EVALTEST_RUN_DIR"); dir != "" {
 		if !filepath.IsAbs(dir) {
 			return nil, fmt.Errorf("EVALTEST_RUN_DIR: %s: tests run in the directories of their packages, so the path has to be absolute", dir)
 		}
-		s.runDir = dir
+		h.runDir = dir
 	}
-	s.root, err = moduleRoot(s.dir)
-	return s, err
+	h.root, err = moduleRoot(h.dir)
+	return h, err
 }
 
 // variables are the environment variables that this package knows.
@@ -115,38 +115,38 @@ func moduleRoot(dir string) (string, error) {
 }
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
-func (s *suite) load(file string) (*playbook.Playbook, error) {
-	name := s.fromRoot(file)
+func (h *harness) load(file string) (*playbook.Playbook, error) {
+	name := h.fromRoot(file)
 	if name == "" {
-		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, s.root)
+		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, h.root)
 	}
-	return playbook.Read(playbook.Source{Path: file, Name: filepath.ToSlash(name), Root: s.root}, kinds.All())
+	return playbook.Read(playbook.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
 }
 
-func (s *suite) fromRoot(file string) string {
+func (h *harness) fromRoot(file string) string {
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(s.dir, file)
+		file = filepath.Join(h.dir, file)
 	}
-	if rel, err := filepath.Rel(s.root, file); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(h.root, file); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
 	return ""
 }
 
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
-func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
+func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	t.Helper()
 	plan, err := pb.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range s.checks {
+	for _, c := range h.checks {
 		for _, u := range plan.Units {
 			if slices.ContainsFunc(u.Evaluators, func(e playbook.Evaluator) bool { return e.Name == c.name }) {
 				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
 			}
 		}
-		plan.AddEvaluator(c.name, c, playbook.Position{File: filepath.ToSlash(cmp.Or(s.fromRoot(c.file), c.file)), Line: c.line})
+		plan.AddEvaluator(c.name, c, playbook.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(c.file), c.file)), Line: c.line})
 	}
 	if err := checkPlan(plan); err != nil {
 		t.Fatal(err)
@@ -155,19 +155,19 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 	defer cancel()
 	cfg := engine.Config{
 		Grace: grace,
-		Mode:  s.mode, Stale: s.stale, Root: s.root, Cassettes: s.cassettes, ConfigDir: s.configDir,
+		Mode:  h.mode, Stale: h.stale, Root: h.root, Cassettes: h.cassettes, ConfigDir: h.configDir,
 		Getenv: os.Getenv, Environ: os.Environ(),
-		LLMJudge: s.llmJudge, RecordJudges: s.recordJudges,
-		Command: func(m engine.Mode, u playbook.Unit) string { return s.command(t, m, u.Case.ID, u.Variant.ID) },
+		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges,
+		Command: func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) },
 	}
-	if cfg.Sandbox, err = engine.OpenSandbox(pb, s.sandbox); err != nil {
+	if cfg.Sandbox, err = engine.OpenSandbox(pb, h.sandbox); err != nil {
 		t.Fatal(err)
 	}
-	held, err := s.confined(ctx, plan, cfg)
+	held, err := h.confined(ctx, plan, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := s.keep(plan, &cfg, held)
+	run, err := h.keep(plan, &cfg, held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,12 +177,12 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 		t.Fatal(err)
 	}
 	if runner.Impure() {
-		if err := keepOutOfCache(s.root); err != nil {
+		if err := keepOutOfCache(h.root); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var ended skips
-	s.jobs(t, ctx, runner, run, plan.Before(), &ended)
+	h.jobs(t, ctx, runner, run, plan.Before(), &ended)
 	for _, job := range plan.Before() { // what -run leaves out is still what the units build on
 		if runner.Ran(job.ID) {
 			continue
@@ -200,18 +200,18 @@ func (s *suite) describe(t *testing.T, pb *playbook.Playbook) {
 			for _, v := range plan.Variants(c) {
 				ended.run(t, v.ID, func(t *testing.T) {
 					t.Helper()
-					s.variant(t, ctx, runner, run, plan.Trials(c.ID, v.ID))
+					h.variant(t, ctx, runner, run, plan.Trials(c.ID, v.ID))
 				})
 			}
 			ended.judge(t)
 		})
 	}
-	s.jobs(t, ctx, runner, run, plan.After(), &ended)
+	h.jobs(t, ctx, runner, run, plan.After(), &ended)
 	ended.judge(t)
 }
 
 // confined finds out what confines the agents and their code, so that it is one error if nothing does.
-func (s *suite) confined(ctx context.Context, plan *playbook.Plan, cfg engine.Config) (string, error) {
+func (h *harness) confined(ctx context.Context, plan *playbook.Plan, cfg engine.Config) (string, error) {
 	runner, err := engine.New(plan, cfg)
 	if err != nil {
 		return "", err
@@ -264,7 +264,7 @@ func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFu
 }
 
 // jobs runs jobs outside the matrix.
-func (s *suite) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, jobs []playbook.Job, ended *skips) {
+func (h *harness) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, jobs []playbook.Job, ended *skips) {
 	t.Helper()
 	for _, job := range jobs {
 		ended.run(t, "jobs/"+job.ID, func(t *testing.T) {
