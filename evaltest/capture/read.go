@@ -1,0 +1,159 @@
+package capture
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The largest file that is read and the longest line in it, in bytes. A payload has at most 16 MiB, and of a call that
+// ended its output stands in the line twice.
+const (
+	maxFile = 512 << 20
+	maxLine = 64 << 20
+)
+
+// Read reads a capture. An error says that the capture does not tell all that happened; what is returned with it is all
+// that could be read:
+//
+//   - there is no such file ([fs.ErrNotExist]): no hook ran, see [Check]
+//   - a hook had an error of its own, which it left in the file beside it, <path>.errors
+//   - a line is damaged that is not the last one, or the file is too large
+//
+// A last line without its end is no error but a note: its writer was killed, as agents are that run out of time.
+func Read(path string) (Capture, error) {
+	c, err := readFile(path)
+	if err != nil {
+		err = fmt.Errorf("read capture: %w", err)
+	}
+	return c, errors.Join(hookErrors(path), err)
+}
+
+func readFile(path string) (Capture, error) {
+	f, err := open(path)
+	if err != nil {
+		return Capture{}, err
+	}
+	defer f.Close()
+	lines, torn, err := readLines(f)
+	if err != nil {
+		err = fmt.Errorf("%s:%w", path, err)
+	}
+	c := join(lines)
+	if torn > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("line %d: its writer was killed before the end of the line", torn))
+	}
+	return c, err
+}
+
+// open opens a regular file. The agent may be able to write where it lies, so a link, which could lead anywhere, and a
+// FIFO, which would have us wait, are errors.
+func open(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: this is not a regular file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read", path, info.Size(), maxFile)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, errors.Join(fmt.Errorf("%s: the file was replaced while it was opened", path), err, f.Close())
+	}
+	return f, nil
+}
+
+// readLines returns the lines that are whole, ordered by time, and the number of a last line without its end, 0 if there
+// is none. An error begins with the number of the first line that is damaged.
+func readLines(r io.Reader) (lines []line, torn int, err error) {
+	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<16)
+	for number, last := 1, false; !last; number++ {
+		data, failed := readLine(in)
+		if last = failed != nil; last && !errors.Is(failed, io.EOF) {
+			err = errors.Join(err, fmt.Errorf("%d: %w", number, failed))
+			break
+		}
+		data = bytes.TrimSpace(data)
+		if len(data) == 0 {
+			continue
+		}
+		switch l, failed := decodeLine(data); {
+		case failed == nil:
+			l.number = number
+			lines = append(lines, l)
+		case last:
+			torn = number
+		case err == nil:
+			err = fmt.Errorf("%d: %w", number, failed)
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.Time.Compare(b.Time) })
+	return lines, torn, err
+}
+
+// readLine returns a line, with [io.EOF] if no newline ends it.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var data []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(data)+len(part) > maxLine {
+			return nil, fmt.Errorf("the line has more than %d bytes", maxLine)
+		}
+		data = append(data, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return data, err
+		}
+	}
+}
+
+// How much of the errors of hooks is read, in bytes, and how many of them are shown.
+const (
+	maxErrors   = 1 << 20
+	shownErrors = 5
+)
+
+// hookErrors returns the errors that hooks left beside the capture, nil if there are none.
+func hookErrors(path string) error {
+	path += ".errors"
+	f, err := open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read errors of hooks: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxErrors))
+	if err != nil {
+		return fmt.Errorf("read errors of hooks: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	shown := lines[:min(len(lines), shownErrors)]
+	for i, l := range shown {
+		var e struct {
+			Phase string `json:"phase"`
+			Error string `json:"error"`
+		}
+		if json.Unmarshal([]byte(l), &e) == nil && e.Error != "" {
+			shown[i] = e.Phase + ": " + e.Error
+		}
+		shown[i] = fmt.Sprintf("%.500s", shown[i])
+	}
+	text := strings.Join(shown, "\n")
+	if more := len(lines) - len(shown); more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
+	}
+	return fmt.Errorf("hooks failed, so that the capture is not all that happened: %s:\n%s", path, text)
+}
