@@ -30,7 +30,7 @@ func (landlock) version(context.Context) (string, error) {
 }
 
 func (landlock) confine(c *supervise.Command, v view) error {
-	rules := &lockdown.Rules{Files: true, Offline: !v.network, Write: v.write, Devices: v.devices}
+	rules := &lockdown.Rules{Files: true, Offline: !v.network, Write: v.write, Devices: v.devices, Connect: v.connect}
 	for _, path := range append(slices.Clone(v.read), "/proc", "/sys/devices/system", "/sys/fs/cgroup") {
 		if err := allowRead(rules, path, v.hide); err != nil {
 			return err

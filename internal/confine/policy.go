@@ -23,6 +23,8 @@ type Policy struct {
 	// Private are directories that are not shown as a whole even if a program is installed in them, such as a project's
 	// root. Users' homes are private in any case.
 	Private []string
+	// Connect are directories of Write below which the process may connect to unix sockets of ours.
+	Connect []string
 	// Network lets the process reach the network as we do. Without it there is at most a loopback of its own.
 	Network bool
 }

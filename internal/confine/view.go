@@ -13,6 +13,7 @@ import (
 // and without symbolic links.
 type view struct {
 	read, write, hide []string
+	connect           []string // in write
 	devices           []string
 	links             []link // by which read and write are reached, too
 	network           bool
@@ -28,7 +29,7 @@ func newView(p Policy, programs, env []string) (view, error) {
 	for _, list := range []struct {
 		paths []string
 		to    *[]string
-	}{{read, &v.read}, {p.Write, &v.write}, {p.Hide, &v.hide}} {
+	}{{read, &v.read}, {p.Write, &v.write}, {p.Hide, &v.hide}, {p.Connect, &v.connect}} {
 		for _, path := range list.paths {
 			if !filepath.IsAbs(path) {
 				return view{}, fmt.Errorf("policy: %q is not an absolute path", path)

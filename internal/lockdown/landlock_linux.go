@@ -110,7 +110,11 @@ func (s *ruleset) add(r Rules) error {
 		{r.Write, write},
 		{r.List, unix.LANDLOCK_ACCESS_FS_READ_DIR},
 		{r.Devices, accessRead | accessFile},
+		{r.Connect, accessResolveUnix},
 	} {
+		if rule.access&s.handled == 0 { // the kernel takes away nothing of it
+			continue
+		}
 		for _, path := range rule.paths {
 			if err := s.allow(path, rule.access); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("%s: %w", path, err)

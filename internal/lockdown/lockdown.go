@@ -17,6 +17,9 @@ type Rules struct {
 	List []string
 	// Devices are device files that may be read, written and controlled.
 	Devices []string
+	// Connect are directories below which unix sockets of processes outside may be connected to. Kernels before ABI 9 of
+	// Landlock let them be connected to wherever they are.
+	Connect []string
 	// Offline leaves no sockets but unix ones.
 	Offline bool
 }

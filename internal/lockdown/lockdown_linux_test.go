@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,26 +61,28 @@ func tryAll(text string) error {
 
 // attempts are made in the working directory, which has a directory for each thing that rules can allow.
 var attempts = map[string]func() error{
-	"read":        func() error { return reads("outside/file") },
-	"read-read":   func() error { return reads("read/file") },
-	"read-write":  func() error { return reads("write/file") },
-	"read-list":   func() error { return reads("list/file") },
-	"list":        func() error { return lists("outside") },
-	"list-list":   func() error { return lists("list") },
-	"write-read":  func() error { return os.WriteFile("read/file", nil, 0o600) },
-	"write-write": func() error { return os.WriteFile("write/new", nil, 0o600) },
-	"write-list":  func() error { return os.WriteFile("list/new", nil, 0o600) },
-	"link-out":    func() error { return os.Link("write/file", "outside/link") },
-	"link-in":     func() error { return os.Link("outside/file", "write/link") },
-	"node":        func() error { return unix.Mknod("write/node", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) },
-	"null":        func() error { return os.WriteFile(os.DevNull, []byte("x"), 0) },
-	"mount":       func() error { return unix.Mount("none", "write", "tmpfs", 0, "") },
-	"chroot":      func() error { return unix.Chroot("write") },
-	"inet":        func() error { return sockets(unix.AF_INET) },
-	"unix":        func() error { return sockets(unix.AF_UNIX) },
-	"uring":       func() error { return call(unix.SYS_IO_URING_SETUP, 1) },
-	"shared":      func() error { return call(unix.SYS_SHMGET, 0, 4096, 0o600) },
-	"renice":      func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 1) },
+	"read":            func() error { return reads("outside/file") },
+	"read-read":       func() error { return reads("read/file") },
+	"read-write":      func() error { return reads("write/file") },
+	"read-list":       func() error { return reads("list/file") },
+	"list":            func() error { return lists("outside") },
+	"list-list":       func() error { return lists("list") },
+	"write-read":      func() error { return os.WriteFile("read/file", nil, 0o600) },
+	"write-write":     func() error { return os.WriteFile("write/new", nil, 0o600) },
+	"write-list":      func() error { return os.WriteFile("list/new", nil, 0o600) },
+	"link-out":        func() error { return os.Link("write/file", "outside/link") },
+	"link-in":         func() error { return os.Link("outside/file", "write/link") },
+	"node":            func() error { return unix.Mknod("write/node", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) },
+	"null":            func() error { return os.WriteFile(os.DevNull, []byte("x"), 0) },
+	"mount":           func() error { return unix.Mount("none", "write", "tmpfs", 0, "") },
+	"chroot":          func() error { return unix.Chroot("write") },
+	"inet":            func() error { return sockets(unix.AF_INET) },
+	"unix":            func() error { return sockets(unix.AF_UNIX) },
+	"connect-connect": func() error { return connects("connect/socket") },
+	"connect-write":   func() error { return connects("write/socket") },
+	"uring":           func() error { return call(unix.SYS_IO_URING_SETUP, 1) },
+	"shared":          func() error { return call(unix.SYS_SHMGET, 0, 4096, 0o600) },
+	"renice":          func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 1) },
 	"limit-other": func() error {
 		return unix.Prlimit(os.Getppid(), unix.RLIMIT_CPU, nil, new(unix.Rlimit))
 	},
@@ -99,6 +102,15 @@ func sockets(domain int) error {
 		err = unix.Close(fd)
 	}
 	return err
+}
+
+func connects(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 }
 
 func call(number uintptr, args ...uintptr) error {
@@ -156,6 +168,9 @@ func TestThread(t *testing.T) {
 		"read": "EACCES", "read-list": "EACCES", "list": "EACCES", "write-read": "EACCES", "write-list": "EACCES", "link-out": "EACCES",
 		"link-in": "EXDEV", "node": "EACCES", "shared": "ENOSYS", "limit-other": "EPERM",
 	}
+	if ABI() >= abiResolveUnix {
+		files["connect-write"] = "EACCES"
+	}
 	tests := []struct {
 		name    string
 		rules   Rules
@@ -169,13 +184,19 @@ func TestThread(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, name := range []string{"outside", "read", "write", "list"} {
+			for _, name := range []string{"outside", "read", "write", "list", "connect"} {
 				require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name, "file"), nil, 0o644))
+			}
+			for _, name := range []string{"write", "connect"} {
+				l, err := net.Listen("unix", filepath.Join(dir, name, "socket"))
+				require.NoError(t, err)
+				defer l.Close()
 			}
 			if tt.rules.Files {
 				tt.rules.Read, tt.rules.Write = []string{filepath.Join(dir, "read"), "/gone"}, []string{filepath.Join(dir, "write")}
 				tt.rules.List, tt.rules.Devices = []string{filepath.Join(dir, "list")}, []string{os.DevNull}
+				tt.rules.Connect = []string{filepath.Join(dir, "connect")}
 			}
 			want := make(map[string]string)
 			for name := range attempts {

@@ -1,0 +1,219 @@
+package mcpproxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// conversation is what an agent says to a server over one connection, and what it hears.
+type conversation struct {
+	*Proxy
+	server playbook.MCPServer
+	agent  mcp.Connection
+	real   *realServer // nil in replay
+
+	mu   sync.Mutex
+	open []question // without an answer so far
+	// broken is what is wrong with the real server, nil while nothing is.
+	broken error
+	over   bool // the agent has gone: nothing is wrong with a server that goes, too
+}
+
+// question is a request of the agent's.
+type question struct {
+	id   jsonrpc.ID
+	call trajectory.MCPCall
+}
+
+// maxOpen is how many requests an agent may have without an answer.
+const maxOpen = 256
+
+// serve serves one connection of the agent's until one of both ends it.
+func (p *Proxy) serve(conn net.Conn, s playbook.MCPServer) {
+	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
+	if err != nil {
+		p.fail(fmt.Errorf("the MCP server %q: %w", s.Name, err))
+		return
+	}
+	c := &conversation{Proxy: p, server: s, agent: agent}
+	// It also ends what waits for the agent to read.
+	defer context.AfterFunc(p.ctx, func() { agent.Close() })()
+	defer agent.Close()
+	if p.player == nil {
+		c.startReal()
+		defer c.endReal()
+	}
+	for {
+		m, err := agent.Read(p.ctx)
+		if err != nil {
+			c.agentEnded(err)
+			return
+		}
+		c.fromAgent(m)
+	}
+}
+
+// agentEnded takes the reason why nothing more can be read from the agent.
+func (c *conversation) agentEnded(err error) {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, context.Canceled} {
+		if errors.Is(err, end) {
+			return
+		}
+	}
+	c.fail(fmt.Errorf("the agent sent the MCP server %q what is no message of the protocol: %w", c.server.Name, err))
+}
+
+// fromAgent handles a message of the agent's.
+func (c *conversation) fromAgent(m jsonrpc.Message) {
+	r, ok := m.(*jsonrpc.Request)
+	switch {
+	case !ok: // an answer to what nobody asked it
+	case !r.IsCall():
+		c.notified(r)
+	case r.Method == methodPing && c.real == nil:
+		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})
+	default:
+		c.asked(r)
+	}
+}
+
+// asked handles a request of the agent's.
+func (c *conversation) asked(r *jsonrpc.Request) {
+	call, err := asked(c.server.Name, r)
+	if err == nil {
+		err = c.begin(r.ID, call)
+	}
+	if err != nil {
+		c.write(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}})
+		return
+	}
+	args := c.normalised(call.Params)
+	if output, failure, ok := c.Overrides.Apply(Tool(call), args); ok {
+		c.settle(response(r.ID, overridden(call, output, failure)))
+		return
+	}
+	if c.real == nil {
+		c.replay(r.ID, call, args)
+		return
+	}
+	c.forward(r)
+}
+
+// begin notes a request that is to be answered.
+func (c *conversation) begin(id jsonrpc.ID, call trajectory.MCPCall) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.place(id) >= 0 {
+		return fmt.Errorf("the request %v has not been answered yet", id.Raw())
+	}
+	if len(c.open) == maxOpen {
+		return fmt.Errorf("%d requests have not been answered yet", maxOpen)
+	}
+	c.open = append(c.open, question{id, call})
+	return nil
+}
+
+// place returns where a request is among those that are to be answered, -1 if it is not.
+func (c *conversation) place(id jsonrpc.ID) int {
+	return slices.IndexFunc(c.open, func(q question) bool { return q.id == id })
+}
+
+// end takes a request from those that are to be answered.
+func (c *conversation) end(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.place(id)
+	if i < 0 {
+		return call, false
+	}
+	call = c.open[i].call
+	c.open = slices.Delete(c.open, i, i+1)
+	return call, true
+}
+
+// settle tells the answer to a request and gives it to the agent. It is dropped if the agent does not wait for it.
+func (c *conversation) settle(r *jsonrpc.Response) {
+	call, ok := c.end(r.ID)
+	if !ok {
+		return
+	}
+	if call.Method != methodPing {
+		done, err := answered(call, r)
+		if err != nil {
+			c.fail(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, call.Method, err))
+		}
+		c.tell(done)
+	}
+	c.write(r)
+}
+
+// notified handles a notification of the agent's.
+func (c *conversation) notified(r *jsonrpc.Request) {
+	if r.Method == methodCancelled {
+		c.cancelled(r)
+	}
+	if c.real != nil && r.Method != methodRoots {
+		c.forward(r)
+	}
+}
+
+// cancelled ends a request for whose answer the agent does not wait any more.
+func (c *conversation) cancelled(r *jsonrpc.Request) {
+	var params struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(r.Params, &params) != nil {
+		return // and the server knows no better
+	}
+	if id, err := jsonrpc.MakeID(params.RequestID); err == nil {
+		c.unanswered(id, "the agent cancelled the request")
+	}
+}
+
+// unanswered tells that a request gets no answer.
+func (c *conversation) unanswered(id jsonrpc.ID, why string) {
+	if call, ok := c.end(id); ok && !call.Describes() && call.Method != methodPing {
+		call.Error = &trajectory.MCPError{Code: codeUnanswered, Message: why}
+		c.tell(call)
+	}
+}
+
+// waiting returns the requests that are to be answered.
+func (c *conversation) waiting() []question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.open)
+}
+
+// write sends the agent a message. That the agent has gone is found when it is read from.
+func (c *conversation) write(m jsonrpc.Message) { _ = c.agent.Write(c.ctx, m) }
+
+func (p *Proxy) normalised(v any) any {
+	if p.Normalise == nil {
+		return v
+	}
+	return p.Normalise(v)
+}
+
+func (p *Proxy) denormalised(v any) any {
+	if p.Denormalise == nil {
+		return v
+	}
+	return p.Denormalise(v)
+}

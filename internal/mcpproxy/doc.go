@@ -1,0 +1,30 @@
+// Package mcpproxy stands between an agent and the MCP servers of a playbook: it tells what the agent asks them, and can
+// answer in their place from a recording, without the servers.
+//
+//	proxy, err := mcpproxy.Listen(mcpproxy.Config{
+//		Dir: filepath.Join(base, "mcp"), Servers: pb.MCP,
+//		Start:  func(ctx context.Context, c supervise.Command) (*supervise.Process, error) { ... }, // confined
+//		OnCall: func(c trajectory.MCPCall) { observer.MCP(time.Now(), c) }, OnError: interrupt,
+//	})
+//	...
+//	session, err := client.NewSession(ctx, acp.NewSessionRequest{Cwd: workspace, McpServers: proxy.Servers()})
+//	...
+//	err = proxy.Close() // once the agent is gone
+//
+// In replay Config has a Replay in place of Start:
+//
+//	Replay: &mcpproxy.Replay{Book: interaction.NewBook(interactions), Calls: calls}
+//
+// in which the interaction of a recorded call c, unless it [trajectory.MCPCall.Describes] a server, has the tool [Tool](c),
+// the arguments c.Params and the answer c.
+//
+// What the agent starts as a server is our own binary once more, as a relay: it copies its stdin and stdout to and from a
+// unix socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
+// process of the real server, as it would be without us. A server that cannot be started, that ends before the agent does,
+// or that sends what is not MCP is told to Config.OnError; the agent is answered with errors from then on.
+//
+// Messages go through as they came, read and written by the transports of the official SDK, so that agents and servers
+// agree on a protocol version and its extensions by themselves. Notifications pass as well; in replay there are none but
+// those of changed lists. A server's own requests (sampling, elicitation, roots) are refused: nothing could replay them.
+// Agents' offers to answer them are not passed on.
+package mcpproxy

@@ -1,0 +1,164 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// DefaultStartTimeout is how long a real server may take for its first answer, if Config names no time.
+const DefaultStartTimeout = time.Minute
+
+// maxConnections is how many connections an agent may have to one server at a time.
+const maxConnections = 16
+
+// Config says for which servers a proxy stands, and how.
+type Config struct {
+	// Dir is a directory, made if it is not there, for sockets. The agent has to be able to connect to them. They are left
+	// there: the agent may have put something else in their place.
+	Dir string
+	// Servers are those for which the proxy stands. Names are unique.
+	Servers []playbook.MCPServer
+	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams; Start
+	// adds the environment, the directory and the rest.
+	Start func(context.Context, supervise.Command) (*supervise.Process, error)
+	// StartTimeout bounds a real server's first answer; 0: [DefaultStartTimeout].
+	StartTimeout time.Duration
+	// Replay, if not nil, answers in place of the real servers.
+	Replay *Replay
+	// Overrides, if not nil, answer before anything else does.
+	Overrides *interaction.Overrides
+
+	// Normalise and Denormalise change what the agent sends to what recordings and overrides say, and back: decoded JSON to
+	// the same with other texts. They are called from many goroutines, must not change their arguments, and may be nil.
+	Normalise, Denormalise func(any) any
+	// Mask, if not nil, masks secrets in what a real server said before it ended.
+	Mask func(string) string
+
+	// OnCall is told each request with its answer, one after the other, before the agent gets the answer. What servers say
+	// of themselves is told once, and again when it has changed.
+	OnCall func(trajectory.MCPCall)
+	// OnError is told what is wrong with a server, or with what the agent sends it, and divergences
+	// (*[interaction.DivergenceError]). It may be called from many goroutines.
+	OnError func(error)
+}
+
+// Proxy stands for servers until it is closed.
+type Proxy struct {
+	Config
+	ctx       context.Context // until Close
+	cancel    context.CancelFunc
+	listeners []*listener
+	running   sync.WaitGroup
+
+	mu     sync.Mutex
+	told   map[string]string // what servers said of themselves, by request
+	player *player           // nil: real servers answer
+	errs   []error           // of Close
+}
+
+// Listen makes a proxy, which ends with [Proxy.Close].
+func Listen(c Config) (*Proxy, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory for sockets of MCP servers: %w", err)
+	}
+	p := &Proxy{Config: c, told: make(map[string]string)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if c.Replay != nil {
+		p.player = newPlayer(c.Replay)
+	}
+	for i, s := range c.Servers {
+		l, err := listen(filepath.Join(c.Dir, fmt.Sprintf("%d.sock", i)))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err), p.Close())
+		}
+		p.listeners = append(p.listeners, l)
+		p.running.Go(func() { p.accept(l, s) })
+	}
+	return p, nil
+}
+
+// Servers are what the agent is told to start: for each server our own binary, as a relay.
+func (p *Proxy) Servers() ([]acp.McpServer, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]acp.McpServer, len(p.listeners))
+	for i, l := range p.listeners {
+		all[i] = acp.McpServerStdio{Name: p.Config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{}}
+	}
+	return all, nil
+}
+
+// Close ends all connections and real servers. Its error says which servers could not be ended.
+func (p *Proxy) Close() error {
+	p.cancel()
+	for _, l := range p.listeners {
+		l.Close()
+	}
+	p.running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(p.errs...)
+}
+
+// accept takes the connections to one server.
+func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	free := make(chan struct{}, maxConnections)
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				p.fail(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err))
+			}
+			return
+		}
+		select {
+		case free <- struct{}{}:
+			open.Go(func() {
+				p.serve(conn, s)
+				<-free
+			})
+		default:
+			conn.Close()
+			p.fail(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name, maxConnections))
+		}
+	}
+}
+
+// fail tells an error, unless all ends anyway.
+func (p *Proxy) fail(err error) {
+	if p.ctx.Err() == nil && p.OnError != nil {
+		p.OnError(err)
+	}
+}
+
+// tell tells a request with its answer, unless a server says of itself what it said before.
+func (p *Proxy) tell(c trajectory.MCPCall) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.Describes() {
+		request, answer := subject(c), said(c)
+		if p.told[request] == answer {
+			return
+		}
+		p.told[request] = answer
+	}
+	if p.OnCall != nil {
+		p.OnCall(c)
+	}
+}

@@ -1,0 +1,209 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+const (
+	// exitWait is how long a server that closed its output has to end by itself before it is ended.
+	exitWait = time.Second
+	// maxSaid is how much of the end of what a server writes is kept for errors, in bytes.
+	maxSaid = 2 << 10
+)
+
+// realServer is a process of the server for which a conversation stands.
+type realServer struct {
+	process *supervise.Process // nil: it could not be started
+	conn    mcp.Connection
+	// said and sent are the ends of its stderr and its stdout.
+	said, sent sandbox.Tail
+	listening  sync.WaitGroup
+	failed     sync.Once
+	late       *time.Timer // runs from the first request to the first answer; under the conversation's lock
+	answers    bool        // it has answered; under the conversation's lock
+}
+
+// startReal starts the server's process.
+func (c *conversation) startReal() {
+	r := &realServer{said: sandbox.Tail{Limit: maxSaid}, sent: sandbox.Tail{Limit: maxSaid}}
+	c.real = r
+	ctx := context.WithoutCancel(c.ctx) // it is stopped when the conversation ends
+	process, err := c.Start(ctx, supervise.Command{
+		Path: c.server.Command[0], Args: c.server.Command, PipeStdin: true, PipeStdout: true, Stderr: &r.said,
+	})
+	if err != nil {
+		c.fails(fmt.Errorf("cannot be started: %w", err))
+		return
+	}
+	r.process = process
+	out := io.TeeReader(process.Stdout, &r.sent)
+	r.conn, err = (&mcp.IOTransport{Reader: io.NopCloser(out), Writer: process.Stdin}).Connect(ctx)
+	if err != nil {
+		c.fails(err)
+		return
+	}
+	r.listening.Go(c.listen)
+}
+
+// listen handles what the server sends, up to its end.
+func (c *conversation) listen() {
+	for {
+		m, err := c.real.conn.Read(context.Background())
+		if err != nil {
+			c.fails(c.readError(err))
+			return
+		}
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			c.inTime()
+			c.settle(m)
+		case *jsonrpc.Request:
+			if m.IsCall() {
+				c.refuse(m)
+			} else {
+				c.write(m)
+			}
+		}
+	}
+}
+
+// readError explains why nothing more can be read from the server.
+func (c *conversation) readError(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		sent, _ := c.real.sent.Text(true)
+		return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short([]byte(sent)))
+	}
+	select {
+	case <-c.real.process.Done():
+		exit, err := c.real.process.Wait()
+		if err != nil {
+			return fmt.Errorf("ended by itself: %s: %w", exit, err)
+		}
+		return fmt.Errorf("ended by itself: %s", exit)
+	case <-time.After(exitWait):
+		return errors.New("closed its output, and did not end")
+	}
+}
+
+// refuse answers what the server asks of the agent.
+func (c *conversation) refuse(r *jsonrpc.Request) {
+	answer := &jsonrpc.Response{ID: r.ID, Result: []byte("{}")}
+	if r.Method != methodPing {
+		answer = &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{
+			Code: jsonrpc.CodeMethodNotFound, Message: "sdd-eval stands between this server and the agent, and does not pass on " + r.Method,
+		}}
+	}
+	_ = c.real.conn.Write(context.Background(), answer) // its end is found when it is read from
+}
+
+// forward passes a message of the agent's on to the server.
+func (c *conversation) forward(r *jsonrpc.Request) {
+	if c.usable(r) {
+		if err := c.real.conn.Write(c.ctx, withoutOffers(r)); err != nil {
+			c.fails(fmt.Errorf("cannot be written to: %w", err))
+		}
+	}
+	if err := c.failure(); err != nil && r.IsCall() {
+		c.settle(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+	}
+}
+
+// usable reports whether a message can be passed on to the server. The first request's answer has to come in time.
+func (c *conversation) usable(r *jsonrpc.Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return false
+	}
+	if r.IsCall() && c.real.late == nil && !c.real.answers {
+		timeout := cmp.Or(c.StartTimeout, DefaultStartTimeout)
+		c.real.late = time.AfterFunc(timeout, func() { c.fails(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout)) })
+	}
+	return true
+}
+
+// inTime notes that the server has answered.
+func (c *conversation) inTime() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.real.answers = true
+	if c.real.late != nil {
+		c.real.late.Stop()
+	}
+}
+
+// failure returns what is wrong with the server.
+func (c *conversation) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// fails ends a server with which something is wrong, and answers what it was asked. Only the first reason counts, and none
+// once the agent has gone.
+func (c *conversation) fails(cause error) {
+	c.real.failed.Do(func() {
+		if c.real.process != nil {
+			_, err := c.real.process.Kill()
+			c.endError(err)
+		}
+		said, _ := c.real.said.Text(true)
+		if c.Mask != nil {
+			said = c.Mask(said)
+		}
+		err := fmt.Errorf("the MCP server %q (%s) %w", c.server.Name, strings.Join(c.server.Command, " "), cause)
+		if said = strings.TrimSpace(said); said != "" {
+			err = fmt.Errorf("%w; it said: %s", err, said)
+		}
+		c.mu.Lock()
+		over := c.over
+		c.broken = err
+		c.mu.Unlock()
+		if over {
+			return
+		}
+		c.fail(err)
+		for _, q := range c.waiting() {
+			c.settle(&jsonrpc.Response{ID: q.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+		}
+	})
+}
+
+// endReal ends the server's process when the agent has gone.
+func (c *conversation) endReal() {
+	if c.real.process != nil {
+		_, err := c.real.process.Stop(context.WithoutCancel(c.ctx))
+		c.endError(err)
+	}
+	c.inTime() // the timer has nothing to say any more
+	if c.real.conn != nil {
+		c.real.listening.Wait()
+		_ = c.real.conn.Close()
+	}
+	for _, q := range c.waiting() {
+		c.unanswered(q.id, "the agent went away before the answer")
+	}
+}
+
+// endError keeps why a process did not end as it should for Close.
+func (c *conversation) endError(err error) {
+	if err == nil {
+		return
+	}
+	c.Proxy.mu.Lock()
+	defer c.Proxy.mu.Unlock()
+	c.errs = append(c.errs, fmt.Errorf("end the MCP server %q: %w", c.server.Name, err))
+}

@@ -1,0 +1,136 @@
+package mcpproxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
+)
+
+// Replay is what servers answered in a recorded session.
+type Replay struct {
+	// Book has the calls that do not describe a server. It may have other interactions, too.
+	Book *interaction.Book
+	// Calls are all requests to servers, in the order in which they were answered.
+	Calls []trajectory.MCPCall
+}
+
+// player answers from a recording. What servers say of themselves is answered as often as it is asked for, by what was the
+// answer when as many other requests had been answered.
+type player struct {
+	book      *interaction.Book
+	described map[string][]description // by subject
+
+	mu       sync.Mutex
+	answered map[string]int // other requests, by server
+}
+
+// description is what a server said of itself.
+type description struct {
+	trajectory.MCPCall
+	after int // how many other requests to the server
+}
+
+func newPlayer(r *Replay) *player {
+	p := &player{book: r.Book, described: make(map[string][]description), answered: make(map[string]int)}
+	others := make(map[string]int)
+	for _, c := range r.Calls {
+		if c.Describes() {
+			p.described[subject(c)] = append(p.described[subject(c)], description{c, others[c.Server]})
+		} else {
+			others[c.Server]++
+		}
+	}
+	return p
+}
+
+// answer returns the recording of a request with normalised arguments. Changed are the methods to which the server has
+// another answer from then on.
+func (p *player) answer(c trajectory.MCPCall) (recorded trajectory.MCPCall, changed []string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if said := p.described[subject(c)]; len(said) > 0 {
+		now := said[0]
+		for _, d := range said {
+			if d.after <= p.answered[c.Server] {
+				now = d
+			}
+		}
+		return now.MCPCall, nil, nil
+	}
+	found, err := p.book.Take(Tool(c), c.Params)
+	if err != nil {
+		return c, nil, err
+	}
+	recorded, ok := found.Answer.(trajectory.MCPCall)
+	if !ok {
+		panic(fmt.Sprintf("mcpproxy: the answer of %s (%s) is a %T, not a trajectory.MCPCall", found.Tool, found.Position, found.Answer))
+	}
+	p.answered[c.Server]++
+	return recorded, p.changed(c.Server), nil
+}
+
+// changed returns the methods to which a server has another answer since its last answer.
+func (p *player) changed(server string) []string {
+	var methods []string
+	for _, said := range p.described {
+		for i, d := range said {
+			if i > 0 && d.Server == server && d.after == p.answered[server] && !slices.Contains(methods, d.Method) {
+				methods = append(methods, d.Method)
+			}
+		}
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+// replay answers a request from the recording.
+func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) {
+	call.Params = args
+	recorded, changed, err := c.player.answer(call)
+	if err != nil {
+		c.fail(err)
+		c.settle(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+		return
+	}
+	recorded.Result = c.denormalised(recorded.Result)
+	if e := recorded.Error; e != nil {
+		recorded.Error = &trajectory.MCPError{Code: e.Code, Message: fmt.Sprint(c.denormalised(e.Message)), Data: c.denormalised(e.Data)}
+	}
+	c.settle(response(id, recorded))
+	for _, method := range changed {
+		if list, ok := strings.CutSuffix(method, "/list"); ok {
+			kind, _, _ := strings.Cut(list, "/") // of resources/templates
+			c.write(&jsonrpc.Request{Method: "notifications/" + kind + "/list_changed"})
+		}
+	}
+}
+
+// overridden returns a request with the answer that an override gives it. To a tool's call that is a result as the protocol
+// has it, an object with `content`, or else the text or the value that the tool returns.
+func overridden(c trajectory.MCPCall, output any, failure string) trajectory.MCPCall {
+	switch fields, _ := output.(map[string]any); {
+	case failure != "" && c.Method == methodCall:
+		c.Result = map[string]any{"content": texts(failure), "isError": true}
+	case failure != "":
+		c.Error = &trajectory.MCPError{Code: jsonrpc.CodeInternalError, Message: failure}
+	case c.Method != methodCall || fields["content"] != nil:
+		c.Result = output
+	case fields != nil:
+		c.Result = map[string]any{"content": texts(string(encoded(output))), "structuredContent": output}
+	default:
+		text, ok := output.(string)
+		if !ok {
+			text = string(encoded(output))
+		}
+		c.Result = map[string]any{"content": texts(text)}
+	}
+	return c
+}
+
+func texts(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package mcpproxy
+
+import "fmt"
+
+// shortName returns a name for a path that is short enough for a socket.
+func shortName(path string) (name string, release func(), err error) {
+	if len(path) > maxPath {
+		return "", nil, fmt.Errorf("the path %s has %d bytes, and that of a socket may have no more than %d: set TMPDIR to a shorter one", path, len(path), maxPath)
+	}
+	return path, func() {}, nil
+}
