@@ -1,4 +1,5 @@
-// Package disk does what the standard library leaves half done: it replaces files whole, and removes trees that resist.
+// Package disk does what the standard library leaves half done: it replaces files whole, removes trees that resist, and locks
+// files.
 package disk
 
 import (

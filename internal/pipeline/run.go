@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -98,7 +99,11 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 		return &InputError{err}
 	}
 	if p.dir == nil {
-		if p.dir, err = rundir.Create(p.Root, p.manifest(env), p.data, p.Secrets); err != nil {
+		name, err := testrun.ID(p.Getenv)
+		if err != nil {
+			return &InputError{err}
+		}
+		if p.dir, err = rundir.Create(p.Root, p.manifest(name, env), p.data, p.Secrets); err != nil {
 			return err
 		}
 	}
@@ -241,11 +246,11 @@ func (p *pipeline) config() engine.Config {
 	return c
 }
 
-// manifest describes the run before it begins. Env has the names of variables by variant.
-func (p *pipeline) manifest(env map[string][]string) rundir.Manifest {
+// manifest describes the run before it begins. Its id ends in name; env has the names of variables by variant.
+func (p *pipeline) manifest(name string, env map[string][]string) rundir.Manifest {
 	m := rundir.ManifestOf(p.plan)
 	m.CreatedAt = time.Now().UTC()
-	m.RunID = rundir.NewID(m.CreatedAt, m.Name, p.Getenv("TEST_RUN_ID"))
+	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox = p.Tool, string(p.Mode), p.confined.String()
 	m.Playbook.Path, m.Cassettes = p.name, p.Cassettes
 	for i, v := range m.Variants {

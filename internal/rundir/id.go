@@ -9,21 +9,19 @@ import (
 
 var (
 	runID    = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[A-Za-z0-9_-]{1,160}$`)
-	seedID   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	unusable = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 
-// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<random>, with the time in UTC and
-// what cannot stand in a file's name replaced. A seed of letters, digits, _ and -, up to 64, takes the place of the
-// random part; any other seed counts as none.
-func NewID(now time.Time, name, seed string) string {
+// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and what
+// cannot stand in a file's name replaced. The last part, of letters, digits, _ and -, is random if it is empty.
+func NewID(now time.Time, name, last string) string {
 	name = unusable.ReplaceAllString(name, "-")
 	name = strings.Trim(name[:min(len(name), 60)], "-")
 	if name == "" {
 		name = "run"
 	}
-	if !seedID.MatchString(seed) {
-		seed = strings.ToLower(rand.Text()[:8]) // 40 bits; Create sees to the rest
+	if last == "" {
+		last = strings.ToLower(rand.Text()[:8]) // 40 bits; Create sees to the rest
 	}
-	return now.UTC().Format("20060102-150405") + "-" + name + "-" + seed
+	return now.UTC().Format("20060102-150405") + "-" + name + "-" + last
 }

@@ -142,7 +142,7 @@ func Clean(root string, keep int) (removed []string, err error) {
 // removeRun removes a run unless a process holds it. It is renamed first, so that no half of it is taken for a run.
 func removeRun(runs, id string) (removed bool, err error) {
 	l, err := tryLock(runs, id)
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return false, nil
 	}
 	if err != nil {
@@ -184,7 +184,7 @@ func sweep(runs string) error {
 	for id := range ids {
 		l, err := tryLock(runs, id)
 		switch {
-		case errors.Is(err, errLocked):
+		case errors.Is(err, disk.ErrLocked):
 		case err != nil:
 			errs = append(errs, err)
 		default:

@@ -9,14 +9,13 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // locksDir holds the locks of the runs beside it. They are not in the runs: a directory could not be renamed on Windows
 // while a file in it is open.
 const locksDir = ".locks"
-
-// errLocked: another process is at it.
-var errLocked = errors.New("another process is at it")
 
 // lock is held on a run until release, or until the process dies.
 type lock struct {
@@ -28,11 +27,11 @@ type lock struct {
 const patience = 500 * time.Millisecond
 
 // acquire locks the run with the id, whether or not there is one. If another process holds it, or this one does, the
-// error is errLocked.
+// error is disk.ErrLocked.
 func acquire(runs, id string) (*lock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		l, err := tryLock(runs, id)
-		if !errors.Is(err, errLocked) || time.Now().After(end) {
+		if !errors.Is(err, disk.ErrLocked) || time.Now().After(end) {
 			return l, err
 		}
 	}
@@ -48,12 +47,12 @@ func tryLock(runs, id string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(file); err != nil {
+	if err := disk.Lock(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, err), file.Close())
 	}
 	// It may have been removed by the one that held it before us, and then this is no lock at all.
 	if !isAt(file, path) {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, errLocked), file.Close())
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, disk.ErrLocked), file.Close())
 	}
 	return &lock{file: file}, nil
 }
@@ -67,7 +66,7 @@ func (l *lock) release() (err error) {
 		if runtime.GOOS != "windows" { // where what is open cannot be removed
 			err = os.Remove(l.file.Name())
 		}
-		err = errors.Join(err, unlockFile(l.file), l.file.Close())
+		err = errors.Join(err, disk.Unlock(l.file), l.file.Close())
 	})
 	return err
 }
@@ -81,11 +80,11 @@ func isLocked(runs, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = lockFile(file)
+	err = disk.Lock(file)
 	if err == nil {
-		err = unlockFile(file)
+		err = disk.Unlock(file)
 	}
-	locked := errors.Is(err, errLocked)
+	locked := errors.Is(err, disk.ErrLocked)
 	if locked {
 		err = nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -256,7 +257,7 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	}
 	require.Equal(t, StateRunning, state())
 	_, err := Resume(root, id, nil)
-	require.ErrorIs(t, err, errLocked)
+	require.ErrorIs(t, err, disk.ErrLocked)
 	removed, err := Clean(root, 0)
 	require.NoError(t, err)
 	require.Empty(t, removed, "a run that is held stays")
@@ -293,7 +294,7 @@ func TestLockThatWasRemoved(t *testing.T) {
 	require.False(t, isAt(waiting, path))
 	second, err := tryLock(runs, id)
 	require.NoError(t, err)
-	require.NoError(t, lockFile(waiting))
+	require.NoError(t, disk.Lock(waiting))
 	require.False(t, isAt(waiting, path), "another file has its place")
 	require.NoError(t, second.release())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -26,7 +27,7 @@ func TestResume(t *testing.T) {
 	}
 	require.NoError(t, run.Finish(StateInterrupted))
 	_, err := Resume(root, run.ID(), nil)
-	require.ErrorIs(t, err, errLocked, "this process holds it, too")
+	require.ErrorIs(t, err, disk.ErrLocked, "this process holds it, too")
 	require.NoError(t, run.Close())
 
 	results := filepath.Join(run.Dir(), "results.jsonl")
@@ -94,7 +95,7 @@ func TestResumeRefuses(t *testing.T) {
 			for range 2 {
 				_, err := Resume(root, run.ID(), nil)
 				require.ErrorContains(t, err, tt.want)
-				require.NotErrorIs(t, err, errLocked, "the lock was given up")
+				require.NotErrorIs(t, err, disk.ErrLocked, "the lock was given up")
 			}
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)

@@ -107,7 +107,7 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		return nil, errTaken
 	}
 	l, err := tryLock(runs, m.RunID)
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return nil, errTaken
 	}
 	if err != nil {

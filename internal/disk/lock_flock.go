@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package rundir
+package disk
 
 import (
 	"errors"
@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file for this opening of it, or returns errLocked.
-func lockFile(f *os.File) error {
+// Lock locks an open file for this opening of it, until [Unlock] or until the process ends, or returns [ErrLocked].
+func Lock(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
-			return errLocked
+			return ErrLocked
 		default:
 			return os.NewSyscallError("flock", err)
 		}
 	}
 }
 
-// unlockFile unlocks even if a child that has not begun yet holds a copy of the descriptor.
-func unlockFile(f *os.File) error {
+// Unlock unlocks a file even if a child that has not begun yet holds a copy of the descriptor.
+func Unlock(f *os.File) error {
 	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }

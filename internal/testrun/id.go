@@ -1,0 +1,31 @@
+package testrun
+
+import (
+	"crypto/rand"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// variable names the run for all of its processes: `go test ./...` has one for each package.
+const variable = "TEST_RUN_ID"
+
+// validID matches what can stand in the name of a file on any system and as an argument of any command.
+var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
+
+// generated is the id of a process that was given none.
+var generated = sync.OnceValue(func() string { return strings.ToLower(rand.Text()[:8]) })
+
+// ID returns the id of the run: TEST_RUN_ID, or, if that is empty, eight random characters, which are the same ones for as
+// long as the process lives. It is a path element. A TEST_RUN_ID that could not be one is an error.
+func ID(getenv func(string) string) (string, error) {
+	id := getenv(variable)
+	if id == "" {
+		return generated(), nil
+	}
+	if !validID.MatchString(id) {
+		return "", fmt.Errorf("%s: %.80q cannot name a run: use up to 64 letters, digits, _ and -, and no - in front", variable, id)
+	}
+	return id, nil
+}
