@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -78,7 +78,7 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 		}
 		h.runDir = dir
 	}
-	h.root, err = moduleRoot(h.dir)
+	h.root, err = testrun.ModuleRoot(h.dir)
 	return h, err
 }
 
@@ -97,21 +97,6 @@ func checkEnvironment(environ []string) error {
 		}
 	}
 	return nil
-}
-
-func moduleRoot(dir string) (string, error) {
-	for d := dir; ; d = filepath.Dir(d) {
-		_, err := os.Stat(filepath.Join(d, "go.mod"))
-		if err == nil {
-			return d, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		if filepath.Dir(d) == d {
-			return "", fmt.Errorf("no go.mod in %s or above it", dir)
-		}
-	}
 }
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
@@ -177,7 +162,7 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 		t.Fatal(err)
 	}
 	if runner.Impure() {
-		if err := keepOutOfCache(h.root); err != nil {
+		if err := testrun.KeepOutOfCache(h.root); err != nil {
 			t.Fatal(err)
 		}
 	}

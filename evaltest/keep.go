@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -26,11 +27,15 @@ func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (ke
 	if err != nil {
 		return kept{}, err
 	}
+	name, err := testrun.ID(cfg.Getenv)
+	if err != nil {
+		return kept{}, err
+	}
 	cfg.Secrets = new(secret.Set)
 	cfg.Secrets.AddEnvironment(cfg.Environ)
 	m := rundir.ManifestOf(plan)
 	m.CreatedAt = time.Now().UTC()
-	m.RunID = rundir.NewID(m.CreatedAt, m.Name, cfg.Getenv("TEST_RUN_ID"))
+	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(h.mode), held, plan.Playbook.File
 	run, err := rundir.Create(h.runDir, m, data, cfg.Secrets)
 	if err != nil {
