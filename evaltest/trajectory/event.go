@@ -77,13 +77,16 @@ type FileRead struct {
 	Text  string `json:"text,omitempty"`
 	// Error is the client's refusal, empty if it served the file.
 	Error string `json:"error,omitempty"`
+	// ErrorCode is the refusal's JSON-RPC code, 0 where the text tells it.
+	ErrorCode int `json:"error_code,omitempty"`
 }
 
 // FileWrite is a file that the agent wrote through its client.
 type FileWrite struct {
-	Path  string `json:"path"`
-	Text  string `json:"text,omitempty"`
-	Error string `json:"error,omitempty"`
+	Path      string `json:"path"`
+	Text      string `json:"text,omitempty"`
+	Error     string `json:"error,omitempty"`      // as that of FileRead
+	ErrorCode int    `json:"error_code,omitempty"` // as that of FileRead
 }
 
 // Terminal is a command that the agent ran through its client.
@@ -97,15 +100,25 @@ type Terminal struct {
 	Truncated bool     `json:"truncated,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Signal    string   `json:"signal,omitempty"`
-	Error     string   `json:"error,omitempty"`
+	Error     string   `json:"error,omitempty"`      // why there was no terminal, as that of FileRead
+	ErrorCode int      `json:"error_code,omitempty"` // as that of FileRead
 }
 
 // Permission is a question of the agent whether it may do something, and the client's answer.
 type Permission struct {
 	// ID is the tool call it is about.
-	ID       string             `json:"id"`
+	ID string `json:"id"`
+	// Asked is what the call was known as when the agent asked, nil if its [ToolStart] says the same.
+	Asked    *AskedCall         `json:"asked,omitempty"`
 	Options  []PermissionOption `json:"options"`
 	Decision string             `json:"decision"` // an option's ID, or "cancelled"
+}
+
+// AskedCall is what tells a tool call from others when it needs permission. Agents may change it later.
+type AskedCall struct {
+	Name  string `json:"name,omitempty"`
+	Title string `json:"title,omitempty"` // only of a call without arguments
+	Args  any    `json:"input,omitempty"`
 }
 
 // PermissionOption is one answer that the agent offered.

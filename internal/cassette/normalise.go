@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -31,14 +32,19 @@ var idKeys = map[string]string{
 // judged on the same bytes: directories get names, ids get numbers in the order in which they appear, and matches of the
 // playbook's patterns become [Placeholder]. Prompts stay as they are: they are the playbook's own words, to which they
 // are held in replay. Normalising once more with a new normaliser changes nothing.
+//
+// Its methods may be called concurrently.
 type Normaliser struct {
 	dirs     []namedDir // longest first
+	given    []namedDir // those of dirs that are no resolved names of others
 	patterns []*regexp.Regexp
 	volatile map[string]bool
-	ids      map[id]string
-	long     []longID       // those of ids that are replaced in other text, by their appearance
-	index    idIndex        // of long
-	counts   map[string]int // ids by prefix
+
+	mu     sync.Mutex
+	ids    map[id]string
+	long   []longID       // those of ids that are replaced in other text, by their appearance
+	index  idIndex        // of long
+	counts map[string]int // ids by prefix
 }
 
 // id is an agent's own name for something. The prefix of ours tells ids of different things apart.
@@ -56,12 +62,14 @@ func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile 
 		n.volatile[key] = true
 	}
 	for dir, name := range paths {
-		if !filepath.IsAbs(dir) {
-			continue
+		if filepath.IsAbs(dir) {
+			n.addDir(dir, name)
 		}
-		n.addDir(dir, name)
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-			n.addDir(resolved, name)
+	}
+	n.given = slices.Clone(n.dirs)
+	for _, d := range n.given {
+		if resolved, err := filepath.EvalSymlinks(d.dir); err == nil {
+			n.addDir(resolved, d.name)
 		}
 	}
 	slices.SortFunc(n.dirs, func(a, b namedDir) int {
@@ -79,10 +87,17 @@ func (n *Normaliser) addDir(dir, name string) {
 }
 
 // Session tells the session's id, which agents put into the names of files and the like.
-func (n *Normaliser) Session(id string) { n.number("s", id) }
+func (n *Normaliser) Session(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.number("s", id)
+	n.index = newIDIndex(n.long)
+}
 
 // Events returns the events of a turn, normalised. Their times are cut to microseconds, which is what a cassette keeps.
 func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, e := range events { // all ids first: text may mention a call before it is announced
 		n.collect(e.Body)
 	}
@@ -94,6 +109,25 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 		out[i] = e
 	}
 	return out
+}
+
+// Value returns a copy of v, decoded JSON or the body of an event, with every string in it normalised. It knows the ids of
+// the turns before, and of the turn that goes on none.
+func (n *Normaliser) Value(v any) any {
+	if v == nil {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return copier{n, false}.copy(reflect.ValueOf(v)).Interface()
+}
+
+// Restore returns a normalised text with the directories of this run for their names. Normalised, it is the text again.
+func (n *Normaliser) Restore(text string) string {
+	for _, d := range n.given {
+		text = replaceWhole(text, d.name, d.dir, pathStarts, pathEnds)
+	}
+	return text
 }
 
 // collect gives numbers to the ids of an event.

@@ -59,6 +59,15 @@ func (o *Observer) open() []*call {
 	return calls
 }
 
+// Asked returns what tells a tool call from others where permission is asked for it.
+func Asked(c trajectory.ToolStart) *trajectory.AskedCall {
+	asked := &trajectory.AskedCall{Name: c.Name, Args: c.Args}
+	if c.Args == nil {
+		asked.Title = c.Title
+	}
+	return asked
+}
+
 // replace takes a tool_call.
 func (c *call) replace(o *Observer, at time.Duration, u acp.ToolCall) {
 	update := acp.ToolCallUpdate{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -126,8 +127,13 @@ func (o *Observer) Turn() []trajectory.Event {
 		}
 	}
 	for _, e := range o.events {
-		if end, ok := e.Body.(*trajectory.ToolEnd); ok {
-			o.calls[end.ID].complete(o) // terminals may have ended after the calls that show them
+		switch b := e.Body.(type) {
+		case *trajectory.ToolEnd:
+			o.calls[b.ID].complete(o) // terminals may have ended after the calls that show them
+		case *trajectory.Permission:
+			if reflect.DeepEqual(b.Asked, Asked(*o.calls[b.ID].start)) {
+				b.Asked = nil
+			}
 		}
 	}
 	o.describe()
@@ -283,12 +289,4 @@ func (o *Observer) response(at time.Duration, from acp.Direction, m acp.Message)
 
 func (o *Observer) await(from acp.Direction, id acp.ID, done func(at time.Duration, answer acp.Message)) {
 	o.requests[request{from, id}] = done
-}
-
-// errorText returns what an answer refuses with, empty if it does not.
-func errorText(m acp.Message) string {
-	if m.Error == nil {
-		return ""
-	}
-	return m.Error.Message
 }

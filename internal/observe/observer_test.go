@@ -226,7 +226,7 @@ func TestTerminal(t *testing.T) {
 	}
 	require.Equal(t, []trajectory.Terminal{
 		{ID: "t", Command: "go", Args: []string{"test"}, Output: "FAIL", Truncated: true, ExitCode: &one},
-		{Command: "curl", Error: "curl is not allowed"},
+		{Command: "curl", Error: "curl is not allowed", ErrorCode: -32602},
 	}, terminals)
 }
 
@@ -256,6 +256,64 @@ func TestTimes(t *testing.T) {
 					assert.Equal(t, tt.want, e.At, "%T: %s", e.Body, tt.reason)
 				}
 			}
+		})
+	}
+}
+
+func TestErrorCodes(t *testing.T) {
+	tests := []struct {
+		name, reason, message string
+		code, want            int
+	}{
+		{name: "internal", reason: "0 is internal", message: "disk full", code: acp.CodeInternal},
+		{name: "missing file", reason: "the text tells it", message: "Resource not found: /ws/a", code: acp.CodeResourceNotFound},
+		{name: "denied", reason: "the text tells it", message: `read "/etc/x" denied: outside the workspace`, code: acp.CodeInvalidParams},
+		{name: "another code", message: "Method not found: fs/read_text_file", code: acp.CodeMethodNotFound, want: acp.CodeMethodNotFound},
+		{name: "a text with a code that is not its", message: "Resource not found: x", code: acp.CodeInternal, want: acp.CodeInternal},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			refusal := fmt.Sprintf(`"error":{"code":%d,"message":%q}}`, tt.code, tt.message)
+			feed(
+				t, &o, prompt, `<{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/ws/a"}}`,
+				`>{"jsonrpc":"2.0","id":1,`+refusal, `<{"jsonrpc":"2.0","id":2,"method":"fs/write_text_file","params":{"sessionId":"s","path":"/ws/a","content":""}}`,
+				`>{"jsonrpc":"2.0","id":2,`+refusal, `<{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s","command":"go"}}`,
+				`>{"jsonrpc":"2.0","id":3,`+refusal,
+			)
+			events := o.Turn()
+			require.Len(t, events, 4)
+			assert.Equal(t, trajectory.FileRead{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want}, events[1].Body, tt.reason)
+			assert.Equal(t, trajectory.FileWrite{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want}, events[2].Body, tt.reason)
+			assert.Equal(t, trajectory.Terminal{Command: "go", Error: tt.message, ErrorCode: tt.want}, events[3].Body, tt.reason)
+			assert.Equal(t, tt.code, ErrorCode(tt.message, tt.want), tt.reason)
+		})
+	}
+}
+
+// TestAskedCall holds that a permission keeps what its call was shown as, if that is not what the call came to be.
+func TestAskedCall(t *testing.T) {
+	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":` +
+		`{"toolCallId":"1","title":"Run ls","rawInput":{"command":"ls"}}}}`
+	tests := []struct {
+		name, later string
+		want        *trajectory.AskedCall
+	}{
+		{name: "nothing later", later: `"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`},
+		{
+			name: "another input", later: `"sessionUpdate":"tool_call","toolCallId":"1","title":"Run ls","rawInput":{"process":7}`,
+			want: &trajectory.AskedCall{Name: "Run ls", Args: map[string]any{"command": "ls"}},
+		},
+		{
+			name: "another title", later: `"sessionUpdate":"tool_call_update","toolCallId":"1","title":"ls"`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			feed(t, &o, prompt, ask, update(tt.later))
+			p := o.Turn()[2].Body.(trajectory.Permission)
+			assert.Equal(t, tt.want, p.Asked)
 		})
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 // permission handles a question of the agent; its tool call may not have been mentioned before.
 func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissionRequest) {
-	o.call(at, r.ToolCall.ToolCallID).change(o, at, r.ToolCall)
-	p, size := &trajectory.Permission{ID: r.ToolCall.ToolCallID}, 0
+	c := o.call(at, r.ToolCall.ToolCallID)
+	c.change(o, at, r.ToolCall)
+	p, size := &trajectory.Permission{ID: c.id, Asked: Asked(*c.start)}, c.sizes.input
 	for _, opt := range r.Options {
 		p.Options = append(p.Options, trajectory.PermissionOption{ID: opt.OptionID, Name: opt.Name, Kind: string(opt.Kind)})
 		size += len(opt.OptionID) + len(opt.Name) + len(opt.Kind)
@@ -20,7 +21,8 @@ func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissi
 	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.RequestPermissionResponse
 		if m.Error != nil || json.Unmarshal(m.Result, &answer) != nil {
-			p.Decision = "error: " + errorText(m)
+			text, _ := failure(m)
+			p.Decision = "error: " + text
 			return
 		}
 		if p.Decision = answer.Outcome.OptionID; p.Decision == "" {
@@ -35,7 +37,7 @@ func (o *Observer) fileRead(at time.Duration, id acp.ID, r acp.ReadTextFileReque
 	o.add(at, len(r.Path), e)
 	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.ReadTextFileResponse
-		if e.Error = errorText(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
+		if e.Error, e.ErrorCode = failure(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.Text = answer.Content
 			o.held += len(e.Text)
 		}
@@ -46,7 +48,7 @@ func (o *Observer) fileRead(at time.Duration, id acp.ID, r acp.ReadTextFileReque
 func (o *Observer) fileWrite(at time.Duration, id acp.ID, r acp.WriteTextFileRequest) {
 	e := &trajectory.FileWrite{Path: r.Path, Text: r.Content}
 	o.add(at, len(r.Path)+len(r.Content), e)
-	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) { e.Error = errorText(m) })
+	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) { e.Error, e.ErrorCode = failure(m) })
 }
 
 // terminal handles a request to run a command.
@@ -63,7 +65,7 @@ func (o *Observer) terminal(at time.Duration, id acp.ID, r acp.CreateTerminalReq
 	o.add(at, size, e)
 	o.await(acp.ToClient, id, func(_ time.Duration, m acp.Message) {
 		var answer acp.CreateTerminalResponse
-		if e.Error = errorText(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
+		if e.Error, e.ErrorCode = failure(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.ID = answer.TerminalID
 			o.terminals[e.ID] = e
 		}
