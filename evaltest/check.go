@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -100,26 +99,13 @@ type check struct {
 // Evaluate implements [evaluator.Evaluator]. A check that panics decides nothing: that is an error.
 func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	t := &T{ctx: ctx}
-	done := make(chan string, 1)
-	go func() {
-		finished, panicked := false, ""
-		defer func() {
-			if !finished && panicked == "" && !t.failed {
-				panicked = "the check ended its goroutine (runtime.Goexit), and neither failed nor finished"
-			}
-			done <- panicked
-		}()
-		defer func() {
-			if r := recover(); r != nil {
-				panicked = fmt.Sprintf("panic: %v\n\n%s", r, debug.Stack())
-			}
-		}()
-		c.f(t, Unit{ID: in.Unit, Run: in.Run, Workspace: in.Workspace})
-		finished = true
-	}()
+	done := guard(func() { c.f(t, Unit{ID: in.Unit, Run: in.Run, Workspace: in.Workspace}) })
 	select {
-	case trace := <-done:
-		return t.verdict(trace)
+	case e := <-done:
+		if e.exited && !t.failed {
+			e.panicked = "the check ended its goroutine (runtime.Goexit), and neither failed nor finished"
+		}
+		return t.verdict(e.panicked)
 	case <-ctx.Done():
 		return evaluator.Verdict{Outcome: result.Error, Reason: "the check did not end in time: " + context.Cause(ctx).Error()}
 	}

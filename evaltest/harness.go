@@ -118,6 +118,23 @@ func (h *harness) fromRoot(file string) string {
 	return ""
 }
 
+// position is a place in a Go file as results cite it.
+func (h *harness) position(file string, line int) playbook.Position {
+	return playbook.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(file), file)), Line: line}
+}
+
+// config is how the engine runs what needs no more than the environment and the options say. Command returns the command
+// that runs a unit in a mode.
+func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook.Unit) string) engine.Config {
+	return engine.Config{
+		Grace: grace,
+		Mode:  h.mode, Stale: h.stale, Root: h.root, Cassettes: h.cassettes, ConfigDir: h.configDir,
+		Getenv: os.Getenv, Environ: os.Environ(),
+		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges,
+		Command: command,
+	}
+}
+
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
 func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	t.Helper()
@@ -131,20 +148,14 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
 			}
 		}
-		plan.AddEvaluator(c.name, c, playbook.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(c.file), c.file)), Line: c.line})
+		plan.AddEvaluator(c.name, c, h.position(c.file, c.line))
 	}
 	if err := checkPlan(plan); err != nil {
 		t.Fatal(err)
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
-	cfg := engine.Config{
-		Grace: grace,
-		Mode:  h.mode, Stale: h.stale, Root: h.root, Cassettes: h.cassettes, ConfigDir: h.configDir,
-		Getenv: os.Getenv, Environ: os.Environ(),
-		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges,
-		Command: func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) },
-	}
+	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
 	if cfg.Sandbox, err = engine.OpenSandbox(pb, h.sandbox); err != nil {
 		t.Fatal(err)
 	}

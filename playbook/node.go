@@ -22,6 +22,17 @@ type Entry struct {
 	Value    *Node
 }
 
+// ParseNode parses a text, which is YAML or JSON, and has decode decode its value as if it stood in a playbook. The error is
+// [Errors].
+func ParseNode(file string, data []byte, decode func(*Node)) error {
+	d := doc.Parse(file, data)
+	doc.Handle(d, func(n **Node, node *doc.Node) { *n = wrap(node) })
+	if d.Root != nil {
+		decode(wrap(d.Root))
+	}
+	return errorsOf(d)
+}
+
 func wrap(n *doc.Node) *Node {
 	if n == nil {
 		return nil

@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
@@ -44,16 +45,32 @@ func (a *Agent) decode(n *doc.Node) {
 	if !n.Decode(a) {
 		return
 	}
+	for _, e := range a.problems() {
+		n.Errorf(e.Path, "%s", e.Reason)
+	}
+}
+
+// Check returns what is wrong with an agent that was not read from a playbook; the error is [Errors].
+func (a Agent) Check() error {
+	if es := a.problems(); len(es) > 0 {
+		return es
+	}
+	return nil
+}
+
+func (a Agent) problems() Errors {
 	profile, ok := agent.Lookup(a.Kind)
 	kinds := agent.Kinds()
 	if !ok {
-		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
-		return
+		reason := fmt.Sprintf("must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
+		return Errors{{Path: "kind", Reason: reason}}
 	}
+	var es Errors
 	if profile.NeedsPreset && a.Preset == "" {
-		n.Errorf("", "agents of kind %s need a `preset`", a.Kind)
+		es = append(es, Error{Reason: fmt.Sprintf("agents of kind %s need a `preset`", a.Kind)})
 	}
 	if profile.Command == "" && a.Command == "" {
-		n.Errorf("", "agents of kind %s need a `command`", a.Kind)
+		es = append(es, Error{Reason: fmt.Sprintf("agents of kind %s need a `command`", a.Kind)})
 	}
+	return es
 }

@@ -13,6 +13,10 @@ import (
 	"strings"
 )
 
+// GoExt is the extension of what stands for a playbook's path where the recordings are of a test in Go. Nothing here knows
+// which of those recordings are still wanted: [List] and [Playbooks] leave them out.
+const GoExt = ".go"
+
 // Path returns where a unit's cassette is: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path below
 // the module root, without extension, with slashes. A path that leads elsewhere is a mistake of the caller.
 func Path(dir, playbook, caseID, variant string, trial int) string {
@@ -26,6 +30,9 @@ func Path(dir, playbook, caseID, variant string, trial int) string {
 // List returns the recordings of a playbook, sorted, be they whole or not: cassettes, what judges said, and what a
 // recording that was cut short has left. It is empty if there are none.
 func List(dir, playbook string) ([]string, error) {
+	if path.Ext(playbook) == GoExt {
+		return nil, nil
+	}
 	base := filepath.Join(dir, filepath.FromSlash(playbook))
 	cases, err := os.ReadDir(base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +61,7 @@ func Playbooks(dir string) ([]string, error) {
 	found := make(map[string]bool)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 		playbook := path.Dir(path.Dir(name))
-		if err == nil && !e.IsDir() && playbook != "." && isRecording(e.Name()) {
+		if err == nil && !e.IsDir() && playbook != "." && path.Ext(playbook) != GoExt && isRecording(e.Name()) {
 			found[playbook] = true
 		}
 		return err

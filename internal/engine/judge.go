@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
 // judge asks the evaluators and says what the unit comes to. Failed tells that a step did not pass. An error says that the
@@ -76,30 +77,49 @@ func (a *attempt) openJudgments() error {
 	if a.judgments != nil || !asks {
 		return nil
 	}
-	path := judgment.Path(a.from)
-	mode, ok := judgment.Choose(judgment.Mode(a.cfg.Mode), a.cfg.RecordJudges, a.cfg.LLMJudge, cassette.Exists(path))
-	if !ok && decides && !a.live && !a.rehearses && inCI(a.cfg.Getenv) {
-		mode, ok = judgment.Replay, true // which says that it is missing: nobody sees what CI skips
+	j := Judges{
+		Mode: a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
+	}
+	var err error
+	a.judgments, err = j.Open(judgment.Path(a.from), judgment.Path(a.relCassettePath()),
+		"EVALTEST_JUDGES=record "+a.cfg.Command(Replay, a.unit), decides && !a.live && !a.rehearses)
+	return err
+}
+
+// Judges says where what models say comes from.
+type Judges struct {
+	Mode Mode
+	// Record has models asked anew, Allowed lets them be asked.
+	Record, Allowed bool
+	Secrets         *secret.Set
+	// Models returns the client that asks.
+	Models func() (llm.Asker, error)
+	Getenv func(string) string
+}
+
+// Open opens the recording at path, which errors call name, and which command records. It is nil if there is none and no model
+// may be asked. Where that must be seen it is an error in CI, since nobody sees what CI skips.
+func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, error) {
+	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(path))
+	if !ok && seen && inCI(j.Getenv) {
+		mode, ok = judgment.Replay, true // which says that it is missing
 	}
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	c := judgment.Config{
-		Mode: mode, Secrets: a.secrets, Name: judgment.Path(a.relCassettePath()),
-		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit),
-	}
+	c := judgment.Config{Mode: mode, Secrets: j.Secrets, Name: name, Command: command}
 	if mode != judgment.Replay {
-		client, err := a.models()
+		client, err := j.Models()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.Live = client
 	}
-	var err error
-	if a.judgments, err = judgment.Open(path, c); err != nil {
-		return advised{err, c.Command}
+	file, err := judgment.Open(path, c)
+	if err != nil {
+		return nil, advised{err, command}
 	}
-	return nil
+	return file, nil
 }
 
 // asksModels tells whether an evaluator of the unit asks a model, and whether one that does decides.
@@ -112,9 +132,9 @@ func (a *attempt) asksModels() (asks, decides bool) {
 	return asks, decides
 }
 
-// newModels returns the client of the models that judge, one for all of a run: it keeps the run's budget.
-func (r *Runner) newModels() (llm.Asker, error) {
-	cfg, err := llm.FromEnvironment(r.cfg.Getenv)
+// Models returns the client of the models that judge, one for all of a run: it keeps the run's budget.
+func Models(getenv func(string) string) (llm.Asker, error) {
+	cfg, err := llm.FromEnvironment(getenv)
 	if errors.Is(err, llm.ErrNoKey) {
 		return nil, advised{err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's"}
 	}

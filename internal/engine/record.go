@@ -120,10 +120,13 @@ func (r *Runner) cassettePath(u playbook.Unit) string {
 	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
 }
 
-// stem is the playbook's path without extension, by which cassettes are found. A playbook outside the root has its name
-// alone.
+// stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A playbook
+// outside the root has its name alone.
 func (r *Runner) stem() string {
-	stem := strings.TrimSuffix(r.pb.File, filepath.Ext(r.pb.File))
+	stem := r.pb.File
+	if ext := filepath.Ext(stem); ext != cassette.GoExt {
+		stem = strings.TrimSuffix(stem, ext)
+	}
 	if filepath.IsAbs(stem) {
 		return filepath.Base(stem)
 	}

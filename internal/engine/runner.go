@@ -104,7 +104,7 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 		Sandbox: cfg.Sandbox, Environ: cfg.Environ, Pass: pb.Env.Pass, Root: cfg.Root, Secret: workspace.IsSecret, TempDir: cfg.TempDir,
 	}
 	r.scripts.Read, _ = r.allowedReads() // Sandbox tells of errors, if it matters
-	r.models = sync.OnceValues(r.newModels)
+	r.models = sync.OnceValues(func() (llm.Asker, error) { return Models(cfg.Getenv) })
 	for _, u := range plan.Units {
 		for _, e := range u.Evaluators {
 			if _, ok := e.Config.(evaluator.Evaluator); !ok {

@@ -12,6 +12,21 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
+// Calls decodes a list of expected calls, such as stands under `expected`. What is wrong with it is reported on the node.
+func Calls(n *playbook.Node) []trajectory.Call {
+	d := decoder{node: n, keys: keys{Args: string(trajectory.SupersetArgs), Profiles: "standard"}}
+	if !n.Decode(&d.keys.Expected) {
+		return nil
+	}
+	items := n.Items()
+	for i, s := range d.keys.Expected {
+		if s.Together {
+			items[i].Errorf("together", "means nothing without `mode: strict`")
+		}
+	}
+	return d.calls(items)
+}
+
 // calls decodes the expected calls, with the overrides of their tools.
 func (d *decoder) calls(items []*playbook.Node) []trajectory.Call {
 	overrides := d.overrides()

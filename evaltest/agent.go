@@ -1,0 +1,301 @@
+package evaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Agent says which agent to start and how, with the keys of a playbook's `agent`.
+type Agent = playbook.Agent
+
+// AgentRun is one session with an agent, as [RunAgent] and [AgentTask] run it.
+type AgentRun struct {
+	// ID names the recording: cassettes/<package>/<id>.go/run/<variant>.1.jsonl. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is
+	// unique in the package. In a suite's task it is empty: the suite's and the row's ids are used.
+	ID string
+	// Variant tells apart agents that are given the same work. Default: the agent's kind.
+	Variant string
+	Agent   Agent
+	// Prompt is what the agent is asked, verbatim. Either Prompt or Prompts, which are a turn each.
+	Prompt  string
+	Prompts []string
+	// Workspace is the directory that the agent gets a copy of, relative to the test's; empty: it starts with Files alone.
+	Workspace string
+	// Files are written into the workspace: path below it, with slashes, to text.
+	Files map[string]string
+	// Tools are the names of those that the agent may use; nil: all. Permission for others is refused, and the use of one
+	// for which the agent asked nobody is a failure.
+	Tools []string
+	// MaxToolCalls ends the session; 0: no limit.
+	MaxToolCalls int
+	// MaxTurns is how many turns the agent's model may take: one each time that it calls tools, however many together, and one
+	// for each answer. Agents tell of calls only, so it is counted when the session has ended; 0: no limit.
+	MaxTurns int
+	// Timeout ends the session, as a failure of the agent that is recorded; 0: 30 minutes.
+	Timeout time.Duration
+	// MayFail leaves it to the test to look at [AgentResult.Errors]. Otherwise they fail it.
+	MayFail bool
+}
+
+// RunAgent runs an agent once, through the same engine as playbooks: in a sandbox, and by default from its cassette, see the
+// package documentation for the modes. If nothing is known about the agent, such as without a cassette, the test ends. If the
+// agent did not end as it should have, the test fails and goes on; what it did is recorded.
+func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
+	t.Helper()
+	h, err := newHarness(t, opts)
+	if err == nil && len(h.checks) > 0 {
+		err = errors.New("evaltest.Check is for Describe: look at what RunAgent returns")
+	}
+	if err == nil && !idPattern.MatchString(run.ID) {
+		err = fmt.Errorf("the run's ID %q must match %s", run.ID, idPattern)
+	}
+	if err != nil {
+		t.Fatalf("evaltest.RunAgent: %v", err)
+	}
+	ctx, grace, cancel := testContext(t)
+	defer cancel()
+	_, file, line, _ := runtime.Caller(1)
+	s := agentSession{
+		harness: h, t: t, suite: run.ID, row: "run", run: run, at: h.position(file, line), grace: grace, secrets: new(secret.Set),
+	}
+	res, err := s.do(ctx)
+	if err != nil {
+		t.Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, s.reproduce())
+	}
+	t.Attr("unit", run.ID)
+	t.Attr("mode", string(h.mode))
+	if res.Session != "" {
+		t.Attr("session", res.Session)
+	}
+	t.Attr("endpoint", res.Endpoint)
+	t.Log(res.summary(run.ID))
+	if err := res.failure(); err != nil {
+		t.Errorf("evaltest.RunAgent: %s: FAIL\n%v\n%s", run.ID, err, s.reproduce())
+	}
+	return res
+}
+
+// AgentTask returns the task of a [Suite] that gives an agent the row's input as its prompt. What fails [RunAgent] fails the
+// row, beside what its scorers say.
+func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentResult, error) {
+	_, file, line, _ := runtime.Caller(1)
+	return func(ctx context.Context, prompt string) (*AgentResult, error) {
+		r, err := rowOfTask(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("evaltest.AgentTask: %w", err)
+		}
+		if run.ID != "" || run.Prompt != "" || run.Prompts != nil {
+			return nil, errors.New("evaltest.AgentTask: the suite's row has the ID and the Prompt")
+		}
+		own := run
+		own.Prompt = prompt
+		s := agentSession{
+			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
+			grace: r.patience, secrets: r.secrets,
+		}
+		res, err := s.do(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.mu.Lock()
+		r.agents = append(r.agents, res)
+		r.mu.Unlock()
+		r.t.Log(res.summary(r.name()))
+		return res, nil
+	}
+}
+
+// agentSession is one session with an agent.
+type agentSession struct {
+	*harness
+	t          *testing.T
+	suite, row string // ids
+	run        AgentRun
+	at         playbook.Position // where the test asks for it
+	grace      time.Duration
+	secrets    *secret.Set
+}
+
+// do returns an error if nothing is known about the agent.
+func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
+	if s.run.Variant == "" {
+		s.run.Variant = s.run.Agent.Kind
+	}
+	if s.run.Prompts == nil && s.run.Prompt != "" {
+		s.run.Prompts = []string{s.run.Prompt}
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	plan, err := s.playbook().Plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.claim(); err != nil {
+		return nil, err
+	}
+	seen := &observer{run: s.run, t: s.t}
+	plan.AddEvaluator("ends-as-asked", seen, s.at)
+	unit, err := s.execute(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	if unit.Outcome == result.Error || seen.result == nil {
+		v := verdict{harness: s.harness, trials: []result.Unit{unit}}
+		return nil, errors.New(v.trialText(0))
+	}
+	res := seen.result
+	res.Session, res.Replayed, res.Endpoint = unit.Session, unit.Replayed, unit.Endpoint
+	for _, w := range unit.Warnings {
+		s.t.Logf("%s: warning: %s", unit.ID, w)
+	}
+	return res, nil
+}
+
+// execute runs the plan's only unit.
+func (s *agentSession) execute(ctx context.Context, plan *playbook.Plan) (result.Unit, error) {
+	cfg := s.config(s.grace, func(m engine.Mode, _ playbook.Unit) string {
+		return command(s.harness, m, s.t.Name()) + " -count=1"
+	})
+	cfg.Secrets = s.secrets
+	var err error
+	if cfg.Sandbox, err = engine.OpenSandbox(plan.Playbook, s.sandbox); err != nil {
+		return result.Unit{}, err
+	}
+	held, err := s.confined(ctx, plan, cfg)
+	if err != nil {
+		return result.Unit{}, err
+	}
+	run, err := s.keep(plan, &cfg, held)
+	if err != nil {
+		return result.Unit{}, err
+	}
+	defer run.close(s.t)
+	runner, err := engine.New(plan, cfg)
+	if err != nil {
+		return result.Unit{}, err
+	}
+	if runner.Impure() {
+		if err := testrun.KeepOutOfCache(s.root); err != nil {
+			return result.Unit{}, err
+		}
+	}
+	unit := runner.Unit(ctx, plan.Units[0], s.t.Output())
+	run.unit(s.t, unit)
+	return unit, nil
+}
+
+// check returns what is wrong with the run.
+func (s *agentSession) check() error {
+	r := s.run
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if err := r.Agent.Check(); err != nil {
+		add("Agent: %w", err)
+	}
+	if !idPattern.MatchString(r.Variant) {
+		add("Variant %q must match %s", r.Variant, idPattern)
+	}
+	if r.Prompt != "" && len(r.Prompts) > 0 && !slices.Equal(r.Prompts, []string{r.Prompt}) {
+		add("a run has either a Prompt or Prompts")
+	}
+	if len(r.Prompts) == 0 || slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
+		add("a prompt must not be empty")
+	}
+	if r.MaxToolCalls < 0 || r.MaxTurns < 0 || r.Timeout < 0 {
+		add("a limit must not be negative")
+	}
+	for name := range r.Files {
+		if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, `\:`) {
+			add("Files: %q must be a path below the workspace, with slashes", name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// playbook is what the run asks for, as the engine takes it.
+func (s *agentSession) playbook() *playbook.Playbook {
+	const job = "agent"
+	r := s.run
+	c := playbook.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
+	if len(r.Prompts) == 1 {
+		c.Prompt = r.Prompts[0]
+	}
+	return &playbook.Playbook{
+		File: s.stem(s.suite), Name: s.suite,
+		Cases:    []playbook.Case{c},
+		Variants: []playbook.Variant{{ID: r.Variant, Agent: r.Agent, Position: s.at}},
+		Workflow: playbook.Workflow{Jobs: []playbook.Job{{
+			ID: job, Position: s.at,
+			Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{r.Variant}}},
+			Steps: []playbook.Step{
+				{Uses: playbook.ActionPrepare, Job: job, Position: s.at}, {Uses: playbook.ActionPrompt, Job: job, Position: s.at},
+			},
+		}}},
+		Workspace:   playbook.Workspace{From: r.Workspace},
+		Limits:      playbook.Limits{Timeout: r.Timeout, MaxToolCalls: r.MaxToolCalls},
+		Permissions: permissions(r.Tools),
+	}
+}
+
+// permissions allow these tools alone; nil: all.
+func permissions(tools []string) playbook.Permissions {
+	if tools == nil {
+		return playbook.Permissions{Default: playbook.DecideAllow}
+	}
+	p := playbook.Permissions{Default: playbook.DecideReject}
+	for _, name := range tools {
+		p.Rules = append(p.Rules, playbook.PermissionRule{Tool: name, Decide: playbook.DecideAllow})
+	}
+	return p
+}
+
+// claims has the recordings of this test process, each with the test that has it.
+var claims struct {
+	sync.Mutex
+	names map[string]claim
+}
+
+type claim struct {
+	test string
+	held bool // the test has not ended
+}
+
+// claim takes the name of the session's recording for the test, until that has ended. One that another test has, or the same
+// one for another session, is an error: they would share it.
+func (s *agentSession) claim() error {
+	name := s.stem(s.suite) + "/" + s.row + "/" + s.run.Variant
+	claims.Lock()
+	defer claims.Unlock()
+	if c, taken := claims.names[name]; taken && (c.held || c.test != s.t.Name()) {
+		return fmt.Errorf("%s has a recording of this name, %s, already: give one of them another ID or Variant", c.test, name)
+	}
+	if claims.names == nil {
+		claims.names = make(map[string]claim)
+	}
+	claims.names[name] = claim{s.t.Name(), true}
+	s.t.Cleanup(func() {
+		claims.Lock()
+		defer claims.Unlock()
+		claims.names[name] = claim{s.t.Name(), false}
+	})
+	return nil
+}
+
+func (s *agentSession) reproduce() string {
+	return "reproduce: " + command(s.harness, s.mode, s.t.Name()) + " -v"
+}

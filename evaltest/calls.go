@@ -1,0 +1,82 @@
+package evaltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Calls are expected tool calls. In JSON they are a list of objects with the keys of a playbook's `expected`: tool or kind,
+// and args, whose values are plain or matchers such as {"contains_ci": "todo"}.
+type Calls []trajectory.Call
+
+// UnmarshalJSON implements [json.Unmarshaler]. Unknown keys and malformed matchers are errors.
+func (c *Calls) UnmarshalJSON(data []byte) error {
+	var v any // written anew, there are no escapes that a playbook does not know
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.parse("", plain)
+}
+
+// parse decodes the JSON of a file.
+func (c *Calls) parse(file string, data []byte) error {
+	return playbook.ParseNode(file, data, func(n *playbook.Node) { *c = tooltrajectory.Calls(n) })
+}
+
+// ExpectedFile reads expected tool calls from a JSON file, whose path is relative to the test's directory. A file that is
+// not there, or not as it should be, ends the test.
+func ExpectedFile(t testing.TB, path string) Calls {
+	t.Helper()
+	var calls Calls
+	if err := readExpected(path, path, &calls); err != nil {
+		t.Fatalf("evaltest.ExpectedFile: %v", err)
+	}
+	return calls
+}
+
+// readExpected decodes a JSON file that holds what a row expects. Errors call it name.
+func readExpected(path, name string, v any) error {
+	data, err := readBounded(path)
+	if err != nil {
+		return err
+	}
+	if err := checkJSON(data); err != nil {
+		return fmt.Errorf("%s:%d: %w", name, err.line, err)
+	}
+	if calls, ok := v.(*Calls); ok {
+		return calls.parse(name, data)
+	}
+	if err := decodeStrict(data, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// maxData is how large a file with rows, or with what they expect, may be, in bytes.
+const maxData = 16 << 20
+
+func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > maxData:
+		return nil, fmt.Errorf("%s has %d bytes, more than the %d that it may have", path, info.Size(), maxData)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,170 @@
+package evaltest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Judge says how a model judges, with the keys of a playbook's llm_judge.
+type Judge struct {
+	// Models are those that judge; the median of their scores counts. At least one.
+	Models []string `json:"judges"`
+	// Prompt is a template of what is asked; empty: a prompt of our own.
+	Prompt string `json:"prompt,omitempty"`
+	// Samples is how often each model is asked; 0 means 1.
+	Samples int `json:"samples,omitempty"`
+	// Rubrics are judged one by one.
+	Rubrics []Rubric `json:"rubrics,omitempty"`
+}
+
+// Rubric is one thing that a [Judge] looks for: it holds, or it does not.
+type Rubric struct {
+	// ID matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	// Weight is its part in the score; 0 means 1.
+	Weight float64 `json:"weight,omitempty"`
+	// Required fails the judge's score, whatever it is, if the rubric does not hold.
+	Required bool `json:"required,omitempty"`
+}
+
+// LLMJudge returns a scorer that asks models about the output. Of an agent they see what it said, called and changed, of
+// another task its output as text, else as JSON; beside it the row's input and what is expected.
+//
+// Models are asked only with EVAL_LLM_JUDGE=1. What they say is recorded beside the row's cassette as in playbooks, and
+// replayed where there is a recording; with neither the scorer is skipped, which is an error where CI is set.
+func LLMJudge(j Judge) Scorer {
+	s := Scorer{name: "llm-judge", models: true, takes: func(types) error { return nil }}
+	panel, err := j.evaluator()
+	s.err = err
+	s.judge = func(ctx context.Context, c scored) finding {
+		in, err := evidence(c)
+		if err != nil {
+			return unknown(err)
+		}
+		file, err := c.row.openJudgments()
+		if err != nil {
+			return unknown(err)
+		}
+		if file != nil {
+			in.Models = file
+		}
+		v := panel.Evaluate(ctx, in)
+		f := finding{outcome: v.Outcome, Score: Score{Reason: v.Reason, Details: v.Detail}, final: v.Final}
+		if v.Score != nil {
+			f.outcome, f.Value = result.Pass, *v.Score
+		}
+		return f
+	}
+	return s
+}
+
+// evaluator makes the evaluator that a playbook with the judge's keys would have.
+func (j Judge) evaluator() (e evaluator.Evaluator, err error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	err = playbook.ParseNode("Judge", text, func(n *playbook.Node) { e = kinds.All()["llm_judge"].Decode(n).(evaluator.Evaluator) })
+	return e, err
+}
+
+// evidence is what a judge looks at.
+func evidence(c scored) (evaluator.Input, error) {
+	input, err := textOf(c.input)
+	if err != nil {
+		return evaluator.Input{}, fmt.Errorf("the input: %w", err)
+	}
+	in := evaluator.Input{
+		Unit: c.row.name(), Case: playbook.Case{ID: c.row.id, Prompts: []string{input}}, Run: runOf(c.output),
+		Changes: func(context.Context) (string, error) { return "", nil },
+	}
+	if calls, ok := c.expected.(Calls); ok {
+		in.Case.ExpectedOutcome = callLines(calls)
+	} else if in.Case.ReferenceAnswer, err = textOf(c.expected); err != nil {
+		return evaluator.Input{}, fmt.Errorf("what is expected: %w", err)
+	}
+	if a, ok := c.output.(*AgentResult); ok && a != nil {
+		in.Workspace = a.Workspace
+		in.Changes = func(context.Context) (string, error) { return a.Changes, nil }
+	}
+	if in.Run == nil {
+		answer, err := textOf(c.output)
+		if err != nil {
+			return evaluator.Input{}, fmt.Errorf("the output: %w", err)
+		}
+		in.Run = &trajectory.Run{Events: []trajectory.Event{
+			{Turn: 1, Body: trajectory.Prompt{Text: input}}, {Turn: 1, Body: trajectory.Message{Text: answer}},
+		}}
+	}
+	return in, nil
+}
+
+// callLines tells a judge which tool calls are expected.
+func callLines(calls Calls) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	lines := []string{"These tools are called:"}
+	for _, call := range calls {
+		lines = append(lines, "- "+call.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// textOf is a value for a model to read: a text as it is, else JSON.
+func textOf(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case fmt.Stringer:
+		return v.String(), nil
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	return string(text), err
+}
+
+// models is the client of the models that judge suites, one for the whole test process: it keeps the budget.
+var models = sync.OnceValues(func() (llm.Asker, error) { return engine.Models(os.Getenv) })
+
+// openJudgments opens the recording of what models say of the row, nil if none may be asked.
+func (r *rowRun) openJudgments() (*judgment.File, error) {
+	if r.judgments != nil {
+		return r.judgments, nil
+	}
+	r.secrets.AddEnvironment(os.Environ())
+	if r.llmJudge || r.recordJudges {
+		if err := testrun.KeepOutOfCache(r.root); err != nil {
+			return nil, err
+		}
+	}
+	dir := r.cassettes
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.root, dir)
+	}
+	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
+	var err error
+	r.judgments, err = engine.Judges{
+		Mode: r.mode, Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
+	}.Open(path, cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), "EVALTEST_JUDGES=record "+command(r.harness, engine.Replay, r.t.Name())+" -count=1", true)
+	return r.judgments, err
+}

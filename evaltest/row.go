@@ -1,0 +1,180 @@
+package evaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// suiteRun is one run of a [Suite], whatever its types.
+type suiteRun struct {
+	*harness
+	id        string
+	at        playbook.Position // where the test calls it
+	types     types
+	rows      []suiteRow
+	scorers   []Scorer
+	threshold float64
+	timeout   time.Duration
+}
+
+func (s *suiteRun) run(t *testing.T) {
+	t.Helper()
+	ctx, grace, cancel := testContext(t)
+	defer cancel()
+	var ended skips
+	for _, r := range s.rows {
+		ended.run(t, r.id, func(t *testing.T) {
+			t.Helper()
+			row := &rowRun{suiteRun: s, id: r.id, t: t, secrets: new(secret.Set), patience: s.patience(grace)}
+			row.run(ctx, r)
+		})
+	}
+	ended.judge(t)
+}
+
+// patience is how long a task that is cancelled may take to end what it started.
+func (s *suiteRun) patience(grace time.Duration) time.Duration {
+	if s.timeout == 0 {
+		return grace
+	}
+	return min(grace, max(s.timeout, time.Second))
+}
+
+// rowRun is one run of a row.
+type rowRun struct {
+	*suiteRun
+	id       string
+	t        *testing.T
+	secrets  *secret.Set // those of presets, too, once an agent has run
+	patience time.Duration
+
+	mu        sync.Mutex
+	agents    []*AgentResult // of the row's task
+	judgments *judgment.File // what models say of the row; nil: none was asked
+}
+
+func (r *rowRun) name() string { return path.Join(r.suiteRun.id, r.id) }
+
+// rowKey is under what a task's context has its [rowRun].
+type rowKey struct{}
+
+func (r *rowRun) run(ctx context.Context, row suiteRow) {
+	t := r.t
+	t.Helper()
+	t.Attr("unit", r.name())
+	t.Attr("mode", string(r.mode))
+	output, err := r.task(ctx, row)
+	if err != nil {
+		t.Attr("outcome", string(result.Error))
+		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
+	}
+	var ended skips
+	broken := false
+	for _, s := range r.scorers {
+		ended.run(t, s.name, func(t *testing.T) {
+			t.Helper()
+			f := r.score(ctx, s, scored{r, row.input, output, row.expected})
+			broken = broken || f.outcome == result.Error
+			r.report(t, s, f)
+		})
+	}
+	if r.judgments != nil && !broken {
+		if err := r.judgments.Save(); err != nil {
+			t.Errorf("%s: ERROR\n%v", r.name(), err)
+		}
+	}
+	for _, a := range r.agents {
+		if err := a.failure(); err != nil {
+			t.Errorf("%s: FAIL\n%v%s", r.name(), err, r.whence())
+		}
+	}
+	if !t.Failed() {
+		ended.judge(t)
+	}
+}
+
+// task runs the row's task.
+func (r *rowRun) task(ctx context.Context, row suiteRow) (output any, err error) {
+	broken := within(context.WithValue(ctx, rowKey{}, r), r.timeout, r.patience, "task", func(ctx context.Context) {
+		output, err = row.task(ctx)
+	})
+	if broken != nil {
+		return nil, broken // the task may still be at work, and output is its own
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the task: %w", err)
+	}
+	return output, nil
+}
+
+// score asks a scorer and holds its score to its threshold.
+func (r *rowRun) score(ctx context.Context, s Scorer, c scored) finding {
+	var f finding
+	broken := within(ctx, r.timeout, r.patience, "scorer", func(ctx context.Context) { f = s.judge(ctx, c) })
+	if broken != nil {
+		return unknown(broken)
+	}
+	return f.hold(s.least(r.threshold))
+}
+
+// report tells what a scorer found, in its own subtest.
+func (r *rowRun) report(t *testing.T, s Scorer, f finding) {
+	t.Helper()
+	t.Attr("outcome", string(f.outcome))
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s/%s: %s", r.name(), s.name, strings.ToUpper(string(f.outcome)))
+	if f.outcome == result.Pass || f.outcome == result.Fail {
+		t.Attr("score", formatScore(f.Value))
+		fmt.Fprintf(&text, " %s, need %s", formatScore(f.Value), formatScore(s.least(r.threshold)))
+	}
+	for _, part := range []string{f.Details, f.Reason} {
+		if part = strings.TrimRight(part, "\n"); part != "" {
+			text.WriteString("\n" + part)
+		}
+	}
+	switch f.outcome {
+	case result.Pass:
+		t.Log(text.String())
+	case result.Skip:
+		t.Skip(f.Reason)
+	default:
+		t.Errorf("%s%s", text.String(), r.whenceOf(t))
+	}
+}
+
+// whence says what was judged, where the suite stands, and how to see it again.
+func (r *rowRun) whence() string { return r.whenceOf(r.t) }
+
+func (r *rowRun) whenceOf(t *testing.T) string {
+	var b strings.Builder
+	for _, a := range r.agents {
+		if a.Session != "" {
+			b.WriteString("\nsession: " + a.sessionText())
+		}
+	}
+	fmt.Fprintf(&b, "\nreproduce: %s -v", command(r.harness, r.mode, t.Name()))
+	return b.String()
+}
+
+// errNoRow is the error of what only a suite's task can do.
+var errNoRow = errors.New("the context is not the one that a suite gives its task")
+
+// rowOfTask returns the row whose task has this context.
+func rowOfTask(ctx context.Context) (*rowRun, error) {
+	r, ok := ctx.Value(rowKey{}).(*rowRun)
+	if !ok {
+		return nil, errNoRow
+	}
+	return r, nil
+}

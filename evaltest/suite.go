@@ -1,0 +1,189 @@
+package evaltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+)
+
+// Suite tests a task on rows of data: each row is a subtest, in which the task makes an output of the row's input, and each
+// scorer a subtest of that, held to its threshold by itself. Scores are never averaged.
+//
+//	evaltest.Suite[string, int, int]{
+//		ID:      "words",
+//		Data:    []evaltest.Row[string, int]{{ID: "two", Input: "hello world", Expected: 2}},
+//		Task:    func(_ context.Context, text string) (int, error) { return count(text), nil },
+//		Scorers: []evaltest.Scorer{exact},
+//	}.Run(t)
+//
+// For a task that is an agent there is [AgentSuite].
+//
+// A score below the threshold fails. What leaves it unknown is an error, which is as red: of the task or a scorer an error, a
+// panic, a score that is no number in 0..1, a timeout. A suite without rows or scorers is one, too.
+type Suite[In, Out, Want any] struct {
+	// ID names the subtest and the recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
+	ID string
+	// Data are the rows. A suite has either Data or File.
+	Data []Row[In, Want]
+	// File is a file with the rows, relative to the test's directory. Its extension tells what it is: .jsonl, .yaml, .yml or
+	// .csv. The keys of a row are id, input, expected, and expected_file: a JSON file with what is expected, relative to this
+	// one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such as input.question.
+	File string
+	// Task makes an output of a row's input. It has to return when its context ends.
+	Task func(ctx context.Context, input In) (Out, error)
+	// Scorers judge each output.
+	Scorers []Scorer
+	// Threshold is the least score that passes, for scorers without one of their own; 0 means 0.8. There is no threshold of
+	// 0: everything would reach it.
+	Threshold float64
+	// Timeout is how long the task may take for a row, and each scorer; 0: until go test's own deadline is near.
+	Timeout time.Duration
+	// SkipIf, if not nil, is asked once. If it returns a reason, the suite is skipped for that.
+	SkipIf func() (reason string)
+}
+
+// Row is one thing that the task of a [Suite] is given.
+type Row[In, Want any] struct {
+	// ID names the row's subtest and recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is unique in the suite.
+	ID       string
+	Input    In
+	Expected Want
+}
+
+// AgentSuite is a suite whose task is an agent, see [AgentTask]: its input is a prompt, and expected are tool calls.
+type AgentSuite = Suite[string, *AgentResult, Calls]
+
+// AgentRow is a row of an [AgentSuite].
+type AgentRow = Row[string, Calls]
+
+// defaultThreshold is the least score that passes where nobody says otherwise.
+const defaultThreshold = 0.8
+
+// idPattern is that of playbooks' ids: these, too, become names of subtests and files.
+var idPattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+
+// Run runs the suite as subtests <id>/<row>/<scorer> of t.
+func (s Suite[In, Out, Want]) Run(t *testing.T, opts ...Option) {
+	t.Helper()
+	h, err := newHarness(t, opts)
+	if err != nil {
+		t.Fatalf("evaltest.Suite: %v", err)
+	}
+	_, file, line, _ := runtime.Caller(1)
+	run := suiteRun{
+		harness: h, id: s.ID, at: h.position(file, line), scorers: s.Scorers, threshold: s.Threshold, timeout: s.Timeout,
+		types: types{reflect.TypeFor[In](), reflect.TypeFor[Out](), reflect.TypeFor[Want]()},
+	}
+	if err := s.fill(&run); err != nil {
+		t.Fatalf("evaltest.Suite: %v", err)
+	}
+	t.Run(s.ID, func(t *testing.T) {
+		t.Helper()
+		if s.SkipIf != nil {
+			if reason := s.SkipIf(); reason != "" {
+				t.Attr("outcome", "skip")
+				t.Skip(reason)
+			}
+		}
+		run.run(t)
+	})
+}
+
+// fill checks the suite and reads its rows.
+func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
+	data := s.Data
+	switch {
+	case !idPattern.MatchString(s.ID):
+		return fmt.Errorf("the suite's ID %q must match %s", s.ID, idPattern)
+	case s.Task == nil:
+		return fmt.Errorf("suite %s has no Task", s.ID)
+	case s.File != "" && s.Data != nil:
+		return fmt.Errorf("suite %s has either Data or a File", s.ID)
+	case s.File != "":
+		var err error
+		if data, err = readRows[In, Want](s.File); err != nil {
+			return fmt.Errorf("suite %s: %w", s.ID, err)
+		}
+	}
+	for _, r := range data {
+		run.rows = append(run.rows, rowOf(r, s.Task))
+	}
+	if err := run.check(); err != nil {
+		return fmt.Errorf("suite %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// suiteRow is a row with its task, whatever their types.
+type suiteRow struct {
+	id              string
+	input, expected any
+	task            func(context.Context) (any, error)
+}
+
+func rowOf[In, Out, Want any](r Row[In, Want], task func(context.Context, In) (Out, error)) suiteRow {
+	return suiteRow{r.ID, r.Input, r.Expected, func(ctx context.Context) (any, error) { return task(ctx, r.Input) }}
+}
+
+// check returns what keeps the suite from being run, all of it.
+func (s *suiteRun) check() error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if s.threshold == 0 {
+		s.threshold = defaultThreshold
+	}
+	if err := checkThreshold(s.threshold); err != nil {
+		errs = append(errs, err)
+	}
+	if s.timeout < 0 {
+		add("a timeout of %v is none", s.timeout)
+	}
+	if len(s.checks) > 0 {
+		add("evaltest.Check is for Describe: write a scorer")
+	}
+	if len(s.rows) == 0 {
+		add("it has no rows: a test of nothing could not fail")
+	}
+	seen := make(map[string]bool)
+	for i, r := range s.rows {
+		switch {
+		case !idPattern.MatchString(r.id):
+			add("row %d: its ID %q must match %s", i+1, r.id, idPattern)
+		case seen[r.id]:
+			add("row %d: there is another row %q", i+1, r.id)
+		}
+		seen[r.id] = true
+	}
+	if len(s.scorers) == 0 {
+		add("it has no scorers: a test that expects nothing could not fail")
+	}
+	names := make(map[string]bool)
+	for _, scorer := range s.scorers {
+		if err := scorer.check(s.types); err != nil {
+			errs = append(errs, err)
+		} else if names[scorer.name] {
+			add("there is another scorer %q: give one of them another name with Named", scorer.name)
+		}
+		names[scorer.name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// stem is what the recordings of a suite, or of a run of an agent, are called below the cassettes' directory. Its
+// extension, which no playbook's has, keeps them from those who look after the recordings of playbooks.
+func (h *harness) stem(id string) string {
+	pkg, err := filepath.Rel(h.root, h.dir)
+	if err != nil { // the root was found above the directory
+		panic(fmt.Sprintf("evaltest: %v", err))
+	}
+	return path.Join(filepath.ToSlash(pkg), id+cassette.GoExt)
+}
