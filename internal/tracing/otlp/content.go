@@ -1,0 +1,111 @@
+package otlp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+const (
+	maxName = 256      // of names and ids, in bytes
+	maxText = 16 << 10 // of one text, in bytes
+	maxTurn = 64 << 10 // of the texts of one turn, in bytes
+)
+
+// name returns a name without secrets, as long as names may be.
+func (s *sender) name(text string) string { return s.clean(text, maxName) }
+
+// text returns a text without secrets, as long as texts may be.
+func (s *sender) text(text string) string { return s.clean(text, maxText) }
+
+// clean masks before it cuts: half a secret is none that could be masked. One byte that is no UTF-8 would be the end of the
+// whole batch.
+func (s *sender) clean(text string, limit int) string {
+	return clip(strings.ToValidUTF8(s.Secrets.String(text), "\uFFFD"), limit)
+}
+
+// clip cuts a text to its beginning, and says so.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return fmt.Sprintf("%s… (%d more bytes)", text[:limit], len(text)-limit)
+}
+
+// message is one of gen_ai.input.messages and gen_ai.output.messages, in the conventions' schema.
+type message struct {
+	Role   string `json:"role"`
+	Parts  []part `json:"parts"`
+	Finish string `json:"finish_reason,omitempty"`
+}
+
+type part struct {
+	Type    string `json:"type"` // text, reasoning
+	Content string `json:"content"`
+}
+
+// messages returns what was asked in a turn and what the agent said.
+func (s *sender) messages(events []trajectory.Event) []attribute.KeyValue {
+	asked, said := message{Role: "user", Parts: []part{}}, message{Role: "assistant", Parts: []part{}}
+	room := maxTurn
+	add := func(m *message, kind, text string) {
+		switch {
+		case room > 0:
+			text = s.clean(text, min(room, maxText))
+			room = max(room-len(text), 0)
+			m.Parts = append(m.Parts, part{kind, text})
+		case room == 0: // the first that there is no room for
+			m.Parts = append(m.Parts, part{"text", "… (more follows)"})
+			room = -1
+		}
+	}
+	for _, e := range events {
+		switch b := e.Body.(type) {
+		case trajectory.Prompt:
+			add(&asked, "text", b.Text)
+		case trajectory.Message:
+			add(&said, "text", b.Text)
+		case trajectory.Thought:
+			add(&said, "reasoning", b.Text)
+		case trajectory.Stop:
+			said.Finish = s.name(finish(b.Reason))
+		}
+	}
+	return []attribute.KeyValue{
+		semconv.GenAIInputMessagesKey.String(encode([]message{asked})), semconv.GenAIOutputMessagesKey.String(encode([]message{said})),
+	}
+}
+
+// call returns what a tool was called with and what came of it.
+func (s *sender) call(c trajectory.ToolCall) (all []attribute.KeyValue) {
+	if c.Args != nil {
+		all = append(all, semconv.GenAIToolCallArgumentsKey.String(s.text(encode(c.Args))))
+	}
+	if c.Output != nil {
+		all = append(all, semconv.GenAIToolCallResultKey.String(s.text(encode(c.Output))))
+	}
+	return all
+}
+
+// encode returns a text as it is, and anything else as JSON.
+func encode(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return fmt.Sprintf("(not JSON: %v)", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

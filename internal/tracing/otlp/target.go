@@ -1,0 +1,132 @@
+package otlp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/sdd-eval/sdd-eval/internal/tracing"
+)
+
+// target takes spans to one place and keeps account of them.
+type target struct {
+	url      string
+	timeout  time.Duration
+	patience *patience
+	client   *http.Client
+	exporter sdktrace.SpanExporter
+	scores   *scores // nil: the target takes none
+	queue    sdktrace.SpanProcessor
+	ended    context.Context // ends the requests
+	end      context.CancelCauseFunc
+
+	mu          sync.Mutex
+	tried, sent int   // spans
+	err         error // the first
+}
+
+func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience) (*target, error) {
+	t := &target{url: to.URL, timeout: timeout, patience: p, client: &http.Client{Transport: transport, Timeout: timeout}}
+	t.ended, t.end = context.WithCancelCause(context.Background())
+	var err error
+	// What the environment says of a collector is all given here: the SDK would take it for Langfuse's, too.
+	t.exporter, err = otlptracehttp.New(t.ended,
+		otlptracehttp.WithEndpointURL(to.URL), otlptracehttp.WithHeaders(to.Headers), otlptracehttp.WithHTTPClient(t.client),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: timeout / 20, MaxInterval: timeout / 2, MaxElapsedTime: timeout,
+		}))
+	if err != nil {
+		t.end(nil)
+		return nil, fmt.Errorf("send traces to %s: %w", to.URL, err)
+	}
+	if to.ScoresURL != "" {
+		t.scores = &scores{url: to.ScoresURL, headers: to.Headers, client: t.client}
+	}
+	t.queue = sdktrace.NewBatchSpanProcessor(export{t}, sdktrace.WithExportTimeout(timeout), queueOption)
+	return t, nil
+}
+
+// queueOption makes queues large, unless the user says how large they are, which the SDK reads. The SDK's own 2,048 spans
+// are a second of replays.
+func queueOption(o *sdktrace.BatchSpanProcessorOptions) {
+	if os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE") == "" {
+		o.MaxQueueSize = 1 << 14
+	}
+}
+
+// export is the target as the SDK has it. It never fails: the SDK would tell the error handler of the process.
+type export struct{ *target }
+
+// Shutdown implements [sdktrace.SpanExporter].
+func (e export) Shutdown(ctx context.Context) error { return e.exporter.Shutdown(ctx) }
+
+// ExportSpans implements [sdktrace.SpanExporter].
+func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.ended, func() { cancel(context.Cause(e.ended)) })()
+	err := e.exporter.ExportSpans(ctx, spans)
+	sent := err == nil
+	if sent && e.scores != nil {
+		err = e.scores.send(ctx, spans)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tried += len(spans)
+	if sent {
+		e.sent += len(spans)
+	}
+	e.err = cmp.Or(e.err, err)
+	return nil
+}
+
+// close sends what is left in the queue, of all that was put there. It ends the requests when the patience with the target
+// is at its end, and with them all goroutines.
+func (t *target) close(spans int64) error {
+	start := time.Now()
+	timer := time.AfterFunc(t.patience.left(t.url, t.timeout), func() {
+		t.end(fmt.Errorf("no answer within %v", t.timeout))
+	})
+	defer timer.Stop()
+	defer t.client.CloseIdleConnections()
+	defer t.end(nil)
+	err := t.queue.Shutdown(context.Background()) // ends when the requests do
+	if err = cmp.Or(t.lost(spans), err); err != nil {
+		t.patience.spend(t.url, time.Since(start))
+	}
+	return err
+}
+
+// maxReason bounds what is quoted of an error, in bytes: a collector's answer is in it.
+const maxReason = 400
+
+// lost returns an error in one line if not all of the spans were sent, or not all of their scores.
+func (t *target) lost(spans int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.err
+	if int64(t.tried) < spans {
+		err = cmp.Or(err, errors.New("they came faster than they were taken (OTEL_BSP_MAX_QUEUE_SIZE)"))
+	}
+	if err == nil {
+		return nil
+	}
+	reason := clip(strings.Join(strings.Fields(err.Error()), " "), maxReason)
+	missing := spans - int64(t.sent)
+	if missing == 0 {
+		return fmt.Errorf("%s: %d spans were sent, and not all of their scores: %s", t.url, spans, reason)
+	}
+	return fmt.Errorf("%s: %d of %d spans were not sent: %s", t.url, missing, spans, reason)
+}
