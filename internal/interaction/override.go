@@ -37,6 +37,14 @@ func NewOverrides(all []Override) *Overrides {
 	return o
 }
 
+// All returns the overrides.
+func (o *Overrides) All() []Override {
+	if o == nil {
+		return nil
+	}
+	return slices.Clone(o.all)
+}
+
 // Apply counts a call and returns what it is to be answered, if an override says so: an output, or an error if that is
 // not empty.
 func (o *Overrides) Apply(tool string, args any) (answer any, err string, ok bool) {

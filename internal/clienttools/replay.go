@@ -1,0 +1,130 @@
+package clienttools
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+)
+
+// Replay returns what answers from the book. The client's files and terminals are to be offered to the agent if they were
+// when it was recorded.
+func Replay(c Config) Client {
+	p := player{c}
+	return Client{Files: p, Terminals: &terminalPlayer{p, screens{prefix: "terminal-"}}, Permission: p.decide}
+}
+
+// player answers from a book.
+type player struct{ Config }
+
+// take returns the event with the answer to a request.
+func take[T trajectory.Body](p player, r request) (answer T, err error) {
+	found, err := p.Book.Take(r.tool, r.args)
+	if err != nil {
+		return answer, p.diverged(err)
+	}
+	return found.Answer.(T), nil
+}
+
+// refused returns the error that the recorded request was answered with, nil if it was served.
+func (p player) refused(text string, code int) error {
+	if text == "" {
+		return nil
+	}
+	return &acp.Error{Code: observe.ErrorCode(text, code), Message: p.Normaliser.Restore(text)}
+}
+
+// refusedFile is refused for a file. That there is none, package acp says as it did when it was recorded.
+func (p player) refusedFile(text string, code int) error {
+	if text != "" && observe.ErrorCode(text, code) == acp.CodeResourceNotFound {
+		return fs.ErrNotExist
+	}
+	return p.refused(text, code)
+}
+
+// ReadTextFile implements [acp.FileHandler].
+func (p player) ReadTextFile(_ context.Context, r acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+	was, err := take[trajectory.FileRead](p, p.reading(r))
+	if err == nil {
+		err = p.refusedFile(was.Error, was.ErrorCode)
+	}
+	if err != nil {
+		return acp.ReadTextFileResponse{}, err
+	}
+	// The file itself has what normalising took out, and "$HOME" where that is what it says.
+	if text, err := p.Files.Read(r.Path, r.Line, r.Limit); err == nil && p.Normaliser.Value(text) == was.Text {
+		return acp.ReadTextFileResponse{Content: text}, nil
+	}
+	return acp.ReadTextFileResponse{Content: p.Normaliser.Restore(was.Text)}, nil
+}
+
+// WriteTextFile implements [acp.FileHandler]. The file is written, too: the agent may look at it by other means.
+func (p player) WriteTextFile(_ context.Context, r acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+	was, err := take[trajectory.FileWrite](p, p.writing(r))
+	if err == nil {
+		err = p.refusedFile(was.Error, was.ErrorCode)
+	}
+	if err != nil {
+		return acp.WriteTextFileResponse{}, err
+	}
+	if err := p.Files.Write(r.Path, r.Content); err != nil {
+		return acp.WriteTextFileResponse{}, p.diverged(fmt.Errorf("make a write that was recorded: %w", err))
+	}
+	return acp.WriteTextFileResponse{}, nil
+}
+
+// decide answers a permission request by the option that was chosen. The options of both are of the same kinds.
+func (p player) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	asked, err := p.asking(r)
+	if err != nil {
+		return acp.Cancelled(), p.diverged(err)
+	}
+	was, err := take[trajectory.Permission](p, asked)
+	if err != nil {
+		return acp.Cancelled(), err
+	}
+	if text, failed := strings.CutPrefix(was.Decision, "error: "); failed {
+		return acp.Cancelled(), p.refused(text, 0)
+	}
+	chosen := slices.IndexFunc(was.Options, func(o trajectory.PermissionOption) bool { return o.ID == was.Decision })
+	if chosen < 0 { // cancelled, or the turn ended before the answer
+		return acp.Cancelled(), nil
+	}
+	return acp.Selected(r.Options[chosen].OptionID), nil
+}
+
+// terminalPlayer shows recorded terminals.
+type terminalPlayer struct {
+	player
+	screens
+}
+
+// Create implements [acp.TerminalHandler].
+func (p *terminalPlayer) Create(_ context.Context, r acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	was, err := take[trajectory.Terminal](p.player, p.running(r))
+	if err == nil {
+		err = p.refused(was.Error, was.ErrorCode)
+	}
+	if err != nil {
+		return acp.CreateTerminalResponse{}, err
+	}
+	was.Output = p.Normaliser.Restore(was.Output)
+	return acp.CreateTerminalResponse{TerminalID: p.show(was, r.OutputByteLimit)}, nil
+}
+
+// tail returns the end of a terminal's output that fits the limit, in bytes; nil: all of it.
+func tail(e trajectory.Terminal, limit *int64) (text string, truncated bool) {
+	if limit == nil || *limit < 0 || int64(len(e.Output)) <= *limit {
+		return e.Output, e.Truncated
+	}
+	t := sandbox.Tail{Limit: int(*limit)}
+	_, _ = t.Write([]byte(e.Output)) // never fails
+	text, _ = t.Text(true)
+	return text, true
+}
