@@ -37,6 +37,8 @@ var writers = []writer{
 	{"internal/sandbox", []string{"replace"}, "what an agent writes into its workspace, which is searched when it has ended"},
 	{"internal/workspace", nil, "the user's files, before the agent starts, and those of a cassette"},
 	{"internal/style", []string{"(change).write"}, "our own texts, in a workspace"},
+	{"internal/hook", []string{"appendLine"}, "each line is masked"},
+	{"internal/hook", []string{"Edit"}, "the user's settings, in which only hooks of ours change"},
 	{"internal/human", []string{"lockScores"}, "a file without content"},
 	{"internal/cli", []string{"Main"}, "App prints errors and notes masked, and nothing else but what was written masked"},
 	{"internal/cli", []string{"place"}, "a playbook of ours, for the user to change"},

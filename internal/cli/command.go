@@ -29,6 +29,8 @@ type command struct {
 	args arguments
 	// hidden commands are for scripts: neither help nor completion shows them, and they have no help of their own.
 	hidden bool
+	// misused, if not nil, takes the place of the error about a wrong command line.
+	misused func(a *App, err error) error
 	// define defines the flags and returns the action that they are for.
 	define func(a *App, f *flags) action
 }
@@ -52,6 +54,7 @@ func commands() []command {
 		listCommand(), showCommand(), cleanCommand(),
 		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
 		cassetteImportCommand(), cassetteExportCommand(),
+		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
 		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), completeCommand(),
 	}
 }
@@ -129,7 +132,10 @@ func (c command) run(ctx context.Context, a *App, args []string) error {
 	} else {
 		err = f.explain(err)
 	}
-	if err != nil {
+	switch {
+	case err != nil && c.misused != nil:
+		return c.misused(a, err)
+	case err != nil:
 		return usageError("%s: %w", c.name, err).hint("sdd-eval " + c.name + " --help")
 	}
 	return act(ctx, f.Args())

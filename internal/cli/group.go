@@ -6,7 +6,10 @@ import (
 )
 
 // groups says what commands are for whose names begin with the same word.
-var groups = map[string]string{"cassette": "look at recorded sessions and keep them in order"}
+var groups = map[string]string{
+	"cassette": "look at recorded sessions and keep them in order",
+	"hook":     "capture tool calls of Claude Code by its hooks",
+}
 
 // group returns the second words of the commands of a group, nil if it is none.
 func group(name string) []string {

@@ -1,0 +1,237 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// editor changes the hooks in the text of settings, and nothing else of it. Places hold until the text is changed, so each
+// step looks for its own.
+type editor struct {
+	text    []byte
+	command string // of hooks that are ours besides those of sdd-eval; empty: none
+	indent  string // of one level
+	newline string
+}
+
+func newEditor(text []byte, command string) (*editor, error) {
+	e := &editor{text: text, command: command, indent: "  ", newline: "\n"}
+	if bytes.HasPrefix(text, []byte("\ufeff")) {
+		return nil, errors.New("line 1: a byte order mark, which JSON does not have")
+	}
+	if bytes.Contains(text, []byte("\r\n")) {
+		e.newline = "\r\n"
+	}
+	root, err := parseObject(text)
+	if err != nil {
+		return nil, e.place(err)
+	}
+	if len(root.children) > 0 {
+		if unit, alone := e.indentation(root.children[0].start); alone && unit != "" {
+			e.indent = unit
+		}
+	}
+	return e, nil
+}
+
+// place adds the line to an error at a place in the text.
+func (e *editor) place(err error) error {
+	if at, ok := errors.AsType[*syntaxError](err); ok {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(e.text[:at.offset], []byte("\n")), err)
+	}
+	return err
+}
+
+// indentation returns the white space that the line of a place begins with, and whether nothing else is before the place.
+func (e *editor) indentation(at int) (blank string, alone bool) {
+	line := e.text[bytes.LastIndexByte(e.text[:at], '\n')+1 : at]
+	rest := bytes.TrimLeft(line, " \t")
+	return string(line[:len(line)-len(rest)]), len(rest) == 0
+}
+
+// spot is a child of a container.
+type spot struct {
+	in    container
+	index int
+}
+
+func (s spot) child() child { return s.in.children[s.index] }
+
+// member returns the spot of a key's member; ok is false if there is none.
+func (e *editor) member(in container, key string) (s spot, ok bool, err error) {
+	s.index = slices.IndexFunc(in.children, func(m child) bool { return m.key == key })
+	s.in = in
+	if s.index < 0 {
+		return spot{}, false, nil
+	}
+	if again := slices.IndexFunc(in.children[s.index+1:], func(m child) bool { return m.key == key }); again >= 0 {
+		return spot{}, false, e.place(&syntaxError{in.children[s.index+1+again].start, fmt.Sprintf("the key %q is there twice", key)})
+	}
+	return s, true, nil
+}
+
+// groups returns what leads to an event's groups, as far as it is there: the spot of the settings' hooks, that of the event
+// among them, and the array of the groups.
+func (e *editor) groups(event string) (path []spot, list container, err error) {
+	at, err := parseObject(e.text)
+	if err != nil {
+		return nil, container{}, e.place(err)
+	}
+	for i, key := range []string{"hooks", event} {
+		s, ok, err := e.member(at, key)
+		if err != nil || !ok {
+			return path, container{}, err
+		}
+		path = append(path, s)
+		if at, err = parseContainer(e.text, s.child().value, []json.Delim{'{', '['}[i]); err != nil {
+			return nil, container{}, fmt.Errorf("%s: %w", key, e.place(err))
+		}
+	}
+	return path, at, nil
+}
+
+// ours returns what leads to each of our commands among an event's: the spots of the settings' hooks, of the event, of the
+// group and of the command.
+func (e *editor) ours(event string) (found [][]spot, err error) {
+	path, list, err := e.groups(event)
+	if err != nil {
+		return nil, err
+	}
+	for i, g := range list.children {
+		group, err := parseContainer(e.text, g.value, '{')
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", event, e.place(err))
+		}
+		m, ok, err := e.member(group, "hooks")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", event, err)
+		}
+		if !ok {
+			continue
+		}
+		handlers, err := parseContainer(e.text, m.child().value, '[')
+		if err != nil {
+			return nil, fmt.Errorf("%s: hooks: %w", event, e.place(err))
+		}
+		for j, h := range handlers.children {
+			var command handler
+			if json.Unmarshal(e.text[h.value:h.end], &command) == nil && isOurs(command.Command, e.command) {
+				found = append(found, append(slices.Clone(path), spot{list, i}, spot{handlers, j}))
+			}
+		}
+	}
+	return found, nil
+}
+
+// has reports whether the event has exactly this group of ours.
+func (e *editor) has(event string, want handlerGroup) (bool, error) {
+	found, err := e.ours(event)
+	if err != nil || len(found) != 1 {
+		return false, err
+	}
+	group := found[0][2].child()
+	var is, wanted any
+	err = errors.Join(json.Unmarshal(e.text[group.value:group.end], &is), json.Unmarshal(render(want, "", ""), &wanted))
+	return reflect.DeepEqual(is, wanted), err
+}
+
+// remove removes our commands from an event, and what would be empty then.
+func (e *editor) remove(event string) error {
+	for {
+		found, err := e.ours(event)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		path := found[0]
+		last := len(path) - 1
+		for last > 0 && len(path[last].in.children) == 1 {
+			last--
+		}
+		e.cut(path[last])
+	}
+}
+
+// cut removes a child, with the comma that it needs no more.
+func (e *editor) cut(s spot) {
+	all, from, to := s.in.children, s.child().start, s.child().end
+	switch {
+	case s.index > 0:
+		from = all[s.index-1].end
+	case len(all) > 1:
+		to = all[1].start
+	default:
+		from, to = s.in.start+1, s.in.end-1
+	}
+	e.text = slices.Concat(e.text[:from], e.text[to:])
+}
+
+// add adds a group to an event, and what that needs.
+func (e *editor) add(event string, g handlerGroup) error {
+	path, list, err := e.groups(event)
+	if err != nil {
+		return err
+	}
+	switch len(path) {
+	case 2:
+		e.insert(list, "", g)
+	case 1:
+		hooks, err := parseContainer(e.text, path[0].child().value, '{')
+		if err != nil {
+			return e.place(err)
+		}
+		e.insert(hooks, event, []handlerGroup{g})
+	default:
+		root, err := parseObject(e.text)
+		if err != nil {
+			return e.place(err)
+		}
+		e.insert(root, "hooks", map[string][]handlerGroup{event: {g}})
+	}
+	return nil
+}
+
+// insert puts a value behind the last child of a container, with its key if it has one, and in the way the others are
+// written.
+func (e *editor) insert(c container, key string, v any) {
+	blank, _ := e.indentation(c.start)
+	at, before, after := c.end-1, "", ""
+	level, alone := blank+e.indent, true
+	if n := len(c.children); n > 0 {
+		if level, alone = e.indentation(c.children[0].start); alone {
+			before = ","
+		}
+		at = c.children[n-1].end
+	} else {
+		at = c.start + 1
+		after = e.newline + blank
+	}
+	if key != "" {
+		key = string(render(key, "", "")) + ": "
+	}
+	var text string
+	if alone {
+		value := strings.ReplaceAll(string(render(v, level, e.indent)), "\n", e.newline)
+		text = before + e.newline + level + key + value + after
+	} else {
+		data := bytes.TrimSpace(render(v, "", ""))
+		text = ", " + key + string(compact(data))
+	}
+	end := at
+	if len(c.children) == 0 {
+		end = c.end - 1
+	}
+	e.text = slices.Concat(e.text[:at], []byte(text), e.text[end:])
+}
+
+func compact(data []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, data); err != nil {
+		panic(fmt.Sprintf("hook: settings of our own: %v", err))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,125 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// exitDenied is the exit code by which Claude Code knows that a call is not to be. Its agent reads why on standard error.
+const exitDenied = 2
+
+// Hook is one run of a hook. All fields but Policy and Fault are needed.
+type Hook struct {
+	Phase  Phase
+	Policy Policy
+	// Fault is what is wrong with the hook's own command line, nil if nothing is. The call is captured all the same.
+	Fault error
+	// Stdin may be nil: there is nothing to read, which is an error of the hook.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	// Dir is the working directory, absolute.
+	Dir string
+	Now func() time.Time
+	// Secrets are masked in all that is written, but not in an input that is rewritten.
+	Secrets *secret.Set
+
+	file string // the capture
+}
+
+// Active reports whether hooks have anything to do: in a test, and not when people work in a project whose settings have
+// our hooks.
+func Active(getenv func(string) string) bool {
+	return getenv(VariableMode) == "true" || getenv(VariableCapture) != ""
+}
+
+// Run captures the call on standard input, if hooks are active, and returns the exit code: 0, or 2 if the policy denies it.
+func (h Hook) Run() (code int) {
+	if !Active(h.Getenv) {
+		drain(h.Stdin)
+		return 0
+	}
+	now := h.Now()
+	defer func() {
+		if r := recover(); r != nil { // else the process exits with 2
+			h.report(now, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
+			code = 0
+		}
+	}()
+	p, err := readPayload(h.Stdin, h.Phase)
+	cwd := h.Dir
+	if err == nil && p.Cwd != "" {
+		cwd = p.Cwd
+	}
+	var misplaced error
+	h.file, misplaced = captureFile(h.Getenv, cwd)
+	for _, err := range []error{h.Fault, misplaced, err} {
+		if err != nil {
+			h.report(now, err)
+		}
+	}
+	if err != nil {
+		return 0
+	}
+	var d decision
+	if h.Phase == Pre {
+		if d, err = h.Policy.decide(newCall(p, h.Getenv(VariableProject))); err != nil {
+			h.report(now, err)
+		}
+	}
+	if misplaced == nil {
+		h.capture(now, p, d)
+	}
+	return h.answer(now, d)
+}
+
+// capture appends the call to the capture.
+func (h Hook) capture(now time.Time, p *payload, d decision) {
+	line, err := p.line(h.Phase, now, d)
+	if err == nil {
+		err = appendLine(h.file, h.Secrets.JSON(line))
+	}
+	if err != nil {
+		h.report(now, fmt.Errorf("capture a call of %s: %w", p.Tool, err))
+	}
+}
+
+// answer tells Claude Code what the policy says. That a rewritten input says nothing about permissions is on purpose: what
+// needs one still does.
+func (h Hook) answer(now time.Time, d decision) int {
+	switch {
+	case d.denied != "":
+		fmt.Fprintln(h.Stderr, h.Secrets.String(d.denied))
+		return exitDenied
+	case d.input != nil:
+		e := json.NewEncoder(h.Stdout)
+		e.SetEscapeHTML(false)
+		err := e.Encode(map[string]any{
+			"hookSpecificOutput": map[string]any{"hookEventName": events[Pre], "updatedInput": d.input},
+		})
+		if err != nil {
+			h.report(now, fmt.Errorf("answer with another input: %w", err))
+		}
+	}
+	return 0
+}
+
+// report leaves an error of the hook beside the capture, where reading it finds it, or says it where somebody may hear it.
+func (h Hook) report(now time.Time, failed error) {
+	var l lineWriter
+	l.field("timestamp", now.UTC().Format(time.RFC3339Nano))
+	l.field("phase", h.Phase)
+	l.field("error", failed.Error())
+	line, err := l.close()
+	if err == nil {
+		err = appendLine(h.file+".errors", h.Secrets.JSON(line))
+	}
+	if err != nil {
+		fmt.Fprintf(h.Stderr, "sdd-eval hook: %s\n", h.Secrets.String(fmt.Sprintf("%v (%v)", failed, err)))
+	}
+}

@@ -1,0 +1,132 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Policy says which calls are not to be, and which are to be others. The zero value lets all calls be. It keeps an agent
+// in a test to what the test is about; it is no sandbox: it knows the path that a call names, not all that it reaches.
+type Policy struct {
+	// Deny are calls that are denied, whatever Allow says.
+	Deny []Rule
+	// Allow, if there are any, are the only calls that are not denied.
+	Allow []Rule
+	// Rewrite change the input of calls, in their order.
+	Rewrite []Rewrite
+}
+
+// decision is what a policy says of a call.
+type decision struct {
+	denied string          // the reason, empty: it is not denied
+	input  json.RawMessage // in place of the call's own, nil: that stays
+}
+
+func (p Policy) decide(c call) (decision, error) {
+	for _, r := range p.Deny {
+		if r.meets(c) {
+			return decision{denied: c.about() + " is denied by the rule " + r.text}, nil
+		}
+	}
+	if len(p.Allow) > 0 && !slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.covers(c) }) {
+		return decision{denied: c.about() + " is not allowed: the rules allow " + join(p.Allow)}, nil
+	}
+	return p.rewrite(c)
+}
+
+func join(rules []Rule) string {
+	texts := make([]string, len(rules))
+	for i, r := range rules {
+		texts[i] = r.text
+	}
+	return strings.Join(texts, ", ")
+}
+
+// about names the call in a reason.
+func (c call) about() string {
+	if what := c.first("file_path", "notebook_path", "path", "command", "url", "query"); what != "" {
+		return fmt.Sprintf("%s of %.200q", c.tool, what)
+	}
+	return c.tool
+}
+
+func (p Policy) rewrite(c call) (decision, error) {
+	changed := false
+	for _, r := range p.Rewrite {
+		if !r.rule.meets(c) {
+			continue
+		}
+		if c.input == nil {
+			return decision{}, fmt.Errorf("rewrite %s: the input of the call is no object", r.text)
+		}
+		if !changed {
+			changed = true
+			c.input = maps.Clone(c.input)
+		}
+		c.input[r.field] = r.value(c)
+	}
+	if !changed {
+		return decision{}, nil
+	}
+	input, err := json.Marshal(c.input)
+	return decision{input: input}, err
+}
+
+// Rewrite puts a value into a field of the input of calls.
+type Rewrite struct {
+	text   string
+	rule   Rule
+	field  string
+	filler string
+}
+
+// old stands in a value for what the field had.
+const old = "{old}"
+
+// ParseRewrite parses "RULE FIELD=VALUE". A value that is JSON is that, any other is a text, in which {old} stands for the
+// text that the field had.
+func ParseRewrite(text string) (Rewrite, error) {
+	bad := fmt.Errorf("%q: write RULE FIELD=VALUE, for example: Bash command=nice {old}", text)
+	for at := 0; ; {
+		blank := strings.IndexByte(text[at:], ' ')
+		if blank < 0 {
+			return Rewrite{}, bad
+		}
+		at += blank + 1
+		field, value, ok := strings.Cut(text[at:], "=")
+		if !ok || field == "" || strings.ContainsAny(field, " ()*{}\"") {
+			continue // the blank is one of the pattern
+		}
+		rule, err := ParseRule(text[:at-1])
+		if err != nil {
+			if strings.ContainsRune(text[:at-1], '(') && !strings.HasSuffix(text[:at-1], ")") {
+				continue
+			}
+			return Rewrite{}, err
+		}
+		return Rewrite{text: text, rule: rule, field: field, filler: value}, nil
+	}
+}
+
+// String returns the rewrite as it was written.
+func (r Rewrite) String() string { return r.text }
+
+// value returns what the field of the call becomes.
+func (r Rewrite) value(c call) json.RawMessage {
+	if json.Valid([]byte(r.filler)) {
+		return json.RawMessage(r.filler)
+	}
+	before := c.text(r.field)
+	if before == "" {
+		before = string(c.input[r.field])
+	}
+	if before == `""` || before == "null" {
+		before = ""
+	}
+	// No text fails to become JSON.
+	data, _ := json.Marshal(strings.ReplaceAll(r.filler, old, before))
+	return data
+}
