@@ -114,7 +114,6 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		r.mu.Lock()
 		r.agents = append(r.agents, res)
 		r.mu.Unlock()
-		r.t.Log(res.summary(r.name()))
 		return res, nil
 	}
 }

@@ -79,6 +79,9 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 		t.Attr("outcome", string(result.Error))
 		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
 	}
+	for _, a := range r.agents {
+		t.Log(a.summary(r.name()))
+	}
 	var ended skips
 	broken := false
 	for _, s := range r.scorers {
