@@ -82,8 +82,11 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 	return h, err
 }
 
-// variables are the environment variables that this package knows.
-var variables = []string{"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX", "EVALTEST_JUDGES"}
+// variables are the environment variables that this package knows, and that of the hooks.
+var variables = []string{
+	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX", "EVALTEST_JUDGES",
+	"EVALTEST_CAPTURE",
+}
 
 // checkEnvironment refuses EVALTEST_ variables that nobody reads: a misspelt one would be ignored.
 func checkEnvironment(environ []string) error {
