@@ -163,5 +163,5 @@ var means = []string{
 	"(*os.Root).Create", "(*os.Root).OpenFile", "(*os.Root).WriteFile", "(*os.Root).Rename", "(*os.Root).Link", "(*os.Root).Symlink",
 	"(*os.File).Write", "(*os.File).WriteString", "(*os.File).WriteAt", "(*os.File).ReadFrom",
 	"syscall.Open", "syscall.Write", "golang.org/x/sys/unix.Open", "golang.org/x/sys/unix.Openat", "golang.org/x/sys/unix.Write",
-	"internal/disk.Replace",
+	"internal/disk.Replace", "internal/disk.Put",
 }

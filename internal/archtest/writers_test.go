@@ -24,7 +24,7 @@ type writer struct {
 // to say here why no secret can pass it.
 var writers = []writer{
 	{"internal/secret", []string{"(*Set).WriteFile", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it is the door"},
-	{"internal/disk", []string{"Replace"}, "it is a means itself"},
+	{"internal/disk", []string{"replace"}, "it is a means itself"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask what they hand over"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and files without content"},
 	{"internal/engine", []string{"(*journal).open", "(*journal).write"}, "each line is masked"},

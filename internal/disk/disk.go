@@ -3,30 +3,47 @@
 package disk
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // Replace puts data in the place of what is at path, with exactly that mode. A crash or a concurrent write leaves one or
-// the other, and never a part.
+// the other, and never a part. When it returns the file is on the disk.
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err := replace(path, data, perm, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Put is [Replace] for what can be made again: it does not wait for the disk. Whatever ends the process, the file is whole
+// or not there; only a crash of the system may leave an empty one.
+func Put(path string, data []byte, perm fs.FileMode) error {
+	return replace(path, data, perm, func(*os.File) error { return nil })
+}
+
+// replace writes a file under another name, syncs it and renames it.
+func replace(path string, data []byte, perm fs.FileMode, sync func(*os.File) error) error {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
+	// O_NONBLOCK means nothing for a file, but saves the package os four calls that look for it.
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(perm), f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(perm), sync(f), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(temporary))
 	}
-	return SyncDir(dir)
+	return nil
 }
 
 // SyncDir makes a rename in dir last. Windows has no means to.

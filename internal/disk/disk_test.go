@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,26 +10,36 @@ import (
 )
 
 func TestReplace(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	other := filepath.Join(dir, "other")
-	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	require.NoError(t, os.Link(path, other))
-	require.NoError(t, Replace(path, []byte("new"), 0o644))
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "new", string(got))
-	got, err = os.ReadFile(other)
-	require.NoError(t, err)
-	require.Equal(t, "old", string(got), "another link keeps what it had")
+	for _, tt := range []struct {
+		name    string
+		replace func(string, []byte, fs.FileMode) error
+	}{
+		{"Replace", Replace},
+		{"Put", Put},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "file")
+			other := filepath.Join(dir, "other")
+			require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+			require.NoError(t, os.Link(path, other))
+			require.NoError(t, tt.replace(path, []byte("new"), 0o644))
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, "new", string(got))
+			got, err = os.ReadFile(other)
+			require.NoError(t, err)
+			require.Equal(t, "old", string(got), "another link keeps what it had")
 
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "dir", "x"), nil, 0o644))
-	require.Error(t, Replace(filepath.Join(dir, "dir"), nil, 0o644))
-	require.Error(t, Replace(filepath.Join(dir, "none", "file"), nil, 0o644))
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, entries, 3, "no temporary file is left")
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "dir", "x"), nil, 0o644))
+			require.Error(t, tt.replace(filepath.Join(dir, "dir"), nil, 0o644))
+			require.Error(t, tt.replace(filepath.Join(dir, "none", "file"), nil, 0o644))
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, entries, 3, "no temporary file is left")
+		})
+	}
 }
 
 func TestRemoveAll(t *testing.T) {

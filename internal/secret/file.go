@@ -10,8 +10,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// WriteFile writes data, masked, in the place of what is at path, which survives a crash or a concurrent write as one or
-// the other. The file has exactly that mode. Files named .json and .jsonl are masked by [Set.JSON].
+// WriteFile writes data, masked, in the place of what is at path, which survives a concurrent write or the end of the
+// process as one or the other, see [disk.Put]. The file has exactly that mode. Files named .json and .jsonl are masked by
+// [Set.JSON].
 func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	switch filepath.Ext(path) {
 	case ".json", ".jsonl":
@@ -19,7 +20,7 @@ func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	default:
 		data = s.Bytes(data)
 	}
-	if err := disk.Replace(path, data, perm); err != nil {
+	if err := disk.Put(path, data, perm); err != nil {
 		return fmt.Errorf("write %s: %w", s.String(path), bare(err))
 	}
 	return nil
