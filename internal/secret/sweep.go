@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -62,8 +63,8 @@ type sweep struct {
 	m        *matcher
 	scrub    bool
 	root     *os.Root
-	parent   *os.Root // of the last file: to open one from the top takes a call for each directory on the way
-	within   string   // parent's name
+	at       *os.Root // the directory of the last file: to open one from the top takes a call for each on the way
+	name     string   // of that directory
 	buf      []byte
 	findings []Finding
 	errs     []error
@@ -74,27 +75,48 @@ func (w *sweep) run(ctx context.Context, dir string) error {
 	if w.m = w.set.matcher(); w.m == nil {
 		return nil
 	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return bare(err)
-	}
+	var err error
 	if w.root, err = os.OpenRoot(dir); err != nil {
 		return bare(err)
 	}
 	defer w.root.Close()
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		name, _ := filepath.Rel(dir, path) // path begins with dir
-		if err == nil && path != dir {
-			err = w.entry(ctx, name, entry)
-		}
-		w.note(name, err)
-		return ctx.Err()
-	})
+	w.dir(ctx, ".")
 	w.leave()
 	for _, name := range slices.Backward(w.renames) {
 		w.note(name, w.rename(name))
 	}
-	return errors.Join(append(w.errs, err)...)
+	return errors.Join(append(w.errs, ctx.Err())...)
+}
+
+// dir searches what is in a directory, in the order of the names.
+func (w *sweep) dir(ctx context.Context, name string) {
+	entries, err := w.list(name)
+	w.note(name, err)
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return
+		}
+		path := filepath.Join(name, e.Name())
+		w.note(path, w.entry(ctx, path, e))
+		if e.IsDir() {
+			w.dir(ctx, path)
+		}
+	}
+}
+
+// list returns the entries of a directory, sorted, and those that it has found before an error.
+func (w *sweep) list(name string) ([]fs.DirEntry, error) {
+	if err := w.enter(name); err != nil {
+		return nil, err
+	}
+	dir, err := w.at.OpenFile(".", os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // note keeps an error about an entry.
@@ -146,31 +168,30 @@ func (w *sweep) text(name, text string) (found bool) {
 	return found
 }
 
-// enter opens the directory of an entry.
+// enter opens a directory.
 func (w *sweep) enter(name string) (err error) {
-	within := filepath.Dir(name)
-	if w.parent != nil && w.within == within {
+	if w.at != nil && w.name == name {
 		return nil
 	}
 	w.leave()
-	w.within = within
-	w.parent, err = w.root.OpenRoot(within)
+	w.name = name
+	w.at, err = w.root.OpenRoot(name)
 	return err
 }
 
 func (w *sweep) leave() {
-	if w.parent != nil {
-		w.parent.Close()
-		w.parent = nil
+	if w.at != nil {
+		w.at.Close()
+		w.at = nil
 	}
 }
 
 // open opens a regular file. If it has become a FIFO it does not hang.
 func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
-	if err := w.enter(name); err != nil {
+	if err := w.enter(filepath.Dir(name)); err != nil {
 		return nil, nil, err
 	}
-	f, err := w.parent.OpenFile(filepath.Base(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := w.at.OpenFile(filepath.Base(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,16 +208,17 @@ func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
 
 // file reports the first place of each secret in a file.
 func (w *sweep) file(ctx context.Context, name string) (found bool, err error) {
-	f, _, err := w.open(name)
+	f, info, err := w.open(name)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
 	known := make(map[string]bool)
+	room := int(min(info.Size()+1, pieceSize)) // most files are small
 	held, base, from := w.buf[:0], int64(0), 0 // held is the file from base on, of which what is before from is searched
 	for ctx.Err() == nil {
-		held = slices.Grow(held, pieceSize)
-		n, err := f.Read(held[len(held) : len(held)+pieceSize])
+		held = slices.Grow(held, room)
+		n, err := f.Read(held[len(held) : len(held)+room])
 		held = held[:len(held)+n]
 		if err != nil && !errors.Is(err, io.EOF) {
 			return len(known) > 0, err
