@@ -9,10 +9,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// unitDirs are the directories of one unit, below one that is removed when it ends.
+// unitDirs are the directories of one unit.
 type unitDirs struct {
-	base, workspace string
-	home, tmp       string // of the agent; empty in a replay
+	base      string // of what is removed when the unit ends; empty: there is nothing
+	workspace string
+	home, tmp string // of the agent; empty in a replay
 	// steps has stepHome and stepTmp, which are of run steps; empty: there was none yet.
 	steps, stepHome, stepTmp string
 	identity                 identity
@@ -34,37 +35,42 @@ func makeBase(parent string) (string, error) {
 }
 
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
-// before has left there is removed.
-func makeUnitDirs(parent string, forAgent bool, place *Place) (unitDirs, error) {
-	base, err := makeBase(parent)
-	if err != nil {
-		return unitDirs{}, err
-	}
-	d := unitDirs{base: base, workspace: filepath.Join(base, "workspace")}
-	dirs := []string{d.workspace}
-	if place != nil {
-		dirs = nil
-		if d.workspace, err = clearDir(place.Workspace); err != nil {
-			return unitDirs{}, errors.Join(fmt.Errorf("clear the unit's workspace: %w", err), d.remove())
+// before has left there is removed. Such a unit that is replayed needs no others.
+func makeUnitDirs(parent string, forAgent bool, place *Place) (d unitDirs, err error) {
+	if forAgent || place == nil {
+		if d.base, err = makeBase(parent); err != nil {
+			return unitDirs{}, err
 		}
 	}
+	if err := d.fill(forAgent, place); err != nil {
+		return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
+	}
+	return d, nil
+}
+
+// fill makes the directories below the base.
+func (d *unitDirs) fill(forAgent bool, place *Place) (err error) {
+	var dirs, own []string
+	if place == nil {
+		d.workspace = filepath.Join(d.base, "workspace")
+		dirs = append(dirs, d.workspace)
+	} else {
+		if d.workspace, err = clearDir(place.Workspace); err != nil {
+			return err
+		}
+		own = append(own, place.Logs, place.Artifacts)
+	}
 	if forAgent {
-		d.home, d.tmp = filepath.Join(base, "home"), filepath.Join(base, "tmp")
+		d.home, d.tmp = filepath.Join(d.base, "home"), filepath.Join(d.base, "tmp")
 		dirs = append(dirs, d.home, d.tmp)
 	}
 	for _, dir := range dirs {
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
+			return err
 		}
 	}
-	own := []string{d.workspace}
-	if place != nil {
-		own = append(own, place.Logs, place.Artifacts)
-	}
-	if d.identity, err = identify(own...); err != nil {
-		return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
-	}
-	return d, nil
+	d.identity, err = identify(append(own, d.workspace)...)
+	return err
 }
 
 // makeStepDirs makes the directories of run steps, unless they are there. They are not below the base, which is the

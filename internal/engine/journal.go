@@ -26,9 +26,10 @@ type journal struct {
 	notes   io.Writer // is told of everything but frames
 	now     func() time.Time
 
-	mu   sync.Mutex
-	file *os.File
-	err  error
+	mu     sync.Mutex
+	file   *os.File
+	framed bool // it has frames of this attempt
+	err    error
 }
 
 // journalLine is one line of the log.
@@ -61,7 +62,7 @@ func (j *journal) Close(dirs identity) error {
 	path := j.file.Name()
 	err := errors.Join(j.err, j.file.Close())
 	j.file = nil
-	if err == nil && dirs.check() == nil { // else the unit has failed for it
+	if err == nil && j.framed && dirs.check() == nil { // else the unit has failed for it
 		err = j.seal(path)
 	}
 	if err != nil {
@@ -97,6 +98,7 @@ func (j *journal) write(line journalLine) {
 	if j.file == nil || j.err != nil {
 		return
 	}
+	j.framed = j.framed || line.Kind == "frame"
 	data, err := json.Marshal(line)
 	if err == nil {
 		_, err = j.file.Write(append(j.secrets.JSON(data), '\n'))
