@@ -52,7 +52,7 @@ var sandboxes sync.Map
 // Sandbox returns what confines what the run starts, the zero value if that is nothing. The error says that nothing can
 // confine it here, or that the playbook is wrong about it, and what can be done.
 func (r *Runner) Sandbox(ctx context.Context) (confine.Held, error) {
-	if !r.startsChildren() {
+	if !r.StartsChildren() {
 		return confine.Held{}, nil
 	}
 	if _, err := r.allowedReads(); err != nil {
@@ -72,8 +72,8 @@ func (r *Runner) held(ctx context.Context) (confine.Held, error) {
 	return held, err
 }
 
-// startsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
-func (r *Runner) startsChildren() bool {
+// StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
+func (r *Runner) StartsChildren() bool {
 	return slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
 		return r.startsAgent(u) || needs(u)&evaluator.StartsChild != 0
 	}) || slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return slices.ContainsFunc(j.Steps, runsCommand) })

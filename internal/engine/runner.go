@@ -153,7 +153,7 @@ func (r *Runner) Impure() bool {
 	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Place != nil || r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
-	if r.startsChildren() {
+	if r.StartsChildren() {
 		return true
 	}
 	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {

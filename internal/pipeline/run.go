@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +77,7 @@ type pipeline struct {
 	sandbox  *confine.Sandbox
 	confined confine.Held
 	dir      *rundir.Run
+	masked   int // the secrets that were known before the first unit
 
 	earlier     []result.Unit // finished before the run was resumed
 	earlierJobs []result.Job
@@ -111,6 +111,7 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 		return &InputError{err}
 	}
 	p.runner.Restore(p.earlier, p.earlierJobs)
+	p.masked = p.Secrets.Len()
 	return nil
 }
 
@@ -309,8 +310,12 @@ func (p *pipeline) runUnits(ctx context.Context) error {
 	defer cancel(nil)
 	var group errgroup.Group
 	group.SetLimit(max(p.Parallel, 1))
+	done := make(map[string]bool, len(p.earlier))
+	for _, e := range p.earlier {
+		done[e.ID] = true
+	}
 	for _, u := range p.plan.Units {
-		if slices.ContainsFunc(p.earlier, func(e result.Unit) bool { return e.ID == u.ID() }) {
+		if done[u.ID()] {
 			continue
 		}
 		group.Go(func() error {

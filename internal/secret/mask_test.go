@@ -323,3 +323,17 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestLen(t *testing.T) {
+	var none *secret.Set
+	require.Zero(t, none.Len())
+	s := new(secret.Set)
+	s.Add("MODEL", "opus") // a plain setting
+	require.Zero(t, s.Len())
+	for range 2 {
+		s.Mark("A", "a-value-that-is-secret")
+		require.Equal(t, 1, s.Len())
+	}
+	s.Mark("B", "another-one")
+	require.Equal(t, 2, s.Len())
+}

@@ -65,6 +65,16 @@ func (s *Set) AddEnvironment(environ []string) {
 	}
 }
 
+// Len returns how many secrets the set knows. None is ever forgotten: if it is the same as before, so are they.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.secrets)
+}
+
 // String returns the text masked.
 func (s *Set) String(text string) string {
 	data := []byte(text)
