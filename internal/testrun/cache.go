@@ -11,6 +11,17 @@ import (
 // ownDir is the directory below a module's root for what is not the user's.
 const ownDir = ".evaltest"
 
+// OwnDir makes the directory for what is ours and not the user's, which is below the root of the module that dir is in,
+// and returns its path. Git ignores it.
+func OwnDir(dir string) (string, error) {
+	root, err := ModuleRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	own := filepath.Join(root, ownDir)
+	return own, makeIgnored(own)
+}
+
 // KeepOutOfCache makes sure that go test never serves the running test from its cache. The go command caches no test that
 // opened a file below the module root which is younger than two seconds when the test ends, so one file of a far future
 // will do for every test, however long it takes. A process in which the go command does not take notice of such files, such
@@ -28,7 +39,7 @@ func KeepOutOfCache(moduleRoot string) error {
 // openFuture opens the file, which the go command learns of so.
 func openFuture(moduleRoot string) error {
 	dir := filepath.Join(moduleRoot, ownDir)
-	if err := MakeIgnored(dir); err != nil {
+	if err := makeIgnored(dir); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, "never-cached")
@@ -46,8 +57,8 @@ func openFuture(moduleRoot string) error {
 	return f.Close()
 }
 
-// MakeIgnored makes a directory that git ignores, with all that is in it.
-func MakeIgnored(dir string) error {
+// makeIgnored makes a directory that git ignores, with all that is in it.
+func makeIgnored(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

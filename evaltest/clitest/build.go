@@ -1,0 +1,144 @@
+package clitest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+)
+
+const (
+	buildTimeout = 10 * time.Minute
+	// keptBuilds is how long a program that no process asks for any more is kept.
+	keptBuilds = 24 * time.Hour
+)
+
+// builds has what this process has built, by directory and package.
+var builds struct {
+	sync.Mutex
+	done map[[2]string]build
+}
+
+type build struct {
+	path string
+	err  error
+}
+
+// Build builds the Go command pkg, an import path or a directory such as "../cmd/shop", with the environment of the test,
+// and returns its path, which is absolute. It builds a command once for all tests of a process: what it costs is mostly
+// the linking, the rest comes from go's build cache. A command that cannot be built fails the test and ends it.
+//
+// Programs lie in .evaltest/bin below the module's root under names made from their content, so that processes which
+// build different ones at the same time do not get each other's.
+func Build(t testing.TB, pkg string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatalf("clitest.Build: %v", err)
+	}
+	// The go command knows nothing of the sources: a cached result would be of the tool as it was.
+	if err := keepOutOfCache(); err != nil {
+		t.Fatalf("clitest.Build: %v", err)
+	}
+	builds.Lock()
+	defer builds.Unlock()
+	key := [2]string{dir, pkg}
+	b, ok := builds.done[key]
+	if !ok {
+		if builds.done == nil {
+			builds.done = make(map[[2]string]build)
+		}
+		b.path, b.err = buildCommand(dir, pkg)
+		builds.done[key] = b
+	}
+	if b.err != nil {
+		t.Fatalf("clitest.Build: %v", b.err)
+	}
+	return b.path
+}
+
+func buildCommand(dir, pkg string) (path string, err error) {
+	own, err := testrun.OwnDir(dir)
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(own, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", err
+	}
+	fresh, err := os.MkdirTemp(bin, "new-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, disk.RemoveAll(fresh)) }()
+	if err := goBuild(dir, pkg, fresh); err != nil {
+		return "", err
+	}
+	programs, err := os.ReadDir(fresh)
+	if err != nil {
+		return "", err
+	}
+	if len(programs) != 1 {
+		return "", fmt.Errorf("%s is not one command but %d", pkg, len(programs))
+	}
+	name := programs[0].Name()
+	content, err := os.ReadFile(filepath.Join(fresh, name))
+	if err != nil {
+		return "", err
+	}
+	place := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
+	path = filepath.Join(place, name)
+	if err := os.Rename(fresh, place); err != nil {
+		if _, statErr := os.Stat(path); statErr != nil { // it is not there already
+			return "", err
+		}
+	}
+	now := time.Now()
+	if err := os.Chtimes(place, now, now); err != nil {
+		return "", err
+	}
+	return path, removeOld(bin, now.Add(-keptBuilds))
+}
+
+// goBuild has the go command, which go test puts into PATH, build pkg into the directory to.
+func goBuild(dir, pkg, to string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
+	defer cancel()
+	out := &stream{limit: DefaultMaxOutput}
+	p, err := supervise.Start(ctx, supervise.Command{
+		Path: "go", Args: []string{"go", "build", "-o", to + string(filepath.Separator), pkg},
+		Dir: dir, Env: os.Environ(), Stdout: out, Stderr: out,
+	})
+	if err != nil {
+		return err
+	}
+	exit, err := p.Wait()
+	if err == nil && exit != (supervise.Exit{}) {
+		err = errors.New(exit.String())
+	}
+	if err != nil {
+		return fmt.Errorf("go build %s in %s: %w\n%s", pkg, dir, err, out.buf)
+	}
+	return nil
+}
+
+// removeOld removes what nobody has asked for since then.
+func removeOld(bin string, then time.Time) error {
+	entries, err := os.ReadDir(bin)
+	for _, e := range entries {
+		info, statErr := e.Info()
+		if statErr == nil && info.ModTime().Before(then) { // else another process has removed it
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(bin, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package clitest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+)
+
+const (
+	// DefaultTimeout is the timeout of a [Cmd] that names none.
+	DefaultTimeout = 30 * time.Second
+	// DefaultMaxOutput is how many bytes of each stream a [Cmd] may print that does not say.
+	DefaultMaxOutput = 4 << 20
+	// AnyEnd is a [Cmd.ExitCode] that leaves it to the test how the tool may end.
+	AnyEnd = -1
+
+	// reportTime is what is left of the time before go test's own deadline, at which a test can say nothing any more.
+	reportTime = time.Second
+)
+
+// Cmd is a tool with its arguments, to be run. The zero values of its fields are good for most tests.
+type Cmd struct {
+	// Dir is the tool's working directory. The default is that of the test. Relative ones begin there.
+	Dir string
+	// Env are variables, "NAME=value", beside those that every tool gets: PATH, LANG, LC_* and TZ as they are, and HOME and
+	// TMPDIR, which are new and empty directories of the test (on Windows USERPROFILE and TEMP, with what programs cannot
+	// do without). Of several of a name the last one counts. Nothing else is inherited.
+	Env []string
+	// Stdin is what the tool can read. The default is nothing: a tool that reads finds the end at once.
+	Stdin string
+	// Timeout is how long the tool may run; the default is [DefaultTimeout]. After it everything that runs is killed.
+	Timeout time.Duration
+	// ExitCode is the code with which the tool has to end. [AnyEnd] allows all codes, signals, and that it does not end in time.
+	ExitCode int
+	// MaxOutput is how many bytes the tool may print to each of its two streams; the default is [DefaultMaxOutput].
+	// What comes after them is read and dropped, and fails the test.
+	MaxOutput int
+
+	t    testing.TB
+	name string
+	args []string
+}
+
+// Command returns the tool called name with these arguments. A name with a slash is a path, relative to the test's
+// directory; another one is looked up in the PATH of the tool's environment.
+func Command(t testing.TB, name string, args ...string) *Cmd {
+	if name == "" {
+		panic("clitest.Command: a command needs a name")
+	}
+	return &Cmd{t: t, name: name, args: args}
+}
+
+// Run runs the tool and returns what it did. It fails the test and ends it if the tool cannot be started, does not end in
+// time, ends otherwise than [Cmd.ExitCode] says, or prints more than it may. It may be called again.
+func (c *Cmd) Run() *Result {
+	c.t.Helper()
+	r, err := c.run()
+	if err != nil {
+		c.t.Fatalf("clitest: %v", err)
+	}
+	c.t.Cleanup(func() {
+		c.t.Helper()
+		if c.t.Failed() && !r.shown {
+			c.t.Logf("clitest: this test ran\n%s", r)
+		}
+	})
+	if problem := r.problem(c.ExitCode); problem != "" {
+		r.fatal(problem)
+	}
+	return r
+}
+
+// keepOutOfCache is for every test that runs something.
+func keepOutOfCache() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	root, err := testrun.ModuleRoot(dir)
+	if err != nil { // the go command tests packages of modules
+		return fmt.Errorf("%w: has the test changed its directory? Set Cmd.Dir instead", err)
+	}
+	return testrun.KeepOutOfCache(root)
+}
+
+// run is Run without a verdict. An error says that the tool did not run.
+func (c *Cmd) run() (*Result, error) {
+	if err := keepOutOfCache(); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(c.MaxOutput, DefaultMaxOutput)
+	stdout, stderr := &stream{limit: limit}, &stream{limit: limit}
+	own := home(c.t)
+	command := supervise.Command{
+		Path: c.name, Args: append([]string{c.name}, c.args...), Dir: dir, Env: environment(own, c.Env), Stdout: stdout, Stderr: stderr,
+	}
+	if c.Stdin != "" {
+		command.Stdin = strings.NewReader(c.Stdin)
+	}
+	if command.Path, err = command.Program(); err != nil {
+		return nil, err
+	}
+	r := &Result{t: c.t, command: command, home: own, env: c.Env, stdin: c.Stdin}
+	r.timeout, r.near = c.timeout()
+	if err := r.run(); err != nil {
+		return nil, err
+	}
+	r.Stdout, r.droppedOut = string(stdout.buf), stdout.dropped
+	r.Stderr, r.droppedErr = string(stderr.buf), stderr.dropped
+	return r, nil
+}
+
+// run waits for the end of the tool, or makes one.
+func (r *Result) run() error {
+	start := time.Now()
+	p, err := supervise.Start(context.Background(), r.command) // a test's own context has ended when its cleanups run
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(r.timeout)
+	defer timer.Stop()
+	select {
+	case <-p.Done():
+	case <-timer.C:
+		r.TimedOut = true
+		_, _ = p.Kill() // Wait says the same
+	}
+	exit, err := p.Wait()
+	r.Duration, r.ExitCode, r.Signal, r.err = time.Since(start), exit.Code, exit.Signal, err
+	return nil
+}
+
+// timeout returns how long the tool may run, and whether that is because go test's own deadline is near.
+func (c *Cmd) timeout() (timeout time.Duration, near bool) {
+	timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	t, ok := c.t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return timeout, false
+	}
+	if deadline, ok := t.Deadline(); ok && time.Until(deadline)-reportTime < timeout {
+		return max(time.Until(deadline)-reportTime, 0), true
+	}
+	return timeout, false
+}

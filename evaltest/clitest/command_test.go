@@ -1,0 +1,100 @@
+//go:build unix
+
+package clitest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
+)
+
+func TestCommand(t *testing.T) {
+	cmd := clitest.Command(t, "sh", "-c", `cat; echo "$1" >&2; pwd; exit 7`, "tool", "it's * $HOME\n")
+	cmd.Dir, cmd.Stdin, cmd.ExitCode = "testdata", "some input\n", 7
+	r := cmd.Run()
+	dir, err := filepath.Abs("testdata")
+	require.NoError(t, err)
+	require.Equal(t, "some input\n"+dir+"\n", r.Stdout)
+	require.Equal(t, "it's * $HOME\n\n", r.Stderr)
+	require.Equal(t, 7, r.ExitCode)
+	require.Empty(t, r.Signal)
+	require.False(t, r.TimedOut)
+	require.Positive(t, r.Duration)
+
+	cmd = clitest.Command(t, "sh", "-c", "kill -TERM $$")
+	cmd.ExitCode = clitest.AnyEnd
+	r = cmd.Run()
+	require.Equal(t, -1, r.ExitCode)
+	require.Equal(t, "SIGTERM", r.Signal)
+
+	require.Panics(t, func() { clitest.Command(t, "") })
+	require.Panics(t, func() { clitest.Command(t, "echo", "{}").Run().JSON(struct{}{}) })
+}
+
+// TestByHand runs the line that is shown for people.
+func TestByHand(t *testing.T) {
+	for _, stdin := range []string{"", "some 'input'\n"} {
+		cmd := clitest.Command(t, "sh", "-c", `cat; pwd; printf '%s|' "$@" "$SHOP"; [ -d "$HOME" ]`, "tool", "it's", "", "a\nb", "$HOME", `\`)
+		cmd.Dir, cmd.Stdin, cmd.Env = t.TempDir(), stdin, []string{"SHOP=the corner's"}
+		r := cmd.Run()
+		_, line, found := strings.Cut(r.String(), "by hand:   ")
+		require.True(t, found)
+		out, err := exec.Command("sh", "-c", line).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", line, out)
+		require.Equal(t, r.Stdout, string(out), line)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("EDITOR", "ours")
+	t.Setenv("SHOP", "ours")
+	t.Setenv("LC_TIME", "C")
+	const show = `echo "$EDITOR,$SHOP,$LC_TIME"; cat "$HOME/left"; echo once >"$HOME/left"; ls "$TMPDIR"; echo "$HOME"`
+	run := func(t *testing.T) []string {
+		cmd := clitest.Command(t, "sh", "-c", show)
+		cmd.Env = []string{"SHOP=first", "SHOP=the test's"}
+		return strings.Split(strings.TrimSpace(cmd.Run().Stdout), "\n")
+	}
+	first, second := run(t), run(t)
+	require.Len(t, first, 2)
+	require.Equal(t, ",the test's,C", first[0])
+	require.NotEqual(t, os.Getenv("HOME"), first[1])
+	require.Equal(t, []string{first[0], "once", first[1]}, second, "a test's tools have one home")
+	t.Run("another test", func(t *testing.T) {
+		other := run(t)
+		require.Len(t, other, 2)
+		require.NotEqual(t, first[1], other[1])
+	})
+}
+
+func TestMinimalPath(t *testing.T) {
+	path := clitest.MinimalPath(t, "sh", "/bin/cat")
+	cmd := clitest.Command(t, "sh", "-c", `echo text | cat; command -v ls || echo "no ls"`)
+	cmd.Env = []string{"PATH=" + path}
+	require.Equal(t, "text\nno ls\n", cmd.Run().Stdout)
+}
+
+func TestBuild(t *testing.T) {
+	tool := clitest.Build(t, "./testdata/passing/stock")
+	require.True(t, filepath.IsAbs(tool))
+	require.Equal(t, tool, clitest.Build(t, "./testdata/passing/stock"))
+	var items []any
+	clitest.Command(t, tool).Run().JSON(&items)
+	require.Len(t, items, 1)
+}
+
+// TestNeverCached: what depends on a tool is run each time, since the go command does not know whether the tool is the same.
+func TestNeverCached(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		out, err := exec.Command("go", "test", "./testdata/passing").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.NotContains(t, string(out), "(cached)")
+	}
+}

@@ -1,0 +1,2 @@
+// Package library is no command.
+package library
