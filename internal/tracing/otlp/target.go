@@ -20,7 +20,7 @@ import (
 // target takes spans to one place and keeps account of them.
 type target struct {
 	url      string
-	timeout  time.Duration
+	timeout  time.Duration // of a request, and of all closing
 	patience *patience
 	client   *http.Client
 	exporter sdktrace.SpanExporter
@@ -35,7 +35,7 @@ type target struct {
 }
 
 func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience) (*target, error) {
-	t := &target{url: to.URL, timeout: timeout, patience: p, client: &http.Client{Transport: transport, Timeout: timeout}}
+	t := &target{url: to.URL, timeout: timeout, patience: p, client: &http.Client{Transport: transport}}
 	t.ended, t.end = context.WithCancelCause(context.Background())
 	var err error
 	// What the environment says of a collector is all given here: the SDK would take it for Langfuse's, too.
@@ -51,7 +51,7 @@ func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTri
 	if to.ScoresURL != "" {
 		t.scores = &scores{url: to.ScoresURL, headers: to.Headers, client: t.client}
 	}
-	t.queue = sdktrace.NewBatchSpanProcessor(export{t}, sdktrace.WithExportTimeout(timeout), queueOption)
+	t.queue = sdktrace.NewBatchSpanProcessor(export{t}, sdktrace.WithExportTimeout(0), queueOption) // the bound is ours
 	return t, nil
 }
 
@@ -74,6 +74,7 @@ func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(e.ended, func() { cancel(context.Cause(e.ended)) })()
+	defer time.AfterFunc(e.timeout, func() { cancel(e.tooSlow()) }).Stop()
 	err := e.exporter.ExportSpans(ctx, spans)
 	sent := err == nil
 	if sent && e.scores != nil {
@@ -96,10 +97,7 @@ func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 // is at its end, and with them all goroutines.
 func (t *target) close(spans int64) error {
 	start := time.Now()
-	timer := time.AfterFunc(t.patience.left(t.url, t.timeout), func() {
-		t.end(fmt.Errorf("no answer within %v", t.timeout))
-	})
-	defer timer.Stop()
+	defer time.AfterFunc(t.patience.left(t.url, t.timeout), func() { t.end(t.tooSlow()) }).Stop()
 	defer t.client.CloseIdleConnections()
 	defer t.end(nil)
 	err := t.queue.Shutdown(context.Background()) // ends when the requests do
@@ -108,6 +106,8 @@ func (t *target) close(spans int64) error {
 	}
 	return err
 }
+
+func (t *target) tooSlow() error { return fmt.Errorf("no answer within %v", t.timeout) }
 
 // maxReason bounds what is quoted of an error, in bytes: a collector's answer is in it.
 const maxReason = 400
