@@ -2,6 +2,7 @@ package interaction
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -26,11 +27,11 @@ type DivergenceError struct {
 // Error shows the request, the nearest recording, and in what they differ.
 func (e *DivergenceError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the agent asked for what was not recorded: %s\n", e.Tool)
+	fmt.Fprintf(&b, "the agent asked for what was not recorded: %s\n", label(e.Tool))
 	showArgs(&b, e.Args)
 	switch {
 	case e.Times > 0:
-		fmt.Fprintf(&b, "  recorded %s, asked %s time; the last recording: %s", times(e.Times), ordinal(e.Asked), e.Nearest.Position)
+		fmt.Fprintf(&b, "  recorded %s, asked for the %s time; the last recording: %s", times(e.Times), ordinal(e.Asked), e.Nearest.Position)
 	case e.Nearest == nil:
 		b.WriteString("  nothing was recorded")
 	default:
@@ -40,15 +41,14 @@ func (e *DivergenceError) Error() string {
 }
 
 func (e *DivergenceError) showNearest(b *strings.Builder) {
-	state := "not used so far"
+	which, state := e.Nearest.Position, "not used so far"
+	if e.Nearest.Tool != e.Tool {
+		which = label(e.Nearest.Tool) + ", " + which
+	}
 	if e.Used {
 		state = "used already"
 	}
-	fmt.Fprintf(b, "  nearest recording (%s, %s)", e.Nearest.Position, state)
-	if e.Nearest.Tool != e.Tool {
-		fmt.Fprintf(b, ": %s", e.Nearest.Tool)
-	}
-	b.WriteString(":\n")
+	fmt.Fprintf(b, "  nearest recording (%s, %s):\n", which, state)
 	showArgs(b, e.Nearest.Args)
 	fmt.Fprintf(b, "  first difference: %s: recorded %s, asked %s", e.Field, e.Was, e.Is)
 }
@@ -67,7 +67,7 @@ func (b *Book) diverged(tool string, args any, asked int) *DivergenceError {
 	}
 	e.Nearest, e.Used = new(b.recorded[i]), b.used[i]
 	if e.Nearest.Tool != tool {
-		e.Field, e.Was, e.Is = "tool", e.Nearest.Tool, tool
+		e.Field, e.Was, e.Is = "tool", label(e.Nearest.Tool), label(tool)
 		return e
 	}
 	d := firstDifference("", e.Nearest.Args, args)
@@ -83,13 +83,16 @@ func times(n int) string {
 }
 
 func ordinal(n int) string {
-	switch {
-	case n%10 == 1 && n%100 != 11:
-		return fmt.Sprintf("a %dst", n)
-	case n%10 == 2 && n%100 != 12:
-		return fmt.Sprintf("a %dnd", n)
-	case n%10 == 3 && n%100 != 13:
-		return fmt.Sprintf("a %drd", n)
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
 	}
-	return fmt.Sprintf("a %dth", n)
+	return strconv.Itoa(n) + suffix
 }

@@ -134,9 +134,9 @@ func firstDifference(field string, was, is any) difference {
 
 func differentMember(field string, was, is map[string]any) difference {
 	for _, name := range union(was, is) {
-		path := name
+		path := label(name)
 		if field != "" {
-			path = field + "." + name
+			path = field + "." + path
 		}
 		w, inWas := was[name]
 		i, inIs := is[name]

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // maxShown is how much of a value is shown, in runes.
@@ -16,10 +18,10 @@ const maxShown = 100
 func (i Interaction) String() string {
 	args, ok := i.Args.(map[string]any)
 	if !ok {
-		return i.Tool + " " + show(i.Args)
+		return label(i.Tool) + " " + show(i.Args)
 	}
 	var b strings.Builder
-	b.WriteString(i.Tool)
+	b.WriteString(label(i.Tool))
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		fmt.Fprintf(&b, " %s=%s", label(name), plain(args[name]))
 	}
@@ -45,7 +47,24 @@ func show(v any) string {
 	if text, ok := v.(string); ok {
 		return showFrom(text, 0)
 	}
-	return fold(string(encode(v)))
+	return fold(printable(string(encode(v))))
+}
+
+// printable returns JSON that is still JSON, with escapes for what a terminal would not print as it is.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
 }
 
 // showFrom returns text from the byte from on in quotes, cut where it is long.
@@ -61,18 +80,22 @@ func showFrom(text string, from int) string {
 // wrote reaches a terminal as a control sequence.
 func plain(v any) string {
 	text, ok := v.(string)
-	if ok && text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) && strings.TrimSpace(text) == text {
+	if ok && isPlain(text) && strings.TrimSpace(text) == text {
 		return fold(text)
 	}
 	return show(v)
 }
 
-// label returns a member's name, quoted where it is none that a person would have chosen.
+// label returns the name of a tool or a member, quoted where it is none that a person would have chosen.
 func label(name string) string {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !isPlain(name) {
 		return strconv.Quote(name)
 	}
 	return name
+}
+
+func isPlain(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // fold cuts a text that is long.

@@ -1,0 +1,94 @@
+package interaction_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
+)
+
+func TestOverrides(t *testing.T) {
+	calls := []request{
+		{"x", `{"path":"a","line":1}`}, {"y", `{"path":"a"}`}, {"x", `{"path":"b","line":2}`}, {"x", `{"path":"a","line":{"from":1,"to":2}}`}, {"x", `null`},
+	}
+	const none = "-"
+	tests := []struct {
+		name, reason string
+		overrides    []interaction.Override
+		want         []string // answers by call, errors with a "!"
+		unapplied    []int
+	}{
+		{name: "none", want: []string{none, none, none, none, none}},
+		{name: "every call", overrides: []interaction.Override{{Tool: "x", Output: "o"}}, want: []string{"o", none, "o", "o", "o"}},
+		{name: "an error", overrides: []interaction.Override{{Tool: "y", Error: "down"}}, want: []string{none, "!down", none, none, none}},
+		{name: "the second", overrides: []interaction.Override{{Tool: "x", Nth: 2, Output: "o"}}, want: []string{none, none, "o", none, none}},
+		{
+			name: "the second that matches", overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"path": "a"}, Nth: 2, Output: "o"}},
+			want: []string{none, none, none, "o", none},
+		},
+		{
+			name: "numbers", reason: "YAML's are of other types", overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"line": 2.0}, Output: "o"}},
+			want: []string{none, none, "o", none, none},
+		},
+		{
+			name: "inside", reason: "an object has to have what is named, at every depth",
+			overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"line": map[string]any{"from": 1}}, Output: "o"}},
+			want:      []string{none, none, none, "o", none},
+		},
+		{
+			name: "no arguments named", reason: "any will do", overrides: []interaction.Override{{Tool: "x", Args: map[string]any(nil), Output: "o"}},
+			want: []string{"o", none, "o", "o", "o"},
+		},
+		{
+			name: "the first counts", reason: "but the calls of both are counted",
+			overrides: []interaction.Override{{Tool: "x", Nth: 1, Output: "1"}, {Tool: "x", Nth: 2, Output: "2"}, {Tool: "x", Output: "o"}},
+			want:      []string{"1", none, "2", "o", "o"},
+		},
+		{
+			name: "unapplied", reason: "no such tool, not that many calls, and one that another hides",
+			overrides: []interaction.Override{{Tool: "z"}, {Tool: "x", Nth: 5}, {Tool: "y", Output: "o"}, {Tool: "y", Nth: 1}, {Tool: "y", Args: "a"}},
+			want:      []string{none, "o", none, none, none}, unapplied: []int{0, 1, 3, 4},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for i := range tt.overrides {
+				tt.overrides[i].Position = fmt.Sprint(i)
+			}
+			o := interaction.NewOverrides(tt.overrides)
+			var got []string
+			for _, c := range calls {
+				answer, err, ok := o.Apply(c.tool, c.decoded(t))
+				switch {
+				case !ok:
+					got = append(got, none)
+				case err != "":
+					got = append(got, "!"+err)
+				default:
+					got = append(got, fmt.Sprint(answer))
+				}
+			}
+			assert.Equal(t, tt.want, got, tt.reason)
+			var unapplied []int
+			for i, u := range tt.overrides {
+				for _, o := range o.Unapplied() {
+					if o.Position == u.Position {
+						unapplied = append(unapplied, i)
+					}
+				}
+			}
+			assert.Equal(t, tt.unapplied, unapplied, tt.reason)
+			assert.Len(t, o.All(), len(tt.overrides))
+		})
+	}
+}
+
+func TestNoOverrides(t *testing.T) {
+	var o *interaction.Overrides
+	_, _, ok := o.Apply("x", nil)
+	assert.False(t, ok)
+	assert.Empty(t, o.Unapplied())
+	assert.Empty(t, o.All())
+}
