@@ -1,6 +1,9 @@
 package trajectory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Run is everything an agent did in one unit, in the order in which it happened. The zero value is a run in which
 // nothing happened.
@@ -77,8 +80,14 @@ const (
 
 // ToolCalls returns the run's tool calls in the order in which they started.
 func (r *Run) ToolCalls() []ToolCall {
-	var calls []ToolCall
-	open := make(map[string]int)
+	starts := 0
+	for _, e := range r.Events {
+		if _, ok := e.Body.(ToolStart); ok {
+			starts++
+		}
+	}
+	calls := slices.Grow([]ToolCall(nil), starts)
+	open := make(map[string]int, starts)
 	group, together := 0, false
 	for _, e := range r.Events {
 		switch b := e.Body.(type) {

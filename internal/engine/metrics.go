@@ -13,15 +13,18 @@ import (
 // metricsVersion is the version of the metrics' format.
 const metricsVersion = 1
 
-// measure counts what the agent did and what was run around it.
+// measure counts what the agent did and what was run around it, once: both are over.
 func (a *attempt) measure() *result.Metrics {
+	if a.metrics != nil {
+		return a.metrics
+	}
 	m := meter{
 		metrics: &result.Metrics{
 			Version: metricsVersion, StopReasons: []string{}, ToolCalls: map[string]int{},
 			FilesRead: []result.FileAccess{}, FilesWritten: []result.FileAccess{}, Commands: []result.Command{},
 			Permissions: []result.Permission{}, Denied: []result.Denial{},
 		},
-		calls: make(map[string]trajectory.ToolCall),
+		calls: make(map[string]*trajectory.ToolCall),
 	}
 	if a.result.Run != nil {
 		m.run(a.result.Run)
@@ -31,21 +34,24 @@ func (a *attempt) measure() *result.Metrics {
 			m.metrics.Commands = append(m.metrics.Commands, *s.Command)
 		}
 	}
-	return m.metrics
+	a.metrics = m.metrics
+	return a.metrics
 }
 
 // meter counts the events of one run.
 type meter struct {
 	metrics *result.Metrics
-	calls   map[string]trajectory.ToolCall // by id
+	calls   map[string]*trajectory.ToolCall // by id
 	spent   spending
 }
 
 func (m *meter) run(r *trajectory.Run) {
 	through := throughClient(r.Events)
-	for _, c := range r.ToolCalls() {
+	calls := r.ToolCalls()
+	for i := range calls {
+		c := &calls[i]
 		m.calls[c.ID] = c
-		m.call(c, through[c.ID])
+		m.call(*c, through[c.ID])
 	}
 	for _, e := range r.Events {
 		m.event(e)
@@ -187,7 +193,10 @@ func (m *meter) terminal(t trajectory.Terminal) {
 }
 
 func (m *meter) permission(p trajectory.Permission) {
-	c := m.calls[p.ID]
+	var c trajectory.ToolCall
+	if known := m.calls[p.ID]; known != nil {
+		c = *known
+	}
 	decision := p.Decision
 	if i := slices.IndexFunc(p.Options, func(o trajectory.PermissionOption) bool { return o.ID == p.Decision }); i >= 0 {
 		decision = p.Options[i].Kind

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -75,28 +76,52 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 	return errors.Join(a.keepJSON(changesFile, changes), a.keepFile(diffFile, d.Text))
 }
 
-// keepRun writes what the agent did, an event a line. It is most of what is written, and goes through the encoder once.
+// keepRun writes what the agent did, an event a line.
 func (a *attempt) keepRun() error {
-	run := a.result.Run
-	if run == nil {
+	if a.result.Run == nil {
 		return nil
 	}
-	data, err := json.Marshal(trajectory.Run{Agent: run.Agent, Cwd: run.Cwd, Events: []trajectory.Event{}})
-	if err != nil {
+	text := texts.Get().(*bytes.Buffer)
+	defer texts.Put(text)
+	text.Reset()
+	if err := writeRun(text, a.result.Run); err != nil {
 		return fmt.Errorf("write %s: %w", trajectoryFile, err)
 	}
-	data = bytes.TrimSuffix(data, []byte("]}"))
-	for i, e := range run.Events {
-		line, err := e.MarshalJSON()
-		if err != nil {
-			return fmt.Errorf("write %s: %w", trajectoryFile, err)
-		}
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = append(append(data, '\n'), line...)
+	return a.keepFile(trajectoryFile, text.Bytes())
+}
+
+// texts are buffers for runs, which are most of what is written.
+var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// writeRun writes what json.Marshal makes of a run, with line breaks. That would go through each event several times.
+func writeRun(text *bytes.Buffer, run *trajectory.Run) error {
+	enc := json.NewEncoder(text)
+	if err := enc.Encode(trajectory.Run{Agent: run.Agent, Cwd: run.Cwd, Events: []trajectory.Event{}}); err != nil {
+		return err
 	}
-	return a.keepFile(trajectoryFile, append(data, "\n]}\n"...))
+	text.Truncate(text.Len() - len("]}\n"))
+	for i, e := range run.Events {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		if e.Body == nil {
+			return errors.New("an event without a body")
+		}
+		fmt.Fprintf(text, "\n{\"event\":%q,\"turn\":%d,\"at_us\":%d", e.Body.EventName(), e.Turn, e.At.Microseconds())
+		body := text.Len()
+		if err := enc.Encode(e.Body); err != nil {
+			return fmt.Errorf("encode %s: %w", e.Body.EventName(), err)
+		}
+		text.Truncate(text.Len() - len("\n"))
+		if fields := text.Bytes()[body:]; len(fields) > len("{}") {
+			fields[0] = ','
+		} else {
+			text.Truncate(body)
+			text.WriteByte('}')
+		}
+	}
+	text.WriteString("\n]}\n")
+	return nil
 }
 
 func (a *attempt) keepJSON(name string, v any) error {

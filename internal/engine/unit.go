@@ -69,7 +69,8 @@ type attempt struct {
 	baseline workspace.Baseline
 	session  session
 	turns    []cassette.Turn
-	ended    bool // the session has
+	metrics  *result.Metrics // of what was done; nil: not measured yet
+	ended    bool            // the session has
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
 	rehearses bool // it replays what another attempt recorded, to compare

@@ -11,12 +11,12 @@ import (
 // it used tools and did not report them, so nothing is known about its calls. That it only read says nothing, since agents
 // read their instructions on their own.
 func Unseen(run *trajectory.Run) error {
-	if len(run.ToolCalls()) > 0 {
-		return nil
-	}
+	var unseen error
 	for _, e := range run.Events {
 		did := ""
 		switch b := e.Body.(type) {
+		case trajectory.ToolStart:
+			return nil
 		case trajectory.FileWrite:
 			did = "write " + b.Path
 		case trajectory.Terminal:
@@ -24,7 +24,9 @@ func Unseen(run *trajectory.Run) error {
 		default:
 			continue
 		}
-		return fmt.Errorf("the session shows no tool call, although the agent had its client %s", did)
+		if unseen == nil {
+			unseen = fmt.Errorf("the session shows no tool call, although the agent had its client %s", did)
+		}
 	}
-	return nil
+	return unseen
 }
