@@ -44,7 +44,6 @@ func there(path string) bool {
 type source struct {
 	io.Reader
 	file *os.File
-	size int // of the file, in bytes
 }
 
 func (s source) Close() error { return s.file.Close() }
@@ -85,7 +84,7 @@ func newSource(f *os.File) (source, error) {
 		reason := fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)
 		return source{}, &CorruptError{Path: f.Name(), Reason: reason}
 	}
-	s := source{f, f, int(info.Size())}
+	s := source{f, f}
 	if strings.HasSuffix(f.Name(), gzipExt) {
 		s.Reader, err = unzip(f)
 	}

@@ -123,7 +123,7 @@ func TestReadCompressedDamaged(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return scan(text, len(data), maxFile)
+		return scan(text, maxFile)
 	}
 	_, err = read(good)
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestReadBomb(t *testing.T) {
 		{"many lines", "{}\n", "the cassette has more than the 4194304 lines that one may have"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			lines := newLineReader(&repeated{text: strings.Repeat(tt.line, 1000), left: maxFile}, maxBuffer)
+			lines := newLineReader(&repeated{text: strings.Repeat(tt.line, 1000), left: maxFile})
 			var err error
 			for err == nil {
 				_, err = lines.next()
@@ -224,7 +224,7 @@ func FuzzReadCompressed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c, err := scan(text, len(data), maxFile); err == nil {
+		if c, err := scan(text, maxFile); err == nil {
 			requireStable(t, c)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // The largest cassette that is read or written, and the longest line in it, in bytes before they are compressed, and how
@@ -26,9 +27,21 @@ type lineReader struct {
 // maxBuffer is how much of a file is read at a time.
 const maxBuffer = 64 << 10
 
-// newLineReader returns a reader of the lines of a file that has about that many bytes.
-func newLineReader(r io.Reader, size int) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(r, min(size+1, maxBuffer))}
+// buffers are those of readers that were released.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxBuffer) }}
+
+// newLineReader returns a reader of the lines of a file.
+func newLineReader(r io.Reader) *lineReader {
+	in := buffers.Get().(*bufio.Reader)
+	in.Reset(r)
+	return &lineReader{in: in}
+}
+
+// release gives the buffer, and with it the last line, to others.
+func (l *lineReader) release() {
+	l.in.Reset(nil)
+	buffers.Put(l.in)
+	l.in = nil
 }
 
 // next returns the next line with its line break, if it has one; the caller may change it until the next call. After the

@@ -28,7 +28,7 @@ func read(path string, room int) (*Cassette, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := scan(src, src.size, room)
+	c, err := scan(src, room)
 	name := src.file.Name()
 	if err := errors.Join(explain(err, name), src.Close()); err != nil {
 		return nil, err
@@ -40,9 +40,10 @@ func read(path string, room int) (*Cassette, error) {
 	return c, nil
 }
 
-// scan reads a cassette's text, of about that size. An error in the text is a [*CorruptError] without a path.
-func scan(text io.Reader, size, room int) (*Cassette, error) {
-	lines := newLineReader(text, size)
+// scan reads a cassette's text. An error in the text is a [*CorruptError] without a path.
+func scan(text io.Reader, room int) (*Cassette, error) {
+	lines := newLineReader(text)
+	defer lines.release()
 	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room}
 	for {
 		line, err := lines.next()

@@ -27,7 +27,7 @@ func openRest(c *Cassette) (*rest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rest{source: src, lines: newLineReader(src, src.size), decoder: newDecoder(), sums: c.left.sums, path: c.Path}, nil
+	return &rest{source: src, lines: newLineReader(src), decoder: newDecoder(), sums: c.left.sums, path: c.Path}, nil
 }
 
 // delta returns what a turn changed. Turns have to be asked for in order.

@@ -19,7 +19,7 @@ func Write(path string, c *Cassette) error {
 	if err != nil {
 		return fmt.Errorf("write cassette %s: %w", path, err)
 	}
-	if _, err := scan(bytes.NewReader(data), len(data), maxFile); err != nil {
+	if _, err := scan(bytes.NewReader(data), maxFile); err != nil {
 		return fmt.Errorf("write cassette that could not be read: %w", explain(err, path))
 	}
 	name, other := path, Compressed(path)
