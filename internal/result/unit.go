@@ -40,6 +40,9 @@ type Unit struct {
 	// Started is when the unit began, in UTC.
 	Started  time.Time `json:"started_at"`
 	Duration Duration  `json:"duration_ms"`
+	// SessionStarted is when the agent was started, which the times in Run count from, in UTC; zero if it was not, because
+	// the session was replayed or never began.
+	SessionStarted time.Time `json:"-"`
 }
 
 // Job is how a job outside the matrix ended.

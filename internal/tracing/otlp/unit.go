@@ -53,6 +53,9 @@ type unitTrace struct {
 // Unit implements [tracing.Sender].
 func (s *sender) Unit(u result.Unit) {
 	w := unitTrace{sender: s, Unit: u, session: u.Started, judged: u.Started}
+	if !u.SessionStarted.IsZero() {
+		w.session = u.SessionStarted
+	}
 	if u.Run != nil && len(u.Run.Events) > 0 {
 		w.judged = w.at(u.Run.Events[len(u.Run.Events)-1].At)
 	}
