@@ -42,8 +42,8 @@ type sender struct {
 type transports func(tracing.Target, time.Duration) (http.RoundTripper, error)
 
 func open(c tracing.Config, s tracing.Settings, reach transports, p *patience) (*sender, error) {
-	res, err := resource.New(context.Background(),
-		resource.WithAttributes(semconv.ServiceName("sdd-eval")), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	res, err := resource.New(context.Background(), resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("sdd-eval")), resource.WithFromEnv()) // which wins
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
