@@ -54,7 +54,7 @@ func TestNothingSurvives(t *testing.T) {
 			pids, err := os.ReadFile(filepath.Join(cmd.Dir, "pids"))
 			require.NoError(t, err)
 			require.Len(t, strings.Fields(string(pids)), 3)
-			for _, field := range strings.Fields(string(pids)) {
+			for field := range strings.FieldsSeq(string(pids)) {
 				pid, err := strconv.Atoi(field)
 				require.NoError(t, err)
 				require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d lives", pid)

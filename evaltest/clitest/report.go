@@ -55,27 +55,27 @@ func (r *Result) end() string {
 // byHand is a line for a shell.
 func (r *Result) byHand(mask *secret.Set) string {
 	const fresh = `="$(mktemp -d)"`
-	line := "cd " + quoted(mask, r.command.Dir) + " && "
+	line := []string{"cd", quoted(mask, r.command.Dir), "&&"}
 	switch {
 	case len(r.stdin) > shownStdin:
-		line += "cat INPUT | "
+		line = append(line, "cat INPUT |")
 	case r.stdin != "":
-		line += "printf %s " + quoted(mask, r.stdin) + " | "
+		line = append(line, "printf %s", quoted(mask, r.stdin), "|")
 	}
-	line += "env -i"
+	line = append(line, "env -i")
 	for _, kv := range r.command.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		if filepath.Dir(value) == r.home { // which goes with the test
-			line += " " + name + fresh
+			line = append(line, name+fresh)
 		} else {
-			line += " " + quoted(mask, kv)
+			line = append(line, quoted(mask, kv))
 		}
 	}
-	line += " " + quoted(mask, append([]string{r.command.Path}, r.command.Args[1:]...)...)
+	line = append(line, quoted(mask, append([]string{r.command.Path}, r.command.Args[1:]...)...))
 	if r.stdin == "" {
-		line += " <" + os.DevNull
+		line = append(line, "<"+os.DevNull)
 	}
-	return line
+	return strings.Join(line, " ")
 }
 
 // plainWord matches words that a shell takes as they are.

@@ -40,6 +40,7 @@ var writers = []writer{
 	{"internal/hook", []string{"appendLine"}, "each line is masked"},
 	{"internal/hook", []string{"Edit"}, "the user's settings, in which only hooks of ours change"},
 	{"internal/human", []string{"lockScores"}, "a file without content"},
+	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "a file without content"},
 	{"internal/cli", []string{"Main"}, "App prints errors and notes masked, and nothing else but what was written masked"},
 	{"internal/cli", []string{"place"}, "a playbook of ours, for the user to change"},
 	{"internal/testrun", []string{"createOnce"}, "texts of ours"},
