@@ -297,6 +297,28 @@ func TestCertificate(t *testing.T) {
 	require.ErrorContains(t, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE")
 }
 
+// TestConnectionsEnd holds that nothing of a tracer stays in the process, where users may look for leaks.
+func TestConnectionsEnd(t *testing.T) {
+	c := new(collector)
+	server := httptest.NewUnstartedServer(c)
+	closed := make(chan struct{}, 10)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL)
+	tracer.Unit(unit())
+	require.NoError(t, tracer.Close())
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the connection is still there")
+	}
+}
+
 func BenchmarkUnit(b *testing.B) {
 	reach := func(tracing.Target, time.Duration) (http.RoundTripper, error) { return accept{}, nil }
 	s, err := open(tracing.Config{Secrets: new(secret.Set)},
