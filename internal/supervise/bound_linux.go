@@ -20,11 +20,19 @@ const (
 func hardLimit(maxThreads int) int { return maxThreads + maxThreads/8 + 16 }
 
 // bound kills the child once there are more than limit threads below the supervisor, and says so.
-func (s supervisor) bound(c *child, limit int) {
+func (s *supervisor) bound(c *child, limit int) {
 	for pause := firstCount; ; pause = min(2*pause, lastCount) {
-		time.Sleep(pause)
+		select {
+		case <-c.gone:
+			return
+		case <-time.After(pause):
+		}
 		if n := threadsBelow(os.Getpid(), limit); n > limit {
-			s.tell(report{grew, uint32(n)})
+			c.mu.Lock()
+			if !c.ended { // else what was counted is another's
+				s.tell(report{grew, uint32(n)})
+			}
+			c.mu.Unlock()
 			c.signal(unix.SIGKILL)
 			return
 		}
@@ -50,7 +58,7 @@ func threadsBelow(pid, limit int) int {
 }
 
 // startBounded starts the child, and has the kernel bound the threads of its user.
-func (s supervisor) startBounded(spec *spec) (pid int) {
+func (s *supervisor) startBounded(spec *spec) (pid int) {
 	if spec.maxThreads == 0 {
 		return s.start(spec)
 	}

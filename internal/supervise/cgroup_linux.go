@@ -159,8 +159,9 @@ func (g *controlGroup) refused() int {
 	return 0
 }
 
-// remove kills what is in the group, which cannot grow any more, and removes it.
-func (g *controlGroup) remove() error {
+// remove kills what is in the group, which cannot grow any more, and removes it. The supervisor is not killed: in version 1 a
+// thread of it may not have ended yet.
+func (g *controlGroup) remove(supervisor int) error {
 	if g == nil {
 		return nil
 	}
@@ -175,7 +176,7 @@ func (g *controlGroup) remove() error {
 		}
 		for field := range bytes.FieldsSeq(members) {
 			// Our own process is a member as long as one of its threads is.
-			if pid, err := strconv.Atoi(string(field)); err == nil && pid != os.Getpid() && pid > 0 {
+			if pid, err := strconv.Atoi(string(field)); err == nil && pid != os.Getpid() && pid != supervisor && pid > 0 {
 				_ = unix.Kill(pid, syscall.SIGKILL)
 			}
 		}

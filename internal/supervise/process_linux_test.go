@@ -418,8 +418,10 @@ func noLeaks(t *testing.T) {
 		require.NoError(t, err)
 		return len(entries)
 	}
+	supervise.EndIdle()
 	fds, goroutines := descriptors(), runtime.NumGoroutine()
 	t.Cleanup(func() {
+		supervise.EndIdle()
 		assert.Equal(t, fds, descriptors(), "descriptors")
 		// A goroutine that closed the channel we waited for may have its last instruction to go.
 		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines; runtime.Gosched() {

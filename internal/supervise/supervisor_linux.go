@@ -21,49 +21,77 @@ import (
 // other processes nothing and go test's cache learns of no environment variable.
 func init() {
 	if len(os.Args) == 1 && (os.Args[0] == supervisorName || os.Args[0] == SupervisorPath) {
-		supervisor{control: os.NewFile(controlFD, "control")}.run()
+		(&supervisor{control: os.NewFile(controlFD, "control"), specs: make(chan *spec)}).run()
 	}
 }
 
-// supervisor is the process between us and a child. It runs in init, that is on the process's first thread, which is
-// never ended: the child's parent-death signal is bound to that thread.
+// supervisor is the process between us and a child, and then perhaps another. It runs in init, that is on the process's
+// first thread, which is never ended: the child's parent-death signal is bound to that thread.
 type supervisor struct {
 	control *os.File
+	specs   chan *spec
+
+	mu     sync.Mutex
+	child  *child // nil: there is none to be signalled
+	broken bool   // the lifeline is, so that no child may live
 }
 
 // run does the supervisor's whole life and ends the process, by the bare system call: what a binary does at its exit (a
 // race or coverage report, say) is not for the supervisor.
-func (s supervisor) run() {
+func (s *supervisor) run() {
 	closeOnExec()
+	dropStreams()
 	// The supervisor ends when its work does. The signals are caught, not ignored: the child would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
-	spec, err := receiveSpec(s.control)
-	if err != nil { // our end has gone already
-		syscall.Exit(1)
-	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		s.fail(runFailed, err)
 	}
-	if err := s.enter(spec); err != nil {
+	go s.listen()
+	for spec := range s.specs {
+		s.supervise(spec)
+	}
+	syscall.Exit(0)
+}
+
+// supervise sees one child through to its end, and that of all its descendants.
+func (s *supervisor) supervise(spec *spec) {
+	if err := spec.enter(); err != nil {
 		s.fail(dirFailed, err)
 	}
-	pid := s.startBounded(spec)
-	s.tell(report{started, uint32(pid)})
-	dropStreams()
-	c := &child{pid: pid}
-	go s.listen(c)
+	c := &child{pid: s.startBounded(spec), gone: make(chan struct{})}
+	spec.leave()
+	s.adopt(c)
+	s.tell(report{started, uint32(c.pid)})
 	if spec.maxThreads > 0 {
 		go s.bound(c, spec.maxThreads)
 	}
 	status := c.await()
+	s.adopt(nil)
 	n := sweep()
 	if err := (report{exited, uint32(status)}).send(s.control); err != nil && spec.scratch != "" { // our end has gone, and cleans nothing up
 		_ = disk.RemoveAll(spec.scratch)
 	}
+	s.tell(report{left, uint32(n)})
 	if n > 0 {
-		s.tell(report{left, uint32(n)})
+		syscall.Exit(1)
 	}
-	syscall.Exit(0)
+}
+
+// adopt makes c the child that is signalled, nil for none. With the lifeline broken, it is killed.
+func (s *supervisor) adopt(c *child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.child = c
+	if s.broken {
+		s.signal(unix.SIGKILL)
+	}
+}
+
+// signal signals the child, if there is one. s.mu is held.
+func (s *supervisor) signal(sig syscall.Signal) {
+	if s.child != nil {
+		s.child.signal(sig)
+	}
 }
 
 // closeOnExec keeps the child from getting the supervisor's descriptors, and those that some ancestor of ours left open,
@@ -75,16 +103,16 @@ func closeOnExec() {
 }
 
 // tell reports to our end. If that is gone, nobody is there to be told.
-func (s supervisor) tell(r report) { _ = r.send(s.control) }
+func (s *supervisor) tell(r report) { _ = r.send(s.control) }
 
-func (s supervisor) fail(kind reportKind, err error) {
+func (s *supervisor) fail(kind reportKind, err error) {
 	errno, _ := errors.AsType[syscall.Errno](err)
 	s.tell(report{kind, uint32(errno)})
 	syscall.Exit(1)
 }
 
 // lockFailed tells that the child could not be locked down.
-func (s supervisor) lockFailed(err error) {
+func (s *supervisor) lockFailed(err error) {
 	text := err.Error()
 	s.tell(report{lockFailed, uint32(len(text))})
 	_, _ = s.control.WriteString(text)
@@ -92,8 +120,11 @@ func (s supervisor) lockFailed(err error) {
 }
 
 // start starts the child and returns its process id.
-func (s supervisor) start(spec *spec) int {
-	attr := &syscall.ProcAttr{Env: spec.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+func (s *supervisor) start(spec *spec) int {
+	attr := &syscall.ProcAttr{Env: spec.env, Files: make([]uintptr, streamFiles), Sys: &syscall.SysProcAttr{Setpgid: true}}
+	for i := range attr.Files {
+		attr.Files[i] = uintptr(spec.files[i])
+	}
 	if spec.rules == nil && spec.group == nil {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
 		return s.forkExec(spec, attr)
@@ -104,8 +135,10 @@ func (s supervisor) start(spec *spec) int {
 	started := make(chan int)
 	go func() {
 		runtime.LockOSThread()
+		leave := func() error { return nil }
 		if spec.group != nil {
-			if _, err := spec.group.enter(attr.Sys); err != nil {
+			var err error
+			if leave, err = spec.group.enter(attr.Sys); err != nil {
 				s.lockFailed(fmt.Errorf("enter the control group: %w", err))
 			}
 		}
@@ -114,12 +147,14 @@ func (s supervisor) start(spec *spec) int {
 				s.lockFailed(err)
 			}
 		}
-		started <- s.forkExec(spec, attr)
+		pid := s.forkExec(spec, attr)
+		_ = leave() // a thread that is locked down leaves a group by its end
+		started <- pid
 	}()
 	return <-started
 }
 
-func (s supervisor) forkExec(spec *spec, attr *syscall.ProcAttr) int {
+func (s *supervisor) forkExec(spec *spec, attr *syscall.ProcAttr) int {
 	pid, err := syscall.ForkExec(spec.path, spec.args, attr)
 	if err != nil {
 		s.fail(runFailed, err)
@@ -128,33 +163,51 @@ func (s supervisor) forkExec(spec *spec, attr *syscall.ProcAttr) int {
 }
 
 // enter goes to the child's working directory.
-func (s supervisor) enter(spec *spec) error {
-	switch {
-	case spec.dirFile:
-		defer unix.Close(dirFD)
-		return unix.Fchdir(dirFD)
-	case spec.dir != "":
-		return unix.Chdir(spec.dir)
+func (s *spec) enter() error {
+	if s.dir != "" {
+		return unix.Chdir(s.dir)
 	}
-	return nil
+	return unix.Fchdir(s.files[streamFiles])
+}
+
+// leave gives up what the child has now: its streams, so that others see them end when the child's processes close them,
+// and its directory.
+func (s *spec) leave() {
+	for _, fd := range s.files {
+		_ = unix.Close(fd)
+	}
+	_ = unix.Chdir("/")
 }
 
 // listen does what it is asked until the lifeline breaks, and then kills the child.
-func (s supervisor) listen(c *child) {
-	ask := make([]byte, 1)
+func (s *supervisor) listen() {
 	for {
-		_, err := s.control.Read(ask)
+		what, text, files, err := receiveOrder(s.control)
+		if err == nil && what == askRun {
+			var next *spec
+			if next, err = decodeSpec(text, files); err == nil {
+				s.specs <- next
+			}
+		}
+		s.mu.Lock()
 		switch {
-		case err != nil || ask[0] == askKill:
-			c.signal(unix.SIGKILL)
+		case err != nil:
+			s.broken = true
+			s.signal(unix.SIGKILL)
+		case what == askKill:
+			s.signal(unix.SIGKILL)
+		case what == askTerminate:
+			s.signal(unix.SIGTERM)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			close(s.specs)
 			return
-		case ask[0] == askTerminate:
-			c.signal(unix.SIGTERM)
 		}
 	}
 }
 
-// dropStreams gives up the child's streams, so that others see them end when the child's processes close them.
+// dropStreams gives up the streams that the supervisor was started with.
 func dropStreams() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
@@ -165,11 +218,13 @@ func dropStreams() {
 			_ = unix.Close(fd)
 		}
 	}
+	_ = unix.Close(null)
 }
 
 // child is the supervisor's direct child.
 type child struct {
-	pid int
+	pid  int
+	gone chan struct{} // closed when it has ended
 
 	mu    sync.Mutex
 	ended bool // the process id may be another's
@@ -203,6 +258,7 @@ func (c *child) await() syscall.WaitStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
+	close(c.gone)
 	var status syscall.WaitStatus
 	_, _ = syscall.Wait4(c.pid, &status, 0, nil)
 	return status

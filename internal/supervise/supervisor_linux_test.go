@@ -1,8 +1,6 @@
 package supervise
 
 import (
-	"bytes"
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,59 +16,55 @@ import (
 func FuzzSpec(f *testing.F) {
 	f.Add("/bin/true", "", false, "true", "PATH=/bin", "")
 	f.Add("/b\xffn", "/dir", true, "sh\n-c\n\n", "A=\nB=\xfe", "/usr\n/lib")
-	f.Fuzz(func(t *testing.T, path, dir string, dirFile bool, args, env, paths string) {
+	f.Fuzz(func(t *testing.T, path, dir string, flag bool, args, env, paths string) {
 		if strings.Contains(path+dir+args+env+paths, "\x00") {
 			t.Skip() // Command.check refuses it
 		}
 		want := &spec{
-			path: path, dir: dir, dirFile: dirFile, scratch: dir + "/tmp", maxThreads: len(path),
-			args: strings.Split(args, "\n"), env: []string{},
+			path: path, dir: dir, scratch: dir + "/tmp", maxThreads: len(path),
+			args: strings.Split(args, "\n"), env: []string{}, files: []int{5, 6, 7, 8},
 		}
 		if env != "" {
 			want.env = strings.Split(env, "\n")
 		}
 		if paths != "" {
-			want.group = &controlGroup{dir: paths, unified: dirFile}
+			want.group = &controlGroup{dir: paths, unified: flag}
 			want.rules = &lockdown.Rules{
-				Files: dirFile, Offline: !dirFile,
+				Files: flag, Offline: !flag,
 				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{}, Devices: []string{path, dir},
 			}
 		}
-		var wire bytes.Buffer
-		require.NoError(t, want.send(&wire))
-		got, err := receiveSpec(&wire)
+		got, err := decodeSpec(want.encode(), want.files)
 		require.NoError(t, err)
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(spec{}, controlGroup{})); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		assert.Zero(t, wire.Len(), "bytes left")
 	})
 }
 
-func TestReceiveSpecErrors(t *testing.T) {
-	const head = "/\x00\x00false\x00\x000\x00false\x00false\x00"
+func TestDecodeSpecErrors(t *testing.T) {
+	const head, tail = "/\x00\x00\x000\x00false\x00false\x00", "0\x000\x00"
 	tests := []struct {
-		name, wire, want string
+		name, text string
+		files      int
+		want       string
 	}{
-		{"nothing", "", "EOF"},
-		{"cut", "\x05\x00\x00\x00ab", "unexpected EOF"},
-		{"few-fields", length("a\x00b\x00"), "spec that is cut"},
-		{"no number", length("/\x00\x00false\x00\x00many\x00"), `spec with the number "many"`},
-		{"arguments missing", length(head + "2\x00true\x00"), "spec that is cut"},
-		{"more arguments than bytes", length(head + "2000000000\x00true\x00"), "spec that is cut"},
-		{"negative", length(head + "-2\x00"), `spec with the number "-2"`},
-		{"more", length(head + "0\x000\x00x"), "spec with 1 bytes too many"},
+		{"nothing", "", 4, "spec that is cut"},
+		{"few-fields", "a\x00b\x00", 4, "spec that is cut"},
+		{"no-number", "/\x00\x00\x00many\x00", 4, `spec with the number "many"`},
+		{"arguments-missing", head + "2\x00true\x00", 4, "spec that is cut"},
+		{"more-arguments-than-bytes", head + "2000000000\x00true\x00", 4, "spec that is cut"},
+		{"negative", head + "-2\x00", 4, `spec with the number "-2"`},
+		{"more", head + tail + "x", 4, "spec with 1 bytes too many"},
+		{"no-streams", head + tail, 2, "spec with 2 files"},
+		{"no-directory", head + tail, 3, "spec with 3 files"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := receiveSpec(strings.NewReader(tt.wire))
+			_, err := decodeSpec([]byte(tt.text), make([]int, tt.files))
 			require.EqualError(t, err, tt.want)
 		})
 	}
-}
-
-func length(text string) string {
-	return string(binary.LittleEndian.AppendUint32(nil, uint32(len(text)))) + text
 }
 
 // TestChildren holds the two ways of finding children together; the second is for kernels without the first.

@@ -86,8 +86,11 @@ func startHost(t *testing.T, test, timeout string, env ...string) (*tether, *exe
 	return tether, host, input
 }
 
-// host is the test in a test binary of its own: it has a child until its own end comes.
+// host is the test in a test binary of its own: it has a child until its own end comes, under a supervisor that has had
+// another before.
 func host(t *testing.T, child ...string) {
+	_, err := start(t, command(t, "exit", "0")).Wait()
+	require.NoError(t, err)
 	w := os.NewFile(hostTetherFD, "tether")
 	c := command(t, child...)
 	c.Stderr, c.Scratch = w, os.Getenv(scratchVariable)

@@ -1,13 +1,14 @@
 package supervise
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,90 +25,113 @@ const (
 
 // tree is a child and its descendants, seen from our side of the socket.
 type tree struct {
-	supervisor *exec.Cmd
-	control    *os.File
-	pid        int // of the child
-	// enclosed tells that the supervisor is the first process of a namespace, in which the child's process id counts.
-	enclosed bool
-	grown    int // to how many threads the tree grew, if that is why it was killed
-	group    *controlGroup
+	*lifeline
+	streams *streams
+	pid     int // of the child; in an enclosure it counts there
+	grown   int // to how many threads the tree grew, if that is why it was killed
+	group   *controlGroup
+
+	mu   sync.Mutex
+	over bool // the supervisor may have another child
 }
 
 // startTree runs the command below a supervisor. The streams of cmd are those of the child.
 func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
-	ours, theirs, err := socketPair()
+	streams, err := openStreams(cmd)
 	if err != nil {
 		return nil, err
 	}
-	cmd.Path, cmd.Args = "/proc/self/exe", []string{supervisorName}
-	if len(c.Enclosure) > 0 {
-		cmd.Path, cmd.Args = c.Enclosure[0], append(slices.Clone(c.Enclosure), SupervisorPath)
-	}
-	cmd.Env = []string{"GOMAXPROCS=1"} // nothing of ours, and fewer threads to start: a quarter of the supervisor's cost
-	cmd.ExtraFiles = []*os.File{theirs}
-	s := &spec{
-		path: path, dir: c.Dir, scratch: c.Scratch, rules: c.Rules, maxThreads: c.MaxThreads, args: c.argv(), env: c.Env,
-	}
-	if err := s.enterDir(cmd, c); err != nil {
-		return nil, errors.Join(err, theirs.Close(), ours.Close())
-	}
-	// A session of its own: no terminal sends it signals, and no process of ours can be in a group of the tree's.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	var group *controlGroup
-	if c.MaxThreads > 0 {
-		group = newControlGroup(hardLimit(c.MaxThreads))
-	}
-	if len(c.Enclosure) > 0 {
-		err = group.start(cmd)
-	} else { // out of the group, the supervisor does not go down when the tree needs all that there is
-		s.group = group
-		err = cmd.Start()
-	}
-	theirs.Close()
+	t := &tree{streams: streams}
+	err = t.start(path, c)
+	streams.handedOver()
+	streams.copy()
 	if err != nil {
-		ours.Close()
-		return nil, errors.Join(fmt.Errorf("supervisor: %w", err), group.remove())
-	}
-	t := &tree{supervisor: cmd, control: ours, enclosed: len(c.Enclosure) > 0, group: group}
-	if err := t.handshake(s); err != nil {
-		ours.Close() // the lifeline
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return nil, errors.Join(err, group.remove())
+		return nil, errors.Join(err, t.group.remove(0), streams.wait(pipeDelay)) // with what an enclosure said
 	}
 	return t, nil
 }
 
-// enterDir hands over the working directory: open, if it was given so. A directory that was opened outside would be a way
-// out of an enclosure, so there it goes by its name, which means only what it means inside.
-func (s *spec) enterDir(cmd *exec.Cmd, c *Command) (err error) {
-	switch {
-	case c.DirFile == nil:
-		return nil
-	case len(c.Enclosure) > 0:
-		s.dir, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", c.DirFile.Fd()))
-		return err
+// start starts the child. If it cannot, there is no supervisor left either.
+func (t *tree) start(path string, c *Command) (err error) {
+	s := &spec{path: path, scratch: c.Scratch, rules: c.Rules, maxThreads: c.MaxThreads, args: c.argv(), env: c.Env}
+	files := t.streams.files[:]
+	if c.MaxThreads > 0 {
+		t.group = newControlGroup(hardLimit(c.MaxThreads))
 	}
-	s.dirFile, cmd.ExtraFiles = true, append(cmd.ExtraFiles, c.DirFile)
-	return nil
+	if len(c.Enclosure) > 0 {
+		if s.dir, err = c.dirName(); err != nil {
+			return err
+		}
+	} else {
+		dir, err := c.openDir()
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		files, s.group = append(files, dir), t.group
+	}
+	for {
+		kept, err := t.attach(c)
+		if err != nil {
+			return err
+		}
+		if err = t.handshake(s, c, files); err == nil {
+			return nil
+		}
+		_ = t.supervisor.Process.Kill()
+		t.end()
+		// A kept one may have been ended by somebody. Then it has not read what it was to run, or the child would run twice.
+		if !kept || !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
+			return err
+		}
+	}
+}
+
+// attach finds the tree a supervisor, which may be one that was kept.
+func (t *tree) attach(c *Command) (kept bool, err error) {
+	if len(c.Enclosure) == 0 {
+		if t.lifeline = takeIdle(c.Rules != nil); t.lifeline != nil {
+			return true, nil
+		}
+	}
+	t.lifeline, err = startLifeline(c, t.streams, t.group)
+	return false, err
+}
+
+// dirName returns the working directory's name: a directory that was opened outside would be a way out of an enclosure, and
+// the name means only what it means inside.
+func (c *Command) dirName() (string, error) {
+	if c.DirFile != nil {
+		return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", c.DirFile.Fd()))
+	}
+	return cmp.Or(c.Dir, "."), nil
+}
+
+// openDir opens the working directory, which means what it means to us: a supervisor may have been started in another.
+func (c *Command) openDir() (*os.File, error) {
+	name := cmp.Or(c.Dir, ".")
+	if c.DirFile != nil {
+		name = fmt.Sprintf("/proc/self/fd/%d", c.DirFile.Fd())
+	}
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("chdir %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // handshake tells the supervisor what to run and learns whether it runs.
-func (t *tree) handshake(s *spec) error {
+func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 	if err := t.control.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
 	var m report
-	err := s.send(t.control)
+	err := sendOrder(t.control, askRun, s.encode(), files...)
 	if err == nil {
 		m, err = receive(t.control)
 	}
-	if err != nil && t.enclosed {
-		return fmt.Errorf("%s did not start the supervisor (%w); what it has to say is in the command's standard error",
-			filepath.Base(t.supervisor.Path), err)
-	}
 	if err != nil {
-		return fmt.Errorf("supervisor: %w", err)
+		return t.silent(err)
 	}
 	switch m.Kind {
 	case started:
@@ -117,10 +141,19 @@ func (t *tree) handshake(s *spec) error {
 		text, _ := io.ReadAll(io.LimitReader(t.control, int64(m.Value)))
 		return fmt.Errorf("confine: %s", text)
 	case dirFailed:
-		return fmt.Errorf("chdir %s: %w", s.dir, syscall.Errno(m.Value))
+		return fmt.Errorf("chdir %s: %w", c.Dir, syscall.Errno(m.Value))
 	default:
 		return execError(s.path, syscall.Errno(m.Value))
 	}
+}
+
+// silent is the error of a supervisor that does not listen or answer.
+func (t *tree) silent(err error) error {
+	if t.enclosed {
+		return fmt.Errorf("%s did not start the supervisor (%w); what it has to say is in the command's standard error",
+			filepath.Base(t.supervisor.Path), err)
+	}
+	return fmt.Errorf("supervisor: %w", err)
 }
 
 func (t *tree) childID() int {
@@ -131,39 +164,54 @@ func (t *tree) childID() int {
 }
 
 // terminate asks the child's process group to end.
-func (t *tree) terminate() { t.ask(askTerminate) }
+func (t *tree) terminate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ask(askTerminate)
+}
 
 // kill ends the tree; wait returns soon.
 func (t *tree) kill() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.ask(askKill)
-	_ = t.control.SetReadDeadline(time.Now().Add(killTimeout)) // fails if wait is through
+	if !t.over {
+		_ = t.control.SetReadDeadline(time.Now().Add(killTimeout)) // fails if there is no supervisor any more
+	}
 }
 
-// ask cannot fail in a way that matters: a supervisor that does not listen is gone, and wait sees that.
+// ask cannot fail in a way that matters: a supervisor that does not listen is gone, and wait sees that. t.mu is held.
 func (t *tree) ask(what byte) {
+	if t.over {
+		return
+	}
 	_ = t.supervisor.Process.Signal(unix.SIGCONT) // the child may have stopped it
-	_, _ = t.control.Write([]byte{what})
+	_ = sendOrder(t.control, what, nil)
 }
 
-// wait returns when the supervisor is gone, and with it the tree.
+// wait returns when the tree is gone.
 func (t *tree) wait() (Exit, error) {
 	exit, err := t.outcome()
-	if err != nil {
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
+	if err == nil {
+		t.release()
+	} else {
 		_ = t.supervisor.Process.Kill() // it may be stopped, or have gone already
 		if !t.enclosed {
 			_ = unix.Kill(-t.pid, unix.SIGKILL)
 		}
+		t.end()
 	}
-	waitErr := t.supervisor.Wait()
-	t.control.Close()
 	if n := t.group.refused(); n > 0 && t.grown == 0 { // that may have been the supervisor's end, too
 		err = fmt.Errorf("it wanted more threads than it may have, and was refused %d times", n)
 	}
-	if groupErr := t.group.remove(); err == nil {
+	if groupErr := t.group.remove(t.supervisor.Process.Pid); err == nil {
 		err = groupErr
 	}
-	if _, ok := errors.AsType[*exec.ExitError](waitErr); waitErr != nil && !ok && err == nil {
-		err = fmt.Errorf("streams: %w", waitErr)
+	if streamsErr := t.streams.wait(pipeDelay); streamsErr != nil && err == nil {
+		err = fmt.Errorf("streams: %w", streamsErr)
 	}
 	return exit, err
 }
@@ -182,7 +230,10 @@ func (t *tree) outcome() (Exit, error) {
 		return Exit{Code: -1}, errors.New("supervisor ended before its child: was it killed?")
 	}
 	exit := exitOf(syscall.WaitStatus(m.Value))
-	if m, err = receive(t.control); err == nil && m.Kind == left {
+	switch m, err = receive(t.control); {
+	case err != nil || m.Kind != left:
+		return exit, errors.New("supervisor ended before it was through with what its child left behind: was it killed?")
+	case m.Value > 0:
 		return exit, fmt.Errorf("%d processes that the child left behind could not be killed", m.Value)
 	}
 	if t.grown > 0 {

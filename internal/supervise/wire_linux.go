@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"runtime"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
@@ -16,20 +20,86 @@ import (
 // supervisorName is the argv[0] that makes our binary a supervisor, beside [SupervisorPath].
 const supervisorName = "sdd-eval-supervisor"
 
-// Descriptors of the supervisor beside its standard streams, which are those of the child.
-const (
-	controlFD = 3 // the socket to us
-	dirFD     = 4 // Command.DirFile, if there is one
-)
+// controlFD is the supervisor's end of the socket to us.
+const controlFD = 3
 
-// What we ask of the supervisor after the spec, one byte each. The end of the stream means kill.
+// What we ask of the supervisor. The end of the stream means kill.
 const (
+	askRun       = 'R' // with a spec and files
 	askTerminate = 'T'
 	askKill      = 'K'
 )
 
-// report is what the supervisor tells us: started or one of the failures, then perhaps grew, then exited, then perhaps
-// left.
+// orderHeader is the length of what every order begins with: what we ask, and the length of the text that follows.
+const orderHeader = 1 + 4
+
+// A spec comes with the child's streams as files and, unless it names that, the working directory.
+const (
+	streamFiles = 3
+	maxFiles    = streamFiles + 1
+)
+
+// sendOrder asks something of the supervisor, which gets the files with the first of the bytes.
+func sendOrder(control *os.File, what byte, text []byte, files ...*os.File) error {
+	if len(text) > math.MaxInt32 {
+		return errors.New("arguments and environment are too long")
+	}
+	order := append(binary.LittleEndian.AppendUint32([]byte{what}, uint32(len(text))), text...)
+	conn, err := control.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		rights = unix.UnixRights(fds...)
+	}
+	var n int
+	var sendErr error
+	err = conn.Write(func(fd uintptr) bool {
+		n, sendErr = unix.SendmsgN(int(fd), order, rights, nil, unix.MSG_NOSIGNAL)
+		return sendErr != unix.EAGAIN
+	})
+	runtime.KeepAlive(files)
+	if err = errors.Join(err, sendErr); err != nil {
+		return err
+	}
+	_, err = control.Write(order[n:])
+	return err
+}
+
+// receiveOrder returns what is asked of the supervisor, with descriptors that are not for children.
+func receiveOrder(control *os.File) (what byte, text []byte, files []int, err error) {
+	header, rights := make([]byte, orderHeader), make([]byte, unix.CmsgSpace(4*maxFiles))
+	var n, oobn int
+	for {
+		n, oobn, _, _, err = unix.Recvmsg(controlFD, header, rights, unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if messages, err := unix.ParseSocketControlMessage(rights[:oobn]); err == nil && len(messages) > 0 {
+		files, _ = unix.ParseUnixRights(&messages[0])
+	}
+	if n == 0 {
+		return 0, nil, nil, io.EOF
+	}
+	if _, err := io.ReadFull(control, header[n:]); err != nil {
+		return 0, nil, nil, err
+	}
+	text = make([]byte, binary.LittleEndian.Uint32(header[1:]))
+	_, err = io.ReadFull(control, text)
+	return header[0], text, files, err
+}
+
+// report is what the supervisor tells us of a child: started or one of the failures, then perhaps grew, then exited, then
+// left. After a failure, and if it left some, it ends.
 type report struct {
 	Kind  reportKind
 	Value uint32
@@ -58,20 +128,19 @@ func receive(r io.Reader) (report, error) {
 // spec is what the supervisor is to run. It travels over the socket and not in the arguments and the environment of the
 // supervisor, because some variables mean something to the Go runtime and to the loader, and others can see arguments.
 type spec struct {
-	path string
-	dir  string // empty: as it is
-	// dirFile says that descriptor dirFD is the working directory.
-	dirFile    bool
+	path       string
+	dir        string // empty: it comes as a file
 	scratch    string // empty: none
 	maxThreads int    // 0: any number
 	group      *controlGroup
 	rules      *lockdown.Rules
 	args, env  []string
+
+	files []int // descriptors, beside the text
 }
 
-// send writes the length of the spec and its fields, with a NUL after each, which none of them can contain. Lists have
-// their lengths before them.
-func (s *spec) send(w io.Writer) error {
+// encode returns the fields with a NUL after each, which none of them can contain. Lists have their lengths before them.
+func (s *spec) encode() []byte {
 	var text bytes.Buffer
 	put := func(fields ...string) {
 		for _, f := range fields {
@@ -83,7 +152,7 @@ func (s *spec) send(w io.Writer) error {
 		put(strconv.Itoa(len(items)))
 		put(items...)
 	}
-	put(s.path, s.dir, strconv.FormatBool(s.dirFile), s.scratch, strconv.Itoa(s.maxThreads))
+	put(s.path, s.dir, s.scratch, strconv.Itoa(s.maxThreads))
 	put(strconv.FormatBool(s.group != nil))
 	if g := s.group; g != nil {
 		put(g.dir, strconv.FormatBool(g.unified))
@@ -98,25 +167,12 @@ func (s *spec) send(w io.Writer) error {
 	}
 	list(s.args)
 	list(s.env)
-	if text.Len() > math.MaxInt32 {
-		return errors.New("arguments and environment are too long")
-	}
-	buf := binary.LittleEndian.AppendUint32(nil, uint32(text.Len()))
-	_, err := w.Write(append(buf, text.Bytes()...))
-	return err
+	return text.Bytes()
 }
 
-func receiveSpec(r io.Reader) (*spec, error) {
-	var length uint32
-	if err := binary.Read(r, binary.LittleEndian, &length); err != nil {
-		return nil, err
-	}
-	text := make([]byte, length)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, err
-	}
+func decodeSpec(text []byte, files []int) (*spec, error) {
 	f := fields{rest: string(text)}
-	s := &spec{path: f.text(), dir: f.text(), dirFile: f.flag(), scratch: f.text(), maxThreads: f.number()}
+	s := &spec{path: f.text(), dir: f.text(), scratch: f.text(), maxThreads: f.number(), files: files}
 	if f.flag() {
 		s.group = &controlGroup{dir: f.text(), unified: f.flag()}
 	}
@@ -129,10 +185,13 @@ func receiveSpec(r io.Reader) (*spec, error) {
 	if f.err == nil && f.rest != "" {
 		f.err = fmt.Errorf("spec with %d bytes too many", len(f.rest))
 	}
+	if f.err == nil && (len(files) < streamFiles || len(files) == streamFiles && s.dir == "") {
+		f.err = fmt.Errorf("spec with %d files", len(files))
+	}
 	return s, f.err
 }
 
-// fields reads what spec.send wrote. Its methods return zero values once there is an error.
+// fields reads what spec.encode wrote. Its methods return zero values once there is an error.
 type fields struct {
 	rest string
 	err  error

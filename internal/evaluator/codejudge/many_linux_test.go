@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
 // quick is a judge that does next to nothing.
@@ -45,6 +46,7 @@ func TestManyJudges(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, judge()) // opens what stays open
+	supervise.EndIdle()
 	files, goroutines := descriptors(t), runtime.NumGoroutine()
 	var g errgroup.Group
 	g.SetLimit(4)
@@ -52,6 +54,7 @@ func TestManyJudges(t *testing.T) {
 		g.Go(judge)
 	}
 	require.NoError(t, g.Wait())
+	supervise.EndIdle()
 	assert.LessOrEqual(t, descriptors(t), files)
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 	left, err := os.ReadDir(r.TempDir)
