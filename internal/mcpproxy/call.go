@@ -15,9 +15,21 @@ const (
 	methodCall       = "tools/call"
 	methodInitialize = "initialize"
 	methodPing       = "ping"
+	methodListen     = "subscriptions/listen" // answered at its end
+	methodListening  = "notifications/subscriptions/acknowledged"
 	methodCancelled  = "notifications/cancelled"
 	methodRoots      = "notifications/roots/list_changed"
 )
+
+// isRecorded reports whether requests of a method are told. Those that are not ask for nothing but notifications, which are
+// not recorded either, or whether the other end is there.
+func isRecorded(method string) bool {
+	switch method {
+	case methodPing, methodListen, "resources/subscribe", "resources/unsubscribe":
+		return false
+	}
+	return true
+}
 
 // codeUnanswered is that of the error for a request which the agent did not wait for.
 const codeUnanswered = -32800

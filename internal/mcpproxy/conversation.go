@@ -24,6 +24,8 @@ type conversation struct {
 	server playbook.MCPServer
 	agent  mcp.Connection
 	real   *realServer // nil in replay
+	// subscription is the agent's request for notifications, in replay.
+	subscription jsonrpc.ID
 
 	mu   sync.Mutex
 	open []question // without an answer so far
@@ -86,8 +88,8 @@ func (c *conversation) fromAgent(m jsonrpc.Message) {
 	case !ok: // an answer to what nobody asked it
 	case !r.IsCall():
 		c.notified(r)
-	case r.Method == methodPing && c.real == nil:
-		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})
+	case c.real == nil && !isRecorded(r.Method):
+		c.pretend(r)
 	default:
 		c.asked(r)
 	}
@@ -153,7 +155,7 @@ func (c *conversation) settle(r *jsonrpc.Response) {
 	if !ok {
 		return
 	}
-	if call.Method != methodPing {
+	if isRecorded(call.Method) {
 		done, err := answered(call, r)
 		if err != nil {
 			c.fail(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, call.Method, err))
@@ -188,7 +190,7 @@ func (c *conversation) cancelled(r *jsonrpc.Request) {
 
 // unanswered tells that a request gets no answer.
 func (c *conversation) unanswered(id jsonrpc.ID, why string) {
-	if call, ok := c.end(id); ok && !call.Describes() && call.Method != methodPing {
+	if call, ok := c.end(id); ok && !call.Describes() && isRecorded(call.Method) {
 		call.Error = &trajectory.MCPError{Code: codeUnanswered, Message: why}
 		c.tell(call)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
@@ -106,9 +107,28 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 	for _, method := range changed {
 		if list, ok := strings.CutSuffix(method, "/list"); ok {
 			kind, _, _ := strings.Cut(list, "/") // of resources/templates
-			c.write(&jsonrpc.Request{Method: "notifications/" + kind + "/list_changed"})
+			c.notify("notifications/"+kind+"/list_changed", map[string]any{})
 		}
 	}
+}
+
+// pretend answers a request that is not recorded as a server would of which nothing is to be told.
+func (c *conversation) pretend(r *jsonrpc.Request) {
+	if r.Method != methodListen {
+		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})
+		return
+	}
+	c.subscription = r.ID
+	params, _ := object(r.Params)
+	c.notify(methodListening, map[string]any{"notifications": params["notifications"]})
+}
+
+// notify notifies the agent, in the protocol's newer versions in the name of what it subscribed to.
+func (c *conversation) notify(method string, params map[string]any) {
+	if c.subscription.IsValid() {
+		params["_meta"] = map[string]any{mcp.MetaKeySubscriptionID: c.subscription.Raw()}
+	}
+	c.write(&jsonrpc.Request{Method: method, Params: encoded(params)})
 }
 
 // overridden returns a request with the answer that an override gives it. To a tool's call that is a result as the protocol

@@ -1,0 +1,135 @@
+package mcpproxy_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// serverWord is the first argument that makes the test binary an MCP server; the second says of what kind.
+const serverWord = "mcpproxy-test-server"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == serverWord {
+		os.Exit(serve(os.Args[2]))
+	}
+	code := m.Run()
+	if alive := goroutines(); code == 0 && alive != "" {
+		fmt.Println("goroutines are alive:\n" + alive)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// goroutines returns those of proxies that do not end. What reads for the SDK ends a moment after its connection.
+func goroutines() string {
+	var alive []string
+	for end := time.Now().Add(waitTime); time.Now().Before(end); runtime.Gosched() {
+		all := make([]byte, 1<<20)
+		alive = nil
+		for one := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+			if strings.Contains(one, "internal/mcpproxy.") || strings.Contains(one, "newIOConn") {
+				alive = append(alive, one)
+			}
+		}
+		if len(alive) == 0 {
+			break
+		}
+	}
+	return strings.Join(alive, "\n\n")
+}
+
+// serve is the life of a server.
+func serve(kind string) int {
+	fmt.Fprintln(os.Stderr, "serving", kind)
+	switch kind {
+	case "garbage":
+		fmt.Println("Listening on port 3000")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "silent":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "unlicensed":
+		fmt.Fprintln(os.Stderr, "no licence for this machine")
+		return 3
+	case "shop":
+		if err := shop().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+			return 1
+		}
+	}
+	return 0
+}
+
+// shop is a server with a tool of each kind that matters here.
+func shop() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "shop", Title: "A shop", Version: "1.2.3"}, &mcp.ServerOptions{
+		Instructions: "Sell tea.", PageSize: 3,
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		CompletionHandler: func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "x"}}}, nil
+		},
+	})
+	type path struct {
+		Path string `json:"path"`
+	}
+	var count atomic.Int64
+	tool := func(name string, do func(context.Context, *mcp.CallToolRequest) (string, error)) {
+		mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, r *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, any, error) {
+			text, err := do(ctx, r)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, err
+		})
+	}
+	tool("count", func(context.Context, *mcp.CallToolRequest) (string, error) { return fmt.Sprint(count.Add(1)), nil })
+	tool("fail", func(context.Context, *mcp.CallToolRequest) (string, error) { return "", fmt.Errorf("out of <tea> & more") })
+	tool("crash", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		fmt.Fprintln(os.Stderr, "panic: out of memory, key sk-"+"test-1234")
+		os.Exit(7)
+		return "", nil
+	})
+	tool("hang", func(ctx context.Context, _ *mcp.CallToolRequest) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	tool("grow", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		tool("grown", func(context.Context, *mcp.CallToolRequest) (string, error) { return "grown", nil })
+		return "grew", nil
+	})
+	tool("progress", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
+		return "done", err
+	})
+	tool("sample", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
+		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{})
+		return fmt.Sprint(err), nil
+	})
+	tool("offers", func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
+		c := r.ClientCapabilities()
+		return fmt.Sprint(c != nil && (c.Sampling != nil || c.Elicitation != nil || c.RootsV2 != nil)), nil
+	})
+	tool("large", func(context.Context, *mcp.CallToolRequest) (string, error) { return string(make([]byte, 17<<20)), nil })
+	mcp.AddTool(s, &mcp.Tool{Name: "read"}, func(_ context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, path, error) {
+		data, err := os.ReadFile(in.Path)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Path + ": " + string(data)}}}, in, err
+	})
+	s.AddResource(&mcp.Resource{URI: "shop://tea", Name: "tea"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "shop://tea", Text: "green"}}}, nil
+	})
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "shop://{kind}", Name: "kinds"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return nil, mcp.ResourceNotFoundError(r.Params.URI)
+	})
+	s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hello"}}}}, nil
+	})
+	return s
+}
+
+// waitTime is how long tests wait for what comes at once.
+const waitTime = 5 * time.Second
