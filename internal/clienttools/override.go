@@ -76,7 +76,7 @@ func textOf(output any) (string, error) {
 
 func checkWritten(output any) error {
 	if output != nil && output != "" {
-		return fmt.Errorf(`its output has to be "", not %s: a file is written, or there is an error`, shown(output))
+		return fmt.Errorf(`its output has to be "", as nothing is written, not %s`, shown(output))
 	}
 	return nil
 }
