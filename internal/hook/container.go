@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // A container is an object or an array of a JSON text, with the places of what it has. It is for those who keep what they
@@ -83,6 +84,8 @@ func parseContainer(text []byte, at int, open json.Delim) (container, error) {
 	return c, nil
 }
 
+const comment = "a comment, which JSON does not have: take it out"
+
 // located gives an error of the decoder a place in the text.
 func located(text []byte, at int, d *json.Decoder, err error) error {
 	offset := at + int(d.InputOffset())
@@ -94,7 +97,10 @@ func located(text []byte, at int, d *json.Decoder, err error) error {
 	}
 	offset = min(offset, len(text))
 	if i := offset + space(text[offset:]); i < len(text) && text[i] == '/' {
-		return &syntaxError{i, "a comment, which JSON does not have"}
+		return &syntaxError{i, comment}
+	}
+	if strings.HasPrefix(err.Error(), "invalid character '/'") {
+		return &syntaxError{offset, comment}
 	}
 	return &syntaxError{offset, err.Error()}
 }

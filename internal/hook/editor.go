@@ -167,7 +167,7 @@ func (e *editor) cut(s spot) {
 	default:
 		from, to = s.in.start+1, s.in.end-1
 	}
-	e.text = slices.Concat(e.text[:from], e.text[to:])
+	e.splice(from, to, "")
 }
 
 // add adds a group to an event, and what that needs.
@@ -195,43 +195,35 @@ func (e *editor) add(event string, g handlerGroup) error {
 	return nil
 }
 
-// insert puts a value behind the last child of a container, with its key if it has one, and in the way the others are
-// written.
+// insert puts a value behind the last child of a container, with its key if it has one, on lines of its own if that is how
+// the first child is written.
 func (e *editor) insert(c container, key string, v any) {
-	blank, _ := e.indentation(c.start)
-	at, before, after := c.end-1, "", ""
-	level, alone := blank+e.indent, true
-	if n := len(c.children); n > 0 {
-		if level, alone = e.indentation(c.children[0].start); alone {
-			before = ","
-		}
-		at = c.children[n-1].end
-	} else {
-		at = c.start + 1
-		after = e.newline + blank
-	}
+	name := ""
 	if key != "" {
-		key = string(render(key, "", "")) + ": "
+		name = string(render(key, "", "")) + ": "
 	}
-	var text string
-	if alone {
-		value := strings.ReplaceAll(string(render(v, level, e.indent)), "\n", e.newline)
-		text = before + e.newline + level + key + value + after
-	} else {
-		data := bytes.TrimSpace(render(v, "", ""))
-		text = ", " + key + string(compact(data))
-	}
-	end := at
 	if len(c.children) == 0 {
-		end = c.end - 1
+		blank, _ := e.indentation(c.start)
+		e.splice(c.start+1, c.end-1, e.newline+e.lines(name, v, blank+e.indent)+e.newline+blank)
+		return
 	}
-	e.text = slices.Concat(e.text[:at], []byte(text), e.text[end:])
-}
-
-func compact(data []byte) []byte {
-	var b bytes.Buffer
-	if err := json.Compact(&b, data); err != nil {
+	last := c.children[len(c.children)-1].end
+	if level, alone := e.indentation(c.children[0].start); alone {
+		e.splice(last, last, ","+e.newline+e.lines(name, v, level))
+		return
+	}
+	data, err := encode(v)
+	if err != nil {
 		panic(fmt.Sprintf("hook: settings of our own: %v", err))
 	}
-	return b.Bytes()
+	e.splice(last, last, ", "+name+string(data))
+}
+
+// lines returns a value on lines that are indented so.
+func (e *editor) lines(name string, v any, indent string) string {
+	return indent + name + strings.ReplaceAll(string(render(v, indent, e.indent)), "\n", e.newline)
+}
+
+func (e *editor) splice(from, to int, text string) {
+	e.text = slices.Concat(e.text[:from], []byte(text), e.text[to:])
 }

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -45,6 +44,7 @@ func (h Hook) Run() (code int) {
 		return 0
 	}
 	now := h.Now()
+	h.file, _ = captureFile(h.Getenv, h.Dir)
 	defer func() {
 		if r := recover(); r != nil { // else the process exits with 2
 			h.report(now, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
@@ -97,11 +97,12 @@ func (h Hook) answer(now time.Time, d decision) int {
 		fmt.Fprintln(h.Stderr, h.Secrets.String(d.denied))
 		return exitDenied
 	case d.input != nil:
-		e := json.NewEncoder(h.Stdout)
-		e.SetEscapeHTML(false)
-		err := e.Encode(map[string]any{
+		answer, err := encode(map[string]any{
 			"hookSpecificOutput": map[string]any{"hookEventName": events[Pre], "updatedInput": d.input},
 		})
+		if err == nil {
+			_, err = fmt.Fprintf(h.Stdout, "%s\n", answer)
+		}
 		if err != nil {
 			h.report(now, fmt.Errorf("answer with another input: %w", err))
 		}

@@ -135,15 +135,23 @@ func (l *lineWriter) field(name string, v any) {
 }
 
 func (l *lineWriter) value(v any) {
-	e := json.NewEncoder(&l.b)
-	e.SetEscapeHTML(false)
-	l.err = errors.Join(l.err, e.Encode(v))
-	l.b.Truncate(l.b.Len() - 1) // the newline
+	data, err := encode(v)
+	l.b.Write(data)
+	l.err = errors.Join(l.err, err)
 }
 
 func (l *lineWriter) close() ([]byte, error) {
 	l.b.WriteByte('}')
 	return l.b.Bytes(), l.err
+}
+
+// encode returns a value as JSON, in which < stays readable.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // exitCode returns the exit code of a command, nil if there was none or it is not told. Claude Code tells it in the text

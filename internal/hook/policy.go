@@ -71,7 +71,7 @@ func (p Policy) rewrite(c call) (decision, error) {
 	if !changed {
 		return decision{}, nil
 	}
-	input, err := json.Marshal(c.input)
+	input, err := encode(c.input)
 	return decision{input: input}, err
 }
 
@@ -89,26 +89,18 @@ const old = "{old}"
 // ParseRewrite parses "RULE FIELD=VALUE". A value that is JSON is that, any other is a text, in which {old} stands for the
 // text that the field had.
 func ParseRewrite(text string) (Rewrite, error) {
-	bad := fmt.Errorf("%q: write RULE FIELD=VALUE, for example: Bash command=nice {old}", text)
-	for at := 0; ; {
-		blank := strings.IndexByte(text[at:], ' ')
-		if blank < 0 {
-			return Rewrite{}, bad
-		}
-		at += blank + 1
+	for at, c := range text {
+		rule := text[:at]
 		field, value, ok := strings.Cut(text[at:], "=")
-		if !ok || field == "" || strings.ContainsAny(field, " ()*{}\"") {
-			continue // the blank is one of the pattern
+		field = strings.TrimPrefix(field, " ")
+		inPattern := strings.Contains(rule, "(") && !strings.HasSuffix(rule, ")")
+		if c != ' ' || !ok || inPattern || field == "" || strings.ContainsAny(field, ` ()*{}"`) {
+			continue
 		}
-		rule, err := ParseRule(text[:at-1])
-		if err != nil {
-			if strings.ContainsRune(text[:at-1], '(') && !strings.HasSuffix(text[:at-1], ")") {
-				continue
-			}
-			return Rewrite{}, err
-		}
-		return Rewrite{text: text, rule: rule, field: field, filler: value}, nil
+		r, err := ParseRule(rule)
+		return Rewrite{text: text, rule: r, field: field, filler: value}, err
 	}
+	return Rewrite{}, fmt.Errorf("%q: write RULE FIELD=VALUE, for example: Bash command=nice {old}", text)
 }
 
 // String returns the rewrite as it was written.
@@ -119,14 +111,11 @@ func (r Rewrite) value(c call) json.RawMessage {
 	if json.Valid([]byte(r.filler)) {
 		return json.RawMessage(r.filler)
 	}
-	before := c.text(r.field)
-	if before == "" {
-		before = string(c.input[r.field])
-	}
-	if before == `""` || before == "null" {
-		before = ""
+	var before string
+	if raw := c.input[r.field]; json.Unmarshal(raw, &before) != nil {
+		before = string(raw)
 	}
 	// No text fails to become JSON.
-	data, _ := json.Marshal(strings.ReplaceAll(r.filler, old, before))
+	data, _ := encode(strings.ReplaceAll(r.filler, old, before))
 	return data
 }

@@ -134,7 +134,7 @@ func (r Rule) matchesPath(p, project string) bool {
 	pattern := path.Clean(filepath.ToSlash(r.pattern))
 	if !path.IsAbs(pattern) && !filepath.IsAbs(r.pattern) {
 		rel, err := filepath.Rel(project, p)
-		if err != nil {
+		if err != nil || !filepath.IsLocal(rel) && !strings.HasPrefix(pattern, "..") { // ** stands for .. too
 			return false
 		}
 		p = rel
