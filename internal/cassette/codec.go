@@ -147,6 +147,8 @@ type decoder struct {
 	line bytes.Reader
 	json *json.Decoder // over line, again and again: it costs more than most lines do
 	read int64         // bytes given to json
+
+	quick quick
 }
 
 func newDecoder() *decoder {
@@ -184,6 +186,9 @@ func (d *decoder) decodeEvent(line []byte) (trajectory.Body, error) {
 		fields[0] = '{'
 	case '}':
 		fields = []byte("{}")
+	}
+	if body, ok := d.quick.body(string(name), fields); ok {
+		return body, nil
 	}
 	return trajectory.DecodeBody(string(name), func(v any) error { return d.decode(fields, v) })
 }
