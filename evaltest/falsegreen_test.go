@@ -74,7 +74,7 @@ func TestFalseGreen(t *testing.T) {
 			project := module{t, t.TempDir()}
 			require.NoError(t, os.CopyFS(project.dir, os.DirFS(filepath.Join(falseGreenDir, s.Name))))
 			project.write("go.mod", "module example.com/shop\n")
-			events, code := project.testJSON(suite.bin, append(s.Env, "EVALTEST_MODE="+s.Mode)...)
+			events, code := project.testJSON(suite.bin, append(s.Env, "EVALTEST_MODE="+s.Mode))
 			require.NotZero(t, code, s.Reason)
 			last := events[len(events)-1]
 			require.Equal(t, "fail", last.Action, "%s: %v", s.Reason, last)
@@ -103,7 +103,7 @@ func TestGoTestJSON(t *testing.T) {
 	require.Equal(t, 1, code, out)
 	want := m.events(out)
 	suite := m.compile("./evals")
-	got, code := module{t, m.path("evals")}.testJSON(suite.bin, env...)
+	got, code := module{t, m.path("evals")}.testJSON(suite.bin, env)
 	require.Equal(t, 1, code)
 	require.Equal(t, told(want), told(got))
 	actions := func(events []event) (actions []string) {
@@ -118,12 +118,12 @@ func TestGoTestJSON(t *testing.T) {
 }
 
 // testJSON runs a compiled suite in the module's root as `go test -json` runs it.
-func (m module) testJSON(bin string, env ...string) (events []event, code int) {
+func (m module) testJSON(bin string, env []string, args ...string) (events []event, code int) {
 	m.t.Helper()
 	converter, err := exec.Command("go", "tool", "-n", "test2json").Output()
 	require.NoError(m.t, err)
-	out, code := m.run(append(env, "EVALTEST_SANDBOX=none"),
-		strings.TrimSpace(string(converter)), "-t", "-p", "example.com/shop/evals", bin, "-test.v=test2json", "-test.paniconexit0")
+	out, code := m.run(append(env, "EVALTEST_SANDBOX=none"), strings.TrimSpace(string(converter)),
+		append([]string{"-t", "-p", "example.com/shop/evals", bin, "-test.v=test2json", "-test.paniconexit0"}, args...)...)
 	return m.events(out), code
 }
 

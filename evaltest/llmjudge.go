@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,6 +61,9 @@ func LLMJudge(j Judge) Scorer {
 			return unknown(err)
 		}
 		file, err := c.row.openJudgments()
+		if next := engine.Advice(err); next != "" {
+			err = fmt.Errorf("%w\nnext: %s", err, next)
+		}
 		if err != nil {
 			return unknown(err)
 		}
@@ -78,6 +82,9 @@ func LLMJudge(j Judge) Scorer {
 
 // evaluator makes the evaluator that a playbook with the judge's keys would have.
 func (j Judge) evaluator() (e evaluator.Evaluator, err error) {
+	if len(j.Models) == 0 {
+		return nil, errors.New("it names no models")
+	}
 	text, err := json.Marshal(j)
 	if err != nil {
 		return nil, err

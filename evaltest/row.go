@@ -80,6 +80,10 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
 	}
 	for _, a := range r.agents {
+		t.Attr("endpoint", a.Endpoint)
+		if a.Session != "" {
+			t.Attr("session", a.Session)
+		}
 		t.Log(a.summary(r.name()))
 	}
 	var ended skips

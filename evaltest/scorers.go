@@ -134,7 +134,7 @@ func weigh(ctx context.Context, parts []Part, c scored) finding {
 		all.final = all.final || f.outcome == result.Fail
 		line := fmt.Sprintf("%s: %s, weight %s", p.Scorer.name, formatScore(f.Value), formatScore(p.Weight))
 		if f.outcome == result.Fail {
-			line += ", which must not be"
+			line += ", which is below its own threshold of " + formatScore(p.Scorer.least(0))
 		}
 		for _, text := range []string{f.Details, f.Reason} {
 			if text != "" {

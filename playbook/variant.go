@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,12 +51,13 @@ func (a *Agent) decode(n *doc.Node) {
 	}
 }
 
-// Check returns what is wrong with an agent that was not read from a playbook; the error is [Errors].
+// Check returns what is wrong with an agent that was not read from a playbook.
 func (a Agent) Check() error {
-	if es := a.problems(); len(es) > 0 {
-		return es
+	var errs []error
+	for _, e := range a.problems() {
+		errs = append(errs, errors.New(strings.TrimPrefix(e.Path+": "+e.Reason, ": ")))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (a Agent) problems() Errors {

@@ -1,0 +1,129 @@
+package evaltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// traces are the lines of a panic's trace, which name goroutines and addresses.
+var traces = regexp.MustCompile(`(?ms)^ +goroutine \d+ \[running\]:.*?^( +(reproduce|session):)`)
+
+// TestGoSuites runs suites in Go: what passes should, and nothing that should not does.
+func TestGoSuites(t *testing.T) {
+	m := newModule(t)
+	suites := m.compile("./suites")
+
+	t.Run("green", func(t *testing.T) {
+		t.Parallel()
+		out, code := suites.in(t).test(nil, "-test.run=^TestGreen$", "-test.v")
+		require.Zero(t, code, out)
+		golden(t, "testdata/suites/green.txt", out)
+	})
+
+	t.Run("red", func(t *testing.T) {
+		t.Parallel()
+		events, code := suites.in(t).json("TestRed", "CI=1")
+		require.Equal(t, 1, code)
+		// What passes beside what does not, and what is skipped.
+		allowed := map[string]bool{
+			"TestRed/scorers-averaged/words/two/exact":    true,
+			"TestRed/judge-missing-in-ci/words/two/exact": true,
+		}
+		reds := 0
+		for _, e := range events {
+			require.NotEqual(t, "skip", e.Action, e.Test)
+			if e.Action == "pass" {
+				require.True(t, allowed[e.Test], "%s passes", e.Test)
+			}
+			if e.Action == "fail" && strings.Count(e.Test, "/") == 1 {
+				reds++
+			}
+		}
+		files, err := os.ReadDir("testdata/module/suites/testdata/red")
+		require.NoError(t, err)
+		require.Greater(t, reds, len(files)+30, "each of them")
+		text := told(events)
+		require.Regexp(t, `panic: no idea\n\s*\n(.*\n)+?.*suites_test\.go:\d+`, text, "the trace names the place")
+		golden(t, "testdata/suites/red.txt", traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
+	})
+
+	t.Run("agents", func(t *testing.T) {
+		t.Parallel()
+		s := suites.in(t)
+		out, code := s.test([]string{"EVALTEST_MODE=record"}, "-test.run=^TestAgents$")
+		require.Zero(t, code, out)
+		require.FileExists(t, s.path("cassettes/suites/agents.go/greet/fake-acp.1.jsonl"))
+		require.FileExists(t, s.path("cassettes/suites/shop.go/run/fake-acp.1.jsonl"))
+		require.FileExists(t, s.path("cassettes/suites/fails.go/run/fake-acp.1.jsonl"), "what the agent did is recorded, whatever it did")
+		s.remove("scripts/greet.json") // no agent could start
+		runs := t.TempDir()
+		out, code = s.test([]string{"EVALTEST_RUN_DIR=" + runs}, "-test.run=^TestAgents$", "-test.v")
+		require.Zero(t, code, out)
+		out = regexp.MustCompile(regexp.QuoteMeta(runs)+`\S+`).ReplaceAllString(out, "$$RUN")
+		golden(t, "testdata/suites/agents.txt", out)
+		kept, err := filepath.Glob(filepath.Join(runs, ".llman", "sdd-eval", "runs", "*", "variants", "fake-acp", "artifacts", "workspace.diff"))
+		require.NoError(t, err)
+		require.Len(t, kept, 3)
+
+		s.replace("fixtures/shop/stock.txt", "tea 3", "tea 4")
+		out, code = s.test(nil, "-test.run=^TestAgents$")
+		require.NotZero(t, code)
+		require.Contains(t, out, "stale cassette cassettes/suites/agents.go/greet/fake-acp.1.jsonl")
+		require.Contains(t, out, "next: EVALTEST_MODE=record go test ./suites -run '^TestAgents$/^once$' -count=1")
+	})
+
+	t.Run("red-agents", func(t *testing.T) {
+		t.Parallel()
+		events, code := suites.in(t).json("TestRedAgents", "EVALTEST_MODE=live")
+		require.Equal(t, 1, code)
+		for _, e := range events {
+			if e.Action == "pass" {
+				require.Equal(t, "TestRedAgents/suite/agents/greet/excluded-tools", e.Test)
+			}
+		}
+		golden(t, "testdata/suites/red-agents.txt", told(events))
+	})
+
+	t.Run("judge", func(t *testing.T) {
+		t.Parallel()
+		model := newJudgeModel(t)
+		model.score.Store(`{"score": 0.9, "reason": "Two words.", "hits": [], "misses": []}`)
+		s := suites.in(t)
+		key := "OPENAI_API_KEY=sk-" + "test-key"
+		out, code := s.test([]string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=record", "OPENAI_BASE_URL=" + model.url, key},
+			"-test.run=^TestGreen$/^judge-skipped$", "-test.v")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "words/two/llm-judge: PASS 0.9, need 0.8")
+		require.EqualValues(t, 1, model.asked.Load())
+		const recording = "cassettes/suites/words.go/two/task.1.judges.jsonl"
+		require.FileExists(t, s.path(recording))
+
+		out, code = s.test([]string{"CI=1"}, "-test.run=^TestGreen$/^judge-skipped$", "-test.v")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "words/two/llm-judge: PASS 0.9, need 0.8")
+		require.EqualValues(t, 1, model.asked.Load(), "the recording answers")
+
+		s.replace(recording, "0.9", "1.0")
+		out, code = s.test(nil, "-test.run=^TestGreen$/^judge-skipped$")
+		require.NotZero(t, code, out)
+		require.Contains(t, out, "the recording was edited")
+		s.remove(recording)
+
+		model.score.Store(scoresLow)
+		out, code = s.test([]string{"EVAL_LLM_JUDGE=1", "OPENAI_BASE_URL=" + model.url, key}, "-test.run=^TestGreen$/^judge-skipped$")
+		require.NotZero(t, code, out)
+		require.Contains(t, out, "words/two/llm-judge: FAIL 0.1, need 0.8")
+		require.NoFileExists(t, s.path(recording), "a replay records nothing")
+	})
+}
+
+// json runs a test of the package as `go test -json` does.
+func (b suiteBinary) json(test string, env ...string) (events []event, code int) {
+	b.t.Helper()
+	return module{b.t, b.path(b.pkg)}.testJSON(b.bin, env, "-test.run=^"+test+"$")
+}

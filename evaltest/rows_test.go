@@ -1,0 +1,107 @@
+package evaltest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// fuzzInput has a field of each kind.
+type fuzzInput struct {
+	Text  string  `json:"text"`
+	Count *int    `json:"count"`
+	Share float64 `json:"share"`
+}
+
+// FuzzRows reads what may be anything. Rows that are read are whole, and errors name the file.
+func FuzzRows(f *testing.F) {
+	for _, text := range []string{
+		`{"id": "a", "input": {"text": "x"}, "expected": [{"tool": "Read", "args": {"path": {"ends_with": ".go"}}}]}`,
+		"- {id: a, input: {text: x, count: 1}, expected: [{kind: read}]}\n- {id: b, input: {}, expected: []}\n",
+		"id,input.text,input.count,input.share\na,x,1,0.5\nb,\"y\nz\",2,1e3\n", "id,input\na,{}\n", "[[[", "\"\"\"\n", "{\"a\": 1, \"a\": 2}",
+	} {
+		for kind := range extensions {
+			f.Add(text, byte(kind))
+		}
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string, kind byte) {
+		file := filepath.Join(dir, "rows"+extensions[int(kind)%len(extensions)])
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		rows, err := readRows[fuzzInput, Calls](file)
+		if err != nil {
+			require.Contains(t, err.Error(), file)
+			return
+		}
+		require.NotEmpty(t, rows)
+		seen := make(map[string]bool)
+		for _, r := range rows {
+			require.Regexp(t, idPattern, r.ID)
+			require.False(t, seen[r.ID], "%q is there twice", r.ID)
+			seen[r.ID] = true
+			for _, c := range r.Expected {
+				require.NoError(t, c.Check())
+			}
+		}
+	})
+}
+
+var extensions = []string{".jsonl", ".yaml", ".csv"}
+
+func TestReadRows(t *testing.T) {
+	count := 3
+	want := []Row[fuzzInput, []string]{
+		{ID: "a", Input: fuzzInput{Text: "one\n😀", Count: &count, Share: 0.5}, Expected: []string{"x", "y"}},
+		{ID: "b", Input: fuzzInput{Text: "two"}, Expected: []string{}},
+	}
+	tests := []struct{ name, reason, text string }{
+		{"lines.jsonl", "an object a line", `{"id":"a","input":{"text":"one\n\ud83d\ude00","count":3,"share":5e-1},"expected":["x","y"]}` + "\n\n" + `{"id":"b","input":{"text":"two"},"expected":[]}`},
+		{"list.yaml", "a mapping each", "- {id: a, input: {text: \"one\\n😀\", count: 3, share: 0.5}, expected: [x, y]}\n- id: b\n  input: {text: two}\n  expected: []\n"},
+		{"table.csv", "a column a field", "id,input.text,input.count,input.share,expected\na,\"one\n😀\",3,0.5,\"[\"\"x\"\",\"\"y\"\"]\"\nb,two,null,0,[]\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), tt.name)
+			require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
+			rows, err := readRows[fuzzInput, []string](file)
+			require.NoError(t, err, tt.reason)
+			require.Equal(t, want, rows)
+		})
+	}
+}
+
+// TestDeepRows holds that values which lie deep within each other are an error and no overflow of the stack.
+func TestDeepRows(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "deep.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("[", maxData-1)), 0o600))
+	_, err := readRows[string, string](file)
+	require.ErrorContains(t, err, "deep.jsonl:1: values lie too deep within each other")
+	require.NoError(t, os.WriteFile(file, make([]byte, maxData+1), 0o600))
+	_, err = readRows[string, string](file)
+	require.ErrorContains(t, err, "more than the 16777216 that it may have")
+}
+
+func TestStateOf(t *testing.T) {
+	zero, one := 0, 1
+	tests := []struct {
+		name string
+		call trajectory.ToolCall
+		want State
+	}{
+		{"pending", trajectory.ToolCall{Status: trajectory.Pending}, StatePending},
+		{"in progress", trajectory.ToolCall{Status: trajectory.InProgress}, StatePending},
+		{"cancelled", trajectory.ToolCall{Status: trajectory.Cancelled}, StatePending},
+		{"completed", trajectory.ToolCall{Status: trajectory.Completed}, StateOK},
+		{"exited with 0", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &zero}, StateOK},
+		{"exited with 1, which the agent calls completed", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &one}, StateError},
+		{"failed", trajectory.ToolCall{Status: trajectory.Failed}, StateError},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, stateOf(tt.call)) })
+	}
+}

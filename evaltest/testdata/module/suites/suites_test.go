@@ -1,0 +1,301 @@
+// Package suites has suites in Go: those of TestGreen pass, those of TestRed must not.
+package suites
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+type (
+	suite = evaltest.Suite[string, int, int]
+	row   = evaltest.Row[string, int]
+)
+
+// words counts words.
+func words(_ context.Context, text string) (int, error) { return len(strings.Fields(text)), nil }
+
+// exact scores 1 or 0.
+var exact = evaltest.NewScorer("exact", func(_ context.Context, _ string, got, want int) (evaltest.Score, error) {
+	if got != want {
+		return evaltest.Score{Reason: "another number"}, nil
+	}
+	return evaltest.Score{Value: 1}, nil
+})
+
+// scores always gives this score.
+func scores(name string, value float64) evaltest.Scorer {
+	return evaltest.NewScorer(name, func(context.Context, string, int, int) (evaltest.Score, error) {
+		return evaltest.Score{Value: value, Reason: "as ever", Details: "no matter what"}, nil
+	})
+}
+
+// good is a suite that passes, to break.
+func good() suite {
+	return suite{ID: "words", Data: []row{{ID: "two", Input: "hello world", Expected: 2}}, Task: words, Scorers: []evaltest.Scorer{exact}}
+}
+
+// question is the input of a suite with structs.
+type question struct {
+	Text  string `json:"text"`
+	Limit int    `json:"limit"`
+}
+
+func files(name string) evaltest.Suite[question, int, int] {
+	return evaltest.Suite[question, int, int]{
+		ID: "files", File: "testdata/" + name,
+		Task: func(_ context.Context, q question) (int, error) { return min(len(strings.Fields(q.Text)), q.Limit), nil },
+		Scorers: []evaltest.Scorer{evaltest.NewScorer("exact", func(_ context.Context, _ question, got, want int) (evaltest.Score, error) {
+			if got != want {
+				return evaltest.Score{}, nil
+			}
+			return evaltest.Score{Value: 1}, nil
+		})},
+	}
+}
+
+// shop is a run of the scripted agent, which reads README.md, writes greeting.txt and answers.
+func shop() evaltest.AgentRun {
+	return evaltest.AgentRun{
+		ID: "shop", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}},
+		Prompts: []string{"Write a greeting.", "Which files did you write?"}, Workspace: "../fixtures/shop",
+	}
+}
+
+// agents is a suite of it.
+func agents(scorers ...evaltest.Scorer) evaltest.AgentSuite {
+	run := shop()
+	run.ID, run.Prompts = "", nil
+	return evaltest.AgentSuite{
+		ID: "agents", Task: evaltest.AgentTask(run), Scorers: scorers,
+		Data: []evaltest.AgentRow{{ID: "greet", Input: "Write a greeting.", Expected: evaltest.Calls{
+			trajectory.Tool("Read").Args(trajectory.Args{"path": trajectory.EndsWith(".md")}), trajectory.Tool("Write"),
+		}}},
+	}
+}
+
+// ran is a task that returns what an agent did.
+func ran(events ...trajectory.Body) func(context.Context, string) (*trajectory.Run, error) {
+	run := new(trajectory.Run)
+	for _, b := range events {
+		run.Events = append(run.Events, trajectory.Event{Turn: 1, Body: b})
+	}
+	return func(context.Context, string) (*trajectory.Run, error) { return run, nil }
+}
+
+func call(id, tool string) trajectory.Body { return trajectory.ToolStart{ID: id, Name: tool} }
+
+func done(id string) trajectory.Body { return trajectory.ToolEnd{ID: id, Status: trajectory.Completed} }
+
+func TestGreen(t *testing.T) {
+	t.Run("slice", func(t *testing.T) { good().Run(t) })
+	for _, name := range []string{"rows.jsonl", "rows.yaml", "rows.csv"} {
+		t.Run(name, func(t *testing.T) { files(name).Run(t) })
+	}
+	t.Run("threshold", func(t *testing.T) {
+		s := good()
+		s.Threshold = 0.5
+		s.Scorers = []evaltest.Scorer{scores("half", 0.5), scores("quarter", 0.25).Threshold(0.25)}
+		s.Run(t)
+	})
+	t.Run("weighted", func(t *testing.T) {
+		s := good()
+		s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 3, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("half", 0.5)})}
+		s.Run(t)
+	})
+	t.Run("skip", func(t *testing.T) {
+		s := good()
+		s.SkipIf = func() string { return "it is Sunday" }
+		s.Run(t)
+	})
+	t.Run("judge-skipped", func(t *testing.T) {
+		s := good()
+		s.Scorers = []evaltest.Scorer{evaltest.LLMJudge(evaltest.Judge{Models: []string{"judge-1"}})}
+		s.Run(t)
+	})
+	t.Run("calls", func(t *testing.T) {
+		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+			ID: "calls", File: "testdata/calls.jsonl",
+			Task: ran(call("1", "Grep"), done("1"), call("2", "Read"), done("2"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
+			Scorers: []evaltest.Scorer{
+				evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"), evaltest.Completion(),
+			},
+		}.Run(t)
+	})
+}
+
+// TestAgents is recorded first.
+func TestAgents(t *testing.T) {
+	t.Run("suite", func(t *testing.T) {
+		agents(evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"), evaltest.Completion()).Run(t)
+	})
+	t.Run("once", func(t *testing.T) {
+		res := evaltest.RunAgent(t, shop())
+		text, err := os.ReadFile(res.Workspace + "/greeting.txt")
+		if err != nil || string(text) != "Hello, shop!\n" {
+			t.Errorf("%q, %v", text, err)
+		}
+		if !strings.Contains(res.Changes, "+Hello, shop!") || *res.Usage.Total != 150 || res.Duration <= 0 || len(res.Errors) != 0 {
+			t.Errorf("%+v", res)
+		}
+		for _, m := range res.Messages() {
+			t.Logf("%d %s: %s", m.Turn, m.Role, m.Text)
+		}
+		for _, c := range res.ToolCalls() {
+			t.Logf("%s: %s", c.Name, c.State)
+		}
+	})
+	t.Run("fails", func(t *testing.T) {
+		run := shop()
+		run.ID, run.MaxToolCalls, run.MaxTurns, run.Tools, run.MayFail = "fails", 1, 1, []string{"Write"}, true
+		for _, e := range evaltest.RunAgent(t, run).Errors {
+			t.Log(e)
+		}
+	})
+}
+
+func TestRed(t *testing.T) {
+	broken := map[string]func(t *testing.T, s *suite){
+		"task-panics":  func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { panic("no idea") } },
+		"task-errors":  func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { return 2, errors.New("no idea") } },
+		"task-exits":   func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { runtime.Goexit(); return 2, nil } },
+		"task-missing": func(_ *testing.T, s *suite) { s.Task = nil },
+		"task-late": func(_ *testing.T, s *suite) {
+			s.Timeout = 20 * time.Millisecond
+			s.Task = func(ctx context.Context, text string) (int, error) { <-ctx.Done(); return words(ctx, text) }
+		},
+		"task-never-ends": func(_ *testing.T, s *suite) {
+			s.Timeout = 20 * time.Millisecond
+			s.Task = func(context.Context, string) (int, error) { select {} }
+		},
+		"scorer-panics": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("panics", func(context.Context, string, int, int) (evaltest.Score, error) { panic("no idea") })}
+		},
+		"scorer-errors": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("errors", func(context.Context, string, int, int) (evaltest.Score, error) {
+				return evaltest.Score{Value: 1}, errors.New("no idea")
+			})}
+		},
+		"scorer-late": func(_ *testing.T, s *suite) {
+			s.Timeout = 20 * time.Millisecond
+			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("late", func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
+				<-ctx.Done()
+				return evaltest.Score{Value: 1}, nil
+			})}
+		},
+		"scorer-nan":        func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("nan", math.NaN())} },
+		"scorer-above-one":  func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("two", 2)} },
+		"scorer-below-zero": func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("less", -0.1).Threshold(0.1)} },
+		"scorer-zero":       func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{{}} },
+		"scorer-twice":      func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{exact, exact} },
+		"scorer-of-other-types": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("texts", func(context.Context, string, string, int) (evaltest.Score, error) {
+				return evaltest.Score{Value: 1}, nil
+			}), evaltest.ToolOrder()}
+		},
+		"scorers-averaged": func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{exact, scores("low", 0.79)} },
+		"scorers-none":     func(_ *testing.T, s *suite) { s.Scorers = nil },
+		"part-errors": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 1000, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("nan", math.NaN())})}
+		},
+		"part-below-its-threshold": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 1000, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("half", 0.5).Threshold(0.6)})}
+		},
+		"part-without-weight": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Scorer: exact})}
+		},
+		"rows-none":           func(_ *testing.T, s *suite) { s.Data = nil },
+		"rows-same-id":        func(_ *testing.T, s *suite) { s.Data = append(s.Data, s.Data...) },
+		"rows-without-id":     func(_ *testing.T, s *suite) { s.Data[0].ID = "" },
+		"id-none":             func(_ *testing.T, s *suite) { s.ID = "" },
+		"threshold-above-one": func(_ *testing.T, s *suite) { s.Threshold = 1.1 },
+		"threshold-negative":  func(_ *testing.T, s *suite) { s.Threshold = -1 },
+		"threshold-nan":       func(_ *testing.T, s *suite) { s.Threshold = math.NaN() },
+		"threshold-zero":      func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("zero", 0).Threshold(0)} },
+		"unset-threshold":     func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("zero", 0)} },
+		"judge-missing-in-ci": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{exact, evaltest.LLMJudge(evaltest.Judge{Models: []string{"judge-1"}})}
+		},
+		"judge-misspelt": func(_ *testing.T, s *suite) {
+			s.Scorers = []evaltest.Scorer{evaltest.LLMJudge(evaltest.Judge{Rubrics: []evaltest.Rubric{{ID: "a b", Text: "x"}}})}
+		},
+		"skips-by-exit": func(t *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { t.SkipNow(); return 2, nil } },
+	}
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		t.Run(name, func(t *testing.T) {
+			s := good()
+			broken[name](t, &s)
+			s.Run(t)
+		})
+	}
+	entries, err := os.ReadDir("testdata/red")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Run("file-"+e.Name(), func(t *testing.T) { files("red/" + e.Name()).Run(t) })
+	}
+	t.Run("file-of-another-kind", func(t *testing.T) { files("rows.txt").Run(t) })
+	t.Run("file-missing", func(t *testing.T) { files("none.jsonl").Run(t) })
+	t.Run("calls-once", func(t *testing.T) { // the row expects two
+		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "max_tokens"}),
+			Data:    []evaltest.Row[string, evaltest.Calls]{{ID: "twice", Expected: evaltest.Calls{trajectory.Tool("Read"), trajectory.Tool("Read")}}},
+			Scorers: []evaltest.Scorer{evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"), evaltest.Completion()},
+		}.Run(t)
+	})
+	t.Run("calls-misspelt", func(t *testing.T) { evaltest.ExpectedFile(t, "testdata/misspelt.json") })
+	t.Run("calls-not-expected", func(t *testing.T) { agents(evaltest.ToolSequence(nil)).Run(t) })
+	t.Run("cassette-missing", func(t *testing.T) { agents(evaltest.Completion()).Run(t) })
+	t.Run("cassette-missing-once", func(t *testing.T) { evaltest.RunAgent(t, shop()) })
+	t.Run("agent-misspelt", func(t *testing.T) {
+		evaltest.RunAgent(t, evaltest.AgentRun{ID: "shop", Agent: evaltest.Agent{Kind: "fake-acpp"}, Files: map[string]string{"../a": ""}})
+	})
+	t.Run("agent-without-suite", func(t *testing.T) {
+		if _, err := evaltest.AgentTask(shop())(t.Context(), "Hello."); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRedAgents runs live.
+func TestRedAgents(t *testing.T) {
+	t.Run("ends-early", func(t *testing.T) {
+		run := shop()
+		run.MaxToolCalls = 1
+		evaltest.RunAgent(t, run)
+	})
+	t.Run("forbidden-tool", func(t *testing.T) {
+		run := shop()
+		run.ID, run.Tools = "forbidden", []string{"Write"}
+		evaltest.RunAgent(t, run)
+	})
+	t.Run("too-many-turns", func(t *testing.T) {
+		run := shop()
+		run.ID, run.MaxTurns = "turns", 2
+		evaltest.RunAgent(t, run)
+	})
+	t.Run("same-name", func(t *testing.T) {
+		evaltest.RunAgent(t, shop())
+		evaltest.RunAgent(t, shop())
+	})
+	t.Run("suite", func(t *testing.T) {
+		s := agents(evaltest.ExcludedTools("Bash"))
+		s.Task = func(ctx context.Context, prompt string) (*evaltest.AgentResult, error) {
+			run := shop()
+			run.ID, run.Prompts, run.MaxToolCalls = "", nil, 1
+			return evaltest.AgentTask(run)(ctx, prompt)
+		}
+		s.Run(t)
+	})
+}
