@@ -11,26 +11,31 @@ import (
 // belongs to them. Directories that are more than an installation, such as a user's home and those in private, are not
 // among them.
 func installs(programs, env, private []string) []string {
-	i := install{more: slices.Concat(homes(), private)}
+	i := install{more: slices.Concat(homes(), private), done: make(map[string]bool)}
 	for _, program := range programs {
 		i.add(program)
 	}
+	var listed []string
 	for _, kv := range env {
 		if list, ok := strings.CutPrefix(kv, "PATH="); ok {
-			for _, dir := range filepath.SplitList(list) {
-				if filepath.IsAbs(dir) {
-					i.addBin(dir)
-					i.addLinks(dir)
-				}
-			}
+			listed = append(listed, filepath.SplitList(list)...)
 		}
 	}
-	return i.paths
+	slices.Sort(listed)
+	for _, dir := range slices.Compact(listed) {
+		if filepath.IsAbs(dir) {
+			i.addBin(dir)
+			i.addLinks(dir)
+		}
+	}
+	slices.Sort(i.paths)
+	return slices.Compact(i.paths)
 }
 
 type install struct {
 	more  []string // directories that are more than an installation
 	paths []string
+	done  map[string]bool // directories of programs that were added: many links lead to one place
 }
 
 // homes are directories that nobody installs as a whole.
@@ -64,9 +69,10 @@ func (i *install) addBin(dir string) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if isSystem(dir) {
+	if isSystem(dir) || i.done[dir] {
 		return
 	}
+	i.done[dir] = true
 	if modules := outermost(dir, "node_modules"); modules != "" {
 		i.paths = append(i.paths, modules)
 		return
