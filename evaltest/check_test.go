@@ -34,4 +34,15 @@ func TestCheck(t *testing.T) {
 	out, code = suite.test(nil, "-test.run=TestSameName")
 	require.NotZero(t, code, out)
 	require.Contains(t, out, `has an evaluator "greets" already: choose another name`)
+
+	out, code = suite.test(nil, "-test.run=TestOverride$")
+	require.Zero(t, code, out)
+
+	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call: call 2 of Write")
+
+	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "checks/checks_test.go:85: an override needs either an output or an error")
 }

@@ -5,6 +5,7 @@ type Option func(*settings)
 
 type settings struct {
 	checks    []check
+	overrides []override
 	cassettes string
 	configDir string
 }

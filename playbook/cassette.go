@@ -9,8 +9,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Cassette says how sessions are recorded.
+// Cassette says how sessions are recorded and replayed.
 type Cassette struct {
+	// Level is what stands in for the recorded in replay; empty: [LevelRun].
+	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run" doc:"run: replay the whole session. Others run the agent, and replay what it asks of its client, of MCP servers, or both."`
+
 	// Normalise has patterns of text that differs from run to run, e.g. durations in the output of tests. Nothing but
 	// that text is lost: a pattern that matches the empty string is refused.
 	Normalise []*regexp.Regexp `yaml:"normalise" doc:"Regular expressions of text that differs from run to run."`
@@ -19,6 +22,12 @@ type Cassette struct {
 	MaxDelta int64 `yaml:"max_delta" min:"1" max:"1073741824" doc:"Bytes that one turn may change; default 16 MiB."`
 
 	MaxAge MaxAge `yaml:"max_age" doc:"How old a recording may be."`
+
+	// Overrides are answers of tools that are to be others than they were.
+	Overrides []Override `yaml:"overrides" min:"1" doc:"Answers of tools that are to be others than they were, for edge cases."`
+
+	// AllowUnused are tools whose recorded answers need not all be asked for, `*` standing for anything. Not at [LevelRun].
+	AllowUnused []string `yaml:"allow_unused" min:"1" doc:"Tools of which not all recorded answers have to be asked for; * stands for anything. Not with level run."`
 }
 
 // MaxAge says after how many days a recording is too old; 0: never. It is never recorded anew for that.
@@ -50,6 +59,7 @@ func (d *Days) UnmarshalText(text []byte) error {
 
 func (c *Cassette) decode(n *doc.Node) {
 	n.Decode(c)
+	c.checkTools(n)
 	for i, pattern := range c.Normalise {
 		if pattern != nil && pattern.MatchString("") {
 			n.Errorf(fmt.Sprintf("normalise[%d]", i), "must not match the empty string")

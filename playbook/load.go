@@ -60,6 +60,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	doc.Handle(d, (*Cassette).decode)
 	doc.Handle(d, (*MaxAge).decode)
 	doc.Handle(d, (*MCPServer).decode)
+	doc.Handle(d, (*Override).decode)
 	doc.Handle(d, (*PermissionRule).decode)
 	doc.Handle(d, (*Sandbox).decode)
 	doc.Handle(d, (*Step).decode)

@@ -98,8 +98,8 @@ func TestEverything(t *testing.T) {
 		}},
 		SDDLoop: playbook.SDDLoop{MaxIterations: 3},
 		Styles: []playbook.StyleSource{
-			{Name: "openspec", Dir: "./styles/openspec", Position: at(74, 3)},
-			{Name: "house", Dir: "../styles", Position: at(75, 3)},
+			{Name: "openspec", Dir: "./styles/openspec", Position: at(81, 3)},
+			{Name: "house", Dir: "../styles", Position: at(82, 3)},
 		},
 		Report: playbook.Report{AIJudge: playbook.AIJudge{Enabled: true, Model: "gpt-4.1"}},
 		Trials: playbook.Trials{Count: 3, Pass: 2},
@@ -132,9 +132,16 @@ func TestEverything(t *testing.T) {
 			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"}, Command: []string{"wrap", "--"},
 			AllowCommands: []string{"tofu"},
 		},
-		Env:      playbook.Env{Pass: []string{"HTTPS_PROXY"}},
-		MCP:      []playbook.MCPServer{{Name: "docs", Command: []string{"docs-server", "--stdio"}, Position: at(80, 5)}},
-		Cassette: playbook.Cassette{Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20},
+		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		MCP: []playbook.MCPServer{{Name: "docs", Command: []string{"docs-server", "--stdio"}, Position: at(87, 5)}},
+		Cassette: playbook.Cassette{
+			Level: playbook.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20,
+			Overrides: []playbook.Override{
+				{Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2, Error: "no such program", Position: at(75, 7)},
+				{Tool: "mcp__docs__search", Output: map[string]any{"hits": json.Number("0")}, Position: at(76, 7)},
+			},
+			AllowUnused: []string{"fs/read_text_file", "mcp__docs__*"},
+		},
 		Requires: []string{"python3"},
 	}
 	want.Dir, err = filepath.Abs("testdata/valid")

@@ -23,8 +23,11 @@ func (m *MCPServer) decode(n *doc.Node) {
 	}
 }
 
-// mcp checks that no two servers have the same name.
+// mcp checks that no two servers have the same name, and that there is one to replay if the playbook wants that.
 func (c checker) mcp() {
+	if c.p.Cassette.Level.MCP() && len(c.p.MCP) == 0 {
+		c.root.Errorf("cassette.level", "%s replays MCP servers, and the playbook lists none under `mcp`", c.p.Cassette.Level)
+	}
 	seen := make(map[string]Position)
 	for i, m := range c.p.MCP {
 		if first, duplicate := seen[m.Name]; duplicate && m.Name != "" {

@@ -23,6 +23,7 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[Evaluator](&schemas, refineEvaluator)
 	doc.Refine[Job](&schemas, refineJob)
 	doc.Refine[Matrix](&schemas, refineMatrix)
+	doc.Refine[Override](&schemas, refineOverride)
 	doc.Refine[PermissionRule](&schemas, refinePermissionRule)
 	doc.Refine[Playbook](&schemas, refinePlaybook)
 	doc.Refine[Step](&schemas, refineStep)
@@ -151,6 +152,8 @@ func refineStep(s *doc.Schema) {
 func refineTrials(s *doc.Schema) { s.Not = having("pass", "pass_rate") }
 
 func refinePermissionRule(s *doc.Schema) { s.AnyOf = eachHaving("tool", "path") }
+
+func refineOverride(s *doc.Schema) { s.OneOf = eachHaving("output", "error") }
 
 func refineAIJudge(s *doc.Schema) { s.If, s.Then = is("enabled", true), having("model") }
 

@@ -97,6 +97,8 @@ var beyondSchema = map[string]string{
 	"limits_timeout":            "how long a duration is",
 	"max_age":                   "that one number is less than another",
 	"needs_cycle":               "the order of jobs",
+	"cassette_level_client":     "which tools a level has",
+	"cassette_level_mcp":        "that one key needs another",
 	"needs_through_matrix":      "the order of jobs",
 	"report_before_units":       "the order of jobs",
 	"sandbox_command_missing":   "that one key needs another",

@@ -35,6 +35,7 @@ type Fingerprints struct {
 	CostUSD   float64  `json:"max_cost_usd,omitempty"`
 	Git       bool     `json:"git,omitempty"`         // the workspace was a repository
 	Servers   []string `json:"mcp_servers,omitempty"` // a line a server
+	Overrides []string `json:"overrides,omitempty"`   // of answers that the agent was given, a line each
 	Workspace Files    `json:"workspace"`
 }
 
@@ -82,32 +83,48 @@ func (c Change) String() string {
 
 // Stale returns what changed since the recording: now is what the recording would be made from today, with these prompts,
 // if they are known before. A limit counts only if it would have cut the recording, or did. Of what was imported nothing
-// else is known.
+// else is known. Where the agent runs again, what it is asked and how it is started may be others.
 func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
-	was := c.Header.Fingerprints
+	if c.Header.Level != LevelRun {
+		return c.staleWorld(now)
+	}
 	changes := c.stalePrompts(prompts)
-	if c.Header.Imported() {
-		return append(changes, c.staleLimits(now)...)
+	if !c.Header.Imported() {
+		changes = append(append(changes, c.staleAgent(now)...), c.staleWorld(now)...)
 	}
-	for _, input := range []Change{
-		{"agent kind", was.Kind, now.Kind},
-		{"agent command", was.Command, now.Command},
-		{"agent args", joinArgs(was.Args), joinArgs(now.Args)},
-		{"agent model", was.Model, now.Model},
-		{"agent mode", was.Mode, now.Mode},
-		{"permissions", strings.Join(was.Permissions, "\n"), strings.Join(now.Permissions, "\n")},
-		{"steps before the agent", strings.Join(was.Steps, "\n"), strings.Join(now.Steps, "\n")},
-		{"allowed commands", strings.Join(was.Commands, " "), strings.Join(now.Commands, " ")},
-		{"passed variables", strings.Join(was.Variables, " "), strings.Join(now.Variables, " ")},
-		{"workspace git", strconv.FormatBool(was.Git), strconv.FormatBool(now.Git)},
-		{"MCP servers", strings.Join(was.Servers, "\n"), strings.Join(now.Servers, "\n")},
-	} {
-		if input.Was != input.Now {
-			changes = append(changes, input)
-		}
-	}
-	changes = append(changes, was.Workspace.changes(now.Workspace)...)
 	return append(changes, c.staleLimits(now)...)
+}
+
+// staleAgent compares how the agent was started.
+func (c *Cassette) staleAgent(now Fingerprints) []Change {
+	was := c.Header.Fingerprints
+	return changed(
+		Change{"agent kind", was.Kind, now.Kind},
+		Change{"agent command", was.Command, now.Command},
+		Change{"agent args", joinArgs(was.Args), joinArgs(now.Args)},
+		Change{"agent model", was.Model, now.Model},
+		Change{"agent mode", was.Mode, now.Mode},
+	)
+}
+
+// staleWorld compares what the agent found, and what it was allowed.
+func (c *Cassette) staleWorld(now Fingerprints) []Change {
+	was := c.Header.Fingerprints
+	changes := changed(
+		Change{"permissions", strings.Join(was.Permissions, "\n"), strings.Join(now.Permissions, "\n")},
+		Change{"steps before the agent", strings.Join(was.Steps, "\n"), strings.Join(now.Steps, "\n")},
+		Change{"allowed commands", strings.Join(was.Commands, " "), strings.Join(now.Commands, " ")},
+		Change{"passed variables", strings.Join(was.Variables, " "), strings.Join(now.Variables, " ")},
+		Change{"workspace git", strconv.FormatBool(was.Git), strconv.FormatBool(now.Git)},
+		Change{"MCP servers", strings.Join(was.Servers, "\n"), strings.Join(now.Servers, "\n")},
+		Change{"overrides", strings.Join(was.Overrides, "\n"), strings.Join(now.Overrides, "\n")},
+	)
+	return append(changes, was.Workspace.changes(now.Workspace)...)
+}
+
+// changed returns those of the inputs that are not what they were.
+func changed(inputs ...Change) []Change {
+	return slices.DeleteFunc(inputs, func(c Change) bool { return c.Was == c.Now })
 }
 
 // joinArgs writes arguments as one text, different ones differently.

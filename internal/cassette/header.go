@@ -12,8 +12,11 @@ import (
 // Version is the version of the format.
 const Version = 1
 
-// LevelRun is the level of cassettes that hold a whole session.
+// LevelRun is the level of cassettes that replay a whole session, without its agent.
 const LevelRun = "run"
+
+// levels are those that a cassette can be of. At all but the first, an agent runs and is answered what it asks.
+var levels = []string{LevelRun, "client", "mcp", "client+mcp"}
 
 // OriginRecorded is the origin of cassettes that were recorded from an agent.
 const OriginRecorded = "recorded"
@@ -60,8 +63,9 @@ func (t Turn) check() error {
 
 // Header says what a cassette is a recording of.
 type Header struct {
-	Version int    `json:"cassette"` // Write sets it
-	Level   string `json:"level"`
+	Version int `json:"cassette"` // Write sets it
+	// Level is what a replay takes from the cassette: [LevelRun], "client", "mcp" or "client+mcp".
+	Level string `json:"level"`
 	// Unit is playbook/case/variant/trial.
 	Unit string `json:"unit"`
 	// Origin is where the session comes from: [OriginRecorded], or what [OriginImported] begins; empty: OriginRecorded.

@@ -130,6 +130,27 @@ func (n *Normaliser) Restore(text string) string {
 	return text
 }
 
+// RestoreValue returns a copy of decoded JSON with every string in it restored, see [Normaliser.Restore]. Keys stay.
+func (n *Normaliser) RestoreValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return n.Restore(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, e := range v {
+			list[i] = n.RestoreValue(e)
+		}
+		return list
+	case map[string]any:
+		fields := make(map[string]any, len(v))
+		for k, e := range v {
+			fields[k] = n.RestoreValue(e)
+		}
+		return fields
+	}
+	return v
+}
+
 // collect gives numbers to the ids of an event.
 func (n *Normaliser) collect(b trajectory.Body) {
 	switch b := b.(type) {

@@ -14,6 +14,9 @@ type Player struct {
 	// that the recording is stale. A prompt for which there is no turn remains an error.
 	AnyPrompt bool
 
+	// Complete makes the changes in a workspace in which somebody else may have made some of them.
+	Complete bool
+
 	cassette *Cassette
 	dir      string
 	next     int
@@ -42,7 +45,9 @@ func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 		return turn, nil
 	}
 	delta, err := p.delta(turn)
-	if err == nil {
+	if err == nil && p.Complete {
+		err = delta.Complete(p.dir)
+	} else if err == nil {
 		err = delta.Apply(p.dir)
 	}
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -160,8 +162,8 @@ func (r *reading) header(line []byte) error {
 	if err := r.decoder.decode(line, &r.Header); err != nil {
 		return err
 	}
-	if r.Header.Level != LevelRun {
-		return fmt.Errorf("the cassette is of level %q, and this program reads level %q", r.Header.Level, LevelRun)
+	if !slices.Contains(levels, r.Header.Level) {
+		return fmt.Errorf("the cassette is of level %q, and this program reads levels %s", r.Header.Level, strings.Join(levels, ", "))
 	}
 	return nil
 }

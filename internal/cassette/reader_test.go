@@ -105,7 +105,7 @@ func TestReadForeign(t *testing.T) {
 		{"two values in a line", start + `{"event":"message","text":"p"} {}` + "\n" + end, "x:4: event message: more than one JSON value"},
 		{"a value over two lines", start + "{\"event\":\"message\",\n\"text\":\"p\"}\n" + end, "x:4: event message: unexpected EOF"},
 		{"unknown field in the header", strings.Replace(header, `"level"`, `"x":1,"level"`, 1) + end, `x:1: json: unknown field "x"`},
-		{"another level", strings.Replace(header, `"level":"run"`, `"level":"mcp"`, 1) + end, `x:1: the cassette is of level "mcp", and this program reads level "run"`},
+		{"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end, `x:1: the cassette is of level "wire", and this program reads levels run, client, mcp, client+mcp`},
 		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: a line before the first turn"},
 		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: turn 3 where turn 2 should begin"},
 		{"event behind a change", start + change + `{"event":"state"}` + "\n" + end, "x:5: an event after the turn's changes"},

@@ -45,7 +45,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"event of an unknown type", func(c *Cassette) { c.Turns[1].Events[1].Body = unknown{} }, `unknown event "unknown"`},
 		{"value that is not JSON", func(c *Cassette) { c.Turns[1].Events[1].Body = trajectory.Notice{Data: func() {}} }, "turn 2: encode notice: json: unsupported type"},
 		{"changes not sorted", func(c *Cassette) { c.Turns[0].Delta.Changes[0].Path = "z" }, "the turn's changes are not sorted by path"},
-		{"another level", func(c *Cassette) { c.Header.Level = "mcp" }, `the cassette is of level "mcp"`},
+		{"another level", func(c *Cassette) { c.Header.Level = "wire" }, `the cassette is of level "wire"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -79,11 +79,13 @@ func (r *Runner) Accounts(ended []result.Unit) (map[string][]string, error) {
 
 // startsAgent reports whether a unit's session would be with an agent.
 func (r *Runner) startsAgent(u playbook.Unit) bool {
-	switch r.cfg.Mode {
-	case Replay:
-		return false
-	case Missing:
-		return !cassette.Exists(r.cassettePath(u))
+	if !r.pb.Cassette.Level.RunsAgent() {
+		switch r.cfg.Mode {
+		case Replay:
+			return false
+		case Missing:
+			return !cassette.Exists(r.cassettePath(u))
+		}
 	}
 	return slices.ContainsFunc(u.Steps, playbook.Step.Prompts)
 }

@@ -120,12 +120,32 @@ func (a *attempt) agentPolicy() confine.Policy {
 		Write:   []string{a.dirs.base, a.dirs.workspace},
 		Network: a.pb.Sandbox.Network != networkNone,
 	}
-	for _, s := range a.pb.MCP { // which the agent starts
-		p.Programs = append(p.Programs, s.Command...)
+	if a.pb.Cassette.Level.MCP() { // it starts what stands for them
+		p.Connect = []string{a.socketDir()}
+	} else {
+		p.Programs = a.serverPrograms()
 	}
 	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
 	p.Programs = append(p.Programs, a.unit.Variant.Agent.Args...)
 	return p
+}
+
+// serverPolicy is what an MCP server may touch that the agent does not start itself.
+func (a *attempt) serverPolicy() confine.Policy {
+	return confine.Policy{
+		Write:    []string{a.dirs.workspace, a.dirs.home, a.dirs.tmp},
+		Programs: a.serverPrograms(),
+		Network:  a.pb.Sandbox.Network != networkNone,
+	}
+}
+
+// serverPrograms are the playbook's MCP servers with their arguments, of which some are scripts.
+func (a *attempt) serverPrograms() []string {
+	var programs []string
+	for _, s := range a.pb.MCP {
+		programs = append(programs, s.Command...)
+	}
+	return programs
 }
 
 // commandPolicy is what commands in terminals may touch.

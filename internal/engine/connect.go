@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -16,8 +17,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	s.observer.OnCall = s.countCall
 	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
 	cfg := acp.ClientConfig{
-		Info:       acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
-		Permission: p.decide,
+		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
 		Tap: func(f acp.Frame) {
 			a.journal.frame(f)
 			s.observer.Frame(f)
@@ -28,11 +28,21 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 		},
 		CancelGrace: a.grace() / 4,
 	}
+	client := clienttools.Client{Permission: p.decide}
 	if profile.ClientFiles {
-		cfg.Files = s.files.Handler()
+		client.Files = s.files.Handler()
 	}
 	if profile.ClientTerminals {
-		cfg.Terminals = s.terminals.Handler()
+		client.Terminals = s.terminals.Handler()
+	}
+	client, err := s.serve(a, client)
+	if err != nil {
+		return err
+	}
+	cfg.Files, cfg.Terminals, cfg.Permission = client.Files, client.Terminals, client.Permission
+	servers, err := s.servers(a)
+	if err != nil {
+		return err
 	}
 	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
 	init, err := s.client.Initialize(ctx)
@@ -48,7 +58,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 			return s.notStarted(fmt.Errorf("authenticate: %w", err))
 		}
 	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: mcpServers(a.pb.MCP)})
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: servers})
 	if err != nil {
 		return s.notStarted(fmt.Errorf("open a session: %w", err))
 	}

@@ -12,13 +12,17 @@ import (
 // fingerprints are what a recording of the unit depends on, its prompts excepted.
 func (a *attempt) fingerprints() cassette.Fingerprints {
 	v := a.unit.Variant.Agent
-	return cassette.Fingerprints{
+	f := cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
 		Tokens: a.pb.Limits.MaxTokens, CostUSD: a.pb.Limits.MaxCostUSD, Git: a.pb.Workspace.Git, Servers: serverLines(a.pb.MCP),
 		Steps: a.setupSteps(), Commands: a.pb.Sandbox.AllowCommands, Variables: a.pb.Env.Pass,
 		Workspace: cassette.FilesOf(a.manifest),
 	}
+	if a.pb.Cassette.Level.RunsAgent() { // which was given these answers
+		f.Overrides = overrideLines(a.pb.Cassette.Overrides)
+	}
+	return f
 }
 
 // setupSteps are the commands that run before the agent's last prompt: it sees what they leave.

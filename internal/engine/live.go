@@ -41,6 +41,8 @@ type live struct {
 	session   *acp.Session
 	files     *sandbox.Files
 	terminals *sandbox.Terminals
+	tools     *tools
+	env       []string // of what is started for the agent: without its account
 	observer  observe.Observer
 	normalise *cassette.Normaliser
 
@@ -56,6 +58,8 @@ type live struct {
 	mu sync.Mutex
 	// interrupt ends the current turn and says why, nil between turns.
 	interrupt context.CancelCauseFunc
+	// broken is what should have ended a turn when there was none.
+	broken error
 }
 
 // limitReached is why the harness ended a turn.
@@ -74,7 +78,7 @@ func startLive(ctx context.Context, a *attempt) (*live, error) {
 		return nil, err
 	}
 	s := &live{
-		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.cfg.Mode != Live,
+		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.records, tools: a.tools,
 		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
 		endpoint: launch.Endpoint,
 		normalise: cassette.NewNormaliser(map[string]string{
@@ -102,6 +106,7 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 		Environ: a.cfg.Environ, Home: s.dirs.home, Tmp: s.dirs.tmp, Workspace: s.dirs.workspace, Pass: a.pb.Env.Pass,
 	})
 	env = append(env, toolcache.Find(a.cfg.Environ).Variables(s.dirs.home, false)...)
+	s.env = slices.Clip(env)
 	var err error
 	if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
 		return err
@@ -183,6 +188,7 @@ func (s *live) Close(ctx context.Context) error {
 	if s.terminals != nil {
 		errs = append(errs, s.terminals.Close())
 	}
+	errs = append(errs, s.tools.close())
 	if s.files != nil {
 		errs = append(errs, s.files.Close())
 	}

@@ -32,8 +32,11 @@ func (a *attempt) save(ctx context.Context) error {
 
 func (a *attempt) saveSession(ctx context.Context) error {
 	s, ok := a.session.(*live)
-	if !ok || a.cfg.Mode == Live {
+	if !ok || !a.records {
 		return nil
+	}
+	if err := a.checkSeam(); err != nil {
+		return err
 	}
 	if err := a.checkLeak(); err != nil {
 		return err
@@ -61,7 +64,7 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return err
 	}
 	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.from, again.live, again.watch = path, false, new(watch)
+	again.from, again.live, again.records, again.watch = path, false, false, new(watch)
 	again.judgments, again.rehearses = a.judgments, true
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
@@ -89,7 +92,7 @@ func difference(live, replayed result.Unit) string {
 
 // checkWritable finds out whether a cassette can be written before the agent does work that would be lost.
 func (a *attempt) checkWritable() error {
-	if a.cfg.Mode == Live {
+	if !a.records {
 		return nil
 	}
 	dir := filepath.Dir(a.from)
@@ -108,7 +111,7 @@ func (a *attempt) checkWritable() error {
 
 func (a *attempt) header(s *live, sandbox string) cassette.Header {
 	h := cassette.Header{
-		Unit: a.unit.ID(), Level: cassette.LevelRun, ProtocolVersion: s.protocol, ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
+		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocol, ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
 		Sandbox: sandbox, Fingerprints: a.fingerprints(),
 	}
 	h.Agent, h.Endpoint = s.Agent()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -11,15 +12,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// goesLive reports whether the unit's session is to be with an agent.
-func (a *attempt) goesLive() bool {
-	return a.cfg.Mode == Live || a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)
-}
-
 // openSession starts the unit's session, live or from its cassette.
 func (a *attempt) openSession(ctx context.Context) error {
 	if a.live {
 		if err := a.checkWritable(); err != nil {
+			return err
+		}
+		if err := a.openTools(); err != nil {
 			return err
 		}
 		s, err := startLive(ctx, a)
@@ -30,17 +29,19 @@ func (a *attempt) openSession(ctx context.Context) error {
 		return nil
 	}
 	a.result.Session, a.result.Replayed = a.relCassettePath(), true
-	s, err := a.openReplay()
+	c, err := a.openCassette()
 	if err != nil {
 		return advised{err, a.cfg.Command(Record, a.unit)}
 	}
-	a.session = s
+	player := cassette.NewPlayer(c, a.dirs.workspace)
+	player.AnyPrompt = a.stale
+	a.session = replay{player, c, a.cfg.Command(Record, a.unit)}
 	return nil
 }
 
-// openReplay opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
+// openCassette opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
 // says now.
-func (a *attempt) openReplay() (session, error) {
+func (a *attempt) openCassette() (*cassette.Cassette, error) {
 	c, err := cassette.Open(a.from)
 	if err != nil {
 		return nil, a.shorten(err)
@@ -55,16 +56,19 @@ func (a *attempt) openReplay() (session, error) {
 	if err := a.checkImported(c); err != nil {
 		return nil, err
 	}
-	player := cassette.NewPlayer(c, a.dirs.workspace)
-	if changes := c.Stale(a.fingerprints(), a.prompts()); len(changes) > 0 {
+	changes := c.Stale(a.fingerprints(), a.prompts())
+	if c.Header.Level != a.level() {
+		changes = slices.Insert(changes, 0, cassette.Change{Input: "cassette level", Was: c.Header.Level, Now: a.level()})
+	}
+	if len(changes) > 0 {
 		err := &cassette.StaleError{Path: c.Path, Changes: changes}
 		if a.cfg.Stale != StaleWarns {
 			return nil, err
 		}
 		a.result.Warnings = append(a.result.Warnings, err.Error())
-		player.AnyPrompt = true
+		a.stale = true
 	}
-	return replay{player, c, a.cfg.Command(Record, a.unit)}, nil
+	return c, nil
 }
 
 // checkImported takes a session that nobody recorded, and says so. What the agent left in its workspace is not known, and

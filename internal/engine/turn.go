@@ -21,9 +21,11 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	defer cancel()
 	turn, interrupt := context.WithCancelCause(limited)
 	defer interrupt(nil)
-	s.setInterrupt(interrupt)
+	if err := s.setInterrupt(interrupt); err != nil {
+		return cassette.Turn{}, err
+	}
 	resp, err := s.session.Prompt(turn, acp.TextContent{Text: text})
-	s.setInterrupt(nil)
+	_ = s.setInterrupt(nil) // what comes now, the next turn tells, or the end
 
 	cause := context.Cause(turn)
 	limit, isLimit := errors.AsType[limitReached](cause)
@@ -81,6 +83,9 @@ func (s *live) settle(ctx context.Context, events []trajectory.Event) (cassette.
 	if limit != "" {
 		events = endedBy(events, limit)
 	}
+	if err := s.tools.replayChanges(ctx); err != nil {
+		return cassette.Turn{}, err
+	}
 	after, delta, err := s.changes(ctx, s.manifest, s.maxDelta)
 	if err != nil {
 		return cassette.Turn{}, err
@@ -109,7 +114,7 @@ func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
 	last.Events = append(last.Events, s.normalise.Events(late)...)
 	var err error
 	_, last.Delta, err = s.changes(ctx, s.before, s.maxDelta)
-	return errors.Join(err, s.observer.Err())
+	return errors.Join(err, s.observer.Err(), s.setInterrupt(nil))
 }
 
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
@@ -151,17 +156,24 @@ func (s *live) checkCost(u acp.SessionUpdate) {
 	}
 }
 
-func (s *live) setInterrupt(f context.CancelCauseFunc) {
+// setInterrupt says how to end the turn that begins, nil that it has ended. It returns what should have ended one before.
+func (s *live) setInterrupt(f context.CancelCauseFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interrupt = f
+	return s.broken
 }
 
-// interruptTurn ends the current turn for a reason.
+// interruptTurn ends the current turn for a reason. Without a turn, a limit has nothing to end, and any other reason ends
+// the next.
 func (s *live) interruptTurn(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.interrupt != nil {
+	_, isLimit := errors.AsType[limitReached](why)
+	switch {
+	case s.interrupt != nil:
 		s.interrupt(why)
+	case s.broken == nil && !isLimit:
+		s.broken = why
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -60,6 +61,7 @@ type attempt struct {
 	watch   *watch
 	result  result.Unit
 	live    bool   // the session is to be with an agent, not from a cassette
+	records bool   // a cassette of it is to be written
 	from    string // the cassette's path
 	place   *Place // where the unit is kept; nil: nowhere
 
@@ -75,7 +77,12 @@ type attempt struct {
 	judgments *judgment.File
 	rehearses bool // it replays what another attempt recorded, to compare
 	imported  bool // nobody recorded the session that is replayed: what it left in the workspace is not known
+	stale     bool // the cassette is, and was allowed
 	byLimit   bool // a loop used all its iterations
+	// overrides are the playbook's answers in place of those of tools.
+	overrides *interaction.Overrides
+	// tools stands between the agent and what it asks of others; nil: nothing does.
+	tools *tools
 	// touched tells that a run step may have changed the workspace since the agent's last turn.
 	touched bool
 }
@@ -83,11 +90,13 @@ type attempt struct {
 func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *attempt {
 	a := &attempt{
 		Runner: r, unit: u, result: res,
-		journal: &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
-		watch:   &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
+		journal:   &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
+		watch:     &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
+		overrides: overridesOf(r.pb.Cassette.Overrides),
 	}
 	a.from = r.cassettePath(u)
-	a.live = a.goesLive()
+	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)
+	a.live = a.records || a.cfg.Mode == Live || a.pb.Cassette.Level.RunsAgent()
 	return a
 }
 
@@ -121,6 +130,9 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.dirs.remove()) }()
 	failed, err := a.steps(ctx)
 	err = errors.Join(err, a.setRun())
+	if err == nil {
+		err = a.settleTools()
+	}
 	if replaced := a.dirs.identity.check(); replaced != nil {
 		if _, told := errors.AsType[replacedError](err); !told {
 			err = errors.Join(err, replaced)
@@ -131,6 +143,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil { // evaluators cut what they quote, and half a secret is none that could be masked
 		err = a.judge(ctx, failed)
 	}
+	a.judgeTools()
 	if err == nil {
 		err = a.save(ctx)
 	}
@@ -205,6 +218,9 @@ func (a *attempt) setRun() error {
 	}
 	if a.byLimit && a.result.Stop == result.StopEndTurn {
 		a.result.Stop = result.StopByLimit
+	}
+	if !a.pb.Cassette.Level.RunsAgent() {
+		override(run, a.overrides)
 	}
 	a.result.Run = run
 	if !a.live { // no cassette is written of what shows a secret

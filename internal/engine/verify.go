@@ -34,7 +34,7 @@ type Defect struct {
 // without asking them.
 func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect, warnings []string, err error) {
 	a := r.newAttempt(u, io.Discard, newUnit(u, r.now(), nil))
-	a.live = false
+	a.live, a.records = false, false
 	defer func() { err = errors.Join(err, a.dirs.remove()) }()
 	if err := a.openDirs(); err != nil {
 		return nil, nil, err
@@ -42,7 +42,7 @@ func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect,
 	if err := a.prepareFor(ctx); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", u.ID(), err)
 	}
-	if _, err := a.openReplay(); err != nil {
+	if _, err := a.openCassette(); err != nil {
 		d, known := a.defect(err)
 		if !known {
 			return nil, nil, err

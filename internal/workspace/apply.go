@@ -13,7 +13,12 @@ import (
 // Apply makes the changes of d in dir, which must hold what it held when they were recorded: a path that is missing or
 // stands in the way is an error, and so is one that is not below dir, or below it only through a symbolic link. What d
 // marks as ignored is left alone. After an error a part of d may be done.
-func (d Delta) Apply(dir string) error {
+func (d Delta) Apply(dir string) error { return d.applyIn(dir, false) }
+
+// Complete makes those of the changes in dir that somebody has not made there, or has made otherwise.
+func (d Delta) Complete(dir string) error { return d.applyIn(dir, true) }
+
+func (d Delta) applyIn(dir string, made bool) error {
 	if len(d.Changes) == 0 {
 		return nil
 	}
@@ -22,17 +27,16 @@ func (d Delta) Apply(dir string) error {
 		return fmt.Errorf("apply changes to workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	if err := d.apply(root); err != nil {
+	if err := d.apply(editor{root: root, made: made, dirs: map[string]bool{".": true}}); err != nil {
 		return fmt.Errorf("apply changes to workspace: %w", err)
 	}
 	return nil
 }
 
-func (d Delta) apply(root *os.Root) error {
+func (d Delta) apply(e editor) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	e := editor{root: root, dirs: map[string]bool{".": true}}
 	for _, c := range slices.Backward(d.Changes) { // what is in a directory goes before it
 		if c.Op == Deleted && !c.Ignored {
 			if err := e.remove(c.Path, c.Kind); err != nil {
@@ -85,6 +89,7 @@ func checkPath(p string) error {
 // editor changes files below a root without following links, not even those that stay below it.
 type editor struct {
 	root *os.Root
+	made bool            // some of the changes may have been made
 	dirs map[string]bool // known to be directories and no links
 }
 
@@ -93,15 +98,20 @@ func (e *editor) put(c Change) error {
 	if err := e.makeDir(path.Dir(c.Path)); err != nil {
 		return err
 	}
-	if c.Op == Modified {
+	if c.Op == Modified || e.made {
 		kind, err := e.kind(c.Path)
-		if err != nil {
-			return err
-		}
-		if c.ModeOnly {
+		switch {
+		case e.made && errors.Is(err, errMissing) && !c.ModeOnly:
+			err = nil
+		case err != nil:
+		case c.ModeOnly:
 			return e.chmod(c.Path, kind, c.Exec)
+		case e.made && kind == Dir && c.Kind == Dir:
+			return nil
+		default:
+			err = e.clear(c.Path, kind)
 		}
-		if err := e.clear(c.Path, kind); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -129,6 +139,9 @@ func (e *editor) remove(p string, want Kind) error {
 		return err
 	}
 	kind, err := e.kind(p)
+	if e.made && errors.Is(err, errMissing) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestPass(t *testing.T) {
@@ -61,4 +63,24 @@ func TestGoexit(t *testing.T) {
 
 func TestSameName(t *testing.T) {
 	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("greets", func(*evaltest.T, evaltest.Unit) {}))
+}
+
+func TestOverride(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml",
+		evaltest.Override(playbook.Override{Tool: "Write", Args: map[string]any{"path": "greeting.txt"}, Error: "disk full"}),
+		evaltest.Check("write failed", func(t *evaltest.T, u evaltest.Unit) {
+			calls := u.Run.ToolCalls()
+			require.Equal(t, trajectory.Completed, calls[0].Status)
+			require.Equal(t, trajectory.Failed, calls[1].Status)
+			require.Equal(t, "disk full", calls[1].Output)
+		}),
+	)
+}
+
+func TestOverrideUnused(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Override(playbook.Override{Tool: "Write", Nth: 2, Output: 5}))
+}
+
+func TestOverrideOfNothing(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Override(playbook.Override{Tool: "Write"}))
 }

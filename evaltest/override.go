@@ -1,0 +1,37 @@
+package evaltest
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// override is a call of [Override].
+type override struct {
+	playbook.Override
+	file string
+	line int
+}
+
+// Override gives calls of a tool another answer, in every unit of the playbooks, as `cassette.overrides` does in one: to see
+// what graders make of it, or, where the playbook's level has the agent run, what the agent does then.
+//
+//	evaltest.Override(playbook.Override{Tool: "Bash", Args: map[string]any{"command": "go test ./..."}, Nth: 2, Error: "disk full"})
+//
+// One that no call matches is an error.
+func Override(o playbook.Override) Option {
+	_, file, line, _ := runtime.Caller(1)
+	return func(s *settings) { s.overrides = append(s.overrides, override{o, file, line}) }
+}
+
+// override adds the overrides that are written in Go to those of the playbook.
+func (h *harness) override(t *testing.T, pb *playbook.Playbook) {
+	t.Helper()
+	for _, o := range h.overrides {
+		o.Position = h.position(o.file, o.line)
+		if err := pb.Cassette.Override(o.Override); err != nil {
+			t.Fatalf("evaltest.Override: %s: %v", o.Position, err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package playbook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Override gives calls of a tool another answer than they had.
+//
+// With [LevelRun] graders see it in place of the recorded one, and nothing else changes: the agent did what it did. With
+// the other levels the agent sees it, also while it is recorded. An override that no call matches is an error.
+type Override struct {
+	// Tool is the tool's name: as the agent gives it with [LevelRun], else one of fs/read_text_file, fs/write_text_file,
+	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
+	Tool string `yaml:"tool,required" doc:"With level run the tool's name, e.g. Bash; else fs/read_text_file, fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL."`
+
+	// Args are arguments that the call has, as JSON has them, paths in the workspace as $WORKSPACE/...; nil: any.
+	Args map[string]any `yaml:"args" min:"1" doc:"Arguments that the call has, paths in the workspace as $WORKSPACE/...; default: any."`
+
+	// Nth is which of the calls that match it is, from 1; 0: each of them.
+	Nth int `yaml:"nth" min:"1" doc:"Which of the calls that match, from 1; default: each."`
+
+	// Output is the answer. Exactly one of Output and Error is given.
+	Output any `yaml:"output" doc:"The answer."`
+	// Error makes the call fail with this text.
+	Error string `yaml:"error" min:"1" doc:"Makes the call fail with this text."`
+
+	Position Position `yaml:",position"`
+}
+
+func (o *Override) decode(n *doc.Node) {
+	if !n.Decode(o) {
+		return
+	}
+	output, failure := n.Get("output"), n.Get("error")
+	switch {
+	case output == nil && failure == nil:
+		n.Errorf("", "an override needs `output`, another answer, or `error`, which makes the call fail")
+	case output != nil && failure != nil:
+		n.Errorf("error", "an override has either `output` or `error`")
+	case output != nil && o.Output == nil:
+		n.Errorf("output", "must not be null")
+	}
+}
+
+// Override adds an override that is written in Go. Its arguments and its output may be any values that are JSON. The error says
+// what is wrong with it.
+func (c *Cassette) Override(o Override) error {
+	if (o.Output == nil) == (o.Error == "") {
+		return errors.New("an override needs either an output or an error")
+	}
+	if o.Nth < 0 {
+		return fmt.Errorf("there is no call %d: calls are counted from 1", o.Nth)
+	}
+	if err := c.Level.checkTool(o.Tool); err != nil {
+		return err
+	}
+	for _, v := range []any{&o.Args, &o.Output} {
+		if err := decodedAgain(v); err != nil {
+			return fmt.Errorf("an override of %s: %w", o.Tool, err)
+		}
+	}
+	c.Overrides = append(c.Overrides, o)
+	return nil
+}
+
+// decodedAgain makes of what v points to what it is as JSON.
+func decodedAgain(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
+}
