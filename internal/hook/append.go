@@ -53,7 +53,7 @@ func torn(f *os.File, size int64) bool {
 
 // maxLockWait is how long a hook waits for others that write. Each of them takes less than a millisecond, unless it was
 // stopped.
-const maxLockWait = 2 * time.Second
+const maxLockWait = time.Second
 
 // lock locks the file for this opening of it, and reports whether it could.
 func lock(f *os.File) bool {

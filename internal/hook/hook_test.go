@@ -227,6 +227,7 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 func TestLargestPayload(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "c")
 	head := `{"tool_name":"Bash","tool_use_id":"1","tool_response":"`
 	text := head + strings.Repeat("x", maxPayload-len(head)-2) + `"}`

@@ -63,6 +63,7 @@ func startWriter(t *testing.T, file string, n int, environ ...string) *exec.Cmd 
 
 // TestProcesses holds that lines of several processes are neither torn nor lost.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	const processes, each = 8, 200
 	file := filepath.Join(t.TempDir(), "c")
 	var writers []*exec.Cmd
@@ -115,6 +116,7 @@ func TestKilledWriters(t *testing.T) {
 
 // TestLockedFile holds that a hook does not wait for ever for another one that was stopped.
 func TestLockedFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "c")
 	f, err := os.Create(file)
 	require.NoError(t, err)
