@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // judge asks the evaluators and says what the unit comes to. Failed tells that a step did not pass. An error says that the
@@ -101,7 +102,7 @@ type Judges struct {
 // may be asked. Where that must be seen it is an error in CI, since nobody sees what CI skips.
 func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, error) {
 	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(path))
-	if !ok && seen && inCI(j.Getenv) {
+	if !ok && seen && testrun.InCI(j.Getenv) {
 		mode, ok = judgment.Replay, true // which says that it is missing
 	}
 	if !ok {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // Mode is where a unit's sessions come from.
@@ -33,7 +35,7 @@ func ParseMode(s string, def Mode, getenv func(string) string) (Mode, error) {
 	if !slices.Contains(modes, m) {
 		return "", fmt.Errorf("unknown mode %q: use one of %s", s, modeList())
 	}
-	if (m == Record || m == Missing) && inCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1" {
+	if (m == Record || m == Missing) && testrun.InCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1" {
 		return "", fmt.Errorf("mode %s is refused because CI is set: record on your machine and commit the cassettes, "+
 			"or set EVALTEST_RECORD_IN_CI=1", m)
 	}
@@ -71,7 +73,7 @@ func ParseJudges(s string, m Mode, getenv func(string) string) (bool, error) {
 		return false, fmt.Errorf("unknown value %q: use record, or leave it empty", s)
 	case m == Live:
 		return false, fmt.Errorf("in mode %s nothing is recorded: use mode %s to judge recorded sessions anew", Live, Replay)
-	case inCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1":
+	case testrun.InCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1":
 		return false, errors.New("recording judgements is refused because CI is set: record on your machine and commit them, " +
 			"or set EVALTEST_RECORD_IN_CI=1")
 	}
@@ -87,11 +89,6 @@ func ParseSwitch(s string) (bool, error) {
 		return true, nil
 	}
 	return false, fmt.Errorf("unknown value %q: use 1 or 0", s)
-}
-
-func inCI(getenv func(string) string) bool {
-	v := getenv("CI")
-	return v != "" && v != "0" && !strings.EqualFold(v, "false")
 }
 
 func modeList() string {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // missingPrograms returns why the unit is skipped for want of programs; in CI that is an error, because a suite that CI
@@ -19,7 +21,7 @@ func (r *Runner) missingPrograms() (reason string, err error) {
 		return "", nil
 	}
 	reason = fmt.Sprintf("%s requires %s, not found in PATH", r.pb.File, strings.Join(missing, ", "))
-	if inCI(r.cfg.Getenv) {
+	if testrun.InCI(r.cfg.Getenv) {
 		return "", advised{fmt.Errorf("%s; CI is set, so this is an error", reason), "install " + strings.Join(missing, " ")}
 	}
 	return reason, nil
