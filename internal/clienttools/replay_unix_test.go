@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
@@ -103,6 +105,19 @@ func TestAnswersAreOfThisRun(t *testing.T) {
 	assert.Equal(t, "ls $HOME/shop\n", content("run.sh"), "the file says so itself")
 	home := filepath.Join(filepath.Dir(again.ws), "home")
 	assert.Equal(t, "at "+again.ws+"/x, and "+home+"/y", content("made"), "there is no such file, and nothing tells the name from the directory")
+}
+
+// TestMissingFile holds that package acp is left to say that there is no file, with the data that agents look for.
+func TestMissingFile(t *testing.T) {
+	s, client := replaying(
+		t, trajectory.FileRead{Path: "$WORKSPACE/a", Error: "Resource not found: $WORKSPACE/a"},
+		trajectory.FileRead{Path: "$WORKSPACE/b", Error: "no access", ErrorCode: acp.CodeAuthRequired},
+	)
+	_, err := client.Files.ReadTextFile(t.Context(), acp.ReadTextFileRequest{Path: s.ws + "/a"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = client.Files.ReadTextFile(t.Context(), acp.ReadTextFileRequest{Path: s.ws + "/b"})
+	requireCode(t, acp.CodeAuthRequired, err)
+	assert.Empty(t, s.diverged)
 }
 
 // TestDivergence shows what a person reads, and what the agent is answered, when it asks for something else.

@@ -76,6 +76,15 @@ func TestTerminalOutput(t *testing.T) {
 	}
 }
 
+// TestTerminalVariables holds that variables are known by their names, in any order: values are not recorded.
+func TestTerminalVariables(t *testing.T) {
+	s, client := replaying(t, trajectory.Terminal{Command: "go", Env: []string{"B", "A"}})
+	create(t, client, acp.CreateTerminalRequest{Command: "go", Env: []acp.EnvVariable{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}})
+	_, err := client.Terminals.Create(t.Context(), acp.CreateTerminalRequest{Command: "go", Env: []acp.EnvVariable{{Name: "A"}}})
+	require.ErrorContains(t, err, `first difference: env[1]: recorded "B", asked nothing`)
+	assert.Len(t, s.diverged, 1)
+}
+
 // TestTerminalThatNeverEnded holds that a command runs until it is killed, or released, if its end was not recorded.
 func TestTerminalThatNeverEnded(t *testing.T) {
 	_, client := replaying(t, trajectory.Terminal{Command: "serve"}, trajectory.Terminal{Command: "serve"})

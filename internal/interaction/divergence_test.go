@@ -49,6 +49,10 @@ func TestDivergences(t *testing.T) {
 		{name: "an item", recorded: []request{list}, asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-h"`, 1)}},
 		{name: "an item more", recorded: []request{list}, asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-a","-h"`, 1)}},
 		{name: "another tool", recorded: []request{list, stock}, asked: write("$WORKSPACE/stock.txt", "tea 5\n")},
+		{
+			name: "the same tool", reason: "it is nearer than another with the same arguments",
+			recorded: []request{{"mcp__stock__count", stock.args}, read("/etc/hosts")}, before: []request{read("/etc/hosts")}, asked: stock,
+		},
 		{name: "nothing recorded", asked: stock},
 		{name: "a line of a text", recorded: []request{write("$WORKSPACE/shop.go", source)}, asked: write("$WORKSPACE/shop.go", strings.Replace(source, "1", "2", 1))},
 		{name: "a line more", recorded: []request{write("a", "one\n")}, asked: write("a", "one\ntwo\n")},
