@@ -70,3 +70,37 @@ func TestKindReportsProblems(t *testing.T) {
 p.yaml:6:5: evaluators[0].list[5]: too short
 p.yaml:6:19: evaluators[0].list[1].x: no y`)
 }
+
+// TestParseNode decodes what stands in no playbook.
+func TestParseNode(t *testing.T) {
+	var v struct {
+		Rest *playbook.Node `yaml:"rest"`
+	}
+	decode := func(n *playbook.Node) { n.Decode(&v) }
+	require.NoError(t, playbook.ParseNode("x.json", []byte(`{"rest": [1]}`), decode))
+	require.Len(t, v.Rest.Items(), 1)
+	require.EqualError(t, playbook.ParseNode("x.json", []byte("{\"rest\": 1,\n \"rset\": 2}"), decode), `x.json:2:2: rset: unknown key, did you mean "rest"?`)
+	require.ErrorContains(t, playbook.ParseNode("x.json", []byte("{"), decode), "x.json:1:")
+}
+
+func TestAgentCheck(t *testing.T) {
+	tests := []struct {
+		name  string
+		agent playbook.Agent
+		want  string
+	}{
+		{"nothing is missing", playbook.Agent{Kind: "fake-acp"}, ""},
+		{"kind", playbook.Agent{Kind: "fakeacp"}, `did you mean "fake-acp"?`},
+		{"preset", playbook.Agent{Kind: "claude-code-acp"}, "agents of kind claude-code-acp need a `preset`"},
+		{"command", playbook.Agent{Kind: "acp"}, "agents of kind acp need a `command`"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.agent.Check(); tt.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.want)
+			}
+		})
+	}
+}

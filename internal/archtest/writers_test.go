@@ -45,6 +45,7 @@ var writers = []writer{
 	{"internal/cli", []string{"place"}, "a playbook of ours, for the user to change"},
 	{"internal/testrun", []string{"createOnce"}, "texts of ours"},
 	{"evaltest/clitest", []string{"MinimalPath", "buildCommand"}, "links to programs, and programs that the go command built"},
+	{"evaltest", []string{"copyWorkspace"}, "a workspace in which a search has found no secret, for the test that asked for it"},
 	{"evaltest/judge", []string{"serve"}, "a judge in its own process, whose answer the harness masks"},
 	{"internal/supervise", nil, "what goes to and from a supervisor, which is us"},
 	{"internal/confine", nil, "the probe and its bait, which are made of our own texts"},
