@@ -227,11 +227,14 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 func TestLargestPayload(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "c")
 	head := `{"tool_name":"Bash","tool_use_id":"1","tool_response":"`
 	text := head + strings.Repeat("x", maxPayload-len(head)-2) + `"}`
-	require.Equal(t, ran{}, run(t, Post, Policy{}, strings.NewReader(text), "EVALTEST_CAPTURE="+file))
+	p, err := readPayload(strings.NewReader(text), Post)
+	require.NoError(t, err)
+	line, err := p.line(Post, noon, decision{})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "c")
+	require.NoError(t, appendLine(file, line))
 	c, err := capture.Read(file)
 	require.NoError(t, err)
 	require.Len(t, c.Calls[0].Output, maxPayload-len(head)-2)
