@@ -6,6 +6,8 @@
 //		evaltest.Describe(t, "*/*.yaml")
 //	}
 //
+// [Suite] is the same in Go, for agents and for any other function, and [RunAgent] runs an agent once.
+//
 // By default the agents' recorded sessions are replayed from cassettes, and every expectation is checked again: no agent
 // runs, no network and no key is needed. The environment variable EVALTEST_MODE changes that:
 //

@@ -25,6 +25,11 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("README.md has no block of %q with %q", language, contains)
 		return ""
 	}
+	suite, err := os.ReadFile("../evals/search_test.go")
+	require.NoError(t, err)
+	require.Equal(t, string(suite), block("go", "evaltest.AgentSuite"), "it is the one that runs in evals")
+	require.Less(t, strings.Count(string(suite), "\n"), 40)
+
 	m := newModule(t)
 	m.remove("evals/greet.yaml")
 	require.NoError(t, os.CopyFS(m.path("fixtures/inventory"), os.DirFS("../fixtures/inventory")))
