@@ -86,8 +86,8 @@ func (t *Tracer) Unit(u result.Unit) {
 }
 
 // Close sends what is left. For a collector that does not take it, all calls in a process wait no longer than
-// [Settings].Timeout together. The error says in a line for each collector what was not sent and why, without secrets. It
-// decides nothing about the units.
+// [Settings].Timeout together. The error says in a line for each collector what was not sent and why, without secrets, and
+// each reason once in a process. It decides nothing about the units.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

@@ -54,7 +54,7 @@ func open(c tracing.Config, s tracing.Settings, reach transports, p *patience) (
 		if err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
-		made, err := newTarget(t, s.Timeout, transport, p)
+		made, err := newTarget(t, s.Timeout, transport, p, c.Secrets)
 		if err != nil {
 			return nil, errors.Join(err, out.Close())
 		}
@@ -75,17 +75,15 @@ func (s *sender) Close() error {
 		all.Go(func() { failed[i] = t.close(s.spans.Load()) })
 	}
 	all.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return errors.New(s.Secrets.String(err.Error()))
-	}
-	return nil
+	return errors.Join(failed...)
 }
 
-// patience is how long has been waited, by URL, for targets that did not take everything. A test binary closes a sender
-// for each playbook, and a collector that is down must cost its tests the timeout once.
+// patience is what this process has been through with targets that did not take everything, by URL. A test binary closes a
+// sender for each playbook, and a collector that is down must cost its tests the timeout once, and a line of their log.
 type patience struct {
 	mu    sync.Mutex
 	spent map[string]time.Duration
+	told  map[string]bool // by URL and reason
 }
 
 // inVain is the patience of this process.
@@ -98,11 +96,16 @@ func (p *patience) left(url string, limit time.Duration) time.Duration {
 	return max(limit-p.spent[url], 0)
 }
 
-func (p *patience) spend(url string, d time.Duration) {
+// spend adds to the time that was spent in vain, and reports whether this reason has been told before.
+func (p *patience) spend(url string, d time.Duration, reason string) (told bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.spent == nil {
-		p.spent = make(map[string]time.Duration)
+		p.spent, p.told = make(map[string]time.Duration), make(map[string]bool)
 	}
 	p.spent[url] += d
+	key := url + " " + reason
+	told = p.told[key]
+	p.told[key] = true
+	return told
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 )
 
@@ -22,6 +23,7 @@ type target struct {
 	url      string
 	timeout  time.Duration // of a request, and of all closing
 	patience *patience
+	secrets  *secret.Set
 	client   *http.Client
 	exporter sdktrace.SpanExporter
 	scores   *scores // nil: the target takes none
@@ -34,8 +36,8 @@ type target struct {
 	err         error // the first
 }
 
-func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience) (*target, error) {
-	t := &target{url: to.URL, timeout: timeout, patience: p, client: &http.Client{Transport: transport}}
+func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience, secrets *secret.Set) (*target, error) {
+	t := &target{url: to.URL, timeout: timeout, patience: p, secrets: secrets, client: &http.Client{Transport: transport}}
 	t.ended, t.end = context.WithCancelCause(context.Background())
 	var err error
 	// What the environment says of a collector is all given here: the SDK would take it for Langfuse's, too.
@@ -94,17 +96,24 @@ func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 }
 
 // close sends what is left in the queue, of all that was put there. It ends the requests when the patience with the target
-// is at its end, and with them all goroutines.
+// is at its end, and with them all goroutines. What was not sent is an error in one line, unless the reason was told before.
 func (t *target) close(spans int64) error {
 	start := time.Now()
 	defer time.AfterFunc(t.patience.left(t.url, t.timeout), func() { t.end(t.tooSlow()) }).Stop()
 	defer t.client.CloseIdleConnections()
 	defer t.end(nil)
 	err := t.queue.Shutdown(context.Background()) // ends when the requests do
-	if err = cmp.Or(t.lost(spans), err); err != nil {
-		t.patience.spend(t.url, time.Since(start))
+	if err = cmp.Or(t.lost(spans), err); err == nil {
+		return nil
 	}
-	return err
+	reason := clip(strings.Join(strings.Fields(t.secrets.String(err.Error())), " "), maxReason)
+	if told := t.patience.spend(t.url, time.Since(start), reason); told {
+		return nil
+	}
+	if missing := spans - int64(t.sent); missing > 0 {
+		return fmt.Errorf("%s: %d of %d spans were not sent: %s", t.url, missing, spans, reason)
+	}
+	return fmt.Errorf("%s: %d spans were sent, and not all of their scores: %s", t.url, spans, reason)
 }
 
 func (t *target) tooSlow() error { return fmt.Errorf("no answer within %v", t.timeout) }
@@ -112,21 +121,12 @@ func (t *target) tooSlow() error { return fmt.Errorf("no answer within %v", t.ti
 // maxReason bounds what is quoted of an error, in bytes: a collector's answer is in it.
 const maxReason = 400
 
-// lost returns an error in one line if not all of the spans were sent, or not all of their scores.
+// lost returns why not all of the spans were sent, or not all of their scores; nil: they were.
 func (t *target) lost(spans int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := t.err
-	if int64(t.tried) < spans {
-		err = cmp.Or(err, errors.New("they came faster than they were taken (OTEL_BSP_MAX_QUEUE_SIZE)"))
+	if t.err == nil && int64(t.tried) < spans {
+		return errors.New("they came faster than they were taken (OTEL_BSP_MAX_QUEUE_SIZE)")
 	}
-	if err == nil {
-		return nil
-	}
-	reason := clip(strings.Join(strings.Fields(err.Error()), " "), maxReason)
-	missing := spans - int64(t.sent)
-	if missing == 0 {
-		return fmt.Errorf("%s: %d spans were sent, and not all of their scores: %s", t.url, spans, reason)
-	}
-	return fmt.Errorf("%s: %d of %d spans were not sent: %s", t.url, missing, spans, reason)
+	return t.err
 }
