@@ -98,7 +98,7 @@ func TestSilentServer(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	token := "Bearer " + "sk-test-" + strings.Repeat("x", 30)
+	token := "Bearer " + strings.Repeat("hush-", 8) // nothing that has the shape of a key
 	tests := []struct {
 		name, reason string
 		answer       http.HandlerFunc
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 			require.Error(t, err, tt.reason)
 			require.Regexp(t, tt.want, err.Error(), tt.reason)
 			require.NotContains(t, err.Error(), "\n")
-			require.NotContains(t, err.Error(), "sk-"+"test-x")
+			require.NotContains(t, err.Error(), "hush")
 		})
 	}
 }
