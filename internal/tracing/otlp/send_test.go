@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 		{
 			"the key at the cut", "it is masked before it is cut",
 			func(w http.ResponseWriter, r *http.Request) {
-				http.Error(w, strings.Repeat("x", maxReason-140)+" "+r.Header.Get("Authorization")+strings.Repeat("y", maxReason), http.StatusForbidden)
+				http.Error(w, strings.Repeat("x", maxReason-120)+" "+r.Header.Get("Authorization")+strings.Repeat("y", maxReason), http.StatusForbidden)
 			},
 			"403 Forbidden",
 		},
