@@ -192,31 +192,29 @@ func TestSeveralServers(t *testing.T) {
 	assert.Contains(t, two.call("count", nil), "recorded once")
 }
 
+// mapped returns decoded JSON with another text in place of one.
+func mapped(v any, from, to string) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, from, to)
+	case map[string]any:
+		m := make(map[string]any)
+		for k, e := range v {
+			m[k] = mapped(e, from, to)
+		}
+		return m
+	case []any:
+		l := []any{}
+		for _, e := range v {
+			l = append(l, mapped(e, from, to))
+		}
+		return l
+	}
+	return v
+}
+
 // TestPaths holds that texts of this session become those of all sessions, and come back as those of the next.
 func TestPaths(t *testing.T) {
-	mapped := func(v any, from, to string) any {
-		var replace func(any) any
-		replace = func(v any) any {
-			switch v := v.(type) {
-			case string:
-				return strings.ReplaceAll(v, from, to)
-			case map[string]any:
-				m := make(map[string]any)
-				for k, e := range v {
-					m[k] = replace(e)
-				}
-				return m
-			case []any:
-				var l []any
-				for _, e := range v {
-					l = append(l, replace(e))
-				}
-				return l
-			}
-			return v
-		}
-		return replace(v)
-	}
 	s := newScene(t, nil, server("shop", "shop"))
 	file := filepath.Join(s.dir, "a.txt")
 	require.NoError(t, os.WriteFile(file, []byte("hello"), 0o600))

@@ -82,10 +82,15 @@ func (c *conversation) listen() {
 
 // readError explains why nothing more can be read from the server.
 func (c *conversation) readError(err error) error {
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		sent, _ := c.real.sent.Text(true)
-		return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short([]byte(sent)))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return c.ended(errors.New("closed its output, and did not end"))
 	}
+	sent, _ := c.real.sent.Text(true)
+	return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short([]byte(sent)))
+}
+
+// ended returns how the server ended. If it did not, that is not what is wrong with it.
+func (c *conversation) ended(wrong error) error {
 	select {
 	case <-c.real.process.Done():
 		exit, err := c.real.process.Wait()
@@ -94,7 +99,7 @@ func (c *conversation) readError(err error) error {
 		}
 		return fmt.Errorf("ended by itself: %s", exit)
 	case <-time.After(exitWait):
-		return errors.New("closed its output, and did not end")
+		return wrong
 	}
 }
 
@@ -113,7 +118,7 @@ func (c *conversation) refuse(r *jsonrpc.Request) {
 func (c *conversation) forward(r *jsonrpc.Request) {
 	if c.usable(r) {
 		if err := c.real.conn.Write(c.ctx, withoutOffers(r)); err != nil {
-			c.fails(fmt.Errorf("cannot be written to: %w", err))
+			c.fails(c.ended(fmt.Errorf("cannot be written to: %w", err)))
 		}
 	}
 	if err := c.failure(); err != nil && r.IsCall() {

@@ -6,20 +6,22 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // relayWord is the first argument that makes our binary a relay; the second is the socket's path.
 const relayWord = "sdd-eval-mcp-relay"
 
 // init makes this process a relay if that is what it was started as. It looks at nothing but argv, so that it costs other
-// processes nothing and go test's cache learns of no environment variable.
+// processes nothing and go test's cache learns of no environment variable. It ends by the bare system call: what a binary
+// does at its exit (a race or coverage report, say) is not for the relay.
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == relayWord {
 		if err := relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "sdd-eval: relay to an MCP server: %v\n", err)
-			os.Exit(1)
+			syscall.Exit(1)
 		}
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 }
 

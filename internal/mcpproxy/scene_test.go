@@ -137,7 +137,7 @@ func (a *agent) client() *mcp.Client {
 		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 			panic("the agent was asked for a message")
 		},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { a.changed <- "tools" },
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { a.changed <- "tools" },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { a.progress <- r.Params.Message },
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ const serverWord = "mcpproxy-test-server"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == serverWord {
-		os.Exit(serve(os.Args[2]))
+		syscall.Exit(serve(os.Args[2])) // a race report at the exit would take a second
 	}
 	code := m.Run()
 	if alive := goroutines(); code == 0 && alive != "" {
@@ -53,6 +54,9 @@ func serve(kind string) int {
 	switch kind {
 	case "garbage":
 		fmt.Println("Listening on port 3000")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "flood":
+		fmt.Print(`{"jsonrpc":"2.0","id":1,"result":"`, strings.Repeat("x", 17<<20))
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -88,7 +92,9 @@ func shop() *mcp.Server {
 		})
 	}
 	tool("count", func(context.Context, *mcp.CallToolRequest) (string, error) { return fmt.Sprint(count.Add(1)), nil })
-	tool("fail", func(context.Context, *mcp.CallToolRequest) (string, error) { return "", fmt.Errorf("out of <tea> & more") })
+	tool("fail", func(context.Context, *mcp.CallToolRequest) (string, error) {
+		return "", fmt.Errorf("out of <tea> & more")
+	})
 	tool("crash", func(context.Context, *mcp.CallToolRequest) (string, error) {
 		fmt.Fprintln(os.Stderr, "panic: out of memory, key sk-"+"test-1234")
 		os.Exit(7)
@@ -114,7 +120,6 @@ func shop() *mcp.Server {
 		c := r.ClientCapabilities()
 		return fmt.Sprint(c != nil && (c.Sampling != nil || c.Elicitation != nil || c.RootsV2 != nil)), nil
 	})
-	tool("large", func(context.Context, *mcp.CallToolRequest) (string, error) { return string(make([]byte, 17<<20)), nil })
 	mcp.AddTool(s, &mcp.Tool{Name: "read"}, func(_ context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, path, error) {
 		data, err := os.ReadFile(in.Path)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Path + ": " + string(data)}}}, in, err
@@ -132,4 +137,4 @@ func shop() *mcp.Server {
 }
 
 // waitTime is how long tests wait for what comes at once.
-const waitTime = 5 * time.Second
+const waitTime = 20 * time.Second
