@@ -1,0 +1,120 @@
+package livetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// project is a directory of playbooks that the command runs with the real agents.
+type project struct {
+	t             *testing.T
+	root          string
+	program       string
+	path, presets string
+	playbook      string // below root
+}
+
+// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it uses.
+func newProject(t *testing.T, playbook string, changes ...string) project {
+	t.Helper()
+	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
+	require.NoError(t, err)
+	requireAgents(t, bin)
+	p := project{
+		t: t, root: t.TempDir(), program: buildCommand(t), presets: startModel(t, "../../fixtures/models"), playbook: "evals/suite/p.yaml",
+		path: bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(p.root, "fixtures/inventory"), os.DirFS("../../fixtures/inventory")))
+	require.NoError(t, os.MkdirAll(filepath.Join(p.root, "evals/suite"), 0o755))
+	text, err := os.ReadFile(playbook)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(p.root, p.playbook), text, 0o644))
+	p.change(changes...)
+	return p
+}
+
+// change replaces texts, which must be there, in the playbook.
+func (p project) change(pairs ...string) {
+	p.t.Helper()
+	file := filepath.Join(p.root, p.playbook)
+	text, err := os.ReadFile(file)
+	require.NoError(p.t, err)
+	for i := 0; i < len(pairs); i += 2 {
+		require.Contains(p.t, string(text), pairs[i])
+	}
+	require.NoError(p.t, os.WriteFile(file, []byte(strings.NewReplacer(pairs...).Replace(string(text))), 0o644))
+}
+
+// run runs the playbook in a mode and returns what the command said, its exit code and the run.
+func (p project) run(mode string) (string, int, *rundir.Run) {
+	p.t.Helper()
+	run := exec.Command(p.program, "run", "--playbook", p.playbook, "--config-dir", p.presets, "--mode", mode)
+	run.Dir = p.root
+	run.Env = append(os.Environ(), "PATH="+p.path, "EVALTEST_RECORD_IN_CI=1")
+	var stdout, stderr bytes.Buffer
+	run.Stdout, run.Stderr = &stdout, &stderr
+	if err := run.Run(); err != nil {
+		require.IsType(p.t, new(exec.ExitError), err)
+	}
+	r, err := rundir.Open(p.root, filepath.Base(strings.TrimSpace(stdout.String())), nil)
+	require.NoError(p.t, err, "%s", &stderr)
+	return stderr.String(), run.ProcessState.ExitCode(), r
+}
+
+// passes runs the playbook in a mode, expects that its only unit passes, and returns the events of it without their times.
+func (p project) passes(mode string) []trajectory.Body {
+	p.t.Helper()
+	said, code, r := p.run(mode)
+	require.Zero(p.t, code, said)
+	require.NotContains(p.t, said, "reordered")
+	units, err := r.Units()
+	require.NoError(p.t, err)
+	require.Len(p.t, units, 1)
+	require.False(p.t, units[0].Replayed, "the agent ran")
+	data, err := os.ReadFile(filepath.Join(r.Place(units[0].Case, units[0].Variant, 1).Artifacts, "trajectory.json"))
+	require.NoError(p.t, err)
+	var run trajectory.Run
+	require.NoError(p.t, json.Unmarshal(data, &run))
+	bodies := make([]trajectory.Body, len(run.Events))
+	for i, e := range run.Events {
+		bodies[i] = e.Body
+	}
+	return bodies
+}
+
+// TestClientLevel has the agent that uses files and terminals of its client run against what was recorded of them: it does
+// the very same, though nothing of it runs again.
+func TestClientLevel(t *testing.T) {
+	p := newProject(t, "../../evals/fix-bug/fix-bug.yaml",
+		"  claude:\n    agent: {kind: claude-code-acp, preset: loopback}\n", "",
+		"  codex:\n    agent: {kind: codex-acp, preset: loopback, mode: full-access}\n", "",
+		"variant: [claude, claude-client, codex]", "variant: [claude-client]",
+		"cassette:\n", "cassette:\n  level: client\n",
+	)
+	recorded := p.passes("record")
+	c, err := cassette.Read(filepath.Join(p.root, "cassettes/evals/suite/p/task/claude-client.1.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, "client", c.Header.Level)
+	require.Equal(t, recorded, p.passes("replay"))
+	require.Equal(t, recorded, p.passes("replay"))
+
+	p.change("and run the tests.", "and run the tests. Thank you!")
+	require.Len(t, p.passes("replay"), len(recorded), "another prompt against the same tools")
+
+	p.change("level: client\n", "level: client\n  overrides: [{tool: fs/read_text_file, nth: 1, error: no such file}]\n")
+	said, code, _ := p.run("replay")
+	require.Equal(t, 3, code, said)
+	require.Contains(t, said, "stale cassette")
+	require.Contains(t, said, "no such file")
+}
