@@ -8,5 +8,6 @@
 // stands in a file beside the capture and makes reading that an error. Only a [Policy] exits with 2, by which Claude Code
 // knows that a call is not to be.
 //
-// [Install] and [Uninstall] change Claude Code's settings; [Settings] returns new ones.
+// [Merge] and [Without] put hooks into Claude Code's settings and take them out, [Edit] does so in a file. A harness that
+// drives an agent writes what [Settings] returns and starts it with the variables of a [Target].
 package hook

@@ -1,7 +1,5 @@
 package hook
 
-import "slices"
-
 // Phase is when a hook runs.
 type Phase string
 
@@ -17,8 +15,3 @@ var phases = []Phase{Pre, Post, Failure}
 
 // events are Claude Code's names of what a hook of the phase is for.
 var events = map[Phase]string{Pre: "PreToolUse", Post: "PostToolUse", Failure: "PostToolUseFailure"}
-
-// ParsePhase returns the phase of that name.
-func ParsePhase(name string) (p Phase, ok bool) {
-	return Phase(name), slices.Contains(phases, Phase(name))
-}

@@ -117,7 +117,7 @@ func TestIsOurs(t *testing.T) {
 
 func TestSettingsRefused(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"empty", "", "line 1: the text ends in the middle"},
+		{"empty", "", "the file is empty, which is not JSON"},
 		{"not JSON", "model: x\n", "line 1: invalid character 'm'"},
 		{"line comment", "{\n  // mine\n  \"a\": 1\n}", "line 2: a comment, which JSON does not have"},
 		{"comment at the end", "{\n  \"a\": 1 /* mine */\n}", "line 2: a comment, which JSON does not have"},
