@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
@@ -97,4 +99,16 @@ func TestNeverCached(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.NotContains(t, string(out), "(cached)")
 	}
+}
+
+func TestRequire(t *testing.T) {
+	t.Setenv("CI", "true")
+	path := clitest.Require(t, "sh", []string{"-c", "exit 0"}, time.Minute)
+	require.True(t, filepath.IsAbs(path))
+
+	t.Setenv("CI", "false")
+	t.Run("skipped", func(t *testing.T) {
+		defer func() { assert.True(t, t.Skipped()) }()
+		clitest.Require(t, "no-such-program", nil, time.Minute)
+	})
 }
