@@ -120,9 +120,7 @@ func (a *attempt) agentPolicy() confine.Policy {
 		Write:   []string{a.dirs.base, a.dirs.workspace},
 		Network: a.pb.Sandbox.Network != networkNone,
 	}
-	if a.pb.Cassette.Level.MCP() { // it starts what stands for them
-		p.Connect = []string{a.socketDir()}
-	} else {
+	if !a.pb.Cassette.Level.MCP() { // else it starts what stands for them
 		p.Programs = a.serverPrograms()
 	}
 	// What the playbook's author names is the agent's to read: with `command: node` it is a script.

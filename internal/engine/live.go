@@ -126,6 +126,11 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 			return err
 		}
 	}
+	if a.pb.Cassette.Level.MCP() {
+		if err := a.showRelays(&policy); err != nil {
+			return err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(launch.Env)) {
 		env = append(env, name+"="+launch.Env[name])
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -118,6 +120,18 @@ func (s *live) servers(a *attempt) ([]acp.McpServer, error) {
 		return nil, err
 	}
 	return a.tools.proxy.Servers()
+}
+
+// showRelays lets an agent start what stands for MCP servers, our own binary, and that connect to us: to what is in a
+// directory which has to be there when the agent starts.
+func (a *attempt) showRelays(p *confine.Policy) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p.Read = append(p.Read, self)
+	p.Connect = append(p.Connect, a.socketDir())
+	return os.Mkdir(a.socketDir(), 0o700)
 }
 
 // socketDir is where the agent reaches what stands for MCP servers.
