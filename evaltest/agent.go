@@ -140,7 +140,9 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	plan, err := s.playbook().Plan()
+	pb := s.playbook()
+	s.override(s.t, pb)
+	plan, err := pb.Plan()
 	if err != nil {
 		return nil, err
 	}

@@ -155,6 +155,8 @@ var models = sync.OnceValues(func() (llm.Asker, error) { return engine.Models(os
 
 // openJudgments opens the recording of what models say of the row, nil if none may be asked.
 func (r *rowRun) openJudgments() (*judgment.File, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.judgments != nil {
 		return r.judgments, nil
 	}

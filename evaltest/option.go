@@ -1,6 +1,6 @@
 package evaltest
 
-// Option changes how [Describe] works.
+// Option changes how [Describe], [Suite.Run] and [RunAgent] work.
 type Option func(*settings)
 
 type settings struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ type rowRun struct {
 	secrets  *secret.Set // those of presets, too, once an agent has run
 	patience time.Duration
 
-	mu        sync.Mutex
+	mu        sync.Mutex     // of what follows: a task or a scorer that is left behind may still be at work
 	agents    []*AgentResult // of the row's task
 	judgments *judgment.File // what models say of the row; nil: none was asked
 }
@@ -79,7 +80,11 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 		t.Attr("outcome", string(result.Error))
 		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
 	}
-	for _, a := range r.agents {
+	agents := r.ran()
+	if len(agents) == 0 && len(r.overrides) > 0 {
+		t.Errorf("%s: ERROR\nevaltest.Override: the task ran no agent", r.name())
+	}
+	for _, a := range agents {
 		t.Attr("endpoint", a.Endpoint)
 		if a.Session != "" {
 			t.Attr("session", a.Session)
@@ -96,12 +101,12 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 			r.report(t, s, f)
 		})
 	}
-	if r.judgments != nil && !broken {
+	if !broken && r.judgments != nil {
 		if err := r.judgments.Save(); err != nil {
 			t.Errorf("%s: ERROR\n%v", r.name(), err)
 		}
 	}
-	for _, a := range r.agents {
+	for _, a := range agents {
 		if err := a.failure(); err != nil {
 			t.Errorf("%s: FAIL\n%v%s", r.name(), err, r.whence())
 		}
@@ -109,6 +114,13 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	if !t.Failed() {
 		ended.judge(t)
 	}
+}
+
+// ran returns what became of the agents that the row's task has run.
+func (r *rowRun) ran() []*AgentResult {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.agents)
 }
 
 // task runs the row's task.
@@ -165,7 +177,7 @@ func (r *rowRun) whence() string { return r.whenceOf(r.t) }
 
 func (r *rowRun) whenceOf(t *testing.T) string {
 	var b strings.Builder
-	for _, a := range r.agents {
+	for _, a := range r.ran() {
 		if a.Session != "" {
 			b.WriteString("\nsession: " + a.sessionText())
 		}

@@ -132,16 +132,20 @@ func weigh(ctx context.Context, parts []Part, c scored) finding {
 		}
 		sum, weight = sum+p.Weight*f.Value, weight+p.Weight
 		all.final = all.final || f.outcome == result.Fail
-		line := fmt.Sprintf("%s: %s, weight %s", p.Scorer.name, formatScore(f.Value), formatScore(p.Weight))
-		if f.outcome == result.Fail {
-			line += ", which is below its own threshold of " + formatScore(p.Scorer.least(0))
+		var line strings.Builder
+		fmt.Fprintf(&line, "%s: %s, weight %s", p.Scorer.name, formatScore(f.Value), formatScore(p.Weight))
+		switch {
+		case f.outcome == result.Fail && f.final:
+			line.WriteString(", which fails whatever the score")
+		case f.outcome == result.Fail:
+			line.WriteString(", below its own threshold of " + formatScore(*p.Scorer.threshold))
 		}
 		for _, text := range []string{f.Details, f.Reason} {
 			if text != "" {
-				line += "\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+				line.WriteString("\n    " + strings.ReplaceAll(text, "\n", "\n    "))
 			}
 		}
-		lines = append(lines, line)
+		lines = append(lines, line.String())
 	}
 	all.Value, all.Details = min(sum/weight, 1), strings.Join(lines, "\n")
 	return all

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 type (
@@ -153,6 +154,14 @@ func TestAgents(t *testing.T) {
 		}
 		for _, c := range res.ToolCalls() {
 			t.Logf("%s: %s", c.Name, c.State)
+		}
+	})
+	t.Run("overridden", func(t *testing.T) {
+		run := shop()
+		run.ID = "overridden"
+		res := evaltest.RunAgent(t, run, evaltest.Override(playbook.Override{Tool: "Write", Error: "disk full"}))
+		if c := res.ToolCalls()[1]; c.State != evaltest.StateError {
+			t.Errorf("%+v", c)
 		}
 	})
 	t.Run("fails", func(t *testing.T) {
