@@ -62,8 +62,7 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 		args = append(args, "--share-net")
 	}
 	args = append(args, "--size", fmt.Sprint(tmpSize), "--tmpfs", "/tmp")
-	args = append(args, mounts(v)...)
-	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(append(args, mounts(v)...), "--proc", "/proc")
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 		args = append(args, "--ro-bind-try", path, path) // root may write the kernel's settings without any capability
 	}
@@ -76,10 +75,15 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 // mounts returns the options that show a view's files where they are.
 func mounts(v view) []string {
 	var args []string
-	shown := append(slices.Clone(v.read), v.write...)
-	slices.Sort(shown) // a directory before what is in it
+	const dev = "/dev" // is made anew
+	shown := slices.Concat(v.read, v.write, []string{dev})
+	slices.Sort(shown) // a directory before what is in it, such as a workspace in /dev/shm
 	var mounted []string
 	for _, path := range slices.Compact(shown) {
+		if path == dev {
+			args = append(args, "--dev", dev)
+			continue
+		}
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}

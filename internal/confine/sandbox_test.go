@@ -218,6 +218,33 @@ func TestDocumentedWrapper(t *testing.T) {
 	assert.Contains(t, held.Open, confine.FilesRead)
 }
 
+// TestMemoryBackedWorkspace: a workspace may lie in /dev/shm, beside what else is there.
+func TestMemoryBackedWorkspace(t *testing.T) {
+	const memory = "/dev/shm"
+	ws, err := os.MkdirTemp(memory, "sdd-eval-confine-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(ws)
+	other, err := os.CreateTemp(memory, "sdd-eval-confine-")
+	require.NoError(t, err)
+	defer os.Remove(other.Name())
+	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {
+		t.Run(string(kind), func(t *testing.T) {
+			var stderr bytes.Buffer
+			p, err := open(t, kind).Start(t.Context(), supervise.Command{
+				Path: "sh", Args: []string{"sh", "-c", `echo > new && [ -c /dev/null ] && ! cat "$0" 2>/dev/null`, other.Name()},
+				Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}, Stderr: &stderr,
+			}, confine.Policy{Write: []string{ws}})
+			require.NoError(t, err)
+			exit, err := p.Wait()
+			require.NoError(t, err)
+			assert.Equal(t, supervise.Exit{}, exit, stderr.String())
+			assert.NoError(t, os.Remove(filepath.Join(ws, "new")))
+		})
+	}
+}
+
 func open(t *testing.T, kind confine.Kind) *confine.Sandbox {
 	t.Helper()
 	s, err := confine.New(kind, nil)

@@ -122,6 +122,7 @@ func TestMounts(t *testing.T) {
 		links: []link{{in("l"), in("p")}, {in("l/x"), in("p/key.txt")}, {in("p/y"), in("p/key.txt")}},
 	}
 	assert.Equal(t, []string{
+		"--dev", "/dev",
 		"--ro-bind", in("p"), in("p"),
 		"--bind", in("p/ws"), in("p/ws"),
 		"--symlink", in("p"), in("l"),
