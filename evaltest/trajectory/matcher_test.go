@@ -383,6 +383,7 @@ func TestUnknownBodies(t *testing.T) {
 		trajectory.Plan{},
 		trajectory.ToolStart{},
 		trajectory.ToolEnd{},
+		trajectory.MCPCall{},
 		trajectory.FileRead{},
 		trajectory.FileWrite{},
 		trajectory.Terminal{},

@@ -37,7 +37,8 @@ func newSession(run *Run) (*session, error) {
 // methods, too.
 func known(b Body) bool {
 	switch b.(type) {
-	case Prompt, Message, Thought, Plan, ToolStart, ToolEnd, FileRead, FileWrite, Terminal, Permission, Notice, State, Stop:
+	case Prompt, Message, Thought, Plan, ToolStart, ToolEnd, FileRead, FileWrite, Terminal, Permission, MCPCall, Notice, State,
+		Stop:
 		return true
 	default:
 		return false

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,15 +26,18 @@ type project struct {
 	playbook      string // below root
 }
 
-// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it uses.
-func newProject(t *testing.T, playbook string, changes ...string) project {
+// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it uses. Its
+// model follows scripts in a directory.
+func newProject(t *testing.T, models, playbook string, changes ...string) project {
 	t.Helper()
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
+	servers, err := filepath.Abs("../../fixtures/mcp/node_modules/.bin")
+	require.NoError(t, err)
 	requireAgents(t, bin)
 	p := project{
-		t: t, root: t.TempDir(), program: buildCommand(t), presets: startModel(t, "../../fixtures/models"), playbook: "evals/suite/p.yaml",
-		path: bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		t: t, root: t.TempDir(), program: buildCommand(t), presets: startModel(t, models), playbook: "evals/suite/p.yaml",
+		path: strings.Join([]string{bin, servers, os.Getenv("PATH")}, string(os.PathListSeparator)),
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(p.root, "fixtures/inventory"), os.DirFS("../../fixtures/inventory")))
 	require.NoError(t, os.MkdirAll(filepath.Join(p.root, "evals/suite"), 0o755))
@@ -96,7 +100,7 @@ func (p project) passes(mode string) []trajectory.Body {
 // TestClientLevel has the agent that uses files and terminals of its client run against what was recorded of them: it does
 // the very same, though nothing of it runs again.
 func TestClientLevel(t *testing.T) {
-	p := newProject(t, "../../evals/fix-bug/fix-bug.yaml",
+	p := newProject(t, "../../fixtures/models", "../../evals/fix-bug/fix-bug.yaml",
 		"  claude:\n    agent: {kind: claude-code-acp, preset: loopback}\n", "",
 		"  codex:\n    agent: {kind: codex-acp, preset: loopback, mode: full-access}\n", "",
 		"variant: [claude, claude-client, codex]", "variant: [claude-client]",
@@ -117,4 +121,25 @@ func TestClientLevel(t *testing.T) {
 	require.Equal(t, 3, code, said)
 	require.Contains(t, said, "stale cassette")
 	require.Contains(t, said, "no such file")
+}
+
+// TestMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
+func TestMCPLevel(t *testing.T) {
+	for _, agent := range []string{"claude", "claude-client"} {
+		t.Run(agent, func(t *testing.T) {
+			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: ["+agent+"]")
+			recorded := p.passes("record")
+			require.True(t, slices.ContainsFunc(recorded, func(b trajectory.Body) bool {
+				c, ok := b.(trajectory.MCPCall)
+				return ok && c.Server == "everything" && c.Tool == "get-sum"
+			}), "%v", recorded)
+			p.change("command: [mcp-server-everything, stdio]", "command: [mcp-server-everything, gone]")
+			said, code, _ := p.run("replay")
+			require.Equal(t, 3, code, said)
+			require.Contains(t, said, "MCP servers")
+			p.change("command: [mcp-server-everything, gone]", "command: [mcp-server-everything, stdio]")
+			p.path = strings.ReplaceAll(p.path, "fixtures/mcp", "gone")
+			require.Equal(t, recorded, p.passes("replay"))
+		})
+	}
 }
