@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -90,7 +89,7 @@ func (w *sweep) run(ctx context.Context, dir string) error {
 
 // dir searches what is in a directory, in the order of the names.
 func (w *sweep) dir(ctx context.Context, name string) {
-	entries, err := w.list(name)
+	entries, err := os.ReadDir(filepath.Join(w.root.Name(), name)) // by its path, or each entry would be looked at twice
 	w.note(name, err)
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -102,21 +101,6 @@ func (w *sweep) dir(ctx context.Context, name string) {
 			w.dir(ctx, path)
 		}
 	}
-}
-
-// list returns the entries of a directory, sorted, and those that it has found before an error.
-func (w *sweep) list(name string) ([]fs.DirEntry, error) {
-	if err := w.enter(name); err != nil {
-		return nil, err
-	}
-	dir, err := w.at.OpenFile(".", os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(-1)
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries, err
 }
 
 // note keeps an error about an entry.
@@ -175,15 +159,19 @@ func (w *sweep) enter(name string) (err error) {
 	}
 	w.leave()
 	w.name = name
+	if name == "." {
+		w.at = w.root
+		return nil
+	}
 	w.at, err = w.root.OpenRoot(name)
 	return err
 }
 
 func (w *sweep) leave() {
-	if w.at != nil {
+	if w.at != nil && w.at != w.root {
 		w.at.Close()
-		w.at = nil
 	}
+	w.at = nil
 }
 
 // open opens a regular file. If it has become a FIFO it does not hang.
