@@ -128,7 +128,7 @@ func appendEvent(b []byte, body trajectory.Body) ([]byte, error) {
 	return append(b[:at], b[at+1:]...), nil
 }
 
-// key returns the first key of a line.
+// key returns the first key of a line, empty if no line of ours begins with it.
 func key(line []byte) string {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok {
@@ -138,7 +138,12 @@ func key(line []byte) string {
 	if !ok {
 		return ""
 	}
-	return string(k)
+	for _, known := range []string{eventKey, changeKey, turnKey, timingsKey, totalsKey, headerKey} {
+		if string(k) == known {
+			return known
+		}
+	}
+	return ""
 }
 
 // decoder decodes the lines of a file. We wrote it: a field that we do not know is none of ours. Numbers in values of any

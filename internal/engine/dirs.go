@@ -55,7 +55,13 @@ func (d *unitDirs) fill(forAgent bool, place *Place) (err error) {
 		d.workspace = filepath.Join(d.base, "workspace")
 		dirs = append(dirs, d.workspace)
 	} else {
-		if d.workspace, err = clearDir(place.Workspace); err != nil {
+		d.workspace = place.Workspace
+		if forAgent { // agents report paths without links
+			if d.workspace, err = filepath.EvalSymlinks(d.workspace); err != nil {
+				return err
+			}
+		}
+		if err := clearDir(d.workspace); err != nil {
 			return err
 		}
 		own = append(own, place.Logs, place.Artifacts)
@@ -92,17 +98,13 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 	return nil
 }
 
-// clearDir empties a directory and returns its path without links.
-func clearDir(dir string) (string, error) {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", err
-	}
+// clearDir empties a directory.
+func clearDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
 	}
-	return dir, err
+	return err
 }
 
 // remove deletes the directories that were made for the unit alone.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -107,7 +108,10 @@ func writeRun(text *bytes.Buffer, run *trajectory.Run) error {
 		if e.Body == nil {
 			return errors.New("an event without a body")
 		}
-		fmt.Fprintf(text, "\n{\"event\":%q,\"turn\":%d,\"at_us\":%d", e.Body.EventName(), e.Turn, e.At.Microseconds())
+		head := append(text.AvailableBuffer(), "\n{\"event\":\""...)
+		head = append(append(head, e.Body.EventName()...), `","turn":`...)
+		head = append(strconv.AppendInt(head, int64(e.Turn), 10), `,"at_us":`...)
+		text.Write(strconv.AppendInt(head, e.At.Microseconds(), 10))
 		body := text.Len()
 		if err := enc.Encode(e.Body); err != nil {
 			return fmt.Errorf("encode %s: %w", e.Body.EventName(), err)

@@ -48,7 +48,11 @@ func (r *Run) MakePlace(caseID, variant string, trial int) (Place, error) {
 
 func (p Place) make() error {
 	for _, dir := range p.dirs() {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		err := os.Mkdir(dir, 0o755) // most are new, and MkdirAll looks at each directory on the way first
+		if err != nil {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil {
 			return fmt.Errorf("make the unit's directories: %w", err)
 		}
 	}
