@@ -19,6 +19,7 @@ eval: ## Replay the committed cassettes and check them: no network, no agent, no
 .PHONY: test
 test: $(if $(CI),agents runtimes) ## Run all tests with -race and write junit.xml; CI=true installs agents and runtimes first.
 	PATH="$(RUNTIMES):$$PATH" $(GO) tool gotestsum --format pkgname-and-test-fails --junitfile $(JUNIT) -- -race $(PKGS)
+	cd internal/tracing/collectortest && $(GO) test -race ./...
 	@if [ -n "$(CI)" ] && grep -B1 '<skipped' $(JUNIT); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
 
 .PHONY: lint
@@ -30,6 +31,7 @@ lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	$(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
+	cd internal/tracing/collectortest && $(GO) vet ./... && $(GO) mod tidy -diff
 	@dead=$$($(TOOL) deadcode -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 
 .PHONY: agents

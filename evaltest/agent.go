@@ -185,12 +185,15 @@ func (s *agentSession) execute(ctx context.Context, plan *playbook.Plan) (result
 	if err != nil {
 		return result.Unit{}, err
 	}
+	if err := run.trace(s.t, &cfg); err != nil {
+		return result.Unit{}, err
+	}
 	defer run.close(s.t)
 	runner, err := engine.New(plan, cfg)
 	if err != nil {
 		return result.Unit{}, err
 	}
-	if runner.Impure() {
+	if runner.Impure() || run.tracer != nil {
 		if err := testrun.KeepOutOfCache(s.root); err != nil {
 			return result.Unit{}, err
 		}

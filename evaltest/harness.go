@@ -171,12 +171,15 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := run.trace(t, &cfg); err != nil {
+		t.Fatal(err)
+	}
 	defer run.close(t)
 	runner, err := engine.New(plan, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runner.Impure() {
+	if runner.Impure() || run.tracer != nil {
 		if err := testrun.KeepOutOfCache(h.root); err != nil {
 			t.Fatal(err)
 		}

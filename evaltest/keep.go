@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,11 +13,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/tracing"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// kept is the run directory of one playbook, as the command has them. The zero value keeps nothing.
-type kept struct{ run *rundir.Run }
+// kept is where the units of one playbook go: a run directory, as the command has them, and a collector of traces. The zero
+// value keeps nothing.
+type kept struct {
+	run    *rundir.Run
+	tracer *tracing.Tracer
+}
 
 // keep makes a run directory for a plan below EVALTEST_RUN_DIR, if that is set, and has the engine put its units there.
 func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (kept, error) {
@@ -51,12 +57,30 @@ func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (ke
 		place, err := run.MakePlace(u.Case.ID, u.Variant.ID, u.Trial)
 		return engine.Place(place), err
 	}
-	return kept{run}, nil
+	return kept{run: run}, nil
+}
+
+// notLinked has it said once in a process that traces are not sent.
+var notLinked sync.Once
+
+// trace has the units sent to where the environment says.
+func (k *kept) trace(t *testing.T, cfg *engine.Config) (err error) {
+	t.Helper()
+	if cfg.Secrets == nil {
+		cfg.Secrets = new(secret.Set) // presets add theirs
+	}
+	k.tracer, err = tracing.Open(tracing.Config{Getenv: cfg.Getenv, RunID: cfg.RunID, Secrets: cfg.Secrets})
+	if errors.Is(err, tracing.ErrNotLinked) {
+		notLinked.Do(func() { t.Logf("warning: tracing: %v", err) })
+		return nil
+	}
+	return err
 }
 
 // unit records how a unit ended.
 func (k kept) unit(t *testing.T, u result.Unit) {
 	t.Helper()
+	k.tracer.Unit(u)
 	if k.run == nil {
 		return
 	}
@@ -79,6 +103,9 @@ func (k kept) job(t *testing.T, j result.Job) {
 // close says that the run has ended, and where it is.
 func (k kept) close(t *testing.T) {
 	t.Helper()
+	if err := k.tracer.Close(); err != nil {
+		t.Logf("warning: tracing: %v", err)
+	}
 	if k.run == nil {
 		return
 	}

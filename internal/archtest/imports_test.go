@@ -121,6 +121,20 @@ var rules = []rule{
 		})),
 	},
 	{
+		name: "only internal/tracing/otlp knows OpenTelemetry",
+		why:  "with gRPC, which its exporter brings along, it is 8 MB of a binary",
+		check: forPackages(not(among("internal/tracing/otlp")), imports(func(p pkg) bool {
+			return !strings.HasPrefix(p.ImportPath, "go.opentelemetry.io/")
+		})),
+	},
+	{
+		name: "tests that send no traces do not link OpenTelemetry",
+		why:  "a test binary gets it by importing evaltest/tracing",
+		check: forPackages(among("evaltest"), deps(func(p pkg) bool {
+			return rel(p.ImportPath) != "internal/tracing/otlp"
+		})),
+	},
+	{
 		name: "testify is for tests",
 		why:  "the product's binary and its users' binaries do not need it",
 		check: forPackages(everywhere, imports(func(p pkg) bool {
@@ -206,14 +220,16 @@ func TestImports(t *testing.T) {
 // TestRulesBite proves that each rule can fail: a made-up package that breaks it is reported.
 func TestRulesBite(t *testing.T) {
 	breaks := map[string]struct{ from, to string }{
-		"acp is on the standard library":                   {"acp", module + "/internal/doc"},
-		"trajectory and judge are leaves":                  {"evaltest/trajectory", module + "/acp"},
-		"testing stays in the packages that are for tests": {"internal/engine", "testing"},
-		"only internal/doc reads YAML":                     {"playbook", "gopkg.in/yaml.v3"},
-		"only internal/llm talks to models":                {"internal/report", "github.com/sashabaranov/go-openai"},
-		"testify is for tests":                             {"internal/engine", "github.com/stretchr/testify/require"},
-		"nothing builds on the façade":                     {"internal/cli", module + "/evaltest"},
-		"commands are a screenful":                         {"cmd/sdd-eval", module + "/internal/engine"},
+		"acp is on the standard library":                      {"acp", module + "/internal/doc"},
+		"trajectory and judge are leaves":                     {"evaltest/trajectory", module + "/acp"},
+		"testing stays in the packages that are for tests":    {"internal/engine", "testing"},
+		"only internal/doc reads YAML":                        {"playbook", "gopkg.in/yaml.v3"},
+		"only internal/llm talks to models":                   {"internal/report", "github.com/sashabaranov/go-openai"},
+		"only internal/tracing/otlp knows OpenTelemetry":      {"internal/engine", "go.opentelemetry.io/otel"},
+		"tests that send no traces do not link OpenTelemetry": {"evaltest", module + "/internal/tracing/otlp"},
+		"testify is for tests":                                {"internal/engine", "github.com/stretchr/testify/require"},
+		"nothing builds on the façade":                        {"internal/cli", module + "/evaltest"},
+		"commands are a screenful":                            {"cmd/sdd-eval", module + "/internal/engine"},
 	}
 	for _, rule := range rules {
 		edge, ok := breaks[rule.name]

@@ -21,6 +21,7 @@ func (a *attempt) openSession(ctx context.Context) error {
 		if err := a.openTools(); err != nil {
 			return err
 		}
+		a.result.SessionStarted = a.now().UTC()
 		s, err := startLive(ctx, a)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/tracing"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -48,6 +49,9 @@ func Run(ctx context.Context, o Options) (*Finished, error) {
 	}
 	done := &Finished{ID: p.dir.ID(), Dir: p.dir.Dir(), Listed: len(p.plan.Units)}
 	err := errors.Join(p.run(ctx), p.ended(done))
+	if warning := p.tracer.Close(); warning != nil {
+		p.Watch.Note("warning: tracing: " + warning.Error())
+	}
 	done.Outcome = p.outcome(done)
 	state := rundir.StateFinished
 	if err != nil || ctx.Err() != nil {
@@ -73,6 +77,7 @@ type pipeline struct {
 	data   []byte // its text
 	plan   *playbook.Plan
 	runner *engine.Runner
+	tracer *tracing.Tracer // nil: nobody asks for traces
 	// sandbox confines agents and their code, and confined tells how.
 	sandbox  *confine.Sandbox
 	confined confine.Held
@@ -111,6 +116,9 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 		return &InputError{err}
 	}
 	p.runner.Restore(p.earlier, p.earlierJobs)
+	if p.tracer, err = tracing.Open(tracing.Config{Getenv: p.Getenv, RunID: p.dir.ID(), Version: p.Tool, Secrets: p.Secrets}); err != nil {
+		return &InputError{err}
+	}
 	p.masked = p.Secrets.Len()
 	return nil
 }
@@ -136,7 +144,12 @@ func (p *pipeline) check() (map[string][]string, error) {
 	if name, found := p.Secrets.Contains(p.data); found {
 		return nil, fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", p.name, name)
 	}
-	return env, p.checkJudge()
+	// The one that sends is opened when the run has an id; what is wrong with the environment is told before that.
+	tracer, err := tracing.Open(tracing.Config{Getenv: p.Getenv, Secrets: p.Secrets})
+	if err != nil {
+		return nil, err
+	}
+	return env, errors.Join(tracer.Close(), p.checkJudge())
 }
 
 // probe finds out what confines the run's agents and their code, before anything is made for them.
@@ -341,6 +354,7 @@ func (p *pipeline) runUnit(ctx context.Context, u playbook.Unit) error {
 	if err := p.dir.Append(res); err != nil {
 		return err
 	}
+	p.tracer.Unit(res)
 	p.Watch.UnitEnds(res)
 	return nil
 }
