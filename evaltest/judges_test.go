@@ -23,6 +23,7 @@ type judgeModel struct {
 	asked   atomic.Int64
 	rubrics atomic.Value // string: its reply
 	score   atomic.Value // string
+	last    atomic.Value // string: what it was asked last
 }
 
 const (
@@ -47,6 +48,7 @@ func newJudgeModel(t *testing.T) *judgeModel {
 			return
 		}
 		m.asked.Add(1)
+		m.last.Store(q.Messages[len(q.Messages)-1].Content)
 		reply := m.score.Load()
 		if strings.Contains(q.Messages[0].Content, "rubrics") {
 			reply = m.rubrics.Load()

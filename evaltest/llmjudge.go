@@ -89,7 +89,8 @@ func (j Judge) evaluator() (e evaluator.Evaluator, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = playbook.ParseNode("Judge", text, func(n *playbook.Node) { e = kinds.All()["llm_judge"].Decode(n).(evaluator.Evaluator) })
+	kind := kinds.All()["llm_judge"]
+	err = playbook.ParseNode("Judge", text, func(n *playbook.Node) { e = kind.Decode(n).(evaluator.Evaluator) })
 	return e, err
 }
 
@@ -171,9 +172,11 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 		dir = filepath.Join(r.root, dir)
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
-	var err error
-	r.judgments, err = engine.Judges{
+	judges := engine.Judges{
 		Mode: r.mode, Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
-	}.Open(path, cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), "EVALTEST_JUDGES=record "+command(r.harness, engine.Replay, r.t.Name())+" -count=1", true)
+	}
+	record := "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1"
+	var err error
+	r.judgments, err = judges.Open(path, cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), record, true)
 	return r.judgments, err
 }

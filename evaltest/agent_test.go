@@ -1,0 +1,76 @@
+package evaltest_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
+
+// TestRunAgent runs the scripted agent from this very test binary.
+func TestRunAgent(t *testing.T) {
+	t.Setenv("EVALTEST_MODE", "live")
+	t.Setenv("EVALTEST_SANDBOX", "none")
+	workspace := ""
+	t.Run("run", func(t *testing.T) {
+		res := evaltest.RunAgent(t, evaltest.AgentRun{
+			ID: "greeting", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop", Files: map[string]string{"note.txt": "Be kind.\n"},
+		})
+		require.Equal(t, "I will look at the shop first.", res.Answer())
+		require.Equal(t, []evaltest.Message{{Role: "user", Text: "Write a greeting.", Turn: 1}, {Role: "assistant", Text: res.Answer(), Turn: 1}}, res.Messages())
+		require.FileExists(t, filepath.Join(res.Workspace, "note.txt"))
+		require.FileExists(t, filepath.Join(res.Workspace, "greeting.txt"))
+		require.Empty(t, res.Session, "nothing is recorded")
+		require.True(t, trajectory.Never("Bash").Match(res.Run).Pass)
+		workspace = res.Workspace
+	})
+	require.NoDirExists(t, workspace, "it goes with the test")
+	_, err := os.Stat(filepath.Dir(workspace))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// answers scores whether the agent said anything.
+var answers = evaltest.NewScorer("answers", func(_ context.Context, _ string, run *trajectory.Run, _ evaltest.Calls) (evaltest.Score, error) {
+	if run.Answer() == "" {
+		return evaltest.Score{Reason: "no answer"}, nil
+	}
+	return evaltest.Score{Value: 1}, nil
+})
+
+// TestLLMJudge shows a model what a run did and what was expected of it.
+func TestLLMJudge(t *testing.T) {
+	model := newJudgeModel(t)
+	model.score.Store(`{"score": 0.9, "reason": "It read.", "hits": [], "misses": []}`)
+	t.Setenv("EVAL_LLM_JUDGE", "1")
+	t.Setenv("OPENAI_API_KEY", "sk-"+"test-key")
+	t.Setenv("OPENAI_BASE_URL", model.url)
+	evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+		ID: "judged",
+		Task: func(context.Context, string) (*trajectory.Run, error) {
+			return &trajectory.Run{Events: []trajectory.Event{
+				{Turn: 1, Body: trajectory.Prompt{Text: "Find it."}},
+				{Turn: 1, Body: trajectory.ToolStart{ID: "c1", Name: "Grep"}},
+				{Turn: 1, Body: trajectory.ToolStart{ID: "c2", Name: "Read"}},
+				{Turn: 1, Body: trajectory.Message{Text: "Found."}},
+			}}, nil
+		},
+		Data: []evaltest.Row[string, evaltest.Calls]{{
+			ID: "find", Input: "Find it.", Expected: evaltest.ExpectedFile(t, "testdata/module/suites/testdata/calls.json"),
+		}},
+		Scorers: []evaltest.Scorer{
+			evaltest.LLMJudge(evaltest.Judge{Models: []string{"judge-1"}}),
+			evaltest.Weighted("search", evaltest.Part{Weight: 2, Scorer: evaltest.ToolOrder()}, evaltest.Part{Weight: 1, Scorer: answers}),
+		},
+	}.Run(t)
+	require.EqualValues(t, 1, model.asked.Load())
+	asked, _ := model.last.Load().(string)
+	for _, part := range []string{"# Question\nFind it.", "These tools are called:\n- Grep pattern=absent()\n- Read", "# Answer\nFound.", "# Tool calls\nGrep null\nRead null"} {
+		require.Contains(t, asked, part)
+	}
+}
