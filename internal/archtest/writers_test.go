@@ -49,6 +49,7 @@ var writers = []writer{
 	{"evaltest/judge", []string{"serve"}, "a judge in its own process, whose answer the harness masks"},
 	{"internal/supervise", nil, "what goes to and from a supervisor, which is us"},
 	{"internal/confine", nil, "the probe and its bait, which are made of our own texts"},
+	{"internal/mcpproxy", []string{"init"}, "a relay, in its own process, from a server of ours to the agent"},
 	{"acp/scripted", nil, "an agent, in its own process"},
 	{"acp/acptest", nil, "a kit for tests"},
 	{"internal/hostile", nil, "an agent for tests, which tries to get out"},

@@ -99,6 +99,11 @@ func response(id jsonrpc.ID, c trajectory.MCPCall) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Result: encoded(c.Result)}
 }
 
+// failure returns an answer that says that a request failed.
+func failure(id jsonrpc.ID, code int64, message string) *jsonrpc.Response {
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: message}}
+}
+
 // subject tells requests apart of which a server's description is the answer.
 func subject(c trajectory.MCPCall) string {
 	if c.Method == methodInitialize {
@@ -106,9 +111,6 @@ func subject(c trajectory.MCPCall) string {
 	}
 	return string(encoded([]any{c.Server, c.Method, c.Params}))
 }
-
-// said is an answer as text.
-func said(c trajectory.MCPCall) string { return string(encoded([]any{c.Result, c.Error})) }
 
 // decoded decodes JSON; numbers keep their text.
 func decoded(raw json.RawMessage) (any, error) {

@@ -102,7 +102,7 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 		err = c.begin(r.ID, call)
 	}
 	if err != nil {
-		c.write(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}})
+		c.write(failure(r.ID, jsonrpc.CodeInvalidRequest, err.Error()))
 		return
 	}
 	args := c.normalised(call.Params)

@@ -26,5 +26,6 @@
 // Messages go through as they came, read and written by the transports of the official SDK, so that agents and servers
 // agree on a protocol version and its extensions by themselves. Notifications pass as well; in replay there are none but
 // those of changed lists. A server's own requests (sampling, elicitation, roots) are refused: nothing could replay them.
-// Agents' offers to answer them are not passed on.
+// Agents' offers to answer them are not passed on. A request that the agent cancelled, or for whose answer it did not stay,
+// has an error that says so; so does its replay.
 package mcpproxy

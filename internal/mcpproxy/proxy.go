@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -63,9 +64,9 @@ type Proxy struct {
 	running   sync.WaitGroup
 
 	mu     sync.Mutex
-	told   map[string]string // what servers said of themselves, by request
-	player *player           // nil: real servers answer
-	errs   []error           // of Close
+	told   map[string][sha256.Size]byte // digests of what servers said of themselves, by request
+	player *player                      // nil: real servers answer
+	errs   []error                      // of Close
 }
 
 // Listen makes a proxy, which ends with [Proxy.Close].
@@ -73,7 +74,7 @@ func Listen(c Config) (*Proxy, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for sockets of MCP servers: %w", err)
 	}
-	p := &Proxy{Config: c, told: make(map[string]string)}
+	p := &Proxy{Config: c, told: make(map[string][sha256.Size]byte)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.Replay != nil {
 		p.player = newPlayer(c.Replay)
@@ -97,7 +98,9 @@ func (p *Proxy) Servers() ([]acp.McpServer, error) {
 	}
 	all := make([]acp.McpServer, len(p.listeners))
 	for i, l := range p.listeners {
-		all[i] = acp.McpServerStdio{Name: p.Config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{}}
+		all[i] = acp.McpServerStdio{
+			Name: p.Config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{},
+		}
 	}
 	return all, nil
 }
@@ -152,7 +155,7 @@ func (p *Proxy) tell(c trajectory.MCPCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.Describes() {
-		request, answer := subject(c), said(c)
+		request, answer := subject(c), sha256.Sum256(encoded([]any{c.Result, c.Error}))
 		if p.told[request] == answer {
 			return
 		}

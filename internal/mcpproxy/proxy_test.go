@@ -1,8 +1,11 @@
 package mcpproxy_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // visit does everything that an agent can do with the shop, and returns all that it saw.
@@ -43,7 +48,7 @@ func visit(a *agent) []string {
 	see(a.Complete(ctx, &mcp.CompleteParams{
 		Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: mcp.CompleteParamsArgument{Name: "who", Value: "a"},
 	}))
-	return append(saw, a.call("count", nil), a.call("fail", nil), a.call("count", nil), a.call("nothing", nil), a.call("sample", nil),
+	return append(saw, a.call("count", nil), a.call("fail", nil), a.call("count", nil), a.call("nothing", nil),
 		a.call("offers", nil), a.call("progress", nil))
 }
 
@@ -66,7 +71,9 @@ func TestRecordAndReplay(t *testing.T) {
 			calls, errs := live.seen()
 			require.Empty(t, errs)
 			all := strings.Join(want, "\n")
-			for _, part := range []string{`"Sell tea."`, `"1.2.3"`, `shop://tea`, `"text":"1"`, `"text":"2"`, "out of \\u003ctea\\u003e", `unknown tool "nothing"`, `"ax"`, `"text":"false"`} {
+			for _, part := range []string{
+				`"Sell tea."`, `"1.2.3"`, `shop://tea`, `"text":"1"`, `"text":"2"`, `out of \u003ctea`, `unknown tool "nothing"`, `"ax"`, `"text":"no"`,
+			} {
 				assert.Contains(t, all, part)
 			}
 
@@ -77,7 +84,7 @@ func TestRecordAndReplay(t *testing.T) {
 			require.NoError(t, again.Close())
 			replayed, errs := replay.seen()
 			assert.Empty(t, errs)
-			assert.Equal(t, asRecorded(t, calls), asRecorded(t, replayed), "what the agent saw is told alike")
+			assert.Equal(t, recorded(t, calls), recorded(t, replayed), "what the agent saw is told alike")
 			assert.Empty(t, r.Book.Unused(nil))
 			assert.Empty(t, r.Book.Reordered())
 		})
@@ -134,11 +141,13 @@ func TestChangedList(t *testing.T) {
 	}
 	for _, version := range versions {
 		t.Run("version "+version, func(t *testing.T) {
-			s := newScene(t, nil, server("shop", "shop"))
+			var o observe.Observer // which moves what servers say of themselves
+			s := newScene(t, func(c *mcpproxy.Config) {
+				c.OnCall = func(c trajectory.MCPCall) { o.MCP(time.Now(), c) }
+			}, server("shop", "shop"))
 			want := shopping(s.connect(0, version))
 			require.NotEqual(t, want[1], want[2])
-			calls, _ := s.seen()
-			replay := replayScene(t, replayOf(t, calls), nil, server("shop", "shop"))
+			replay := replayScene(t, mcpproxy.Recorded([]cassette.Turn{{Events: o.Turn()}}), nil, server("shop", "shop"))
 			assert.Equal(t, want, shopping(replay.connect(0, version)), "each list comes at its time")
 			_, errs := replay.seen()
 			assert.Empty(t, errs)
@@ -271,6 +280,24 @@ func TestOverrides(t *testing.T) {
 	calls, errs := s.seen()
 	assert.Empty(t, errs)
 	assert.Len(t, calls, 10, "they are told as the agent saw them")
+}
+
+// TestRequestsOfServers holds that a server gets answers to what it asks, but not from the agent.
+func TestRequestsOfServers(t *testing.T) {
+	s := newScene(t, nil, server("asker", "asker"))
+	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"a":1}}}`+"\n")
+	require.NoError(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":[
+		{"jsonrpc":"2.0","id":1,"result":{}},
+		{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"sdd-eval stands between this server and the agent, and does not pass on roots/list"}}
+	]}`, answer)
+	_, errs := s.seen()
+	assert.Empty(t, errs)
 }
 
 func TestCancelled(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// exitWait is how long a server that closed its output has to end by itself before it is ended.
+	// exitWait is how long a server that closed its input or output has to end by itself before it is ended.
 	exitWait = time.Second
 	// maxSaid is how much of the end of what a server writes is kept for errors, in bytes.
 	maxSaid = 2 << 10
@@ -107,9 +107,7 @@ func (c *conversation) ended(wrong error) error {
 func (c *conversation) refuse(r *jsonrpc.Request) {
 	answer := &jsonrpc.Response{ID: r.ID, Result: []byte("{}")}
 	if r.Method != methodPing {
-		answer = &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{
-			Code: jsonrpc.CodeMethodNotFound, Message: "sdd-eval stands between this server and the agent, and does not pass on " + r.Method,
-		}}
+		answer = failure(r.ID, jsonrpc.CodeMethodNotFound, "sdd-eval stands between this server and the agent, and does not pass on "+r.Method)
 	}
 	_ = c.real.conn.Write(context.Background(), answer) // its end is found when it is read from
 }
@@ -121,8 +119,8 @@ func (c *conversation) forward(r *jsonrpc.Request) {
 			c.fails(c.ended(fmt.Errorf("cannot be written to: %w", err)))
 		}
 	}
-	if err := c.failure(); err != nil && r.IsCall() {
-		c.settle(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+	if err := c.wrong(); err != nil && r.IsCall() {
+		c.settle(failure(r.ID, jsonrpc.CodeInternalError, err.Error()))
 	}
 }
 
@@ -135,7 +133,9 @@ func (c *conversation) usable(r *jsonrpc.Request) bool {
 	}
 	if r.IsCall() && c.real.late == nil && !c.real.answers {
 		timeout := cmp.Or(c.StartTimeout, DefaultStartTimeout)
-		c.real.late = time.AfterFunc(timeout, func() { c.fails(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout)) })
+		c.real.late = time.AfterFunc(timeout, func() {
+			c.fails(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
+		})
 	}
 	return true
 }
@@ -150,8 +150,8 @@ func (c *conversation) inTime() {
 	}
 }
 
-// failure returns what is wrong with the server.
-func (c *conversation) failure() error {
+// wrong returns what is wrong with the server, nil if nothing is.
+func (c *conversation) wrong() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
@@ -182,7 +182,7 @@ func (c *conversation) fails(cause error) {
 		}
 		c.fail(err)
 		for _, q := range c.waiting() {
-			c.settle(&jsonrpc.Response{ID: q.id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+			c.settle(failure(q.id, jsonrpc.CodeInternalError, err.Error()))
 		}
 	})
 }
@@ -193,7 +193,8 @@ func (c *conversation) endReal() {
 		_, err := c.real.process.Stop(context.WithoutCancel(c.ctx))
 		c.endError(err)
 	}
-	c.inTime() // the timer has nothing to say any more
+	c.inTime()                  // the timer has nothing to say any more
+	c.real.failed.Do(func() {}) // or is saying it
 	if c.real.conn != nil {
 		c.real.listening.Wait()
 		_ = c.real.conn.Close()

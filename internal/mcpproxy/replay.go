@@ -96,7 +96,7 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 	recorded, changed, err := c.player.answer(call)
 	if err != nil {
 		c.fail(err)
-		c.settle(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}})
+		c.settle(failure(id, jsonrpc.CodeInternalError, err.Error()))
 		return
 	}
 	recorded.Result = c.denormalised(recorded.Result)

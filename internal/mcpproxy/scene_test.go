@@ -18,7 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -134,8 +134,8 @@ func (s *scene) tryConnect(n int, version string) (*agent, error) {
 
 func (a *agent) client() *mcp.Client {
 	return mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
-		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			panic("the agent was asked for a message")
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			panic("the agent was asked for something")
 		},
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { a.changed <- "tools" },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { a.progress <- r.Params.Message },
@@ -179,16 +179,16 @@ func methods(calls []trajectory.MCPCall) []string {
 	return all
 }
 
-// asRecorded takes calls through a cassette's encoding.
-func asRecorded(t *testing.T, calls []trajectory.MCPCall) []trajectory.MCPCall {
+// recorded takes calls through a cassette's encoding.
+func recorded(t *testing.T, calls []trajectory.MCPCall) []trajectory.Event {
 	t.Helper()
-	var all []trajectory.MCPCall
+	var all []trajectory.Event
 	for _, c := range calls {
 		data, err := json.Marshal(trajectory.Event{Turn: 1, Body: c})
 		require.NoError(t, err)
 		var e trajectory.Event
 		require.NoError(t, json.Unmarshal(data, &e))
-		all = append(all, e.Body.(trajectory.MCPCall))
+		all = append(all, e)
 	}
 	return all
 }
@@ -196,14 +196,7 @@ func asRecorded(t *testing.T, calls []trajectory.MCPCall) []trajectory.MCPCall {
 // replayOf returns a replay of recorded calls.
 func replayOf(t *testing.T, calls []trajectory.MCPCall) *mcpproxy.Replay {
 	t.Helper()
-	calls = asRecorded(t, calls)
-	var all []interaction.Interaction
-	for _, c := range calls {
-		if !c.Describes() {
-			all = append(all, interaction.Interaction{Tool: mcpproxy.Tool(c), Args: c.Params, Answer: c, Position: "somewhere"})
-		}
-	}
-	return &mcpproxy.Replay{Book: interaction.NewBook(all), Calls: calls}
+	return mcpproxy.Recorded([]cassette.Turn{{Events: recorded(t, calls)}})
 }
 
 // replayScene is a scene in which a recording answers, and nothing can be started.

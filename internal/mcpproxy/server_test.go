@@ -1,6 +1,7 @@
 package mcpproxy_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -58,6 +59,15 @@ func serve(kind string) int {
 	case "flood":
 		fmt.Print(`{"jsonrpc":"2.0","id":1,"result":"`, strings.Repeat("x", 17<<20))
 		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "asker": // answers its first request with what it was answered
+		in := bufio.NewScanner(os.Stdin)
+		in.Scan()
+		fmt.Println(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"a","method":"roots/list"}`)
+		in.Scan()
+		first := in.Text()
+		in.Scan()
+		fmt.Printf(`{"jsonrpc":"2.0","id":1,"result":[%s,%s]}`+"\n", first, in.Text())
+		in.Scan()
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "unlicensed":
@@ -112,13 +122,11 @@ func shop() *mcp.Server {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
 		return "done", err
 	})
-	tool("sample", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
-		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{})
-		return fmt.Sprint(err), nil
-	})
 	tool("offers", func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
-		c := r.ClientCapabilities()
-		return fmt.Sprint(c != nil && (c.Sampling != nil || c.Elicitation != nil || c.RootsV2 != nil)), nil
+		if c := r.ClientCapabilities(); c != nil && c.Elicitation != nil {
+			return "asks", nil
+		}
+		return "no", nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "read"}, func(_ context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, path, error) {
 		data, err := os.ReadFile(in.Path)

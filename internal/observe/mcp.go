@@ -13,14 +13,14 @@ import (
 
 // MCP takes a request to an MCP server that was answered at a time. It is safe to call from any goroutine.
 func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
-	size := sizeOf(c)
+	size := len(encoded(c))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return
 	}
 	o.begin(at)
-	if c.Describes() {
+	if c.Describes() && o.learns(c) {
 		o.described = append(o.described, c)
 		o.held += eventSize + size
 	} else {
@@ -29,7 +29,16 @@ func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 	o.checkLimit()
 }
 
-// describe puts the requests that ask what servers are behind the turn's prompt, a server after the other: agents start
+// learns reports whether the request is one that was not made before. One that is made again has another answer than it
+// had, because of what the agent did.
+func (o *Observer) learns(c trajectory.MCPCall) bool {
+	request := encoded(trajectory.MCPCall{Server: c.Server, Method: c.Method, Params: c.Params})
+	known := o.knows[request]
+	o.knows[request] = true
+	return !known
+}
+
+// describe puts the first requests that ask what servers are behind the turn's prompt, a server after the other: agents start
 // servers while they do other things, in an order that says nothing.
 func (o *Observer) describe() {
 	if len(o.described) == 0 {
@@ -49,11 +58,11 @@ func (o *Observer) describe() {
 	o.described = nil
 }
 
-// sizeOf returns about how large a request and its answer are, in bytes.
-func sizeOf(c trajectory.MCPCall) int {
+// encoded returns a request as JSON.
+func encoded(c trajectory.MCPCall) string {
 	data, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("observe: an MCP request that is no JSON: %v", err))
 	}
-	return len(data)
+	return string(data)
 }

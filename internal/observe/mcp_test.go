@@ -45,9 +45,10 @@ func TestMCP(t *testing.T) {
 
 	seen("a", "tools/list") // between two turns
 	seen("a", "resources/read")
+	seen("b", "tools/list") // once more: it has changed since
 	feed(t, &o, strings.Replace(prompt, `"id":0`, `"id":1`, 1), strings.Replace(endTurn, `"id":0`, `"id":1`, 1))
 	events = o.Turn()
-	require.Equal(t, []string{"a:resources/read", "prompt", "a:tools/list", "stop"}, names(events))
+	require.Equal(t, []string{"a:resources/read", "b:tools/list", "prompt", "a:tools/list", "stop"}, names(events))
 	for _, e := range events {
 		assert.Equal(t, 2, e.Turn, "it belongs to the turn that follows")
 	}

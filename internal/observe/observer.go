@@ -31,8 +31,10 @@ type Observer struct {
 	state  state
 	// requests are those without an answer yet, with what is to be done with it.
 	requests map[request]func(at time.Duration, answer acp.Message)
-	// described are the MCP requests of the current turn that ask what servers are.
+	// described are the MCP requests of the current turn that ask for the first time what servers are; knows has all such
+	// requests.
 	described []trajectory.MCPCall
+	knows     map[string]bool
 	// terminals are the places of the terminals in events, by id.
 	terminals map[string]*trajectory.Terminal
 	stop      *trajectory.Stop
@@ -93,6 +95,7 @@ func (o *Observer) begin(at time.Time) {
 	}
 	o.start = at
 	o.calls = make(map[string]*call)
+	o.knows = make(map[string]bool)
 	o.requests = make(map[request]func(time.Duration, acp.Message))
 	o.terminals = make(map[string]*trajectory.Terminal)
 }
