@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -139,30 +138,4 @@ func (a *attempt) keepJSON(name string, v any) error {
 // keepFile writes a file masked, by its extension.
 func (a *attempt) keepFile(name string, data []byte) error {
 	return a.secrets.WriteFile(filepath.Join(a.place.Artifacts, name), data, 0o644)
-}
-
-// sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
-// there is an error: what an agent can write down it could have sent elsewhere.
-func (a *attempt) sweep(ctx context.Context) error {
-	if a.place == nil && !a.live {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
-	defer cancel()
-	look, kept := a.secrets.Sweep, ""
-	if a.place != nil {
-		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
-	}
-	found, err := look(ctx, a.dirs.workspace)
-	if err != nil {
-		err = fmt.Errorf("look for secrets in the workspace: %w", err)
-	}
-	if len(found) == 0 {
-		return err
-	}
-	places := make([]string, len(found))
-	for i, f := range found {
-		places[i] = f.String()
-	}
-	return errors.Join(err, fmt.Errorf("leak: the workspace holds secrets%s: %s", kept, strings.Join(places, "; ")))
 }

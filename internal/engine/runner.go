@@ -85,6 +85,9 @@ type Runner struct {
 	template struct {
 		mu sync.Mutex
 		t  *workspace.Template
+		// clean tells that a search with so many secrets has found none in it.
+		searched, clean bool
+		secrets         int
 	}
 }
 

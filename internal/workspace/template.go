@@ -85,6 +85,23 @@ func (t *Template) hold(ctx context.Context) error {
 	return nil
 }
 
+// Each calls f with each path that workspaces have from the template, and what stands there: a file's content, the target
+// of a link. It returns false, and has left out files, if the template does not hold their contents.
+func (t *Template) Each(f func(path string, content []byte)) (held bool) {
+	for _, e := range t.fixed {
+		f(e.Path, []byte(e.Target))
+	}
+	if !t.held {
+		return t.src.Dir == ""
+	}
+	for _, file := range t.files {
+		if file.skipped == "" {
+			f(file.Path, file.data)
+		}
+	}
+	return true
+}
+
 // readFile reads the file at p, taking its size from room, unless there is not enough.
 func (t *Template) readFile(tr *tree, p string, room *int64) (sourceFile, error) {
 	in, reason, err := t.open(tr, p)

@@ -1,0 +1,85 @@
+package engine_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// TestSweepReplay replays a session whose workspace gets a secret from one of the places that it can come from.
+func TestSweepReplay(t *testing.T) {
+	const value = "a-value-that-nobody-may-see"
+	added := func(path, text string) []workspace.Change {
+		return []workspace.Change{{Path: path, Op: workspace.Added, Kind: workspace.File, Data: []byte(text)}}
+	}
+	tests := []struct {
+		name    string
+		source  map[string]string // files of the template, path to text
+		seeds   string            // files of the case, as YAML
+		changes []workspace.Change
+		leak    string // what the reason names; empty: there is no leak
+	}{
+		{"nothing", map[string]string{"a.txt": "x"}, "b.txt: y", added("z.txt", "z"), ""},
+		{"in a file of the template", map[string]string{"a.txt": "x" + value}, "", nil, "a.txt"},
+		{"in the name of a file of the template", map[string]string{"a-" + value: "x"}, "", nil, "its name"},
+		{"in a file of the case", nil, "b.txt: y " + value, nil, "b.txt"},
+		{"in the name of a file of the case", nil, value + ".txt: y", nil, "its name"},
+		{"in a file that the agent wrote", nil, "", added("z.txt", value), "z.txt"},
+		{"in the name of one", nil, "", added(value, "z"), "its name"},
+		{
+			"in the target of a link", nil, "",
+			[]workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}}, "link",
+		},
+		{"in a file that stays in the cassette", nil, "", added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))), "z.txt"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(root, "src"), 0o755))
+			for path, text := range tt.source {
+				require.NoError(t, os.WriteFile(filepath.Join(root, "src", path), []byte(text), 0o644))
+			}
+			seeded := strings.Replace(benchPlaybook, "task: {prompt: Do it.}", "cases: [{id: task, prompt: Do it., files: {"+tt.seeds+"}}]", 1)
+			text := seeded + "workspace: {from: src}\n"
+			path := record(t, root, benchPlaybook)
+			c, err := cassette.Read(path)
+			require.NoError(t, err)
+			c.Turns[0].Delta.Changes = tt.changes
+			require.NoError(t, cassette.Write(path, c))
+
+			secrets := new(secret.Set)
+			secrets.Mark("TOKEN", value)
+			place := engine.Place{Workspace: filepath.Join(root, "w"), Logs: filepath.Join(root, "l"), Artifacts: filepath.Join(root, "a")}
+			for _, dir := range []string{place.Workspace, place.Logs, place.Artifacts} {
+				require.NoError(t, os.Mkdir(dir, 0o755))
+			}
+			runner, unit := newRunner(t, root, text, engine.Replay, func(cfg *engine.Config) {
+				cfg.Secrets, cfg.Stale = secrets, engine.StaleWarns
+				cfg.Place = func(playbook.Unit) (engine.Place, error) { return place, nil }
+			})
+			u := runner.Unit(t.Context(), unit, io.Discard)
+			found, err := secrets.Sweep(t.Context(), place.Workspace)
+			require.NoError(t, err)
+			require.Empty(t, found, "what is kept is masked")
+			if tt.leak == "" {
+				require.Equal(t, result.Pass, u.Outcome, u.Reason)
+				return
+			}
+			require.Equal(t, result.Error, u.Outcome)
+			require.Contains(t, u.Reason, "leak: ")
+			require.Contains(t, u.Reason, tt.leak)
+		})
+	}
+}
