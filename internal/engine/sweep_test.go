@@ -40,7 +40,8 @@ func TestSweepReplay(t *testing.T) {
 		{"in the name of one", nil, "", added(value, "z"), "its name"},
 		{
 			"in the target of a link", nil, "",
-			[]workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}}, "link",
+			[]workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}},
+			"link",
 		},
 		{"in a file that stays in the cassette", nil, "", added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))), "z.txt"},
 	}
