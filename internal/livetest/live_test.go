@@ -31,12 +31,13 @@ func TestLive(t *testing.T) {
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("EVALTEST_MODE", "record")
 	t.Setenv("EVALTEST_RECORD_IN_CI", "1")
-	dirs := make(map[confine.Kind]string)
+	dirs, runs := make(map[confine.Kind]string), make(map[confine.Kind]string)
 	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {
-		dirs[kind] = t.TempDir()
+		dirs[kind], runs[kind] = t.TempDir(), t.TempDir()
 		t.Run(string(kind), func(t *testing.T) {
 			t.Setenv("EVALTEST_SANDBOX", string(kind))
-			record(t, dirs[kind], presets)
+			t.Setenv("EVALTEST_RUN_DIR", runs[kind])
+			describe(t, dirs[kind], presets)
 		})
 		t.Run(string(kind)+" confines", func(t *testing.T) { confinedBy(t, dirs[kind], kind) })
 	}
@@ -44,10 +45,19 @@ func TestLive(t *testing.T) {
 		sameCassettes(t, dirs[confine.Bwrap], dirs[confine.Landlock])
 		sameCassettes(t, filepath.Join("..", "..", "cassettes"), dirs[confine.Landlock])
 	})
+	t.Run("replayed", func(t *testing.T) {
+		for range 2 {
+			replayed := t.TempDir()
+			t.Setenv("EVALTEST_MODE", "replay")
+			t.Setenv("EVALTEST_RUN_DIR", replayed)
+			t.Run("suites", func(t *testing.T) { describe(t, dirs[confine.Bwrap], t.TempDir()) })
+			sameOutcomes(t, runs[confine.Bwrap], replayed)
+		}
+	})
 }
 
-// record records the suites side by side: agents spend most of their time with waiting for the model.
-func record(t *testing.T, dir, presets string) {
+// describe runs the suites side by side: agents spend most of their time with waiting for the model.
+func describe(t *testing.T, dir, presets string) {
 	t.Helper()
 	for _, suite := range suites(t) {
 		t.Run(filepath.Base(suite), func(t *testing.T) {
