@@ -17,7 +17,7 @@ eval: ## Replay the committed cassettes and check them: no network, no agent, no
 	@PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -count=1 -v | { grep -vE '^=== |\[no test files\]$$' || true; }
 
 .PHONY: test
-test: $(if $(CI),agents runtimes) ## Run all tests with -race and write junit.xml; CI=true installs agents and runtimes first.
+test: $(if $(CI),agents runtimes mcp) ## Run all tests with -race and write junit.xml; CI=true installs agents, runtimes and MCP servers first.
 	PATH="$(RUNTIMES):$$PATH" $(GO) tool gotestsum --format pkgname-and-test-fails --junitfile $(JUNIT) -- -race $(PKGS)
 	cd internal/tracing/collectortest && $(GO) test -race ./...
 	@if [ -n "$(CI)" ] && grep -B1 '<skipped' $(JUNIT); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
@@ -39,6 +39,9 @@ agents: fixtures/agents/node_modules/.package-lock.json ## Install the pinned re
 
 .PHONY: runtimes
 runtimes: fixtures/runtimes/node_modules/.package-lock.json ## Install bun, deno and tsx with npm, for the judges in evals.
+
+.PHONY: mcp
+mcp: fixtures/mcp/node_modules/.package-lock.json ## Install the MCP servers that tests front with npm.
 
 fixtures/%/node_modules/.package-lock.json: fixtures/%/package-lock.json
 	cd fixtures/$* && npm ci --no-audit --no-fund

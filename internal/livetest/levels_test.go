@@ -125,6 +125,9 @@ func TestClientLevel(t *testing.T) {
 
 // TestMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
 func TestMCPLevel(t *testing.T) {
+	if _, err := os.Stat("../../fixtures/mcp/node_modules/.bin/mcp-server-everything"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("the MCP servers are not installed: `make mcp` installs them with npm")
+	}
 	for _, agent := range []string{"claude", "claude-client"} {
 		t.Run(agent, func(t *testing.T) {
 			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: ["+agent+"]")
