@@ -85,6 +85,49 @@ func TestCloseWhileBusy(t *testing.T) {
 	assert.Empty(t, errs, "that all ends is no error")
 }
 
+// TestCloseUnread holds that an agent which does not read keeps nobody waiting.
+func TestCloseUnread(t *testing.T) {
+	list := trajectory.MCPCall{Server: "shop", Method: "tools/list", Result: strings.Repeat("x", 4<<20)}
+	s := replayScene(t, replayOf(t, []trajectory.MCPCall{list}), nil, server("shop", "shop"))
+	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, make([]byte, 10))
+	require.NoError(t, err)
+	require.NoError(t, s.proxy.Close())
+}
+
+// TestBrokenServerEnds holds that a server with which something is wrong ends at once, whatever the agent does then.
+func TestBrokenServerEnds(t *testing.T) {
+	s := newScene(t, nil, server("shop", "garbage"))
+	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) == 1 }, waitTime, time.Millisecond)
+	select {
+	case <-s.processes[0].Done():
+	case <-time.After(waitTime):
+		t.Error("it is alive")
+	}
+}
+
+// TestStubbornServer holds that a server does not outlive the agent's connection, even if it wants to.
+func TestStubbornServer(t *testing.T) {
+	s := newScene(t, nil, server("shop", "stubborn"))
+	a := s.connect(0, "2025-06-18")
+	a.call("count", nil)
+	require.NoError(t, a.Close())
+	select {
+	case <-s.processes[0].Done():
+	case <-time.After(waitTime):
+		t.Error("it is alive")
+	}
+	_, errs := s.seen()
+	assert.Empty(t, errs)
+}
+
 // TestAgentLeaves holds that a server ends with the agent's connection, and what it was asked is told.
 func TestAgentLeaves(t *testing.T) {
 	s := newScene(t, nil, server("shop", "shop"))
@@ -144,12 +187,20 @@ func TestAgentsThatFail(t *testing.T) {
 
 func TestTooManyConnections(t *testing.T) {
 	s := replayScene(t, &mcpproxy.Replay{}, nil, server("shop", "shop"))
+	for range 40 { // one after the other are not too many
+		conn, err := net.Dial("unix", s.relay(0).Args[1])
+		require.NoError(t, err)
+		require.NoError(t, conn.(*net.UnixConn).CloseWrite())
+		_, err = io.ReadAll(conn)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
 	for range 17 {
 		conn, err := net.Dial("unix", s.relay(0).Args[1])
 		require.NoError(t, err)
 		defer conn.Close()
 	}
-	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) == 1 }, waitTime, time.Millisecond)
+	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) > 0 }, waitTime, time.Millisecond)
 	_, errs := s.seen()
 	assert.EqualError(t, errs[0], `the agent started the MCP server "shop" more than 16 times at once`)
 }

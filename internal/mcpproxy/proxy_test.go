@@ -3,11 +3,14 @@ package mcpproxy_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +90,11 @@ func TestRecordAndReplay(t *testing.T) {
 			assert.Equal(t, recorded(t, calls), recorded(t, replayed), "what the agent saw is told alike")
 			assert.Empty(t, r.Book.Unused(nil))
 			assert.Empty(t, r.Book.Reordered())
+			for _, c := range calls {
+				if c.Method == "resources/read" {
+					assert.Equal(t, []string{"uri"}, slices.Collect(maps.Keys(c.Params.(map[string]any))), "what is the protocol's is not recorded")
+				}
+			}
 		})
 	}
 }
@@ -184,6 +192,16 @@ func TestDivergence(t *testing.T) {
 		assert.True(t, ok, "%v", err)
 	}
 	assert.NotNil(t, told[1].Error, "the agent's view of it")
+}
+
+func TestNoArguments(t *testing.T) {
+	s := newScene(t, nil, server("shop", "shop"))
+	a := s.connect(0, "2025-06-18")
+	_, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "count", Arguments: json.RawMessage("null")})
+	require.NoError(t, err)
+	calls, _ := s.seen()
+	replay := replayScene(t, replayOf(t, calls), nil, server("shop", "shop"))
+	assert.Contains(t, replay.connect(0, "2025-06-18").call("count", map[string]any{}), `"1"`, "none are the same as an empty object")
 }
 
 func TestSeveralServers(t *testing.T) {

@@ -53,7 +53,7 @@ func newScene(t *testing.T, change func(*mcpproxy.Config), servers ...playbook.M
 	c := mcpproxy.Config{
 		Dir: filepath.Join(dir, "mcp"), Servers: servers,
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
-			c.Env, c.Dir, c.Grace = []string{"PATH=" + os.Getenv("PATH")}, dir, 2*time.Second
+			c.Env, c.Dir, c.Grace = []string{"PATH=" + os.Getenv("PATH")}, dir, 100*time.Millisecond
 			p, err := supervise.Start(ctx, c)
 			if err == nil {
 				s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -68,6 +69,10 @@ func serve(kind string) int {
 		in.Scan()
 		fmt.Printf(`{"jsonrpc":"2.0","id":1,"result":[%s,%s]}`+"\n", first, in.Text())
 		in.Scan()
+	case "stubborn": // serves, and stays
+		signal.Ignore(syscall.SIGTERM)
+		_ = shop().Run(context.Background(), &mcp.StdioTransport{})
+		select {}
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "unlicensed":
