@@ -23,8 +23,8 @@ func (a *attempt) ask(ctx context.Context, prompts []string) error {
 			return err
 		}
 	}
-	if l, ok := a.session.(*live); ok && a.touched {
-		if err := l.resync(ctx); err != nil {
+	if s, ok := a.session.(agentSession); ok && a.touched {
+		if err := s.resync(ctx); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func (a *attempt) save(ctx context.Context) error {
 }
 
 func (a *attempt) saveSession(ctx context.Context) error {
-	s, ok := a.session.(*live)
+	s, ok := a.session.(agentSession)
 	if !ok || !a.records {
 		return nil
 	}
@@ -109,9 +109,9 @@ func (a *attempt) checkWritable() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-func (a *attempt) header(s *live, sandbox string) cassette.Header {
+func (a *attempt) header(s agentSession, sandbox string) cassette.Header {
 	h := cassette.Header{
-		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocol, ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
+		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocolVersion(), ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
 		Sandbox: sandbox, Fingerprints: a.fingerprints(),
 	}
 	h.Agent, h.Endpoint = s.Agent()

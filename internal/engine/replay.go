@@ -22,7 +22,7 @@ func (a *attempt) openSession(ctx context.Context) error {
 			return err
 		}
 		a.result.SessionStarted = a.now().UTC()
-		s, err := startLive(ctx, a)
+		s, err := a.startSession(ctx)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 )
 
@@ -16,4 +18,32 @@ type session interface {
 	Agent() (agent trajectory.Agent, endpoint string)
 	// Close ends the session. A replayed one complains about turns that nobody asked for.
 	Close(ctx context.Context) error
+}
+
+// agentSession is a session with an agent's process: what can be recorded.
+type agentSession interface {
+	session
+	// resync takes what others than the agent changed in the workspace.
+	resync(ctx context.Context) error
+	// complete adds to the session's last turn what the agent did after its answer, now that it is gone.
+	complete(ctx context.Context, last *cassette.Turn) error
+	// protocolVersion is that of the Agent Client Protocol, 0 if the agent does not speak it.
+	protocolVersion() int
+}
+
+// startSession starts the unit's agent, by whatever it is driven.
+func (a *attempt) startSession(ctx context.Context) (agentSession, error) {
+	profile, ok := agent.Lookup(a.unit.Variant.Agent.Kind)
+	if !ok {
+		return nil, fmt.Errorf("unknown kind of agent %q", a.unit.Variant.Agent.Kind)
+	}
+	launch, err := a.account(profile, a.unit.Variant.Agent)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startLive(ctx, a, profile, launch)
+	if err != nil {
+		return nil, err // and no session, not one that is a nil pointer
+	}
+	return s, nil
 }

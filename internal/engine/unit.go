@@ -197,8 +197,8 @@ func (a *attempt) endSession(ctx context.Context) error {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.grace()/2)
 	defer cancel()
 	err := a.session.Close(end)
-	if l, ok := a.session.(*live); ok && err == nil && len(a.turns) > 0 {
-		err = l.complete(ctx, &a.turns[len(a.turns)-1])
+	if s, ok := a.session.(agentSession); ok && err == nil && len(a.turns) > 0 {
+		err = s.complete(ctx, &a.turns[len(a.turns)-1])
 	}
 	return err
 }

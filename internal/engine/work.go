@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// work is what sessions with agents' processes have in common, whatever they speak: a workspace whose changes belong to
+// turns, and limits.
+type work struct {
+	unit     playbook.Unit
+	limits   playbook.Limits
+	dirs     unitDirs
+	manifest workspace.Manifest // after the last turn
+	before   workspace.Manifest // before the last turn
+	maxDelta int64
+	records  bool // the session
+
+	agent     trajectory.Agent
+	endpoint  string
+	protocol  int // its version; 0: the agent speaks none
+	normalise *cassette.Normaliser
+
+	stderr *stderrWriter
+	spent  spending
+
+	deadline time.Time // of the session, by the playbook's limit
+
+	mu sync.Mutex
+	// interrupt ends the current turn and says why, nil between turns.
+	interrupt context.CancelCauseFunc
+	// broken is what should have ended a turn when there was none.
+	broken error
+}
+
+// limitReached is why the harness ended a turn.
+type limitReached struct{ name string }
+
+func (l limitReached) Error() string { return "limit reached: " + l.name }
+
+// newWork returns the work of an attempt at a unit, before it begins.
+func newWork(a *attempt, profile agent.Profile, launch agent.Launch) work {
+	return work{
+		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.records,
+		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
+		endpoint: launch.Endpoint,
+		normalise: cassette.NewNormaliser(map[string]string{
+			a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR",
+		}, a.pb.Cassette.Normalise, profile.Volatile),
+	}
+}
+
+// Agent implements [session].
+func (w *work) Agent() (trajectory.Agent, string) { return w.agent, w.endpoint }
+
+// protocolVersion implements [agentSession].
+func (w *work) protocolVersion() int { return w.protocol }
+
+// turn has do speak with the agent until the turn is over, or its context is. It returns the limit that ended the turn,
+// empty if none did.
+func (w *work) turn(ctx context.Context, do func(context.Context) error) (limit string, err error) {
+	limited, cancel := context.WithDeadlineCause(ctx, w.deadline, limitReached{result.StopTimeout})
+	defer cancel()
+	turn, interrupt := context.WithCancelCause(limited)
+	defer interrupt(nil)
+	if err := w.setInterrupt(interrupt); err != nil {
+		return "", err
+	}
+	err = do(turn)
+	_ = w.setInterrupt(nil) // what comes now, the next turn tells, or the end
+	cause := context.Cause(turn)
+	if reached, ok := errors.AsType[limitReached](cause); ok {
+		return reached.name, nil
+	}
+	if cause != nil { // the run was cancelled, or the agent did what the playbook declares an error
+		return "", cause
+	}
+	return "", err
+}
+
+// settle takes what the turn changed in the workspace.
+func (w *work) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
+	w.spent.add(events)
+	limit, err := w.spent.exceeded(w.limits.MaxTokens, w.limits.MaxCostUSD)
+	if whole := stopReason(cassette.Turn{Events: events}) == result.StopEndTurn; err != nil && whole {
+		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
+	}
+	if limit != "" {
+		events = endedBy(events, limit)
+	}
+	after, delta, err := w.changes(ctx, w.manifest, w.maxDelta)
+	if err != nil {
+		return cassette.Turn{}, err
+	}
+	w.before, w.manifest = w.manifest, after
+	return cassette.Turn{Events: w.normalise.Events(events), Delta: delta}, nil
+}
+
+// resync takes what others than the agent changed in the workspace: a replay makes those changes by doing the same steps
+// again, and they are none of the agent's.
+func (w *work) resync(ctx context.Context) error {
+	after, _, err := w.changes(ctx, w.manifest, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	w.manifest = after
+	return nil
+}
+
+// complete adds to the session's last turn what the agent did after its answer, now that it is gone.
+func (w *work) complete(ctx context.Context, last *cassette.Turn, late []trajectory.Event) error {
+	last.Events = append(last.Events, w.normalise.Events(late)...)
+	var err error
+	_, last.Delta, err = w.changes(ctx, w.before, w.maxDelta)
+	return errors.Join(err, w.setInterrupt(nil))
+}
+
+// changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
+// asks, and the workspace may hold what no cassette could.
+func (w *work) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
+	if err := w.dirs.identity.check(); err != nil || !w.records {
+		return before, workspace.Delta{}, err
+	}
+	return workspace.Changes(ctx, w.dirs.workspace, before, limit)
+}
+
+// endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
+func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
+	for i, e := range events {
+		if stop, ok := e.Body.(trajectory.Stop); ok {
+			stop.Reason = limit
+			events[i].Body = stop
+			return events
+		}
+	}
+	stop := trajectory.Event{Turn: 1, Body: trajectory.Stop{Reason: limit}}
+	if n := len(events); n > 0 {
+		stop.Turn, stop.At = events[n-1].Turn, events[n-1].At
+	}
+	return append(events, stop)
+}
+
+func (w *work) countCall(total int) {
+	if limit := w.limits.MaxToolCalls; limit > 0 && total > limit {
+		w.interruptTurn(limitReached{result.StopToolCalls})
+	}
+}
+
+// setInterrupt says how to end the turn that begins, nil that it has ended. It returns what should have ended one before.
+func (w *work) setInterrupt(f context.CancelCauseFunc) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.interrupt = f
+	return w.broken
+}
+
+// interruptTurn ends the current turn for a reason. Without a turn, a limit has nothing to end, and any other reason ends
+// the next.
+func (w *work) interruptTurn(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, isLimit := errors.AsType[limitReached](why)
+	switch {
+	case w.interrupt != nil:
+		w.interrupt(why)
+	case w.broken == nil && !isLimit:
+		w.broken = why
+	}
+}
