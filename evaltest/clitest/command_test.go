@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,26 @@ func TestEnvironment(t *testing.T) {
 		require.Len(t, other, 2)
 		require.NotEqual(t, first[1], other[1])
 	})
+}
+
+// TestEachVariableOnce: programs do not agree on which of several of a name counts.
+func TestEachVariableOnce(t *testing.T) {
+	cmd := clitest.Command(t, "env")
+	cmd.Env = []string{"PATH=" + clitest.MinimalPath(t, "env"), "SHOP=first", "HOME=/nowhere", "SHOP=last"}
+	var names []string
+	for line := range strings.Lines(cmd.Run().Stdout) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		names = append(names, name)
+		switch name {
+		case "SHOP":
+			require.Equal(t, "last", value)
+		case "HOME":
+			require.Equal(t, "/nowhere", value)
+		}
+	}
+	slices.Sort(names)
+	require.Equal(t, slices.Compact(slices.Clone(names)), names)
+	require.Contains(t, names, "SHOP")
 }
 
 func TestMinimalPath(t *testing.T) {

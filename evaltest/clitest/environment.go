@@ -41,7 +41,8 @@ func home(t testing.TB) string {
 	return dir
 }
 
-// environment returns the variables of a tool whose directories are in dir, those in extra last.
+// environment returns the variables of a tool whose directories are in dir, each of them once: of several of a name some
+// programs take the first, and some the last. Those in extra win.
 func environment(dir string, extra []string) []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -56,7 +57,17 @@ func environment(dir string, extra []string) []string {
 	for _, name := range tmpNames {
 		env = append(env, name+"="+filepath.Join(dir, "tmp"))
 	}
-	return append(env, extra...)
+	env = append(env, extra...)
+	slices.Reverse(env)
+	seen := make(map[string]bool)
+	env = slices.DeleteFunc(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
+	slices.Reverse(env)
+	return env
 }
 
 var homeNames, tmpNames, systemNames = func() (home, tmp, system []string) {
