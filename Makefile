@@ -44,7 +44,7 @@ runtimes: fixtures/runtimes/node_modules/.package-lock.json ## Install bun, deno
 mcp: fixtures/mcp/node_modules/.package-lock.json ## Install the MCP servers that tests front with npm.
 
 fixtures/%/node_modules/.package-lock.json: fixtures/%/package-lock.json
-	cd fixtures/$* && npm ci --no-audit --no-fund
+	cd fixtures/$* && npm ci --no-audit --no-fund && npm run --silent --if-present programs
 	@touch $@
 
 .PHONY: record

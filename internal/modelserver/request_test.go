@@ -29,6 +29,7 @@ func read(t *testing.T, data []byte) request {
 func TestRequestsOfRealAgents(t *testing.T) {
 	const task = "Our purchase orders are wrong: reorder.Plan orders too little. Please find the bug, fix it, and run the tests."
 	const report = "Which files did you change?"
+	const comment = "The function amount has no comment."
 	tests := []struct {
 		name    string // of the file
 		prompt  string
@@ -57,6 +58,11 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			results: []string{"Chunk ID", "Chunk ID"}, offers: []string{"exec_command", "apply_patch"},
 		},
 		{name: "codex-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace", offers: []string{"apply_patch"}},
+		{
+			name: "codex-acp-2-task", prompt: comment, prompts: 1, cwd: "/workspace",
+			results: []string{"Script completed", "Script completed"}, offers: []string{"exec", "spawn_agent"},
+		},
+		{name: "codex-acp-2-title", prompt: "Your task is to generate", prompts: 1, cwd: "/workspace", aside: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

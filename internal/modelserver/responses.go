@@ -7,43 +7,47 @@ import (
 
 // responsesRequest is as much of a Responses request as matters here.
 type responsesRequest struct {
-	Instructions string      `json:"instructions"`
-	Input        []inputItem `json:"input"`
-	Tools        []struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
-	} `json:"tools"`
-	Reasoning *struct {
+	Instructions string          `json:"instructions"`
+	Input        []inputItem     `json:"input"`
+	Tools        []responsesTool `json:"tools"`
+	Reasoning    *struct {
 		Summary string `json:"summary"`
 	} `json:"reasoning"`
 	Text struct {
 		Format struct {
-			Schema *schema `json:"schema"`
+			Type string `json:"type"` // of the answer: "json_schema" where it has to be an object
 		} `json:"format"`
 	} `json:"text"`
 	Stream bool `json:"stream"`
 }
 
-// inputItem is one item of a request's input: a message, or the output of a tool.
+// responsesTool is a tool that a request offers, or a namespace of them.
+type responsesTool struct {
+	Type  string          `json:"type"`
+	Name  string          `json:"name"`
+	Tools []responsesTool `json:"tools"` // of a namespace
+}
+
+// inputItem is one item of a request's input: a message, the output of a tool, or, from Codex for its newest models, the
+// tools themselves.
 type inputItem struct {
-	Type    string  `json:"type"`
-	Role    string  `json:"role"`
-	Content content `json:"content"`
-	Output  content `json:"output"`
+	Type    string          `json:"type"`
+	Role    string          `json:"role"`
+	Content content         `json:"content"`
+	Output  content         `json:"output"`
+	Tools   []responsesTool `json:"tools"`
 }
 
 // request returns the neutral form of q.
 func (q responsesRequest) request() request {
-	r := request{stream: q.Stream, schema: q.Text.Format.Schema, aside: len(q.Tools) == 0}
+	r := request{stream: q.Stream}
 	r.thoughts = q.Reasoning != nil && q.Reasoning.Summary != "" && q.Reasoning.Summary != "none"
-	for _, t := range q.Tools {
-		if t.Name != "" {
-			r.tools = append(r.tools, tool{name: t.Name, freeText: t.Type == "custom"})
-		}
-	}
+	r.offer(q.Tools)
 	r.look(q.Instructions)
 	for _, item := range q.Input {
 		switch {
+		case item.Type == "additional_tools":
+			r.offer(item.Tools)
 		case item.Type == "function_call_output" || item.Type == "custom_tool_call_output":
 			r.said([]part{{text: item.Output.text(), result: true}})
 		case item.Role == "user":
@@ -56,7 +60,22 @@ func (q responsesRequest) request() request {
 			r.look(item.Content.text())
 		}
 	}
+	// Codex asks for a title with all of its tools, and wants an object. It gets text and does without: it asks when the
+	// first turn is over, and would tell of the title in that turn or in the next.
+	r.aside = len(r.tools) == 0 || q.Text.Format.Type == "json_schema"
 	return r
+}
+
+// offer adds the tools, those of a namespace by their own names.
+func (r *request) offer(tools []responsesTool) {
+	for _, t := range tools {
+		switch {
+		case t.Type == "namespace":
+			r.offer(t.Tools)
+		case t.Name != "":
+			r.tools = append(r.tools, tool{name: t.Name, freeText: t.Type == "custom"})
+		}
+	}
 }
 
 // outputItem is one item of a response's output, with what its stream is made of.

@@ -150,7 +150,7 @@ func (c *call) complete(o *Observer) {
 	c.end.Diffs = c.diffs
 	c.end.Output = c.output
 	c.end.Printed = c.printed.String()
-	if c.output == nil && c.shown != "" {
+	if c.shown != "" && saysNoMore(c.output) {
 		c.end.Output = c.shown
 	}
 	c.end.ExitCode = c.exitCode(o)
@@ -231,6 +231,16 @@ func outputExitCode(output any) *int {
 		return integer(meta["exit"])
 	}
 	return nil
+}
+
+// saysNoMore reports whether a raw output, nil if there is none, has nothing beside an exit code: @agentclientprotocol/codex-acp
+// has what a command printed in the content alone.
+func saysNoMore(output any) bool {
+	if output == nil {
+		return true
+	}
+	m, ok := output.(map[string]any)
+	return ok && len(m) == 1 && m["exit_code"] != nil
 }
 
 func integer(v any) *int {

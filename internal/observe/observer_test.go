@@ -291,6 +291,29 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+// TestOutput holds that what a call printed is in its output, wherever the agent puts it.
+func TestOutput(t *testing.T) {
+	const content = `"content":[{"type":"content","content":{"type":"text","text":"a.go"}}]`
+	tests := []struct {
+		name, reason, end string
+		want              any
+	}{
+		{"content", "most agents", content, "a.go"},
+		{"raw output", "it is what the model saw", `"rawOutput":{"stdout":"a.go","exit_code":0},` + content, map[string]any{"stdout": "a.go", "exit_code": json.Number("0")}},
+		{"exit code and content", "@agentclientprotocol/codex-acp", `"rawOutput":{"exit_code":0},` + content, "a.go"},
+		{"exit code alone", "it printed nothing", `"rawOutput":{"exit_code":0}`, map[string]any{"exit_code": json.Number("0")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			feed(t, &o, prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1","title":"grep"`),
+				update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed",`+tt.end), endTurn)
+			run := trajectory.Run{Events: o.Turn()}
+			require.Equal(t, tt.want, run.ToolCalls()[0].Output, tt.reason)
+		})
+	}
+}
+
 // TestAskedCall holds that a permission keeps what its call was shown as, if that is not what the call came to be.
 func TestAskedCall(t *testing.T) {
 	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":` +
