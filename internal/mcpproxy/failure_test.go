@@ -195,13 +195,15 @@ func TestTooManyConnections(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 	}
+	_, errs := s.seen()
+	require.Empty(t, errs)
 	for range 17 {
 		conn, err := net.Dial("unix", s.relay(0).Args[1])
 		require.NoError(t, err)
 		defer conn.Close()
 	}
 	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) > 0 }, waitTime, time.Millisecond)
-	_, errs := s.seen()
+	_, errs = s.seen()
 	assert.EqualError(t, errs[0], `the agent started the MCP server "shop" more than 16 times at once`)
 }
 
