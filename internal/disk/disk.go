@@ -5,6 +5,7 @@ package disk
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,28 +16,31 @@ import (
 // Replace puts data in the place of what is at path, with exactly that mode. A crash or a concurrent write leaves one or
 // the other, and never a part. When it returns the file is on the disk.
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	if err := replace(path, data, perm, (*os.File).Sync); err != nil {
+	err := replace(path, perm, func(f *os.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, f.Sync())
+	})
+	if err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
-// Put is [Replace] for what can be made again: it does not wait for the disk. Whatever ends the process, the file is whole
-// or not there; only a crash of the system may leave an empty one.
-func Put(path string, data []byte, perm fs.FileMode) error {
-	return replace(path, data, perm, func(*os.File) error { return nil })
+// Put is [Replace] for what can be made again, with the data that write writes: it does not wait for the disk. Whatever
+// ends the process, the file is whole or not there; only a crash of the system may leave an empty one.
+func Put(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	return replace(path, perm, func(f *os.File) error { return write(f) })
 }
 
-// replace writes a file under another name, syncs it and renames it.
-func replace(path string, data []byte, perm fs.FileMode, sync func(*os.File) error) error {
+// replace writes a file under another name and renames it.
+func replace(path string, perm fs.FileMode, write func(*os.File) error) error {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
 	// O_NONBLOCK means nothing for a file, but saves the package os four calls that look for it.
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(perm), sync(f), f.Close())
+	err = errors.Join(write(f), f.Chmod(perm), f.Close())
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,12 @@ func TestReplace(t *testing.T) {
 		replace func(string, []byte, fs.FileMode) error
 	}{
 		{"Replace", Replace},
-		{"Put", Put},
+		{"Put", func(path string, data []byte, perm fs.FileMode) error {
+			return Put(path, perm, func(w io.Writer) error {
+				_, err := w.Write(data)
+				return err
+			})
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -35,6 +41,7 @@ func TestReplace(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "dir", "x"), nil, 0o644))
 			require.Error(t, tt.replace(filepath.Join(dir, "dir"), nil, 0o644))
 			require.Error(t, tt.replace(filepath.Join(dir, "none", "file"), nil, 0o644))
+			require.ErrorIs(t, Put(path, 0o644, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
 			entries, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			require.Len(t, entries, 3, "no temporary file is left")

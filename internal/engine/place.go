@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -81,49 +81,58 @@ func (a *attempt) keepRun() error {
 	if a.result.Run == nil {
 		return nil
 	}
-	text := texts.Get().(*bytes.Buffer)
-	defer texts.Put(text)
-	text.Reset()
-	if err := writeRun(text, a.result.Run); err != nil {
-		return fmt.Errorf("write %s: %w", trajectoryFile, err)
-	}
-	return a.keepFile(trajectoryFile, text.Bytes())
+	return a.secrets.WriteLines(filepath.Join(a.place.Artifacts, trajectoryFile), 0o644, func(w io.Writer) error {
+		return writeRun(w, a.result.Run)
+	})
 }
 
-// texts are buffers for runs, which are most of what is written.
-var texts = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// writeRun writes what json.Marshal makes of a run, with line breaks. That would go through each event several times.
-func writeRun(text *bytes.Buffer, run *trajectory.Run) error {
-	enc := json.NewEncoder(text)
+// writeRun writes what json.Marshal makes of a run, a line at a time. That would go through each event several times, and
+// hold all of them.
+func writeRun(w io.Writer, run *trajectory.Run) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	if err := enc.Encode(trajectory.Run{Agent: run.Agent, Cwd: run.Cwd, Events: []trajectory.Event{}}); err != nil {
 		return err
 	}
-	text.Truncate(text.Len() - len("]}\n"))
+	line.Truncate(line.Len() - len("]}\n"))
 	for i, e := range run.Events {
 		if i > 0 {
-			text.WriteByte(',')
+			line.WriteByte(',')
 		}
-		if e.Body == nil {
-			return errors.New("an event without a body")
+		line.WriteByte('\n')
+		if _, err := w.Write(line.Bytes()); err != nil {
+			return err
 		}
-		head := append(text.AvailableBuffer(), "\n{\"event\":\""...)
-		head = append(append(head, e.Body.EventName()...), `","turn":`...)
-		head = append(strconv.AppendInt(head, int64(e.Turn), 10), `,"at_us":`...)
-		text.Write(strconv.AppendInt(head, e.At.Microseconds(), 10))
-		body := text.Len()
-		if err := enc.Encode(e.Body); err != nil {
-			return fmt.Errorf("encode %s: %w", e.Body.EventName(), err)
-		}
-		text.Truncate(text.Len() - len("\n"))
-		if fields := text.Bytes()[body:]; len(fields) > len("{}") {
-			fields[0] = ','
-		} else {
-			text.Truncate(body)
-			text.WriteByte('}')
+		line.Reset()
+		if err := encodeEvent(&line, enc, e); err != nil {
+			return err
 		}
 	}
-	text.WriteString("\n]}\n")
+	line.WriteString("\n]}\n")
+	_, err := w.Write(line.Bytes())
+	return err
+}
+
+// encodeEvent adds to an empty line what [trajectory.Event.MarshalJSON] returns.
+func encodeEvent(line *bytes.Buffer, enc *json.Encoder, e trajectory.Event) error {
+	if e.Body == nil {
+		return errors.New("an event without a body")
+	}
+	head := append(line.AvailableBuffer(), `{"event":"`...)
+	head = append(append(head, e.Body.EventName()...), `","turn":`...)
+	head = append(strconv.AppendInt(head, int64(e.Turn), 10), `,"at_us":`...)
+	line.Write(strconv.AppendInt(head, e.At.Microseconds(), 10))
+	body := line.Len()
+	if err := enc.Encode(e.Body); err != nil {
+		return fmt.Errorf("encode %s: %w", e.Body.EventName(), err)
+	}
+	line.Truncate(line.Len() - len("\n"))
+	if fields := line.Bytes()[body:]; len(fields) > len("{}") {
+		fields[0] = ','
+	} else {
+		line.Truncate(body)
+		line.WriteByte('}')
+	}
 	return nil
 }
 

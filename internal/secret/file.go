@@ -1,11 +1,14 @@
 package secret
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
@@ -20,7 +23,32 @@ func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	default:
 		data = s.Bytes(data)
 	}
-	if err := disk.Put(path, data, perm); err != nil {
+	return s.put(path, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteLines is [Set.WriteFile] for lines of JSON, masked as [Set.Lines] does, which write writes one after the other: what
+// is large need never be in memory as a whole.
+func (s *Set) WriteLines(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	return s.put(path, perm, func(w io.Writer) error {
+		out := outs.Get().(*bufio.Writer)
+		out.Reset(w)
+		defer func() {
+			out.Reset(nil)
+			outs.Put(out)
+		}()
+		lines := s.Lines(out)
+		return errors.Join(write(lines), lines.Close(), out.Flush())
+	})
+}
+
+// outs are buffers for files.
+var outs = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, pieceSize) }}
+
+func (s *Set) put(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	if err := disk.Put(path, perm, write); err != nil {
 		return fmt.Errorf("write %s: %w", s.String(path), bare(err))
 	}
 	return nil

@@ -144,3 +144,22 @@ func TestWriteFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 3, "no temporary file is left")
 }
+
+func TestWriteLines(t *testing.T) {
+	s := new(secret.Set)
+	s.Mark("TOKEN", "a-value-that-is-secret")
+	path := filepath.Join(t.TempDir(), "run.json")
+	require.NoError(t, s.WriteLines(path, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, "[\n\"a-value-that-\\u0069s-secret\"")
+		require.NoError(t, err)
+		_, err = io.WriteString(w, ",\n1]")
+		return err
+	}))
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "[\n\"[REDACTED:TOKEN]\",\n1]", string(got))
+	require.ErrorIs(t, s.WriteLines(path, 0o600, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
+	again, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, got, again, "it stays as it was")
+}
