@@ -106,7 +106,7 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 		return
 	}
 	args := c.normalised(call.Params)
-	if output, failure, ok := c.Overrides.Apply(Tool(call), args); ok {
+	if output, failure, ok := c.config.Overrides.Apply(Tool(call), args); ok {
 		c.settle(response(r.ID, overridden(call, output, failure)))
 		return
 	}
@@ -207,15 +207,15 @@ func (c *conversation) waiting() []question {
 func (c *conversation) write(m jsonrpc.Message) { _ = c.agent.Write(c.ctx, m) }
 
 func (p *Proxy) normalised(v any) any {
-	if p.Normalise == nil {
+	if p.config.Normalise == nil {
 		return v
 	}
-	return p.Normalise(v)
+	return p.config.Normalise(v)
 }
 
 func (p *Proxy) denormalised(v any) any {
-	if p.Denormalise == nil {
+	if p.config.Denormalise == nil {
 		return v
 	}
-	return p.Denormalise(v)
+	return p.config.Denormalise(v)
 }

@@ -57,7 +57,7 @@ type Config struct {
 
 // Proxy stands for servers until it is closed.
 type Proxy struct {
-	Config
+	config    Config
 	ctx       context.Context // until Close
 	cancel    context.CancelFunc
 	listeners []*listener
@@ -74,7 +74,7 @@ func Listen(c Config) (*Proxy, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for sockets of MCP servers: %w", err)
 	}
-	p := &Proxy{Config: c, told: make(map[string][sha256.Size]byte)}
+	p := &Proxy{config: c, told: make(map[string][sha256.Size]byte)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.Replay != nil {
 		p.player = newPlayer(c.Replay)
@@ -99,7 +99,7 @@ func (p *Proxy) Servers() ([]acp.McpServer, error) {
 	all := make([]acp.McpServer, len(p.listeners))
 	for i, l := range p.listeners {
 		all[i] = acp.McpServerStdio{
-			Name: p.Config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{},
+			Name: p.config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{},
 		}
 	}
 	return all, nil
@@ -145,8 +145,8 @@ func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
 
 // fail tells an error, unless all ends anyway.
 func (p *Proxy) fail(err error) {
-	if p.ctx.Err() == nil && p.OnError != nil {
-		p.OnError(err)
+	if p.ctx.Err() == nil && p.config.OnError != nil {
+		p.config.OnError(err)
 	}
 }
 
@@ -161,7 +161,7 @@ func (p *Proxy) tell(c trajectory.MCPCall) {
 		}
 		p.told[request] = answer
 	}
-	if p.OnCall != nil {
-		p.OnCall(c)
+	if p.config.OnCall != nil {
+		p.config.OnCall(c)
 	}
 }

@@ -41,7 +41,7 @@ func (c *conversation) startReal() {
 	r := &realServer{said: sandbox.Tail{Limit: maxSaid}, sent: sandbox.Tail{Limit: maxSaid}}
 	c.real = r
 	ctx := context.WithoutCancel(c.ctx) // it is stopped when the conversation ends
-	process, err := c.Start(ctx, supervise.Command{
+	process, err := c.config.Start(ctx, supervise.Command{
 		Path: c.server.Command[0], Args: c.server.Command, PipeStdin: true, PipeStdout: true, Stderr: &r.said,
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *conversation) usable(r *jsonrpc.Request) bool {
 		return false
 	}
 	if r.IsCall() && c.real.late == nil && !c.real.answers {
-		timeout := cmp.Or(c.StartTimeout, DefaultStartTimeout)
+		timeout := cmp.Or(c.config.StartTimeout, DefaultStartTimeout)
 		c.real.late = time.AfterFunc(timeout, func() {
 			c.fails(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
 		})
@@ -166,8 +166,8 @@ func (c *conversation) fails(cause error) {
 			c.endError(err)
 		}
 		said, _ := c.real.said.Text(true)
-		if c.Mask != nil {
-			said = c.Mask(said)
+		if c.config.Mask != nil {
+			said = c.config.Mask(said)
 		}
 		err := fmt.Errorf("the MCP server %q (%s) %w", c.server.Name, strings.Join(c.server.Command, " "), cause)
 		if said = strings.TrimSpace(said); said != "" {
