@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // TestRunAgent runs the scripted agent from this very test binary.
@@ -29,6 +30,15 @@ func TestRunAgent(t *testing.T) {
 		require.Empty(t, res.Session, "nothing is recorded")
 		require.True(t, trajectory.Never("Bash").Match(res.Run).Pass)
 		workspace = res.Workspace
+	})
+	t.Run("override", func(t *testing.T) {
+		res := evaltest.RunAgent(t, evaltest.AgentRun{
+			ID: "overridden", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
+		}, evaltest.Override(playbook.Override{Tool: "Write", Error: "disk full"}))
+		calls := res.Run.ToolCalls()
+		require.Equal(t, trajectory.Failed, calls[len(calls)-1].Status)
+		require.Equal(t, "disk full", calls[len(calls)-1].Output)
 	})
 	require.NoDirExists(t, workspace, "it goes with the test")
 	_, err := os.Stat(filepath.Dir(workspace))

@@ -1,0 +1,27 @@
+package evaltest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+// TestOutputDir has a test of a module leave something behind.
+func TestOutputDir(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "tools"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/tools\n"), 0o644))
+	t.Chdir(filepath.Join(root, "tools"))
+	t.Setenv("TEST_RUN_ID", "nightly")
+	dir := evaltest.OutputDir(t)
+	require.Equal(t, filepath.Join(root, "test-output/nightly/tools/TestOutputDir"), dir)
+	require.DirExists(t, dir)
+	require.Equal(t, dir, evaltest.OutputDir(t), "it is one for all of the test")
+	t.Run("other", func(t *testing.T) {
+		require.Equal(t, filepath.Join(root, "test-output/nightly/tools/TestOutputDir.other"), evaltest.OutputDir(t))
+	})
+}
