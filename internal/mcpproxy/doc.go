@@ -7,16 +7,14 @@
 //		OnCall: func(c trajectory.MCPCall) { observer.MCP(time.Now(), c) }, OnError: interrupt,
 //	})
 //	...
-//	session, err := client.NewSession(ctx, acp.NewSessionRequest{Cwd: workspace, McpServers: proxy.Servers()})
+//	servers, err := proxy.Servers()
+//	session, err := client.NewSession(ctx, acp.NewSessionRequest{Cwd: workspace, McpServers: servers})
 //	...
 //	err = proxy.Close() // once the agent is gone
 //
-// In replay Config has a Replay in place of Start:
+// In replay Config has a Replay, and Start is not called:
 //
-//	Replay: &mcpproxy.Replay{Book: interaction.NewBook(interactions), Calls: calls}
-//
-// in which the interaction of a recorded call c, unless it [trajectory.MCPCall.Describes] a server, has the tool [Tool](c),
-// the arguments c.Params and the answer c.
+//	Replay: mcpproxy.Recorded(cassette.Turns)
 //
 // What the agent starts as a server is our own binary once more, as a relay: it copies its stdin and stdout to and from a
 // unix socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
