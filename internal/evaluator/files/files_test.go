@@ -12,24 +12,14 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/evaluatortest"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // parse decodes an evaluator whose own keys are given, without indentation.
 func parse(keys string) (evaluator.Evaluator, error) {
-	text := `task: {title: t, prompt: p}
-variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
-workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
-evaluators:
-  - type: files
-    ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"files": files.Kind()})
-	if err != nil {
-		return nil, err
-	}
-	return pb.Evaluators[0].Config.(evaluator.Evaluator), nil
+	return evaluatortest.Parse("files", files.Kind(), keys)
 }
 
 func evaluate(t *testing.T, keys, workspace string) evaluator.Verdict {

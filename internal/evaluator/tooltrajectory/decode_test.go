@@ -13,24 +13,14 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/evaluatortest"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // parse decodes an evaluator whose own keys are given, without indentation.
 func parse(keys string) (evaluator.Evaluator, error) {
-	text := `task: {title: t, prompt: p}
-variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
-workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
-evaluators:
-  - type: tool_trajectory
-    ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"tool_trajectory": tooltrajectory.Kind()})
-	if err != nil {
-		return nil, err
-	}
-	return pb.Evaluators[0].Config.(evaluator.Evaluator), nil
+	return evaluatortest.Parse("tool_trajectory", tooltrajectory.Kind(), keys)
 }
 
 func evaluate(t *testing.T, keys string, run *trajectory.Run) evaluator.Verdict {
