@@ -43,6 +43,7 @@ var writers = []writer{
 	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "a file without content"},
 	{"internal/cli", []string{"Main"}, "App prints errors and notes masked, and nothing else but what was written masked"},
 	{"internal/cli", []string{"place"}, "a playbook of ours, for the user to change"},
+	{"internal/cli", []string{"appendSummary"}, "what is read from a run's directory was masked when it was written"},
 	{"internal/testrun", []string{"createOnce"}, "texts of ours"},
 	{"evaltest/clitest", []string{"MinimalPath", "buildCommand"}, "links to programs, and programs that the go command built"},
 	{"evaltest", []string{"copyWorkspace"}, "a workspace in which a search has found no secret, for the test that asked for it"},

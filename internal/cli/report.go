@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -13,6 +14,8 @@ import (
 // reportOptions are the flags of `sdd-eval report`.
 type reportOptions struct {
 	formats []string // md, json, html, junit
+	// github has annotations printed, and the summary of the job written.
+	github bool
 	// ask has the AI judge asked for scores that are missing, if the playbook enables it.
 	ask bool
 	// rejudge asks the AI judge again for scores that there are.
@@ -22,29 +25,42 @@ type reportOptions struct {
 func reportCommand() command {
 	return command{
 		name:  "report",
-		usage: "--run RUN_ID [--format md,json,html,junit] [--rejudge] [--root DIR]",
+		usage: "--run RUN_ID [--format md,json,html,junit,github] [--rejudge] [--root DIR]",
 		short: "write the reports of a run anew",
 		long: `Writes the reports of a run from its directory alone, and prints the path of each. The same run gives the same bytes
-each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).`,
+each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).
+
+The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its line in the playbook,
+and adds the report to the summary of the job. No file of the run is written.`,
 		examples: `sdd-eval report --run latest
-sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html`,
+sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html
+sdd-eval report --run latest --format github`,
 		define: func(a *App, f *flags) action {
 			o := reportOptions{ask: true}
 			var run, root string
 			formats := "md,json,html,junit"
 			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
-			f.list(&formats, "format", "Which reports to write, a `LIST` of md, json, html and junit.", "md", "json", "html", "junit")
+			f.list(&formats, "format", "Which reports to write, a `LIST` of md, json, html, junit and github.", "md", "json", "html", "junit", githubFormat)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge again for all scores.")
 			f.root(&root)
 			f.require("run")
 			return func(ctx context.Context, _ []string) error {
-				o.formats = split(formats)
+				o.formats = slices.DeleteFunc(split(formats), func(name string) bool {
+					o.github = o.github || name == githubFormat
+					return name == githubFormat
+				})
 				r, err := a.openRun(root, run)
 				if err != nil {
 					return err
 				}
 				defer r.Close()
-				return rebuildReport(ctx, a, r, o)
+				if len(o.formats) > 0 || !o.github {
+					err = rebuildReport(ctx, a, r, o)
+				}
+				if o.github && err == nil {
+					err = a.reportToGitHub(r, root)
+				}
+				return err
 			}
 		},
 	}

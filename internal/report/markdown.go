@@ -19,8 +19,11 @@ const (
 )
 
 // Markdown returns report.md: short enough for a comment on a pull request, and safe to post whatever the agents said.
-func (rep *Report) Markdown() []byte {
-	m := markdown{room: maxMarkdown}
+func (rep *Report) Markdown() []byte { return rep.markdown(maxMarkdown) }
+
+// markdown returns as much as there is room for, in bytes, and a line more if something was left out.
+func (rep *Report) markdown(room int) []byte {
+	m := markdown{room: room}
 	m.line("## %s: %s", label(rep.Outcome), escape(rep.Run.Name))
 	m.line("")
 	m.line("%s", escape(rep.Headline))
@@ -160,45 +163,20 @@ func (c Commands) String() string {
 
 // failures shows why what did not pass did not.
 func (m *markdown) failures(rep *Report) {
-	started := false
-	row := func(cells ...string) {
-		if !started {
-			started = true
+	for i, f := range rep.flaws() {
+		if i == 0 {
 			m.line("")
 			m.row([]string{"", "case", "variant", "what", "why", "where"})
 			m.row([]string{"---", "---", "---", "---", "---", "---"})
 		}
-		m.row(cells)
-	}
-	for _, r := range rep.Results {
-		switch r.Outcome {
-		case result.Fail, result.Error, NotRun:
-		default:
-			continue
+		what := strings.TrimSpace(trials(f.passed, f.of.Trials, f.of.Need))
+		switch {
+		case f.job != "":
+			what = "job " + code(f.job)
+		case f.check != "":
+			what = code(f.check) + trials(f.passed, f.of.Trials, f.of.Need)
 		}
-		rows, what := 0, strings.TrimSpace(trials(r.Passed, r.Trials, r.Need))
-		if len(r.Findings) > 0 || r.Outcome == NotRun {
-			rows++
-			row(label(r.whole), code(r.Case), code(r.Variant), what, why(r.Findings, r), where(r.Findings))
-		}
-		for _, c := range r.Checks {
-			if c.Outcome != result.Fail && c.Outcome != result.Error {
-				continue
-			}
-			rows++
-			what := code(c.Name) + trials(c.Passed, r.Trials, r.Need)
-			row(label(c.Outcome), code(r.Case), code(r.Variant), what, why(c.Findings, r), where(c.Findings))
-		}
-		if rows == 0 {
-			row(label(r.Outcome), code(r.Case), code(r.Variant), what, why(nil, r), "")
-		}
-	}
-	for _, j := range rep.Jobs {
-		if j.Outcome == result.Pass || j.Outcome == result.Completed {
-			continue
-		}
-		list := jobFindings(j)
-		row(label(j.Outcome), "", "", "job "+code(j.ID), why(list, Result{Trials: 1}), where(list))
+		m.row([]string{label(f.outcome), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of), where(f.findings)})
 	}
 }
 
@@ -237,14 +215,7 @@ func why(list []Finding, r Result) string {
 	return text
 }
 
-func where(list []Finding) string {
-	for _, f := range bad(list) {
-		if f.Position != "" {
-			return code(f.Position)
-		}
-	}
-	return ""
-}
+func where(list []Finding) string { return code(position(list)) }
 
 // bad returns the findings that are not just skipped, or all if there are no others.
 func bad(list []Finding) []Finding {
