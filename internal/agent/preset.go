@@ -97,8 +97,8 @@ func readBounded(file string) ([]byte, error) {
 	return data, nil
 }
 
-// decodeClaude reads claude-code.toml: [groups.NAME] with a variable a key.
-func decodeClaude(data []byte, name string) (Preset, error) {
+// decodeGroup reads claude-code.toml and gemini.toml: [groups.NAME] with a variable a key.
+func decodeGroup(data []byte, name string) (Preset, error) {
 	t, err := decodeTable(data, "groups", name)
 	if err != nil {
 		return Preset{}, err

@@ -61,6 +61,12 @@ TOKEN = "b"
 			want: Preset{Name: "none", Endpoint: Real, Env: map[string]string{}},
 		},
 		{
+			name: "gemini", kind: "gemini-acp", file: "gemini.toml", preset: "production",
+			text: "[groups.production]\nGEMINI_API_KEY = 'a'\nsecret = ['GEMINI_API_KEY']\n",
+			want: Preset{Name: "production", Endpoint: Real, Env: map[string]string{"GEMINI_API_KEY": "a"}, Secret: []string{"GEMINI_API_KEY"}},
+		},
+		{name: "gemini does without", kind: "gemini-acp", want: Preset{Endpoint: Real}},
+		{
 			name: "codex", kind: "codex-acp", file: "codex.toml", preset: "loopback",
 			text: `
 [model_providers.loopback]
@@ -267,7 +273,7 @@ func FuzzValue(f *testing.F) {
 			t.Skip("it may hold keys, which errors do show")
 		}
 		for _, key := range []string{"A", "a", "secret", "endpoint"} {
-			_, err := decodeClaude([]byte("[groups.x]\n"+key+" = "+value+"\n"), "x")
+			_, err := decodeGroup([]byte("[groups.x]\n"+key+" = "+value+"\n"), "x")
 			if err != nil {
 				require.NotContains(t, err.Error(), secretValue)
 			}

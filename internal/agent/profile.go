@@ -65,7 +65,7 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		Grace:           time.Second,
-		decode:          decodeClaude,
+		decode:          decodeGroup,
 	},
 	{
 		// The agent has a sandbox of its own, which fails inside another one and without bubblewrap: only the modes
@@ -84,15 +84,18 @@ var profiles = []Profile{
 		files:           codexFiles,
 	},
 	{
-		// Tried with @google/gemini-cli 0.61.0 as far as an open session, without a model; nothing is recorded with it. The
-		// key is GEMINI_API_KEY. It cannot make new files through its client, so it is to use its own hands. A folder that
-		// it does not trust has no modes but default and plan. A model is not offered to clients: it takes `--model`.
+		// @google/gemini-cli 0.61.0. The key is GEMINI_API_KEY. It cannot make new files through its client, so it is to use
+		// its own hands. A folder that it does not trust has no modes but default and plan. In the mode default it asks
+		// before it edits or runs anything, and mentions such a call first by asking. It tells neither what a tool is given
+		// nor what comes of it, and what a turn took in metadata alone. A model is not offered to clients: it takes `--model`.
 		Kind:            "gemini-acp",
 		Command:         "gemini",
 		Args:            []string{"--acp"}, // --experimental-acp before
+		PresetFile:      "gemini.toml",
 		Env:             map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		ClientTerminals: true,
 		AuthMethod:      "gemini-api-key",
+		decode:          decodeGroup,
 		files:           geminiFiles,
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -68,13 +69,13 @@ func asideText(s *schema) string {
 	}
 	object := make(map[string]any)
 	for name, p := range s.Properties {
-		switch p.Type {
+		switch strings.ToLower(p.Type) { // Gemini has it in upper case
 		case "string":
 			object[name] = text
 		case "boolean":
 			object[name] = false
 		case "integer", "number":
-			object[name] = 0
+			object[name] = 1
 		case "array":
 			object[name] = []any{}
 		case "object":

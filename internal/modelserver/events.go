@@ -39,10 +39,17 @@ func (e *events) part(i int) {
 
 // send sends v, whose type is also the event's.
 func (e *events) send(v map[string]any) {
+	e.write(fmt.Sprintf("event: %s\ndata: %s\n\n", v["type"], compact(v)))
+}
+
+// data sends v as an event without a type.
+func (e *events) data(v any) { e.write("data: " + compact(v) + "\n\n") }
+
+func (e *events) write(event string) {
 	if e.err != nil {
 		return
 	}
-	if _, e.err = fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", v["type"], compact(v)); e.err == nil {
+	if _, e.err = e.w.Write([]byte(event)); e.err == nil {
 		e.err = e.flush()
 	}
 }

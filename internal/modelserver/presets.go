@@ -47,8 +47,10 @@ func WritePresets(dir, address string) error {
 		"env_key":  codexKey,
 		"env":      map[string]string{codexKey: key},
 	}
+	gemini := map[string]string{"endpoint": "scripted", "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": key}
 	for file, content := range map[string]any{
 		"claude-code.toml": map[string]any{"groups": map[string]any{preset: claude}},
+		"gemini.toml":      map[string]any{"groups": map[string]any{preset: gemini}},
 		"codex.toml":       map[string]any{"model_providers": map[string]any{preset: codex}},
 	} {
 		data, err := toml.Marshal(content)

@@ -80,16 +80,16 @@ func (r *request) look(text string) {
 		return
 	}
 	if m := cwd.FindStringSubmatch(text); m != nil {
-		r.cwd = m[1] + m[2]
+		r.cwd = strings.Join(m[1:], "") // one of them
 	}
 }
 
 var (
 	// addition matches what agents add to the user's messages on their own account.
-	addition = regexp.MustCompile(`^\s*<(system-reminder|environment_context|user_instructions|turn_aborted)>` +
+	addition = regexp.MustCompile(`^\s*<(system-reminder|environment_context|session_context|user_instructions|turn_aborted)>` +
 		`|^# AGENTS\.md instructions|^\[Request interrupted by user`)
-	// cwd finds the working directory in the words of Claude Code and of Codex.
-	cwd = regexp.MustCompile(`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>`)
+	// cwd finds the working directory in the words of Claude Code, of Codex and of Gemini.
+	cwd = regexp.MustCompile(`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>|Workspace Directories:\*\*\n  - (/[^\n]*)$`)
 )
 
 // part is a piece of a message: text, or the result of a tool call.

@@ -16,14 +16,17 @@ import (
 // with long texts cut.
 func read(t *testing.T, data []byte) request {
 	t.Helper()
-	if bytes.Contains(data, []byte(`"messages"`)) {
-		var q anthropicRequest
-		require.NoError(t, json.Unmarshal(data, &q))
+	decode := func(q interface{ request() request }) request {
+		require.NoError(t, json.Unmarshal(data, q))
 		return q.request()
 	}
-	var q responsesRequest
-	require.NoError(t, json.Unmarshal(data, &q))
-	return q.request()
+	switch {
+	case bytes.Contains(data, []byte(`"messages"`)):
+		return decode(new(anthropicRequest))
+	case bytes.Contains(data, []byte(`"contents"`)):
+		return decode(new(geminiRequest))
+	}
+	return decode(new(responsesRequest))
 }
 
 func TestRequestsOfRealAgents(t *testing.T) {
@@ -62,6 +65,11 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			name: "codex-acp-2-task", prompt: comment, prompts: 1, cwd: "/workspace",
 			results: []string{"Script completed", "Script completed"}, offers: []string{"exec", "spawn_agent"},
 		},
+		{
+			name: "gemini-task", prompt: comment, prompts: 1, cwd: "/workspace",
+			results: []string{"Found 1 match", "package report"}, offers: []string{"grep_search", "run_shell_command"},
+		},
+		{name: "gemini-route", prompt: "Which file did you change", prompts: 2, cwd: "/workspace", aside: true},
 		{name: "codex-acp-2-title", prompt: "Your task is to generate", prompts: 1, cwd: "/workspace", aside: true},
 	}
 	for _, test := range tests {
@@ -73,7 +81,7 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			assert.Equal(t, test.prompts, r.prompts)
 			assert.Equal(t, test.cwd, r.cwd)
 			assert.Equal(t, test.aside, r.aside)
-			assert.True(t, r.stream)
+			assert.Equal(t, !strings.HasPrefix(test.name, "gemini"), r.stream, "Gemini's requests do not say it, their address does")
 			assert.Subset(t, r.toolNames(), test.offers)
 			require.Len(t, r.results, len(test.results))
 			for i, want := range test.results {
@@ -124,6 +132,20 @@ func TestRequest(t *testing.T) {
 			name: "thinking", reason: "thoughts are shown to those who ask for them",
 			body: `{"max_tokens": 9, "thinking": {"type": "enabled"}, "tools": [{"name": "A"}], "messages": []}`,
 			want: request{tools: []tool{{name: "A"}}, thoughts: true},
+		},
+		{
+			name: "Gemini's results", reason: "an error is a result, too, and an object is shown whole",
+			body: `{"generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+				"systemInstruction": {"parts": [{"text": "- **Workspace Directories:**\n  - /a b\n"}]},
+				"tools": [{"functionDeclarations": [{"name": "A"}, {"name": "B"}]}, {"googleSearch": {}}],
+				"contents": [{"role": "user", "parts": [{"text": "<session_context>x"}, {"text": "Go."}]},
+				{"role": "model", "parts": [{"functionCall": {"name": "A", "args": {}}}]},
+				{"role": "user", "parts": [{"functionResponse": {"response": {"output": "a"}}}, {"functionResponse": {"response": {"error": "b"}}},
+					{"functionResponse": {"response": {"output": "c", "n": 1}}}]}]}`,
+			want: request{
+				prompt: "Go.", prompts: 1, results: []string{"a", "b", `{"n":1,"output":"c"}`}, tools: []tool{{name: "A"}, {name: "B"}},
+				cwd: "/a b", thoughts: true,
+			},
 		},
 		{
 			name: "reasoning summaries", reason: "as thinking, in Responses",

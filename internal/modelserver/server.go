@@ -74,6 +74,7 @@ func New(m Model) (*Server, error) {
 	s.mux.HandleFunc("POST /v1/messages", s.serveMessages)
 	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.serveCountTokens)
 	s.mux.HandleFunc("POST /v1/responses", s.serveResponses)
+	s.mux.HandleFunc("POST /v1beta/models/{call}", s.serveGemini)
 	s.mux.HandleFunc("POST /v1/chat/completions", s.serveChat)
 	// Agents ask for lists of models and whether the server is there; they do without an answer.
 	s.mux.HandleFunc("GET /", http.NotFound)

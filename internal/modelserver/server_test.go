@@ -58,6 +58,13 @@ const (
 		"output_config": {"format": {"schema": {"properties": {"title": {"type": "string"}, "ok": {"type": "boolean"}}}}}}`
 )
 
+const geminiBody = `{"systemInstruction": {"parts": [{"text": "Working directory: /w"}]},
+	"tools": [{"functionDeclarations": [{"name": "Bash"}, {"name": "Read"}]}], "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+	"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}]}`
+
+// geminiPath is the address of a method of Gemini's models.
+func geminiPath(method string) string { return "/v1beta/models/m:" + method }
+
 func codex(more string) string { return strings.Replace(codexBody, "%", more, 1) }
 
 func TestAnswers(t *testing.T) {
@@ -69,6 +76,10 @@ func TestAnswers(t *testing.T) {
 		{name: "messages-whole", path: "/v1/messages", body: whole(claudeBody)},
 		{name: "messages-title", path: "/v1/messages", body: titleBody},
 		{name: "messages-count", path: "/v1/messages/count_tokens", body: claudeBody},
+		{name: "gemini-stream", path: geminiPath("streamGenerateContent?alt=sse"), body: geminiBody},
+		{name: "gemini-whole", path: geminiPath("generateContent"), body: geminiBody},
+		{name: "gemini-score", path: geminiPath("generateContent"), body: `{"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}],
+			"generationConfig": {"responseJsonSchema": {"properties": {"why": {"type": "STRING"}, "score": {"type": "INTEGER"}}}}}`},
 		{name: "responses-stream-call", path: "/v1/responses", body: codex("")},
 		{name: "responses-stream-say", path: "/v1/responses", body: codex(result)},
 		{name: "responses-whole", path: "/v1/responses", body: whole(codex(""))},
@@ -109,6 +120,10 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "unknown address", path: "/v1/completions", body: "{}", status: 404,
 			want: "POST /v1/completions: the model server does not know this address",
+		},
+		{
+			name: "unknown method of Gemini's", path: geminiPath("embedContent"), body: "{}", status: 404,
+			want: `POST /v1beta/models/m:embedContent: the model server does not know the method "embedContent"`,
 		},
 		{
 			name: "unknown method", method: http.MethodPut, path: "/v1/messages", body: "{}", status: 404,
@@ -249,12 +264,12 @@ func TestStart(t *testing.T) {
 }
 
 func FuzzRequests(f *testing.F) {
-	for _, body := range []string{claudeBody, codex(""), titleBody, `{"messages": [{"role": "user", "content": null}]}`} {
+	for _, body := range []string{claudeBody, codex(""), titleBody, geminiBody, `{"messages": [{"role": "user", "content": null}]}`} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		s := newServer(t)
-		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses"} {
+		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", geminiPath("streamGenerateContent")} {
 			w := post(s, path, body)
 			refused := s.Err() != nil
 			assert.Equal(t, refused, w.Code != http.StatusOK, "refusals and errors go together")

@@ -90,7 +90,7 @@ func (c *call) replace(o *Observer, at time.Duration, u acp.ToolCall) {
 
 // change takes a tool_call_update, or the tool call inside a permission request.
 func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
-	meta := readMeta(u.Meta)
+	meta := readMeta[meta](u.Meta)
 	if u.Title != nil && *u.Title != "" {
 		if c.title == "" {
 			c.title = *u.Title

@@ -21,10 +21,20 @@ type terminalData struct {
 }
 
 // readMeta reads what it can: metadata belongs to the agent and may be anything.
-func readMeta(raw json.RawMessage) meta {
-	var m meta
+func readMeta[T any](raw json.RawMessage) T {
+	var m, none T
 	if len(raw) > 0 && json.Unmarshal(raw, &m) != nil {
-		return meta{}
+		return none
 	}
 	return m
+}
+
+// turnMeta is what is read of a turn's _meta: the tokens that it took, where Gemini has them.
+type turnMeta struct {
+	Quota struct {
+		Tokens *struct {
+			Input  *int64 `json:"input_tokens"`
+			Output *int64 `json:"output_tokens"`
+		} `json:"token_count"`
+	} `json:"quota"`
 }

@@ -230,7 +230,7 @@ func (o *Observer) ours(at time.Duration, m acp.Message) {
 		if answer.Error != nil || json.Unmarshal(answer.Result, &r) != nil {
 			return
 		}
-		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: usage(r.Usage)}
+		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: usage(r)}
 		o.stopAt = at
 	})
 }

@@ -314,6 +314,34 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestTokens holds that what a turn took is known, wherever the agent puts it.
+func TestTokens(t *testing.T) {
+	n := func(n int64) *int64 { return &n }
+	tests := []struct {
+		name, reason, result string
+		want                 *trajectory.Usage
+	}{
+		{"none", "agents need not tell", `"stopReason":"end_turn"`, nil},
+		{
+			"usage", "the protocol's own field wins",
+			`"stopReason":"end_turn","usage":{"totalTokens":3},"_meta":{"quota":{"token_count":{"input_tokens":1}}}`, &trajectory.Usage{Total: n(3)},
+		},
+		{
+			"quota", "Gemini", `"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":1,"output_tokens":2}}}`,
+			&trajectory.Usage{Input: n(1), Output: n(2)},
+		},
+		{"no quota", "@agentclientprotocol/codex-acp before the first answer", `"stopReason":"end_turn","_meta":{"quota":{"token_count":null}}`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			feed(t, &o, prompt, strings.Replace(endTurn, `"stopReason":"end_turn"`, tt.result, 1))
+			events := o.Turn()
+			require.Equal(t, tt.want, events[len(events)-1].Body.(trajectory.Stop).Usage, tt.reason)
+		})
+	}
+}
+
 // TestAskedCall holds that a permission keeps what its call was shown as, if that is not what the call came to be.
 func TestAskedCall(t *testing.T) {
 	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":` +

@@ -139,9 +139,15 @@ func optionText(v any) string {
 	return ""
 }
 
-func usage(u *acp.Usage) *trajectory.Usage {
+// usage returns what a turn took, nil if the agent does not tell.
+func usage(r acp.PromptResponse) *trajectory.Usage {
+	u := r.Usage
 	if u == nil {
-		return nil
+		tokens := readMeta[turnMeta](r.Meta).Quota.Tokens
+		if tokens == nil {
+			return nil
+		}
+		return &trajectory.Usage{Input: tokens.Input, Output: tokens.Output}
 	}
 	return &trajectory.Usage{
 		Input: u.InputTokens, Output: u.OutputTokens, Thought: u.ThoughtTokens,
