@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // gzipExt is what the name of a cassette ends in that was compressed, behind its own extension.
@@ -57,11 +58,7 @@ func open(path string) (source, error) {
 		}
 		name = gz
 	}
-	// Opening a FIFO would wait for a writer.
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return source{}, &CorruptError{Path: name, Reason: "this is not a cassette: it is not a regular file"}
-	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // or opening a FIFO would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return source{}, &MissingError{path}
 	}
@@ -79,6 +76,9 @@ func newSource(f *os.File) (source, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return source{}, fmt.Errorf("read cassette: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return source{}, &CorruptError{Path: f.Name(), Reason: "this is not a cassette: it is not a regular file"}
 	}
 	if info.Size() > maxFile {
 		reason := fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)

@@ -2,7 +2,9 @@ package cassette
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -269,17 +271,24 @@ func (q *quick) string() string {
 		q.failed = true
 		return ""
 	}
-	for _, c := range written[:len(written)-len(q.rest)] {
-		if c < ' ' {
-			q.failed = true
-			return ""
-		}
-	}
-	if !utf8.Valid(text) {
+	if hasControl(written[:len(written)-len(q.rest)]) || !utf8.Valid(text) {
 		q.failed = true
 		return ""
 	}
 	return string(text)
+}
+
+// hasControl reports whether a byte is a control character, which has to be escaped in a string.
+func hasControl(text []byte) bool {
+	const each = 0x0101010101010101
+	for ; len(text) >= 8; text = text[8:] {
+		// Of a byte below 0x20 the highest bit is set by the subtraction alone. What one borrows from the next is one too
+		// many only where there is such a byte.
+		if eight := binary.LittleEndian.Uint64(text); (eight-each*' ')&^eight&(each*0x80) != 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(text, func(c byte) bool { return c < ' ' })
 }
 
 // unquote takes the rest of a string and returns its meaning, which is valid until the next call.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -43,7 +44,7 @@ type journalLine struct {
 
 // open begins to write to the log in dir; a further attempt goes on where the one before ended.
 func (j *journal) open(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, sessionLogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, sessionLogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}
