@@ -1,0 +1,189 @@
+// Package ci tests the files in this directory, which users copy.
+package ci
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
+)
+
+// step is a step of a workflow. A key that is none of these is a mistake, or has to be added here.
+type step struct {
+	Name string         `yaml:"name"`
+	If   string         `yaml:"if"`
+	Uses string         `yaml:"uses"`
+	With map[string]any `yaml:"with"`
+	Run  string         `yaml:"run"`
+}
+
+func TestGitHub(t *testing.T) {
+	var workflow struct {
+		Name        string            `yaml:"name"`
+		On          map[string]any    `yaml:"on"`
+		Permissions map[string]string `yaml:"permissions"`
+		Jobs        map[string]struct {
+			RunsOn  string `yaml:"runs-on"`
+			Timeout int    `yaml:"timeout-minutes"`
+			Steps   []step `yaml:"steps"`
+		} `yaml:"jobs"`
+	}
+	decode(t, "github.yml", &workflow)
+	require.Equal(t, map[string]string{"contents": "read"}, workflow.Permissions)
+	require.Contains(t, workflow.On, "pull_request")
+	var runs []string
+	for _, s := range workflow.Jobs["evals"].Steps {
+		require.True(t, (s.Uses == "") != (s.Run == ""), "a step uses something or runs something: %+v", s)
+		if s.Uses != "" {
+			require.Regexp(t, `^actions/[a-z-]+@v\d+$`, s.Uses)
+		} else {
+			runs = append(runs, s.Run)
+		}
+	}
+	require.Equal(t, []string{"make ci", "make github"}, runs)
+	hasTargets(t, runs)
+}
+
+func TestGitLab(t *testing.T) {
+	var pipeline struct {
+		Evals struct {
+			Image     string            `yaml:"image"`
+			Timeout   string            `yaml:"timeout"`
+			Variables map[string]string `yaml:"variables"`
+			Cache     map[string]any    `yaml:"cache"`
+			Script    []string          `yaml:"script"`
+			Artifacts struct {
+				When    string            `yaml:"when"`
+				Expire  string            `yaml:"expire_in"`
+				Paths   []string          `yaml:"paths"`
+				Reports map[string]string `yaml:"reports"`
+			} `yaml:"artifacts"`
+		} `yaml:"evals"`
+	}
+	decode(t, "gitlab.yml", &pipeline)
+	hasTargets(t, pipeline.Evals.Script)
+	require.Equal(t, "always", pipeline.Evals.Artifacts.When)
+	require.Equal(t, map[string]string{"junit": "junit.xml"}, pipeline.Evals.Artifacts.Reports)
+}
+
+func decode(t *testing.T, file string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	require.NoError(t, dec.Decode(v), file)
+}
+
+// hasTargets expects that each line makes something that the Makefile makes.
+func hasTargets(t *testing.T, lines []string) {
+	t.Helper()
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	require.NotEmpty(t, lines)
+	for _, line := range lines {
+		target, ok := strings.CutPrefix(line, "make ")
+		require.True(t, ok, line)
+		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`: `, string(makefile))
+	}
+}
+
+// linked keeps what the made module is built from in this test binary, by whose content go test's cache knows it.
+var linked = evaltest.Describe
+
+// TestMakefile makes everything in a module of its own, as a user has it: first what passes, then what fails.
+func TestMakefile(t *testing.T) {
+	require.NotNil(t, linked)
+	clitest.Require(t, "make", []string{"--version"}, 10*time.Second)
+	dir := module(t)
+	summary := filepath.Join(t.TempDir(), "summary.md")
+	target := func(exit int, args ...string) *clitest.Result {
+		cmd := clitest.Command(t, "make", args...)
+		cmd.Dir, cmd.ExitCode, cmd.Timeout = dir, exit, 5*time.Minute
+		cmd.Env = append(goEnvironment(t), "GITHUB_STEP_SUMMARY="+summary, "GITHUB_WORKSPACE="+dir)
+		return cmd.Run()
+	}
+	const failed = 2 // what make exits with
+
+	require.Empty(t, target(0, "github").Stdout, "there are no runs")
+	target(0, "record", "RUN=^TestEvals$$/^greet$$")
+	require.Contains(t, target(0, "eval").Stdout, "ok ")
+	target(0, "ci")
+	require.Equal(t, 0, junit(t, dir))
+	require.Empty(t, target(0, "github").Stdout)
+	require.Contains(t, read(t, summary), "✅ passed: greet")
+
+	playbook := filepath.Join(dir, "evals", "greet.yaml")
+	require.NoError(t, os.WriteFile(playbook, []byte(strings.Replace(read(t, playbook), "contains: Hello", "contains: Good evening", 1)), 0o600))
+	target(failed, "ci")
+	require.Positive(t, junit(t, dir))
+	assert.Regexp(t, `(?m)^::error file=evals/greet.yaml,line=\d+,title=greet/hello/fake/greets%3A failed::`, target(0, "github").Stdout)
+	require.Contains(t, read(t, summary), "❌ failed: greet")
+}
+
+// junit returns how many test cases of a module's junit.xml have failed.
+func junit(t *testing.T, dir string) int {
+	t.Helper()
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+	}
+	require.NoError(t, xml.Unmarshal([]byte(read(t, filepath.Join(dir, "junit.xml"))), &suites))
+	require.Positive(t, suites.Tests)
+	return suites.Failures
+}
+
+// module makes a module with one playbook, a scripted agent and our Makefile, which requires this one.
+func module(t *testing.T) string {
+	t.Helper()
+	dir, root := t.TempDir(), filepath.Join("..", "..")
+	for _, part := range []string{"evals", "fixtures", "scripts"} {
+		require.NoError(t, os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, "evaltest", "testdata", "module", part))))
+	}
+	absolute, err := filepath.Abs(root)
+	require.NoError(t, err)
+	const own = "module github.com/sdd-eval/sdd-eval\n"
+	gomod := read(t, filepath.Join(root, "go.mod"))
+	require.Contains(t, gomod, own)
+	gomod = strings.Replace(gomod, own, "module example.com/shop\n", 1)
+	gomod = regexp.MustCompile(`(?s)\nignore \(.*?\n\)`).ReplaceAllString(gomod, "")
+	gomod += "\ntool github.com/sdd-eval/sdd-eval/cmd/sdd-eval\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n" +
+		"replace github.com/sdd-eval/sdd-eval => " + absolute + "\n"
+	for name, text := range map[string]string{
+		"go.mod": gomod, "go.sum": read(t, filepath.Join(root, "go.sum")), "Makefile": read(t, "Makefile"),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// goEnvironment has go's caches, which lie in our home, and lets nothing be downloaded.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	env := []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		require.NoError(t, err)
+		env = append(env, name+"="+strings.TrimSpace(string(out)))
+	}
+	return env
+}
