@@ -107,6 +107,9 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 	}
 	args := c.normalised(call.Params)
 	if output, failure, ok := c.config.Overrides.Apply(Tool(call), args); ok {
+		if c.real == nil {
+			c.player.pass(call, args)
+		}
 		c.settle(response(r.ID, overridden(call, output, failure)))
 		return
 	}

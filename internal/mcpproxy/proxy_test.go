@@ -266,8 +266,9 @@ func TestPaths(t *testing.T) {
 	assert.Equal(t, map[string]any{"path": filepath.Join(dir, "a.txt")}, told[len(told)-1].Params, "told as the agent asked")
 }
 
+// TestOverrides holds that overrides answer while servers are recorded, and in a replay of that.
 func TestOverrides(t *testing.T) {
-	s := newScene(t, func(c *mcpproxy.Config) {
+	override := func(c *mcpproxy.Config) {
 		c.Overrides = interaction.NewOverrides([]interaction.Override{
 			{Tool: "mcp__shop__count", Nth: 2, Error: "no power"},
 			{Tool: "mcp__shop__count", Nth: 3, Output: "many"},
@@ -277,27 +278,37 @@ func TestOverrides(t *testing.T) {
 			{Tool: "mcp__shop__resources/read", Error: "gone"},
 			{Tool: "mcp__shop__prompts/list", Output: map[string]any{"prompts": []any{map[string]any{"name": "other"}}}},
 		})
-	}, server("shop", "shop"))
-	a := s.connect(0, "2025-06-18")
-	for _, want := range []string{
-		`{"content":[{"type":"text","text":"1"}]}`,
-		`{"content":[{"type":"text","text":"no power"}],"isError":true}`,
-		`{"content":[{"type":"text","text":"many"}]}`,
-		`{"content":[{"type":"text","text":"{\"n\":4}"}],"structuredContent":{"n":4}}`,
-		`{"content":[{"type":"text","text":"as it is"}]}`,
-		`{"content":[{"type":"text","text":"[1,\"\u003cb\u003e\"]"}]}`,
-		`{"content":[{"type":"text","text":"2"}]}`,
-	} {
-		assert.Equal(t, want, a.call("count", nil))
 	}
-	_, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "shop://tea"})
-	assert.ErrorContains(t, err, "gone")
-	prompts, err := a.ListPrompts(t.Context(), nil)
-	require.NoError(t, err)
-	assert.Equal(t, "other", prompts.Prompts[0].Name)
-	calls, errs := s.seen()
-	assert.Empty(t, errs)
+	visit := func(s *scene) []trajectory.MCPCall {
+		a := s.connect(0, "2025-06-18")
+		for _, want := range []string{
+			`{"content":[{"type":"text","text":"1"}]}`,
+			`{"content":[{"type":"text","text":"no power"}],"isError":true}`,
+			`{"content":[{"type":"text","text":"many"}]}`,
+			`{"content":[{"type":"text","text":"{\"n\":4}"}],"structuredContent":{"n":4}}`,
+			`{"content":[{"type":"text","text":"as it is"}]}`,
+			`{"content":[{"type":"text","text":"[1,\"\u003cb\u003e\"]"}]}`,
+			`{"content":[{"type":"text","text":"2"}]}`,
+		} {
+			assert.Equal(t, want, a.call("count", nil))
+		}
+		_, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "shop://tea"})
+		assert.ErrorContains(t, err, "gone")
+		prompts, err := a.ListPrompts(t.Context(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, "other", prompts.Prompts[0].Name)
+		calls, errs := s.seen()
+		assert.Empty(t, errs)
+		return calls
+	}
+	calls := visit(newScene(t, override, server("shop", "shop")))
 	assert.Len(t, calls, 10, "they are told as the agent saw them")
+
+	r := replayOf(t, calls)
+	again := visit(replayScene(t, r, override, server("shop", "shop")))
+	assert.Equal(t, recorded(t, calls), recorded(t, again))
+	assert.Empty(t, r.Book.Unused(nil), "an overridden call uses its recording up")
+	assert.Empty(t, r.Book.Reordered())
 }
 
 // TestRequestsOfServers holds that a server gets answers to what it asks, but not from the agent.
