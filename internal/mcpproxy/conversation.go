@@ -101,7 +101,8 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 	if err == nil {
 		err = c.begin(r.ID, call)
 	}
-	if err != nil {
+	if err != nil { // which no recording would show
+		c.fail(fmt.Errorf("the agent asked the MCP server %q for %s: %w", c.server.Name, r.Method, err))
 		c.write(failure(r.ID, jsonrpc.CodeInvalidRequest, err.Error()))
 		return
 	}

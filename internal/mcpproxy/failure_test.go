@@ -2,6 +2,7 @@ package mcpproxy_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -29,6 +30,7 @@ func TestServersThatFail(t *testing.T) {
 		{"ends", server("shop", "unlicensed"), 0, []string{`the MCP server "shop" (`, "unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine"}},
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
 		{"garbage", server("shop", "garbage"), 0, []string{"sent what is no message of the protocol", `"Listening on port 3000\n"`}},
+		{"late garbage", server("shop", "late garbage"), 0, []string{"sent what is no message of the protocol", `"debug: warming up\n"`}},
 		{"flood", server("shop", "flood"), 0, []string{"sent what is no message of the protocol: ", "exceeded the configured maximum line length", "xxx"}},
 		{"silent", server("shop", "silent"), 200 * time.Millisecond, []string{"did not answer its first request (initialize) within 200ms", "it said: serving silent"}},
 	}
@@ -71,7 +73,11 @@ func TestCloseWhileBusy(t *testing.T) {
 	answered := make(chan string)
 	go func() { answered <- a.call("hang", nil) }()
 	// A connection that asks nothing, and one that asks and does not read.
-	for n, lines := range []string{"", strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n", 100)} {
+	var asked strings.Builder
+	for id := range 100 {
+		fmt.Fprintf(&asked, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", id)
+	}
+	for n, lines := range []string{"", asked.String()} {
 		conn, err := net.Dial("unix", s.relay(n).Args[1])
 		require.NoError(t, err)
 		defer conn.Close()
@@ -156,7 +162,7 @@ func TestAgentsThatFail(t *testing.T) {
 	}{
 		{"garbage", "hello\n", "", []string{`the agent sent the MCP server "shop" what is no message of the protocol`}},
 		{"cut", `{"jsonrpc":"2.0","id"`, "", nil},
-		{"params that are none", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}` + "\n", `"params of tools/call: \"[1]\" is not an object"`, nil},
+		{"params that are none", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}` + "\n", `"params of tools/call: \"[1]\" is not an object"`, []string{`the agent asked the MCP server "shop" for tools/call: params`}},
 		{"answers to nothing", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "", nil},
 		{"cancels nothing", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}` + "\n", "", nil},
 		{"another version", initialize, `"recorded"`, nil},
@@ -222,9 +228,11 @@ func TestTooManyRequests(t *testing.T) {
 	_, err = io.WriteString(conn, strings.NewReplacer(`"id":00`, `"id":`, `"id":0`, `"id":`).Replace(lines.String()))
 	require.NoError(t, err)
 	answers := bufio.NewScanner(conn)
-	for _, want := range []string{"the request same has not been answered yet", "256 requests have not been answered yet"} {
+	for i, want := range []string{"the request same has not been answered yet", "256 requests have not been answered yet"} {
 		require.True(t, answers.Scan())
 		assert.Contains(t, answers.Text(), want)
+		_, errs := s.seen()
+		assert.EqualError(t, errs[i], `the agent asked the MCP server "shop" for tools/list: `+want, "no recording would show it")
 	}
 }
 

@@ -1,8 +1,10 @@
 package mcpproxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,8 +87,20 @@ func (c *conversation) readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return c.ended(errors.New("closed its output, and did not end"))
 	}
-	sent, _ := c.real.sent.Text(true)
-	return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short([]byte(sent)))
+	sent, cut := c.real.sent.Text(true)
+	return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
+}
+
+// noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such. Of a
+// text that was cut the first line says nothing.
+func noMessage(sent []byte, cut bool) []byte {
+	for line := range bytes.Lines(sent) {
+		if !cut && !json.Valid(line) {
+			return line
+		}
+		cut = false
+	}
+	return sent
 }
 
 // ended returns how the server ended. If it did not, that is not what is wrong with it.

@@ -57,6 +57,11 @@ func serve(kind string) int {
 	case "garbage":
 		fmt.Println("Listening on port 3000")
 		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "late garbage":
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 3<<10) + `"}}`)
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}`)
+		fmt.Println("debug: warming up")
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "flood":
 		fmt.Print(`{"jsonrpc":"2.0","id":1,"result":"`, strings.Repeat("x", 17<<20))
 		_, _ = io.Copy(io.Discard, os.Stdin)
