@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // codexReader reads a rollout of Codex.
@@ -190,7 +191,7 @@ func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {
 	case i.Output.success != nil && !*i.Output.success, code != nil && *code != 0:
 		end.Status = trajectory.Failed
 	}
-	if printed != nil && kinds[r.tools[i.CallID]] == "execute" {
+	if printed != nil && observe.Kind(r.tools[i.CallID]) == "execute" {
 		end.Printed, end.ExitCode = *printed, code
 	} else {
 		end.Output = text

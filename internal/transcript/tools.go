@@ -5,26 +5,8 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
-
-// kinds are the categories of well-known tools, which files do not tell: as the adapters of Claude Code and Codex tell
-// them to a client.
-var kinds = map[string]string{
-	// Claude Code
-	"Read": "read", "NotebookRead": "read",
-	"Write": "edit", "Edit": "edit", "MultiEdit": "edit", "NotebookEdit": "edit",
-	"Bash": "execute", "BashOutput": "execute", "KillShell": "execute",
-	"Grep": "search", "Glob": "search", "LS": "search",
-	"WebFetch": "fetch", "WebSearch": "fetch",
-	"Agent": "think", "Task": "think", "TodoWrite": "think",
-	// Codex
-	"shell": "execute", "shell_command": "execute", "local_shell": "execute", "exec_command": "execute", "write_stdin": "execute",
-	"apply_patch": "edit", "view_image": "read", "list_dir": "search", "grep_files": "search", "web_search": "fetch", "update_plan": "think",
-	// Gemini; Codex has a read_file, too
-	"read_file": "read", "read_many_files": "read", "write_file": "edit", "replace": "edit", "run_shell_command": "execute",
-	"list_directory": "search", "glob": "search", "search_file_content": "search", "grep_search": "search", "web_fetch": "fetch",
-	"google_web_search": "fetch",
-}
 
 // pathKeys are the names under which tools that read or change a file take its path.
 var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "path"}
@@ -33,10 +15,7 @@ var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "path"}
 // have the names that users know them by.
 func newCall(id, tool string, args any) trajectory.ToolStart {
 	tool = strings.TrimPrefix(tool, "mcp__acp__")
-	kind := kinds[tool]
-	if kind == "" {
-		kind = "other"
-	}
+	kind := observe.Kind(tool)
 	c := trajectory.ToolStart{ID: id, Name: tool, Kind: kind, Args: args}
 	fields, _ := args.(map[string]any)
 	switch kind {
