@@ -1,0 +1,195 @@
+package claudecli
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+)
+
+// input is what titles and places need of a call's input. A field that is something else than here is as good as none.
+type input struct {
+	Command      string  `json:"command"`
+	FilePath     string  `json:"file_path"`
+	NotebookPath string  `json:"notebook_path"`
+	Path         string  `json:"path"`
+	Pattern      string  `json:"pattern"`
+	Offset       float64 `json:"offset"`
+	Limit        float64 `json:"limit"`
+	URL          string  `json:"url"`
+	Query        string  `json:"query"`
+	Description  string  `json:"description"`
+	Skill        string  `json:"skill"`
+}
+
+// start returns what a call's name and input tell of it, in the words of the adapter for the Agent Client Protocol.
+func start(b block, cwd string) trajectory.ToolStart {
+	var in input
+	_ = json.Unmarshal(b.Input, &in) // what can be read of it
+	c := trajectory.ToolStart{ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd)}
+	switch {
+	case b.Name == "Read" && in.FilePath != "":
+		line := max(int(in.Offset), 1)
+		c.Locations = []trajectory.Location{{Path: in.FilePath, Line: &line}}
+	case (b.Name == "Edit" || b.Name == "Write") && in.FilePath != "":
+		c.Locations = []trajectory.Location{{Path: in.FilePath}}
+	case b.Name == "NotebookEdit" && in.NotebookPath != "":
+		c.Locations = []trajectory.Location{{Path: in.NotebookPath}}
+	case b.Name == "Glob" && in.Path != "":
+		c.Locations = []trajectory.Location{{Path: in.Path}}
+	}
+	return c
+}
+
+// title returns how a call is shown to people.
+func title(tool string, in input, cwd string) string {
+	switch {
+	case tool == "Bash" && in.Command != "":
+		return in.Command
+	case tool == "Read" && in.FilePath != "":
+		return "Read " + shown(in.FilePath, cwd) + lines(int(in.Offset), int(in.Limit))
+	case (tool == "Edit" || tool == "Write") && in.FilePath != "":
+		return tool + " " + shown(in.FilePath, cwd)
+	case tool == "WebFetch" && in.URL != "":
+		return "Fetch " + in.URL
+	case tool == "WebSearch" && in.Query != "":
+		return fmt.Sprintf("Search %q", in.Query)
+	case (tool == "Task" || tool == "Agent") && in.Description != "":
+		return in.Description
+	case tool == "Skill" && in.Skill != "":
+		return "Load skill: " + in.Skill
+	}
+	return tool
+}
+
+// lines says which lines of a file a call reads, empty if it reads all.
+func lines(offset, limit int) string {
+	switch first := max(offset, 1); {
+	case limit > 0:
+		return fmt.Sprintf(" (%d - %d)", first, first+limit-1)
+	case offset > 0:
+		return fmt.Sprintf(" (from line %d)", offset)
+	}
+	return ""
+}
+
+// shown returns a path as people see it: relative to the working directory if it is below that.
+func shown(path, cwd string) string {
+	if rel, err := filepath.Rel(cwd, path); cwd != "" && err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// shell is what a command returned.
+type shell struct {
+	Stdout         *string `json:"stdout"`
+	Stderr         *string `json:"stderr"`
+	Interrupted    bool    `json:"interrupted"`
+	Image          bool    `json:"isImage"`
+	Background     string  `json:"backgroundTaskId"`
+	Interpretation string  `json:"returnCodeInterpretation"` // of an exit code that is not 0 and yet no failure
+}
+
+// change is what an edit made of a file.
+type change struct {
+	Path     string  `json:"filePath"`
+	Content  *string `json:"content"`      // of a file that was written
+	Original *string `json:"originalFile"` // nil: the file is new
+	Patch    []hunk  `json:"structuredPatch"`
+}
+
+// hunk is a part of a patch. Its lines begin with a blank, a minus or a plus.
+type hunk struct {
+	NewStart int      `json:"newStart"`
+	Lines    []string `json:"lines"`
+}
+
+// end returns what came of a call, and where its change begins, if it made one.
+func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd, places []trajectory.Location) {
+	e = trajectory.ToolEnd{ID: b.CallID, Status: trajectory.Completed}
+	if b.Failed {
+		e.Status = trajectory.Failed
+	}
+	if tool == "Bash" {
+		e.Printed, e.ExitCode = commandEnd(b, structured)
+		return e, nil
+	}
+	e.Output = decoded(b.Content)
+	var c change
+	if (tool != "Edit" && tool != "Write") || b.Failed || json.Unmarshal(structured, &c) != nil || c.Path == "" {
+		return e, nil
+	}
+	if len(c.Patch) == 0 && c.Original == nil && c.Content != nil {
+		e.Diffs = []trajectory.Diff{{Path: c.Path, New: *c.Content}}
+		return e, []trajectory.Location{{Path: c.Path}}
+	}
+	for _, h := range c.Patch {
+		e.Diffs = append(e.Diffs, h.diff(c.Path))
+		line := h.NewStart
+		places = append(places, trajectory.Location{Path: c.Path, Line: &line})
+	}
+	return e, places
+}
+
+// diff returns the lines before and after a change, with those around it.
+func (h hunk) diff(path string) trajectory.Diff {
+	var before, after []string
+	for _, l := range h.Lines {
+		switch {
+		case strings.HasPrefix(l, "-"):
+			before = append(before, l[1:])
+		case strings.HasPrefix(l, "+"):
+			after = append(after, l[1:])
+		case strings.HasPrefix(l, " "):
+			before, after = append(before, l[1:]), append(after, l[1:])
+		}
+	}
+	d := trajectory.Diff{Path: path, New: strings.Join(after, "\n")}
+	if old := strings.Join(before, "\n"); old != "" {
+		d.Old = &old
+	}
+	return d
+}
+
+// exitCodes find the exit code in what the model is told of a command that failed.
+var exitCodes = regexp.MustCompile(`^Exit code (\d+)(?:\n|$)`)
+
+// commandEnd returns what a command printed and its exit code, nil if that is not known.
+func commandEnd(b block, structured json.RawMessage) (printed string, exit *int) {
+	var c content
+	_ = json.Unmarshal(b.Content, &c) // what is neither text nor blocks is nothing that was printed
+	printed = c.text()
+	var s shell
+	if json.Unmarshal(structured, &s) == nil && s.Stdout != nil && s.Stderr != nil && !s.Image && s.Background == "" {
+		printed = joined(*s.Stdout, *s.Stderr)
+		if s.Interrupted {
+			printed = joined(printed, "[Command was aborted before completion]")
+		}
+	}
+	if b.Failed {
+		if m := exitCodes.FindStringSubmatch(printed); m != nil {
+			if code, err := strconv.Atoi(m[1]); err == nil {
+				exit = &code
+			}
+		}
+		return printed, exit
+	}
+	if s.Background == "" && !s.Interrupted && s.Interpretation == "" {
+		exit = new(int)
+	}
+	return printed, exit
+}
+
+// joined returns two texts, a newline between them unless one is empty.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
