@@ -28,6 +28,10 @@ func WritePresets(dir, address string) error {
 		"ANTHROPIC_BASE_URL": address,
 		"ANTHROPIC_API_KEY":  key,
 
+		// For gemini, where a skill has Claude run it.
+		"GOOGLE_GEMINI_BASE_URL": address,
+		"GEMINI_API_KEY":         key,
+
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION":     "false",
 		"DISABLE_AUTOUPDATER":                      "1",

@@ -58,6 +58,10 @@ func (r *request) said(parts []part) {
 			fresh = true
 			continue
 		}
+		if n := len(r.results); n > 0 && strings.HasPrefix(p.text, skill) {
+			r.results[n-1] += "\n" + p.text
+			continue
+		}
 		if addition.MatchString(p.text) {
 			r.look(p.text)
 			continue
@@ -83,6 +87,9 @@ func (r *request) look(text string) {
 		r.cwd = strings.Join(m[1:], "") // one of them
 	}
 }
+
+// skill is how the text of a skill begins, which Claude sends as the user's behind the result of its tool Skill.
+const skill = "Base directory for this skill: "
 
 var (
 	// addition matches what agents add to the user's messages on their own account.

@@ -118,6 +118,17 @@ func TestRequest(t *testing.T) {
 			want: request{prompt: "Go.", prompts: 1, results: []string{"a\nb"}, tools: []tool{{name: "Bash"}}},
 		},
 		{
+			name: "a skill after its result", reason: "it does not begin a prompt, and scripts can say that the model saw it",
+			body: `{"max_tokens": 9, "tools": [{"name": "Skill"}], "messages": [{"role": "user", "content": "Go."},
+				{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "Skill", "input": {}}]},
+				{"role": "user", "content": [{"type": "tool_result", "content": "Launching"},
+					{"type": "text", "text": "Base directory for this skill: /s\n\n# How"}]}]}`,
+			want: request{
+				prompt: "Go.", prompts: 1, tools: []tool{{name: "Skill"}},
+				results: []string{"Launching\nBase directory for this skill: /s\n\n# How"},
+			},
+		},
+		{
 			name: "one token", reason: "old versions count tokens so",
 			body: `{"max_tokens": 1, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "count"}]}`,
 			want: request{prompt: "count", prompts: 1, tools: []tool{{name: "Bash"}}, aside: true},
