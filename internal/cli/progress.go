@@ -149,10 +149,14 @@ func (p *progress) end(u result.Unit) {
 	}
 	p.ended[u.Outcome]++
 	line := fmt.Sprintf("%s %s (%s)", p.colored(u.Outcome), printable(u.ID), seconds(u.Duration))
-	if u.Reason != "" {
-		line += ": " + printable(u.Reason)
+	reason, more, _ := strings.Cut(u.Reason, "\n")
+	if reason != "" {
+		line += ": " + printable(reason)
 	}
 	p.print(line)
+	for line := range strings.Lines(more) {
+		p.print("  " + printable(strings.TrimRight(line, "\r\n")))
+	}
 }
 
 // note shows lines for people, such as those of an agent's log, above the display.

@@ -259,7 +259,8 @@ func TestPlainProgress(t *testing.T) {
 sdd: ␛[31mred
 second line
 pass demo/task/sdd/2 (1.3s)
-error demo/task/sdd/3 (1m32s): no such␊agent
+error demo/task/sdd/3 (1m32s): no such
+  agent
 `, out.String())
 }
 
