@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,6 +195,11 @@ func (a *attempt) judgeTools() {
 		return
 	}
 	var unused []string
+	if a.tools != nil && a.tools.servers != nil {
+		for _, name := range a.unstarted() {
+			unused = append(unused, fmt.Sprintf("  the MCP server %q was not started", name))
+		}
+	}
 	for _, b := range a.tools.books() {
 		for _, i := range b.Unused(a.pb.Cassette.AllowUnused) {
 			unused = append(unused, fmt.Sprintf("  %s: %s", i.Position, i))
@@ -214,28 +220,45 @@ func (a *attempt) judgeTools() {
 // checkSeam refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works in its
 // own process.
 func (a *attempt) checkSeam() error {
-	client, servers := false, make(map[string]bool)
-	for _, t := range a.turns {
-		for _, e := range t.Events {
-			switch b := e.Body.(type) {
-			case trajectory.FileRead, trajectory.FileWrite, trajectory.Terminal:
-				client = true
-			case trajectory.MCPCall:
-				servers[b.Server] = true
-			}
-		}
-	}
 	level := a.pb.Cassette.Level
-	if level.Client() && !client {
+	if level.Client() && !a.usesClient() {
 		return fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, and this one asked it for no file and no terminal: "+
 			"it works in its own process. Use `level: run`", level)
 	}
-	if level.MCP() {
-		for _, s := range a.pb.MCP {
-			if !servers[s.Name] {
-				return fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q. Use `level: run`", level, s.Name)
+	if missing := a.unstarted(); level.MCP() && len(missing) > 0 {
+		return fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q. Use `level: run`", level, missing[0])
+	}
+	return nil
+}
+
+// usesClient reports whether the agent asked its client for a file or a terminal.
+func (a *attempt) usesClient() bool {
+	return slices.ContainsFunc(a.turns, func(t cassette.Turn) bool {
+		return slices.ContainsFunc(t.Events, func(e trajectory.Event) bool {
+			switch e.Body.(type) {
+			case trajectory.FileRead, trajectory.FileWrite, trajectory.Terminal:
+				return true
+			}
+			return false
+		})
+	})
+}
+
+// unstarted returns those of the playbook's MCP servers that the agent asked for nothing, not even what they are.
+func (a *attempt) unstarted() []string {
+	started := make(map[string]bool)
+	for _, t := range a.turns {
+		for _, e := range t.Events {
+			if c, ok := e.Body.(trajectory.MCPCall); ok {
+				started[c.Server] = true
 			}
 		}
 	}
-	return nil
+	var names []string
+	for _, s := range a.pb.MCP {
+		if !started[s.Name] {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
