@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call: call 2 of Write")
+	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)

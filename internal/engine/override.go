@@ -34,13 +34,21 @@ func override(run *trajectory.Run, overrides *interaction.Overrides) {
 		output any
 		err    string
 	}
+	answered := make(map[string]bool) // calls; the others have no answer to change
+	for _, e := range run.Events {
+		if end, ok := e.Body.(trajectory.ToolEnd); ok {
+			answered[end.ID] = true
+		}
+	}
 	answers := make(map[string]answer) // by call
 	var events []trajectory.Event
 	for _, e := range run.Events {
 		switch b := e.Body.(type) {
 		case trajectory.ToolStart:
-			if output, err, ok := overrides.Apply(b.Name, b.Args); ok {
-				answers[b.ID] = answer{output, err}
+			if answered[b.ID] {
+				if output, err, ok := overrides.Apply(b.Name, b.Args); ok {
+					answers[b.ID] = answer{output, err}
+				}
 			}
 		case trajectory.ToolEnd:
 			a, ok := answers[b.ID]
@@ -78,7 +86,7 @@ func (a *attempt) checkOverrides() error {
 		if o.Nth > 0 {
 			what = fmt.Sprintf("call %d of %s", o.Nth, what)
 		}
-		errs = append(errs, fmt.Errorf("%s: the override changed nothing: the agent made no such call: %s", o.Position, what))
+		errs = append(errs, fmt.Errorf("%s: the override changed nothing: the agent made no such call, or another override answers it: %s", o.Position, what))
 	}
 	return errors.Join(errs...)
 }
