@@ -76,7 +76,7 @@ evaluators:
 	_, err := playbook.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	fmt.Println(err)
 	// Output:
-	// shop.yaml:4:26: variants.claude.agent.kind: must be one of claude-code-acp, codex-acp, gemini-acp, opencode-acp, acp, fake-acp, not "claude-code-apc", did you mean "claude-code-acp"?
+	// shop.yaml:4:26: variants.claude.agent.kind: must be one of claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp, fake-acp, not "claude-code-apc", did you mean "claude-code-acp"?
 	// shop.yaml:8:37: workflow.jobs.eval.strategy.matrix.variant[0]: the matrix names variant "cluade", which is missing from variants, did you mean "claude"?
 	// shop.yaml:11:30: evaluators[0].limit: must be an integer, not a string
 }

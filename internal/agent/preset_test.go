@@ -93,6 +93,15 @@ KEY = "a"
 			},
 		},
 		{
+			name: "opencode", kind: "opencode-acp", file: "opencode.toml", preset: "mine",
+			text: "[model_providers.mine]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['a', 'b']\nenv_key = 'KEY'\n[model_providers.mine.env]\nKEY = 'a'\n",
+			want: Preset{
+				Name: "mine", Endpoint: Real, Env: map[string]string{"KEY": "a"},
+				provider: &provider{Name: "mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"}},
+			},
+		},
+		{name: "opencode does without", kind: "opencode-acp", want: Preset{Endpoint: Real}},
+		{
 			name: "fake-acp only records the name", kind: "fake-acp", preset: "any",
 			want: Preset{Name: "any", Endpoint: Scripted},
 		},
@@ -118,7 +127,7 @@ func TestResolveErrors(t *testing.T) {
 	tests := []struct{ name, kind, text, preset, want string }{
 		{
 			name: "unknown kind", kind: "claude", preset: "x",
-			want: `unknown kind of agent "claude": it is one of claude-code-acp, codex-acp, gemini-acp, opencode-acp, acp, fake-acp`,
+			want: `unknown kind of agent "claude": it is one of claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp, fake-acp`,
 		},
 		{
 			name: "no preset", kind: "claude-code-acp",
@@ -187,6 +196,12 @@ func TestResolveErrors(t *testing.T) {
 [model_providers.p.env] "lower": neither a key that is known here nor the name of a variable, in upper case`,
 		},
 		{
+			name: "provider without models", kind: "opencode-acp", preset: "p",
+			text: "[model_providers.p]\nbase_url = 'VALUE'\nwire_api = 'VALUE'\n",
+			want: `preset "p": DIR/opencode.toml: [model_providers.p] "models": it is required
+[model_providers.p] "wire_api": unknown key`,
+		},
+		{
 			name: "env is no table", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv = 'VALUE'\n",
 			want: `preset "p": DIR/codex.toml: [model_providers.p] "env": it has to be a table`,
@@ -246,6 +261,7 @@ func FuzzDecode(f *testing.F) {
 		"[groups.x]\nA = 'a'\nsecret = ['A']\nendpoint = 'scripted'\n",
 		"[groups.x]\nA = a\n",
 		"[model_providers.x]\nbase_url = 'a'\n[model_providers.x.env]\nKEY = \"\"\"a\"\"\"\n",
+		"[model_providers.x]\nbase_url = 'a'\nmodels = ['b']\n",
 		"groups = 'a'\n", "[groups]\nx = 2020-01-01\n", "\xff", "[[groups.x]]\n",
 	} {
 		f.Add([]byte(text))

@@ -42,11 +42,25 @@ type Profile struct {
 	Volatile []string
 	// Grace is how long the agent is given to end when its input is closed; 0: as long as any other process.
 	Grace time.Duration
+	// Headless says how an agent is driven that does not speak the Agent Client Protocol; nil: it does.
+	Headless *Headless
 
 	// decode reads one preset out of the text of PresetFile; nil: a preset's name is recorded and nothing is read.
 	decode func(data []byte, name string) (Preset, error)
 	// files returns what the agent has to find in its home directory; nil: nothing.
 	files func(Preset) ([]File, error)
+}
+
+// Headless is how an agent is driven that is started for each prompt, as package claudecli has it. Nobody can be asked for
+// a permission then: what is not given before is denied.
+type Headless struct {
+	// Unasked are the arguments by which it asks for no permission, UnaskedMode the mode in which it does not, and
+	// UnaskedEnv the variables that it takes both with. They are for agents that are confined.
+	Unasked     []string
+	UnaskedMode string
+	UnaskedEnv  map[string]string
+	// Asking are its own tools that need a permission.
+	Asking []string
 }
 
 // profiles is the table of all kinds, in the order in which people are told of them. Measured with the versions that
@@ -66,6 +80,27 @@ var profiles = []Profile{
 		ClientTerminals: true,
 		Grace:           time.Second,
 		decode:          decodeGroup,
+	},
+	{
+		// Claude Code itself, without an adapter: @anthropic-ai/claude-code, or the program that comes with
+		// claude-agent-acp. As root it takes neither --dangerously-skip-permissions nor bypassPermissions without
+		// IS_SANDBOX. Its presets are those of claude-code-acp.
+		Kind:        "claude-cli",
+		Command:     "claude",
+		Args:        []string{"-p", "--output-format", "stream-json", "--verbose"},
+		PresetFile:  "claude-code.toml",
+		NeedsPreset: true,
+		Grace:       time.Second,
+		Headless: &Headless{
+			Unasked:     []string{"--dangerously-skip-permissions"},
+			UnaskedMode: "bypassPermissions",
+			UnaskedEnv:  map[string]string{"IS_SANDBOX": "1"},
+			Asking: []string{
+				"Bash", "Edit", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Monitor", "MultiEdit", "NotebookEdit", "ReadMcpResourceTool",
+				"Skill", "SlashCommand", "WebFetch", "WebSearch", "Workflow", "Write",
+			},
+		},
+		decode: decodeGroup,
 	},
 	{
 		// The agent has a sandbox of its own, which fails inside another one and without bubblewrap: only the modes
@@ -99,15 +134,18 @@ var profiles = []Profile{
 		files:           geminiFiles,
 	},
 	{
-		// Tried with opencode-ai 1.18.33 as far as an open session, without a model; nothing is recorded with it. It asks
-		// for nothing unless its configuration says so, opencode.json in the workspace, which also names the model's
-		// provider. Its modes are a configuration option and no session modes, so a playbook cannot select one.
+		// opencode-ai 1.18.33. It is told to ask before it edits or runs anything. It also writes what it edits through its
+		// client, and outside of repositories names files without their first slash. Searches are ripgrep, which it downloads
+		// if there is none. Its modes are a configuration option and no session modes, so a playbook cannot select one.
 		Kind:            "opencode-acp",
 		Command:         "opencode",
 		Args:            []string{"acp"},
+		PresetFile:      "opencode.toml",
 		Env:             map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
 		ClientFiles:     true,
 		ClientTerminals: true,
+		decode:          decodeOpenCode,
+		files:           openCodeFiles,
 	},
 	{
 		// Any other agent that speaks the protocol.

@@ -58,8 +58,6 @@ func bodies(events []trajectory.Event) []trajectory.Body {
 	return all
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestObserver(t *testing.T) {
 	tests := []struct {
 		name, reason string
@@ -87,9 +85,9 @@ func TestObserver(t *testing.T) {
 					ID: "1", Name: "Bash", Kind: "execute", Title: "go test",
 					Args: map[string]any{"command": "go test", "timeout": json.Number("12345678901234567890")},
 				},
-				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Printed: "a\nb", ExitCode: ptr(0)},
+				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Printed: "a\nb", ExitCode: new(0)},
 				trajectory.ToolStart{ID: "2", Name: "Bash", Kind: "execute", Title: "false", Args: map[string]any{"command": "false"}},
-				trajectory.ToolEnd{ID: "2", Status: trajectory.Failed, Printed: "Exit code 3\nno", ExitCode: ptr(3)},
+				trajectory.ToolEnd{ID: "2", Status: trajectory.Failed, Printed: "Exit code 3\nno", ExitCode: new(3)},
 			},
 			ran: []string{"Bash", "Bash"},
 		},
@@ -125,9 +123,9 @@ func TestObserver(t *testing.T) {
 			want: []trajectory.Body{
 				trajectory.ToolStart{
 					ID: "1", Name: "Edit", Kind: "edit", Title: "Edit a.go", Args: map[string]any{"file_path": "/w/a.go", "old_string": "x", "new_string": "y"},
-					Locations: []trajectory.Location{{Path: "/w/a.go", Line: ptr(7)}},
+					Locations: []trajectory.Location{{Path: "/w/a.go", Line: new(7)}},
 				},
-				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Output: "done", Diffs: []trajectory.Diff{{Path: "/w/a.go", Old: ptr("a\nx"), New: "a\ny"}}},
+				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Output: "done", Diffs: []trajectory.Diff{{Path: "/w/a.go", Old: new("a\nx"), New: "a\ny"}}},
 				trajectory.ToolStart{
 					ID: "2", Name: "Write", Kind: "edit", Title: "Write b.go", Args: map[string]any{"file_path": "/w/b.go", "content": "b"},
 					Locations: []trajectory.Location{{Path: "/w/b.go"}},
@@ -170,7 +168,7 @@ func TestObserver(t *testing.T) {
 			want: []trajectory.Body{
 				trajectory.ToolStart{ID: "1", Name: "Task", Kind: "think", Title: "Look around", Args: map[string]any{"description": "Look around"}},
 				trajectory.ToolStart{
-					ID: "2", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)", Locations: []trajectory.Location{{Path: "/etc/hosts", Line: ptr(3)}},
+					ID: "2", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)", Locations: []trajectory.Location{{Path: "/etc/hosts", Line: new(3)}},
 					Args: map[string]any{"file_path": "/etc/hosts", "offset": json.Number("3"), "limit": json.Number("4")},
 				},
 				trajectory.Notice{Name: "subagent:message", Data: "found"},
@@ -216,7 +214,7 @@ func TestObserver(t *testing.T) {
 			require.NoError(t, turn.Err)
 			want := append([]trajectory.Body{trajectory.Prompt{Text: "Do it."}}, tt.want...)
 			want = append(want, trajectory.State{Commands: []string{"a", "b"}, Cost: &trajectory.Cost{Amount: 0.5, Currency: "USD"}}, trajectory.Stop{
-				Reason: "end_turn", Usage: &trajectory.Usage{Input: ptr[int64](10), Output: ptr[int64](2), CacheRead: ptr[int64](1), CacheWrite: ptr[int64](4), Total: ptr[int64](17)},
+				Reason: "end_turn", Usage: &trajectory.Usage{Input: new(int64(10)), Output: new(int64(2)), CacheRead: new(int64(1)), CacheWrite: new(int64(4)), Total: new(int64(17))},
 			})
 			if diff := cmp.Diff(want, bodies(turn.Events)); diff != "" {
 				t.Errorf("%s: events (-want +got):\n%s", tt.reason, diff)
@@ -255,6 +253,7 @@ func TestEnds(t *testing.T) {
 		})
 	}
 	var o Observer
+	require.Error(t, observed(t, &o, tests[7].line, endText).Err, "whatever comes after it")
 	model := new(ModelError)
 	require.ErrorAs(t, observed(t, &o, tests[7].line).Err, &model)
 	assert.Equal(t, 529, model.Status)

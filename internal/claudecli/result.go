@@ -19,7 +19,7 @@ var stops = map[string]acp.StopReason{
 }
 
 // result takes the end of the turn. Where work in the background makes the program go on after it, there are several, and
-// the last counts.
+// the last counts, unless one failed.
 func (o *Observer) result(at time.Time, data []byte) error {
 	var r resultLine
 	if err := unmarshal(data, &r); err != nil {
@@ -32,7 +32,9 @@ func (o *Observer) result(at time.Time, data []byte) error {
 		o.turn.cost = r.Cost
 	}
 	o.turn.spend(r.Usage)
-	o.turn.stop, o.turn.Err = r.stop()
+	if o.turn.Err == nil {
+		o.turn.stop, o.turn.Err = r.stop()
+	}
 	return nil
 }
 

@@ -35,20 +35,27 @@ func (w *watch) prompt(n int) {
 
 // update takes what an agent says of its session.
 func (w *watch) update(u acp.SessionUpdate) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	switch u := u.(type) {
 	case acp.ToolCall:
-		w.now.Tool = u.Title
+		w.tool(u.Title)
 	case acp.UsageUpdate:
-		if u.Cost == nil || u.Cost.Currency != usd {
-			return
+		if u.Cost != nil && u.Cost.Currency == usd {
+			w.cost(u.Cost.Amount)
 		}
-		amount := u.Cost.Amount
-		w.now.Cost = &amount
-	default:
-		return
 	}
+}
+
+func (w *watch) tool(title string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now.Tool = title
+	w.send()
+}
+
+func (w *watch) cost(amount float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now.Cost = &amount
 	w.send()
 }
 

@@ -37,10 +37,10 @@ func (a *attempt) startAgent(ctx context.Context, launch agent.Launch, c supervi
 	return nil, advised{err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command", launch.Command, a.unit.Variant.ID)}
 }
 
-// writeFiles writes what an agent wants to find into its home.
-func writeFiles(home string, files []agent.File) error {
+// writeFiles writes what an agent wants to find into a directory, such as its home.
+func writeFiles(dir string, files []agent.File) error {
 	for _, f := range files {
-		path := filepath.Join(home, filepath.FromSlash(f.Path))
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}

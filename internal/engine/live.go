@@ -31,7 +31,7 @@ type live struct {
 
 // startLive starts the unit's agent and opens a session in its workspace.
 func startLive(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) (*live, error) {
-	s := &live{work: newWork(a, profile, launch), tools: a.tools}
+	s := &live{work: newWork(a, profile, launch, nil), tools: a.tools}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
 	defer cancel()
 	if err := s.start(ctx, a, profile, launch); err != nil {

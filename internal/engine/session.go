@@ -41,9 +41,16 @@ func (a *attempt) startSession(ctx context.Context) (agentSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := startLive(ctx, a, profile, launch)
+	if profile.Headless != nil {
+		return asSession(startHeadless(ctx, a, profile, launch))
+	}
+	return asSession(startLive(ctx, a, profile, launch))
+}
+
+// asSession returns no session with an error: not one that is a nil pointer.
+func asSession[S agentSession](s S, err error) (agentSession, error) {
 	if err != nil {
-		return nil, err // and no session, not one that is a nil pointer
+		return nil, err
 	}
 	return s, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -48,15 +49,16 @@ type limitReached struct{ name string }
 
 func (l limitReached) Error() string { return "limit reached: " + l.name }
 
-// newWork returns the work of an attempt at a unit, before it begins.
-func newWork(a *attempt, profile agent.Profile, launch agent.Launch) work {
+// newWork returns the work of an attempt at a unit, before it begins. Paths are those that its agent may come across beside
+// its workspace, home and temporary directory, with their names in recordings.
+func newWork(a *attempt, profile agent.Profile, launch agent.Launch, paths map[string]string) work {
+	named := map[string]string{a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR"}
+	maps.Copy(named, paths)
 	return work{
 		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.records,
-		agent:    trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
-		endpoint: launch.Endpoint,
-		normalise: cassette.NewNormaliser(map[string]string{
-			a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR",
-		}, a.pb.Cassette.Normalise, profile.Volatile),
+		agent:     trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
+		endpoint:  launch.Endpoint,
+		normalise: cassette.NewNormaliser(named, a.pb.Cassette.Normalise, profile.Volatile),
 	}
 }
 

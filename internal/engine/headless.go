@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/capture"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/claudecli"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// headless is a session with an agent that is started anew for each prompt and goes on with its session.
+type headless struct {
+	work
+	a        *attempt
+	profile  agent.Profile
+	launch   agent.Launch
+	options  claudecli.Options // of each prompt
+	hooks    hooks
+	observer claudecli.Observer
+	ran      []string // the tools of all calls that the hooks must have captured
+}
+
+// startHeadless makes ready what the unit's agent is started with.
+func startHeadless(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) (*headless, error) {
+	if level := a.pb.Cassette.Level; level.RunsAgent() {
+		return nil, advised{
+			fmt.Errorf("cassette.level: %s: agents of kind %s work in their own process, and ask us for nothing that could be replayed", level, profile.Kind),
+			"use `level: run`",
+		}
+	}
+	h, err := a.installHooks()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("install the agent's hooks: %w", err), h.remove())
+	}
+	s := &headless{work: newWork(a, profile, launch, h.paths()), a: a, profile: profile, launch: launch, hooks: h}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	s.deadline = time.Now().Add(a.timeout())
+	return s, nil
+}
+
+// prepare makes the files that the agent is given, and the arguments that all prompts have in common.
+func (s *headless) prepare(ctx context.Context) error {
+	if err := writeFiles(s.dirs.home, s.launch.Files); err != nil {
+		return err
+	}
+	held, err := s.a.held(ctx)
+	if err != nil {
+		return err
+	}
+	confined := held.Kind != confine.None
+	g, err := s.a.grant(s.profile.Headless, confined)
+	if err != nil {
+		return err
+	}
+	chosen := s.unit.Variant.Agent
+	s.options = claudecli.Options{
+		Args: s.launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow, Deny: g.deny,
+		MaxCostUSD: s.limits.MaxCostUSD,
+	}
+	if g.unasked {
+		s.options.Unasked = s.profile.Headless.Unasked
+	}
+	if confined {
+		env := maps.Clone(s.profile.Headless.UnaskedEnv)
+		maps.Copy(env, s.launch.Env)
+		s.launch.Env = env
+	}
+	if servers := s.a.pb.MCP; len(servers) > 0 {
+		const name = "mcp.json"
+		s.options.MCP = filepath.Join(s.hooks.given, name)
+		if err := writeFiles(s.hooks.given, []agent.File{{Path: name, Data: claudecli.MCPConfig(servers)}}); err != nil {
+			return err
+		}
+	}
+	s.stderr = s.a.journal.stderr()
+	s.observer = claudecli.Observer{Cwd: s.dirs.workspace, OnCall: s.called, OnDenied: s.denied}
+	return nil
+}
+
+// called is told of each tool call.
+func (s *headless) called(total int, c trajectory.ToolStart) {
+	s.a.watch.tool(cmp.Or(c.Title, c.Name))
+	s.countCall(total)
+}
+
+// denied is told of each tool for which the agent had no permission.
+func (s *headless) denied(tool string) {
+	if s.a.pb.Permissions.Decide(tool, nil) == playbook.DecideError {
+		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, tool))
+	}
+}
+
+// Prompt implements [session].
+func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	s.observer.Prompt(time.Now(), text)
+	limit, err := s.turn(ctx, func(ctx context.Context) error { return s.run(ctx, text) })
+	if err != nil {
+		return cassette.Turn{}, err
+	}
+	turn := s.observer.Turn()
+	events := turn.Events
+	if limit != "" {
+		events = endedBy(events, limit)
+	} else if turn.Err != nil {
+		return cassette.Turn{}, headlessFault(turn.Err)
+	}
+	told := s.observer.Session()
+	s.agent.Name, s.agent.Version = "claude-code", told.Version
+	if err := s.checkCapture(turn); err != nil {
+		return cassette.Turn{}, err
+	}
+	return s.settle(ctx, events)
+}
+
+// run runs the agent's program for a prompt, to its end. When the context ends, the program is killed.
+func (s *headless) run(ctx context.Context, text string) error {
+	o := s.options
+	o.Session = s.observer.Session().ID
+	if limit := s.limits.MaxToolCalls; limit > 0 {
+		// Each turn of the model but the last one makes a call, so this ends no session that keeps to the limit.
+		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
+	}
+	policy := s.a.agentPolicy()
+	policy.Read = append(policy.Read, s.hooks.self, s.hooks.given)
+	process, err := s.a.startAgent(context.WithoutCancel(ctx), s.launch, supervise.Command{
+		Path: s.launch.Command, Args: append([]string{s.launch.Command}, o.Argv()...), Env: append(s.a.agentEnviron(), s.hooks.environ...),
+		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.profile.Grace,
+	}, policy)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _, _ = process.Kill() })
+	defer stop()
+	err = s.observer.Read(process.Stdout, func(at time.Time, line []byte) {
+		s.a.journal.frame(acp.Frame{Time: at, Direction: acp.ToClient, Raw: line})
+	})
+	if err != nil {
+		_, killed := process.Kill()
+		return errors.Join(err, killed)
+	}
+	exit, err := process.Wait()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("end the agent: %w", err)
+	}
+	s.normalise.Session(s.observer.Session().ID)
+	if s.observer.Ended() {
+		return nil
+	}
+	return s.unanswered(exit)
+}
+
+// unanswered says that the program ended without an answer. Before there was a session, another attempt may get one.
+func (s *headless) unanswered(exit supervise.Exit) error {
+	err := fmt.Errorf("the agent ended without a result: %s", exit)
+	if said := s.stderr.lastWords(); said != "" {
+		err = fmt.Errorf("%w, and said: %s", err, said)
+	}
+	if s.observer.Session().ID == "" {
+		return infrastructure{err}
+	}
+	return err
+}
+
+// headlessFault marks the error of a turn as one that another attempt may not meet, if the model was not to be had.
+func headlessFault(err error) error {
+	model, ok := errors.AsType[*claudecli.ModelError](err)
+	if ok && (model.Status == 429 || model.Status >= 500 || model.Status == 0 && overloaded.MatchString(model.Text)) {
+		return infrastructure{err}
+	}
+	return err
+}
+
+// checkCapture makes sure that the hooks saw all that the agent reported: a session in which they did not work is one of
+// which nobody knows whether its agent reported everything.
+func (s *headless) checkCapture(turn claudecli.Turn) error {
+	s.ran = append(s.ran, turn.Ran...)
+	captured, err := capture.Check(s.hooks.capture, s.ran)
+	if err != nil {
+		return fmt.Errorf("check what the agent's hooks captured: %w", err)
+	}
+	for _, note := range captured.Notes {
+		s.a.journal.notef("hooks: %s", note)
+	}
+	return nil
+}
+
+// complete implements [agentSession]: all that the agent does ends with its turn.
+func (s *headless) complete(ctx context.Context, last *cassette.Turn) error {
+	return s.work.complete(ctx, last, nil)
+}
+
+// Close implements [session].
+func (s *headless) Close(context.Context) error {
+	var err error
+	if s.stderr != nil {
+		err = s.stderr.Close()
+	}
+	return errors.Join(err, s.hooks.remove())
+}

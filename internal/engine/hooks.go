@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/hook"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+)
+
+// hookWord is the first argument that makes our binary the hook of an agent that it drives, so that none has to be
+// installed. What follows is as `sdd-eval` takes it: "hook", and the phase.
+const hookWord = "sdd-eval-hook"
+
+// init makes this process a hook if that is what it was started as.
+func init() {
+	if len(os.Args) != 4 || os.Args[1] != hookWord {
+		return
+	}
+	var secrets secret.Set
+	secrets.AddEnvironment(os.Environ())
+	dir, err := os.Getwd()
+	os.Exit(hook.Hook{
+		Phase: hook.Phase(os.Args[3]), Fault: err, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Dir: dir, Now: time.Now, Secrets: &secrets,
+	}.Run())
+}
+
+// settingsFile is the file with the hooks, in the directory of what the agent is given.
+const settingsFile = "settings.json"
+
+// hooks are those of one session: what its agent is given to read, and where they write.
+type hooks struct {
+	self     string // our binary
+	given    string // a directory of files that the agent may read and not write
+	settings string // the file with the hooks
+	capture  string // the file that they write
+	environ  []string
+}
+
+// installHooks makes the hooks of the unit's agent.
+func (a *attempt) installHooks() (h hooks, err error) {
+	if h.self, err = os.Executable(); err != nil {
+		return h, err
+	}
+	if h.given, err = makeBase(a.cfg.TempDir); err != nil {
+		return h, err
+	}
+	id, err := testrun.ID(a.cfg.Getenv)
+	if err != nil {
+		return h, err
+	}
+	h.settings = filepath.Join(h.given, settingsFile)
+	h.capture = filepath.Join(a.dirs.base, "hooks", "tool-calls.jsonl")
+	h.environ = hook.Target{RunID: id, Project: a.dirs.workspace, Capture: h.capture}.Environment()
+	settings := hook.Settings(hook.Handlers{Command: hook.Quote(filepath.ToSlash(h.self)) + " " + hookWord})
+	if err := os.Mkdir(filepath.Dir(h.capture), 0o700); err != nil {
+		return h, err
+	}
+	return h, writeFiles(h.given, []agent.File{{Path: settingsFile, Data: settings}})
+}
+
+// paths are the directories of the hooks, with their names in recordings.
+func (h hooks) paths() map[string]string {
+	return map[string]string{h.given: "$HOOKS", filepath.Dir(h.capture): "$CAPTURE"}
+}
+
+// remove deletes what was made for the hooks outside of the unit's directories.
+func (h hooks) remove() error {
+	if h.given == "" {
+		return nil
+	}
+	return os.RemoveAll(h.given)
+}
