@@ -14,6 +14,16 @@ func TestLaunch(t *testing.T) {
 		Name: "p", Endpoint: Real, Env: map[string]string{"KEY": "a"},
 		provider: &provider{Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY"},
 	}
+	openCode := []File{{Path: ".config/opencode/opencode.json", Data: []byte(`{
+  "autoupdate": false,
+  "permission": {
+    "bash": "ask",
+    "edit": "ask",
+    "webfetch": "ask"
+  },
+  "share": "disabled"
+}
+`)}} // without a provider
 	tests := []struct {
 		name, kind, command string
 		args                []string
@@ -71,14 +81,55 @@ env_key = 'KEY'
 			preset: Preset{Endpoint: Real, Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "0"}},
 			want: Launch{
 				Command: "opencode", Args: []string{"acp", "--print-logs"}, Endpoint: Real,
-				Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "0", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Env:   map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "0", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Files: openCode,
+			},
+		},
+		{
+			name: "opencode", kind: "opencode-acp", preset: Preset{
+				Name: "p", Endpoint: Real, Env: map[string]string{"KEY": "a"},
+				provider: &provider{Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"}},
+			},
+			want: Launch{
+				Command: "opencode", Args: []string{"acp"}, Endpoint: Real,
+				Env: map[string]string{"KEY": "a", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Files: []File{{Path: ".config/opencode/opencode.json", Data: []byte(`{
+  "autoupdate": false,
+  "enabled_providers": [
+    "preset"
+  ],
+  "model": "preset/a",
+  "permission": {
+    "bash": "ask",
+    "edit": "ask",
+    "webfetch": "ask"
+  },
+  "provider": {
+    "preset": {
+      "models": {
+        "a": {},
+        "b": {}
+      },
+      "name": "Mine",
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {
+        "apiKey": "{env:KEY}",
+        "baseURL": "http://127.0.0.1:1/v1"
+      }
+    }
+  },
+  "share": "disabled",
+  "small_model": "preset/a"
+}
+`)}},
 			},
 		},
 		{
 			name: "no arguments", kind: "opencode-acp", args: []string{}, preset: Preset{Endpoint: Real},
 			want: Launch{
 				Command: "opencode", Args: []string{}, Endpoint: Real,
-				Env: map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Env:   map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Files: openCode,
 			},
 		},
 		{

@@ -29,7 +29,7 @@ type Preset struct {
 	// Secret are the names of those variables that the preset marks as secret, sorted.
 	Secret []string
 
-	provider *provider // of Codex
+	provider *provider // of Codex and OpenCode
 }
 
 // Resolve reads the preset with that name for agents of a kind. An empty name is no preset. The file stands in configDir

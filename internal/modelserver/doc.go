@@ -1,6 +1,6 @@
 // Package modelserver stands in for a language model in tests of real coding agents: an HTTP server on loopback that
-// speaks Anthropic Messages and OpenAI Responses and says what a script tells it to say. To those who have a model judge it
-// speaks OpenAI Chat Completions.
+// speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini's generateContent, and says what a script tells it
+// to say. Those who have a model judge ask it by Chat Completions, too.
 //
 // It is a test double for the model, never for the agent: the agent's own loop, tools, permission questions and
 // protocol are the real ones, which is what a cassette is to record. The server never guesses. A request that no

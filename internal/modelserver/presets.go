@@ -42,19 +42,30 @@ func WritePresets(dir, address string) error {
 		// Without it Claude refuses the mode bypassPermissions to root.
 		claude["IS_SANDBOX"] = "1"
 	}
-	const codexKey = "LOOPBACK_API_KEY"
+	const loopbackKey = "LOOPBACK_API_KEY"
 	codex := map[string]any{
 		"endpoint": "scripted",
 		"name":     preset,
 		"base_url": address + "/v1",
 		"wire_api": "responses",
-		"env_key":  codexKey,
-		"env":      map[string]string{codexKey: key},
+		"env_key":  loopbackKey,
+		"env":      map[string]string{loopbackKey: key},
 	}
 	gemini := map[string]string{"endpoint": "scripted", "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": key}
+	openCode := map[string]any{
+		"endpoint": "scripted",
+		"name":     preset,
+		"base_url": address + "/v1",
+		"models":   []string{"scripted"},
+		"env_key":  loopbackKey,
+		"env": map[string]string{
+			loopbackKey: key, "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+		},
+	}
 	for file, content := range map[string]any{
 		"claude-code.toml": map[string]any{"groups": map[string]any{preset: claude}},
 		"gemini.toml":      map[string]any{"groups": map[string]any{preset: gemini}},
+		"opencode.toml":    map[string]any{"model_providers": map[string]any{preset: openCode}},
 		"codex.toml":       map[string]any{"model_providers": map[string]any{preset: codex}},
 	} {
 		data, err := toml.Marshal(content)

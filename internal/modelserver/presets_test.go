@@ -15,7 +15,7 @@ import (
 func TestPresets(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, WritePresets(dir, "http://127.0.0.1:1"))
-	for _, kind := range []string{"claude-code-acp", "codex-acp", "gemini-acp"} {
+	for _, kind := range []string{"claude-code-acp", "codex-acp", "gemini-acp", "opencode-acp"} {
 		p, err := agent.Resolve(kind, preset, dir)
 		require.NoError(t, err)
 		assert.Equal(t, agent.Scripted, p.Endpoint)

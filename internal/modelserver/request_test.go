@@ -21,6 +21,8 @@ func read(t *testing.T, data []byte) request {
 		return q.request()
 	}
 	switch {
+	case bytes.Contains(data, []byte(`"stream_options"`)):
+		return decode(new(chatRequest))
 	case bytes.Contains(data, []byte(`"messages"`)):
 		return decode(new(anthropicRequest))
 	case bytes.Contains(data, []byte(`"contents"`)):
@@ -70,6 +72,11 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			results: []string{"Found 1 match", "package report"}, offers: []string{"grep_search", "run_shell_command"},
 		},
 		{name: "gemini-route", prompt: "Which file did you change", prompts: 2, cwd: "/workspace", aside: true},
+		{
+			name: "opencode-task", prompt: comment, prompts: 1, cwd: "/workspace",
+			results: []string{"./report/csv.go:29", "<path>/workspace/report"}, offers: []string{"bash", "read"},
+		},
+		{name: "opencode-title", prompt: comment, prompts: 2, aside: true},
 		{name: "codex-acp-2-title", prompt: "Your task is to generate", prompts: 1, cwd: "/workspace", aside: true},
 	}
 	for _, test := range tests {

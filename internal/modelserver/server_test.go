@@ -58,6 +58,13 @@ const (
 		"output_config": {"format": {"schema": {"properties": {"title": {"type": "string"}, "ok": {"type": "boolean"}}}}}}`
 )
 
+const chatBody = `{"model": "m", "stream": true, "tools": [{"type": "function", "function": {"name": "Bash"}},
+	{"type": "function", "function": {"name": "Read"}}], "messages": [{"role": "system", "content": "Working directory: /w"},
+	{"role": "user", "content": [{"type": "text", "text": "Fix it."}]}%]}`
+
+// chat returns chatBody with more messages.
+func chat(more string) string { return strings.Replace(chatBody, "%", more, 1) }
+
 const geminiBody = `{"systemInstruction": {"parts": [{"text": "Working directory: /w"}]},
 	"tools": [{"functionDeclarations": [{"name": "Bash"}, {"name": "Read"}]}], "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
 	"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}]}`
@@ -76,6 +83,8 @@ func TestAnswers(t *testing.T) {
 		{name: "messages-whole", path: "/v1/messages", body: whole(claudeBody)},
 		{name: "messages-title", path: "/v1/messages", body: titleBody},
 		{name: "messages-count", path: "/v1/messages/count_tokens", body: claudeBody},
+		{name: "chat-call", path: "/v1/chat/completions", body: chat("")},
+		{name: "chat-say", path: "/v1/chat/completions", body: chat(strings.Repeat(`, {"role": "tool", "content": "package a: FAIL"}`, 3))},
 		{name: "gemini-stream", path: geminiPath("streamGenerateContent?alt=sse"), body: geminiBody},
 		{name: "gemini-whole", path: geminiPath("generateContent"), body: geminiBody},
 		{name: "gemini-score", path: geminiPath("generateContent"), body: `{"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}],
@@ -264,12 +273,12 @@ func TestStart(t *testing.T) {
 }
 
 func FuzzRequests(f *testing.F) {
-	for _, body := range []string{claudeBody, codex(""), titleBody, geminiBody, `{"messages": [{"role": "user", "content": null}]}`} {
+	for _, body := range []string{claudeBody, codex(""), titleBody, geminiBody, chat(""), `{"messages": [{"role": "user", "content": null}]}`} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		s := newServer(t)
-		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", geminiPath("streamGenerateContent")} {
+		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/chat/completions", geminiPath("streamGenerateContent")} {
 			w := post(s, path, body)
 			refused := s.Err() != nil
 			assert.Equal(t, refused, w.Code != http.StatusOK, "refusals and errors go together")

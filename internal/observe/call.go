@@ -91,11 +91,14 @@ func (c *call) replace(o *Observer, at time.Duration, u acp.ToolCall) {
 // change takes a tool_call_update, or the tool call inside a permission request.
 func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 	meta := readMeta[meta](u.Meta)
+	if u.Locations != nil {
+		c.start.Locations, c.sizes.locations = locations(u.Locations)
+	}
 	if u.Title != nil && *u.Title != "" {
 		if c.title == "" {
 			c.title = *u.Title
 		}
-		c.start.Title = *u.Title
+		c.start.Title = rooted(*u.Title, c.start.Locations)
 	}
 	if u.Kind != nil {
 		c.start.Kind = string(*u.Kind)
@@ -107,9 +110,6 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 	c.start.Name = c.name.of(c.id, c.title)
 	if args := decoded(u.RawInput); args != nil && !(emptyObject(args) && c.start.Args != nil) {
 		c.start.Args, c.sizes.input = args, len(u.RawInput)
-	}
-	if u.Locations != nil {
-		c.start.Locations, c.sizes.locations = locations(u.Locations)
 	}
 	if u.Content != nil {
 		c.content(u.Content)

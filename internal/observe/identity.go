@@ -1,6 +1,11 @@
 package observe
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+)
 
 // nameSources are the places in which agents put a tool's name.
 type nameSources struct {
@@ -35,4 +40,13 @@ func (n *nameSources) of(id, title string) string {
 		name = title
 	}
 	return strings.TrimPrefix(name, "mcp__acp__")
+}
+
+// rooted returns a call's title, as a path if it is one of the places without its first slash: outside of repositories
+// OpenCode names files so, and whoever looks for the workspace in the title does not find it.
+func rooted(title string, places []trajectory.Location) string {
+	if path := "/" + title; slices.ContainsFunc(places, func(l trajectory.Location) bool { return l.Path == path }) {
+		return path
+	}
+	return title
 }

@@ -314,6 +314,26 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestRootedTitle holds that a title that is a path of the call is a whole one.
+func TestRootedTitle(t *testing.T) {
+	tests := []struct{ name, title, want string }{
+		{"OpenCode outside of repositories", "w/a.go", "/w/a.go"},
+		{"another file", "w/b.go", "w/b.go"},
+		{"whole", "/w/a.go", "/w/a.go"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var o Observer
+			feed(t, &o, prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1","title":"read"`),
+				update(`"sessionUpdate":"tool_call_update","toolCallId":"1","locations":[{"path":"/w/a.go"}]`),
+				update(`"sessionUpdate":"tool_call_update","toolCallId":"1","title":"`+tt.title+`"`), endTurn)
+			run := trajectory.Run{Events: o.Turn()}
+			require.Equal(t, tt.want, run.ToolCalls()[0].Title)
+			require.Equal(t, "read", run.ToolCalls()[0].Name)
+		})
+	}
+}
+
 // TestTokens holds that what a turn took is known, wherever the agent puts it.
 func TestTokens(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
