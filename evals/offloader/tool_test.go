@@ -5,6 +5,8 @@ package offloader
 import (
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,7 @@ type failure struct {
 
 // Exit codes of the tool.
 const (
+	exitFailed  = 1
 	exitUsage   = 2
 	exitMissing = 3
 	exitAuth    = 4
@@ -154,6 +157,20 @@ func TestNoSessions(t *testing.T) {
 	require.JSONEq(t, `{"sessions": []}`, offloader(t, "sessions", "list").Run().Stdout)
 }
 
+// TestBrokenSession: what was kept and cannot be read is told, and not left out.
+func TestBrokenSession(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, "sessions", "0123.json")
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(`{"session_id": "5e55`), 0o600))
+	cmd := offloader(t, "sessions", "list")
+	cmd.Env, cmd.ExitCode = []string{"OFFLOADER_HOME=" + home}, exitFailed
+	var f failure
+	cmd.Run().JSON(&f)
+	assert.Equal(t, "failed", f.Error.Kind)
+	assert.Contains(t, f.Error.Message, file)
+}
+
 // TestMissing: where there is no gemini, the tool says what to install.
 func TestMissing(t *testing.T) {
 	cmd := offloader(t, "query", question)
@@ -178,7 +195,7 @@ func TestWaitsForATerminal(t *testing.T) {
 		var f failure
 		r.JSON(&f)
 		assert.Equal(t, "timeout", f.Error.Kind)
-		assert.Less(t, r.Duration, 10*time.Second, "a second, and what a busy machine adds to it")
+		assert.Less(t, r.Duration, 10*time.Second, "it killed the child, too: it would wait ten seconds for what holds its streams")
 		nobodyWaits(t, waiting)
 	})
 	t.Run("clitest", func(t *testing.T) {

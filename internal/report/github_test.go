@@ -91,13 +91,15 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFlaw: what passed or was skipped is no annotation.
+// TestWhatIsNoFlaw: what was skipped, or completed with nothing to judge it, is no annotation.
 func TestWhatIsNoFlaw(t *testing.T) {
 	s := sample(t, 1, 2, 1)
-	for i := range s.units {
-		s.units[i].Outcome, s.units[i].Evaluations, s.units[i].Reason = result.Skip, nil, "no agent"
+	for i, outcome := range []result.Outcome{result.Skip, result.Completed} {
+		s.units[i].Outcome, s.units[i].Evaluations, s.units[i].Reason = outcome, nil, "no agent"
 	}
-	require.Empty(t, reportOf(t, s).Annotations(""))
+	s.manifest.Jobs = []string{"lint", "publish"}
+	s.jobs = []result.Job{{ID: "lint", Outcome: result.Skip, Reason: "no linter"}, {ID: "publish", Outcome: result.Completed}}
+	require.Empty(t, string(reportOf(t, s).Annotations("")))
 }
 
 func TestSummaryIsBounded(t *testing.T) {
