@@ -111,7 +111,7 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 		if c.real == nil {
 			c.player.pass(call, args)
 		}
-		c.settle(response(r.ID, overridden(call, output, failure)))
+		c.settle(response(r.ID, overridden(call, c.denormalised(output), failure)))
 		return
 	}
 	if c.real == nil {

@@ -258,8 +258,11 @@ func TestPaths(t *testing.T) {
 		dir = filepath.Dir(c.Dir)
 		c.Normalise = func(v any) any { return mapped(v, dir, "$WORKSPACE") }
 		c.Denormalise = func(v any) any { return mapped(v, "$WORKSPACE", dir) }
+		c.Overrides = interaction.NewOverrides([]interaction.Override{{Tool: "mcp__shop__count", Output: "$WORKSPACE/b.txt"}})
 	}, server("shop", "shop"))
-	got := replay.connect(0, "").call("read", map[string]any{"path": filepath.Join(dir, "a.txt")})
+	again := replay.connect(0, "")
+	assert.Contains(t, again.call("count", nil), filepath.Join(dir, "b.txt"), "as overrides say it")
+	got := again.call("read", map[string]any{"path": filepath.Join(dir, "a.txt")})
 	assert.Equal(t, strings.ReplaceAll(want, s.dir, dir), got)
 	told, errs := replay.seen()
 	assert.Empty(t, errs)
