@@ -95,8 +95,13 @@ func (a *attempt) checkOverrides() error {
 func overrideLines(all []playbook.Override) []string {
 	lines := make([]string, len(all))
 	for i, o := range all {
-		o.Position = playbook.Position{}
-		line, err := json.Marshal(map[string]any{"tool": o.Tool, "args": o.Args, "nth": o.Nth, "output": o.Output, "error": o.Error})
+		line, err := json.Marshal(struct {
+			Tool   string         `json:"tool"`
+			Args   map[string]any `json:"args,omitempty"`
+			Nth    int            `json:"nth,omitempty"`
+			Output any            `json:"output,omitempty"`
+			Error  string         `json:"error,omitempty"`
+		}{o.Tool, o.Args, o.Nth, o.Output, o.Error})
 		if err != nil {
 			panic(fmt.Sprintf("engine: an override that is no JSON: %v", err)) // it was read from YAML, or checked
 		}
