@@ -124,12 +124,14 @@ func (r *rowRun) ran() []*AgentResult {
 }
 
 // task runs the row's task.
-func (r *rowRun) task(ctx context.Context, row suiteRow) (output any, err error) {
+func (r *rowRun) task(ctx context.Context, row suiteRow) (any, error) {
+	var output any // no results of this function: a task that is left behind writes them later
+	var err error
 	broken := within(context.WithValue(ctx, rowKey{}, r), r.timeout, r.patience, "task", func(ctx context.Context) {
 		output, err = row.task(ctx)
 	})
 	if broken != nil {
-		return nil, broken // the task may still be at work, and output is its own
+		return nil, broken
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the task: %w", err)
