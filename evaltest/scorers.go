@@ -38,10 +38,17 @@ func ToolOrder() Scorer {
 	})
 }
 
-// ExcludedTools returns a scorer that expects that none of these tools was called. Its outputs are those of [ToolSequence].
-// An agent that did nothing keeps it: give the suite another scorer, too.
+// ExcludedTools returns a scorer that expects that none of these tools was called: a single call makes its score 0, however
+// many tools there are. Its outputs are those of [ToolSequence]. An agent that did nothing keeps it: give the suite another
+// scorer, too.
 func ExcludedTools(tools ...string) Scorer {
-	s := ofRun("excluded-tools", func(run *trajectory.Run, _ any) finding { return matched(run, trajectory.Never(tools...)) })
+	s := ofRun("excluded-tools", func(run *trajectory.Run, _ any) finding {
+		f := matched(run, trajectory.Never(tools...))
+		if f.Value < 1 { // four tools of five that were not called are no 0.8, which would pass
+			f.Value = 0
+		}
+		return f
+	})
 	if len(tools) == 0 {
 		s.err = errors.New("it names no tools")
 	}

@@ -263,6 +263,13 @@ func TestRed(t *testing.T) {
 			Scorers: []evaltest.Scorer{evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"), evaltest.Completion()},
 		}.Run(t)
 	})
+	t.Run("calls-excluded", func(t *testing.T) { // one of five, which is no 0.8
+		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
+			Data:    []evaltest.Row[string, evaltest.Calls]{{ID: "five"}},
+			Scorers: []evaltest.Scorer{evaltest.ExcludedTools("Bash", "Read", "Write", "WebFetch", "WebSearch")},
+		}.Run(t)
+	})
 	t.Run("calls-misspelt", func(t *testing.T) { evaltest.ExpectedFile(t, "testdata/misspelt.json") })
 	t.Run("calls-not-expected", func(t *testing.T) { agents(evaltest.ToolSequence(nil)).Run(t) })
 	t.Run("cassette-missing", func(t *testing.T) { agents(evaltest.Completion()).Run(t) })
