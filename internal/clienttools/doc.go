@@ -10,17 +10,17 @@
 //		Book:       interaction.NewBook(clienttools.Interactions(recording.Turns)),
 //		Files:      files,         // the workspace, in which recorded writes are made
 //	}
-//	client, err := clienttools.Override(cfg, clienttools.Replay(cfg), overrides)
-//	if err != nil {
+//	if err := clienttools.Check(overrides); err != nil {
 //		return err // an override of the wrong type
 //	}
+//	client := clienttools.Override(cfg, clienttools.Replay(cfg), overrides)
 //	clientConfig.Files, clientConfig.Terminals, clientConfig.Permission = client.Files, client.Terminals, client.Permission
 //	...
 //	cfg.Book.Unused(allowed), cfg.Book.Reordered(), overrides.Unapplied()
 //
 // One that records, and knows overrides, has neither Book nor Files, and overrides what really answers:
 //
-//	client, err := clienttools.Override(cfg, clienttools.Client{
+//	client := clienttools.Override(cfg, clienttools.Client{
 //		Files: files.Handler(), Terminals: terminals.Handler(), Permission: policy,
 //	}, overrides)
 //

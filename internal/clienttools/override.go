@@ -14,18 +14,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
-// Override returns a client that answers what the overrides say, and everything else as client does. In a replay, an
-// overridden request uses its recording up, if there is one. The error names the overrides of the client's tools whose
-// output is none that the tool could have:
-//
-//   - fs/read_text_file: the text
-//   - fs/write_text_file: an empty text; nothing is written
-//   - terminal/create: what is printed, by a command that exits with 0, or {output, exit_code}
-//   - session/request_permission: allow_once, allow_always, reject_once, reject_always or cancelled
-func Override(c Config, client Client, overrides *interaction.Overrides) (Client, error) {
-	if err := check(overrides.All()); err != nil {
-		return Client{}, err
-	}
+// Override returns a client that answers what the overrides say, of which [Check] has to approve, and everything else as
+// client does. In a replay, an overridden request uses its recording up, if there is one.
+func Override(c Config, client Client, overrides *interaction.Overrides) Client {
 	o := overrider{c, overrides}
 	if client.Files != nil {
 		client.Files = fileOverrider{o, client.Files}
@@ -38,13 +29,18 @@ func Override(c Config, client Client, overrides *interaction.Overrides) (Client
 			return o.decide(ctx, r, decide)
 		}
 	}
-	return client, nil
+	return client
 }
 
-// check returns what is wrong with the outputs of overrides.
-func check(all []interaction.Override) error {
+// Check returns an error that names the overrides of the client's tools whose output is none that the tool could have:
+//
+//   - fs/read_text_file: the text
+//   - fs/write_text_file: an empty text; nothing is written
+//   - terminal/create: what is printed, by a command that exits with 0, or {output, exit_code}
+//   - session/request_permission: allow_once, allow_always, reject_once, reject_always or cancelled
+func Check(overrides *interaction.Overrides) error {
 	var errs []error
-	for _, o := range all {
+	for _, o := range overrides.All() {
 		if o.Error != "" {
 			continue
 		}

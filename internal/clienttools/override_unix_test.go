@@ -41,9 +41,8 @@ func TestOverride(t *testing.T) {
 	s := newScene(t, workspaceFiles)
 	s.Book = nil
 	o := interaction.NewOverrides(overrides)
-	client, err := clienttools.Override(s.Config, s.client(t), o)
-	require.NoError(t, err)
-	recorded := s.play(t, client, overridden...)
+	require.NoError(t, clienttools.Check(o))
+	recorded := s.play(t, clienttools.Override(s.Config, s.client(t), o), overridden...)
 	assert.Empty(t, s.diverged)
 	assert.Empty(t, o.Unapplied())
 	assert.Equal(t, []any{
@@ -64,9 +63,7 @@ func TestOverride(t *testing.T) {
 			again := newScene(t, nil)
 			again.Book = interaction.NewBook(turns)
 			o := interaction.NewOverrides(overrides)
-			client, err := clienttools.Override(again.Config, clienttools.Replay(again.Config), o)
-			require.NoError(t, err)
-			replayed := again.play(t, client, overridden...)
+			replayed := again.play(t, clienttools.Override(again.Config, clienttools.Replay(again.Config), o), overridden...)
 			assert.Empty(t, again.diverged)
 			assert.Equal(t, recorded.Events, replayed.Events)
 			assert.Empty(t, again.Book.Unused(nil), "an overridden call uses its recording up")
@@ -87,10 +84,9 @@ func ofType[T trajectory.Body](events []trajectory.Event) (all []T) {
 // TestOverrideOfWhatWasNotRecorded holds that an overridden call need not be in the recording.
 func TestOverrideOfWhatWasNotRecorded(t *testing.T) {
 	s, client := replaying(t)
-	client, err := clienttools.Override(s.Config, client, interaction.NewOverrides([]interaction.Override{
+	client = clienttools.Override(s.Config, client, interaction.NewOverrides([]interaction.Override{
 		{Tool: acp.MethodReadTextFile, Output: "text"}, {Tool: acp.MethodCreateTerminal, Output: "one"},
 	}))
-	require.NoError(t, err)
 	turn := s.play(t, client, read("new.txt"), run("echo"))
 	assert.Equal(t, []any{"text", "one"}, results(turn))
 	assert.Empty(t, s.diverged)
@@ -99,11 +95,10 @@ func TestOverrideOfWhatWasNotRecorded(t *testing.T) {
 // TestOverrideByADecisionThatIsNotOffered holds that the agent is not answered something that it did not ask.
 func TestOverrideByADecisionThatIsNotOffered(t *testing.T) {
 	s := newScene(t, nil)
-	client, err := clienttools.Override(s.Config, s.client(t), interaction.NewOverrides([]interaction.Override{
+	client := clienttools.Override(s.Config, s.client(t), interaction.NewOverrides([]interaction.Override{
 		{Tool: acp.MethodRequestPermission, Output: "reject_always"},
 	}))
-	require.NoError(t, err)
-	_, err = s.prompt(t, client, ask("Edit", nil))
+	_, err := s.prompt(t, client, ask("Edit", nil))
 	require.Error(t, err)
 	require.Len(t, s.diverged, 1)
 	assert.EqualError(t, s.diverged[0],
@@ -111,9 +106,7 @@ func TestOverrideByADecisionThatIsNotOffered(t *testing.T) {
 }
 
 func TestOverrideKeepsWhatIsNotOffered(t *testing.T) {
-	client, err := clienttools.Override(clienttools.Config{}, clienttools.Client{}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, clienttools.Client{}, client)
+	assert.Equal(t, clienttools.Client{}, clienttools.Override(clienttools.Config{}, clienttools.Client{}, nil))
 }
 
 // TestOverrideTypes compares what is said of outputs that a tool cannot have.
@@ -122,7 +115,7 @@ func TestOverrideTypes(t *testing.T) {
 	var got strings.Builder
 	for _, tool := range []string{acp.MethodReadTextFile, acp.MethodWriteTextFile, acp.MethodCreateTerminal, acp.MethodRequestPermission, "mcp__a__b"} {
 		for i, output := range outputs {
-			_, err := clienttools.Override(clienttools.Config{}, clienttools.Client{}, interaction.NewOverrides([]interaction.Override{
+			err := clienttools.Check(interaction.NewOverrides([]interaction.Override{
 				{Tool: tool, Output: output, Position: fmt.Sprintf("eval.yaml:%d:3", i+1)}, {Tool: tool, Error: "fails", Output: 3},
 			}))
 			if err != nil {

@@ -35,10 +35,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	if profile.ClientTerminals {
 		client.Terminals = s.terminals.Handler()
 	}
-	client, err := s.serve(a, client)
-	if err != nil {
-		return err
-	}
+	client = s.serve(a, client)
 	cfg.Files, cfg.Terminals, cfg.Permission = client.Files, client.Terminals, client.Permission
 	servers, err := s.servers(a)
 	if err != nil {

@@ -49,6 +49,9 @@ func (a *attempt) openTools() error {
 	if !level.RunsAgent() {
 		return nil
 	}
+	if err := clienttools.Check(a.overrides); err != nil {
+		return err
+	}
 	a.tools = new(tools)
 	if a.records || a.cfg.Mode == Live {
 		return nil
@@ -81,9 +84,9 @@ func (s *live) diverged(a *attempt) func(error) {
 }
 
 // serve returns what answers the agent's requests: the real client, or the recording, with overrides before them.
-func (s *live) serve(a *attempt, real clienttools.Client) (clienttools.Client, error) {
+func (s *live) serve(a *attempt, real clienttools.Client) clienttools.Client {
 	if !a.pb.Cassette.Level.Client() {
-		return real, nil
+		return real
 	}
 	cfg := clienttools.Config{
 		Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged(a), Book: a.tools.client, Files: s.files,
