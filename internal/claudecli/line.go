@@ -7,23 +7,18 @@ import (
 	"strings"
 )
 
-// line is a line that the program prints. Which fields it has depends on its type.
+// line is what the model says, or what it is told.
 type line struct {
 	Type      string  `json:"type"`
-	Subtype   string  `json:"subtype"`
-	SessionID string  `json:"session_id"`
 	Parent    string  `json:"parent_tool_use_id"` // of what a subagent does: the call that started it
 	Synthetic bool    `json:"isSynthetic"`        // what the program says in the user's name
 	Message   message `json:"message"`
 
 	// ToolUseResult is what a tool returned as the program has it, beside what the model is told.
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
-	// ToolUseID and ToolName are of the call that was denied.
-	ToolUseID string `json:"tool_use_id"`
-	ToolName  string `json:"tool_name"`
 }
 
-// message is what the model says, or what it is told.
+// message is one of the conversation with the model.
 type message struct {
 	ID      string  `json:"id"`
 	Model   string  `json:"model"`
@@ -72,6 +67,7 @@ type block struct {
 
 // initLine is the first line of a process.
 type initLine struct {
+	Session  string   `json:"session_id"`
 	Version  string   `json:"claude_code_version"`
 	Model    string   `json:"model"`
 	Commands []string `json:"slash_commands"`
@@ -94,7 +90,7 @@ type resultLine struct {
 	Denials    []denial `json:"permission_denials"`
 }
 
-// denial is a call for which nobody gave permission.
+// denial is a call for which nobody gave permission. It has a line of its own, and is in the result.
 type denial struct {
 	Tool string `json:"tool_name"`
 	ID   string `json:"tool_use_id"`

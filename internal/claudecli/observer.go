@@ -177,7 +177,14 @@ func (o *Observer) line(at time.Time, data []byte) error {
 		return o.result(at, data)
 	case noise[name], noise[head.Type]:
 		return nil
-	case head.Type != "assistant" && head.Type != "user" && name != "system/permission_denied":
+	case name == "system/permission_denied":
+		var d denial
+		if err := unmarshal(data, &d); err != nil {
+			return err
+		}
+		o.denied(at, d)
+		return nil
+	case head.Type != "assistant" && head.Type != "user":
 		o.add(at, trajectory.Notice{Name: "claude:" + name, Data: notice(data)})
 		return nil
 	}
@@ -185,14 +192,10 @@ func (o *Observer) line(at time.Time, data []byte) error {
 	if err := unmarshal(data, &l); err != nil {
 		return err
 	}
-	switch head.Type {
-	case "assistant":
-		return o.assistant(at, &l)
-	case "user":
+	if head.Type == "user" {
 		return o.user(at, &l)
 	}
-	o.denied(at, denial{Tool: l.ToolName, ID: l.ToolUseID})
-	return nil
+	return o.assistant(at, &l)
 }
 
 // notice returns what a line of an unknown kind says, without what is another in each run.
@@ -209,14 +212,11 @@ func notice(data []byte) any {
 
 // init takes a process's first line.
 func (o *Observer) init(data []byte) error {
-	var l struct {
-		line
-		initLine
-	}
+	var l initLine
 	if err := unmarshal(data, &l); err != nil {
 		return err
 	}
-	o.session = Session{ID: l.SessionID, Version: l.Version, Model: l.initLine.Model}
+	o.session = Session{ID: l.Session, Version: l.Version, Model: l.Model}
 	o.turn.commands = slices.Sorted(slices.Values(l.Commands))
 	for _, s := range l.Servers {
 		if s.Status == "failed" {

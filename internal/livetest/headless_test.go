@@ -1,0 +1,133 @@
+package livetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+)
+
+// TestHeadless records Claude with its adapter and without, under two sandboxes, while the same scripted model answers both:
+// they do the same. Without the agents the recordings replay.
+func TestHeadless(t *testing.T) {
+	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
+	require.NoError(t, err)
+	requireAgents(t, bin)
+	presets, path, dirs := startModel(t, "testdata/headless-models"), os.Getenv("PATH"), make(map[confine.Kind]string)
+	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {
+		dirs[kind] = t.TempDir()
+		for _, mode := range []string{"record", "replay"} {
+			t.Run(string(kind)+" "+mode, func(t *testing.T) {
+				t.Setenv("EVALTEST_SANDBOX", string(kind))
+				t.Setenv("EVALTEST_RECORD_IN_CI", "1")
+				t.Setenv("EVALTEST_MODE", mode)
+				if mode == "record" {
+					t.Setenv("PATH", strings.Join([]string{bin, claudeDir(t), path}, string(os.PathListSeparator)))
+				}
+				evaltest.Describe(t, "testdata/headless*.yaml", evaltest.Cassettes(dirs[kind]), evaltest.ConfigDir(presets))
+			})
+		}
+	}
+	for _, unit := range []string{"headless/round", "headless-permissions/task"} {
+		t.Run("equal "+filepath.Dir(unit), func(t *testing.T) {
+			recorded := make(map[confine.Kind]*cassette.Cassette)
+			for kind, dir := range dirs {
+				unit := filepath.Join(dir, "internal/livetest/testdata", unit)
+				adapter, cli := readCassette(t, unit, "adapter"), readCassette(t, unit, "cli")
+				if diff := cmp.Diff(common(adapter), common(cli)); diff != "" {
+					t.Errorf("%s: (-with the adapter +without):\n%s", kind, diff)
+				}
+				recorded[kind] = cli
+			}
+			diffs, err := cassette.Compare(recorded[confine.Bwrap], recorded[confine.Landlock])
+			require.NoError(t, err)
+			require.Empty(t, diffs, "two recordings without the adapter")
+		})
+	}
+}
+
+func readCassette(t *testing.T, unit, variant string) *cassette.Cassette {
+	t.Helper()
+	c, err := cassette.Read(filepath.Join(unit, variant+".1.jsonl"))
+	require.NoError(t, err)
+	return c
+}
+
+// claudeDir returns the directory of Claude's program, which comes with claude-agent-acp.
+func claudeDir(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("../../fixtures/agents/node_modules/@anthropic-ai/claude-agent-sdk-*/claude")
+	require.NoError(t, err)
+	require.NotEmpty(t, found, "it comes with claude-agent-acp")
+	program, err := filepath.Abs(found[0])
+	require.NoError(t, err)
+	return filepath.Dir(program)
+}
+
+// common are the turns of a session, with what they changed, without what has to differ between an adapter and none:
+//
+//   - questions for a permission, and the files that they say a command touches: who is not asked while the agent works has
+//     answered before
+//   - what is said to the model of a call that was denied, which is the one who denied it saying so
+//   - the change that the adapter shows of an edit that failed, though none was made
+//   - notices, which are about the connection, and the session's state but for what it cost: its title, which the
+//     adapter has a model make, how full the context is, and which commands users could type
+func common(c *cassette.Cassette) []cassette.Turn {
+	var turns []cassette.Turn
+	for _, t := range c.Turns {
+		turn, denied := cassette.Turn{Delta: t.Delta}, make(map[string]bool)
+		for _, e := range t.Events {
+			switch b := e.Body.(type) {
+			case trajectory.Notice:
+				continue
+			case trajectory.Permission:
+				denied[b.ID] = b.Decision == "reject" || b.Decision == "cancelled"
+				continue
+			case trajectory.State:
+				e.Body = trajectory.State{Cost: b.Cost}
+			case trajectory.ToolStart:
+				if b.Kind == "execute" {
+					b.Locations = nil
+				}
+				e.Body = b
+			case trajectory.ToolEnd:
+				if b.Status == trajectory.Failed {
+					b.Diffs = nil
+				}
+				if denied[b.ID] {
+					b.Output, b.Printed = nil, ""
+				}
+				e.Body = b
+			}
+			turn.Events = append(turn.Events, trajectory.Event{Turn: e.Turn, Body: e.Body})
+		}
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+// TestHeadlessMCP has Claude call a real MCP server, with its adapter and without.
+func TestHeadlessMCP(t *testing.T) {
+	called := make(map[string][]trajectory.Body)
+	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
+		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: [claude]",
+			"claude: {agent: {kind: claude-code-acp", "claude: {agent: {kind: "+kind, "cassette: {level: mcp}\n", "")
+		p.path = claudeDir(t) + string(os.PathListSeparator) + p.path
+		for _, b := range p.passes("record") {
+			switch b.(type) {
+			case trajectory.ToolStart, trajectory.ToolEnd, trajectory.Message:
+				called[kind] = append(called[kind], b)
+			}
+		}
+	}
+	require.NotEmpty(t, called["claude-cli"])
+	require.Equal(t, called["claude-code-acp"], called["claude-cli"])
+}
