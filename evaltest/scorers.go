@@ -65,10 +65,13 @@ func Completion() Scorer {
 				open[c.Turn] = append(open[c.Turn], toolName(c)+" never ended")
 			}
 		}
-		said := make(map[int]bool)
+		said := make(map[int]bool) // a last word: what is said before a call announces it
 		for _, e := range run.Events {
-			if m, ok := e.Body.(trajectory.Message); ok && strings.TrimSpace(m.Text) != "" {
-				said[e.Turn] = true
+			switch b := e.Body.(type) {
+			case trajectory.ToolStart:
+				said[e.Turn] = false
+			case trajectory.Message:
+				said[e.Turn] = said[e.Turn] || strings.TrimSpace(b.Text) != ""
 			}
 		}
 		stops := run.StopReasons()
@@ -82,7 +85,7 @@ func Completion() Scorer {
 				open[turn] = append(open[turn], "it ended early: "+reason)
 			}
 			if !said[turn] {
-				open[turn] = append(open[turn], "it ended without a word")
+				open[turn] = append(open[turn], "it ended without a last word")
 			}
 			if len(open[turn]) == 0 {
 				whole++

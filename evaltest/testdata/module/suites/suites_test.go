@@ -138,7 +138,7 @@ func TestGreen(t *testing.T) {
 // TestAgents is recorded first.
 func TestAgents(t *testing.T) {
 	t.Run("suite", func(t *testing.T) {
-		agents(evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"), evaltest.Completion()).Run(t)
+		agents(evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash")).Run(t)
 	})
 	t.Run("once", func(t *testing.T) {
 		res := evaltest.RunAgent(t, shop())
@@ -300,6 +300,11 @@ func TestRedAgents(t *testing.T) {
 		run := shop()
 		run.ID, run.MaxTurns = "turns", 2
 		evaltest.RunAgent(t, run)
+	})
+	t.Run("no-last-word", func(t *testing.T) { // it says something, and then writes
+		s := agents(evaltest.Completion())
+		s.ID = "silent"
+		s.Run(t)
 	})
 	t.Run("same-name", func(t *testing.T) {
 		evaltest.RunAgent(t, shop())
