@@ -9,7 +9,6 @@ import (
 
 // line is what the model says, or what it is told.
 type line struct {
-	Type      string  `json:"type"`
 	Parent    string  `json:"parent_tool_use_id"` // of what a subagent does: the call that started it
 	Synthetic bool    `json:"isSynthetic"`        // what the program says in the user's name
 	Message   message `json:"message"`
@@ -20,7 +19,6 @@ type line struct {
 
 // message is one of the conversation with the model.
 type message struct {
-	ID      string  `json:"id"`
 	Model   string  `json:"model"`
 	Content content `json:"content"`
 }

@@ -1,19 +1,14 @@
 package claudecli
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program prints,
@@ -41,33 +36,6 @@ type Session struct {
 	ID, Version, Model string
 }
 
-// Turn is what came of a prompt.
-type Turn struct {
-	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not end.
-	Events []trajectory.Event
-	// Err is why nothing is known about the agent, though the program told of its end: a [*ModelError] among others.
-	Err error
-	// Ran are the tools of the calls that hooks have seen, if there are any, a name for each call.
-	Ran []string
-
-	commands []string // that the agent offers
-	cost     *float64
-	stop     string
-	usage    *trajectory.Usage
-}
-
-// ModelError says that the model could not be asked.
-type ModelError struct {
-	// Status is the HTTP status of its answer, 0 if there was none.
-	Status int
-	// Text is what the program says of it.
-	Text string
-}
-
-func (e *ModelError) Error() string {
-	return fmt.Sprintf("the model could not be asked: %.500s", e.Text)
-}
-
 // call is a tool call of the session.
 type call struct {
 	tool  string
@@ -75,12 +43,6 @@ type call struct {
 	ended bool // it has
 	asked bool // permission was
 }
-
-// What a session is bounded to: a line, and what a turn may be told, in bytes.
-const (
-	maxLine = 64 << 20
-	maxTurn = 256 << 20
-)
 
 // Session returns what is known of the session.
 func (o *Observer) Session() Session { return o.session }
@@ -99,115 +61,6 @@ func (o *Observer) Prompt(at time.Time, text string) {
 		c.place = -1
 	}
 	o.add(at, trajectory.Prompt{Text: text})
-}
-
-// Read takes all that the program of the turn prints, up to its end. Seen, if not nil, is given each line as it comes. A
-// last line that is cut is no error: its writer was killed, or the lack of a result tells.
-func (o *Observer) Read(r io.Reader, seen func(at time.Time, line []byte)) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	lines.Split(wholeLines)
-	for lines.Scan() {
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		now := time.Now()
-		if seen != nil {
-			seen(now, text)
-		}
-		if err := o.line(now, text); err != nil {
-			return err
-		}
-	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("a line of the agent's output is longer than %d bytes", maxLine)
-	} else if err != nil {
-		return fmt.Errorf("read the agent's output: %w", err)
-	}
-	return nil
-}
-
-// wholeLines is [bufio.ScanLines] without a last line that nothing ends, unless it is JSON.
-func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
-	if atEOF && bytes.IndexByte(data, '\n') < 0 && !json.Valid(data) {
-		return len(data), nil, nil
-	}
-	return bufio.ScanLines(data, atEOF)
-}
-
-// noise are lines that say nothing of what the agent did, or that others say, too: by type and subtype.
-var noise = map[string]bool{
-	"system/thinking_tokens":          true, // how many so far
-	"system/task_started":             true, // a command runs, or a subagent
-	"system/task_progress":            true,
-	"system/task_updated":             true,
-	"system/task_notification":        true, // it has ended
-	"system/hook_started":             true, // ours among them
-	"system/hook_progress":            true,
-	"system/hook_response":            true,
-	"system/status":                   true,
-	"system/session_state_changed":    true,
-	"system/files_persisted":          true,
-	"system/background_tasks_changed": true,
-	"tool_progress":                   true, // it still runs
-	"tool_use_summary":                true,
-	"rate_limit_event":                true, // of the account
-	"stream_event":                    true, // parts of what is told as a whole, too
-	"keep_alive":                      true,
-}
-
-// line takes a line of JSON.
-func (o *Observer) line(at time.Time, data []byte) error {
-	if o.size += len(data); o.size > maxTurn {
-		return fmt.Errorf("%w: more than %d bytes", observe.ErrTurnTooLarge, maxTurn)
-	}
-	var head struct {
-		Type    string `json:"type"`
-		Subtype string `json:"subtype"`
-	}
-	if err := unmarshal(data, &head); err != nil {
-		return err
-	}
-	name := strings.TrimSuffix(head.Type+"/"+head.Subtype, "/")
-	switch {
-	case name == "system/init":
-		return o.init(data)
-	case head.Type == "result":
-		return o.result(at, data)
-	case noise[name], noise[head.Type]:
-		return nil
-	case name == "system/permission_denied":
-		var d denial
-		if err := unmarshal(data, &d); err != nil {
-			return err
-		}
-		o.denied(at, d)
-		return nil
-	case head.Type != "assistant" && head.Type != "user":
-		o.add(at, trajectory.Notice{Name: "claude:" + name, Data: notice(data)})
-		return nil
-	}
-	var l line
-	if err := unmarshal(data, &l); err != nil {
-		return err
-	}
-	if head.Type == "user" {
-		return o.user(at, &l)
-	}
-	return o.assistant(at, &l)
-}
-
-// notice returns what a line of an unknown kind says, without what is another in each run.
-func notice(data []byte) any {
-	fields, _ := decoded(data).(map[string]any)
-	for _, name := range []string{"type", "subtype", "uuid", "session_id", "timestamp"} {
-		delete(fields, name)
-	}
-	if len(fields) == 0 {
-		return nil
-	}
-	return fields
 }
 
 // init takes a process's first line.
@@ -354,31 +207,3 @@ func (o *Observer) denied(at time.Time, d denial) {
 func (o *Observer) add(at time.Time, b trajectory.Body) {
 	o.events = append(o.events, trajectory.Event{Turn: o.number, At: at.Sub(o.start), Body: b})
 }
-
-// Turn returns the turn that was read. The calls of a turn that did not end, because its program was killed, are cancelled.
-func (o *Observer) Turn() Turn {
-	t, at := o.turn, o.start.Add(o.events[len(o.events)-1].At)
-	if t.stop == "" && t.Err == nil {
-		for _, e := range slices.Clone(o.events) {
-			if s, ok := e.Body.(trajectory.ToolStart); ok && !o.calls[s.ID].ended {
-				o.calls[s.ID].ended = true
-				o.add(at, trajectory.ToolEnd{ID: s.ID, Status: trajectory.Cancelled})
-			}
-		}
-	}
-	if t.commands != nil || t.cost != nil {
-		s := trajectory.State{Commands: t.commands}
-		if t.cost != nil {
-			s.Cost = &trajectory.Cost{Amount: *t.cost, Currency: "USD"}
-		}
-		o.add(at, s)
-	}
-	if t.stop != "" {
-		o.add(at, trajectory.Stop{Reason: t.stop, Usage: t.usage})
-	}
-	t.Events = o.events
-	return t
-}
-
-// Ended reports whether the program told of the turn's end.
-func (o *Observer) Ended() bool { return o.turn.stop != "" || o.turn.Err != nil }

@@ -124,7 +124,11 @@ func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, erro
 	if err := s.checkCapture(turn); err != nil {
 		return cassette.Turn{}, err
 	}
-	return s.settle(ctx, events)
+	whole, err := s.settle(ctx, events)
+	if cost := s.spent.cost; cost != nil {
+		s.a.watch.cost(cost.Amount) // in USD, as the program has it
+	}
+	return whole, err
 }
 
 // run runs the agent's program for a prompt, to its end. When the context ends, the program is killed.

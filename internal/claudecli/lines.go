@@ -1,0 +1,130 @@
+package claudecli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+)
+
+// What a session is bounded to: a line, and what a turn may be told, in bytes.
+const (
+	maxLine = 64 << 20
+	maxTurn = 256 << 20
+)
+
+// Read takes all that the program of the turn prints, up to its end. Seen, if not nil, is given each line as it comes. A
+// last line that is cut is no error: its writer was killed, or the lack of a result tells.
+func (o *Observer) Read(r io.Reader, seen func(at time.Time, line []byte)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	lines.Split(wholeLines)
+	for lines.Scan() {
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		now := time.Now()
+		if seen != nil {
+			seen(now, text)
+		}
+		if err := o.line(now, text); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("a line of the agent's output is longer than %d bytes", maxLine)
+	} else if err != nil {
+		return fmt.Errorf("read the agent's output: %w", err)
+	}
+	return nil
+}
+
+// wholeLines is [bufio.ScanLines] without a last line that nothing ends, unless it is JSON.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if atEOF && bytes.IndexByte(data, '\n') < 0 && !json.Valid(data) {
+		return len(data), nil, nil
+	}
+	return bufio.ScanLines(data, atEOF)
+}
+
+// noise are lines that say nothing of what the agent did, or that others say, too: by type and subtype.
+var noise = map[string]bool{
+	"system/thinking_tokens":          true, // how many so far
+	"system/task_started":             true, // a command runs, or a subagent
+	"system/task_progress":            true,
+	"system/task_updated":             true,
+	"system/task_notification":        true, // it has ended
+	"system/hook_started":             true, // ours among them
+	"system/hook_progress":            true,
+	"system/hook_response":            true,
+	"system/status":                   true,
+	"system/session_state_changed":    true,
+	"system/files_persisted":          true,
+	"system/background_tasks_changed": true,
+	"tool_progress":                   true, // it still runs
+	"tool_use_summary":                true,
+	"rate_limit_event":                true, // of the account
+	"stream_event":                    true, // parts of what is told as a whole, too
+	"keep_alive":                      true,
+}
+
+// line takes a line of JSON.
+func (o *Observer) line(at time.Time, data []byte) error {
+	if o.size += len(data); o.size > maxTurn {
+		return fmt.Errorf("%w: more than %d bytes", observe.ErrTurnTooLarge, maxTurn)
+	}
+	var head struct {
+		Type    string `json:"type"`
+		Subtype string `json:"subtype"`
+	}
+	if err := unmarshal(data, &head); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(head.Type+"/"+head.Subtype, "/")
+	switch {
+	case name == "system/init":
+		return o.init(data)
+	case head.Type == "result":
+		return o.result(at, data)
+	case noise[name], noise[head.Type]:
+		return nil
+	case name == "system/permission_denied":
+		var d denial
+		if err := unmarshal(data, &d); err != nil {
+			return err
+		}
+		o.denied(at, d)
+		return nil
+	case head.Type != "assistant" && head.Type != "user":
+		o.add(at, trajectory.Notice{Name: "claude:" + name, Data: notice(data)})
+		return nil
+	}
+	var l line
+	if err := unmarshal(data, &l); err != nil {
+		return err
+	}
+	if head.Type == "user" {
+		return o.user(at, &l)
+	}
+	return o.assistant(at, &l)
+}
+
+// notice returns what a line of an unknown kind says, without what is another in each run.
+func notice(data []byte) any {
+	fields, _ := decoded(data).(map[string]any)
+	for _, name := range []string{"type", "subtype", "uuid", "session_id", "timestamp"} {
+		delete(fields, name)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}
