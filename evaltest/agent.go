@@ -282,20 +282,23 @@ type claim struct {
 // claim takes the name of the session's recording for the test, until that has ended. One that another test has, or the same
 // one for another session, is an error: they would share it.
 func (s *agentSession) claim() error {
-	name := s.stem(s.suite) + "/" + s.row + "/" + s.run.Variant
+	return claimRecording(s.t, s.stem(s.suite)+"/"+s.row+"/"+s.run.Variant)
+}
+
+func claimRecording(t *testing.T, name string) error {
 	claims.Lock()
 	defer claims.Unlock()
-	if c, taken := claims.names[name]; taken && (c.held || c.test != s.t.Name()) {
+	if c, taken := claims.names[name]; taken && (c.held || c.test != t.Name()) {
 		return fmt.Errorf("%s has a recording of this name, %s, already: give one of them another ID or Variant", c.test, name)
 	}
 	if claims.names == nil {
 		claims.names = make(map[string]claim)
 	}
-	claims.names[name] = claim{s.t.Name(), true}
-	s.t.Cleanup(func() {
+	claims.names[name] = claim{t.Name(), true}
+	t.Cleanup(func() {
 		claims.Lock()
 		defer claims.Unlock()
-		claims.names[name] = claim{s.t.Name(), false}
+		claims.names[name] = claim{t.Name(), false}
 	})
 	return nil
 }

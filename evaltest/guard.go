@@ -52,7 +52,10 @@ func within(ctx context.Context, limit, patience time.Duration, what string, f f
 	done := guard(func() { f(ctx) })
 	select {
 	case e := <-done:
-		return e.err(what)
+		if ctx.Err() == nil { // both may have been ready
+			return e.err(what)
+		}
+		return fmt.Errorf("the %s did not end in time: %w", what, context.Cause(ctx))
 	case <-ctx.Done():
 	}
 	late := time.NewTimer(patience)

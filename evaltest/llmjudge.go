@@ -171,6 +171,12 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(r.root, dir)
 	}
+	if !r.claimed {
+		if err := claimRecording(r.t, r.stem(r.suiteRun.id)+"/"+r.id+"/judges"); err != nil {
+			return nil, err
+		}
+		r.claimed = true
+	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
 	judges := engine.Judges{
 		Mode: r.mode, Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,

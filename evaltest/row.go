@@ -63,6 +63,7 @@ type rowRun struct {
 	mu        sync.Mutex     // of what follows: a task or a scorer that is left behind may still be at work
 	agents    []*AgentResult // of the row's task
 	judgments *judgment.File // what models say of the row; nil: none was asked
+	claimed   bool           // the name of their recording
 }
 
 func (r *rowRun) name() string { return path.Join(r.suiteRun.id, r.id) }

@@ -100,6 +100,9 @@ func (c *Cmd) run() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.MaxOutput < 0 {
+		panic("clitest: a Cmd's MaxOutput is negative")
+	}
 	limit := cmp.Or(c.MaxOutput, DefaultMaxOutput)
 	stdout, stderr := &stream{limit: limit}, &stream{limit: limit}
 	own := home(c.t)

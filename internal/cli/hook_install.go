@@ -27,7 +27,7 @@ sdd-eval hook install --settings settings.json --print`,
 			var (
 				file  string
 				h     hook.Handlers
-				print bool
+				show bool
 			)
 			f.text(&file, "settings", kindFile, "The `FILE` of settings: those of a project are in .claude/settings.json.")
 			f.require("settings")
@@ -35,12 +35,12 @@ sdd-eval hook install --settings settings.json --print`,
 			f.text(&h.Command, "command", kindText,
 				"What starts sdd-eval in a shell, `COMMAND`; default: sdd-eval if PATH has it, else the path of this program.")
 			f.policy(&h.Policy)
-			f.BoolVar(&print, "print", false, "Change no file, print the settings.")
+			f.BoolVar(&show, "print", false, "Change no file, print the settings.")
 			return func(context.Context, []string) error {
 				if h.Command == "" {
 					h.Command = a.ownCommand()
 				}
-				return a.editSettings(file, print, "installed the hooks in", func(settings []byte) ([]byte, error) {
+				return a.editSettings(file, show, "installed the hooks in", func(settings []byte) ([]byte, error) {
 					return hook.Merge(settings, h)
 				})
 			}
@@ -59,14 +59,14 @@ those of COMMAND. All else stays.`,
 		define: func(a *App, f *flags) action {
 			var (
 				file, command string
-				print         bool
+				show          bool
 			)
 			f.text(&file, "settings", kindFile, "The `FILE` of settings: those of a project are in .claude/settings.json.")
 			f.require("settings")
 			f.text(&command, "command", kindText, "The `COMMAND` that the hooks were installed with.")
-			f.BoolVar(&print, "print", false, "Change no file, print the settings.")
+			f.BoolVar(&show, "print", false, "Change no file, print the settings.")
 			return func(context.Context, []string) error {
-				return a.editSettings(file, print, "took the hooks out of", func(settings []byte) ([]byte, error) {
+				return a.editSettings(file, show, "took the hooks out of", func(settings []byte) ([]byte, error) {
 					return hook.Without(settings, command)
 				})
 			}
@@ -75,9 +75,9 @@ those of COMMAND. All else stays.`,
 }
 
 // editSettings changes a file of settings, or prints what it would be.
-func (a *App) editSettings(file string, print bool, done string, change func([]byte) ([]byte, error)) error {
+func (a *App) editSettings(file string, show bool, done string, change func([]byte) ([]byte, error)) error {
 	path := a.path(file)
-	if print {
+	if show {
 		settings, err := hook.Preview(path, change)
 		if err != nil {
 			return usageError("%w", err)
