@@ -25,8 +25,8 @@ sdd-eval hook install --settings .claude/settings.json --matcher mcp__.* --deny 
 sdd-eval hook install --settings settings.json --print`,
 		define: func(a *App, f *flags) action {
 			var (
-				file  string
-				h     hook.Handlers
+				file string
+				h    hook.Handlers
 				show bool
 			)
 			f.text(&file, "settings", kindFile, "The `FILE` of settings: those of a project are in .claude/settings.json.")
