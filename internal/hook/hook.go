@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // exitDenied is the exit code by which Claude Code knows that a call is not to be. Its agent reads why on standard error.
@@ -28,7 +29,8 @@ type Hook struct {
 	// Secrets are masked in all that is written, but not in an input that is rewritten.
 	Secrets *secret.Set
 
-	file string // the capture
+	file   string // the capture
+	output string // the directory of output that it is in; empty: in none
 }
 
 // Active reports whether hooks have anything to do: in a test, and not when people work in a project whose settings have
@@ -44,7 +46,7 @@ func (h Hook) Run() (code int) {
 		return 0
 	}
 	now := h.Now()
-	h.file, _ = captureFile(h.Getenv, h.Dir)
+	h.file, h.output, _ = captureFile(h.Getenv, h.Dir)
 	defer func() {
 		if r := recover(); r != nil { // else the process exits with 2
 			h.report(now, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
@@ -57,7 +59,7 @@ func (h Hook) Run() (code int) {
 		cwd = p.Cwd
 	}
 	var misplaced error
-	h.file, misplaced = captureFile(h.Getenv, cwd)
+	h.file, h.output, misplaced = captureFile(h.Getenv, cwd)
 	for _, err := range []error{h.Fault, misplaced, err} {
 		if err != nil {
 			h.report(now, err)
@@ -82,11 +84,21 @@ func (h Hook) Run() (code int) {
 func (h Hook) capture(now time.Time, p *payload, d decision) {
 	line, err := p.line(h.Phase, now, d)
 	if err == nil {
-		err = appendLine(h.file, h.Secrets.JSON(line))
+		err = h.append(h.file, line)
 	}
 	if err != nil {
 		h.report(now, fmt.Errorf("capture a call of %s: %w", p.Tool, err))
 	}
+}
+
+// append appends a masked line to a file.
+func (h Hook) append(file string, line []byte) error {
+	if h.output != "" {
+		if err := testrun.MakeIgnored(h.output); err != nil {
+			return err
+		}
+	}
+	return appendLine(file, h.Secrets.JSON(line))
 }
 
 // answer tells Claude Code what the policy says. That a rewritten input says nothing about permissions is on purpose: what
@@ -118,7 +130,7 @@ func (h Hook) report(now time.Time, failed error) {
 	l.field("error", failed.Error())
 	line, err := l.close()
 	if err == nil {
-		err = appendLine(h.file+".errors", h.Secrets.JSON(line))
+		err = h.append(h.file+".errors", line)
 	}
 	if err != nil {
 		fmt.Fprintf(h.Stderr, "sdd-eval hook: %s\n", h.Secrets.String(fmt.Sprintf("%v (%v)", failed, err)))

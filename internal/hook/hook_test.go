@@ -171,6 +171,9 @@ func TestPlaces(t *testing.T) {
 			case tt.errors == "":
 				require.Len(t, lines(t, tt.want), 1)
 				require.NoFileExists(t, tt.want+".errors")
+				if before, _, ok := strings.Cut(tt.want, "/test-output/"); ok {
+					require.FileExists(t, before+"/test-output/.gitignore")
+				}
 			default:
 				require.NoFileExists(t, tt.want)
 				_, err := capture.Read(tt.want)

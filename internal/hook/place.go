@@ -31,9 +31,9 @@ func (t Target) Environment() []string {
 	}
 }
 
-// captureFile returns the file that lines are appended to. With an error it is one that nobody reads, but whose side file
-// people can find.
-func captureFile(getenv func(string) string, cwd string) (string, error) {
+// captureFile returns the file that lines are appended to, and the directory of output that it is in; empty: the user chose
+// another. With an error it is one that nobody reads, but whose side file people can find.
+func captureFile(getenv func(string) string, cwd string) (file, output string, err error) {
 	project := getenv(VariableProject)
 	if project == "" {
 		project = cwd
@@ -42,16 +42,16 @@ func captureFile(getenv func(string) string, cwd string) (string, error) {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(project, file)
 		}
-		return file, nil
+		return file, "", nil
 	}
 	const name = "tool-calls.jsonl"
-	output := filepath.Join(project, "test-output")
+	output = filepath.Join(project, "test-output")
 	id := getenv(VariableRunID)
 	if id == "" { // one of our own would be another one for each call
-		return filepath.Join(output, name), errors.New(VariableRunID + " is not set, and neither is " + VariableCapture)
+		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " + VariableCapture)
 	}
 	if _, err := testrun.ID(getenv); err != nil {
-		return filepath.Join(output, name), err
+		return filepath.Join(output, name), output, err
 	}
-	return filepath.Join(output, id, name), nil
+	return filepath.Join(output, id, name), output, nil
 }

@@ -19,7 +19,7 @@ func OwnDir(dir string) (string, error) {
 		return "", err
 	}
 	own := filepath.Join(root, ownDir)
-	return own, makeIgnored(own)
+	return own, MakeIgnored(own)
 }
 
 // KeepOutOfCache makes sure that go test never serves the running test from its cache. The go command caches no test that
@@ -39,7 +39,7 @@ func KeepOutOfCache(moduleRoot string) error {
 // openFuture opens the file, which the go command learns of so.
 func openFuture(moduleRoot string) error {
 	dir := filepath.Join(moduleRoot, ownDir)
-	if err := makeIgnored(dir); err != nil {
+	if err := MakeIgnored(dir); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, "never-cached")
@@ -57,8 +57,8 @@ func openFuture(moduleRoot string) error {
 	return f.Close()
 }
 
-// makeIgnored makes a directory that git ignores, with all that is in it.
-func makeIgnored(dir string) error {
+// MakeIgnored makes a directory that git ignores, with all that is in it, unless it is there.
+func MakeIgnored(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func MakeOutput(dir, runID, test string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := makeIgnored(filepath.Join(root, outputDir)); err != nil {
+	if err := MakeIgnored(filepath.Join(root, outputDir)); err != nil {
 		return "", err
 	}
 	parent := filepath.Join(root, outputDir, runID, pkg)
