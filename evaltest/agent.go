@@ -70,7 +70,8 @@ func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
 	defer cancel()
 	_, file, line, _ := runtime.Caller(1)
 	s := agentSession{
-		harness: h, t: t, suite: run.ID, row: "run", run: run, at: h.position(file, line), grace: grace, secrets: new(secret.Set),
+		harness: h, t: t, suite: run.ID, row: "run", run: run, at: h.position(file, line),
+		overrides: h.overrides, grace: grace, secrets: new(secret.Set),
 	}
 	res, err := s.do(ctx)
 	if err != nil {
@@ -105,7 +106,7 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		own.Prompt = prompt
 		s := agentSession{
 			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
-			grace: r.patience, secrets: r.secrets,
+			overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
 		}
 		res, err := s.do(ctx)
 		if err != nil {
@@ -125,6 +126,7 @@ type agentSession struct {
 	suite, row string // ids
 	run        AgentRun
 	at         playbook.Position // where the test asks for it
+	overrides  []override
 	grace      time.Duration
 	secrets    *secret.Set
 }
@@ -141,7 +143,7 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, err
 	}
 	pb := s.playbook()
-	s.override(s.t, pb)
+	s.override(s.t, pb, s.overrides)
 	plan, err := pb.Plan()
 	if err != nil {
 		return nil, err

@@ -141,7 +141,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
 func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	t.Helper()
-	h.override(t, pb)
+	h.override(t, pb, h.overrides)
 	plan, err := pb.Plan()
 	if err != nil {
 		t.Fatal(err)

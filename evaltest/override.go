@@ -2,6 +2,7 @@ package evaltest
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -14,24 +15,30 @@ type override struct {
 	line int
 }
 
-// Override gives calls of a tool another answer, in every unit of the playbooks, as `cassette.overrides` does in one: to see
+// Override gives calls of a tool another answer, in the units of the playbooks, as `cassette.overrides` does in one: to see
 // what graders make of it, or, where the playbook's level has the agent run, what the agent does then.
 //
 //	evaltest.Override(playbook.Override{Tool: "Bash", Args: map[string]any{"command": "go test ./..."}, Nth: 2, Error: "disk full"})
 //
-// One that no call matches is an error.
+// One that no call of a unit matches is an error; with a Case or a Variant it is of the units of that alone. In a [Suite] a row
+// is a case.
 func Override(o playbook.Override) Option {
 	_, file, line, _ := runtime.Caller(1)
 	return func(s *settings) { s.overrides = append(s.overrides, override{o, file, line}) }
 }
 
-// override adds the overrides that are written in Go to those of the playbook.
-func (h *harness) override(t *testing.T, pb *playbook.Playbook) {
+// override adds overrides that are written in Go to those of the playbook.
+func (h *harness) override(t *testing.T, pb *playbook.Playbook, all []override) {
 	t.Helper()
-	for _, o := range h.overrides {
+	for _, o := range all {
 		o.Position = h.position(o.file, o.line)
-		if err := pb.Cassette.Override(o.Override); err != nil {
+		if err := pb.Override(o.Override); err != nil {
 			t.Fatalf("evaltest.Override: %s: %v", o.Position, err)
 		}
 	}
+}
+
+// ownOverrides are those that hold in the row.
+func (r *rowRun) ownOverrides() []override {
+	return slices.DeleteFunc(slices.Clone(r.overrides), func(o override) bool { return o.Case != "" && o.Case != r.id })
 }

@@ -1,6 +1,7 @@
 package evaltest_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +27,29 @@ func TestOverrideClient(t *testing.T) {
 				}))
 		})
 	}
+}
+
+// TestOverrideOfARow has one row of a suite see another answer.
+func TestOverrideOfARow(t *testing.T) {
+	t.Setenv("EVALTEST_MODE", "live")
+	t.Setenv("EVALTEST_SANDBOX", "none")
+	evaltest.Suite[string, *evaltest.AgentResult, trajectory.Status]{
+		ID: "rows",
+		Task: evaltest.AgentTask(evaltest.AgentRun{
+			Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}}, Workspace: "testdata/module/fixtures/shop",
+		}),
+		Data: []evaltest.Row[string, trajectory.Status]{
+			{ID: "full", Input: "Write a greeting.", Expected: trajectory.Failed},
+			{ID: "empty", Input: "Write a greeting.", Expected: trajectory.Completed},
+		},
+		Scorers: []evaltest.Scorer{evaltest.NewScorer("writes",
+			func(_ context.Context, _ string, res *evaltest.AgentResult, want trajectory.Status) (evaltest.Score, error) {
+				calls := res.Run.ToolCalls()
+				got := calls[len(calls)-1].Status
+				if got != want {
+					return evaltest.Score{Reason: "it is " + string(got)}, nil
+				}
+				return evaltest.Score{Value: 1}, nil
+			})},
+	}.Run(t, evaltest.Override(playbook.Override{Tool: "Write", Case: "full", Error: "disk full"}))
 }

@@ -82,7 +82,7 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
 	}
 	agents := r.ran()
-	if len(agents) == 0 && len(r.overrides) > 0 {
+	if len(agents) == 0 && len(r.ownOverrides()) > 0 {
 		t.Errorf("%s: ERROR\nevaltest.Override: the task ran no agent", r.name())
 	}
 	for _, a := range agents {

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
 // Suite tests a task on rows of data: each row is a subtest, in which the task makes an output of the row's input, and each
@@ -162,6 +165,11 @@ func (s *suiteRun) check() error {
 			add("row %d: there is another row %q", i+1, r.id)
 		}
 		seen[r.id] = true
+	}
+	for _, o := range s.overrides {
+		if o.Case != "" && !seen[o.Case] {
+			add("evaltest.Override: there is no row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
+		}
 	}
 	if len(s.scorers) == 0 {
 		add("it has no scorers: a test that expects nothing could not fail")

@@ -59,7 +59,6 @@ func (d *Days) UnmarshalText(text []byte) error {
 
 func (c *Cassette) decode(n *doc.Node) {
 	n.Decode(c)
-	c.checkTools(n)
 	for i, pattern := range c.Normalise {
 		if pattern != nil && pattern.MatchString("") {
 			n.Errorf(fmt.Sprintf("normalise[%d]", i), "must not match the empty string")

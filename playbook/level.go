@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
@@ -32,56 +33,60 @@ func (l Level) MCP() bool { return l == LevelMCP || l == LevelClientMCP }
 // RunsAgent reports whether the agent runs in replay, too.
 func (l Level) RunsAgent() bool { return l.Client() || l.MCP() }
 
-// clientTools are the names of what an agent can ask of its client.
-var clientTools = []string{"fs/read_text_file", "fs/write_text_file", "session/request_permission", "terminal/create"}
-
 // mcpPrefix begins the names of what an agent can ask of MCP servers: mcp__SERVER__TOOL.
 const mcpPrefix = "mcp__"
 
-// checkTool returns what is wrong with a tool's name at the level, nil if nothing is. At [LevelRun] a tool has the name
-// that the agent gives it.
-func (l Level) checkTool(name string) error {
+// checkTool returns what is wrong with a tool's name at the playbook's level, nil if nothing is. At [LevelRun] a tool has
+// the name that the agent gives it.
+func (p *Playbook) checkTool(name string) error {
+	level := p.Cassette.Level
 	if name == "" {
 		return errors.New("a tool needs a name")
 	}
-	if !l.RunsAgent() {
-		if slices.Contains(clientTools, name) {
+	if !level.RunsAgent() {
+		if slices.Contains(answer.Tools, name) {
 			return fmt.Errorf("%s is asked of the client: with `level: run` name the agent's own tool, or use `level: client`", name)
 		}
 		return nil
 	}
 	var known []string
-	if l.Client() {
-		known = clientTools
+	if level.Client() {
+		known = append(known, answer.Tools...)
 	}
-	if l.MCP() {
-		known = append(slices.Clip(known), mcpPrefix+"SERVER__TOOL")
+	if level.MCP() {
+		for _, s := range p.MCP {
+			server := mcpPrefix + s.Name + "__"
+			if tool, ok := strings.CutPrefix(name, server); ok && tool != "" {
+				return nil
+			}
+			known = append(known, server+"TOOL")
+		}
 	}
-	if slices.Contains(known, name) || l.MCP() && strings.HasPrefix(name, mcpPrefix) {
+	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("with `level: %s` there is no tool %q, but %s%s", l, name, strings.Join(known, ", "), doc.DidYouMean(name, known))
+	return fmt.Errorf("with `level: %s` there is no tool %q, but %s%s", level, name, strings.Join(known, ", "), doc.DidYouMean(name, known))
 }
 
-// checkTools checks the names of tools, which depend on the level.
-func (c *Cassette) checkTools(n *doc.Node) {
-	for i, o := range c.Overrides {
+// checkCassette checks what a cassette's keys say of the rest of the playbook.
+func (p *Playbook) checkCassette(n *doc.Node) {
+	for i, o := range p.Cassette.Overrides {
 		if o.Tool == "" {
 			continue // reported
 		}
-		if err := c.Level.checkTool(o.Tool); err != nil {
-			n.Errorf(fmt.Sprintf("overrides[%d].tool", i), "%v", err)
+		if key, err := p.checkOverride(o); err != nil {
+			n.Errorf(fmt.Sprintf("overrides[%d].%s", i, key), "%v", err)
 		}
 	}
-	if n.Get("allow_unused") != nil && !c.Level.RunsAgent() {
+	if n.Get("allow_unused") != nil && !p.Cassette.Level.RunsAgent() {
 		n.Errorf("allow_unused", "means nothing with `level: run`: the whole session is replayed")
 		return
 	}
-	for i, name := range c.AllowUnused {
+	for i, name := range p.Cassette.AllowUnused {
 		if strings.Contains(name, "*") {
 			continue
 		}
-		if err := c.Level.checkTool(name); err != nil {
+		if err := p.checkTool(name); err != nil {
 			n.Errorf(fmt.Sprintf("allow_unused[%d]", i), "%v", err)
 		}
 	}

@@ -73,6 +73,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	} else {
 		p.decodePlaybook(d)
 	}
+	p.checkCassette(d.Root.Get("cassette"))
 	if err := errorsOf(d); err != nil {
 		return nil, err
 	}

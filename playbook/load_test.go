@@ -138,7 +138,7 @@ func TestEverything(t *testing.T) {
 			Level: playbook.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20,
 			Overrides: []playbook.Override{
 				{Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2, Error: "no such program", Position: at(75, 7)},
-				{Tool: "mcp__docs__search", Output: map[string]any{"hits": json.Number("0")}, Position: at(76, 7)},
+				{Tool: "mcp__docs__search", Output: map[string]any{"hits": json.Number("0")}, Case: "refund", Variant: "ant", Position: at(76, 7)},
 			},
 			AllowUnused: []string{"fs/read_text_file", "mcp__docs__*"},
 		},

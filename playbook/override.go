@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
@@ -20,6 +22,10 @@ type Override struct {
 
 	// Args are arguments that the call has, as JSON has them, paths in the workspace as $WORKSPACE/...; nil: any.
 	Args map[string]any `yaml:"args" min:"1" doc:"Arguments that the call has, paths in the workspace as $WORKSPACE/...; default: any."`
+
+	// Case and Variant are the ids of those whose units the override holds in; empty: any.
+	Case    string `yaml:"case" min:"1" doc:"The case whose units it holds in; default: all."`
+	Variant string `yaml:"variant" min:"1" doc:"The variant whose units it holds in; default: all."`
 
 	// Nth is which of the calls that match it is, from 1; 0: each of them.
 	Nth int `yaml:"nth" min:"1" doc:"Which of the calls that match, from 1; default: each."`
@@ -47,25 +53,62 @@ func (o *Override) decode(n *doc.Node) {
 	}
 }
 
+// holds reports whether the override is one of the unit's.
+func (o Override) holds(u Unit) bool {
+	return (o.Case == "" || o.Case == u.Case.ID) && (o.Variant == "" || o.Variant == u.Variant.ID)
+}
+
+// OverridesOf returns the overrides that hold in a unit.
+func (c Cassette) OverridesOf(u Unit) []Override {
+	return slices.DeleteFunc(slices.Clone(c.Overrides), func(o Override) bool { return !o.holds(u) })
+}
+
 // Override adds an override that is written in Go. Its arguments and its output may be any values that are JSON. The error says
 // what is wrong with it.
-func (c *Cassette) Override(o Override) error {
+func (p *Playbook) Override(o Override) error {
 	if (o.Output == nil) == (o.Error == "") {
 		return errors.New("an override needs either an output or an error")
 	}
 	if o.Nth < 0 {
 		return fmt.Errorf("there is no call %d: calls are counted from 1", o.Nth)
 	}
-	if err := c.Level.checkTool(o.Tool); err != nil {
-		return err
-	}
 	for _, v := range []any{&o.Args, &o.Output} {
 		if err := decodedAgain(v); err != nil {
 			return fmt.Errorf("an override of %s: %w", o.Tool, err)
 		}
 	}
-	c.Overrides = append(c.Overrides, o)
+	if key, err := p.checkOverride(o); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	p.Cassette.Overrides = append(p.Cassette.Overrides, o)
 	return nil
+}
+
+// checkOverride returns what is wrong with an override in this playbook, and at which of its keys; nil if nothing is.
+func (p *Playbook) checkOverride(o Override) (key string, err error) {
+	var cases, variants []string
+	for _, c := range p.allCases() {
+		cases = append(cases, c.ID)
+	}
+	for _, v := range p.Variants {
+		variants = append(variants, v.ID)
+	}
+	if o.Case != "" && !slices.Contains(cases, o.Case) {
+		return "case", fmt.Errorf("there is no case %q%s", o.Case, doc.DidYouMean(o.Case, cases))
+	}
+	if o.Variant != "" && !slices.Contains(variants, o.Variant) {
+		return "variant", fmt.Errorf("there is no variant %q%s", o.Variant, doc.DidYouMean(o.Variant, variants))
+	}
+	if plan, err := p.Plan(); err == nil && len(plan.Units) > 0 && !slices.ContainsFunc(plan.Units, o.holds) {
+		return "variant", fmt.Errorf("no unit of variant %q is one in which it could hold", o.Variant)
+	}
+	if err := p.checkTool(o.Tool); err != nil {
+		return "tool", err
+	}
+	if p.Cassette.Level.RunsAgent() && o.Error == "" {
+		return "output", answer.Check(o.Tool, o.Output)
+	}
+	return "", nil
 }
 
 // decodedAgain makes of what v points to what it is as JSON.

@@ -99,6 +99,8 @@ var beyondSchema = map[string]string{
 	"needs_cycle":               "the order of jobs",
 	"cassette_level_client":     "which tools a level has",
 	"cassette_level_mcp":        "that one key needs another",
+	"cassette_overrides_output": "what a tool can answer",
+	"cassette_overrides_unit":   "what the jobs come to",
 	"needs_through_matrix":      "the order of jobs",
 	"report_before_units":       "the order of jobs",
 	"sandbox_command_missing":   "that one key needs another",

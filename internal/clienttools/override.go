@@ -1,20 +1,16 @@
 package clienttools
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
-// Override returns a client that answers what the overrides say, of which [Check] has to approve, and everything else as
+// Override returns a client that answers what the overrides say, of which [answer.Check] has to approve, and everything else as
 // client does. In a replay, an overridden request uses its recording up, if there is one.
 func Override(c Config, client Client, overrides *interaction.Overrides) Client {
 	o := overrider{c, overrides}
@@ -32,94 +28,10 @@ func Override(c Config, client Client, overrides *interaction.Overrides) Client 
 	return client
 }
 
-// Check returns an error that names the overrides of the client's tools whose output is none that the tool could have:
-//
-//   - fs/read_text_file: the text
-//   - fs/write_text_file: an empty text; nothing is written
-//   - terminal/create: what is printed, by a command that exits with 0, or {output, exit_code}
-//   - session/request_permission: allow_once, allow_always, reject_once, reject_always or cancelled
-func Check(overrides *interaction.Overrides) error {
-	var errs []error
-	for _, o := range overrides.All() {
-		if o.Error != "" {
-			continue
-		}
-		var err error
-		switch o.Tool {
-		case acp.MethodReadTextFile:
-			_, err = textOf(o.Output)
-		case acp.MethodWriteTextFile:
-			err = checkWritten(o.Output)
-		case acp.MethodCreateTerminal:
-			_, err = terminalOf(o.Output)
-		case acp.MethodRequestPermission:
-			_, err = decisionOf(o.Output)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: the override of %s: %w", o.Position, o.Tool, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func textOf(output any) (string, error) {
-	text, ok := output.(string)
-	if !ok {
-		return "", fmt.Errorf("its output has to be the text, not %s", shown(output))
-	}
-	return text, nil
-}
-
-func checkWritten(output any) error {
-	if output != nil && output != "" {
-		return fmt.Errorf(`its output has to be "", as nothing is written, not %s`, shown(output))
-	}
-	return nil
-}
-
-// terminalOf returns the terminal that an override shows.
-func terminalOf(output any) (trajectory.Terminal, error) {
-	if text, ok := output.(string); ok {
-		return trajectory.Terminal{Output: text, ExitCode: new(0)}, nil
-	}
-	var answer struct {
-		Output   string `json:"output"`
-		ExitCode int    `json:"exit_code"`
-	}
-	data, err := json.Marshal(output)
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.DisallowUnknownFields()
-		err = d.Decode(&answer)
-	}
-	if _, object := output.(map[string]any); !object || err != nil {
-		return trajectory.Terminal{}, fmt.Errorf("its output has to be what is printed, or {output, exit_code}, not %s", shown(output))
-	}
-	return trajectory.Terminal{Output: answer.Output, ExitCode: &answer.ExitCode}, nil
-}
-
-// cancelled is the decision that chooses no option.
-const cancelled = "cancelled"
-
-var decisions = []string{
-	string(acp.AllowOnce), string(acp.AllowAlways), string(acp.RejectOnce), string(acp.RejectAlways), cancelled,
-}
-
-func decisionOf(output any) (string, error) {
-	decision, ok := output.(string)
-	if !ok || !slices.Contains(decisions, decision) {
-		return "", fmt.Errorf("its output has to be one of %s, not %s", strings.Join(decisions, ", "), shown(output))
-	}
-	return decision, nil
-}
-
-// shown shows a value of the wrong type.
-func shown(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprintf("a %T", v)
-	}
-	return string(data)
+// printed returns the terminal that an override shows.
+func printed(output any) (trajectory.Terminal, error) {
+	p, err := answer.Terminal(output)
+	return trajectory.Terminal{Output: p.Output, ExitCode: &p.ExitCode}, err
 }
 
 // overrider answers what overrides say.
@@ -151,7 +63,7 @@ type fileOverrider struct {
 
 // ReadTextFile implements [acp.FileHandler].
 func (o fileOverrider) ReadTextFile(ctx context.Context, r acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
-	text, ok, err := apply(o.overrider, o.reading(r), textOf)
+	text, ok, err := apply(o.overrider, o.reading(r), answer.Text)
 	if !ok {
 		return o.inner.ReadTextFile(ctx, r)
 	}
@@ -175,11 +87,11 @@ func (o overrider) decide(
 	if err != nil {
 		return acp.Cancelled(), o.diverged(err)
 	}
-	decision, ok, err := apply(o, asked, decisionOf)
+	decision, ok, err := apply(o, asked, answer.Decision)
 	switch {
 	case !ok:
 		return otherwise(ctx, r)
-	case err != nil || decision == cancelled:
+	case err != nil || decision == answer.Cancelled:
 		return acp.Cancelled(), err
 	}
 	for _, option := range r.Options {
@@ -188,7 +100,7 @@ func (o overrider) decide(
 		}
 	}
 	return acp.Cancelled(), o.diverged(fmt.Errorf(
-		"an override answers %s with %s, which the agent does not offer: %s", asked.tool, decision, shown(asked.args["options"]),
+		"an override answers %s with %s, which the agent does not offer: %q", asked.tool, decision, asked.args["options"],
 	))
 }
 
@@ -201,7 +113,7 @@ type terminalOverrider struct {
 
 // Create implements [acp.TerminalHandler].
 func (o *terminalOverrider) Create(ctx context.Context, r acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
-	terminal, ok, err := apply(o.overrider, o.running(r), terminalOf)
+	terminal, ok, err := apply(o.overrider, o.running(r), printed)
 	switch {
 	case !ok:
 		return o.inner.Create(ctx, r)

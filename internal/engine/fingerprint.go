@@ -20,7 +20,7 @@ func (a *attempt) fingerprints() cassette.Fingerprints {
 		Workspace: cassette.FilesOf(a.manifest),
 	}
 	if a.pb.Cassette.Level.RunsAgent() { // which was given these answers
-		f.Overrides = overrideLines(a.pb.Cassette.Overrides)
+		f.Overrides = overrideLines(a.pb.Cassette.OverridesOf(a.unit))
 	}
 	return f
 }

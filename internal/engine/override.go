@@ -13,7 +13,7 @@ import (
 // noticeOverride is the name of the notice that stands in a run behind an answer that is not the tool's own.
 const noticeOverride = "override"
 
-// overridesOf returns a playbook's overrides, for one session.
+// overridesOf returns the overrides of one session.
 func overridesOf(all []playbook.Override) *interaction.Overrides {
 	overrides := make([]interaction.Override, len(all))
 	for i, o := range all {

@@ -79,7 +79,7 @@ type attempt struct {
 	imported  bool // nobody recorded the session that is replayed: what it left in the workspace is not known
 	stale     bool // the cassette is, and was allowed
 	byLimit   bool // a loop used all its iterations
-	// overrides are the playbook's answers in place of those of tools.
+	// overrides are the unit's answers in place of those of tools.
 	overrides *interaction.Overrides
 	// tools stands between the agent and what it asks of others; nil: nothing does.
 	tools *tools
@@ -92,7 +92,7 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 		Runner: r, unit: u, result: res,
 		journal:   &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
 		watch:     &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
-		overrides: overridesOf(r.pb.Cassette.Overrides),
+		overrides: overridesOf(r.pb.Cassette.OverridesOf(u)),
 	}
 	a.from = r.cassettePath(u)
 	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)

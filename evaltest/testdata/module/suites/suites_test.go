@@ -310,6 +310,9 @@ func TestRedAgents(t *testing.T) {
 		evaltest.RunAgent(t, shop())
 		evaltest.RunAgent(t, shop())
 	})
+	t.Run("override-of-no-row", func(t *testing.T) {
+		agents(evaltest.ExcludedTools("Bash")).Run(t, evaltest.Override(playbook.Override{Tool: "Write", Case: "gret", Error: "disk full"}))
+	})
 	t.Run("suite", func(t *testing.T) {
 		s := agents(evaltest.ExcludedTools("Bash"))
 		s.Task = func(ctx context.Context, prompt string) (*evaltest.AgentResult, error) {
