@@ -28,7 +28,7 @@ type walk struct {
 
 // mask returns raw masked. With no matcher there is nothing to mask.
 func (w *walk) mask(m *matcher, raw []byte) []byte {
-	if m == nil {
+	if m == nil || !m.heads.inJSON(raw) {
 		return raw
 	}
 	w.m, w.raw, w.masked, w.copied = m, raw, w.masked[:0], 0
