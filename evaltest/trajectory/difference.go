@@ -2,10 +2,9 @@ package trajectory
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // show returns the difference as it stands on both sides of a table.
@@ -49,57 +48,42 @@ type leaf struct {
 	want, got any // canonical, or nothing
 }
 
-// leaves returns where two different canonical values part, as go-cmp walks them.
-func leaves(name string, want, got any) []leaf {
-	var r leafReporter
-	// Lists as maps by index: go-cmp aligns slices by a search whose direction is random, and failure texts are not.
-	indexed := cmp.Transformer("indexed", func(list []any) map[int]any {
-		m := make(map[int]any, len(list))
-		for i, v := range list {
-			m[i] = v
+// leaves returns where two different canonical values part, by name and index.
+func leaves(path string, want, got any) (all []leaf) {
+	if equal(want, got) {
+		return nil
+	}
+	wants, isObject := want.(map[string]any)
+	gots, isObjectToo := got.(map[string]any)
+	if isObject && isObjectToo {
+		both := maps.Clone(wants)
+		maps.Copy(both, gots)
+		for _, name := range slices.Sorted(maps.Keys(both)) {
+			all = append(all, leaves(path+"."+name, member(wants, name), member(gots, name))...)
 		}
-		return m
-	})
-	cmp.Equal(map[string]any{name: want}, map[string]any{name: got}, indexed, cmp.Reporter(&r))
-	return r.leaves
+		return all
+	}
+	wantList, isList := want.([]any)
+	gotList, isListToo := got.([]any)
+	if isList && isListToo {
+		for i := range max(len(wantList), len(gotList)) {
+			all = append(all, leaves(path+"["+strconv.Itoa(i)+"]", element(wantList, i), element(gotList, i))...)
+		}
+		return all
+	}
+	return []leaf{{path, want, got}}
 }
 
-// leafReporter collects leaves; it implements the reporter of go-cmp.
-type leafReporter struct {
-	path   cmp.Path
-	leaves []leaf
+func member(object map[string]any, name string) any {
+	if value, ok := object[name]; ok {
+		return value
+	}
+	return nothing
 }
 
-func (r *leafReporter) PushStep(s cmp.PathStep) { r.path = append(r.path, s) }
-
-func (r *leafReporter) PopStep() { r.path = r.path[:len(r.path)-1] }
-
-func (r *leafReporter) Report(result cmp.Result) {
-	if result.Equal() {
-		return
+func element(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
 	}
-	var path strings.Builder
-	for _, step := range r.path {
-		at, ok := step.(cmp.MapIndex)
-		if !ok {
-			continue
-		}
-		if at.Key().CanInt() {
-			path.WriteString("[" + strconv.FormatInt(at.Key().Int(), 10) + "]")
-			continue
-		}
-		if path.Len() > 0 {
-			path.WriteByte('.')
-		}
-		path.WriteString(at.Key().String())
-	}
-	l := leaf{path: path.String(), want: nothing, got: nothing}
-	want, got := r.path.Last().Values()
-	if want.IsValid() {
-		l.want = want.Interface()
-	}
-	if got.IsValid() {
-		l.got = got.Interface()
-	}
-	r.leaves = append(r.leaves, l)
+	return nothing
 }

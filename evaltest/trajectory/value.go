@@ -178,7 +178,7 @@ func parseNumber(text string) (number, error) {
 	return n, nil
 }
 
-// Equal reports whether n and m are the same number, so 1 is 1.0. go-cmp calls it.
+// Equal reports whether n and m are the same number, so 1 is 1.0.
 func (n number) Equal(m number) bool {
 	return n.sign == m.sign && n.exp == m.exp && n.digits == m.digits
 }

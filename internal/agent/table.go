@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // table is a table of a TOML file. What is taken from it is removed, so that what remains is unknown. Its errors name
@@ -116,7 +117,7 @@ func (t *table) done() {
 }
 
 // variable matches names of variables that a preset may set. The lower-case ones are those that are written so.
-var variable = regexp.MustCompile(`^([A-Z_][A-Z0-9_]*|https?_proxy|no_proxy|all_proxy)$`)
+var variable = lazyregexp.New(`^([A-Z_][A-Z0-9_]*|https?_proxy|no_proxy|all_proxy)$`)
 
 // reserved are the variables that every agent is given by its harness.
 var reserved = []string{"HOME", "TMPDIR", "PATH", "CODEX_HOME"}

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // maxProblems is how many problems of a trajectory are told.
@@ -250,7 +251,7 @@ func each(check func(c *checker, path string, v any)) func(*checker, string, any
 func later(*checker, string, any) {}
 
 // iso8601 is a date, or a date and a time with or without a zone, as the reference implementation takes it.
-var iso8601 = regexp.MustCompile(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$`)
+var iso8601 = lazyregexp.New(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$`)
 
 func isTimestamp(c *checker, path string, v any) {
 	text, ok := v.(string)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // replaceWhole replaces old by to where it stands for itself: starts has to hold for the text before, ends for the text
@@ -43,7 +45,7 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // beforePath is text behind which an absolute path may begin although it ends in a letter: an option, an escape in a
 // quoted string, a colour.
-var beforePath = regexp.MustCompile(`(^|[\s"'])-[A-Za-z]$|\\[nrt]$|\x1b\[[0-9;]*m$`)
+var beforePath = lazyregexp.New(`(^|[\s"'])-[A-Za-z]$|\\[nrt]$|\x1b\[[0-9;]*m$`)
 
 // pathStarts tells whether an absolute path may begin behind this text: in /src/tmp there is no /tmp.
 func pathStarts(before string) bool {

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -158,7 +158,7 @@ func (h hunk) diff(path string) trajectory.Diff {
 }
 
 // exitCodes find the exit code in what the model is told of a command that failed.
-var exitCodes = regexp.MustCompile(`^Exit code (\d+)(?:\n|$)`)
+var exitCodes = lazyregexp.New(`^Exit code (\d+)(?:\n|$)`)
 
 // commandEnd returns what a command printed and its exit code, nil if that is not known.
 func commandEnd(b block, structured json.RawMessage) (printed string, exit *int) {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // What a file may hold. Aliases count as often as they are used, so that a small file cannot unfold into a large tree.
@@ -131,8 +132,8 @@ func (d *Document) checkText(data []byte) bool {
 }
 
 var (
-	yamlLine      = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	yamlLine      = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
+	unknownAnchor = lazyregexp.New(`unknown anchor '(.*)' referenced`)
 )
 
 // reportSyntax reports an error of the YAML package, with the best position that can be had.

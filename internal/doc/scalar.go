@@ -1,18 +1,18 @@
 package doc
 
 import (
-	"regexp"
-
 	"gopkg.in/yaml.v3"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	jsonNumber = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 	// otherNumber is what YAML 1.1 or 1.2 reads as a number and JSON does not: 0x1F, 0o17, 0b1, 017, 1_000, +1, .5
 	// and 1.
-	otherNumber = regexp.MustCompile(`^[-+]?(0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|` +
+	otherNumber = lazyregexp.New(`^[-+]?(0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|` +
 		`(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?)$`)
-	notFinite = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	notFinite = lazyregexp.New(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
 // scalar fills n with the scalar y. Only plain scalars can be anything but strings.

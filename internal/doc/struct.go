@@ -3,8 +3,9 @@ package doc
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // decodeStruct decodes a mapping into a struct by its tags.
@@ -69,7 +70,7 @@ func (n *Node) decodeRest(s *shape, v reflect.Value) bool {
 	return ok
 }
 
-var anyIndex = regexp.MustCompile(`\[[0-9]+\]`)
+var anyIndex = lazyregexp.New(`\[[0-9]+\]`)
 
 // missing says that a required key is not there, naming the innermost key that has to be written.
 func (f field) missing(parent reflect.Type, path string) string {

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -18,7 +18,7 @@ type grants struct {
 }
 
 // toolName matches names of tools. Anything else in an agent's list of tools would mean something of its own there.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var toolName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // grant returns the permissions of the unit's agent. What cannot be told to it is an error: it would be no permission, and
 // no limit.

@@ -4,8 +4,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes, runs and our own
@@ -34,7 +35,7 @@ func (r *Runner) ownFiles() []string {
 }
 
 // globMeta matches what means something else in a glob.
-var globMeta = regexp.MustCompile(`[*?\[\]{}\\]`)
+var globMeta = lazyregexp.New(`[*?\[\]{}\\]`)
 
 const (
 	// maxLooked is how many files and directories are looked at for playbooks.
@@ -44,9 +45,9 @@ const (
 )
 
 var (
-	yamlName = regexp.MustCompile(`\.ya?ml$`)
-	workflow = regexp.MustCompile(`(?m)^["']?workflow["']?:`)
-	variants = regexp.MustCompile(`(?m)^["']?variants["']?:`)
+	yamlName = lazyregexp.New(`\.ya?ml$`)
+	workflow = lazyregexp.New(`(?m)^["']?workflow["']?:`)
+	variants = lazyregexp.New(`(?m)^["']?variants["']?:`)
 	// elsewhere are directories that are not copied either, or belong to others.
 	elsewhere = []string{".git", ".llman", "node_modules", ".venv", "target", "dist", "build", "vendor"}
 )

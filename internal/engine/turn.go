@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -51,7 +51,7 @@ func (s *live) ask(ctx context.Context, text string) error {
 
 // overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
 // them.
-var overloaded = regexp.MustCompile(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
+var overloaded = lazyregexp.New(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
 
 // modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was not
 // to be had.

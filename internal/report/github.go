@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -90,7 +90,7 @@ func (f flaw) text() string {
 }
 
 // place is the end of a position: line, or line and column.
-var place = regexp.MustCompile(`:(\d+)(:\d+)?$`)
+var place = lazyregexp.New(`:(\d+)(:\d+)?$`)
 
 func (a annotation) write(b *strings.Builder, dir string) {
 	var properties []string

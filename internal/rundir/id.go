@@ -2,14 +2,15 @@ package rundir
 
 import (
 	"crypto/rand"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 var (
-	runID    = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[A-Za-z0-9_-]{1,160}$`)
-	unusable = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	runID    = lazyregexp.New(`^[0-9]{8}-[0-9]{6}-[A-Za-z0-9_-]{1,160}$`)
+	unusable = lazyregexp.New(`[^A-Za-z0-9_]+`)
 )
 
 // NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and what

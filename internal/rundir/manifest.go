@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -108,7 +108,7 @@ type AIJudge struct {
 }
 
 // safeID matches the ids that name directories.
-var safeID = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+var safeID = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
 // complete sets what Create promises to.
 func (m *Manifest) complete(playbook []byte) {
@@ -158,7 +158,7 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-func checkIDs(what string, ids []string, pattern *regexp.Regexp) error {
+func checkIDs(what string, ids []string, pattern *lazyregexp.Regexp) error {
 	seen := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		if pattern != nil && !pattern.MatchString(id) {

@@ -2,9 +2,10 @@ package sandbox
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // Operations that can be denied; see [Denied].
@@ -25,7 +26,7 @@ type Denied struct {
 
 func (d *Denied) Error() string { return fmt.Sprintf("%s %q denied: %s", d.Op, d.Path, d.Reason) }
 
-var deniedText = regexp.MustCompile(`^(read|write|run|env) ("(?:[^"\\]|\\.)*") denied: (.*)$`)
+var deniedText = lazyregexp.New(`^(read|write|run|env) ("(?:[^"\\]|\\.)*") denied: (.*)$`)
 
 // ParseDenied returns the denial that an agent was answered with, whose text is [Denied.Error].
 func ParseDenied(text string) (Denied, bool) {

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // EnvironmentSpec says what the environment of a child is built from.
@@ -169,7 +170,7 @@ var (
 	credentialParts = []string{"SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"}
 	credentialEnds  = []string{"TOKEN", "TOKENS"}
 
-	urlWithPassword = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
+	urlWithPassword = lazyregexp.New(`://[^/@\s]*:[^/@\s]+@`)
 )
 
 // IsCredential reports whether a variable of ours looks like a credential: by its name, or because it is a URL with a

@@ -3,10 +3,10 @@ package script
 import (
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -53,4 +53,4 @@ func namesFile(word string) bool {
 		(strings.ContainsAny(word, `/\`) || extension.MatchString(word))
 }
 
-var extension = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]*$`)
+var extension = lazyregexp.New(`\.[A-Za-z][A-Za-z0-9]*$`)

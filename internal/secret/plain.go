@@ -2,9 +2,10 @@ package secret
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // plain reports whether a variable is a plain setting, which is not masked: to mask 1 or a model's name would spoil every
@@ -35,13 +36,13 @@ var (
 	}
 	// amounts end the names of numbers.
 	amounts = []string{"TOKENS", "MS", "SECONDS", "TIMEOUT", "SIZE", "BYTES", "LIMIT"}
-	number  = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+	number  = lazyregexp.New(`^-?[0-9]+(\.[0-9]+)?$`)
 	// pathNames end the names of files and directories.
 	pathNames = []string{"DIR", "FILE", "HOME", "PATH", "SHELL", "SOCK"}
-	path      = regexp.MustCompile(`^(/|~/|\./|[A-Za-z]:\\)[^\n]*$`)
+	path      = lazyregexp.New(`^(/|~/|\./|[A-Za-z]:\\)[^\n]*$`)
 	// identifiers are words in the names of models, regions and the like.
 	identifiers = []string{"MODEL", "REGION", "LOCATION", "PROVIDER", "DEPLOYMENT", "VERSION"}
-	identifier  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`)
+	identifier  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`)
 )
 
 // isBaseURL reports whether the value is the address of a service, with nothing in it that could be a key.
@@ -54,9 +55,9 @@ func isBaseURL(value string) bool {
 }
 
 // opaque finds what people do not write: a key in a path.
-var opaque = regexp.MustCompile(`[A-Za-z0-9]{20}`)
+var opaque = lazyregexp.New(`[A-Za-z0-9]{20}`)
 
-var userInfo = regexp.MustCompile(`://([^/@\s:]*):([^/@\s]+)@`)
+var userInfo = lazyregexp.New(`://([^/@\s:]*):([^/@\s]+)@`)
 
 // passwordInURL returns the password of the first URL in value that has one worth masking by itself: those of
 // development, such as postgres:postgres, would be masked in every other line.

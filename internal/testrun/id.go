@@ -3,16 +3,20 @@ package testrun
 import (
 	"crypto/rand"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // variable names the run for all of its processes: `go test ./...` has one for each package.
 const variable = "TEST_RUN_ID"
 
-// validID matches what can stand in the name of a file on any system and as an argument of any command.
-var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
+// validID matches what can stand in the name of a file on any system and as an argument of any command, if it is not
+// longer than maxID.
+var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+
+const maxID = 64
 
 // generated is the id of a process that was given none.
 var generated = sync.OnceValue(func() string { return strings.ToLower(rand.Text()[:8]) })
@@ -24,7 +28,7 @@ func ID(getenv func(string) string) (string, error) {
 	if id == "" {
 		return generated(), nil
 	}
-	if !validID.MatchString(id) {
+	if len(id) > maxID || !validID.MatchString(id) {
 		return "", fmt.Errorf("%s: %.80q cannot name a run: use up to 64 letters, digits, _ and -, and no - in front", variable, id)
 	}
 	return id, nil

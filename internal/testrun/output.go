@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // outputDir is where output goes, below the module's root.
@@ -17,7 +18,7 @@ const outputDir = "test-output"
 const maxName = 120
 
 // unusual matches what is replaced in the names of tests, which are their authors' and may hold anything.
-var unusual = regexp.MustCompile(`[^A-Za-z0-9_.=+-]+`)
+var unusual = lazyregexp.New(`[^A-Za-z0-9_.=+-]+`)
 
 // MakeOutput makes a new directory for the output of a test whose package is in dir,
 // <module root>/test-output/<run id>/<package's directory>/<test's name>, and returns its path. If there is one already, of

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // claudeReader reads a transcript of Claude Code.
@@ -271,7 +271,7 @@ func (r *claudeReader) endTurn() {
 }
 
 // exitCodes find the exit code in what Claude's tools print when a command failed.
-var exitCodes = regexp.MustCompile(`^(?:Exit code|Exited with code) (\d+)\b`)
+var exitCodes = lazyregexp.New(`^(?:Exit code|Exited with code) (\d+)\b`)
 
 // toolEnd returns the end of a call.
 func (r *claudeReader) toolEnd(l *claudeLine, b claudeBlock) trajectory.ToolEnd {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -162,7 +162,7 @@ func (r *codexReader) begin(at time.Time, id, tool string, args any) error {
 }
 
 // patchHeads are the lines of a patch that name a file.
-var patchHeads = regexp.MustCompile(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$`)
+var patchHeads = lazyregexp.New(`(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$`)
 
 // patched returns the files that a patch is for.
 func (r *codexReader) patched(patch string) []trajectory.Location {
@@ -178,7 +178,7 @@ func (r *codexReader) patched(patch string) []trajectory.Location {
 }
 
 // codexHead are the lines about a command before what it printed.
-var codexHead = regexp.MustCompile(`^(?:[A-Z][A-Za-z ]*: .*\n)*(?:(?:Process exited with code|Exit code:) (-?\d+)\n|Process running .*\n)(?:[A-Z][A-Za-z ]*: .*\n)*Output:\n`)
+var codexHead = lazyregexp.New(`^(?:[A-Z][A-Za-z ]*: .*\n)*(?:(?:Process exited with code|Exit code:) (-?\d+)\n|Process running .*\n)(?:[A-Z][A-Za-z ]*: .*\n)*Output:\n`)
 
 // toolEnd returns the end of a call.
 func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {

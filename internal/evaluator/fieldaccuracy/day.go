@@ -3,9 +3,10 @@ package fieldaccuracy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // iso is the form in which playbooks write days.
@@ -43,15 +44,15 @@ var tokens = strings.NewReplacer(
 )
 
 var (
-	validFormat = regexp.MustCompile(`^(YYYY|MMMM|MMM|MM|M|DD|D|[-/., ])+$`)
-	yearToken   = regexp.MustCompile(`Y+`)
-	monthToken  = regexp.MustCompile(`M+`)
-	dayToken    = regexp.MustCompile(`D+`)
+	validFormat = lazyregexp.New(`^(YYYY|MMMM|MMM|MM|M|DD|D|[-/., ])+$`)
+	yearToken   = lazyregexp.New(`Y+`)
+	monthToken  = lazyregexp.New(`M+`)
+	dayToken    = lazyregexp.New(`D+`)
 )
 
 // layoutOf returns the layout of a format such as DD.MM.YYYY.
 func layoutOf(format string) (string, error) {
-	once := func(token *regexp.Regexp) bool { return len(token.FindAllString(format, 2)) == 1 }
+	once := func(token *lazyregexp.Regexp) bool { return len(token.FindAllString(format, 2)) == 1 }
 	if !validFormat.MatchString(format) || !once(yearToken) || !once(monthToken) || !once(dayToken) {
 		return "", fmt.Errorf("%q is no format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between", format)
 	}
