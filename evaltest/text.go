@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // shownTrials is how many failed trials a failure text shows whole; the others are counted.
@@ -179,7 +180,7 @@ func command(h *harness, mode engine.Mode, name string) string {
 	if rel, err := filepath.Rel(h.root, h.dir); err == nil && rel != "." {
 		pkg = "./" + filepath.ToSlash(rel)
 	}
-	return fmt.Sprintf("EVALTEST_MODE=%s go test %s -run '%s'", mode, pkg, strings.Join(levels, "/"))
+	return fmt.Sprintf("EVALTEST_MODE=%s %s", mode, words.Join("go", "test", pkg, "-run", strings.Join(levels, "/")))
 }
 
 // jobFailure is the failure text of a job outside the matrix.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // What a report shows of a stream.
@@ -78,20 +78,13 @@ func (r *Result) byHand(mask *secret.Set) string {
 	return strings.Join(line, " ")
 }
 
-// plainWord matches words that a shell takes as they are.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
 // quoted returns words as a POSIX shell reads them, masked.
-func quoted(mask *secret.Set, words ...string) string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		w = mask.String(w)
-		if !plainWord.MatchString(w) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		all[i] = w
+func quoted(mask *secret.Set, text ...string) string {
+	masked := make([]string, len(text))
+	for i, w := range text {
+		masked[i] = mask.String(w)
 	}
-	return strings.Join(all, " ")
+	return words.Join(masked...)
 }
 
 // told is a stream in a report.

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/transcript"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -125,16 +122,11 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	if err != nil {
 		return "", importedUnit{}, err
 	}
-	_, plan, err := pipeline.Recordings(pipeline.Options{
-		Playbook: a.path(o.playbook), Dir: a.Dir, Root: root, Cassettes: o.where.cassettes, Secrets: a.secrets, Getenv: a.Getenv, Environ: a.Environ,
-	})
+	runner, plan, err := a.recordings(root, o.where, o.playbook)
 	if err != nil {
-		return "", importedUnit{}, usageError("%w", err)
+		return "", importedUnit{}, err
 	}
-	pb, units := plan.Playbook, plan.Units
-	if filepath.IsAbs(pb.File) {
-		return "", importedUnit{}, usageError("%s is not below the project's root %s", o.playbook, root)
-	}
+	units := plan.Units
 	ids := make([]string, len(units))
 	for i, u := range units {
 		ids[i] = u.ID()
@@ -148,18 +140,13 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	case i < 0:
 		return "", importedUnit{}, usageError("cassette import: %s has no unit %q%s", o.playbook, o.unit, doc.DidYouMean(o.unit, ids))
 	}
-	unit = importedUnit{Unit: units[i], pb: pb}
+	unit = importedUnit{Unit: units[i], pb: plan.Playbook}
 	unit.profile, _ = agent.Lookup(unit.Variant.Agent.Kind)
 	unit.profile.Kind = unit.Variant.Agent.Kind
 	if want := map[string]string{"claude": "claude-code-acp", "codex": "codex-acp"}[o.from]; want != "" && want != unit.profile.Kind {
 		return "", importedUnit{}, usageError("cassette import: the agent of %s is of kind %s, and --from %s is of kind %s", unit.ID(), unit.profile.Kind, o.from, want)
 	}
-	dir := o.where.cassettes
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(root, dir)
-	}
-	stem := strings.TrimSuffix(pb.File, filepath.Ext(pb.File))
-	return cassette.Path(dir, stem, unit.Case.ID, unit.Variant.ID, unit.Trial), unit, nil
+	return runner.CassettePath(unit.Unit), unit, nil
 }
 
 // ofUnit returns an error if what was asked in the session is not what the unit asks. What loops ask is found out in

@@ -43,7 +43,7 @@ func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) er
 	}
 	var orphans []string
 	for _, file := range files {
-		found, err := a.orphans(root, where.cassettes, file)
+		found, err := a.orphans(root, where, file)
 		if err != nil {
 			return err
 		}
@@ -66,8 +66,8 @@ func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) er
 }
 
 // orphans returns the recordings of none of a playbook's units. A playbook that another one shares them with is an error.
-func (a *App) orphans(root, cassettes, file string) ([]string, error) {
-	runner, _, err := a.recordings(root, cassettes, file)
+func (a *App) orphans(root string, where recordingsFlags, file string) ([]string, error) {
+	runner, _, err := a.recordings(root, where, file)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +96,10 @@ func removeOrphan(path string) error {
 
 // recordings opens a playbook of the project to look at the recordings of its units. One of another project is an error:
 // its recordings cannot be told from those of others.
-func (a *App) recordings(root, cassettes, file string) (*engine.Runner, []playbook.Unit, error) {
+func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *playbook.Plan, error) {
 	runner, plan, err := pipeline.Recordings(pipeline.Options{
-		Playbook: a.path(file), Dir: a.Dir, Root: root, Cassettes: cassettes, Secrets: a.secrets, Getenv: a.Getenv, Environ: a.Environ,
+		Playbook: a.path(file), Dir: a.Dir, Root: root, Cassettes: where.dir(root), Command: where.run(file).command,
+		Secrets: a.secrets, Getenv: a.Getenv, Environ: a.Environ,
 	})
 	switch {
 	case err != nil:
@@ -108,5 +109,5 @@ func (a *App) recordings(root, cassettes, file string) (*engine.Runner, []playbo
 	case len(plan.Units) == 0:
 		return nil, nil, usageError("%s has no units, so nothing is recorded of it", file)
 	}
-	return runner, plan.Units, nil
+	return runner, plan, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,18 +46,35 @@ sdd-eval cassette verify --all`,
 	}
 }
 
+// defaultCassettes is the directory of the cassettes, below the project's root.
+const defaultCassettes = "cassettes"
+
 // recordingsFlags say where recordings are.
 type recordingsFlags struct{ root, cassettes string }
 
 func (r *recordingsFlags) define(f *flags) {
 	f.root(&r.root)
-	r.cassettes = "cassettes"
-	f.text(&r.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes, relative to the project's root.")
+	f.text(&r.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes, relative to the project's root; default: "+defaultCassettes+".")
+}
+
+// dir returns the directory of the cassettes, absolute.
+func (r recordingsFlags) dir(root string) string {
+	dir := cmp.Or(r.cassettes, defaultCassettes)
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(root, dir)
+}
+
+// run returns the options of a run of a playbook whose recordings are there.
+func (r recordingsFlags) run(file string) runOptions {
+	return runOptions{playbook: file, root: r.root, cassettes: r.cassettes}
 }
 
 // verification is what verify has found so far.
 type verification struct {
 	app    *App
+	where  recordingsFlags
 	root   string
 	dir    string // of the cassettes, absolute
 	counts map[string]int
@@ -69,10 +87,7 @@ func (a *App) verifyCassettes(ctx context.Context, where recordingsFlags, files 
 	if err != nil {
 		return err
 	}
-	v := &verification{app: a, root: root, dir: where.cassettes, counts: make(map[string]int)}
-	if !filepath.IsAbs(v.dir) {
-		v.dir = filepath.Join(root, v.dir)
-	}
+	v := &verification{app: a, where: where, root: root, dir: where.dir(root), counts: make(map[string]int)}
 	if len(files) == 0 {
 		if files, err = v.recorded(); err != nil {
 			return err
@@ -135,19 +150,20 @@ func (v *verification) playbooksOf(stem string) ([]string, error) {
 
 // playbook looks at the recordings of one playbook.
 func (v *verification) playbook(ctx context.Context, file string) error {
-	runner, units, err := v.app.recordings(v.root, v.dir, file)
+	runner, plan, err := v.app.recordings(v.root, v.where, file)
 	if err != nil {
 		return err
 	}
 	file = v.app.shown(v.app.path(file))
+	record := v.where.run(file).command(engine.Record)
 	before := v.defects()
-	for _, u := range units {
+	for _, u := range plan.Units {
 		defects, warnings, err := runner.Verify(ctx, u)
 		if err != nil {
 			return fmt.Errorf("cassette verify: %s: %w", file, err)
 		}
 		for _, d := range defects {
-			v.tell(d, "sdd-eval run --playbook "+file+" --mode record")
+			v.tell(d, record)
 		}
 		for _, w := range warnings {
 			fmt.Fprintf(v.app.Stderr, "warning: %s\n", printable(v.app.secrets.String(w)))
@@ -159,10 +175,10 @@ func (v *verification) playbook(ctx context.Context, file string) error {
 	}
 	for _, o := range orphans {
 		v.tell(engine.Defect{Kind: engine.DefectOrphaned, File: v.below(o), Reason: "no unit of " + file + " has this recording"},
-			"sdd-eval cassette prune "+file)
+			commandLine("cassette", "prune", file, "--root", v.where.root, "--cassettes", v.where.cassettes))
 	}
 	if v.defects() == before {
-		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(units), "unit"))
+		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(plan.Units), "unit"))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/hook"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 func hookInstallCommand() command {
@@ -107,7 +108,7 @@ func (a *App) ownCommand() string {
 	if err == nil && sameFile(found, self) {
 		return name
 	}
-	return hook.Quote(filepath.ToSlash(self))
+	return words.Quote(filepath.ToSlash(self))
 }
 
 func sameFile(a, b string) bool {

@@ -86,7 +86,7 @@ func (a *App) init(o initOptions) error {
 	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
 	switch err := place(file, []byte(text), o.force); {
 	case errors.Is(err, fs.ErrExist):
-		return usageError("init: %s exists", a.shown(file)).hint("sdd-eval init --name " + o.name + " --force # overwrites it")
+		return usageError("init: %s exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
 	case err != nil:
 		return fmt.Errorf("init: %w", err)
 	}
@@ -94,8 +94,17 @@ func (a *App) init(o initOptions) error {
 		return fmt.Errorf("init: %w", err)
 	}
 	fmt.Fprintln(a.Stdout, a.shown(file))
-	fmt.Fprintf(a.Stderr, "next: sdd-eval run --playbook %s\n", a.shown(file))
+	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--playbook", a.shown(file), "--root", o.root))
 	return nil
+}
+
+// overwriting returns the command line that takes the place of what is there.
+func (o initOptions) overwriting() string {
+	line := []string{"init", "--name", o.name, "--force", "--root", o.root}
+	if o.schema == "local" {
+		line = append(line, "--schema", "local")
+	}
+	return commandLine(line...)
 }
 
 // place writes a file that is there complete or not at all. Unless it may replace one, it is an error, [fs.ErrExist], if

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
-	"strings"
+	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
 
@@ -87,14 +89,11 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	var command func(engine.Mode) string
-	if o.resume != "" {
-		if o.resume, err = findRun(root, o.resume); err != nil {
-			return err
-		}
-	} else {
-		command = o.command
+	again := o
+	if o.resume == "" {
 		o.playbook = a.path(o.playbook)
+	} else if o.resume, again, err = a.resumed(root, o); err != nil {
+		return err
 	}
 	// A run makes much garbage and keeps little. This is never written to and takes no memory, but the collector waits
 	// until as much again was allocated: small heaps would be gone through every few milliseconds.
@@ -102,8 +101,8 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
 	done, err := pipeline.Run(ctx, pipeline.Options{
-		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Stale: stale, Cassettes: cmp.Or(o.cassettes, "cassettes"),
-		ConfigDir: o.configDir, Sandbox: cmp.Or(o.sandbox, a.Getenv("EVALTEST_SANDBOX")), Parallel: o.parallel, Tool: "sdd-eval " + version, Command: command,
+		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Stale: stale, Cassettes: cmp.Or(o.cassettes, defaultCassettes),
+		ConfigDir: o.configDir, Sandbox: cmp.Or(o.sandbox, a.Getenv("EVALTEST_SANDBOX")), Parallel: o.parallel, Tool: "sdd-eval " + version, Command: again.command,
 		LLMJudge: judges.ask, RecordJudges: judges.record,
 		Getenv: a.Getenv, Environ: a.Environ, Secrets: a.secrets, Watch: w,
 	})
@@ -113,9 +112,31 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		fmt.Fprintln(a.Stdout, done.Dir)
 	}
 	if err != nil {
-		return runError(ctx, err, done)
+		return o.failed(ctx, err, done)
 	}
-	return a.verdict(ctx, done)
+	return o.verdict(ctx, done)
+}
+
+// resumed returns the id of the run that o names to go on with, and the options that would begin such a run.
+func (a *App) resumed(root string, o runOptions) (id string, again runOptions, err error) {
+	if id, err = findRun(root, o.resume); err != nil {
+		return "", runOptions{}, err
+	}
+	run, err := rundir.Open(root, id, a.secrets)
+	if err != nil {
+		return "", runOptions{}, err
+	}
+	defer run.Close()
+	m := run.Manifest()
+	again = o
+	again.playbook = filepath.FromSlash(m.Playbook.Path)
+	if !filepath.IsAbs(again.playbook) {
+		again.playbook = a.shown(filepath.Join(root, again.playbook))
+	}
+	if m.Cassettes != defaultCassettes {
+		again.cassettes = m.Cassettes
+	}
+	return id, again, nil
 }
 
 // judging says whether models are asked for their judgement.
@@ -134,43 +155,49 @@ func (a *App) judging(o runOptions, mode engine.Mode) (j judging, err error) {
 
 // command returns the command line of a run like this one in another mode.
 func (o runOptions) command(mode engine.Mode) string {
-	words := []string{"sdd-eval", "run", "--playbook", o.playbook, "--mode", string(mode)}
-	for _, flag := range [][2]string{{"--root", o.root}, {"--cassettes", o.cassettes}, {"--config-dir", o.configDir}, {"--sandbox", o.sandbox}} {
-		if flag[1] != "" {
-			words = append(words, flag[0], flag[1])
-		}
-	}
-	for i, w := range words {
-		if strings.ContainsAny(w, " \t\n'\"\\$`*?[]{}()&|;<>#~") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
+	return o.commandLine("--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes)
 }
 
-// runError gives an error its exit code and says how to get on.
-func runError(ctx context.Context, err error, done *pipeline.Finished) error {
+// resumption returns the command line that goes on with a run as this one would.
+func (o runOptions) resumption(id string) string { return o.commandLine("--resume", id) }
+
+// commandLine returns the command line of a run of that, in the same place and way as this one.
+func (o runOptions) commandLine(what ...string) string {
+	line := append([]string{"run"}, what...)
+	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
+	if o.parallel > 1 {
+		line = append(line, "--parallel", strconv.Itoa(o.parallel))
+	}
+	if o.llmJudge {
+		line = append(line, "--llm-judge")
+	}
+	return commandLine(line...)
+}
+
+// failed gives an error its exit code and says how to get on.
+func (o runOptions) failed(ctx context.Context, err error, done *pipeline.Finished) error {
 	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
 		return &exitError{code: exitUsage, err: input, next: engine.Advice(input)}
 	}
 	e := &exitError{code: exitCode(ctx, err), err: err}
 	if done != nil && done.Resumable {
-		e.next = "sdd-eval run --resume " + done.ID
+		e.next = o.resumption(done.ID)
 	}
 	return e
 }
 
 // verdict tells how a run ended that has a directory.
-func (a *App) verdict(ctx context.Context, done *pipeline.Finished) error {
+func (o runOptions) verdict(ctx context.Context, done *pipeline.Finished) error {
+	show := commandLine("show", done.ID, "--root", o.root)
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: "sdd-eval run --resume " + done.ID}
+		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	case done.Outcome == result.Fail:
-		return &exitError{code: exitFailed, next: "sdd-eval show " + done.ID}
+		return &exitError{code: exitFailed, next: show}
 	case done.Idle:
-		return &exitError{code: exitHarness, err: errors.New("nothing was judged and no step ran"), next: "sdd-eval show " + done.ID}
+		return &exitError{code: exitHarness, err: errors.New("nothing was judged and no step ran"), next: show}
 	case done.Outcome == result.Error:
-		return &exitError{code: exitHarness, next: "sdd-eval show " + done.ID}
+		return &exitError{code: exitHarness, next: show}
 	}
 	return nil
 }

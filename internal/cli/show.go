@@ -58,7 +58,7 @@ func (a *App) show(rootFlag, id string) error {
 		fmt.Fprintf(a.Stderr, "note: %s\n", printable(n))
 	}
 	if s.manifest.State == rundir.StateInterrupted {
-		fmt.Fprintf(a.Stderr, "next: sdd-eval run --resume %s\n", r.ID())
+		fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--resume", r.ID(), "--root", rootFlag))
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (r *Runner) startsAgent(u playbook.Unit) bool {
 		case Replay:
 			return false
 		case Missing:
-			return !cassette.Exists(r.cassettePath(u))
+			return !cassette.Exists(r.CassettePath(u))
 		}
 	}
 	return slices.ContainsFunc(u.Steps, playbook.Step.Prompts)

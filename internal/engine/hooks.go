@@ -9,6 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/hook"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // hookWord is the first argument that makes our binary the hook of an agent that it drives, so that none has to be
@@ -56,7 +57,7 @@ func (a *attempt) installHooks() (h hooks, err error) {
 	h.settings = filepath.Join(h.given, settingsFile)
 	h.capture = filepath.Join(a.dirs.base, "hooks", "tool-calls.jsonl")
 	h.environ = hook.Target{RunID: id, Project: a.dirs.workspace, Capture: h.capture}.Environment()
-	settings := hook.Settings(hook.Handlers{Command: hook.Quote(filepath.ToSlash(h.self)) + " " + hookWord})
+	settings := hook.Settings(hook.Handlers{Command: words.Quote(filepath.ToSlash(h.self)) + " " + hookWord})
 	if err := os.Mkdir(filepath.Dir(h.capture), 0o700); err != nil {
 		return h, err
 	}

@@ -118,8 +118,8 @@ func (a *attempt) header(s agentSession, sandbox string) cassette.Header {
 	return h
 }
 
-// cassettePath is where a unit's cassette is.
-func (r *Runner) cassettePath(u playbook.Unit) string {
+// CassettePath returns where the cassette of a unit is, or would be.
+func (r *Runner) CassettePath(u playbook.Unit) string {
 	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
 }
 
@@ -137,7 +137,7 @@ func (r *Runner) stem() string {
 }
 
 // relCassettePath is the file of the unit's cassette for people.
-func (a *attempt) relCassettePath() string { return a.rel(cassette.File(a.cassettePath(a.unit))) }
+func (a *attempt) relCassettePath() string { return a.rel(cassette.File(a.CassettePath(a.unit))) }
 
 // rel is a path for people: relative to the root, if it is below it.
 func (r *Runner) rel(path string) string {

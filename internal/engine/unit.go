@@ -94,7 +94,7 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 		watch:     &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
 		overrides: overridesOf(r.pb.Cassette.OverridesOf(u)),
 	}
-	a.from = r.cassettePath(u)
+	a.from = r.CassettePath(u)
 	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)
 	a.live = a.records || a.cfg.Mode == Live || a.pb.Cassette.Level.RunsAgent()
 	return a

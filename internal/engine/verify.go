@@ -115,7 +115,7 @@ func (r *Runner) Orphans() ([]string, error) {
 	}
 	own := make(map[string]bool, 3*len(r.plan.Units))
 	for _, u := range r.plan.Units {
-		path := r.cassettePath(u)
+		path := r.CassettePath(u)
 		own[path], own[cassette.Compressed(path)], own[judgment.Path(path)] = true, true, true
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return own[file] }), nil

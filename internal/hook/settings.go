@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // Handlers are the hooks that settings are to have.
 type Handlers struct {
-	// Command is how a shell starts sdd-eval; see [Quote] for the path of a program. Empty: sdd-eval.
+	// Command is how a shell starts sdd-eval; see [words.Quote] for the path of a program. Empty: sdd-eval.
 	Command string
 	// Matcher says for which tools hooks run, as Claude Code's settings have it, such as "Bash|mcp__.*". Empty: for all.
 	Matcher string
@@ -43,13 +45,13 @@ func (h Handlers) group(phase Phase) handlerGroup {
 	command += " hook " + string(phase)
 	if phase == Pre {
 		for _, r := range h.Policy.Deny {
-			command += " --deny " + Quote(r.text)
+			command += " --deny " + words.Quote(r.text)
 		}
 		for _, r := range h.Policy.Allow {
-			command += " --allow " + Quote(r.text)
+			command += " --allow " + words.Quote(r.text)
 		}
 		for _, r := range h.Policy.Rewrite {
-			command += " --rewrite " + Quote(r.text)
+			command += " --rewrite " + words.Quote(r.text)
 		}
 	}
 	return handlerGroup{Matcher: h.Matcher, Hooks: []handler{{Type: "command", Command: command, Timeout: timeout}}}
@@ -62,15 +64,6 @@ func Settings(h Handlers) []byte {
 		panic(fmt.Sprintf("hook: settings of our own: %v", err))
 	}
 	return append(data, '\n')
-}
-
-// Quote returns a word as a shell reads it.
-func Quote(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Merge returns settings with these hooks in the place of ours that they have. Everything else in them stays as it is, to

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
 // theirs has hooks of the user's own, in ways of writing that one meets.
@@ -208,7 +210,7 @@ func TestSettings(t *testing.T) {
 		Hooks map[string][]handlerGroup `json:"hooks"`
 	}
 	require.NoError(t, json.Unmarshal(Settings(Handlers{
-		Command: Quote("/opt/my tools/sdd-eval"), Matcher: "Bash|mcp__.*",
+		Command: words.Quote("/opt/my tools/sdd-eval"), Matcher: "Bash|mcp__.*",
 		Policy: Policy{Deny: parseRules(t, "Read(secrets/**)"), Allow: parseRules(t, "Read", "Bash"), Rewrite: []Rewrite{rewrite}},
 	}), &got))
 	command := func(text string) []handlerGroup {

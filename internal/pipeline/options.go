@@ -28,7 +28,7 @@ type Options struct {
 	Parallel int
 	// LLMJudge lets evaluators ask models, and RecordJudges has them asked anew about recorded sessions, too.
 	LLMJudge, RecordJudges bool
-	// Command is the command that runs the playbook in a mode, for advice; nil: one without flags.
+	// Command is the command that runs the playbook in a mode, for advice.
 	Command func(engine.Mode) string
 	// Tool is our own name and version, for the manifest.
 	Tool string

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
-
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -16,9 +14,7 @@ func Recordings(o Options) (*engine.Runner, *playbook.Plan, error) {
 	}
 	runner, err := engine.New(p.plan, engine.Config{
 		Mode: engine.Replay, Root: p.Root, Cassettes: p.Cassettes, Source: p.Root, Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ,
-		Command: func(m engine.Mode, _ playbook.Unit) string {
-			return fmt.Sprintf("sdd-eval run --playbook %s --mode %s", p.name, m)
-		},
+		Command: p.command,
 	})
 	if err != nil {
 		return nil, nil, &InputError{err}

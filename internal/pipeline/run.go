@@ -243,12 +243,7 @@ func (p *pipeline) config() engine.Config {
 		Mode: p.Mode, Stale: p.Stale, Root: p.Root, Cassettes: p.Cassettes, ConfigDir: p.ConfigDir, Source: p.Root,
 		Sandbox: p.sandbox, Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ, Watch: p.Watch.Activity, Report: p.report,
 		LLMJudge: p.LLMJudge, RecordJudges: p.RecordJudges,
-		Command: func(m engine.Mode, _ playbook.Unit) string {
-			if p.Command != nil {
-				return p.Command(m)
-			}
-			return fmt.Sprintf("sdd-eval run --playbook %s --mode %s", p.name, m)
-		},
+		Command: p.command,
 	}
 	if p.dir != nil {
 		c.RunID, c.RunDir = p.dir.ID(), p.dir.Dir()
@@ -259,6 +254,9 @@ func (p *pipeline) config() engine.Config {
 	}
 	return c
 }
+
+// command returns the command that runs the playbook, and with it the unit, in a mode.
+func (p *pipeline) command(m engine.Mode, _ playbook.Unit) string { return p.Command(m) }
 
 // manifest describes the run before it begins. Its id ends in name; env has the names of variables by variant.
 func (p *pipeline) manifest(name string, env map[string][]string) rundir.Manifest {

@@ -1,6 +1,7 @@
 // Package words splits a command line into words as a POSIX shell does, and does nothing else that a shell does: no
 // variables, no globs, no comments, no operators. What would mean something else in a shell is an error, so that nobody
-// gets an argument ">" where they asked for a file.
+// gets an argument ">" where they asked for a file. It also makes command lines of words, for people to copy and for
+// shells.
 package words
 
 import (

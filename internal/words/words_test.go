@@ -1,7 +1,6 @@
 package words_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,7 +81,27 @@ func TestSplitErrors(t *testing.T) {
 	}
 }
 
-// FuzzSplit checks that words quoted again split into the same words, and that errors point into the text.
+func TestQuote(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "./a-b_c/D:9@1%+,=.go", "./a-b_c/D:9@1%+,=.go"},
+		{"empty", "", "''"},
+		{"blank", "my plays/q.yaml", "'my plays/q.yaml'"},
+		{"variable", "$HOME", "'$HOME'"},
+		{"single quote", "it's", `'it'\''s'`},
+		{"a command's path in zsh", "=ls", "'=ls'"},
+		{"assignment, which no first word of ours is", "a=b", "a=b"},
+		{"newline", "a\nb", "'a\nb'"},
+		{"tilde", "~", "'~'"},
+		{"beyond ASCII", "é", "'é'"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, words.Quote(tt.in)) })
+	}
+	assert.Equal(t, "a 'b c' ''", words.Join("a", "b c", ""))
+	assert.Empty(t, words.Join())
+}
+
+// FuzzSplit checks that words joined again split into the same words, and that errors point into the text.
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"", `a 'b c' "d\"" e\ f`, "a && b", "a ${{ b }}c", `'`, "a\nb", "é\\é", "''"} {
 		f.Add(s)
@@ -96,11 +115,7 @@ func FuzzSplit(f *testing.F) {
 			require.LessOrEqual(t, e.Column, len([]rune(s)))
 			return
 		}
-		quoted := make([]string, len(got))
-		for i, w := range got {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		again, err := words.Split(strings.Join(quoted, " "))
+		again, err := words.Split(words.Join(got...))
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 	})
