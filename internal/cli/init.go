@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -78,13 +79,17 @@ func (a *App) init(o initOptions) error {
 	schema := specSchema
 	if o.schema == "local" {
 		schema = "./" + schemaFile
-		if err := place(filepath.Join(dir, schemaFile), playbook.Schema(kinds.All()), true); err != nil {
+		if err := disk.Replace(filepath.Join(dir, schemaFile), playbook.Schema(kinds.All()), 0o644); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 	}
 	file := filepath.Join(dir, o.name+".yaml")
 	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
-	switch err := place(file, []byte(text), o.force); {
+	write := disk.Create
+	if o.force {
+		write = disk.Replace
+	}
+	switch err := write(file, []byte(text), 0o644); {
 	case errors.Is(err, fs.ErrExist):
 		return usageError("init: %s exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
 	case err != nil:
@@ -105,30 +110,6 @@ func (o initOptions) overwriting() string {
 		line = append(line, "--schema", "local")
 	}
 	return commandLine(line...)
-}
-
-// place writes a file that is there complete or not at all. Unless it may replace one, it is an error, [fs.ErrExist], if
-// there is one.
-func place(file string, data []byte, replace bool) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // unless it was renamed
-	_, err = tmp.Write(data)
-	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if !replace { // of two at the same time, one gets the name
-		reserved, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if err != nil {
-			return err
-		}
-		if err := reserved.Close(); err != nil {
-			return err
-		}
-	}
-	return os.Rename(tmp.Name(), file)
 }
 
 // shown returns a path as the user would write it: relative to the working directory if it is below.

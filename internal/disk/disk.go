@@ -1,5 +1,5 @@
-// Package disk does what the standard library leaves half done: it replaces files whole, removes trees that resist, and locks
-// files.
+// Package disk does what the standard library leaves half done: it writes files whole and reads no more of them than they may have,
+// removes trees that resist, and locks files.
 package disk
 
 import (
@@ -10,39 +10,53 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 )
 
 // Replace puts data in the place of what is at path, with exactly that mode. A crash or a concurrent write leaves one or
 // the other, and never a part. When it returns the file is on the disk.
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	err := replace(path, perm, func(f *os.File) error {
+	return place(path, data, perm, os.Rename)
+}
+
+// Create is [Replace] for a path where nothing may be: if something is there, the error is [fs.ErrExist]. Of several at the
+// same time one succeeds. The file system needs to have hard links.
+func Create(path string, data []byte, perm fs.FileMode) error {
+	return place(path, data, perm, func(temporary, path string) error {
+		if err := os.Link(temporary, path); err != nil {
+			return err
+		}
+		return os.Remove(temporary)
+	})
+}
+
+// place writes data to the disk under another name, and then puts it in its place.
+func place(path string, data []byte, perm fs.FileMode, put func(temporary, path string) error) error {
+	err := write(path, perm, func(f *os.File) error {
 		_, err := f.Write(data)
 		return errors.Join(err, f.Sync())
-	})
+	}, put)
 	if err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
-// Put is [Replace] for what can be made again, with the data that write writes: it does not wait for the disk. Whatever
+// Put is [Replace] for what can be made again, with the data that fill writes: it does not wait for the disk. Whatever
 // ends the process, the file is whole or not there; only a crash of the system may leave an empty one.
-func Put(path string, perm fs.FileMode, write func(io.Writer) error) error {
-	return replace(path, perm, func(f *os.File) error { return write(f) })
+func Put(path string, perm fs.FileMode, fill func(io.Writer) error) error {
+	return write(path, perm, func(f *os.File) error { return fill(f) }, os.Rename)
 }
 
-// replace writes a file under another name and renames it.
-func replace(path string, perm fs.FileMode, write func(*os.File) error) error {
+// write has a file under another name filled, and then put in its place.
+func write(path string, perm fs.FileMode, fill func(*os.File) error, put func(temporary, path string) error) error {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
-	// O_NONBLOCK means nothing for a file, but saves the package os four calls that look for it.
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|Nonblock, 0o600)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(write(f), f.Chmod(perm), f.Close())
+	err = errors.Join(fill(f), f.Chmod(perm), f.Close())
 	if err == nil {
-		err = os.Rename(temporary, path)
+		err = put(temporary, path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(temporary))

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,25 @@ func TestReplace(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, entries, 3, "no temporary file is left")
 		})
+	}
+}
+
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	require.NoError(t, Create(path, []byte("new"), 0o640))
+	require.ErrorIs(t, Create(path, []byte("newer"), 0o644), fs.ErrExist)
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(got))
+	require.Error(t, Create(filepath.Join(dir, "none", "file"), nil, 0o644))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file is left")
+	if runtime.GOOS != "windows" {
+		info, err := entries[0].Info()
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o640), info.Mode())
 	}
 }
 
