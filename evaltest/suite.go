@@ -50,7 +50,8 @@ type Suite[In, Out, Want any] struct {
 	Threshold float64
 	// Timeout is how long the task may take for a row, and each scorer; 0: until go test's own deadline is near.
 	Timeout time.Duration
-	// SkipIf, if not nil, is asked once. If it returns a reason, the suite is skipped for that.
+	// SkipIf, if not nil, is asked once. If it returns a reason, the suite is skipped for that. Where CI is set (and neither
+	// 0 nor false) it is an error instead.
 	SkipIf func() (reason string)
 }
 
@@ -93,8 +94,7 @@ func (s Suite[In, Out, Want]) Run(t *testing.T, opts ...Option) {
 		t.Helper()
 		if s.SkipIf != nil {
 			if reason := s.SkipIf(); reason != "" {
-				t.Attr("outcome", "skip")
-				t.Skip(reason)
+				skip(t, reason)
 			}
 		}
 		run.run(t)
