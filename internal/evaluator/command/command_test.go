@@ -135,6 +135,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"leads out", "run: go test, cwd: ../x", "must be a directory below the workspace"},
 		{"absolute", "run: go test, cwd: /x", "must be a directory below the workspace"},
 		{"expects nothing", "run: go test, stdout: {}", "evaluators[0].stdout"},
+		{"expression of anything", "run: go test, stderr: {matches: 'x*'}", "evaluators[0].stderr.matches: matches every text"},
 		{"bad expression", "run: go test, stderr: {matches: '('}", "evaluators[0].stderr.matches: error parsing regexp"},
 		{"misspelt", "run: go test, stdout: {contain: x}", `did you mean "contains"`},
 		{"exit code", "run: go test, exit_code: -1", "must be at least 0"},

@@ -2,10 +2,10 @@ package command
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -38,7 +38,7 @@ func (k *textKeys) compile(n *playbook.Node, key string) []check {
 		add("equals", want, func(text string) bool { return trim(text) == want })
 	}
 	if k.Matches != nil {
-		if re, err := regexp.Compile(*k.Matches); err != nil {
+		if re, err := pattern.Compile(*k.Matches); err != nil {
 			n.Errorf(key+".matches", "%v", err)
 		} else {
 			add("matches", *k.Matches, re.MatchString)

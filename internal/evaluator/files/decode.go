@@ -2,8 +2,7 @@
 package files
 
 import (
-	"regexp"
-
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -64,7 +63,7 @@ func (e expectation) compile(item *playbook.Node) file {
 		f.checks = append(f.checks, equals(*e.Equals))
 	}
 	if e.Matches != nil {
-		if re, err := regexp.Compile(*e.Matches); err != nil {
+		if re, err := pattern.Compile(*e.Matches); err != nil {
 			item.Errorf("matches", "%v", err)
 		} else {
 			f.checks = append(f.checks, matches(re))

@@ -219,6 +219,10 @@ func TestLoadErrors(t *testing.T) {
 			`6:21: evaluators[0].expect[0].path: "*.tmp" looks like a pattern: a path names one file`,
 			`6:52: evaluators[0].expect[1].path: "a?" looks like a pattern: a path names one file`,
 		}},
+		{"blanks around paths", "expect: [{path: 'a.txt ', absent: true}, {path: \"a\\n\", exists: true}]", []string{
+			`6:21: evaluators[0].expect[0].path: "a.txt " begins or ends with a blank: remove it`,
+			`6:53: evaluators[0].expect[1].path: "a\n" begins or ends with a blank: remove it`,
+		}},
 		{"nothing expected", "expect: [{path: a}]", []string{
 			"6:14: evaluators[0].expect[0]: expects nothing of a: write `exists: true`, `contains`, or another check",
 		}},
@@ -248,6 +252,10 @@ func TestLoadErrors(t *testing.T) {
 		{"golden of nothing", "expect: [{path: a, absent: true, golden: a.txt}]", []string{
 			"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
 			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that is no file cannot name others",
+		}},
+		{"regular expression of anything", "expect: [{path: a, matches: 'x*'}]", []string{
+			"6:33: evaluators[0].expect[0].matches: matches every text, also an empty one, so it expects nothing: " +
+				"write `.+` instead of `.*`, or what has to be there",
 		}},
 		{"bad regular expression", "expect: [{path: a, matches: 'a('}]", []string{
 			"6:33: evaluators[0].expect[0].matches: error parsing regexp: missing closing ): `a(`",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -134,6 +135,9 @@ func matcher(n *playbook.Node) (trajectory.Arg, bool) {
 		return trajectory.Arg{}, false
 	}
 	arg, err := trajectory.NewArg(name, param.Value())
+	if text, ok := param.Value().(string); err == nil && ok && name == "regex" {
+		_, err = pattern.Compile(text)
+	}
 	if err != nil {
 		param.Errorf("", "%v", err)
 	}

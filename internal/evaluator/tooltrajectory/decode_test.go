@@ -407,6 +407,10 @@ func TestLoadErrors(t *testing.T) {
 			"6:57: evaluators[0].expected[0].args.q.any: any: takes no parameter but true, not yes (string)",
 			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
 		}},
+		{"regex of anything", "expected: [{tool: a, args: {p: {regex: '.*'}}}]", []string{
+			"6:44: evaluators[0].expected[0].args.p.regex: matches every text, also an empty one, so it expects nothing: " +
+				"write `.+` instead of `.*`, or what has to be there",
+		}},
 		{"every error at once", "mode: exakt\nexpected: [{tool: a, args: {p: {regex: '('}}}, {}]", []string{
 			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "exakt", did you mean "exact"?`,
 			"7:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",

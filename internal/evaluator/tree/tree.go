@@ -21,6 +21,9 @@ type Tree struct{ root *os.Root }
 
 // Clean returns the path of a file below the workspace as the methods of [Tree] take it.
 func Clean(name string) (string, error) {
+	if strings.TrimSpace(name) != name { // a slip, which `absent` would be content with
+		return "", fmt.Errorf("%q begins or ends with a blank: remove it", name)
+	}
 	clean := path.Clean(name)
 	if !fs.ValidPath(clean) || clean == "." {
 		return "", fmt.Errorf("%q is not a path below the workspace", name)
