@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/hook"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -74,5 +75,5 @@ func (h hooks) remove() error {
 	if h.given == "" {
 		return nil
 	}
-	return os.RemoveAll(h.given)
+	return disk.RemoveAll(h.given)
 }
