@@ -59,7 +59,7 @@ func (a *attempt) evidence() evaluator.Input {
 	if a.dirs.workspace != "" && !a.imported {
 		in.Workspace = a.dirs.workspace
 		in.Changes = func(ctx context.Context) (string, error) {
-			d, err := a.baseline.Diff(ctx, a.dirs.workspace)
+			d, err := a.diff(ctx)
 			if err != nil {
 				return "", fmt.Errorf("compare the workspace with what was prepared: %w", err)
 			}

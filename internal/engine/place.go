@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // Place is where a unit's workspace, logs and artifacts are kept once it has ended: directories that exist.
@@ -49,7 +50,7 @@ func (a *attempt) keep(ctx context.Context) error {
 
 // keepChanges compares the workspace with what was prepared.
 func (a *attempt) keepChanges(ctx context.Context) error {
-	d, err := a.baseline.Diff(ctx, a.dirs.workspace)
+	d, err := a.diff(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,6 +75,19 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 		a.result.Metrics.Changes = changes
 	}
 	return errors.Join(a.keepJSON(changesFile, changes), a.keepFile(diffFile, d.Text))
+}
+
+// diff compares the workspace with what was prepared. One that is our own work holds what we have put there, and of that
+// only what differs is read.
+func (a *attempt) diff(ctx context.Context) (workspace.Diff, error) {
+	after, known := a.manifest, a.ownWork()
+	for i := 0; i < len(a.turns) && known; i++ {
+		after, known = a.turns[i].Delta.ApplyTo(after)
+	}
+	if known {
+		return a.baseline.Compare(ctx, a.dirs.workspace, after)
+	}
+	return a.baseline.Diff(ctx, a.dirs.workspace)
 }
 
 // keepRun writes what the agent did, an event a line.

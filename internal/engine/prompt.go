@@ -33,6 +33,7 @@ func (a *attempt) ask(ctx context.Context, prompts []string) error {
 		a.watch.prompt(len(a.turns) + 1)
 		turn, err := a.session.Prompt(ctx, text)
 		if err != nil {
+			a.touched = true // a part of its changes may have been made
 			return err
 		}
 		a.turns = append(a.turns, turn)

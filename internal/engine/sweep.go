@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 )
 
 // sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
@@ -22,6 +23,7 @@ func (a *attempt) sweep(ctx context.Context) error {
 		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
 	}
 	found, err := look(ctx, a.dirs.workspace)
+	a.touched = true // what is masked is no longer what was put there
 	if err != nil {
 		err = fmt.Errorf("look for secrets in the workspace: %w", err)
 	}
@@ -38,7 +40,7 @@ func (a *attempt) sweep(ctx context.Context) error {
 // cleanByOrigin reports whether the workspace is known to hold no secret without being read: nothing has run in it, and
 // none is in what it was made of.
 func (a *attempt) cleanByOrigin() bool {
-	if a.live || a.touched || !a.prepared || a.pb.Workspace.Git || usesStyle(a.unit) || !a.cleanTemplate() {
+	if !a.ownWork() || usesStyle(a.unit) || !a.cleanTemplate() {
 		return false
 	}
 	for path, text := range a.unit.Case.Files {
@@ -48,8 +50,7 @@ func (a *attempt) cleanByOrigin() bool {
 	}
 	for _, t := range a.turns {
 		for _, c := range t.Delta.Changes {
-			written := c.Kind == workspace.File && c.Op != workspace.Deleted && !c.ModeOnly && !c.Ignored
-			if written && c.Data == nil { // it is in the cassette alone
+			if c.Writes() && c.Data == nil { // it is in the cassette alone
 				return false
 			}
 			if a.shows([]byte(c.Path)) || a.shows([]byte(c.Target)) || a.shows(c.Data) {
@@ -58,6 +59,12 @@ func (a *attempt) cleanByOrigin() bool {
 		}
 	}
 	return true
+}
+
+// ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has failed.
+func (a *attempt) ownWork() bool {
+	return !a.live && a.prepared && !a.touched && !a.pb.Workspace.Git && !slices.ContainsFunc(a.unit.Steps, runsCommand) &&
+		needs(a.unit)&evaluator.StartsChild == 0
 }
 
 // shows reports whether a secret is in a text.

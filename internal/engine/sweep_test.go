@@ -43,6 +43,11 @@ func TestSweepReplay(t *testing.T) {
 			[]workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}},
 			"link",
 		},
+		{
+			"in a file of a turn that fails", nil, "",
+			append(added("a.txt", value), workspace.Change{Path: "z.txt", Op: workspace.Modified, Kind: workspace.File, Data: []byte("z")}),
+			"a.txt",
+		},
 		{"in a file that stays in the cassette", nil, "", added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))), "z.txt"},
 	}
 	for _, tt := range tests {
@@ -81,6 +86,13 @@ func TestSweepReplay(t *testing.T) {
 			require.Equal(t, result.Error, u.Outcome)
 			require.Contains(t, u.Reason, "leak: ")
 			require.Contains(t, u.Reason, tt.leak)
+			diff, err := os.ReadFile(filepath.Join(place.Artifacts, "workspace.diff"))
+			require.NoError(t, err)
+			files, err := os.ReadDir(place.Workspace)
+			require.NoError(t, err)
+			for _, f := range files {
+				require.Contains(t, string(diff), f.Name(), "it is not what was prepared")
+			}
 		})
 	}
 }

@@ -83,7 +83,7 @@ type attempt struct {
 	overrides *interaction.Overrides
 	// tools stands between the agent and what it asks of others; nil: nothing does.
 	tools *tools
-	// touched tells that a run step may have changed the workspace since the agent's last turn.
+	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of them.
 	touched bool
 }
 

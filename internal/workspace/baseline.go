@@ -72,12 +72,17 @@ func (b Baseline) Diff(ctx context.Context, dir string) (Diff, error) {
 	if err != nil {
 		return Diff{}, fmt.Errorf("compare workspace: %w", err)
 	}
+	return b.Compare(ctx, dir, manifestOf(s.entries))
+}
+
+// Compare is [Baseline.Diff] of a workspace that is known to hold after. A file that differs and does not hold what after
+// says is named without its content.
+func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff, error) {
 	tr, err := openTree(ctx, dir)
 	if err != nil {
 		return Diff{}, fmt.Errorf("compare workspace: %w", err)
 	}
 	defer tr.close()
-	after := manifestOf(s.entries)
 	var d Diff
 	var text bytes.Buffer
 	for _, c := range diff(b.manifest, after, nil).Changes {

@@ -37,6 +37,9 @@ type Change struct {
 	Digest string
 }
 
+// Writes reports whether the change gives a file a new content, which is kept.
+func (c Change) Writes() bool { return c.Kind == File && c.Op != Deleted && !c.ModeOnly && !c.Ignored }
+
 // Delta is what happened in a workspace between two moments. A directory that was added has a change of its own only if
 // nothing else tells of it, as it is empty.
 type Delta struct {

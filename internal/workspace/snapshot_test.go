@@ -109,13 +109,20 @@ func requireReplays(t testing.TB, d Delta, dir string, before, after Manifest) {
 	require.NoError(t, d.Apply(dir))
 	s, err := takeSurvey(t.Context(), dir, survey{keep: true, before: after})
 	require.NoError(t, err)
-	var kept Manifest
-	for _, e := range after.Entries {
+	require.Empty(t, cmp.Diff(after.kept(), manifestOf(s.entries)), "-live +replayed, from %v by %v", before.lines(), d.lines())
+	if told, known := d.ApplyTo(before); known {
+		require.Empty(t, cmp.Diff(after.kept(), told.kept()), "-live +told, from %v by %v", before.lines(), d.lines())
+	}
+}
+
+// kept returns what a replay makes of m.
+func (m Manifest) kept() (kept Manifest) {
+	for _, e := range m.Entries {
 		if !e.Ignored {
 			kept.Entries = append(kept.Entries, e)
 		}
 	}
-	require.Empty(t, cmp.Diff(kept, manifestOf(s.entries)), "-live +replayed, from %v by %v", before.lines(), d.lines())
+	return kept
 }
 
 func TestIgnoredTreesBetweenTurns(t *testing.T) {
@@ -284,19 +291,40 @@ func TestReplayProperty(t *testing.T) {
 			for range 15 {
 				randomEdit(t, rng, source)
 			}
-			m, _, err := Prepare(t.Context(), Source{Dir: source}, live)
+			if seed%2 == 0 {
+				require.NoError(t, os.RemoveAll(filepath.Join(source, ".gitignore")))
+			}
+			tpl, err := Load(t.Context(), Source{Dir: source})
 			require.NoError(t, err)
-			same, _, err := Prepare(t.Context(), Source{Dir: source}, replayed)
+			m, _, err := tpl.Prepare(t.Context(), live, nil)
+			require.NoError(t, err)
+			same, _, err := tpl.Prepare(t.Context(), replayed, nil)
 			require.NoError(t, err)
 			require.Equal(t, m, same)
+			base, told, known := tpl.Baseline(m, nil), m, true
 			for range 4 {
 				for range 8 {
 					randomEdit(t, rng, live)
+				}
+				if seed%2 == 0 { // else what comes of a delta could hardly ever be told
+					require.NoError(t, os.RemoveAll(filepath.Join(live, ".gitignore")))
 				}
 				after, d, err := Changes(t.Context(), live, m, 0)
 				require.NoError(t, err)
 				requireReplays(t, d, replayed, m, after)
 				m = after
+				if known {
+					told, known = d.ApplyTo(told)
+				}
+				if !known {
+					continue
+				}
+				want, err := base.Diff(t.Context(), replayed)
+				require.NoError(t, err)
+				got, err := base.Compare(t.Context(), replayed, told)
+				require.NoError(t, err)
+				require.Equal(t, string(want.Text), string(got.Text))
+				require.Equal(t, want, got)
 			}
 		})
 	}
