@@ -48,7 +48,7 @@ func (o *Overrides) All() []Override {
 // Apply counts a call and returns what it is to be answered, if an override says so: an output, or an error if that is
 // not empty.
 func (o *Overrides) Apply(tool string, args any) (answer any, err string, ok bool) {
-	if o == nil {
+	if o == nil || len(o.all) == 0 {
 		return nil, "", false
 	}
 	args = canonical(args)

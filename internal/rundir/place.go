@@ -47,8 +47,9 @@ func (r *Run) MakePlace(caseID, variant string, trial int) (Place, error) {
 }
 
 func (p Place) make() error {
-	for _, dir := range p.dirs() {
-		err := os.Mkdir(dir, 0o755) // most are new, and MkdirAll looks at each directory on the way first
+	// Most are new in one that is new, too, and MkdirAll looks at each directory on the way first.
+	for _, dir := range append([]string{filepath.Dir(p.Workspace)}, p.dirs()...) {
+		err := os.Mkdir(dir, 0o755)
 		if err != nil {
 			err = os.MkdirAll(dir, 0o755)
 		}
