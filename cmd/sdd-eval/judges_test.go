@@ -172,3 +172,21 @@ func TestJudgesSkipped(t *testing.T) {
 	require.Contains(t, stderr, "polite"+why)
 	require.Contains(t, stderr, "1 skipped\nsdd-eval: nothing was judged and no step ran\n")
 }
+
+// TestJudgesFlaws shows which checks of a judge failed that passes the agent all the same, and takes no pass of one whose
+// checks all failed.
+func TestJudgesFlaws(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	says := func(verdict string) {
+		require.NoError(t, os.WriteFile(filepath.Join(j.dir, "judge.sh"), []byte("echo '"+verdict+"'\n"), 0o644))
+	}
+	says(`{"pass": true, "reason": "Fine.", "checks": [{"id": "builds", "pass": true}, {"id": "tests", "pass": false, "reason": "3 fail"}]}`)
+	j.run(0, nil, "run", "--playbook", "suite.yaml")
+	_, shown := j.run(0, nil, "show", "latest")
+	require.Contains(t, shown, ": verify: pass: 1 of 2 checks failed: tests: 3 fail\n")
+
+	says(`{"pass": true, "checks": [{"id": "tests", "pass": false, "reason": "3 fail"}]}`)
+	stderr, _ := j.run(3, nil, "run", "--playbook", "suite.yaml")
+	require.Contains(t, stderr, ": verify: the reply is not a verdict: it contradicts itself: a pass with every check failed; it was ")
+}

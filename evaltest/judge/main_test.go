@@ -33,6 +33,13 @@ var programs = map[string]func(){
 	"nan": func() {
 		judge.Main(func(context.Context, judge.Input) (judge.Result, error) { return judge.Result{Score: math.NaN()}, nil })
 	},
+	"contradiction": func() {
+		judge.Main(func(context.Context, judge.Input) (judge.Result, error) {
+			r := judge.Pass("x")
+			r.Checks = []judge.Check{{ID: "tests", Reason: "3 tests fail"}}
+			return r, nil
+		})
+	},
 	"prompt": func() {
 		judge.PromptMain(func(_ context.Context, in judge.Input) (string, error) {
 			return fmt.Sprintf("<%s> {{x}}\n", in.Question), nil
@@ -58,6 +65,7 @@ func TestMains(t *testing.T) {
 		{"input without an answer", "pass", `{"question":"q"}`, "", "read the judge's input: candidate_answer is missing\n"},
 		{"error", "error", good, "", "the server is gone\n"},
 		{"no verdict", "nan", good, "", "not a verdict: score NaN is out of range"},
+		{"contradiction", "contradiction", good, "", "not a verdict: it contradicts itself: a pass with every check failed"},
 		{"prompt", "prompt", good, "<<b>> {{x}}\n", ""},
 		{"example", "example", asked, `{"score":0.5,"hits":["sum"],"misses":["4"]}`, ""},
 		{"example of prompt", "example of prompt", asked, "Does this change do what was asked?\n\nAsked:\nq\n\nThe change:\n+5", ""},

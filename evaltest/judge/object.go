@@ -14,37 +14,38 @@ import (
 type object map[string]json.RawMessage
 
 // parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and none comes twice.
+// Errors say what the text is or has, to be put behind a word for it: "is not a JSON object".
 func parseObject(text []byte, keys ...string) (object, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", jsonError(err))
+		return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
 	} else if t != json.Delim('{') {
-		return nil, errors.New("not a JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	o := make(object)
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
-			return nil, fmt.Errorf("not JSON: %w", jsonError(err))
+			return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
 		}
 		key := t.(string) // the decoder takes no other keys
 		if _, ok := o[key]; ok {
-			return nil, fmt.Errorf("the key %q comes twice", key)
+			return nil, fmt.Errorf("has the key %q twice", key)
 		}
 		if !slices.Contains(keys, key) {
-			return nil, fmt.Errorf("unknown key %q: the keys are %s", key, strings.Join(keys, ", "))
+			return nil, fmt.Errorf("has an unknown key %q: the keys are %s", key, strings.Join(keys, ", "))
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return nil, fmt.Errorf("not JSON: %s: %w", key, jsonError(err))
+			return nil, fmt.Errorf("is not JSON: %s: %w", key, jsonError(err))
 		}
 		o[key] = value
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", jsonError(err))
+		return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON object: there is text after it")
+		return nil, errors.New("has text after its JSON object")
 	}
 	return o, nil
 }
@@ -92,13 +93,12 @@ func (o object) texts(key string) ([]string, error) {
 // score returns a number in 0..1, nil if there is none.
 func (o object) score() (*float64, error) {
 	var score *float64
-	if err := o.decode("score", "a number", &score); err != nil {
-		return nil, err
+	err := o.decode("score", "a number", &score)
+	tooLarge := err != nil && strings.ContainsAny(string(o["score"][:1]), "-0123456789") // a number, but for no float64
+	if tooLarge || score != nil && !(*score >= 0 && *score <= 1) {
+		return nil, fmt.Errorf("score %.40s is out of range: it is from 0 to 1", o["score"])
 	}
-	if score != nil && !(*score >= 0 && *score <= 1) {
-		return nil, fmt.Errorf("score %s is out of range: it is from 0 to 1", o["score"])
-	}
-	return score, nil
+	return score, err
 }
 
 // quote shows the beginning of a text in quotes.

@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Result is a judge's verdict. It travels in one of two forms: with Pass or Checks as {pass, score, reason, checks,
@@ -19,7 +21,8 @@ type Result struct {
 	Reason string
 	// Hits and Misses are what was right and what was wrong. They do not go with Pass and Checks.
 	Hits, Misses []string
-	// Checks are what the judge looked at. They need Pass.
+	// Checks are what the judge looked at. They need Pass, and a pass needs one of them to have passed, if there are any: with
+	// some that failed it is the judge's to say whether the agent did.
 	Checks []Check
 	// Details are whatever else there is to tell, a JSON object; nil: nothing.
 	Details json.RawMessage
@@ -42,14 +45,15 @@ func Pass(reason string) Result { return Result{Pass: new(true), Score: 1, Reaso
 // Fail returns the verdict that the agent failed, with a score of 0.
 func Fail(reason string) Result { return Result{Pass: new(false), Reason: reason} }
 
-// ParseResult reads what a judge wrote: one JSON object in one of the two forms, with white space around it at most. A
-// score is a number from 0 to 1; next to pass it may be left out, and is 1 or 0 then. Everything else is an error that
-// quotes the reply: other keys, keys of both forms, a key twice, text before or after the object, a full score next to
-// "pass": false or a score of 0 next to "pass": true.
+// ParseResult reads what a judge wrote: one JSON object in one of the two forms, with white space around it at most, and
+// perhaps a byte order mark in front. A score is a number from 0 to 1; next to pass it may be left out, and is 1 or 0
+// then. Everything else is an error that quotes the reply: other keys, keys of both forms, a key twice, text before or
+// after the object, and what contradicts itself: a full score next to "pass": false, or next to "pass": true a score of 0
+// or checks that all failed.
 func ParseResult(reply []byte) (Result, error) {
-	r, err := parseResult(reply)
+	r, err := parseResult(bytes.TrimPrefix(reply, []byte("\ufeff")))
 	if err != nil {
-		return Result{}, fmt.Errorf("the reply is %w; it was %s", err, quote(reply, maxQuote))
+		return Result{}, fmt.Errorf("the reply %w; it was %s", err, quote(reply, maxQuote))
 	}
 	return r, nil
 }
@@ -62,9 +66,18 @@ func parseResult(reply []byte) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	r, err := resultOf(o)
+	if err != nil {
+		return Result{}, fmt.Errorf("is %w", invalid(err))
+	}
+	return r, nil
+}
+
+// resultOf reads the object that a judge wrote.
+func resultOf(o object) (Result, error) {
 	score, err := o.score()
 	if err != nil {
-		return Result{}, invalid(err)
+		return Result{}, err
 	}
 	r := Result{}
 	if o.has("details") {
@@ -73,7 +86,7 @@ func parseResult(reply []byte) (Result, error) {
 	scored, passed := o.hasAny("hits", "misses", "reasoning"), o.hasAny("pass", "reason", "checks")
 	switch {
 	case scored && passed:
-		return Result{}, invalid(errors.New("hits, misses and reasoning do not go with pass, reason and checks"))
+		return Result{}, errors.New("hits, misses and reasoning do not go with pass, reason and checks")
 	case passed:
 		err = r.readPass(o, score)
 	default:
@@ -82,10 +95,7 @@ func parseResult(reply []byte) (Result, error) {
 	if err == nil {
 		err = r.check()
 	}
-	if err != nil {
-		return Result{}, invalid(err)
-	}
-	return r, nil
+	return r, err
 }
 
 // invalid is the error of a reply that is a JSON object and no verdict.
@@ -145,7 +155,7 @@ func (r *Result) readPass(o object, score *float64) error {
 func parseCheck(text []byte) (c Check, err error) {
 	o, err := parseObject(text, "id", "text", "pass", "score", "reason")
 	if err != nil {
-		return Check{}, err
+		return Check{}, fmt.Errorf("it %w", err)
 	}
 	if c.Score, err = o.score(); err != nil {
 		return Check{}, err
@@ -169,6 +179,8 @@ func (r *Result) check() error {
 		return errors.New("it contradicts itself: a pass with a score of 0")
 	case r.Pass != nil && !*r.Pass && r.Score == 1:
 		return errors.New("it contradicts itself: no pass, with a full score")
+	case r.Pass != nil && *r.Pass && len(r.Checks) > 0 && !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Pass }):
+		return errors.New("it contradicts itself: a pass with every check failed")
 	case r.Pass == nil && len(r.Checks) > 0:
 		return errors.New("checks need a word on whether the agent passed")
 	case r.Pass != nil && (len(r.Hits) > 0 || len(r.Misses) > 0):

@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -24,6 +25,16 @@ func TestParseResult(t *testing.T) {
 			judge.Result{Score: 0.85, Hits: []string{"a", " "}, Misses: []string{"b"}, Reason: "r", Details: json.RawMessage(`{"fooBar":1}`)},
 		},
 		{"null is absent", `{"score":1,"hits":null,"misses":null,"reasoning":null,"details":null}`, judge.Result{Score: 1}},
+		{"byte order mark", "\ufeff{\"score\":1}\r\n", judge.Result{Score: 1}},
+		{
+			"a check failed beside one that passed", `{"pass":true,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`,
+			judge.Result{Pass: new(true), Score: 1, Checks: []judge.Check{{ID: "a", Pass: true}, {ID: "b"}}},
+		},
+		{"no checks", `{"pass":true,"checks":[]}`, judge.Result{Pass: new(true), Score: 1}},
+		{
+			"no pass with every check passed", `{"pass":false,"checks":[{"id":"a","pass":true}]}`,
+			judge.Result{Pass: new(false), Checks: []judge.Check{{ID: "a", Pass: true}}},
+		},
 		{"pass alone", `{"pass":true}`, judge.Result{Pass: new(true), Score: 1}},
 		{"fail alone", `{"pass":false}`, judge.Result{Pass: new(false)}},
 		{"fail with half a score", `{"pass":false,"score":0.5}`, judge.Result{Pass: new(false), Score: 0.5}},
@@ -45,7 +56,7 @@ func TestParseResult(t *testing.T) {
 
 func TestParseResultErrors(t *testing.T) {
 	tests := []struct{ name, reply, want string }{
-		{"nothing", "", "not JSON: unexpected EOF"},
+		{"nothing", "", "the reply is not JSON: unexpected EOF; it was"},
 		{"blank", " \n", "not JSON"},
 		{"words", "fine", `it was "fine"`},
 		{"null", "null", "not a JSON object"},
@@ -57,16 +68,19 @@ func TestParseResultErrors(t *testing.T) {
 		{"cut value", `{"score":`, "not JSON"},
 		{"line before", `debug {"score":1}`, "not JSON"},
 		{"fence", "```json\n{\"score\":1}\n```", "not JSON"},
-		{"line behind", `{"score":1} debug`, "text after it"},
-		{"second object", `{"score":0}{"score":1}`, "more than one JSON object"},
-		{"key twice", `{"score":0,"score":1}`, `the key "score" comes twice`},
-		{"key in other letters", `{"Score":1}`, `unknown key "Score"`},
+		{"line behind", `{"score":1} debug`, "the reply has text after its JSON object; it was"},
+		{"second object", `{"score":0}{"score":1}`, "the reply has text after its JSON object"},
+		{"key twice", `{"score":0,"score":1}`, `the reply has the key "score" twice; it was`},
+		{"key in other letters", `{"Score":1}`, `the reply has an unknown key "Score": the keys are score, hits`},
 		{"unknown key", `{"score":1,"mises":[]}`, `unknown key "mises"`},
 		{"score a text", `{"score":"1"}`, `score must be a number, not "\"1\""`},
 		{"score null", `{"score":null}`, "score is missing"},
 		{"score true", `{"score":true}`, "score must be a number"},
 		{"score NaN", `{"score":NaN}`, "not JSON"},
-		{"score beyond numbers", `{"score":1e999}`, "score must be a number"},
+		{"score beyond numbers", `{"score":1e309}`, "the reply is not a verdict: score 1e309 is out of range: it is from 0 to 1; it was"},
+		{"score far below", `{"score":-1e309}`, "score -1e309 is out of range"},
+		{"mark in the middle", "{\"score\":\ufeff1}", "not JSON"},
+		{"two marks", "\ufeff\ufeff{\"score\":1}", "not JSON"},
 		{"score above 1", `{"score":1.0000000001}`, "out of range"},
 		{"score below 0", `{"score":-0.1}`, "out of range"},
 		{"score of 7", `{"score":7}`, "out of range"},
@@ -83,11 +97,14 @@ func TestParseResultErrors(t *testing.T) {
 		{"both forms", `{"pass":true,"hits":[]}`, "do not go with"},
 		{"no pass with a full score", `{"pass":false,"score":1}`, "contradicts itself"},
 		{"pass with a score of 0", `{"pass":true,"score":0}`, "contradicts itself"},
+		{"pass with its check failed", `{"pass":true,"checks":[{"id":"tests","pass":false,"reason":"3 tests fail"}]}`, "a pass with every check failed"},
+		{"pass with every check failed", `{"pass":true,"score":1,"checks":[{"id":"a","pass":false},{"id":"b","pass":false}]}`, "contradicts itself"},
+		{"pass with half a score and every check failed", `{"pass":true,"score":0.5,"checks":[{"id":"a","pass":false}]}`, "contradicts itself"},
 		{"check without pass", `{"pass":true,"checks":[{"id":"a"}]}`, "checks[0]: pass is missing"},
 		{"check without a name", `{"pass":true,"checks":[{"pass":true}]}`, "checks[0]: neither an id nor a text"},
 		{"check with a score of 2", `{"pass":true,"checks":[{"id":"a","pass":true,"score":2}]}`, "checks[0]: score 2 is out of range"},
-		{"check with another key", `{"pass":true,"checks":[{"id":"a","passed":true}]}`, `checks[0]: unknown key "passed"`},
-		{"check that is null", `{"pass":true,"checks":[null]}`, "checks[0]: not a JSON object"},
+		{"check with another key", `{"pass":true,"checks":[{"id":"a","passed":true}]}`, `is not a verdict: checks[0]: it has an unknown key "passed"`},
+		{"check that is null", `{"pass":true,"checks":[null]}`, "checks[0]: it is not a JSON object"},
 		{"nested verdict", `{"result":{"score":1}}`, `unknown key "result"`},
 	}
 	for _, tt := range tests {
@@ -109,6 +126,7 @@ func TestMarshalErrors(t *testing.T) {
 		{Pass: new(true)},
 		{Pass: new(false), Score: 1},
 		{Checks: []judge.Check{{ID: "a"}}},
+		{Pass: new(true), Score: 1, Checks: []judge.Check{{ID: "a"}}},
 		{Pass: new(false), Hits: []string{"a"}},
 		{Pass: new(false), Checks: []judge.Check{{}}},
 		{Details: json.RawMessage("[]")},
@@ -124,7 +142,7 @@ func FuzzParseResult(f *testing.F) {
 	for _, s := range []string{
 		`{"score":0.5,"hits":["a"],"misses":[],"reasoning":"r","details":{"a":[1,{}]}}`, `{"score":1}{"score":0}`,
 		`{"pass":false,"score":0.2,"reason":"r","checks":[{"id":"a","text":"b","pass":true,"score":0,"reason":""}]}`,
-		`{"pass":true}`, `GRADE: pass`, "```json\n{}\n```", `{"score":0,"score":1}`, `{"score":1e-400}`, `{"score":-0}`,
+		`{"pass":true}`, `GRADE: pass`, "```json\n{}\n```", `{"score":0,"score":1}`, `{"score":1e-400}`, `{"score":-0}`, "\ufeff{\"score\":1e309}",
 	} {
 		f.Add([]byte(s))
 	}
@@ -135,7 +153,7 @@ func FuzzParseResult(f *testing.F) {
 			return
 		}
 		require.True(t, got.Score >= 0 && got.Score <= 1)
-		require.True(t, json.Valid(reply))
+		require.True(t, json.Valid(bytes.TrimPrefix(reply, []byte("\ufeff"))))
 		text, err := json.Marshal(got)
 		require.NoError(t, err)
 		again, err := judge.ParseResult(text)

@@ -111,7 +111,7 @@ func (s runPage) unit(u result.Unit) {
 	s.line("next: ", u.Next)
 	s.steps(u.Steps)
 	for _, e := range u.Evaluations {
-		if e.Outcome != result.Pass {
+		if e.Outcome != result.Pass || e.Reason != "" { // what passes may have flaws, too
 			s.line(e.Position+": ", fmt.Sprintf("%s: %s: %s", e.Name, e.Outcome, e.Reason))
 		}
 	}

@@ -21,16 +21,23 @@ func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 		}
 	}
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &r.Score, Detail: detail(r)}
-	if r.Score < 1 || r.Pass != nil && !*r.Pass {
+	switch {
+	case r.Score < 1 || r.Pass != nil && !*r.Pass:
 		v.Outcome, v.Reason = result.Fail, reason(r)
+	case len(failedChecks(r.Checks)) > 0 || len(r.Misses) > 0:
+		v.Reason = reason(r)
 	}
 	return v
 }
 
-// reason returns in one line why the score is not full.
+// reason returns in one line why the score is not full, or what is wrong although the judge says that all is well.
 func reason(r judge.Result) string {
 	text := fmt.Sprintf("score %.3g", r.Score)
 	switch failed := failedChecks(r.Checks); {
+	case r.Pass != nil && *r.Pass && len(failed) > 0:
+		text = fmt.Sprintf("%d of %d checks failed: %s", len(failed), len(r.Checks), failed[0])
+	case r.Score == 1 && len(r.Misses) > 0:
+		text = "missed: " + more(r.Misses[0], len(r.Misses)-1)
 	case r.Reason != "":
 		text = r.Reason
 	case len(r.Misses) > 0:

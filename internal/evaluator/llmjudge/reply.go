@@ -175,6 +175,9 @@ func (f fields) decode(key, kind string, to any) error {
 // number stores a number from 0 to most.
 func (f fields) number(key string, most float64, to *float64) error {
 	if err := f.decode(key, "a number", to); err != nil {
+		if raw := f[key]; len(raw) > 0 && strings.ContainsAny(string(raw[:1]), "-0123456789") { // one, but for no float64
+			return fmt.Errorf("the %s %.40s is outside 0..%v", key, raw, most)
+		}
 		return err
 	}
 	if !(*to >= 0 && *to <= most) {

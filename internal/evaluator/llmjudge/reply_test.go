@@ -53,7 +53,7 @@ func TestParseScore(t *testing.T) {
 		{"boolean", "", `{"score": true}`, opinion{}, `the reply: "score" is not a number`},
 		{"NaN", "", `{"score": NaN}`, opinion{}, "the reply's JSON object: invalid character 'N' looking for beginning of value"},
 		{"NaN in a string", "", `{"score": "NaN"}`, opinion{}, `the reply: "score" is not a number`},
-		{"infinite", "", `{"score": 1e999}`, opinion{}, `the reply: "score" is not a number`},
+		{"infinite", "a number, but too large", `{"score": 1e999}`, opinion{}, `the reply: the score 1e999 is outside 0..1`},
 		{"negative", "", `{"score": -0.1}`, opinion{}, "the reply: the score -0.1 is outside 0..1"},
 		{"percent", "", `{"score": 85}`, opinion{}, "the reply: the score 85 is outside 0..1"},
 		{"pass", "", `{"score": 1, "pass": true}`, opinion{}, "the reply: it has a `pass` beside or instead of the score: the threshold decides what passes"},
