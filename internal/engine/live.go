@@ -32,9 +32,13 @@ type live struct {
 // startLive starts the unit's agent and opens a session in its workspace.
 func startLive(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) (*live, error) {
 	s := &live{work: newWork(a, profile, launch, nil), tools: a.tools}
+	s.overdue = func() error { return s.tools.waiting(a) }
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
 	defer cancel()
 	if err := s.start(ctx, a, profile, launch); err != nil {
+		if broken := s.setInterrupt(nil); broken != nil {
+			err = broken // what the agent says is what it made of that
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}

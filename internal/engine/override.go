@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
@@ -88,7 +89,17 @@ func (a *attempt) checkOverrides() error {
 		}
 		errs = append(errs, fmt.Errorf("%s: the override changed nothing: the agent made no such call, or another override answers it: %s", o.Position, what))
 	}
-	return errors.Join(errs...)
+	if len(errs) == 0 {
+		return nil
+	}
+	next := "correct the override, or take it away"
+	switch {
+	case a.result.Session != "":
+		next = "sdd-eval cassette show " + a.result.Session
+	case a.place != nil:
+		next = "see which calls there were in " + filepath.Join(a.place.Artifacts, "trajectory.json")
+	}
+	return advised{errors.Join(errs...), next}
 }
 
 // overrideLines writes overrides a line each, as a diff of them is read.

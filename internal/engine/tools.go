@@ -76,8 +76,28 @@ func (s *live) diverged(a *attempt) func(error) {
 		if _, ok := errors.AsType[*interaction.DivergenceError](err); ok {
 			err = advised{fmt.Errorf("%s: %w", a.relCassettePath(), err), a.cfg.Command(Record, a.unit)}
 		}
-		s.interruptTurn(err)
+		s.interruptTurn(a.ofServer(err))
 	}
+}
+
+// ofServer advises on an error of an MCP server.
+func (a *attempt) ofServer(err error) error {
+	s, ok := errors.AsType[*mcpproxy.ServerError](err)
+	if !ok {
+		return err
+	}
+	return advised{err, fmt.Sprintf("start the server of %s by itself to see what it does: %s", s.Server.Position, strings.Join(s.Server.Command, " "))}
+}
+
+// waiting returns which MCP server has not answered the agent, nil if there is none.
+func (t *tools) waiting(a *attempt) error {
+	if t == nil || t.proxy == nil {
+		return nil
+	}
+	if err := t.proxy.Waiting(); err != nil {
+		return a.ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", a.timeout(), err))
+	}
+	return nil
 }
 
 // serve returns what answers the agent's requests: the real client, or the recording, with overrides before them.
@@ -108,6 +128,7 @@ func (s *live) servers(a *attempt) ([]acp.McpServer, error) {
 	}
 	cfg := mcpproxy.Config{
 		Dir: a.socketDir(), Servers: a.pb.MCP, Overrides: a.overrides, Replay: a.tools.servers,
+		StartTimeout: min(a.timeout(), mcpproxy.DefaultStartTimeout),
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
 			c.Dir, c.Env = s.dirs.workspace, s.env
 			return a.Runner.start(ctx, c, a.serverPolicy())
@@ -220,13 +241,19 @@ func (a *attempt) judgeTools() {
 // checkSeam refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works in its
 // own process.
 func (a *attempt) checkSeam() error {
-	level := a.pb.Cassette.Level
+	level, next := a.pb.Cassette.Level, fmt.Sprintf("write `cassette: {level: run}` in %s", a.pb.File)
 	if level.Client() && !a.usesClient() {
-		return fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, and this one asked it for no file and no terminal: "+
-			"it works in its own process. Use `level: run`", level)
+		return advised{
+			fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, and this one asked it for no file and no terminal: "+
+				"it works in its own process", level),
+			next,
+		}
 	}
 	if missing := a.unstarted(); level.MCP() && len(missing) > 0 {
-		return fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q. Use `level: run`", level, missing[0])
+		return advised{
+			fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q", level, missing[0]),
+			next,
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -36,6 +37,8 @@ type work struct {
 	spent  spending
 
 	deadline time.Time // of the session, by the playbook's limit
+	// overdue returns what kept the session until its deadline, nil if that is the agent.
+	overdue func() error
 
 	mu sync.Mutex
 	// interrupt ends the current turn and says why, nil between turns.
@@ -71,13 +74,12 @@ func (w *work) protocolVersion() int { return w.protocol }
 // turn has do speak with the agent until the turn is over, or its context is. It returns the limit that ended the turn,
 // empty if none did.
 func (w *work) turn(ctx context.Context, do func(context.Context) error) (limit string, err error) {
-	limited, cancel := context.WithDeadlineCause(ctx, w.deadline, limitReached{result.StopTimeout})
-	defer cancel()
-	turn, interrupt := context.WithCancelCause(limited)
+	turn, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
 	if err := w.setInterrupt(interrupt); err != nil {
 		return "", err
 	}
+	defer w.endInTime(interrupt)()
 	err = do(turn)
 	_ = w.setInterrupt(nil) // what comes now, the next turn tells, or the end
 	cause := context.Cause(turn)
@@ -88,6 +90,22 @@ func (w *work) turn(ctx context.Context, do func(context.Context) error) (limit 
 		return "", cause
 	}
 	return "", err
+}
+
+// endInTime ends a turn at the session's deadline, unless it is stopped.
+func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
+	end := func() {
+		var why error = limitReached{result.StopTimeout}
+		if w.overdue != nil { // asked first: an agent that is interrupted waits for nothing any more
+			why = cmp.Or(w.overdue(), why)
+		}
+		interrupt(why)
+	}
+	left := time.Until(w.deadline)
+	if left <= 0 {
+		end()
+	}
+	return time.AfterFunc(left, end).Stop
 }
 
 // settle takes what the turn changed in the workspace.

@@ -54,6 +54,8 @@ func (p *Proxy) serve(conn net.Conn, s playbook.MCPServer) {
 	// It also ends what waits for the agent to read.
 	defer context.AfterFunc(p.ctx, func() { agent.Close() })()
 	defer agent.Close()
+	p.begins(c)
+	defer p.ends(c)
 	if p.player == nil {
 		c.startReal()
 		defer c.endReal()

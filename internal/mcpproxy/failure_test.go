@@ -66,6 +66,28 @@ func TestCrash(t *testing.T) {
 	assert.Contains(t, fresh.call("count", nil), `"1"`)
 }
 
+// TestWaiting holds that what a server has not answered can be told, and that nothing else is.
+func TestWaiting(t *testing.T) {
+	s := newScene(t, func(c *mcpproxy.Config) {
+		c.Mask = func(text string) string { return strings.ReplaceAll(text, "sk-"+"test-1234", "[masked]") }
+	}, server("shop", "shop"))
+	a := s.connect(0, "2025-06-18")
+	a.call("count", nil)
+	require.NoError(t, s.proxy.Waiting())
+	answered := make(chan string)
+	go func() {
+		answered <- a.call("hang", map[string]any{"key": "sk-" + "test-1234", "text": strings.Repeat("ü", 1000)})
+	}()
+	require.Eventually(t, func() bool { return s.proxy.Waiting() != nil }, waitTime, time.Millisecond)
+	err := s.proxy.Waiting()
+	require.ErrorContains(t, err, `the MCP server "shop" (`)
+	require.ErrorContains(t, err, `has not answered mcp__shop__hang {"key":"[masked]","text":"ü`)
+	require.Less(t, len(err.Error()), 1000)
+	require.NoError(t, s.proxy.Close())
+	<-answered
+	require.NoError(t, s.proxy.Waiting())
+}
+
 // TestCloseWhileBusy holds that nothing survives, whatever is going on; that is looked for at the end of each test.
 func TestCloseWhileBusy(t *testing.T) {
 	s := newScene(t, nil, server("shop", "shop"), server("silent", "silent"))

@@ -50,7 +50,7 @@ type Config struct {
 	// OnCall is told each request with its answer, one after the other, before the agent gets the answer. What servers say
 	// of themselves is told once, and again when it has changed.
 	OnCall func(trajectory.MCPCall)
-	// OnError is told what is wrong with a server, or with what the agent sends it, and divergences
+	// OnError is told what is wrong with a server (*[ServerError]), or with what the agent sends it, and divergences
 	// (*[interaction.DivergenceError]). It may be called from many goroutines.
 	OnError func(error)
 }
@@ -64,6 +64,7 @@ type Proxy struct {
 	running   sync.WaitGroup
 
 	mu     sync.Mutex
+	going  map[*conversation]bool       // those that have not ended
 	told   map[string][sha256.Size]byte // digests of what servers said of themselves, by request
 	player *player                      // nil: real servers answer
 	errs   []error                      // of Close
@@ -74,7 +75,7 @@ func Listen(c Config) (*Proxy, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for sockets of MCP servers: %w", err)
 	}
-	p := &Proxy{config: c, told: make(map[string][sha256.Size]byte)}
+	p := &Proxy{config: c, going: make(map[*conversation]bool), told: make(map[string][sha256.Size]byte)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.Replay != nil {
 		p.player = newPlayer(c.Replay)

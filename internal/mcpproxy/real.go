@@ -183,9 +183,9 @@ func (c *conversation) fails(cause error) {
 		if c.config.Mask != nil {
 			said = c.config.Mask(said)
 		}
-		err := fmt.Errorf("the MCP server %q (%s) %w", c.server.Name, strings.Join(c.server.Command, " "), cause)
+		err := &ServerError{Server: c.server, Err: cause}
 		if said = strings.TrimSpace(said); said != "" {
-			err = fmt.Errorf("%w; it said: %s", err, said)
+			err.Err = fmt.Errorf("%w; it said: %s", cause, said)
 		}
 		c.mu.Lock()
 		over := c.over
