@@ -2,12 +2,15 @@ package evaltest_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -26,6 +29,26 @@ func TestOverrideClient(t *testing.T) {
 					require.Equal(t, trajectory.Failed, calls[len(calls)-1].Status)
 				}))
 		})
+	}
+}
+
+// TestOverrideMCP does so with what an MCP server answers.
+func TestOverrideMCP(t *testing.T) {
+	t.Setenv("EVALTEST_SANDBOX", "none")
+	t.Setenv("EVALTEST_RECORD_IN_CI", "1")
+	bin, cassettes := t.TempDir(), t.TempDir()
+	require.NoError(t, mcpagent.Install(bin))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, mode := range []string{"record", "replay"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Setenv("EVALTEST_MODE", mode)
+			evaltest.Describe(t, "testdata/levels/mcp.yaml", evaltest.Cassettes(cassettes),
+				evaltest.Override(playbook.Override{Tool: "mcp__stock__count", Case: "task", Args: map[string]any{"sku": "tea"}, Output: []int{3}}),
+				evaltest.Check("told so", func(t *evaltest.T, u evaltest.Unit) {
+					require.Contains(t, u.Run.Answer(), `"text":"[3]"`)
+				}))
+		})
+		require.NoError(t, os.RemoveAll(filepath.Join(bin, "mcp-stock")), "the server is gone")
 	}
 }
 

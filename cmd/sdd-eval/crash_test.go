@@ -47,7 +47,7 @@ func command(dir string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(bin, "sdd-eval"), args...)
 	c.Dir = dir
 	// What confines the agents is none of these tests' business, and takes its time.
-	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none")
+	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return c
 }
 

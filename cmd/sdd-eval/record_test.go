@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -57,12 +60,63 @@ func TestRecordKilled(t *testing.T) {
 	t.Parallel()
 	dir := project(t, fmt.Sprintf(recordPlaybook, 4))
 	whole := time.Now()
-	record := func() []string { return []string{"run", "--playbook", "p.yaml", "--mode", "record", "--parallel", "4"} }
-	out, err := command(dir, record()...).CombinedOutput()
+	record := func() *exec.Cmd {
+		return command(dir, "run", "--playbook", "p.yaml", "--mode", "record", "--parallel", "4")
+	}
+	out, err := record().CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	took := time.Since(whole)
-	for range 20 {
-		c := command(dir, record()...)
+	requireKillable(t, dir, record, took, 20)
+}
+
+// levelPlaybook has that many trials, in which the agent asks its client and an MCP server.
+const levelPlaybook = `name: level
+task: {prompt: 'stock count {"sku": "tea"}'}
+trials: {count: %d}
+cassette: {level: %s}
+variants: {a: {agent: %s}}
+mcp: [{name: stock, command: [mcp-stock]}]
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [a]}}
+      steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
+`
+
+// TestRecordLevels records twenty units at a time at the levels at which the agent runs in replay, twice: the cassettes do
+// not differ. Then it kills recordings: the cassettes of before, or new ones, are whole.
+func TestRecordLevels(t *testing.T) {
+	t.Parallel()
+	for level, agent := range map[string]string{"client": "{kind: fake-acp}", "mcp": "{kind: acp, command: mcp-agent}"} {
+		t.Run(level, func(t *testing.T) {
+			const units = 20
+			dir := project(t, fmt.Sprintf(levelPlaybook, units, level, agent))
+			record := func() *exec.Cmd {
+				return command(dir, "run", "--playbook", "p.yaml", "--mode", "record", "--parallel", fmt.Sprint(units))
+			}
+			out, err := record().CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			first := t.TempDir()
+			require.NoError(t, os.CopyFS(first, os.DirFS(filepath.Join(dir, "cassettes"))))
+			began := time.Now()
+			out, err = record().CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			took := time.Since(began)
+			for trial := range units {
+				name := fmt.Sprintf("p/task/a.%d.jsonl", trial+1)
+				out, err := command(dir, "cassette", "diff", filepath.Join(first, name), filepath.Join("cassettes", name)).CombinedOutput()
+				require.NoError(t, err, "%s", out)
+			}
+			requireKillable(t, dir, record, took, 3)
+		})
+	}
+}
+
+// requireKillable kills recordings at random moments while they take place.
+func requireKillable(t *testing.T, dir string, record func() *exec.Cmd, took time.Duration, kills int) {
+	t.Helper()
+	for range kills {
+		c := record()
 		require.NoError(t, c.Start())
 		killer := time.AfterFunc(rand.N(took), func() { _ = c.Process.Kill() })
 		_ = c.Wait() // it may have ended before
@@ -72,7 +126,7 @@ func TestRecordKilled(t *testing.T) {
 			require.NotContains(t, string(out), kind)
 		}
 	}
-	out, err = command(dir, "cassette", "prune", "p.yaml").CombinedOutput()
+	out, err := command(dir, "cassette", "prune", "p.yaml").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	requireReplays(t, dir)
 }

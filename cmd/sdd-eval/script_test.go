@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
 )
 
 // bin has the command as a user has it: built, in a directory of PATH.
@@ -34,6 +36,9 @@ func testMain(m *testing.M) int {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, "sdd-eval"), ".")
 		build.Stderr = os.Stderr
 		err = build.Run()
+	}
+	if err == nil {
+		err = mcpagent.Install(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build the command:", err)

@@ -54,6 +54,7 @@ var writers = []writer{
 	{"acp/scripted", nil, "an agent, in its own process"},
 	{"acp/acptest", nil, "a kit for tests"},
 	{"internal/hostile", nil, "an agent for tests, which tries to get out"},
+	{"internal/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/modelserver", nil, "a model for tests"},
 	{"internal/modelserver/with-model", nil, "a command for tests and recordings"},
 }

@@ -1,0 +1,139 @@
+package mcpagent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// frame is a message of the Agent Client Protocol.
+type frame struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  any             `json:"result,omitempty"`
+	Error   any             `json:"error,omitempty"`
+}
+
+// agent is one session.
+type agent struct {
+	servers map[string]*mcp.ClientSession
+	cancel  context.CancelFunc // of the turn
+
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+// Main is the agent's life, up to the end of in. It returns its exit code.
+func Main(in io.Reader, out io.Writer) int {
+	a := &agent{servers: make(map[string]*mcp.ClientSession), cancel: func() {}, out: json.NewEncoder(out)}
+	var turns sync.WaitGroup
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var f frame
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+			return 1
+		}
+		switch f.Method {
+		case "initialize":
+			a.answer(f, map[string]any{"protocolVersion": 1, "agentInfo": map[string]any{"name": "mcp-agent", "version": "1"}}, nil)
+		case "session/new":
+			a.answer(f, map[string]any{"sessionId": "s1"}, a.start(f.Params))
+		case "session/prompt":
+			ctx, cancel := context.WithCancel(context.Background())
+			a.cancel = cancel
+			turns.Go(func() { a.answer(f, map[string]any{"stopReason": a.turn(ctx, f.Params)}, nil) })
+		case "session/cancel":
+			a.cancel()
+		}
+	}
+	a.cancel()
+	turns.Wait()
+	for _, s := range a.servers {
+		_ = s.Close()
+	}
+	return 0
+}
+
+func (a *agent) send(f frame) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f.Version = "2.0"
+	_ = a.out.Encode(f) // that the client has gone is seen when it is read from
+}
+
+func (a *agent) answer(f frame, result any, err error) {
+	if err != nil {
+		a.send(frame{ID: f.ID, Error: map[string]any{"code": -32603, "message": err.Error()}})
+		return
+	}
+	a.send(frame{ID: f.ID, Result: result})
+}
+
+// start starts the servers of a new session.
+func (a *agent) start(params json.RawMessage) error {
+	var p struct {
+		McpServers []struct {
+			Name, Command string
+			Args          []string
+		}
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return err
+	}
+	for _, s := range p.McpServers {
+		client := mcp.NewClient(&mcp.Implementation{Name: "mcp-agent", Version: "1"}, nil)
+		transport := &mcp.CommandTransport{Command: exec.Command(s.Command, s.Args...)}
+		session, err := client.Connect(context.Background(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
+		if err != nil {
+			return fmt.Errorf("start %s: %w", s.Name, err)
+		}
+		a.servers[s.Name] = session
+	}
+	return nil
+}
+
+// turn calls the tools that a prompt names, and returns why it stops.
+func (a *agent) turn(ctx context.Context, params json.RawMessage) string {
+	var p struct{ Prompt []struct{ Text string } }
+	if err := json.Unmarshal(params, &p); err != nil {
+		return "refusal"
+	}
+	var answers strings.Builder // said at once: what it says between calls could come before them or after
+	for _, block := range p.Prompt {
+		for line := range strings.Lines(block.Text) {
+			answers.WriteString(a.call(ctx, strings.SplitN(strings.TrimSpace(line), " ", 3)))
+		}
+	}
+	update, _ := json.Marshal(map[string]any{"sessionId": "s1", "update": map[string]any{
+		"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": answers.String()},
+	}})
+	a.send(frame{Method: "session/update", Params: update})
+	if ctx.Err() != nil {
+		return "cancelled"
+	}
+	return "end_turn"
+}
+
+// call calls the tool that the words of a line name, if they do, and returns what it answers.
+func (a *agent) call(ctx context.Context, words []string) string {
+	var args map[string]any
+	if len(words) < 3 || a.servers[words[0]] == nil || json.Unmarshal([]byte(words[2]), &args) != nil {
+		return ""
+	}
+	r, err := a.servers[words[0]].CallTool(ctx, &mcp.CallToolParams{Name: words[1], Arguments: args})
+	if err != nil {
+		return fmt.Sprintln(err)
+	}
+	content, _ := json.Marshal(r.Content)
+	return string(content) + "\n"
+}
