@@ -170,7 +170,7 @@ func TestJudgesSkipped(t *testing.T) {
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
 	stderr, _ = j.run(3, nil, "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "polite"+why)
-	require.Contains(t, stderr, "1 skipped\nsdd-eval: nothing was judged and no step ran\n")
+	require.Contains(t, stderr, "1 skipped\nsdd-eval: nothing was judged, and no job ran a command\n")
 }
 
 // TestJudgesFlaws shows which checks of a judge failed that passes the agent all the same, and takes no pass of one whose

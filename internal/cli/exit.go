@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // The exit codes.
@@ -54,4 +57,21 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	return exitHarness
+}
+
+// verdict returns the error that what a run comes to ends a command with, nil if nothing is wrong with it. root is the
+// user's --root.
+func verdict(v result.Run, id, root string) error {
+	e := &exitError{code: exitHarness, next: commandLine("show", id, "--root", root)}
+	switch {
+	case !v.Outcome.Bad():
+		return nil
+	case v.Outcome == result.Fail:
+		e.code = exitFailed
+	case v.Outcome == result.NotRun:
+		e.err = errors.New("not all of the run has been run")
+	case len(v.Problems) > 0:
+		e.err = errors.New(strings.Join(v.Problems, "; "))
+	}
+	return e
 }

@@ -31,10 +31,15 @@ func reportCommand() command {
 each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).
 
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its line in the playbook,
-and adds the report to the summary of the job. No file of the run is written.`,
+and adds the report to the summary of the job. No file of the run is written. Alone it exits with 0 whatever the
+run came to, since it tells of what has failed already.`,
 		examples: `sdd-eval report --run latest
 sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html
 sdd-eval report --run latest --format github`,
+		codes: `0    all units passed, or completed where nothing judges them
+1    something failed
+2    the command line or the environment is wrong
+3    something ended in an error, or has not been run: nothing is known about that agent`,
 		define: func(a *App, f *flags) action {
 			o := reportOptions{ask: true}
 			var run, root string
@@ -60,10 +65,27 @@ sdd-eval report --run latest --format github`,
 				if o.github && err == nil {
 					err = a.reportToGitHub(r, root)
 				}
-				return err
+				if err != nil || len(o.formats) == 0 {
+					return err
+				}
+				return verdictOn(r, root)
 			}
 		},
 	}
+}
+
+// verdictOn returns the error that what a run comes to ends the command with, as `sdd-eval run` did when it ended. root
+// is the user's --root.
+func verdictOn(r *rundir.Run, root string) error {
+	units, err := r.Units()
+	if err != nil {
+		return err
+	}
+	jobs, err := r.Jobs()
+	if err != nil {
+		return err
+	}
+	return verdict(r.Manifest().Judge(units, jobs), r.ID(), root)
 }
 
 // rebuildReport writes the reports of a run and prints their paths.

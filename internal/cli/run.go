@@ -11,7 +11,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
-	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
@@ -114,7 +113,10 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return o.failed(ctx, err, done)
 	}
-	return o.verdict(ctx, done)
+	if ctx.Err() != nil {
+		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
+	}
+	return verdict(done.Verdict, done.ID, o.root)
 }
 
 // resumed returns the id of the run that o names to go on with, and the options that would begin such a run.
@@ -184,20 +186,4 @@ func (o runOptions) failed(ctx context.Context, err error, done *pipeline.Finish
 		e.next = o.resumption(done.ID)
 	}
 	return e
-}
-
-// verdict tells how a run ended that has a directory.
-func (o runOptions) verdict(ctx context.Context, done *pipeline.Finished) error {
-	show := commandLine("show", done.ID, "--root", o.root)
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
-	case done.Outcome == result.Fail:
-		return &exitError{code: exitFailed, next: show}
-	case done.Idle:
-		return &exitError{code: exitHarness, err: errors.New("nothing was judged and no step ran"), next: show}
-	case done.Outcome == result.Error:
-		return &exitError{code: exitHarness, next: show}
-	}
-	return nil
 }

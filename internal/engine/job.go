@@ -44,6 +44,9 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 			return r.command(ctx, s, &dirs)
 		})
 		res.Steps = append(res.Steps, step)
+		if step.Command != nil {
+			res.Commands++
+		}
 		switch {
 		case err != nil:
 			res.Outcome = result.Error

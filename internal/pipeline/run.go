@@ -25,13 +25,12 @@ import (
 // Finished is how a run ended.
 type Finished struct {
 	ID, Dir string
-	Outcome result.Outcome
+	// Verdict is what it comes to, as its reports have it.
+	Verdict result.Run
 	// Listed is how many units there are in all.
 	Listed int
 	// Resumable tells that units are left to run.
 	Resumable bool
-	// Idle tells that nothing was judged and no step ran.
-	Idle bool
 	// Units and Jobs are in listed order. What was interrupted is not among them.
 	Units []result.Unit
 	Jobs  []result.Job
@@ -52,7 +51,6 @@ func Run(ctx context.Context, o Options) (*Finished, error) {
 	if warning := p.tracer.Close(); warning != nil {
 		p.Watch.Note("warning: tracing: " + warning.Error())
 	}
-	done.Outcome = p.outcome(done)
 	state := rundir.StateFinished
 	if err != nil || ctx.Err() != nil {
 		state = rundir.StateInterrupted
@@ -64,6 +62,7 @@ func Run(ctx context.Context, o Options) (*Finished, error) {
 	} else {
 		err = errors.Join(err, p.dir.Finish(state))
 	}
+	done.Verdict = p.dir.Manifest().Judge(done.Units, done.Jobs)
 	if state == rundir.StateFinished {
 		err = errors.Join(err, p.closeReports(ctx))
 	}

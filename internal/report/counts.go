@@ -7,11 +7,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// outcomes are all that there are.
-var outcomes = []result.Outcome{
-	result.Error, result.Fail, NotRun, result.Skip, result.Reported, result.Completed, result.Pass,
-}
-
 // Counts are how many ended in which way.
 type Counts struct {
 	Pass      int `json:"pass"`
@@ -34,7 +29,7 @@ func (c *Counts) of(o result.Outcome) *int {
 		return &c.Skip
 	case result.Completed:
 		return &c.Completed
-	case NotRun:
+	case result.NotRun:
 		return &c.NotRun
 	case result.Reported:
 		return &c.Reported
@@ -47,13 +42,6 @@ func (c *Counts) add(o result.Outcome) { *c.of(o)++ }
 
 func (c Counts) sum() int {
 	return c.Pass + c.Fail + c.Error + c.Skip + c.Completed + c.NotRun + c.Reported
-}
-
-func (c Counts) plus(d Counts) Counts {
-	for _, o := range outcomes {
-		*c.of(o) += *d.of(o)
-	}
-	return c
 }
 
 // String lists what is not zero: "3 passed, 1 failed".
@@ -78,25 +66,4 @@ func (c Counts) String() string {
 		return "none"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// mean is a running mean of what is known.
-type mean struct {
-	sum float64
-	n   int
-}
-
-func (m *mean) add(v *float64) {
-	if v != nil {
-		m.sum += *v
-		m.n++
-	}
-}
-
-func (m *mean) value() *float64 {
-	if m.n == 0 {
-		return nil
-	}
-	v := m.sum / float64(m.n)
-	return &v
 }

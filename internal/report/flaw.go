@@ -17,8 +17,7 @@ type flaw struct {
 func (rep *Report) flaws() []flaw {
 	var list []flaw
 	for _, r := range rep.Results {
-		switch r.Outcome {
-		case result.Fail, result.Error, NotRun:
+		if r.Outcome.Bad() {
 			list = append(list, r.flaws()...)
 		}
 	}
@@ -33,7 +32,7 @@ func (rep *Report) flaws() []flaw {
 // flaws returns why a result that did not pass did not.
 func (r Result) flaws() []flaw {
 	var list []flaw
-	if len(r.Findings) > 0 || r.Outcome == NotRun {
+	if len(r.Findings) > 0 || r.Outcome == result.NotRun {
 		list = append(list, flaw{outcome: r.whole, of: r, passed: r.Passed, findings: r.Findings})
 	}
 	for _, c := range r.Checks {

@@ -23,7 +23,7 @@ func label(o result.Outcome) string {
 		return "❌ failed"
 	case result.Skip:
 		return "⏭️ skipped"
-	case NotRun:
+	case result.NotRun:
 		return "⏸️ not run"
 	default:
 		return "⚠️ error"

@@ -52,12 +52,11 @@ type annotation struct{ position, title, text string }
 
 func (rep *Report) annotations() []annotation {
 	var list []annotation
-	for _, p := range rep.Run.Problems {
-		list = append(list, annotation{title: rep.Run.Name + ": error", text: p})
+	for _, f := range rep.Run.findings() {
+		list = append(list, annotation{title: rep.Run.Name + ": " + words(f.Outcome), text: f.Reason})
 	}
 	for _, f := range rep.flaws() {
-		switch f.outcome {
-		case result.Fail, result.Error, NotRun:
+		if f.outcome.Bad() {
 			list = append(list, annotation{position(f.findings), f.title(rep.Run.Name), f.text()})
 		}
 	}
@@ -73,8 +72,13 @@ func (f flaw) title(run string) string {
 	if f.check != "" {
 		what += "/" + f.check
 	}
-	_, words, _ := strings.Cut(label(f.outcome), " ")
-	return what + ": " + words + trials(f.passed, f.of.Trials, f.of.Need)
+	return what + ": " + words(f.outcome) + trials(f.passed, f.of.Trials, f.of.Need)
+}
+
+// words are how people read an outcome.
+func words(o result.Outcome) string {
+	_, words, _ := strings.Cut(label(o), " ")
+	return words
 }
 
 // text says why, each reason before what happened: GitHub folds what is long.

@@ -179,7 +179,7 @@ func row(u Unit) indexUnit {
 // reason says in one line why a unit did not pass.
 func reason(u Unit) string {
 	var parts []string
-	for _, f := range findings(u) {
+	for _, f := range findings(*u.Result) {
 		parts = append(parts, f.Reason)
 	}
 	for _, e := range u.Result.Evaluations {

@@ -62,12 +62,13 @@ type junitMessage struct {
 
 // JUnit returns report.junit.xml: a test suite for each variant, in it a test case for each case and one for each of
 // its evaluators, over all trials by the same rule as under go test. What was not judged is skipped, not passed; what
-// was not run is an error, and so is the test case "run", which is there if the run as a whole has problems.
+// was not run is an error, and so is the test case "run", which is there if the run as a whole has problems or is not
+// finished.
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
 	for _, v := range rep.Variants {
-		s := junitSuite{Name: visible(v.ID), Timestamp: rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")}
+		s := junitSuite{Name: visible(v.ID), Timestamp: rep.timestamp()}
 		if v.Time.Sum != nil {
 			s.Time = seconds(time.Duration(*v.Time.Sum) * time.Millisecond)
 			took += time.Duration(*v.Time.Sum) * time.Millisecond
@@ -86,8 +87,8 @@ func (rep *Report) JUnit() ([]byte, error) {
 	if len(rep.Jobs) > 0 {
 		all.add(rep.junitJobs())
 	}
-	if len(rep.Run.Problems) > 0 {
-		all.add(rep.junitRun())
+	if list := rep.Run.findings(); len(list) > 0 {
+		all.add(rep.junitRun(list))
 	}
 	all.Time = seconds(took)
 	var b bytes.Buffer
@@ -200,8 +201,8 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 		c.Skipped = &junitMessage{Message: m.Message}
 	case result.Completed:
 		c.Skipped = &junitMessage{Message: "completed: nothing was there to judge it"}
-	case NotRun:
-		m.Type = string(NotRun)
+	case result.NotRun:
+		m.Type = string(result.NotRun)
 		c.Error = m
 	default:
 		m.Type = "error"
@@ -229,7 +230,7 @@ func findingsText(list []Finding, trials int) string {
 
 // junitJobs is the suite of the jobs outside the matrix.
 func (rep *Report) junitJobs() junitSuite {
-	s := junitSuite{Name: "jobs", Timestamp: rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")}
+	s := junitSuite{Name: "jobs", Timestamp: rep.timestamp()}
 	var took time.Duration
 	for _, j := range rep.Jobs {
 		c := junitCase{Class: visible(rep.Run.Name + "/jobs"), Name: visible(j.ID), Time: seconds(0)}
@@ -248,24 +249,22 @@ func (rep *Report) junitJobs() junitSuite {
 	return s
 }
 
-// junitRun is the suite of one case that stands for the run as a whole, which has problems.
-func (rep *Report) junitRun() junitSuite {
+// junitRun is the suite of one case that stands for the run as a whole, with which something is wrong.
+func (rep *Report) junitRun(list []Finding) junitSuite {
 	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
-	var list []Finding
-	for _, p := range rep.Run.Problems {
-		list = append(list, Finding{Outcome: result.Error, Reason: p})
-	}
-	c.end(result.Error, "", list, 1)
-	at := rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05")
-	return junitSuite{Name: "run", Timestamp: at, Time: seconds(0), Cases: []junitCase{c}}
+	c.end(list[0].Outcome, "", list, 1)
+	return junitSuite{Name: "run", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c}}
 }
+
+// timestamp is when the run began, as JUnit has it: in UTC, without saying so.
+func (rep *Report) timestamp() string { return rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05") }
 
 // jobFindings returns why a job did not pass.
 func jobFindings(j Job) []Finding {
 	if j.Result == nil {
-		return []Finding{{Outcome: NotRun, Reason: "not run"}}
+		return []Finding{{Outcome: result.NotRun, Reason: "not run"}}
 	}
-	return findings(Unit{Result: &result.Unit{Outcome: j.Result.Outcome, Reason: j.Result.Reason, Steps: j.Result.Steps}})
+	return findings(result.Unit{Outcome: j.Result.Outcome, Reason: j.Result.Reason, Steps: j.Result.Steps})
 }
 
 // properties are what is known of a variant.

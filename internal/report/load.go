@@ -82,7 +82,6 @@ func (s source) report() (*Report, error) {
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State), Tool: m.Tool,
 			Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials, Need: m.Need, Judged: m.Evaluators,
-			Problems: m.Problems,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 	}
@@ -92,28 +91,24 @@ func (s source) report() (*Report, error) {
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err
 	}
-	rep.Results = groups(rep.Units, m.Need)
-	rep.Jobs = s.jobList()
+	verdict := m.Judge(s.units, s.jobs)
+	rep.Outcome, rep.Run.Problems = verdict.Outcome, verdict.Problems
+	var results, jobs Counts
+	rep.Results = make([]Result, len(verdict.Cases))
+	for i, t := range verdict.Cases {
+		rep.Results[i] = resultOf(t)
+		results.add(t.Outcome)
+	}
+	for _, j := range verdict.Jobs {
+		rep.Jobs = append(rep.Jobs, jobOf(j))
+		jobs.add(j.Outcome)
+	}
 	for _, v := range m.Variants {
 		rep.Variants = append(rep.Variants, s.variant(v, rep))
 	}
-	var results, jobs Counts
-	for _, r := range rep.Results {
-		results.add(r.Outcome)
-	}
-	for _, j := range rep.Jobs {
-		jobs.add(j.Outcome)
-	}
-	rep.Outcome = total(results, jobs)
-	if rep.Outcome != result.Error && rep.Outcome != result.Fail && rep.Run.State != string(rundir.StateFinished) {
-		rep.Outcome = NotRun
-	}
-	if len(m.Problems) > 0 {
-		rep.Outcome = result.Error
-	}
 	rep.Headline = headline(rep, results, jobs)
 	rep.Notes = []string{}
-	for _, p := range m.Problems {
+	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
 	}
 	rep.Notes = append(append(rep.Notes, s.notes...), notes(rep.Units)...)
@@ -158,7 +153,7 @@ func (s source) fillUnits(rep *Report) error {
 
 // identify takes the unit's id apart and notes how it ended; r is nil if it did not.
 func (u *Unit) identify(id string, r *result.Unit) error {
-	u.ID, u.Outcome, u.Result = id, NotRun, r
+	u.ID, u.Outcome, u.Result = id, result.NotRun, r
 	parts := strings.Split(id, "/")
 	if len(parts) < 4 {
 		return fmt.Errorf("manifest: the unit %q is not playbook/case/variant/trial", id)
@@ -174,20 +169,11 @@ func (u *Unit) identify(id string, r *result.Unit) error {
 	return nil
 }
 
-func (s source) jobList() []Job {
-	ended := make(map[string]*result.Job, len(s.jobs))
-	for i := range s.jobs {
-		ended[s.jobs[i].ID] = &s.jobs[i]
+func jobOf(j result.Job) Job {
+	if j.Outcome == result.NotRun {
+		return Job{ID: j.ID, Outcome: j.Outcome}
 	}
-	list := []Job{}
-	for _, id := range s.manifest.Jobs {
-		j := Job{ID: id, Outcome: NotRun, Result: ended[id]}
-		if j.Result != nil {
-			j.Outcome = j.Result.Outcome
-		}
-		list = append(list, j)
-	}
-	return list
+	return Job{ID: j.ID, Outcome: j.Outcome, Result: &j}
 }
 
 func (s source) variant(m rundir.Variant, rep *Report) Variant {

@@ -171,7 +171,7 @@ func TestLoadInterruptedRun(t *testing.T) {
 	lines := strings.SplitAfter(string(results), "\n")
 	edit(t, run, "results.jsonl", strings.Join(lines[:10], "")+lines[10][:40]) // killed in the middle of a line
 	rep := loaded(t, run)
-	require.Equal(t, NotRun, rep.Units[11].Outcome)
+	require.Equal(t, result.NotRun, rep.Units[11].Outcome)
 	require.Nil(t, rep.Units[11].Result)
 	require.Equal(t, Counts{Fail: 1, Skip: 1, NotRun: 1}, rep.Variants[1].Cases)
 	require.Contains(t, rep.Notes[0], "torn")

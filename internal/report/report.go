@@ -9,16 +9,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// NotRun is the outcome of what is listed and has no result yet: the run was interrupted or still goes on.
-const NotRun result.Outcome = "not_run"
-
 // Report is everything that the reports show of one run.
 type Report struct {
 	// Version is the version of report.json, 1.
 	Version int `json:"version"`
 	Run     Run `json:"run"`
-	// Outcome is the run's: error before fail, fail before not_run, not_run before completed, completed before pass;
-	// skip if everything was skipped. A run with problems as a whole is an error.
+	// Outcome is the run's, the verdict of [result.JudgeRun].
 	Outcome result.Outcome `json:"outcome"`
 	// Headline says in one sentence how many results ended in which way.
 	Headline string `json:"headline"`
@@ -51,7 +47,7 @@ type Run struct {
 	Need   int `json:"need"`
 	// Judged tells whether the playbook has evaluators.
 	Judged bool `json:"evaluators"`
-	// Problems are errors of the run as a whole. With any of them its outcome is error.
+	// Problems are errors of the run as a whole, also that nothing was judged. With any of them its outcome is error.
 	Problems []string `json:"problems,omitempty"`
 }
 

@@ -143,13 +143,13 @@ func (v *Variant) sumUp(units []Unit, results []Result) {
 			v.Cases.add(r.Outcome)
 		}
 	}
-	var score mean
+	var scores []*float64
 	for _, u := range units {
 		if u.Variant != v.ID {
 			continue
 		}
 		v.Units.add(u.Outcome)
-		score.add(u.Score)
+		scores = append(scores, u.Score)
 		for _, s := range u.AI {
 			v.AI.Scores = append(v.AI.Scores, Opinion{By: s.Model, Unit: u.ID, Score: s.Score, Notes: s.Reason})
 		}
@@ -163,7 +163,7 @@ func (v *Variant) sumUp(units []Unit, results []Result) {
 			v.count(m)
 		}
 	}
-	v.Score = score.value()
+	v.Score = result.Mean(scores)
 	v.Human.settle()
 	v.AI.settle()
 	v.Evaluators = evaluatorTotals(v.ID, units)
@@ -248,17 +248,17 @@ func (v *Variant) cost(units []Unit) {
 // settle sorts the opinions, so that nothing depends on the order in which they came, and takes their mean.
 func (r *Rating) settle() {
 	slices.SortStableFunc(r.Scores, func(a, b Opinion) int { return strings.Compare(a.By, b.By) })
-	var m mean
-	for _, o := range r.Scores {
-		m.add(&o.Score)
+	scores := make([]*float64, len(r.Scores))
+	for i := range r.Scores {
+		scores[i] = &r.Scores[i].Score
 	}
-	r.Score = m.value()
+	r.Score = result.Mean(scores)
 }
 
 func evaluatorTotals(variant string, units []Unit) []EvaluatorTotal {
 	index := make(map[string]int)
 	var totals []EvaluatorTotal
-	var scores []mean
+	var scores [][]*float64
 	for _, u := range units {
 		if u.Variant != variant || u.Result == nil {
 			continue
@@ -269,14 +269,14 @@ func evaluatorTotals(variant string, units []Unit) []EvaluatorTotal {
 				i = len(totals)
 				index[e.Name] = i
 				totals = append(totals, EvaluatorTotal{Name: e.Name, Type: e.Type})
-				scores = append(scores, mean{})
+				scores = append(scores, nil)
 			}
 			totals[i].Units.add(e.Outcome)
-			scores[i].add(e.Score)
+			scores[i] = append(scores[i], e.Score)
 		}
 	}
 	for i := range totals {
-		totals[i].Score = scores[i].value()
+		totals[i].Score = result.Mean(scores[i])
 	}
 	return totals
 }

@@ -2,17 +2,17 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // Result is what the trials of one case under one variant come to.
 type Result struct {
 	Case    string `json:"case"`
 	Variant string `json:"variant"`
-	// Outcome is pass if Need trials passed, none of them ended in error and no check says otherwise.
+	// Outcome is the verdict of [result.JudgeTrials].
 	Outcome result.Outcome `json:"outcome"`
 	Passed  int            `json:"passed"` // trials
 	Trials  int            `json:"trials"`
@@ -25,7 +25,7 @@ type Result struct {
 	// Checks are the evaluators over all trials, in the playbook's order.
 	Checks []Check `json:"checks,omitempty"`
 
-	// whole is the outcome without the checks' say.
+	// whole is what the trials come to without the checks' say.
 	whole result.Outcome
 }
 
@@ -50,136 +50,41 @@ type Finding struct {
 	Detail   string         `json:"detail,omitempty"`
 }
 
-// OfTrials returns what the trials of one case under one variant come to, of which need have to pass: the rule by which
-// reports judge. A trial without a result has no outcome. There is at least one.
-func OfTrials(trials []result.Unit, need int) result.Outcome {
-	units := make([]Unit, len(trials))
-	for i := range trials {
-		u := &trials[i]
-		units[i] = Unit{Trial: u.Trial, Outcome: u.Outcome, Result: u}
-		if u.Outcome == "" {
-			units[i].Outcome, units[i].Result = NotRun, nil
-		}
+// resultOf renders what the trials of one case under one variant come to.
+func resultOf(t result.Trials) Result {
+	r := Result{
+		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass], Trials: len(t.Units),
+		Need: t.Need, NotRun: t.Count[result.NotRun], Score: t.Score, whole: t.Whole,
 	}
-	return judge(units, need).Outcome
-}
-
-// judge returns what trials, all of one case and variant, come to. The rule is that of package evaltest.
-func judge(trials []Unit, need int) Result {
-	r := Result{Case: trials[0].Case, Variant: trials[0].Variant, Trials: len(trials), Need: need}
-	count := Counts{}
-	var score mean
-	for _, u := range trials {
-		count.add(u.Outcome)
-		score.add(u.Score)
+	for _, u := range t.Units {
 		r.Findings = append(r.Findings, findings(u)...)
 	}
-	r.Passed, r.NotRun, r.Score = count.Pass, count.NotRun, score.value()
-	r.whole = whole(count, len(trials), need)
-	r.Outcome = r.whole
-	for _, name := range evaluators(trials) {
-		c := check(name, trials, need)
-		r.Checks = append(r.Checks, c)
-		if green(r.Outcome) && !green(c.Outcome) { // it passed too seldom, though enough trials passed
-			r.Outcome = c.Outcome
-		}
+	for _, e := range t.Evaluators {
+		r.Checks = append(r.Checks, checkOf(e))
 	}
 	return r
 }
 
-// whole applies the rule for trials.
-func whole(count Counts, trials, need int) result.Outcome {
-	switch {
-	case count.Error > 0:
-		return result.Error
-	case count.Pass+count.Completed+count.NotRun < need && count.Skip < trials:
-		return result.Fail
-	case count.NotRun > 0:
-		return NotRun
-	case count.Skip == trials:
-		return result.Skip
-	case count.Pass >= need:
-		return result.Pass
-	default:
-		return result.Completed
+func checkOf(e result.Evaluator) Check {
+	c := Check{
+		Name: e.Name, Type: e.Type, Outcome: e.Outcome, Passed: e.Count[result.Pass], Judged: len(e.Verdicts), Score: e.Score,
 	}
-}
-
-// green reports whether nothing is wrong with what ended so.
-func green(o result.Outcome) bool {
-	return o == result.Pass || o == result.Completed || o == result.Skip || o == result.Reported
-}
-
-// check returns what one evaluator's verdicts on all trials come to.
-func check(name string, trials []Unit, need int) Check {
-	c := Check{Name: name}
-	count := Counts{}
-	var score mean
-	for _, u := range trials {
-		if u.Result == nil {
-			count.add(NotRun)
-			continue
-		}
-		i := slices.IndexFunc(u.Result.Evaluations, func(e result.Evaluation) bool { return e.Name == name })
-		if i < 0 {
-			continue
-		}
-		e := u.Result.Evaluations[i]
-		c.Type = e.Type
-		c.Judged++
-		count.add(e.Outcome)
-		score.add(e.Score)
-		if e.Outcome != result.Pass {
+	if e.Reason != "" {
+		c.Findings = append(c.Findings, Finding{Outcome: e.Outcome, Reason: e.Reason})
+	}
+	for _, v := range e.Verdicts {
+		if v.Outcome != result.Pass {
 			c.Findings = append(c.Findings, Finding{
-				Trial: u.Trial, Outcome: e.Outcome, Position: e.Position, Reason: e.Reason, Detail: e.Detail,
+				Trial: v.Unit.Trial, Outcome: v.Outcome, Position: v.Position, Reason: v.Reason, Detail: v.Detail,
 			})
 		}
-	}
-	c.Passed, c.Score = count.Pass, score.value()
-	unjudged := len(trials) - c.Judged
-	switch {
-	case count.Error > 0:
-		c.Outcome = result.Error
-	case count.Skip == c.Judged && count.NotRun == 0:
-		c.Outcome = result.Skip
-	case count.Reported > 0:
-		c.Outcome = result.Reported
-	case c.Passed >= need:
-		c.Outcome = result.Pass
-	case c.Passed+unjudged < need:
-		c.Outcome = result.Fail
-	case count.NotRun > 0:
-		c.Outcome = NotRun
-	default: // the trials it never saw could have decided
-		c.Outcome = result.Error
-		c.Findings = slices.Insert(c.Findings, 0, Finding{
-			Outcome: result.Error,
-			Reason:  fmt.Sprintf("judged %d of %d trials, %d passed, need %d", c.Judged, len(trials), c.Passed, need),
-		})
 	}
 	return c
 }
 
-// evaluators returns the names of those that gave a verdict in any trial, in the playbook's order.
-func evaluators(trials []Unit) []string {
-	var names []string
-	for _, u := range trials {
-		if u.Result == nil {
-			continue
-		}
-		for _, e := range u.Result.Evaluations {
-			if !slices.Contains(names, e.Name) {
-				names = append(names, e.Name)
-			}
-		}
-	}
-	return names
-}
-
 // findings returns why a unit did not pass, apart from its evaluators' verdicts: steps and what else ended it.
-func findings(u Unit) []Finding {
-	r := u.Result
-	if r == nil || r.Outcome == result.Pass || r.Outcome == result.Completed {
+func findings(r result.Unit) []Finding {
+	if r.Outcome == result.Pass || r.Outcome == result.Completed {
 		return nil
 	}
 	var list []Finding
@@ -189,13 +94,13 @@ func findings(u Unit) []Finding {
 			continue
 		}
 		list = append(list, Finding{
-			Trial: u.Trial, Outcome: s.Outcome, Position: s.Position,
+			Trial: r.Trial, Outcome: s.Outcome, Position: s.Position,
 			Reason: fmt.Sprintf("step %q: %s", s.Name, s.Reason), Detail: s.Output,
 		})
 		told = told || s.Reason == r.Reason
 	}
 	if !told {
-		f := Finding{Trial: u.Trial, Outcome: r.Outcome, Reason: r.Reason}
+		f := Finding{Trial: r.Trial, Outcome: r.Outcome, Reason: r.Reason}
 		if r.Next != "" {
 			f.Detail = "next: " + r.Next
 		}
@@ -204,45 +109,16 @@ func findings(u Unit) []Finding {
 	return list
 }
 
-// groups returns the results of all units, in the order of each one's first unit.
-func groups(units []Unit, need int) []Result {
-	type key struct{ id, variant string }
-	index := make(map[key]int)
-	var trials [][]Unit
-	for _, u := range units {
-		k := key{u.Case, u.Variant}
-		i, ok := index[k]
-		if !ok {
-			i = len(trials)
-			index[k] = i
-			trials = append(trials, nil)
-		}
-		trials[i] = append(trials[i], u)
+// findings returns what is wrong with the run as a whole.
+func (r Run) findings() []Finding {
+	var list []Finding
+	for _, p := range r.Problems {
+		list = append(list, Finding{Outcome: result.Error, Reason: p})
 	}
-	results := make([]Result, len(trials))
-	for i, t := range trials {
-		results[i] = judge(t, need)
+	if r.State != string(rundir.StateFinished) {
+		list = append(list, Finding{Outcome: result.NotRun, Reason: "the run is not finished: " + r.State})
 	}
-	return results
-}
-
-// total returns the outcome of a run from those of its results and jobs.
-func total(results, jobs Counts) result.Outcome {
-	all := results.plus(jobs)
-	switch {
-	case all.Error > 0:
-		return result.Error
-	case all.Fail > 0:
-		return result.Fail
-	case all.NotRun > 0:
-		return NotRun
-	case results.Completed > 0:
-		return result.Completed
-	case results.Pass > 0:
-		return result.Pass
-	default:
-		return result.Skip
-	}
+	return list
 }
 
 // headline says how the results and jobs of a run ended.
@@ -254,7 +130,7 @@ func headline(rep *Report, results, jobs Counts) string {
 	if jobs.sum() > jobs.Pass {
 		fmt.Fprintf(&b, " %s outside the matrix: %s.", plural(jobs.sum(), "job"), jobs)
 	}
-	if rep.Run.State != "finished" {
+	if rep.Run.State != string(rundir.StateFinished) {
 		fmt.Fprintf(&b, " The run is not finished: %s.", rep.Run.State)
 	}
 	if n := len(rep.Run.Problems); n > 0 {

@@ -1,117 +1,115 @@
 package report
 
 import (
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// trial is a unit that ended so, with evaluators "a", "b" and so on of these outcomes.
-func trial(n int, o result.Outcome, evaluators ...result.Outcome) Unit {
-	u := Unit{Case: "c", Variant: "v", Trial: n, Outcome: o}
-	if o == NotRun {
-		return u
+// TestFormatsAgree holds all formats to what the run comes to, for everything that two cases and a job can come to. What is not
+// green is red in each of them.
+func TestFormatsAgree(t *testing.T) {
+	jobs := []*result.Job{
+		nil, {Outcome: result.Pass}, {Outcome: result.Pass, Commands: 1}, {Outcome: result.Fail}, {Outcome: result.Error},
+		{Outcome: result.Skip}, {Outcome: result.NotRun},
 	}
-	u.Result = &result.Unit{Outcome: o}
-	for i, e := range evaluators {
-		u.Result.Evaluations = append(u.Result.Evaluations, result.Evaluation{Name: string(rune('a' + i)), Outcome: e})
-	}
-	return u
-}
-
-func TestJudge(t *testing.T) {
-	const pass, fail, broken, skip, completed = result.Pass, result.Fail, result.Error, result.Skip, result.Completed
-	tests := []struct {
-		name, reason string
-		trials       []Unit
-		need         int
-		want         result.Outcome
-		checks       []result.Outcome
-	}{
-		{"all pass", "", []Unit{trial(1, pass, pass), trial(2, pass, pass)}, 2, pass, []result.Outcome{pass}},
-		{"enough pass", "", []Unit{trial(1, pass, pass), trial(2, fail, fail)}, 1, pass, []result.Outcome{pass}},
-		{"too few pass", "", []Unit{trial(1, pass, pass), trial(2, fail, fail)}, 2, fail, []result.Outcome{fail}},
-		{
-			"too few pass as wholes", "each evaluator passed often enough, but not in the same trials",
-			[]Unit{trial(1, fail, pass, fail), trial(2, fail, fail, pass)},
-			1, fail,
-			[]result.Outcome{pass, pass},
-		},
-		{"an error", "nothing is known", []Unit{trial(1, pass, pass), trial(2, broken, broken)}, 1, broken, []result.Outcome{broken}},
-		{
-			"an error before the evaluators", "the trial that passed is enough for the evaluator, not for the case",
-			[]Unit{trial(1, pass, pass), trial(2, broken)},
-			1, broken,
-			[]result.Outcome{pass},
-		},
-		{
-			"a failed step", "the evaluator never saw the second trial, which could have decided",
-			[]Unit{trial(1, pass, pass), trial(2, fail)},
-			2, fail,
-			[]result.Outcome{broken},
-		},
-		{
-			"an evaluator that skipped", "enough trials passed, but it says nothing of most of them",
-			[]Unit{trial(1, pass, pass, skip), trial(2, pass, pass, pass)},
-			2, fail,
-			[]result.Outcome{pass, fail},
-		},
-		{"all skipped", "", []Unit{trial(1, skip, skip), trial(2, skip, skip)}, 1, skip, []result.Outcome{skip}},
-		{"some skipped", "", []Unit{trial(1, pass, pass), trial(2, skip, skip)}, 1, pass, []result.Outcome{pass}},
-		{"completed", "it is never shown as passed", []Unit{trial(1, completed), trial(2, completed)}, 1, completed, nil},
-		{"completed, then failed", "", []Unit{trial(1, completed), trial(2, fail)}, 2, fail, nil},
-		{"not run", "", []Unit{trial(1, NotRun), trial(2, NotRun)}, 1, NotRun, nil},
-		{
-			"not run, undecided", "what is missing could decide",
-			[]Unit{trial(1, fail, fail), trial(2, NotRun)},
-			1, NotRun,
-			[]result.Outcome{NotRun},
-		},
-		{
-			"not run, decided", "what is missing cannot save it",
-			[]Unit{trial(1, fail, fail), trial(2, NotRun)},
-			2, fail,
-			[]result.Outcome{fail},
-		},
-		{
-			"not run, enough passed", "an error could still come",
-			[]Unit{trial(1, pass, pass), trial(2, NotRun)},
-			1, NotRun,
-			[]result.Outcome{pass},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := judge(tt.trials, tt.need)
-			require.Equal(t, tt.want, r.Outcome, tt.reason)
-			var checks []result.Outcome
-			for _, c := range r.Checks {
-				checks = append(checks, c.Outcome)
+	outcomes := []result.Outcome{result.Pass, result.Fail, result.Error, result.Skip, result.Completed, result.NotRun}
+	seen := make(result.Count)
+	for _, a := range outcomes {
+		for _, b := range outcomes {
+			for _, job := range jobs {
+				for _, state := range []rundir.State{rundir.StateFinished, rundir.StateInterrupted} {
+					s := judged(t, state, job, a, b)
+					verdict := s.manifest.Judge(s.units, s.jobs)
+					seen[verdict.Outcome]++
+					agree(t, reportOf(t, s), verdict, fmt.Sprintf("%s, %s, job %+v, %s", a, b, job, state))
+				}
 			}
-			require.Equal(t, tt.checks, checks, tt.reason)
-		})
+		}
 	}
+	require.Len(t, seen, 5, "%v", seen)
+	require.Zero(t, seen[result.Skip], "a run is never skipped: if nothing was done that is an error")
 }
 
-func TestTotal(t *testing.T) {
-	tests := []struct {
-		name          string
-		results, jobs Counts
-		want          result.Outcome
-	}{
-		{"error before fail", Counts{Pass: 1, Fail: 1, Error: 1}, Counts{}, result.Error},
-		{"fail before not run", Counts{Fail: 1, NotRun: 1}, Counts{}, result.Fail},
-		{"not run before pass", Counts{Pass: 9, NotRun: 1}, Counts{}, NotRun},
-		{"completed is no pass", Counts{Pass: 1, Completed: 1}, Counts{}, result.Completed},
-		{"pass", Counts{Pass: 1, Skip: 1}, Counts{Completed: 1}, result.Pass},
-		{"a job failed", Counts{Pass: 1}, Counts{Fail: 1}, result.Fail},
-		{"all skipped", Counts{Skip: 2}, Counts{}, result.Skip},
+// judged is a run in which the cases ended so.
+func judged(t *testing.T, state rundir.State, job *result.Job, cases ...result.Outcome) source {
+	t.Helper()
+	s := sample(t, 1, len(cases), 1)
+	s.manifest.State = state
+	all := s.units
+	s.units = nil
+	for i, o := range cases {
+		u := all[i]
+		u.Outcome, u.Reason, u.Evaluations[0] = o, "", result.Evaluation{Name: "judge", Outcome: o}
+		switch o {
+		case result.Error, result.Completed:
+			u.Reason, u.Evaluations = "it broke", nil
+		case result.NotRun:
+			continue
+		}
+		s.units = append(s.units, u)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, total(tt.results, tt.jobs))
-		})
+	if job != nil {
+		s.manifest.Jobs = []string{"job"}
+		if job.Outcome != result.NotRun {
+			s.jobs = []result.Job{{ID: "job", Outcome: job.Outcome, Commands: job.Commands}}
+		}
 	}
+	return s
+}
+
+// agree holds the formats of a report to a verdict.
+func agree(t *testing.T, rep *Report, want result.Run, of string) {
+	t.Helper()
+	data, err := rep.JSON()
+	require.NoError(t, err)
+	var shown struct{ Outcome result.Outcome }
+	require.NoError(t, json.Unmarshal(data, &shown))
+	require.Equal(t, want.Outcome, shown.Outcome, of)
+	require.True(t, strings.HasPrefix(string(rep.Markdown()), "## "+label(want.Outcome)+": "), of)
+	data, err = json.Marshal(rep.index()) // what the page shows
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &shown))
+	require.Equal(t, want.Outcome, shown.Outcome, of)
+
+	data, err = rep.JUnit()
+	require.NoError(t, err)
+	var junit struct {
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		List     []struct {
+			Type string `xml:"type,attr"`
+		} `xml:"testsuite>testcase>error"`
+	}
+	require.NoError(t, xml.Unmarshal(data, &junit), of)
+	require.Len(t, junit.List, junit.Errors, of)
+	broken := 0
+	for _, e := range junit.List {
+		if e.Type == string(result.Error) {
+			broken++
+		}
+	}
+	worst := result.Pass
+	switch {
+	case broken > 0:
+		worst = result.Error
+	case junit.Failures > 0:
+		worst = result.Fail
+	case junit.Errors > 0:
+		worst = result.NotRun
+	}
+	if !want.Outcome.Bad() {
+		require.Equal(t, result.Pass, worst, "%s\n%s", of, data)
+		require.Empty(t, string(rep.Annotations("")), of)
+		return
+	}
+	require.Equal(t, want.Outcome, worst, "%s\n%s", of, data)
+	require.Contains(t, string(rep.Annotations("")), "%3A "+words(want.Outcome), of)
 }

@@ -23,6 +23,8 @@ const (
 	Reported Outcome = "reported"
 	// Completed: every step exited 0, and nothing was there to judge it.
 	Completed Outcome = "completed"
+	// NotRun: it is listed and has no result, because the run was interrupted or still goes on. Nothing ends so.
+	NotRun Outcome = "not_run"
 )
 
 // Evaluation is the verdict of one evaluator on one unit.

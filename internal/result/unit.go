@@ -47,10 +47,12 @@ type Unit struct {
 
 // Job is how a job outside the matrix ended.
 type Job struct {
-	ID       string    `json:"job"`
-	Outcome  Outcome   `json:"outcome"`
-	Reason   string    `json:"reason,omitempty"`
-	Steps    []Step    `json:"steps,omitempty"`
+	ID      string  `json:"job"`
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+	Steps   []Step  `json:"steps,omitempty"`
+	// Commands is how many commands its steps ran: a job that only reports has none.
+	Commands int       `json:"commands,omitempty"`
 	Started  time.Time `json:"started_at"`
 	Duration Duration  `json:"duration_ms"`
 }
