@@ -158,7 +158,7 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, err
 	}
 	if unit.Outcome == result.Error || seen.result == nil {
-		v := verdict{harness: s.harness, trials: []result.Unit{unit}}
+		v := verdict{harness: s.harness, Trials: result.Trials{Units: []result.Unit{unit}}}
 		return nil, errors.New(v.trialText(0))
 	}
 	res := seen.result

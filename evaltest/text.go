@@ -16,33 +16,26 @@ import (
 // shownTrials is how many failed trials a failure text shows whole; the others are counted.
 const shownTrials = 3
 
-// trialEvaluation is one trial's verdict of an evaluator.
-type trialEvaluation struct {
-	result.Evaluation
-	trial   int
-	session string
-}
-
 // evaluatorText is the failure text of an evaluator's subtest: what happened first, then where the expectation stands
 // and why it does not hold, then how to see it again.
-func (v verdict) evaluatorText(t *testing.T, name, head string, rows []trialEvaluation) string {
-	return fmt.Sprintf("%s/%s: %s%s\n%s", v.id, name, head, v.found(rows, result.Pass, result.Skip), v.reproduce(t))
+func (v verdict) evaluatorText(t *testing.T, e result.Evaluator, head string) string {
+	return fmt.Sprintf("%s/%s: %s%s\n%s", v.id, e.Name, head, v.found(e, result.Pass, result.Skip), v.reproduce(t))
 }
 
 // passedText is what an evaluator found that passes, for those who want to know why; empty if it does not say.
-func (v verdict) passedText(name string, passed int, rows []trialEvaluation) string {
-	found := v.found(rows, result.Skip)
+func (v verdict) passedText(e result.Evaluator) string {
+	found := v.found(e, result.Skip)
 	if found == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s/%s: PASS%s%s", v.id, name, v.fraction(passed), found)
+	return fmt.Sprintf("%s/%s: PASS%s%s", v.id, e.Name, v.fraction(e.Count), found)
 }
 
 // found is what an evaluator found in its trials, but for those with the outcomes that are left out. It is empty or begins a line.
-func (v verdict) found(rows []trialEvaluation, leftOut ...result.Outcome) string {
+func (v verdict) found(e result.Evaluator, leftOut ...result.Outcome) string {
 	var b strings.Builder
 	shown := 0
-	for _, r := range rows {
+	for _, r := range e.Verdicts {
 		if slices.Contains(leftOut, r.Outcome) {
 			continue
 		}
@@ -51,16 +44,16 @@ func (v verdict) found(rows []trialEvaluation, leftOut ...result.Outcome) string
 		}
 		if r.Detail != "" {
 			prefix := ""
-			if len(v.trials) > 1 {
-				prefix = fmt.Sprintf("trial %d: ", r.trial)
+			if len(v.Units) > 1 {
+				prefix = fmt.Sprintf("trial %d: ", r.Unit.Trial)
 			}
 			b.WriteString("\n" + hang(prefix, r.Detail))
 		}
 		if r.Reason != "" {
 			fmt.Fprintf(&b, "\n%s: %s", r.Position, r.Reason)
 		}
-		if r.session != "" && r.Outcome != result.Pass {
-			fmt.Fprintf(&b, "\nsession: %s", r.session)
+		if session := sessionText(*r.Unit); session != "" && r.Outcome != result.Pass {
+			fmt.Fprintf(&b, "\nsession: %s", session)
 		}
 	}
 	if shown > shownTrials {
@@ -71,7 +64,7 @@ func (v verdict) found(rows []trialEvaluation, leftOut ...result.Outcome) string
 
 // trialText says how one trial that did not pass ended.
 func (v verdict) trialText(i int) string {
-	u := v.trials[i]
+	u := v.Units[i]
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		if b.Len() > 0 {
@@ -80,7 +73,7 @@ func (v verdict) trialText(i int) string {
 		fmt.Fprintf(&b, format, args...)
 	}
 	prefix := ""
-	if len(v.trials) > 1 {
+	if len(v.Units) > 1 {
 		prefix = fmt.Sprintf("trial %d: ", i+1)
 	}
 	told := false
@@ -122,15 +115,15 @@ func notPassed(u result.Unit) []string {
 	return names
 }
 
-func (v verdict) passText(passed int) string {
-	u := v.trials[0]
+func (v verdict) passText() string {
+	u := v.Units[0]
 	calls, turns := 0, 0
 	if u.Run != nil {
 		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(passed), count(calls, "tool call"), count(turns, "turn"))
-	for _, u := range v.trials {
+	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(v.Count), count(calls, "tool call"), count(turns, "turn"))
+	for _, u := range v.Units {
 		if u.EndedEarly() {
 			text.WriteString(", ended early: " + u.Stop)
 			break

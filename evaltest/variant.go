@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,40 +23,26 @@ func (h *harness) variant(t *testing.T, ctx context.Context, runner *engine.Runn
 		trials[i] = runner.Unit(ctx, u, t.Output())
 		run.unit(t, trials[i])
 	}
-	v := verdict{harness: h, id: path.Dir(trials[0].ID), trials: trials, need: runner.Need()}
+	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, runner.Need())}
 	v.attributes(t)
-	for _, name := range evaluatorNames(trials) {
-		t.Run(name, func(t *testing.T) {
+	for _, e := range v.Evaluators {
+		t.Run(e.Name, func(t *testing.T) {
 			t.Helper()
-			v.evaluator(t, name)
+			v.evaluator(t, e)
 		})
 	}
 	v.whole(t)
 }
 
-// evaluatorNames returns the names of the evaluators that gave a verdict in any trial, in the playbook's order.
-func evaluatorNames(trials []result.Unit) []string {
-	var names []string
-	for _, u := range trials {
-		for _, e := range u.Evaluations {
-			if !slices.Contains(names, e.Name) {
-				names = append(names, e.Name)
-			}
-		}
-	}
-	return names
-}
-
 // verdict is what the trials of one case under one variant come to.
 type verdict struct {
 	*harness
-	id     string // playbook/case/variant
-	trials []result.Unit
-	need   int
+	id string // playbook/case/variant
+	result.Trials
 }
 
 func (v verdict) attributes(t *testing.T) {
-	first := v.trials[0]
+	first := v.Units[0]
 	t.Attr("unit", v.id)
 	t.Attr("mode", string(v.mode))
 	if first.Session != "" {
@@ -66,74 +51,39 @@ func (v verdict) attributes(t *testing.T) {
 	if first.Endpoint != "" {
 		t.Attr("endpoint", first.Endpoint)
 	}
-	sum, n := 0.0, 0
-	for _, u := range v.trials {
-		if score := u.Score(); score != nil {
-			sum, n = sum+*score, n+1
-		}
-	}
-	if n > 0 {
-		t.Attr("score", formatScore(sum/float64(n)))
+	if v.Score != nil {
+		t.Attr("score", formatScore(*v.Score))
 	}
 }
 
 // evaluator reports one evaluator over all trials.
-func (v verdict) evaluator(t *testing.T, name string) {
+func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 	t.Helper()
-	passed, skipped, broken, reported := 0, 0, 0, 0
-	var rows []trialEvaluation
-	for i, u := range v.trials {
-		j := slices.IndexFunc(u.Evaluations, func(e result.Evaluation) bool { return e.Name == name })
-		if j < 0 {
-			continue
-		}
-		e := u.Evaluations[j]
-		rows = append(rows, trialEvaluation{trial: i + 1, session: sessionText(u), Evaluation: e})
-		switch e.Outcome {
-		case result.Pass:
-			passed++
-		case result.Skip:
-			skipped++
-		case result.Error:
-			broken++
-		case result.Reported:
-			reported++
-		}
+	if e.Score != nil {
+		t.Attr("score", formatScore(*e.Score))
 	}
-	if score, ok := meanScore(rows); ok {
-		t.Attr("score", formatScore(score))
-	}
-	switch {
-	case broken > 0:
-		t.Attr("outcome", string(result.Error))
-		t.Error(v.evaluatorText(t, name, "ERROR", rows))
-	case skipped == len(rows):
-		t.Attr("outcome", string(result.Skip))
-		t.Skip(rows[0].Reason)
-	case reported > 0:
-		t.Attr("outcome", string(result.Reported))
-		t.Log(v.evaluatorText(t, name, "REPORTED", rows))
-	case passed < v.need && passed+len(v.trials)-len(rows) >= v.need:
-		t.Attr("outcome", string(result.Error))
-		t.Error(v.evaluatorText(t, name, fmt.Sprintf("ERROR judged %d of %d trials, %d passed, need %d",
-			len(rows), len(v.trials), passed, v.need), rows))
-	case passed < v.need:
-		t.Attr("outcome", string(result.Fail))
-		t.Error(v.evaluatorText(t, name, "FAIL"+v.fraction(passed), rows))
-	default:
-		t.Attr("outcome", string(result.Pass))
-		if text := v.passedText(name, passed, rows); text != "" {
+	t.Attr("outcome", string(e.Outcome))
+	switch e.Outcome {
+	case result.Pass:
+		if text := v.passedText(e); text != "" {
 			t.Log(text)
 		}
+	case result.Skip:
+		t.Skip(e.Verdicts[0].Reason)
+	case result.Reported:
+		t.Log(v.evaluatorText(t, e, "REPORTED"))
+	case result.Fail:
+		t.Error(v.evaluatorText(t, e, "FAIL"+v.fraction(e.Count)))
+	default:
+		t.Error(v.evaluatorText(t, e, strings.TrimSpace("ERROR "+e.Reason)))
 	}
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.
 func (v verdict) whole(t *testing.T) {
 	t.Helper()
-	passed, skipped := 0, 0
-	var broken, failed []string
-	for i, u := range v.trials {
+	var bad []string
+	for i, u := range v.Units {
 		for _, w := range u.Warnings {
 			t.Logf("%s: warning: %s", u.ID, w)
 			t.Attr("warning", "see the log")
@@ -142,49 +92,31 @@ func (v verdict) whole(t *testing.T) {
 			t.Logf("%s: attempt %d: %s", u.ID, n+1, why)
 			t.Attr("attempts", strconv.Itoa(len(u.Attempts)+1))
 		}
-		switch u.Outcome {
-		case result.Pass:
-			passed++
-		case result.Skip:
-			skipped++
-		case result.Error:
-			broken = append(broken, v.trialText(i))
-		default:
-			failed = append(failed, v.trialText(i))
+		if v.Whole.Bad() && u.Outcome == v.Whole {
+			bad = append(bad, v.trialText(i))
 		}
 	}
-	switch {
-	case len(broken) > 0:
-		t.Attr("outcome", string(result.Error))
-		t.Errorf("%s: ERROR\n%s\n%s", v.id, strings.Join(broken, "\n"), v.reproduce(t))
-	case skipped == len(v.trials):
-		t.Attr("outcome", string(result.Skip))
-		t.Skip(cmp.Or(v.trials[0].Reason, "nothing was judged: all evaluators were skipped"))
-	case passed < v.need:
-		t.Attr("outcome", string(result.Fail))
-		t.Errorf("%s: FAIL%s\n%s\n%s", v.id, v.fraction(passed), strings.Join(failed, "\n"), v.reproduce(t))
-	default:
-		t.Attr("outcome", string(result.Pass))
-		t.Log(v.passText(passed))
+	t.Attr("outcome", string(v.Whole))
+	switch v.Whole {
+	case result.Pass:
+		t.Log(v.passText())
+	case result.Skip:
+		t.Skip(cmp.Or(v.Units[0].Reason, "nothing was judged: all evaluators were skipped"))
+	case result.Fail:
+		t.Errorf("%s: FAIL%s\n%s\n%s", v.id, v.fraction(v.Count), strings.Join(bad, "\n"), v.reproduce(t))
+	case result.Error:
+		t.Errorf("%s: ERROR\n%s\n%s", v.id, strings.Join(bad, "\n"), v.reproduce(t))
+	default: // there is nothing that is completed or not run in a test, and if there were it would not have passed
+		t.Errorf("%s: ERROR %s\n%s", v.id, v.Whole, v.reproduce(t))
 	}
 }
 
-func (v verdict) fraction(passed int) string {
-	if len(v.trials) == 1 {
+// fraction tells how many trials passed, if there are several.
+func (v verdict) fraction(c result.Count) string {
+	if len(v.Units) == 1 {
 		return ""
 	}
-	return fmt.Sprintf(" %d/%d trials, need %d", passed, len(v.trials), v.need)
-}
-
-func meanScore(rows []trialEvaluation) (float64, bool) {
-	sum, n := 0.0, 0
-	for _, r := range rows {
-		if r.Score != nil {
-			sum += *r.Score
-			n++
-		}
-	}
-	return sum / float64(max(n, 1)), n > 0
+	return fmt.Sprintf(" %d/%d trials, need %d", c[result.Pass], len(v.Units), v.Need)
 }
 
 func formatScore(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
