@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -49,7 +49,7 @@ func ExpectedFile(t testing.TB, path string) Calls {
 
 // readExpected decodes a JSON file that holds what a row expects. Errors call it name.
 func readExpected(path, name string, v any) error {
-	data, err := readBounded(path)
+	data, err := disk.ReadRegular(path, maxData)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,3 @@ func readExpected(path, name string, v any) error {
 
 // maxData is how large a file with rows, or with what they expect, may be, in bytes.
 const maxData = 16 << 20
-
-func readBounded(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case info.Size() > maxData:
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that it may have", path, info.Size(), maxData)
-	}
-	return os.ReadFile(path)
-}

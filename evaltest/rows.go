@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
@@ -35,7 +36,7 @@ var rowKeys = []string{keyID, keyInput, keyExpected, keyExpectedFile}
 
 // readRows reads the rows in a file. The error tells of all that is wrong, a line each.
 func readRows[In, Want any](file string) ([]Row[In, Want], error) {
-	data, err := readBounded(file)
+	data, err := disk.ReadRegular(file, maxData)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // gzipExt is what the name of a cassette ends in that was compressed, behind its own extension.
@@ -58,7 +59,7 @@ func open(path string) (source, error) {
 		}
 		name = gz
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // or opening a FIFO would wait for a writer
+	f, err := os.OpenFile(name, os.O_RDONLY|disk.Nonblock, 0) // or opening a FIFO would wait for a writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return source{}, &MissingError{path}
 	}

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ func appendLine(path string, line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|nonblock, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|disk.Nonblock, 0o644)
 	if err != nil {
 		return err
 	}
@@ -29,8 +28,8 @@ func appendLine(path string, line []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: this is not a regular file", path)
+	if err := disk.CheckRegular(path, info); err != nil {
+		return err
 	}
 	data := make([]byte, 0, len(line)+2)
 	if locked && torn(f, info.Size()) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func readSettings(path string) (settingsFile, error) {
 			return settingsFile{}, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	f, err := disk.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return settingsFile{path: path, perm: 0o644}, nil
 	}
@@ -64,20 +63,17 @@ func readSettings(path string) (settingsFile, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return settingsFile{}, err
-	case !info.Mode().IsRegular():
-		return settingsFile{}, fmt.Errorf("%s: this is not a regular file", path)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
-	if err == nil && len(text) > maxSettings {
-		err = fmt.Errorf("%s: the file has more than %d bytes", path, maxSettings)
+	text, err := disk.ReadAll(f, maxSettings)
+	if err != nil {
+		return settingsFile{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if err == nil && len(text) == 0 {
-		err = fmt.Errorf("%s: the file is empty, which is not JSON", path)
+	if len(text) == 0 {
+		return settingsFile{}, fmt.Errorf("%s: the file is empty, which is not JSON", path)
 	}
-	return settingsFile{path, text, info.Mode().Perm()}, err
+	return settingsFile{path, text, info.Mode().Perm()}, nil
 }
 
 // changed returns the text after a change. Settings that would stay empty are still not there.

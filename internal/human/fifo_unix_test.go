@@ -20,6 +20,6 @@ func TestImportFIFO(t *testing.T) {
 	require.NoError(t, os.Symlink(fifo, link))
 	for _, file := range []string{fifo, link, filepath.Dir(fifo), os.DevNull} {
 		_, err := Import(r, file)
-		require.EqualError(t, err, "import scores: "+file+" is not a regular file")
+		require.EqualError(t, err, "import scores: open "+file+": not a regular file")
 	}
 }

@@ -3,7 +3,6 @@ package human
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -21,7 +21,7 @@ const maxFile = 4 << 20
 // those of the run, in the place of earlier scores of the same rater. A file that is not right in every respect is an
 // error that names all that is wrong with it, and changes nothing.
 func Import(r *rundir.Run, file string) (Scores, error) {
-	data, err := readFile(file)
+	data, err := disk.ReadRegular(file, maxFile)
 	if err != nil {
 		return Scores{}, fmt.Errorf("import scores: %w", err)
 	}
@@ -33,36 +33,6 @@ func Import(r *rundir.Run, file string) (Scores, error) {
 		return Scores{}, fmt.Errorf("import scores: %w", err)
 	}
 	return scores, nil
-}
-
-// readFile reads a regular file, or what a link to one leads to, and waits for nobody.
-func readFile(name string) (data []byte, err error) {
-	info, err := os.Stat(name) // before it is opened: opening a device may do something
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	file, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if info, err = file.Stat(); err != nil { // it may have been replaced
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	data, err = io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: more than %d MiB cannot be a file of scores", name, maxFile>>20)
-	}
-	return data, nil
 }
 
 // add stores scores. Nobody else's are lost when several people import at the same time.

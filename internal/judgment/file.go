@@ -66,7 +66,7 @@ func Open(path string, c Config) (*File, error) {
 	if c.Mode != Replay && c.Mode != Missing {
 		return f, nil
 	}
-	data, err := read(path)
+	data, err := disk.ReadRegular(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.Mode == Missing:
 		return f, nil
@@ -89,20 +89,6 @@ func Open(path string, c Config) (*File, error) {
 
 // maxFile is the largest recording that is read or written, in bytes.
 const maxFile = 64 << 20
-
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that one may have", path, info.Size(), maxFile)
-	}
-	return os.ReadFile(path)
-}
 
 // Complete answers a request. The same request is answered once, whoever asks again: to get several answers, number the
 // samples.

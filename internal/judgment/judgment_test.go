@@ -226,7 +226,7 @@ func TestFailures(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "there is no recording of the judges: record it with "+command)
 	_, err = Open(t.TempDir(), Config{Mode: Replay, Secrets: new(secret.Set)})
-	require.ErrorContains(t, err, "is not a regular file")
+	require.ErrorContains(t, err, "not a regular file")
 	require.Panics(t, func() { _, _ = Open(path, Config{Mode: Live, Secrets: new(secret.Set)}) })
 	require.Panics(t, func() { _, _ = Open(path, Config{Mode: Replay}) })
 

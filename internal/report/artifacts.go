@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -51,8 +52,7 @@ func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 			}
 			return nil
 		}
-		var large *rundir.SizeError
-		if errors.As(err, &large) {
+		if large, ok := errors.AsType[*disk.SizeError](err); ok {
 			u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
 			return nil
 		}

@@ -26,7 +26,7 @@ func TestFIFO(t *testing.T) {
 			_, err := Resume(root, run.ID(), nil)
 			require.ErrorContains(t, err, want)
 			_, err = openJournal(path, nil)
-			require.ErrorContains(t, err, "open "+path+": it is "+want)
+			require.ErrorContains(t, err, "open "+path+": "+want)
 			_, err = run.ReadFile(name, 1<<10)
 			require.ErrorContains(t, err, want)
 			list, err := List(root)

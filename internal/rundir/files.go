@@ -4,12 +4,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // WriteFile writes a file of the run, masked: whole or not at all, and synced. Name is its path below the run's
@@ -27,8 +28,8 @@ func (r *Run) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// ReadFile reads a regular file of the run that has no more than limit bytes. A file that is not there is
-// [fs.ErrNotExist].
+// ReadFile reads a regular file of the run that has no more than limit bytes: a larger one is a
+// [*disk.SizeError]. A file that is not there is [fs.ErrNotExist].
 func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 	data, err := readFile(r.dir, name, limit)
 	if err != nil {
@@ -94,43 +95,12 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	// Before it is opened: opening a device may do something.
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkRegular(info); err != nil {
-		return nil, err
-	}
-	file, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	file, err := disk.OpenRegularIn(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if info, err = file.Stat(); err != nil { // it may have been replaced
-		return nil, err
-	}
-	if err := checkRegular(info); err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, &SizeError{info.Size(), limit}
-	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(data)) > limit { // it has grown
-		err = &SizeError{int64(len(data)), limit}
-	}
-	return data, err
-}
-
-// SizeError is the error of [Run.ReadFile] for a file that is larger than asked for.
-type SizeError struct {
-	// Size is how many bytes it has, at least, and Limit how many it may have.
-	Size, Limit int64
-}
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes, more than the %d that it may have", e.Size, e.Limit)
+	return disk.ReadAll(file, limit)
 }
 
 // openRegular opens a file that is a regular one and no link. It waits for nobody: a FIFO is refused like all else.
@@ -139,28 +109,21 @@ func openRegular(path string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRegular(info); err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+	if err := disk.CheckRegular(path, info); err != nil {
+		return nil, err
 	}
-	file, err := os.OpenFile(path, flag|nonblock, 0)
+	file, err := os.OpenFile(path, flag|disk.Nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
 	info, err = file.Stat() // it may have been replaced
 	if err == nil {
-		err = checkRegular(info)
+		err = disk.CheckRegular(path, info)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), file.Close())
+		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
-}
-
-func checkRegular(info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	return nil
 }
 
 // syncIn is [disk.SyncDir] below a root. Windows has no means to.

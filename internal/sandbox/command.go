@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -97,7 +98,7 @@ func (t *Terminals) dir(cwd string) (*os.File, error) {
 	if reason != "" {
 		return nil, t.deny(OpRun, cwd, "working directory: "+reason)
 	}
-	file, err := t.files.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hang us
+	file, err := t.files.root.OpenFile(rel, os.O_RDONLY|disk.Nonblock, 0) // a FIFO must not hang us
 	if err != nil {
 		return nil, t.files.fail(OpRun, cwd, err)
 	}

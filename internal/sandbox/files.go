@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // DefaultMaxSize is the size of the largest file that is read or written, in bytes, if [Files.MaxSize] does not say.
@@ -60,7 +62,7 @@ func (f *Files) Read(path string, line, limit *int) (string, error) {
 		return "", deny(f.OnDeny, OpRead, path, reason)
 	}
 	// Not to hang on opening a FIFO.
-	file, err := f.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := f.root.OpenFile(rel, os.O_RDONLY|disk.Nonblock, 0)
 	if err != nil {
 		return "", f.fail(OpRead, path, err)
 	}

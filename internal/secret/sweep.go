@@ -9,7 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Finding is a secret that a sweep has found.
@@ -179,7 +180,7 @@ func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
 	if err := w.enter(filepath.Dir(name)); err != nil {
 		return nil, nil, err
 	}
-	f, err := w.at.OpenFile(filepath.Base(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := w.at.OpenFile(filepath.Base(name), os.O_RDONLY|disk.Nonblock, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // What a user's directory may have at most.
@@ -18,8 +20,6 @@ const (
 	maxEntries = 1000    // files and directories
 	maxBytes   = 8 << 20 // contents of all files
 )
-
-var errNotRegular = errors.New("is not a regular file")
 
 func readEmbedded(dir string) (map[string]file, error) {
 	files := make(map[string]file)
@@ -119,7 +119,7 @@ func (r *dirReader) checkName(p string) error {
 }
 
 func (r *dirReader) file(p string) error {
-	f, err := openRegular(r.root, p)
+	f, err := disk.OpenRegularIn(r.root, p)
 	if err != nil {
 		return err
 	}
@@ -146,34 +146,10 @@ func (r *dirReader) file(p string) error {
 
 // wrap names the path that an error is about, and it once.
 func (r *dirReader) wrap(p string, err error) error {
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err
 	}
 	return fmt.Errorf("%s: %w", filepath.Join(r.root.Name(), filepath.FromSlash(p)), err)
-}
-
-// openRegular opens the regular file at p, or the one that the symbolic link at p leads to.
-func openRegular(root *os.Root, p string) (*os.File, error) {
-	// Before it is opened, since that alone can have effects on a device.
-	info, err := root.Stat(p)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	f, err := root.OpenFile(p, os.O_RDONLY|nonblock, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
 
 func isExec(info fs.FileInfo) bool { return info.Mode()&0o111 != 0 }

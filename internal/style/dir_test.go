@@ -86,7 +86,7 @@ func TestLoadDirectoryRefuses(t *testing.T) {
 		{
 			name: "a link leads to a directory",
 			make: func(t *testing.T, dir string) { require.NoError(t, os.Symlink(".", filepath.Join(dir, "link"))) },
-			want: "/link: is not a regular file",
+			want: "/link: not a regular file",
 		},
 		{
 			name: "too many bytes",
@@ -125,7 +125,7 @@ func TestLoadDirectoryRefuses(t *testing.T) {
 		{
 			name: "AGENTS.md is a directory",
 			make: func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(filepath.Join(dir, agentsFile), 0o755)) },
-			want: "/AGENTS.md: is not a regular file",
+			want: "/AGENTS.md: not a regular file",
 		},
 		{
 			name: "AGENTS.md in lower case",

@@ -17,7 +17,7 @@ func TestAFIFOIsNotWaitedFor(t *testing.T) {
 	fifo := filepath.Join(dir, agentsFile)
 	require.NoError(t, syscall.Mkfifo(fifo, 0o644))
 	_, err := Load("mine", dir)
-	require.EqualError(t, err, `load style "mine": `+fifo+": is not a regular file")
+	require.EqualError(t, err, `load style "mine": `+fifo+": not a regular file")
 
 	_, err = embeddedStyle(t, "sdd").Write(openRoot(t, dir))
 	assert.EqualError(t, err, `write style "sdd": AGENTS.md: is neither file nor directory, where a regular file is to be`)

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Write writes the style into the workspace that root is open on and returns the paths that it wrote, relative, with
@@ -116,7 +118,7 @@ func kind(mode fs.FileMode) string {
 
 // read reads a regular file of the workspace.
 func read(root *os.Root, p string) ([]byte, error) {
-	f, err := openRegular(root, p)
+	f, err := disk.OpenRegularIn(root, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}

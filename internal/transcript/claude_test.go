@@ -245,7 +245,7 @@ func TestLongLine(t *testing.T) {
 	_, err := Read(Claude, file, Options{})
 	assert.EqualError(t, err, file+":1: the line has more than 67108864 bytes")
 	_, err = Read(Claude, t.TempDir(), Options{})
-	assert.ErrorContains(t, err, ": this is not a regular file")
+	assert.ErrorContains(t, err, ": not a regular file")
 }
 
 func FuzzClaude(f *testing.F) {

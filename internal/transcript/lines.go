@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // The largest file that is read and the longest line in it, in bytes.
@@ -18,18 +20,20 @@ const (
 	maxLine = 64 << 20
 )
 
-// open opens a file without waiting for anything: opening a FIFO would wait for a writer.
+// open opens a regular file that is not too large.
 func open(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	f, err := disk.OpenRegular(path)
+	if err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: this is not a regular file", path)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read", path, info.Size(), maxFile)
 	}
-	return os.Open(path)
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("%s: %w", path, &disk.SizeError{Size: info.Size(), Limit: maxFile})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // lineError is an error at a line.

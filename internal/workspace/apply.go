@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Apply makes the changes of d in dir, which must hold what it held when they were recorded: a path that is missing or
@@ -202,7 +204,7 @@ func (e *editor) kind(p string) (Kind, error) {
 }
 
 // createNew opens a file for writing that must not exist; it follows no link there.
-const createNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL | nonblock
+const createNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL | disk.Nonblock
 
 // writeFile makes a file with open, which is that of package os or of a root.
 func writeFile(open func(string, int, fs.FileMode) (*os.File, error), p string, data []byte, exec bool) error {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 const (
@@ -45,7 +47,7 @@ func (t *tree) list(dir string) ([]fs.DirEntry, error) {
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := t.root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
+	f, err := t.root.OpenFile(dir, os.O_RDONLY|disk.Nonblock, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (t *tree) open(p string) (o opened, err error) {
 	if err := t.ctx.Err(); err != nil {
 		return opened{}, err
 	}
-	f, err := t.root.OpenFile(p, os.O_RDONLY|nonblock, 0)
+	f, err := t.root.OpenFile(p, os.O_RDONLY|disk.Nonblock, 0)
 	if err != nil {
 		return opened{}, err
 	}

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package hook
-
-const nonblock = 0

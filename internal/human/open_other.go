@@ -1,5 +1,0 @@
-//go:build !unix
-
-package human
-
-const nonblock = 0

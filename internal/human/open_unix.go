@@ -1,8 +1,0 @@
-//go:build unix
-
-package human
-
-import "syscall"
-
-// nonblock keeps an open from waiting for the other end of a FIFO.
-const nonblock = syscall.O_NONBLOCK

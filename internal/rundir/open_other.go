@@ -1,5 +1,0 @@
-//go:build !unix
-
-package rundir
-
-const nonblock = 0

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package style
-
-const nonblock = 0
