@@ -22,6 +22,7 @@ func TestEvalFile(t *testing.T) {
 variants:
   first: {agent: {kind: fake-acp, args: [../scripts/greet.json]}}
   second: {agent: {kind: fake-acp, args: [../scripts/greet.json]}}
+  third: {agent: {kind: fake-acp}} # the target of no case
 execution:
   evaluators: [{name: looks-first, type: tool_trajectory, mode: in_order, expected: [{tool: Read}, {tool: Write}]}]
 workspace: {from: ../fixtures/shop}

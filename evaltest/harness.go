@@ -157,6 +157,9 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	if err := checkPlan(plan); err != nil {
 		t.Fatal(err)
 	}
+	for _, note := range plan.Notes() {
+		t.Log(note)
+	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })

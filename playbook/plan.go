@@ -116,6 +116,21 @@ func (p *Plan) Trials(caseID, variantID string) []Unit {
 	return p.Units[first : first+max(p.Playbook.Trials.Count, 1)]
 }
 
+// Notes are lines for people, "file:line: note: ...", about what is no error and yet may be a slip: variants that no unit has.
+func (p *Plan) Notes() []string {
+	reason := "is in no matrix"
+	if slices.ContainsFunc(p.cases, func(c Case) bool { return c.Variants != nil }) {
+		reason = "is the target of no case"
+	}
+	var notes []string
+	for _, v := range p.Playbook.Variants {
+		if !slices.ContainsFunc(p.variants, func(planned Variant) bool { return planned.ID == v.ID }) {
+			notes = append(notes, fmt.Sprintf("%s: note: variant %s %s: nothing runs it", v.Position, v.ID, reason))
+		}
+	}
+	return notes
+}
+
 // Before returns the jobs outside the matrix that run before the units: those that a matrix job needs, and those that
 // come before the first matrix job.
 func (p *Plan) Before() []Job { return p.outsideMatrix(false) }

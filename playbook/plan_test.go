@@ -53,6 +53,8 @@ func TestPlan(t *testing.T) {
 	assert.Nil(t, plan.Trials("refund", "unused"))
 	assert.Nil(t, plan.Trials("nothing", "ant"))
 
+	assert.Equal(t, []string{"testdata/valid/everything.yaml:22: note: variant unused is in no matrix: nothing runs it"}, plan.Notes())
+
 	var names []string
 	for _, e := range ant[0].Evaluators {
 		names = append(names, e.Name)

@@ -64,6 +64,9 @@ func (a *App) validateFile(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
+	for _, note := range plan.Notes() {
+		fmt.Fprintln(a.Stderr, a.secrets.String(note))
+	}
 	return fmt.Sprintf("ok %s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit")), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -273,7 +274,7 @@ func (p *pipeline) manifest(name string, env map[string][]string) rundir.Manifes
 // run runs what has not run yet. It returns an error if a result could not be recorded.
 func (p *pipeline) run(ctx context.Context) error {
 	p.Watch.Plan(len(p.plan.Units), p.earlier)
-	for _, note := range p.dir.Notes() {
+	for _, note := range slices.Concat(p.dir.Notes(), p.plan.Notes()) {
 		p.Watch.Note(note)
 	}
 	switch held := p.confined; {
