@@ -27,33 +27,35 @@ type AgentRun struct {
 	// ID names the recording: cassettes/<package>/<id>.go/run/<variant>.1.jsonl. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is
 	// unique in the package. In a suite's task it is empty: the suite's and the row's ids are used.
 	ID string
-	// Variant tells apart agents that are given the same work. Default: the agent's kind.
+	// Variant distinguishes agents that are given the same work. Default: the agent's kind.
 	Variant string
 	Agent   Agent
-	// Prompt is what the agent is asked, verbatim. Either Prompt or Prompts, which are a turn each.
+	// Prompt is sent to the agent verbatim. Either Prompt or Prompts is set; Prompts are sent one per turn.
 	Prompt  string
 	Prompts []string
-	// Workspace is the directory that the agent gets a copy of, relative to the test's; empty: it starts with Files alone.
+	// Workspace is the directory that the agent gets a copy of, relative to the test's; empty: it starts with only
+	// Files.
 	Workspace string
 	// Files are written into the workspace: path below it, with slashes, to text.
 	Files map[string]string
-	// Tools are the names of those that the agent may use; nil: all. Permission for others is refused, and the use of one
-	// for which the agent asked nobody is a failure.
+	// Tools are those the agent may use; nil: all. Requests for others are refused; using one without asking is a
+	// failure.
 	Tools []string
 	// MaxToolCalls ends the session; 0: no limit.
 	MaxToolCalls int
-	// MaxTurns is how many turns the agent's model may take: one each time that it calls tools, however many together, and one
-	// for each answer. Agents tell of calls only, so it is counted when the session has ended; 0: no limit.
+	// MaxTurns is how many turns the agent's model may take: one each time it calls tools, however many together, and
+	// one for each answer. Agents report only calls, so turns are counted after the session; 0: no limit.
 	MaxTurns int
 	// Timeout ends the session, as a failure of the agent that is recorded; 0: 30 minutes.
 	Timeout time.Duration
-	// MayFail leaves it to the test to look at [AgentResult.Errors]. Otherwise they fail it.
+	// MayFail leaves it to the test to check [AgentResult.Errors], which otherwise fail it.
 	MayFail bool
 }
 
-// RunAgent runs an agent once, through the same engine as playbooks: in a sandbox, and by default from its cassette, see the
-// package documentation for the modes. If nothing is known about the agent, such as without a cassette, the test ends. If the
-// agent did not end as it should have, the test fails and goes on; what it did is recorded.
+// RunAgent runs an agent once, through the same engine as playbooks: in a sandbox, and by default from its cassette,
+// see the package documentation for the modes. If nothing is known about the agent, for example because there is no
+// cassette, the test ends. If the agent did not end as it should have, the test fails and goes on; what the agent did
+// is recorded.
 func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
 	t.Helper()
 	h, err := newHarness(t, opts)

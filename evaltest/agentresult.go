@@ -19,12 +19,12 @@ import (
 
 // AgentResult is what became of an [AgentRun].
 type AgentResult struct {
-	// Run is all that the agent did, for the matchers of package trajectory.
+	// Run is everything the agent did, for the matchers of package trajectory.
 	Run *trajectory.Run
-	// Errors say what the agent did wrong as a whole: it ended early, used a tool that it may not, took too many turns. Tool
-	// calls that failed are none of them.
+	// Errors say what went wrong with the run as a whole: the agent ended early, used a forbidden tool, took too many
+	// turns. A failed tool call is not such an error.
 	Errors []string
-	// Usage is what the agent reports to have used, and Cost, nil if it reports none.
+	// Usage and Cost are what the agent reports; Cost is nil if it reports none.
 	Usage trajectory.Usage
 	Cost  *trajectory.Cost
 	// Duration is how long the session took when it was live. Tool calls have their own.
@@ -37,7 +37,7 @@ type AgentResult struct {
 	Session string
 	// Replayed tells that the session came from the cassette.
 	Replayed bool
-	// Endpoint is what stood behind the agent: "real", or "scripted" for a test double.
+	// Endpoint is what answered as the agent's model: "real", or "scripted" for a test double.
 	Endpoint string
 
 	mayFail bool

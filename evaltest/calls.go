@@ -36,8 +36,8 @@ func (c *Calls) parse(file string, data []byte) error {
 	return playbook.ParseNode(file, data, func(n *playbook.Node) { *c = tooltrajectory.Calls(n) })
 }
 
-// ExpectedFile reads expected tool calls from a JSON file, whose path is relative to the test's directory. A file that is
-// not there, or not as it should be, ends the test.
+// ExpectedFile reads expected tool calls from a JSON file, whose path is relative to the test's directory. A missing or
+// malformed file fails the test and ends it.
 func ExpectedFile(t testing.TB, path string) Calls {
 	t.Helper()
 	var calls Calls

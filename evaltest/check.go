@@ -21,8 +21,8 @@ type Unit struct {
 	Workspace string
 }
 
-// Check adds an expectation written in Go to every unit of the playbooks: an evaluator called name, with a subtest of
-// its own, held to the playbook's trials like any other.
+// Check adds an expectation written in Go to every unit of the playbooks: an evaluator called name, with its own
+// subtest, to which the pass rule of the playbook's trials applies as to any other.
 //
 //	evaltest.Check("ends with a summary", func(t *evaltest.T, u evaltest.Unit) {
 //		require.Contains(t, u.Run.Answer(), "fixed")

@@ -18,6 +18,6 @@
 //
 // EVALTEST_STALE=warn lets stale cassettes pass with a warning.
 //
-// A unit passes, fails or ends in error. Fail says that the agent did wrong. Error says that nothing is known about the
-// agent, because the harness, a cassette or the network did not do its part; it is as red as a failure.
+// A unit passes, fails or ends in error. Fail says that the agent failed. Error says that nothing is known about the
+// agent, because the harness, a cassette or the network failed; it is as red as a failure.
 package evaltest

@@ -25,9 +25,9 @@ import (
 
 // Judge says how a model judges, with the keys of a playbook's llm_judge.
 type Judge struct {
-	// Models are those that judge; the median of their scores counts. At least one.
+	// Models are the models that judge, at least one; the median of their scores counts.
 	Models []string `json:"judges"`
-	// Prompt is a template of what is asked; empty: a prompt of our own.
+	// Prompt is a template of the question; empty: the built-in prompt.
 	Prompt string `json:"prompt,omitempty"`
 	// Samples is how often each model is asked; 0 means 1.
 	Samples int `json:"samples,omitempty"`
@@ -40,17 +40,17 @@ type Rubric struct {
 	// ID matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
 	ID   string `json:"id"`
 	Text string `json:"text"`
-	// Weight is its part in the score; 0 means 1.
+	// Weight is its weight in the score; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
-	// Required fails the judge's score, whatever it is, if the rubric does not hold.
+	// Required makes the judge's score fail, whatever it is, if the rubric does not hold.
 	Required bool `json:"required,omitempty"`
 }
 
-// LLMJudge returns a scorer that asks models about the output. Of an agent they see what it said, called and changed, of
-// another task its output as text, else as JSON; beside it the row's input and what is expected.
+// LLMJudge returns a scorer that asks models about the output. They see what an agent said, called and changed, or the
+// output of another task, as it is if it is text and otherwise as JSON, beside the row's input and what is expected.
 //
-// Models are asked only with EVAL_LLM_JUDGE=1. What they say is recorded beside the row's cassette as in playbooks, and
-// replayed where there is a recording; with neither the scorer is skipped, which is an error where CI is set.
+// Models are asked only with EVAL_LLM_JUDGE=1. Their answers are recorded beside the row's cassette as in playbooks,
+// and replayed if there is a recording; with neither, the scorer is skipped, which is an error where CI is set.
 func LLMJudge(j Judge) Scorer {
 	s := Scorer{name: "llm-judge", models: true, takes: func(types) error { return nil }}
 	panel, err := j.evaluator()

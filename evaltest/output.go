@@ -14,13 +14,13 @@ var outputs struct {
 	dirs map[testing.TB]string
 }
 
-// OutputDir returns a directory for what the test leaves behind for people, test-output/<run>/<package>/<test> below the
-// module's root: the same one for all of the test, and another one for each other test, run and worktree. It is not
+// OutputDir returns a directory for what the test leaves for people to look at, test-output/<run>/<package>/<test>
+// below the module's root. Within a test it is always the same; each test, run and worktree has its own. It is not
 // removed, and git ignores it.
 //
-// The run is named by the environment variable TEST_RUN_ID, of up to 64 letters, digits, _ and -; any other value
-// fails the test. If it is not set, each test process makes up a name. Where there is a directory of that name already,
-// because a test was repeated or TEST_RUN_ID was used before, the new one gets a number, -2 and so on.
+// The run is named by the environment variable TEST_RUN_ID, of up to 64 letters, digits, _ and -; any other value fails
+// the test. If it is not set, each test process makes up a name. If there is a directory of that name already, because
+// a test was repeated or TEST_RUN_ID was used before, the new one gets a number, -2 and so on.
 func OutputDir(t testing.TB) string {
 	t.Helper()
 	outputs.Lock()

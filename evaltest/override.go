@@ -15,8 +15,8 @@ type override struct {
 	line int
 }
 
-// Override gives calls of a tool another answer, in the units of the playbooks, as `cassette.overrides` does in one: to see
-// what graders make of it, or, where the playbook's level has the agent run, what the agent does then.
+// Override gives calls of a tool another answer, in all units, as `cassette.overrides` does in a playbook: to see how
+// graders react to it or, at levels at which the agent runs, how the agent does.
 //
 //	evaltest.Override(playbook.Override{Tool: "Bash", Args: map[string]any{"command": "go test ./..."}, Nth: 2, Error: "disk full"})
 //

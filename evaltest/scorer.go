@@ -11,11 +11,11 @@ import (
 
 // Score is what a [Scorer] makes of an output.
 type Score struct {
-	// Value is in 0..1. Any other, NaN too, is an error of the scorer.
+	// Value is in 0..1. Any other value, including NaN, is an error of the scorer.
 	Value float64
 	// Reason says in one line why it is not 1.
 	Reason string
-	// Details are the full text for people, of several lines; may be empty.
+	// Details are the full text for people, of any number of lines; may be empty.
 	Details string
 }
 
@@ -34,9 +34,9 @@ type Scorer struct {
 	err    error // it is malformed
 }
 
-// NewScorer returns the scorer that f is. The name is that of its subtest. Its types have to be those of the suite, or
-// interfaces that they implement. What f returns as an error, or panics with, is an error and not a failure: nothing is
-// known then about the output.
+// NewScorer returns a scorer that calls f. Name is the name of its subtest. Its types have to be those of the suite, or
+// interfaces that they implement. If f returns an error or panics, that is an error and not a failure: nothing is known
+// about the output.
 func NewScorer[In, Out, Want any](name string, f func(ctx context.Context, input In, output Out, expected Want) (Score, error)) Scorer {
 	s := Scorer{
 		name: name,
@@ -57,13 +57,13 @@ func NewScorer[In, Out, Want any](name string, f func(ctx context.Context, input
 	return s
 }
 
-// Named returns the scorer under another name, for suites that have two of a kind.
+// Named returns the scorer under another name, for suites with two scorers of the same kind.
 func (s Scorer) Named(name string) Scorer {
 	s.name = name
 	return s
 }
 
-// Threshold returns the scorer with a least score of its own that passes, above 0 and up to 1, in place of the suite's.
+// Threshold returns the scorer with its own lowest score that passes, above 0 and up to 1, in place of the suite's.
 func (s Scorer) Threshold(least float64) Scorer {
 	s.threshold = &least
 	return s

@@ -13,9 +13,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// ToolSequence returns a scorer that matches the agent's tool calls with those that the row expects, arguments and all. Each
-// expected call needs one of its own. Match is a matcher of package trajectory: Superset for "at least these", InOrder for
-// "these in this order, others may stand between", Exact, Unordered or Subset.
+// ToolSequence returns a scorer that matches the agent's tool calls with those that the row expects, including
+// arguments. No call matches two expected ones. Match is a matcher of package trajectory: Superset for "at least
+// these", InOrder for "these in this order, perhaps with others in between", Exact, Unordered or Subset.
 //
 // It judges outputs of type [*AgentResult] or [*trajectory.Run], and expects [Calls].
 func ToolSequence(match func(...trajectory.Call) trajectory.Matcher) Scorer {
@@ -106,8 +106,8 @@ type Part struct {
 	Scorer Scorer
 }
 
-// Weighted returns a scorer whose score is the mean of its parts' by weight. A part with a threshold of its own has to reach
-// that, whatever the mean. An error of a part is one of the whole; a part that is skipped skips it.
+// Weighted returns a scorer whose score is the weighted mean of its parts' scores. A part with a threshold of its own
+// has to reach that, whatever the mean. If a part ends in error or is skipped, so does the whole.
 func Weighted(name string, parts ...Part) Scorer {
 	s := Scorer{name: name}
 	if len(parts) == 0 {

@@ -8,17 +8,17 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/worktree"
 )
 
-// Worktree checks out ref, which is whatever names a commit in git, of the repository that the test is in, and returns the
-// directory: a git worktree of its own outside the repository, with HEAD detached. What is not committed is not there,
-// and submodules are empty. It is removed when the test ends, failed or not, with all that is in it; worktrees of test
-// processes that were killed are removed by the next call in the repository.
+// Worktree checks out ref, any name that git has for a commit, from the test's own repository, and returns the
+// directory: a new git worktree outside the repository, with HEAD detached. Uncommitted changes are not in it, and
+// submodules are empty. It is removed with everything in it when the test ends, failed or not; the next call in the
+// repository removes worktrees of test processes that were killed.
 //
-// Tests and processes that do the same in the same repository at the same time do not interfere. Hooks of the repository do
-// not run, and settings of the user do not count: with Git LFS, there are pointers unless the repository's own
-// configuration names the filter.
+// Tests and processes that use the same repository at the same time do not interfere. The repository's hooks do not
+// run, and the user's settings are ignored: with Git LFS, files are pointers unless the repository's own configuration
+// names the filter.
 //
-// Without git, without a repository, or if ref names no commit, the test fails and ends. A test with a worktree is never
-// served from go test's cache.
+// Without git, without a repository, or if ref names no commit, the test fails and ends. The result of a test with a
+// worktree never comes from go test's cache.
 func Worktree(t testing.TB, ref string) string {
 	t.Helper()
 	dir, err := os.Getwd()
