@@ -120,6 +120,11 @@ func TestGoSuites(t *testing.T) {
 		require.NotZero(t, code, out)
 		require.Contains(t, out, "words/two/llm-judge: FAIL 0.1, need 0.8")
 		require.NoFileExists(t, s.path(recording), "a replay records nothing")
+
+		out, code = s.test([]string{"CI=1", "EVALTEST_MODE=live"}, "-test.run=^TestGreen$/^judge-skipped$")
+		require.NotZero(t, code, out)
+		require.Contains(t, out, "a model is to judge, and none may be asked; CI is set")
+		require.Contains(t, out, "next: set EVAL_LLM_JUDGE=1")
 	})
 }
 

@@ -227,7 +227,47 @@ func TestJudgesSkipped(t *testing.T) {
 
 	out, code = j.test("CI=true")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, judgesFile+": there is no recording of the judges")
+	require.Contains(t, out, judgesFile+": there is no recording of the judges\n")
+	require.Equal(t, 1, strings.Count(out, "EVALTEST_JUDGES=record"), out)
+}
+
+// TestJudgesUnseen runs agents in CI where no model may be asked: what decides must not be skipped there.
+func TestJudgesUnseen(t *testing.T) {
+	const unseen, next = "a model is to judge, and none may be asked; CI is set", "next: set EVAL_LLM_JUDGE=1"
+	project := newJudged(t)
+	j := project(t)
+	out, code := j.test("EVALTEST_MODE=live")
+	require.Zero(t, code, "elsewhere a skip is seen: %s", out)
+	require.Contains(t, out, "--- SKIP: TestEvals/suite/task/a/polite")
+	for _, env := range [][]string{
+		{"EVALTEST_MODE=live"}, {"EVALTEST_MODE=record", "EVALTEST_RECORD_IN_CI=1"}, {"EVALTEST_MODE=missing", "EVALTEST_RECORD_IN_CI=1"},
+	} {
+		out, code = j.test(append(env, "CI=true")...)
+		require.NotZero(t, code, out)
+		require.Contains(t, out, unseen)
+		require.Contains(t, out, next)
+		require.NotContains(t, out, "greets: PASS", "the agent was not started")
+		require.NoDirExists(t, j.path("cassettes"))
+	}
+	out, code = j.test(append(j.model.leave(), "EVALTEST_MODE=live", "CI=true")...)
+	require.Zero(t, code, out)
+	j.record()
+	out, code = j.test("EVALTEST_MODE=live", "CI=true")
+	require.NotZero(t, code, "what was said of another session says nothing of this one: %s", out)
+	require.Contains(t, out, unseen)
+
+	j = project(t)
+	j.replace("suite.yaml", "name: polite", "name: polite\n    required: false")
+	out, code = j.test("EVALTEST_MODE=live", "CI=true")
+	require.Zero(t, code, "what only reports may be skipped: %s", out)
+
+	j = project(t)
+	j.replace("suite.yaml", "workflow:", "cassette: {level: client}\nworkflow:")
+	j.record()
+	j.remove(judgesFile)
+	out, code = j.test("CI=true")
+	require.NotZero(t, code, "a replay that starts the agent is one, too: %s", out)
+	require.Contains(t, out, judgesFile+": there is no recording of the judges\n")
 }
 
 // TestJudgesVariables refuses what would be ignored, and what CI must not do.

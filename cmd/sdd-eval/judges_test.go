@@ -166,6 +166,13 @@ func TestJudgesSkipped(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(data), "evaluator polite was skipped")
 
+	for _, mode := range []string{"live", "record"} {
+		stderr, _ = j.run(3, []string{"CI=1", "EVALTEST_RECORD_IN_CI=1"}, "run", "--playbook", "suite.yaml", "--mode", mode)
+		require.Contains(t, stderr, "a model is to judge, and none may be asked; CI is set")
+		require.Contains(t, stderr, "next: set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge)")
+	}
+	j.run(0, append(j.leave(), "CI=1"), "run", "--playbook", "suite.yaml", "--llm-judge")
+
 	j.replace("  - {name: greets, type: files, expect: [{path: hello.txt, exists: true}]}\n", "")
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
 	stderr, _ = j.run(3, nil, "run", "--playbook", "suite.yaml")

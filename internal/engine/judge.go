@@ -83,7 +83,7 @@ func (a *attempt) openJudgments() error {
 	}
 	var err error
 	a.judgments, err = j.Open(judgment.Path(a.from), judgment.Path(a.relCassettePath()),
-		"EVALTEST_JUDGES=record "+a.cfg.Command(Replay, a.unit), decides && !a.live && !a.rehearses)
+		"EVALTEST_JUDGES=record "+a.cfg.Command(Replay, a.unit), decides && !a.rehearses)
 	return err
 }
 
@@ -99,13 +99,19 @@ type Judges struct {
 }
 
 // Open opens the recording at path, which errors call name, and which command records. It is nil if there is none and no model
-// may be asked. Where that must be seen it is an error in CI, since nobody sees what CI skips.
+// may be asked. Where that must be seen it is an error in CI, whatever the mode, since nobody sees what CI skips.
 func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, error) {
 	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(path))
-	if !ok && seen && testrun.InCI(j.Getenv) {
-		mode, ok = judgment.Replay, true // which says that it is missing
-	}
-	if !ok {
+	unseen := !ok && seen && testrun.InCI(j.Getenv)
+	switch {
+	case unseen && j.Mode == Replay:
+		mode = judgment.Replay // which says that it is missing
+	case unseen:
+		return nil, advised{
+			errors.New("a model is to judge, and none may be asked; CI is set, so this is an error"),
+			"set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or in a playbook say `required: false` of what need not judge",
+		}
+	case !ok:
 		return nil, nil
 	}
 	c := judgment.Config{Mode: mode, Secrets: j.Secrets, Name: name, Command: command}

@@ -124,6 +124,11 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		a.result.Outcome, a.result.Reason = result.Skip, reason
 		return nil
 	}
+	if a.records || a.cfg.Mode == Live { // an agent that nobody could judge had better not run
+		if err := a.openJudgments(); err != nil {
+			return err
+		}
+	}
 	if err := a.openDirs(); err != nil {
 		return err
 	}

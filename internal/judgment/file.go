@@ -71,7 +71,7 @@ func Open(path string, c Config) (*File, error) {
 	case errors.Is(err, fs.ErrNotExist) && c.Mode == Missing:
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no recording of the judges: record it with %s: %w", c.Name, c.Command, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: there is no recording of the judges", c.Name)
 	case err != nil:
 		return nil, fmt.Errorf("read the judges' recording: %w", err)
 	}
