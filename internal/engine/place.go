@@ -100,11 +100,12 @@ func (a *attempt) keepRun() error {
 	})
 }
 
-// writeRun writes what json.Marshal makes of a run, a line at a time. That would go through each event several times, and
-// hold all of them.
+// writeRun writes a run as json.Marshal does, a line at a time: that would go through each event several times, and hold
+// all of them. HTML is not escaped, which would hide from the search for secrets that there is nothing to find.
 func writeRun(w io.Writer, run *trajectory.Run) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
 	if err := enc.Encode(trajectory.Run{Agent: run.Agent, Cwd: run.Cwd, Events: []trajectory.Event{}}); err != nil {
 		return err
 	}

@@ -32,10 +32,12 @@ func TestWriteRun(t *testing.T) {
 			run := &trajectory.Run{Agent: trajectory.Agent{Kind: "fake-acp"}, Cwd: "$WORKSPACE", Events: tt.events}
 			want, err := json.Marshal(run)
 			require.NoError(t, err)
-			var text, one bytes.Buffer
+			var text, one, escaped bytes.Buffer
 			require.NoError(t, writeRun(&text, run))
 			require.NoError(t, json.Compact(&one, text.Bytes()))
-			require.Equal(t, string(want), one.String())
+			require.NotContains(t, one.String(), `\u003c`, "HTML stays as it is")
+			json.HTMLEscape(&escaped, one.Bytes())
+			require.Equal(t, string(want), escaped.String())
 			require.Equal(t, len(tt.events)+2, bytes.Count(text.Bytes(), []byte("\n")), "an event a line")
 		})
 	}
