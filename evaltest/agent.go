@@ -92,8 +92,8 @@ func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
 	return res
 }
 
-// AgentTask returns the task of a [Suite] that gives an agent the row's input as its prompt. What fails [RunAgent] fails the
-// row, beside what its scorers say.
+// AgentTask returns the task of a [Suite] that gives an agent the row's input as its prompt. Whatever would fail
+// [RunAgent] fails the row, whatever its scorers say.
 func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentResult, error) {
 	_, file, line, _ := runtime.Caller(1)
 	return func(ctx context.Context, prompt string) (*AgentResult, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// Unit is what a [Check] looks at: one trial of one case under one variant.
+// Unit is what a [Check] judges: one trial of one case under one variant.
 type Unit struct {
 	// ID is playbook/case/variant/trial.
 	ID string
@@ -37,8 +37,8 @@ func Check(name string, f func(t *T, u Unit)) Option {
 	}
 }
 
-// T is what a [Check] reports to. It collects: a failed check is one trial's verdict, not yet the test's. testify's
-// assert and require take it, and so does whatever asks for the methods of testing.T that are here.
+// T is what a [Check] reports to. It only collects: a failed check is one trial's verdict, not yet the test's.
+// testify's assert and require accept it, as does anything that needs only these methods of testing.T.
 type T struct {
 	ctx    context.Context
 	failed bool

@@ -20,8 +20,8 @@ type override struct {
 //
 //	evaltest.Override(playbook.Override{Tool: "Bash", Args: map[string]any{"command": "go test ./..."}, Nth: 2, Error: "disk full"})
 //
-// One that no call of a unit matches is an error; with a Case or a Variant it is of the units of that alone. In a [Suite] a row
-// is a case.
+// An override that no call of a unit matches is an error. With a Case or a Variant it applies only to units of that. In
+// a [Suite] a row is a case.
 func Override(o playbook.Override) Option {
 	_, file, line, _ := runtime.Caller(1)
 	return func(s *settings) { s.overrides = append(s.overrides, override{o, file, line}) }

@@ -19,8 +19,8 @@ type Score struct {
 	Details string
 }
 
-// Scorer judges what the task of a [Suite] made of a row. It is a value: its methods return a changed copy. Make one with
-// [NewScorer], or take one that is there: [ToolSequence], [ToolOrder], [ExcludedTools], [Completion], [Weighted],
+// Scorer judges the output of a [Suite]'s task for a row. It is a value: its methods return a changed copy. Make one
+// with [NewScorer], or use a ready one: [ToolSequence], [ToolOrder], [ExcludedTools], [Completion], [Weighted],
 // [LLMJudge].
 type Scorer struct {
 	name      string

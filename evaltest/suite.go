@@ -18,8 +18,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Suite tests a task on rows of data: each row is a subtest, in which the task makes an output of the row's input, and each
-// scorer a subtest of that, held to its threshold by itself. Scores are never averaged.
+// Suite tests a task on rows of data: each row is a subtest, in which the task turns the row's input into an output,
+// and each scorer is a subtest of that, with its own threshold. Scores are never averaged.
 //
 //	evaltest.Suite[string, int, int]{
 //		ID:      "words",
@@ -30,32 +30,34 @@ import (
 //
 // For a task that is an agent there is [AgentSuite].
 //
-// A score below the threshold fails. What leaves it unknown is an error, which is as red: of the task or a scorer an error, a
-// panic, a score that is no number in 0..1, a timeout. A suite without rows or scorers is one, too.
+// A score below the threshold fails. If there is no score, that is an error, which is as red: the task or a scorer
+// returned an error, panicked or timed out, or a score is not a number in 0..1. A suite without rows or scorers is an
+// error too.
 type Suite[In, Out, Want any] struct {
 	// ID names the subtest and the recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
 	ID string
 	// Data are the rows. A suite has either Data or File.
 	Data []Row[In, Want]
-	// File is a file with the rows, relative to the test's directory. Its extension tells what it is: .jsonl, .yaml, .yml or
-	// .csv. The keys of a row are id, input, expected, and expected_file: a JSON file with what is expected, relative to this
-	// one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such as input.question.
+	// File is a file with the rows, relative to the test's directory. Its extension gives the format: .jsonl, .yaml,
+	// .yml or .csv. The keys of a row are id, input, expected, and expected_file: a JSON file with what is expected,
+	// relative to this one. Unknown keys, also of the values, are errors. In CSV a field of a struct is a column such
+	// as input.question.
 	File string
-	// Task makes an output of a row's input. It has to return when its context ends.
+	// Task turns a row's input into an output. It has to return when its context ends.
 	Task func(ctx context.Context, input In) (Out, error)
 	// Scorers judge each output.
 	Scorers []Scorer
-	// Threshold is the least score that passes, for scorers without one of their own; 0 means 0.8. There is no threshold of
-	// 0: everything would reach it.
+	// Threshold is the lowest score that passes, for scorers without one of their own; 0 means 0.8. A threshold of 0 is
+	// impossible, since every score would reach it.
 	Threshold float64
 	// Timeout is how long the task may take for a row, and each scorer; 0: until go test's own deadline is near.
 	Timeout time.Duration
-	// SkipIf, if not nil, is asked once. If it returns a reason, the suite is skipped for that. Where CI is set (and neither
-	// 0 nor false) it is an error instead.
+	// SkipIf, if not nil, is called once. If it returns a reason, the suite is skipped, with that reason. Where CI is
+	// set (and neither 0 nor false) that is an error instead.
 	SkipIf func() (reason string)
 }
 
-// Row is one thing that the task of a [Suite] is given.
+// Row is an input for the task of a [Suite], and what is expected of it.
 type Row[In, Want any] struct {
 	// ID names the row's subtest and recordings. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is unique in the suite.
 	ID       string
@@ -63,7 +65,7 @@ type Row[In, Want any] struct {
 	Expected Want
 }
 
-// AgentSuite is a suite whose task is an agent, see [AgentTask]: its input is a prompt, and expected are tool calls.
+// AgentSuite is a suite whose task is an agent, see [AgentTask]: its input is a prompt, and it expects tool calls.
 type AgentSuite = Suite[string, *AgentResult, Calls]
 
 // AgentRow is a row of an [AgentSuite].

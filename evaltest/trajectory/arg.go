@@ -78,7 +78,7 @@ func newArg(name string, param any) Arg {
 	return a
 }
 
-// Form returns the matcher's name and parameter as they stand in YAML: what [NewArg] makes the same matcher of.
+// Form returns the matcher's name and parameter as written in YAML; [NewArg] makes the same matcher from them.
 func (a Arg) Form() (name string, param any) { return a.name, plain(a.param) }
 
 // String returns the matcher as failure texts show it, e.g. contains_ci(todo); a value that must be equal is shown
@@ -113,14 +113,14 @@ func (a Arg) absent() bool { return a.name == "absent" }
 // Equals wants the same JSON value: 1 is 1.0, integers are exact however large, 1 is not "1", null is not absent.
 func Equals(value any) Arg { return newArg("equals", value) }
 
-// Contains wants a text that has s in it. Like all matchers of text it holds for an array if it holds for one of its
+// Contains wants a text that contains s. Like all text matchers it holds for an array if it holds for one of its
 // elements, since some agents give a command as a list of words.
 func Contains(s string) Arg { return newArg("contains", s) }
 
-// ContainsCI is [Contains] without regard to upper and lower case.
+// ContainsCI is [Contains], ignoring case.
 func ContainsCI(s string) Arg { return newArg("contains_ci", s) }
 
-// EndsWith wants a text that ends with s. For file names see [Path]: a.go is an end of data.go.
+// EndsWith wants a text that ends with s. For file names use [Path]: data.go ends with a.go.
 func EndsWith(s string) Arg { return newArg("ends_with", s) }
 
 // Regex wants a text in which the regular expression (package regexp) matches somewhere.
@@ -152,10 +152,10 @@ func Near(value, within any) Arg {
 	return newArg("near", map[string]any{"value": value, "within": within})
 }
 
-// Any wants the argument to be there, whatever it is, null included.
+// Any wants the argument to be present, whatever its value, including null.
 func Any() Arg { return newArg("any", true) }
 
-// Absent wants the argument not to be there; null is there.
+// Absent wants the argument to be missing; null is not missing.
 func Absent() Arg { return newArg("absent", true) }
 
 // Type wants a value of a JSON type: string, number, integer, boolean, array, object or null.

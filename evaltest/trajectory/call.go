@@ -14,7 +14,7 @@ import (
 // plain value, which stands for [Equals] of it.
 type Args map[string]any
 
-// ArgMode says how the arguments of a call are compared with the expected ones, name by name and not below.
+// ArgMode says how the arguments of a call are compared with the expected ones, by top-level name.
 type ArgMode string
 
 // The argument modes. The zero value is SupersetArgs.
@@ -126,9 +126,9 @@ func (c Call) Mode(m ArgMode) Call {
 	return c
 }
 
-// Where returns the call with a rule that it must keep besides: holds is called with calls that are otherwise as
-// expected, possibly more than once with each; if it panics, the result of matching is an error. What says in failure
-// texts what was wanted.
+// Where returns the call with an additional rule: holds is called with calls that are otherwise as expected, possibly
+// more than once with each; if it panics, the result of matching is an error. In failure texts, what says what was
+// wanted.
 func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	c.rules = append(slices.Clip(c.rules), rule{what, holds})
 	if holds == nil {
@@ -137,8 +137,8 @@ func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	return c
 }
 
-// ForTool returns the call, one of a kind, with the arguments of calls of this tool compared as those of own are; of
-// what own is nothing else counts.
+// ForTool returns the call, which expects a kind, with the arguments of calls of this tool compared as in own; nothing
+// else of own is used.
 func (c Call) ForTool(tool string, own Call) Call {
 	c.tools = maps.Clone(c.tools)
 	if c.tools == nil {
@@ -184,7 +184,7 @@ func (c Call) name() string {
 	return "kind " + label(c.kind)
 }
 
-// Check returns why the call is malformed, nil if it is not. A matcher of the call tells it, too.
+// Check returns why the call is malformed, nil if it is not. Matching reports it too.
 func (c Call) Check() error {
 	_, err := c.ready()
 	return err

@@ -19,29 +19,30 @@
 //
 // # Which matcher
 //
-// [Superset] expects each of its calls somewhere, in any order, each a call of its own. "At least these" is superset.
+// Superset expects each of its calls somewhere, in any order, each matched by a different call. "At least these" is
+// superset.
 //
-// [InOrder] expects its calls in this order; others may stand between. Of all alignments the one with most matches
-// counts, so one missing call does not take those after it along.
+// InOrder expects its calls in this order; there may be others in between. Of all alignments the one with the most
+// matches counts, so one missing call does not spoil those after it.
 //
 // [Subset] expects no other calls than its own: "only these". It holds for an agent that did nothing.
 //
 // [Unordered], [Exact] and [Strict] expect just these calls: in any order, in this order, or in this order and made
 // together as in its groups. Exact() expects that no tool was called.
 //
-// [AnyOrder], [AtLeast], [AtMost], [Never], [Before], [NoDuplicates] and [MaxDuration] are constraints, and [All] joins
-// matchers into one.
+// AnyOrder, AtLeast, AtMost, Never, Before, NoDuplicates and MaxDuration are constraints, and All combines matchers
+// into one.
 //
 // # Which call
 //
 // A [Call] names a tool, exactly as the agent names it, or with [Kind] a kind of tool, and may expect arguments. How
-// they are compared is its [ArgMode]: by default the expected arguments must be there, each matching, and others may
-// be. A name in [Args] stands for one whole argument, whose value is compared to the bottom. [Call.Fields] compares
-// parts of arguments instead, and [Call.Where] adds a rule in Go.
+// they are compared is its [ArgMode]: by default each expected argument must be present and match, and there may be
+// others. A name in Args stands for one whole argument, whose value is compared deeply. [Call.Fields] compares parts of
+// arguments instead, and [Call.Where] adds a rule in Go.
 //
-// An expected argument is an argument matcher or a plain value. Plain values must be equal, but for well-known tools of
-// coding agents, whose [Profile] compares paths as paths and patterns as patterns. The matchers, named in YAML as on the
-// left:
+// An expected argument is an argument matcher or a plain value. Plain values must be equal, except for well-known tools
+// of coding agents, whose Profile compares paths as paths and patterns as patterns. The matchers, named in YAML as on
+// the left:
 //
 //	equals       Equals(v)         the same JSON value; a plain value means this
 //	contains     Contains(s)       a text with s in it
@@ -72,6 +73,7 @@
 // # Score
 //
 // A score is the share of expectations that held: matched calls by expected calls for Superset and InOrder, by actual
-// calls for Subset, and by expected or actual calls, whichever are more, for Unordered, Exact and Strict; each constraint
-// counts as one more. Nothing expected and nothing wrong is 1. A result passes when its score is 1, and only then.
+// calls for Subset, and by expected or actual calls, whichever are more, for Unordered, Exact and Strict; each
+// constraint counts as one more. It is 1 if nothing was expected and nothing was wrong. A result passes if and only if
+// its score is 1.
 package trajectory

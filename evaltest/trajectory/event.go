@@ -22,7 +22,7 @@ type Thought struct {
 	Text string `json:"text"`
 }
 
-// Plan is the agent's list of what it means to do; each one replaces the plan before.
+// Plan is the agent's list of what it plans to do; each one replaces the previous plan.
 type Plan struct {
 	Entries []PlanEntry `json:"entries"`
 }
@@ -34,7 +34,7 @@ type PlanEntry struct {
 	Status   string `json:"status,omitempty"`   // pending, in_progress, completed
 }
 
-// ToolStart is the agent's first mention of a tool call, with the input it turned out to have.
+// ToolStart is the agent's first mention of a tool call, but with its final input.
 type ToolStart struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name,omitempty"`
@@ -96,7 +96,7 @@ type Terminal struct {
 	Args      []string `json:"args,omitempty"`
 	Cwd       string   `json:"cwd,omitempty"`
 	Env       []string `json:"env,omitempty"`    // names of the variables that the agent wanted to add
-	Output    string   `json:"output,omitempty"` // the last output that the agent saw
+	Output    string   `json:"output,omitempty"` // what the agent last saw of the output
 	Truncated bool     `json:"truncated,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Signal    string   `json:"signal,omitempty"`
@@ -104,17 +104,17 @@ type Terminal struct {
 	ErrorCode int      `json:"error_code,omitempty"` // as that of FileRead
 }
 
-// Permission is a question of the agent whether it may do something, and the client's answer.
+// Permission is the agent's request for permission, and the client's answer.
 type Permission struct {
 	// ID is the tool call it is about.
 	ID string `json:"id"`
-	// Asked is what the call was known as when the agent asked, nil if its [ToolStart] says the same.
+	// Asked is how the call was described when the agent asked, nil if its [ToolStart] says the same.
 	Asked    *AskedCall         `json:"asked,omitempty"`
 	Options  []PermissionOption `json:"options"`
 	Decision string             `json:"decision"` // an option's ID, or "cancelled"
 }
 
-// AskedCall is what tells a tool call from others when it needs permission. Agents may change it later.
+// AskedCall is what identifies a tool call when the agent asks for permission. Agents may change it later.
 type AskedCall struct {
 	Name  string `json:"name,omitempty"`
 	Title string `json:"title,omitempty"` // only of a call without arguments
@@ -141,8 +141,8 @@ type MCPCall struct {
 	Error  *MCPError `json:"error,omitempty"`
 }
 
-// Describes reports whether the request asks what the server is and has, or sets it up. Agents do that at times of their own,
-// also twice, and what it says of their behaviour is nothing.
+// Describes reports whether the request asks what the server is and has, or sets it up. Agents do that when they like,
+// even twice, so it says nothing about their behaviour.
 func (c MCPCall) Describes() bool {
 	switch c.Method {
 	case "initialize", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list", "logging/setLevel":
@@ -151,22 +151,23 @@ func (c MCPCall) Describes() bool {
 	return false
 }
 
-// MCPError is an answer that says that a request failed. A tool that failed is a result which says so (isError).
+// MCPError is an answer that says that a request failed. A failed tool is not an error but a result that says so
+// (isError).
 type MCPError struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-// Notice is anything else the agent sent, kept as it came.
+// Notice is anything else the agent sent, unchanged.
 type Notice struct {
 	// Name is the method, or "session/update:" and the name of the update.
 	Name string `json:"name"`
 	Data any    `json:"data,omitempty"`
 }
 
-// State is what the agent reported of its session during a turn, once a turn and last values only, because agents send
-// these in no fixed order.
+// State is what the agent reported about its session during a turn: one event per turn, with the last values, because
+// agents send these in no fixed order.
 type State struct {
 	Title    string            `json:"title,omitempty"`
 	Mode     string            `json:"mode,omitempty"`
@@ -193,7 +194,7 @@ type Stop struct {
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Usage counts tokens. A nil count is unknown, which is not zero.
+// Usage counts tokens. A nil count is unknown, not zero.
 type Usage struct {
 	Input      *int64 `json:"input,omitempty"`
 	Output     *int64 `json:"output,omitempty"`

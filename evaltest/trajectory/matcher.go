@@ -46,21 +46,21 @@ func Strict(groups ...Group) Matcher {
 // matched calls by expected or actual calls, whichever are more, in the alignment that matches most.
 func Exact(calls ...Call) Matcher { return matcherOf(newSequence(exact, calls)) }
 
-// InOrder expects these calls in this order; others may stand between. Its score is matched by expected calls, in the
-// alignment that matches most, so that one missing call does not take the rest with it. It needs at least one call.
+// InOrder expects these calls in this order; there may be others in between. Its score is matched by expected calls, in
+// the alignment that matches most, so that one missing call does not spoil the rest. It needs at least one call.
 func InOrder(calls ...Call) Matcher { return matcherOf(newSequence(inOrder, calls)) }
 
 // Unordered expects these calls and no others, in any order. Its score is that of [Exact], in the pairing that
 // matches most.
 func Unordered(calls ...Call) Matcher { return matcherOf(newSequence(unordered, calls)) }
 
-// Superset expects at least these calls, in any order, each of them a call of its own. Its score is matched by
+// Superset expects at least these calls, in any order, each matched by a different call. Its score is matched by
 // expected calls, in the pairing that matches most, which does not depend on the order in which they are written. It
 // needs at least one call.
 func Superset(calls ...Call) Matcher { return matcherOf(newSequence(superset, calls)) }
 
-// Subset expects no other calls than these, each at most once; none of them has to be made, so a run in which nothing
-// happened holds. Its score is matched by actual calls, in the pairing that matches most.
+// Subset expects no calls but these, each at most once. It holds for a run in which nothing happened. Its score is
+// matched by actual calls, in the pairing that matches most.
 func Subset(calls ...Call) Matcher { return matcherOf(newSequence(subset, calls)) }
 
 // AnyOrder expects that each of these tools was called at least as often as it says, whatever the arguments. Each
@@ -70,12 +70,12 @@ func AnyOrder(minimums Counts) Matcher { return matcherOf(newCounts("any_order",
 // AtLeast is [AnyOrder] as a constraint beside other expectations.
 func AtLeast(counts Counts) Matcher { return matcherOf(newCounts("at_least", counts, true)) }
 
-// AtMost expects that none of these tools was called more often than it says. Each tool is one expectation of the
+// AtMost expects that each of these tools was called at most as often as it says. Each tool is one expectation of the
 // score.
 func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", counts, false)) }
 
-// Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of
-// the score. A run in which nothing happened holds: combine it with what should happen.
+// Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
+// score. It holds for a run in which nothing happened: combine it with what should happen.
 func Never(tools ...string) Matcher { return matcherOf(never(slices.Clone(tools))) }
 
 // Before expects that each of these tools was called before the next one was first called. Each two neighbours are one

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Profile says how the plain values among the expected arguments of a tool are compared: for an argument's name the
-// name of an argument matcher that takes the value as its parameter, such as "path". An argument that is not in it must
-// be equal.
+// Profile says how the plain values among the expected arguments of a tool are compared: it maps an argument's name to
+// the name of an argument matcher that takes the value as its parameter, such as "path". Arguments that are not in it
+// must be equal.
 type Profile map[string]string
 
 // profiles are for the tools that the common agents have, by the tool's name.
@@ -41,11 +41,11 @@ var profiles = map[string]Profile{
 	"grep_search":         {"pattern": "contains_ci", "path": "path", "dir_path": "path", "include": "glob_like"},
 }
 
-// ToolProfile returns the profile that calls of the tool have unless they are given another, nil if there is none.
+// ToolProfile returns the default profile for calls of the tool, nil if there is none.
 func ToolProfile(tool string) Profile { return maps.Clone(profiles[tool]) }
 
-// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile, which does
-// not count in [ExactArgs]; nil turns profiles off. With [Call.Fields] no profile counts.
+// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile, which is
+// not used in [ExactArgs]; nil turns profiles off. With [Call.Fields] no profile is used.
 func (c Call) Profile(p Profile) Call {
 	c.profile, c.ownProfile = maps.Clone(p), true
 	for _, arg := range slices.Sorted(maps.Keys(p)) {
@@ -82,8 +82,8 @@ func (c *Call) profiled() ([]namedArg, error) {
 }
 
 // Fields returns the call with only these parts of its arguments compared: dotted paths such as "command" or
-// "opts.start", where a number is an index. A part is what the expected arguments have there, and is not there if they
-// do not have it; null counts as not there. It replaces the argument mode.
+// "opts.start", where a number is an index. Each part must be as in the expected arguments, and missing if it is
+// missing there; null counts as missing. Fields replaces the argument mode.
 func (c Call) Fields(paths ...string) Call {
 	c.fields = slices.Clone(paths)
 	if len(paths) == 0 {

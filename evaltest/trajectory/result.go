@@ -11,16 +11,16 @@ type Result struct {
 	Pass bool
 	// Score is Held by Total, 1 if nothing was expected and nothing was wrong. It means nothing with Err.
 	Score float64
-	// Held of Total expectations held: each expected call is one, and so is each limit and each tool of Never. Calls
-	// that Exact does not expect add to Total where they are more than those that it does.
+	// Held of Total expectations held: each expected call is one, and so is each limit and each tool of Never. For
+	// Exact, if there are more actual calls than expected ones, the excess adds to Total.
 	Held, Total int
-	// Matched is how many expected calls have an actual call of their own; Expected and Actual are how many there were of
-	// each. With several lists of expected calls they are added up; without any all are 0.
+	// Matched is how many expected calls were matched by an actual call; Expected and Actual are how many there were of
+	// each. Several lists of expected calls are added up; without any, all are 0.
 	Matched, Expected, Actual int
 	// Pairs has for each expected call the index of its actual call in [Run.ToolCalls], or -1. Several lists of expected
 	// calls follow one another.
 	Pairs []int
-	// Err is why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
+	// Err says why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
 	Err error
 
 	sections []section
@@ -68,8 +68,8 @@ func (r Result) Recall() float64 { return share(r.Matched, r.Expected) }
 // F1 is the harmonic mean of precision and recall.
 func (r Result) F1() float64 { return share(2*r.Matched, r.Expected+r.Actual) }
 
-// Reason says in one line what did not hold, e.g. "in_order: step 2 not matched: issue_refund amount=40"; it is empty
-// if the result passed.
+// Reason returns in one line what did not hold, e.g. "in_order: step 2 not matched: issue_refund amount=40"; it is
+// empty if the result passed.
 func (r Result) Reason() string {
 	if r.Err != nil {
 		return "error: " + strings.ReplaceAll(r.Err.Error(), "\n", "; ")

@@ -10,8 +10,8 @@ import (
 type Run struct {
 	// Agent says who acted.
 	Agent Agent `json:"agent"`
-	// Cwd is the directory the session ran in. Runs that come from a cassette or from the harness have it as
-	// "$WORKSPACE", and so have the paths in their events.
+	// Cwd is the directory the session ran in. In runs from a cassette or from the harness it is "$WORKSPACE", also in
+	// the paths of their events.
 	Cwd string `json:"cwd"`
 	// Events are ordered by time; Turn never decreases.
 	Events []Event `json:"events"`
@@ -46,7 +46,7 @@ type ToolCall struct {
 	Args      any
 	Locations []Location
 	Status    Status
-	// Output is the raw output as decoded JSON where the agent gives one, else the text it showed; nil if neither.
+	// Output is the raw output as decoded JSON if the agent gives one, else the text it showed; nil if neither.
 	Output any
 	// Printed is what the call's command printed, where the agent shows it apart from the output.
 	Printed string
