@@ -151,7 +151,11 @@ func (d *Document) reportSyntax(src *source, err error) {
 	if strings.HasPrefix(reason, "did not find expected") {
 		// Errors of the grammar come with the line where the enclosing block began. The scanner looks ahead by four
 		// characters at least.
-		line = 1 + bytes.Count(src.data[:max(0, src.read-5)], []byte("\n"))
+		seen := src.data[:max(0, src.read-5)]
+		if inFlow(reason) { // and where it tells brackets apart, it looks for the next text, too
+			seen = bytes.TrimSpace(seen)
+		}
+		line = 1 + bytes.Count(seen, []byte("\n"))
 	}
 	line = min(line, 1+bytes.Count(src.data, []byte("\n")))
 	if a := unknownAnchor.FindStringSubmatch(reason); a != nil {
@@ -168,7 +172,29 @@ func (d *Document) reportSyntax(src *source, err error) {
 			}
 		}
 	}
-	d.report(d.at(line, len(indentation(lines[line-1]))+1), "", "not valid YAML: "+reason)
+	column := len(indentation(lines[line-1])) + 1
+	if inFlow(reason) {
+		if c := question(lines[line-1]); c > 0 {
+			column = c
+		}
+		reason += ": a bracket is not closed, or a text has to be quoted: one with ? : , [ ] { } or #"
+	}
+	d.report(d.at(line, column), "", "not valid YAML: "+reason)
+}
+
+// inFlow reports whether an error is about what stands between brackets.
+func inFlow(reason string) bool { return strings.HasPrefix(reason, "did not find expected ',' or") }
+
+var questionMark = lazyregexp.New(`^[^"]*(?:"[^"]*"[^"]*)*?(\?)\s*[,\]}]`)
+
+// question returns the column of a question mark at the end of a text without quotes, 0 if there is none: between brackets
+// it means something else to YAML, and is what most often goes wrong there.
+func question(line []byte) int {
+	m := questionMark.FindStringSubmatchIndex(string(line))
+	if m == nil {
+		return 0
+	}
+	return 1 + utf8.RuneCount(line[:m[2]])
 }
 
 func indentation(line []byte) []byte {
