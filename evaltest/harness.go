@@ -133,7 +133,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook
 		Grace: grace,
 		Mode:  h.mode, Stale: h.stale, Root: h.root, Cassettes: h.cassettes, ConfigDir: h.configDir,
 		Getenv: os.Getenv, Environ: os.Environ(),
-		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges,
+		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges, Models: models,
 		Command: command,
 	}
 }

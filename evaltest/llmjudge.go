@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -17,7 +16,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
-	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -151,8 +149,8 @@ func textOf(v any) (string, error) {
 	return string(text), err
 }
 
-// models is the client of the models that judge suites, one for the whole test process: it keeps the budget.
-var models = sync.OnceValues(func() (llm.Asker, error) { return engine.Models(os.Getenv) })
+// models returns the client of the models that judge, one for the whole test process: it keeps the budget.
+var models = engine.Models(os.Getenv)
 
 // openJudgments opens the recording of what models say of the row, nil if none may be asked.
 func (r *rowRun) openJudgments() (*judgment.File, error) {

@@ -35,6 +35,9 @@ func newJudged(t *testing.T) *judged {
 		if strings.Contains(question.String(), "rubrics") {
 			reply = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, {"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
 		}
+		if strings.Contains(question.String(), "You score how well a coding task was done") { // the AI judge
+			reply = `{"score": 7, "reason": "A greeting."}`
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{
 			"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": reply},
@@ -122,6 +125,24 @@ func TestJudges(t *testing.T) {
 	require.Contains(t, stderr, "refused because CI is set")
 	stderr, _ = j.run(3, append(j.leave(), "EVAL_LLM_MAX_CALLS=1"), "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "EVAL_LLM_MAX_CALLS")
+}
+
+// TestJudgesBudget has evaluators and the AI judge of a run share one budget: there are two questions of evaluators, and the
+// report asks a third, once for all the jobs that make it.
+func TestJudgesBudget(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.replace("workflow:\n  jobs:\n", `report: {ai_judge: {enabled: true, model: gpt-test}}
+workflow:
+  jobs:
+    first: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
+    second: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
+`)
+	stderr, _ := j.run(3, append(j.leave(), "EVAL_LLM_MAX_CALLS=2"), "run", "--playbook", "suite.yaml")
+	require.Contains(t, stderr, "the run's budget of 2 calls to models is used up")
+	require.EqualValues(t, 2, j.asked.Load())
+	j.run(0, append(j.leave(), "EVAL_LLM_MAX_CALLS=3"), "run", "--playbook", "suite.yaml")
+	require.EqualValues(t, 2+3, j.asked.Load())
 }
 
 // TestJudgesReported shows wherever a run is shown what only reports, and lets it decide nothing.

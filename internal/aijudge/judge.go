@@ -26,7 +26,7 @@ const parallel = 4
 type Config struct {
 	Model string
 	// Client asks the model. If it is nil, Judge returns [ErrNoKey].
-	Client *llm.Client
+	Client llm.Asker
 	// Rejudge asks about units that have a score, too, and replaces it.
 	Rejudge bool
 	// Progress, if not nil, is told how far it is, one call at a time.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -91,7 +92,7 @@ func verdictOn(r *rundir.Run, root string) error {
 // rebuildReport writes the reports of a run and prints their paths.
 func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) error {
 	files, err := pipeline.Report(ctx, r, pipeline.ReportOptions{
-		Formats: o.formats, Ask: o.ask, Rejudge: o.rejudge, Getenv: a.Getenv,
+		Formats: o.formats, Ask: o.ask, Rejudge: o.rejudge, Models: engine.Models(a.Getenv),
 		Note: func(text string) { fmt.Fprintln(a.Stderr, text) },
 	})
 	for _, file := range files {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -139,14 +140,17 @@ func (a *attempt) asksModels() (asks, decides bool) {
 	return asks, decides
 }
 
-// Models returns the client of the models that judge, one for all of a run: it keeps the run's budget.
-func Models(getenv func(string) string) (llm.Asker, error) {
-	cfg, err := llm.FromEnvironment(getenv)
-	if errors.Is(err, llm.ErrNoKey) {
-		return nil, advised{err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return llm.New(cfg), nil
+// Models returns what returns the client of the models that judge, as the environment describes it: the same one each time,
+// since it keeps the budget. Its error, [llm.ErrNoKey] among others, is told when it is first asked for.
+func Models(getenv func(string) string) func() (llm.Asker, error) {
+	return sync.OnceValues(func() (llm.Asker, error) {
+		cfg, err := llm.FromEnvironment(getenv)
+		if errors.Is(err, llm.ErrNoKey) {
+			return nil, advised{err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return llm.New(cfg), nil
+	})
 }

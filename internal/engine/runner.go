@@ -53,6 +53,8 @@ type Config struct {
 	// LLMJudge lets evaluators ask models where there is no recording of an answer. RecordJudges has them asked anew, and
 	// recorded, also about a session that is replayed.
 	LLMJudge, RecordJudges bool
+	// Models returns the client of these models, which keeps the budget of all who share it; nil: [Models] of the runner's own.
+	Models func() (llm.Asker, error)
 	// Report makes the reports of the run; nil: steps that ask for them are skipped.
 	Report func(context.Context) error
 	// Watch is told what agents do, from several goroutines; nil: nobody is.
@@ -107,7 +109,9 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 		Sandbox: cfg.Sandbox, Environ: cfg.Environ, Pass: pb.Env.Pass, Root: cfg.Root, Secret: workspace.IsSecret, TempDir: cfg.TempDir,
 	}
 	r.scripts.Read, _ = r.allowedReads() // Sandbox tells of errors, if it matters
-	r.models = sync.OnceValues(func() (llm.Asker, error) { return Models(cfg.Getenv) })
+	if r.models = cfg.Models; r.models == nil {
+		r.models = Models(cfg.Getenv)
+	}
 	for _, u := range plan.Units {
 		for _, e := range u.Evaluators {
 			if _, ok := e.Config.(evaluator.Evaluator); !ok {

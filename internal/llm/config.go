@@ -38,6 +38,7 @@ type Config struct {
 	// Timeout, if not zero, is how long one attempt may take; else two minutes.
 	Timeout time.Duration
 	// MaxCalls, if not zero, is how many questions the client sends in its life, each counted once however often it is tried.
+	// So all who ask in a run have to share one client.
 	MaxCalls int
 }
 

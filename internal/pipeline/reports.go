@@ -21,7 +21,8 @@ type ReportOptions struct {
 	Formats []string
 	// Ask has the AI judge asked for scores that are missing, if the playbook enables it; Rejudge for all.
 	Ask, Rejudge bool
-	Getenv       func(string) string
+	// Models returns the client that asks, as [engine.Models] does. It is not called for a run without an AI judge.
+	Models func() (llm.Asker, error)
 	// Note is told what is going on.
 	Note func(string)
 }
@@ -30,10 +31,7 @@ type ReportOptions struct {
 func Report(ctx context.Context, r *rundir.Run, o ReportOptions) ([]string, error) {
 	judged := error(nil)
 	if judge := r.Manifest().AIJudge; judge.Enabled && o.Ask {
-		client, err := judgeClient(o.Getenv)
-		if errors.Is(err, llm.ErrNoKey) {
-			return nil, &InputError{aijudge.ErrNoKey}
-		}
+		client, err := judgeOf(o.Models)
 		if err != nil {
 			return nil, &InputError{err}
 		}
@@ -52,13 +50,13 @@ func Report(ctx context.Context, r *rundir.Run, o ReportOptions) ([]string, erro
 	return files, errors.Join(judged, err)
 }
 
-// judgeClient returns the client of the AI judge as the environment describes it.
-func judgeClient(getenv func(string) string) (*llm.Client, error) {
-	cfg, err := llm.FromEnvironment(getenv)
-	if err != nil {
-		return nil, err
+// judgeOf returns the client of the AI judge, whose want of a key has a name of its own.
+func judgeOf(models func() (llm.Asker, error)) (llm.Asker, error) {
+	client, err := models()
+	if errors.Is(err, llm.ErrNoKey) {
+		return nil, aijudge.ErrNoKey
 	}
-	return llm.New(cfg), nil
+	return client, err
 }
 
 // checkJudge refuses a playbook whose report could not be made for want of the AI judge's key, before agents do work.
@@ -66,12 +64,8 @@ func (p *pipeline) checkJudge() error {
 	if !p.plan.Playbook.Report.AIJudge.Enabled || !p.reports() {
 		return nil
 	}
-	if _, err := judgeClient(p.Getenv); errors.Is(err, llm.ErrNoKey) {
-		return aijudge.ErrNoKey
-	} else if err != nil {
-		return err
-	}
-	return nil
+	_, err := judgeOf(p.models)
+	return err
 }
 
 // reports tells whether a job of the playbook makes reports.
@@ -83,7 +77,7 @@ func (p *pipeline) reports() bool {
 
 // report makes the reports in the middle of a run, for steps that follow.
 func (p *pipeline) report(ctx context.Context) error {
-	_, err := Report(ctx, p.dir, ReportOptions{Ask: true, Getenv: p.Getenv, Note: p.Watch.Note})
+	_, err := Report(ctx, p.dir, ReportOptions{Ask: true, Models: p.models, Note: p.Watch.Note})
 	return err
 }
 
@@ -92,7 +86,7 @@ func (p *pipeline) closeReports(ctx context.Context) error {
 	if !p.reports() {
 		return nil
 	}
-	_, err := Report(ctx, p.dir, ReportOptions{Getenv: p.Getenv, Note: p.Watch.Note})
+	_, err := Report(ctx, p.dir, ReportOptions{Note: p.Watch.Note})
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -40,7 +41,7 @@ type Finished struct {
 // Run takes a playbook through a run, or finishes one. An [*InputError] says that nothing was run. After any other error,
 // and after the end of ctx, what is known stands in the run's directory, which Finished names if there is one.
 func Run(ctx context.Context, o Options) (*Finished, error) {
-	p := &pipeline{Options: o}
+	p := &pipeline{Options: o, models: engine.Models(o.Getenv)}
 	if err := p.open(ctx); err != nil {
 		if p.dir != nil {
 			err = errors.Join(err, p.dir.Close())
@@ -78,6 +79,8 @@ type pipeline struct {
 	plan   *playbook.Plan
 	runner *engine.Runner
 	tracer *tracing.Tracer // nil: nobody asks for traces
+	// models returns the client of all models that are asked in the run: evaluators and the AI judge share its budget.
+	models func() (llm.Asker, error)
 	// sandbox confines agents and their code, and confined tells how.
 	sandbox  *confine.Sandbox
 	confined confine.Held
@@ -242,7 +245,7 @@ func (p *pipeline) config() engine.Config {
 	c := engine.Config{
 		Mode: p.Mode, Stale: p.Stale, Root: p.Root, Cassettes: p.Cassettes, ConfigDir: p.ConfigDir, Source: p.Root,
 		Sandbox: p.sandbox, Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ, Watch: p.Watch.Activity, Report: p.report,
-		LLMJudge: p.LLMJudge, RecordJudges: p.RecordJudges,
+		LLMJudge: p.LLMJudge, RecordJudges: p.RecordJudges, Models: p.models,
 		Command: p.command,
 	}
 	if p.dir != nil {
