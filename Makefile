@@ -43,7 +43,7 @@ runtimes: fixtures/runtimes/node_modules/.package-lock.json ## Install bun, deno
 .PHONY: mcp
 mcp: fixtures/mcp/node_modules/.package-lock.json ## Install the MCP servers that tests front with npm.
 
-fixtures/%/node_modules/.package-lock.json: fixtures/%/package-lock.json
+fixtures/%/node_modules/.package-lock.json: fixtures/%/package-lock.json fixtures/%/package.json
 	cd fixtures/$* && npm ci --no-audit --no-fund && npm run --silent --if-present programs
 	@touch $@
 

@@ -3,7 +3,6 @@ package livetest
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +15,7 @@ import (
 )
 
 // TestHeadless records Claude with its adapter and without, under two sandboxes, while the same scripted model answers both:
-// they do the same. Without the agents the recordings replay.
+// they do the same. The recordings are then replayed with no agent in PATH.
 func TestHeadless(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
@@ -30,7 +29,7 @@ func TestHeadless(t *testing.T) {
 				t.Setenv("EVALTEST_RECORD_IN_CI", "1")
 				t.Setenv("EVALTEST_MODE", mode)
 				if mode == "record" {
-					t.Setenv("PATH", strings.Join([]string{bin, claudeDir(t), path}, string(os.PathListSeparator)))
+					t.Setenv("PATH", bin+string(os.PathListSeparator)+path)
 				}
 				evaltest.Describe(t, "testdata/headless*.yaml", evaltest.Cassettes(dirs[kind]), evaltest.ConfigDir(presets))
 			})
@@ -59,17 +58,6 @@ func readCassette(t *testing.T, unit, variant string) *cassette.Cassette {
 	c, err := cassette.Read(filepath.Join(unit, variant+".1.jsonl"))
 	require.NoError(t, err)
 	return c
-}
-
-// claudeDir returns the directory of Claude's program, which comes with claude-agent-acp.
-func claudeDir(t *testing.T) string {
-	t.Helper()
-	found, err := filepath.Glob("../../fixtures/agents/node_modules/@anthropic-ai/claude-agent-sdk-*/claude")
-	require.NoError(t, err)
-	require.NotEmpty(t, found, "it comes with claude-agent-acp")
-	program, err := filepath.Abs(found[0])
-	require.NoError(t, err)
-	return filepath.Dir(program)
 }
 
 // common are the turns of a session, with what they changed, without what has to differ between an adapter and none:
@@ -120,7 +108,6 @@ func TestHeadlessMCP(t *testing.T) {
 	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
 		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: [claude]",
 			"claude: {agent: {kind: claude-code-acp", "claude: {agent: {kind: "+kind, "cassette: {level: mcp}\n", "")
-		p.path = claudeDir(t) + string(os.PathListSeparator) + p.path
 		for _, b := range p.passes("record") {
 			switch b.(type) {
 			case trajectory.ToolStart, trajectory.ToolEnd, trajectory.Message:

@@ -19,7 +19,7 @@ import (
 )
 
 // agents are the programs that the suites' variants start.
-var agents = []string{"claude-agent-acp", "claude-code-acp", "codex-acp", "codex-acp-2", "gemini", "opencode"}
+var agents = []string{"claude-agent-acp", "claude-code-acp", "claude", "codex-acp", "codex-acp-2", "gemini", "opencode"}
 
 // TestLive runs the suites with the real agents under one sandbox, then under another, while a scripted model answers
 // them. The two recordings, and the committed one, must be the same behaviour.
