@@ -44,7 +44,8 @@ type AgentRun struct {
 	// MaxToolCalls ends the session; 0: no limit.
 	MaxToolCalls int
 	// MaxTurns is how many turns the agent's model may take: one each time it calls tools, however many together, and
-	// one for each answer. Agents report only calls, so turns are counted after the session; 0: no limit.
+	// one for each answer. Agents report only calls, so turns are counted after the session, which
+	// MaxToolCalls would end; 0: no limit.
 	MaxTurns int
 	// Timeout ends the session, as a failure of the agent that is recorded; 0: 30 minutes.
 	Timeout time.Duration
