@@ -14,9 +14,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// version is the version of the tool.
-const version = "0.1.0"
-
 // App is one invocation of the command. All fields but Stdin are needed.
 type App struct {
 	// Args are the arguments without the program's name.
@@ -65,11 +62,11 @@ func (a *App) Run(ctx context.Context) int {
 		return exitOK
 	}
 	code := exitCode(ctx, err)
-	var e *exitError
-	if !errors.As(err, &e) || e.err != nil {
+	e, ok := errors.AsType[*exitError](err)
+	if !ok || e.err != nil {
 		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", called.secrets.String(err.Error()))
 	}
-	if e != nil && e.next != "" {
+	if ok && e.next != "" {
 		fmt.Fprintf(a.Stderr, "next: %s\n", e.next)
 	}
 	return code

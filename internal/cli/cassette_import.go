@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/transcript"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -91,7 +92,7 @@ func (a *App) importCassette(file string, o importOptions) error {
 	pb, profile := unit.pb, unit.profile
 	c, masked, err := session.Cassette(transcript.Unit{
 		ID: unit.ID(), Kind: profile.Kind, Dir: o.dir, Patterns: pb.Cassette.Normalise, Volatile: profile.Volatile,
-		Secrets: a.secrets, ClientVersion: version, Now: a.Now(),
+		Secrets: a.secrets, ClientVersion: engine.Version, Now: a.Now(),
 	})
 	if err != nil {
 		return fmt.Errorf("cassette import: %w", err)

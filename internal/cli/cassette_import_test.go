@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/atif"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
 const importPlaybook = `name: fix
@@ -65,7 +66,7 @@ func TestCassetteImport(t *testing.T) {
 	require.Equal(t, cassette.Header{
 		Version: cassette.Version, Level: cassette.LevelRun, Unit: "fix/task/claude/1", Origin: "imported from claude 2.1.0",
 		Agent:         trajectory.Agent{Kind: "claude-code-acp", Name: "claude-code", Version: "2.1.0", Model: "opus"},
-		ClientVersion: version, RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		ClientVersion: engine.Version, RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}, c.Header)
 	require.Equal(t, map[string]any{"command": "cat $WORKSPACE/a"}, c.Turns[0].Events[1].Body.(trajectory.ToolStart).Args)
 

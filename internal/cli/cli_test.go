@@ -6,12 +6,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
 // noon is when everything happens in tests.
@@ -166,7 +169,10 @@ func TestUsage(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	require.Equal(t, called{exitOK, "sdd-eval " + version + "\n", ""}, call(t, t.TempDir(), "--version"))
+	got := call(t, t.TempDir(), "--version")
+	require.Equal(t, exitOK, got.code)
+	require.Empty(t, got.stderr)
+	require.Regexp(t, `^sdd-eval `+regexp.QuoteMeta(engine.Version)+` \([^ ()]+, go[^ ]+( .*)?\)\n$`, got.stdout)
 }
 
 // TestStdoutFails holds that a result which nobody got is no success.

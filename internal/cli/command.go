@@ -90,7 +90,7 @@ func (a *App) dispatch(ctx context.Context) error {
 			return usageError("unexpected argument %q after %s", rest[0], first).hint("sdd-eval help")
 		}
 		if first == "--version" {
-			fmt.Fprintf(a.Stdout, "sdd-eval %s\n", version)
+			fmt.Fprintln(a.Stdout, versionLine())
 			return nil
 		}
 		writeOverview(a.Stdout)
@@ -160,13 +160,7 @@ func (c command) check(f *flags) error {
 
 // explain says more clearly than pflag what is wrong with a flag.
 func (f *flags) explain(err error) error {
-	var (
-		unknown *pflag.NotExistError
-		noValue *pflag.ValueRequiredError
-		invalid *pflag.InvalidValueError
-	)
-	switch {
-	case errors.As(err, &unknown):
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := "--" + unknown.GetSpecifiedName()
 		tried := name
 		if short := unknown.GetSpecifiedShortnames(); short != "" {
@@ -175,10 +169,12 @@ func (f *flags) explain(err error) error {
 		known := []string{"--help"}
 		f.VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
 		return fmt.Errorf("unknown flag %s%s", name, doc.DidYouMean(tried, known))
-	case errors.As(err, &noValue):
+	}
+	if noValue, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		arg, _ := pflag.UnquoteUsage(noValue.GetFlag())
 		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetSpecifiedName(), arg)
-	case errors.As(err, &invalid):
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		cause := errors.Unwrap(invalid)
 		if invalid.GetFlag().Value.Type() == "bool" {
 			cause = errors.New("use true or false")

@@ -47,7 +47,7 @@ func TestResumed(t *testing.T) {
 	dir := projectDir(t)
 	const id = "20260131-120000-shop"
 	_, err := rundir.Create(dir, rundir.Manifest{
-		RunID: id, Tool: "sdd-eval " + version, Playbook: rundir.Playbook{Path: "my plays/q.yaml"}, Cassettes: "alt", Name: "shop", Mode: "replay",
+		RunID: id, Tool: tool, Playbook: rundir.Playbook{Path: "my plays/q.yaml"}, Cassettes: "alt", Name: "shop", Mode: "replay",
 		Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}}, Cases: []rundir.Case{{ID: "task"}}, Trials: 1, Need: 1, Units: []string{"shop/task/a/1"},
 	}, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)

@@ -49,9 +49,9 @@ func (e *exitError) hint(next string) *exitError {
 
 // exitCode returns the code that err ends the command with.
 func exitCode(ctx context.Context, err error) int {
-	var e *exitError
+	e, ok := errors.AsType[*exitError](err)
 	switch {
-	case errors.As(err, &e):
+	case ok:
 		return e.code
 	case ctx.Err() != nil:
 		return exitInterrupted

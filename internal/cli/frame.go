@@ -100,7 +100,7 @@ func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	if r.Cost != nil {
 		cost = fmt.Sprintf("$%.2f", *r.Cost)
 	}
-	return []string{cutLeft(printable(r.id), idColumns), iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
+	return []string{cutLeft(printable(r.Unit), idColumns), iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
 }
 
 // toolColumn is the cell that gives way where there is too little room.

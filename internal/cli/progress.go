@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -65,21 +66,10 @@ type progress struct {
 	closed  bool
 }
 
-// Update is what a unit is at.
-type Update struct {
-	// Iteration is the prompt that the agent works on, from 1; 0: none yet.
-	Iteration int
-	// Tool is the agent's last tool call, empty if there was none.
-	Tool string
-	// Cost is what the session has cost so far in USD, nil if it is unknown.
-	Cost *float64
-}
-
 // runningUnit is a unit that has started and not ended.
 type runningUnit struct {
-	id    string
+	engine.Activity
 	since time.Time
-	Update
 }
 
 // newProgress shows the progress of a run of total units on a screen.
@@ -125,18 +115,18 @@ func (p *progress) known(units []result.Unit) {
 func (p *progress) start(unitID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, &runningUnit{id: unitID, since: p.now()})
+	p.running = append(p.running, &runningUnit{Activity: engine.Activity{Unit: unitID}, since: p.now()})
 	if p.size == nil {
 		p.print("start " + printable(unitID))
 	}
 }
 
-// update tells what a unit is at. A unit that is not running is none of ours.
-func (p *progress) update(unitID string, u Update) {
+// update tells what a unit's agent is doing. A unit that is not running is none of ours.
+func (p *progress) update(a engine.Activity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := p.index(unitID); i >= 0 {
-		p.running[i].Update = u
+	if i := p.index(a.Unit); i >= 0 {
+		p.running[i].Activity = a
 	}
 }
 
@@ -203,5 +193,5 @@ func (p *progress) print(line string) {
 }
 
 func (p *progress) index(unitID string) int {
-	return slices.IndexFunc(p.running, func(r *runningUnit) bool { return r.id == unitID })
+	return slices.IndexFunc(p.running, func(r *runningUnit) bool { return r.Unit == unitID })
 }

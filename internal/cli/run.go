@@ -101,7 +101,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	w := a.newWatcher(a.secrets)
 	done, err := pipeline.Run(ctx, pipeline.Options{
 		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Stale: stale, Cassettes: cmp.Or(o.cassettes, defaultCassettes),
-		ConfigDir: o.configDir, Sandbox: cmp.Or(o.sandbox, a.Getenv("EVALTEST_SANDBOX")), Parallel: o.parallel, Tool: "sdd-eval " + version, Command: again.command,
+		ConfigDir: o.configDir, Sandbox: cmp.Or(o.sandbox, a.Getenv("EVALTEST_SANDBOX")), Parallel: o.parallel, Tool: tool, Command: again.command,
 		LLMJudge: judges.ask, RecordJudges: judges.record,
 		Getenv: a.Getenv, Environ: a.Environ, Secrets: a.secrets, Watch: w,
 	})

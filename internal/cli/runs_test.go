@@ -52,7 +52,7 @@ func makeRun(t *testing.T, dir, id string, state rundir.State, units ...result.U
 	require.NoError(t, err)
 	name := strings.Split(id, "-")[2]
 	m := rundir.Manifest{
-		RunID: id, CreatedAt: created, Tool: "sdd-eval " + version, Playbook: rundir.Playbook{Path: name + ".yaml"}, Name: name,
+		RunID: id, CreatedAt: created, Tool: tool, Playbook: rundir.Playbook{Path: name + ".yaml"}, Name: name,
 		Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}}, Cases: []rundir.Case{{ID: "task"}},
 		Trials: 1, Need: 1, Units: []string{name + "/task/a/1", name + "/task/b/1"}, Jobs: []string{"report"},
 	}

@@ -57,7 +57,8 @@ func (w *watcher) JobEnds(j result.Job) {
 }
 
 func (w *watcher) Activity(a engine.Activity) {
-	w.progress.update(a.Unit, Update{Iteration: a.Iteration, Tool: w.secrets.String(a.Tool), Cost: a.Cost})
+	a.Tool = w.secrets.String(a.Tool)
+	w.progress.update(a)
 }
 
 func (w *watcher) Note(text string) { w.progress.note(w.secrets.String(text)) }

@@ -17,7 +17,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	s.observer.OnCall = s.countCall
 	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
 	cfg := acp.ClientConfig{
-		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: version},
+		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: Version},
 		Tap: func(f acp.Frame) {
 			a.journal.frame(f)
 			s.observer.Frame(f)
@@ -114,8 +114,7 @@ func (s *live) notStarted(err error) error { return infrastructure{s.exited(err)
 // exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
 // end of a context, need no such explanation.
 func (s *live) exited(err error) error {
-	var answer *acp.Error
-	if errors.As(err, &answer) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := errors.AsType[*acp.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	select {

@@ -111,7 +111,7 @@ func (a *attempt) checkWritable() error {
 
 func (a *attempt) header(s agentSession, sandbox string) cassette.Header {
 	h := cassette.Header{
-		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocolVersion(), ClientVersion: version, RecordedAt: a.now().UTC().Truncate(time.Second),
+		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocolVersion(), ClientVersion: Version, RecordedAt: a.now().UTC().Truncate(time.Second),
 		Sandbox: sandbox, Fingerprints: a.fingerprints(),
 	}
 	h.Agent, h.Endpoint = s.Agent()

@@ -20,8 +20,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// version is this client's version, told to agents and kept in cassettes.
-const version = "0.1.0"
+// Version is the version of this module, told to agents and kept in cassettes.
+const Version = "0.1.0"
 
 // Config says how a plan is run.
 type Config struct {
