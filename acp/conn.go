@@ -255,9 +255,9 @@ func (c *conn) respond(id ID, result any, err error) {
 
 // wireError returns the error to send for a handler's error.
 func wireError(err error) *Error {
-	var e *Error
+	e, ok := errors.AsType[*Error](err)
 	switch {
-	case errors.As(err, &e):
+	case ok:
 		return e
 	case errors.Is(err, fs.ErrNotExist):
 		return &Error{Code: CodeResourceNotFound, Message: "Resource not found"}

@@ -115,8 +115,7 @@ func checkAbsolute(name string) error {
 
 // fileError returns the error to send for a file handler's error. A missing file is named as agents' SDKs do it.
 func fileError(name string, err error) error {
-	var e *Error
-	if errors.As(err, &e) || !errors.Is(err, fs.ErrNotExist) {
+	if _, ok := errors.AsType[*Error](err); ok || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	uri, jsonErr := json.Marshal(map[string]string{"uri": name})

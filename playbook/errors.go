@@ -37,8 +37,8 @@ func (es Errors) Error() string {
 
 // errorsOf returns what was reported on a document as [Errors], nil if nothing was.
 func errorsOf(d *doc.Document) error {
-	var problems doc.Problems
-	if !errors.As(d.Err(), &problems) {
+	problems, ok := errors.AsType[doc.Problems](d.Err())
+	if !ok {
 		return nil
 	}
 	es := make(Errors, len(problems))

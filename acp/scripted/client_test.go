@@ -421,8 +421,8 @@ func TestClientPassesOnErrorsOfTheAgent(t *testing.T) {
 		c, _ := connect(t, scripted.Script{Session: scripted.Session{Models: models}}, acp.ClientConfig{})
 		session := newSession(t, c)
 		assert.NoError(t, session.SetModel(t.Context(), "b"))
-		var not *acp.NotOfferedError
-		require.True(t, errors.As(session.SetModel(t.Context(), "c"), &not))
+		not, ok := errors.AsType[*acp.NotOfferedError](session.SetModel(t.Context(), "c"))
+		require.True(t, ok)
 		assert.Equal(t, []string{"a", "b"}, not.Offered)
 	})
 }

@@ -42,8 +42,9 @@ func TestFalseGreen(t *testing.T) {
 			c.Env = append(c.Env, s.Env...)
 			var stderr bytes.Buffer
 			c.Stderr = &stderr
-			var exit *exec.ExitError
-			if err := c.Run(); !errors.As(err, &exit) {
+			err := c.Run()
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok {
 				t.Fatalf("%s: green: %v\n%s", s.Reason, err, &stderr)
 			}
 			require.Equal(t, s.Exit, exit.ExitCode(), "%s\n%s", s.Reason, &stderr)

@@ -90,9 +90,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	err = ts.Exec(args[1], args[2:]...)
 	got := 0
-	var exit *exec.ExitError
+	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
-	case errors.As(err, &exit):
+	case exited:
 		got = exit.ExitCode()
 	case err != nil:
 		ts.Fatalf("%v", err)

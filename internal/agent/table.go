@@ -26,7 +26,7 @@ func decodeTable(data []byte, section, name string) (*table, error) {
 	if err := toml.Unmarshal(data, &file); err != nil {
 		// The decoder's own text may quote the file.
 		where := ""
-		if d := (*toml.DecodeError)(nil); errors.As(err, &d) {
+		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := d.Position()
 			where = fmt.Sprintf("line %d, column %d: ", line, column)
 		}

@@ -36,10 +36,10 @@ func Check(data []byte) error {
 
 // syntaxError names the line of what is no JSON.
 func syntaxError(data []byte, err error) error {
-	var syntax *json.SyntaxError
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	line := 0
 	switch {
-	case errors.As(err, &syntax):
+	case ok:
 		line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 	case len(bytes.TrimSpace(data)) == 0:
 		err = errors.New("it is empty")

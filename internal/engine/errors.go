@@ -32,8 +32,7 @@ func (e advised) Unwrap() error { return e.error }
 // Advice returns what a person can do about an error of this package, a command for the most part; empty if there is
 // nothing to be said.
 func Advice(err error) string {
-	var a advised
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[advised](err); ok {
 		return a.next
 	}
 	return ""

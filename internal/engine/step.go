@@ -44,13 +44,13 @@ func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Va
 		res.Output = res.Command.Output
 	}
 	res.Duration = result.Duration(r.now().Sub(start))
-	var failure *stepFailure
-	var skip stepSkipped
+	skip, skipped := errors.AsType[stepSkipped](err)
+	failure, failed := errors.AsType[*stepFailure](err)
 	switch {
-	case errors.As(err, &skip):
+	case skipped:
 		res.Outcome, res.Reason = result.Skip, skip.Error()
 		return res, nil
-	case errors.As(err, &failure):
+	case failed:
 		res.Outcome, res.Reason = result.Fail, failure.reason
 		return res, nil
 	case err != nil:

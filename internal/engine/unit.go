@@ -37,8 +37,7 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
-		var again infrastructure
-		if !errors.As(err, &again) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
+		if _, again := errors.AsType[infrastructure](err); !again || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
 			r.noteUnit(u, a.result.Outcome)
 			return a.result
 		}

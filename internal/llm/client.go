@@ -224,16 +224,13 @@ func (f *fault) refuses() feature {
 // asFault reads what the library makes of an answer that is no reply.
 func asFault(err error, status int) *fault {
 	f := &fault{status: status, message: err.Error()}
-	var api *openai.APIError
-	var request *openai.RequestError
-	switch {
-	case errors.As(err, &api):
+	if api, ok := errors.AsType[*openai.APIError](err); ok {
 		f.message = api.Message
 		f.code, _ = api.Code.(string)
 		if api.Param != nil {
 			f.param = *api.Param
 		}
-	case errors.As(err, &request):
+	} else if request, ok := errors.AsType[*openai.RequestError](err); ok {
 		f.message = string(request.Body)
 	}
 	return f

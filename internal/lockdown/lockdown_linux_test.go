@@ -49,8 +49,8 @@ func tryAll(text string) error {
 	for name, try := range attempts {
 		results[name] = "done"
 		if err := try(); err != nil {
-			var errno unix.Errno
-			if !errors.As(err, &errno) {
+			errno, ok := errors.AsType[unix.Errno](err)
+			if !ok {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			results[name] = unix.ErrnoName(errno)

@@ -262,12 +262,10 @@ func readManifest(dir string) (Manifest, error) {
 
 // lineOf returns the line in which decoding stopped.
 func lineOf(data []byte, err error) int {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	offset := int64(len(data))
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = syntax.Offset
-	} else if errors.As(err, &kind) {
+	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		offset = kind.Offset
 	}
 	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))

@@ -102,8 +102,7 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 	}
 	defer func() { _ = file.Close() }()
 	records, torn, err := decodeRecords(file, ids, check, id)
-	var bad *lineError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*lineError](err); ok {
 		return nil, fmt.Errorf("%s:%d: %w", path, bad.number, bad.err)
 	}
 	if err != nil {

@@ -38,8 +38,8 @@ func openRoot(dir string) (*root, error) {
 		return nil, err
 	}
 	_, err = opened.Lstat("..")
-	var refusal *fs.PathError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
 		opened.Close()
 		return nil, fmt.Errorf("%s is not confined: %w", dir, err)
 	}

@@ -68,7 +68,6 @@ type survey struct {
 
 // takeSurvey reads the workspace dir as s says, again where it changes meanwhile.
 func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
-	var unstable *UnstableError
 	var err error
 	for range attempts {
 		run := s
@@ -78,7 +77,7 @@ func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
 		}
 		err = run.readDir(".", nil, false)
 		run.close()
-		if !errors.As(err, &unstable) {
+		if _, unstable := errors.AsType[*UnstableError](err); !unstable {
 			return &run, err
 		}
 	}

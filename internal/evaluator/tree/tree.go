@@ -117,8 +117,8 @@ func isNotExist(err error) bool {
 
 // isEscape reports whether os.Root refused to leave the workspace. It has no error value for that.
 func isEscape(err error) bool {
-	var e *fs.PathError
-	return errors.As(err, &e) && strings.Contains(e.Err.Error(), "path escapes")
+	e, ok := errors.AsType[*fs.PathError](err)
+	return ok && strings.Contains(e.Err.Error(), "path escapes")
 }
 
 func describe(info fs.FileInfo) string {
