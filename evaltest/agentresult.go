@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// AgentResult is what became of an [AgentRun].
+// AgentResult is the result of an [AgentRun].
 type AgentResult struct {
 	// Run is everything the agent did, for the matchers of package trajectory.
 	Run *trajectory.Run

@@ -26,8 +26,8 @@ func ToolSequence(match func(...trajectory.Call) trajectory.Matcher) Scorer {
 	return s
 }
 
-// ToolOrder returns a scorer that expects the row's tools in their order, whatever their arguments; others may stand
-// between. Its types are those of [ToolSequence].
+// ToolOrder returns a scorer that expects calls of the row's tools in this order, whatever their arguments; there may
+// be others in between. Its types are those of [ToolSequence].
 func ToolOrder() Scorer {
 	return expectedCalls("tool-order", func(calls ...trajectory.Call) trajectory.Matcher {
 		names := make([]trajectory.Call, len(calls))
@@ -38,9 +38,9 @@ func ToolOrder() Scorer {
 	})
 }
 
-// ExcludedTools returns a scorer that expects that none of these tools was called: a single call makes its score 0, however
-// many tools there are. Its outputs are those of [ToolSequence]. An agent that did nothing keeps it: give the suite another
-// scorer, too.
+// ExcludedTools returns a scorer that expects that these tools were not called: a single call makes its score 0,
+// however many tools there are. It judges the same outputs as [ToolSequence]. It passes for an agent that did nothing:
+// add another scorer.
 func ExcludedTools(tools ...string) Scorer {
 	s := ofRun("excluded-tools", func(run *trajectory.Run, _ any) finding {
 		f := matched(run, trajectory.Never(tools...))
@@ -55,8 +55,8 @@ func ExcludedTools(tools ...string) Scorer {
 	return s
 }
 
-// Completion returns a scorer of whether the agent came to an end: the share of its turns that it ended by itself, with a last
-// word and with no tool call left open. Its outputs are those of [ToolSequence].
+// Completion returns a scorer of whether the agent finished: the share of its turns that it ended by itself, with a
+// final message and no tool call left open. It judges the same outputs as [ToolSequence].
 func Completion() Scorer {
 	return ofRun("completion", func(run *trajectory.Run, _ any) finding {
 		open := make(map[int][]string) // what is missing, by turn

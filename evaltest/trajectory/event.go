@@ -128,8 +128,8 @@ type PermissionOption struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
-// MCPCall is a request of the agent to an MCP server of the playbook, and the answer, as they were seen between the two. It
-// is not a tool call of its own: agents report those as [ToolStart] and [ToolEnd].
+// MCPCall is a request of the agent to an MCP server of the playbook, and the answer, as they were seen between the
+// two. It is not a tool call itself: agents report those as [ToolStart] and [ToolEnd].
 type MCPCall struct {
 	Server string `json:"server"`
 	Method string `json:"method"` // e.g. "tools/call"

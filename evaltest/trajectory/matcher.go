@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Matcher is an expectation of a run. Make one with [Superset], [InOrder] or another of the functions that return one,
-// and several into one with [All]. It holds no state: it may be used for many runs at the same time.
+// Matcher is an expectation of a run. Make one with [Superset], [InOrder] or another function, and combine several with
+// [All]. It holds no state: it may be used for many runs at the same time.
 type Matcher struct {
 	parts []part
 	err   error
@@ -96,7 +96,7 @@ func All(matchers ...Matcher) Matcher {
 	return all
 }
 
-// Check returns why the expectation is malformed, nil if it is not. Matching tells it, too, in [Result.Err].
+// Check returns why the expectation is malformed, nil if it is not. Matching reports it too, in [Result.Err].
 func (m Matcher) Check() error {
 	if len(m.parts) == 0 && m.err == nil {
 		return errors.New("a matcher without expectations: use one of the functions that return one")

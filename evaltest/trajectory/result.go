@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Result is what came of matching a run: it passed, it failed, or nothing is known because of Err.
+// Result is the result of matching a run: it passed, it failed, or nothing is known because of Err.
 type Result struct {
 	// Pass is true if all expectations held, which is when Score is 1.
 	Pass bool
-	// Score is Held by Total, 1 if nothing was expected and nothing was wrong. It means nothing with Err.
+	// Score is Held divided by Total, 1 if nothing was expected and nothing was wrong. It is meaningless if Err is set.
 	Score float64
 	// Held of Total expectations held: each expected call is one, and so is each limit and each tool of Never. For
 	// Exact, if there are more actual calls than expected ones, the excess adds to Total.
@@ -90,8 +90,8 @@ func (r Result) Reason() string {
 
 // Format is how the text of a result is written. The zero value is plain text.
 type Format struct {
-	// Color marks what held and what did not with the control sequences of terminals. Who sets it has found that the text
-	// goes to one, and that the user has not set NO_COLOR.
+	// Color marks what held and what did not with terminal control sequences. Set it only if the text goes to a
+	// terminal and the user has not set NO_COLOR.
 	Color bool
 }
 
