@@ -1,5 +1,5 @@
-// Package capture reads the tool calls that Claude Code's hooks captured: what an agent did that was not driven over the
-// Agent Client Protocol.
+// Package capture reads the tool calls that Claude Code's hooks captured, for agents that are not driven over the Agent
+// Client Protocol.
 //
 //	calls, err := capture.Read("test-output/" + id + "/tool-calls.jsonl")
 //	if err != nil {
@@ -10,8 +10,8 @@
 //	}
 //	run := calls.Run() // a trajectory.Run, for the matchers of package trajectory
 //
-// `sdd-eval hook install` puts the hooks into Claude Code's settings. Each of them appends a line to the capture: one
-// before a call and one after it.
+// `sdd-eval hook install` adds the hooks to Claude Code's settings. They append a line to the capture before each call
+// and one after it.
 package capture
 
 import (
@@ -22,8 +22,8 @@ import (
 type Capture struct {
 	// Calls are the tool calls, in the order in which they started.
 	Calls []Call
-	// Notes say what in the file is odd and yet does no harm to the calls above, a line each: that a writer was killed
-	// while it wrote the last line, that a line is there twice, that the start of a call was not captured.
+	// Notes are oddities of the file that do not affect the calls above, a line each: a writer was killed while it
+	// wrote the last line, a line is there twice, the start of a call was not captured.
 	Notes []string
 }
 
@@ -33,7 +33,7 @@ type Call struct {
 	Tool    string // tool_name, e.g. "Read" or "mcp__github__get_issue"
 	Session string // session_id
 	Agent   string // the id of the subagent that called, empty: the agent itself
-	Prompt  string // the id of the user's prompt that it belongs to, empty: the agent does not tell
+	Prompt  string // the id of the user's prompt that it belongs to, empty: unknown
 	Cwd     string
 	State   State
 	// Input is what the agent called the tool with, as decoded JSON (map[string]any, []any, string, json.Number, bool, nil).
@@ -56,7 +56,7 @@ type Call struct {
 	end time.Time // zero: there is no line after the call
 }
 
-// State is what became of a call.
+// State is how a call ended.
 type State string
 
 // The states of a call.

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Check reads the capture of an agent that reported these tools, a name for each call that ran. It is a canary: hooks
-// that are not installed, that are switched off or whose command is not found fail without a sound, and a test that
-// expects no call of some tool would pass.
+// Check reads the capture of an agent that reported these tools, a name for each call that ran. It detects hooks that
+// silently fail because they are not installed, are switched off or their command is not found: a test that expects
+// that some tool is not called would pass.
 //
-// An agent that reported nothing needs no capture. Otherwise it is an error, beside those of [Read], if there is no
-// capture, or if a tool was reported more often than it was captured. Leave out what no hook can see: calls of tools
-// that there are not or whose input is malformed, and those of tools that the hooks' matcher leaves out.
+// An agent that reported nothing needs no capture. Otherwise, besides the errors of [Read], it is an error if there is
+// no capture, or if a tool was reported more often than it was captured. Leave out calls that no hook can see: those of
+// tools that do not exist, whose input is malformed, or that the hooks' matcher excludes.
 func Check(path string, reported []string) (Capture, error) {
 	c, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,14 +20,15 @@ const (
 	maxLine = 64 << 20
 )
 
-// Read reads a capture. An error says that the capture does not tell all that happened; what is returned with it is all
-// that could be read:
+// Read reads a capture. An error means that the capture is incomplete, and is returned with everything that could be
+// read:
 //
 //   - there is no such file ([fs.ErrNotExist]): no hook ran, see [Check]
 //   - a hook had an error of its own, which it left in the file beside it, <path>.errors
 //   - a line is damaged that is not the last one, or the file is too large
 //
-// A last line without its end is no error but a note: its writer was killed, as agents are that run out of time.
+// A last line without its end is not an error but a note: its writer was killed, as happens to agents that run out of
+// time.
 func Read(path string) (Capture, error) {
 	c, err := readFile(path)
 	if err != nil {

@@ -20,9 +20,9 @@ var kinds = map[string]string{
 	"Agent": "think", "Task": "think", "TodoWrite": "think",
 }
 
-// Run returns the calls as a run, for the matchers of package trajectory. It holds tool calls only: hooks do not see what
-// the agent says. Each prompt begins a turn, and all is one turn if the agent does not tell prompts apart. Calls whose
-// end was not captured are pending, those that a policy denied have failed.
+// Run returns the calls as a run, for the matchers of package trajectory. It holds tool calls only: hooks do not see
+// what the agent says. Each prompt begins a turn; if prompts are unknown, there is one turn. Calls whose end was not
+// captured are pending, those that a policy denied have failed.
 func (c Capture) Run() trajectory.Run {
 	run := trajectory.Run{Agent: trajectory.Agent{Name: "claude-code"}}
 	if len(c.Calls) == 0 {

@@ -37,8 +37,8 @@ type build struct {
 // and returns its path, which is absolute. It builds a command once for all tests of a process: what it costs is mostly
 // the linking, the rest comes from go's build cache. A command that cannot be built fails the test and ends it.
 //
-// Programs lie in .evaltest/bin below the module's root under names made from their content, so that processes which
-// build different ones at the same time do not get each other's.
+// Programs are kept in .evaltest/bin below the module's root under names made from their content, so that processes
+// that build different ones at the same time do not get each other's.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	dir, err := os.Getwd()

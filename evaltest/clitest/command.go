@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// DefaultTimeout is the timeout of a [Cmd] that names none.
+	// DefaultTimeout is the timeout of a [Cmd] whose Timeout is 0.
 	DefaultTimeout = 30 * time.Second
-	// DefaultMaxOutput is how many bytes of each stream a [Cmd] may print that does not say.
+	// DefaultMaxOutput is the limit, in bytes per stream, of a [Cmd] whose MaxOutput is 0.
 	DefaultMaxOutput = 4 << 20
 	// AnyEnd is a [Cmd.ExitCode] that leaves it to the test how the tool may end.
 	AnyEnd = -1
@@ -26,22 +26,23 @@ const (
 	reportTime = time.Second
 )
 
-// Cmd is a tool with its arguments, to be run. The zero values of its fields are good for most tests.
+// Cmd is a tool with its arguments, to be run. The zero values of its fields suit most tests.
 type Cmd struct {
 	// Dir is the tool's working directory. The default is that of the test. Relative ones begin there.
 	Dir string
-	// Env are variables, "NAME=value", beside those that every tool gets: PATH, LANG, LC_* and TZ as they are, and HOME and
-	// TMPDIR, which are new and empty directories of the test (on Windows USERPROFILE and TEMP, with what programs cannot
-	// do without). Of several of a name the last one counts. Nothing else is inherited.
+	// Env are variables, "NAME=value", beside those that every tool gets: PATH, LANG, LC_* and TZ as they are, and HOME
+	// and TMPDIR, which are new and empty directories of the test (on Windows USERPROFILE and TEMP, with what programs
+	// cannot do without). If a name occurs several times, the last one counts. Nothing else is inherited.
 	Env []string
-	// Stdin is what the tool can read. The default is nothing: a tool that reads finds the end at once.
+	// Stdin is what the tool can read. The default is empty: a tool that reads gets the end of file at once.
 	Stdin string
-	// Timeout is how long the tool may run; the default is [DefaultTimeout]. After it everything that runs is killed.
+	// Timeout is how long the tool may run; the default is [DefaultTimeout]. Then the tool and everything it started
+	// are killed.
 	Timeout time.Duration
-	// ExitCode is the code with which the tool has to end. [AnyEnd] allows all codes, signals, and that it does not end in time.
+	// ExitCode is the code with which the tool has to end. [AnyEnd] allows all codes, signals and timeouts.
 	ExitCode int
 	// MaxOutput is how many bytes the tool may print to each of its two streams; the default is [DefaultMaxOutput].
-	// What comes after them is read and dropped, and fails the test.
+	// Anything more is read and dropped, and fails the test.
 	MaxOutput int
 
 	t    testing.TB
@@ -58,8 +59,8 @@ func Command(t testing.TB, name string, args ...string) *Cmd {
 	return &Cmd{t: t, name: name, args: args}
 }
 
-// Run runs the tool and returns what it did. It fails the test and ends it if the tool cannot be started, does not end in
-// time, ends otherwise than [Cmd.ExitCode] says, or prints more than it may. It may be called again.
+// Run runs the tool and returns what it did. It fails the test and ends it if the tool cannot be started, times out,
+// ends otherwise than [Cmd.ExitCode] says, or prints too much. It may be called again.
 func (c *Cmd) Run() *Result {
 	c.t.Helper()
 	r, err := c.run()

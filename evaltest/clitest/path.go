@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// MinimalPath returns a value for PATH that leads to these programs and to nothing else: a new directory of the test with a
-// link to each. A name with a slash is a path, whose last element is the link's name; another one is looked up in our own
-// PATH. One that is not there fails the test: what is left out on purpose is not named.
+// MinimalPath returns a value for PATH with these programs and no others: a new directory of the test with a link to
+// each. A name with a slash is a path, whose last element is the link's name; any other is looked up in the test's
+// PATH. A program that is not found fails the test.
 //
 //	cmd := clitest.Command(t, tool, "query", "hello")
 //	cmd.Env = []string{"PATH=" + clitest.MinimalPath(t, "sh", "node")}
 //
-// Programs find what else they need as always. A script that begins with `#!/usr/bin/env node` needs node, and not env.
+// Programs find their libraries as usual. A script that begins with `#!/usr/bin/env node` needs node, but not env.
 func MinimalPath(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, missing := t.TempDir(), false

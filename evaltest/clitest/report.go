@@ -19,8 +19,8 @@ const (
 	shownStdin = 200  // bytes of what it could read
 )
 
-// String tells what ran where, how it ended, what it printed, and how to run it by hand. Values of variables that look like
-// credentials are masked. Long output is folded.
+// String says what ran where, how it ended, what it printed, and how to run it by hand. Values of variables that look
+// like credentials are masked. Long output is folded.
 func (r *Result) String() string {
 	var b strings.Builder
 	mask := r.mask()

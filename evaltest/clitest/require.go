@@ -14,9 +14,9 @@ import (
 // Require skips the test, with the reason, unless there is a program called name in PATH, or at that path, which ends with
 // exit code 0 within timeout when it is run with these arguments, as a [Cmd] is run. It returns the program's path.
 //
-// Where the environment variable CI is set, and neither 0 nor false, the test fails instead of being skipped: a suite that CI
-// silently skips looks like one that passes. The `requires` of playbooks follow the same rule. A test that is to be skipped
-// in CI, too, has to say so itself, with t.Skip.
+// Where the environment variable CI is set, and neither 0 nor false, the test fails instead of being skipped: a suite
+// that CI silently skips looks like one that passes. The `requires` of playbooks follow the same rule. To skip a test
+// in CI too, call t.Skip.
 //
 //	gemini := clitest.Require(t, "gemini", []string{"--version"}, 10*time.Second)
 func Require(t testing.TB, name string, args []string, timeout time.Duration) string {

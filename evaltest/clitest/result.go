@@ -66,8 +66,9 @@ func (r *Result) problem(want int) string {
 	return strings.Join(found, "; it ")
 }
 
-// JSON decodes stdout into the value that v points to, as [json.Unmarshal] does, but strictly: stdout has to be one JSON
-// value with nothing before and after it, whose fields v knows all. Anything else fails the test and ends it.
+// JSON decodes stdout into the value that v points to, as [json.Unmarshal] does, but strictly: stdout has to be one
+// JSON value with nothing before or after it and no field that v does not have. Anything else fails the test and ends
+// it.
 func (r *Result) JSON(v any) {
 	r.t.Helper()
 	dec := json.NewDecoder(strings.NewReader(r.Stdout))

@@ -1,5 +1,5 @@
-// Package judge is for authors of judges and of templates of prompts: programs that a playbook names, which read what an
-// agent did from their standard input and write a verdict, or a prompt for a model, to their standard output.
+// Package judge is for writing judges and prompt templates: programs named in a playbook that read what an agent did
+// from standard input and write a verdict, or a prompt for a model, to standard output.
 //
 //	func main() {
 //		judge.Main(func(ctx context.Context, in judge.Input) (judge.Result, error) {
@@ -10,12 +10,12 @@
 //		})
 //	}
 //
-// The playbook has it run with go, or as a binary:
+// In the playbook it is run with go, or as a binary:
 //
 //	evaluators:
 //	  - type: code_judge
 //	    script: [go, run, ./judges/sum.go]
 //
-// A judge that cannot judge returns an error, which ends as exit code 1: the unit's outcome is error then, and neither
-// pass nor fail. [ParseResult] has the rules for judges in other languages.
+// A judge that cannot judge returns an error, which becomes exit code 1: the unit's outcome is then error, neither pass
+// nor fail. [ParseResult] documents the rules for judges in other languages.
 package judge

@@ -11,9 +11,9 @@ import (
 // Version is the version of the form of an [Input].
 const Version = 1
 
-// Input is what a judge looks at: one trial of one unit. Question and CandidateAnswer are never absent.
+// Input is what a judge judges: one trial of one unit. Question and CandidateAnswer are never absent.
 type Input struct {
-	// Question is what the agent was asked; several prompts are parted by an empty line.
+	// Question is what the agent was asked; several prompts are separated by empty lines.
 	Question         string    `json:"question"`
 	ExpectedOutcome  string    `json:"expected_outcome"`
 	ExpectedMessages []Message `json:"expected_messages"`
@@ -24,11 +24,11 @@ type Input struct {
 	OutputMessages []Message `json:"output_messages"`
 	GuidelineFiles []string  `json:"guideline_files"`
 	InputFiles     []string  `json:"input_files"`
-	// InputMessages are what the agent was asked, a message a turn.
+	// InputMessages are what the agent was asked, one message per turn.
 	InputMessages []Message `json:"input_messages"`
 	// TraceSummary counts what the agent did; nil: nothing was counted.
 	TraceSummary *TraceSummary `json:"trace_summary"`
-	// Config is the judge's configuration, word for word as JSON; nil: there is none.
+	// Config is the judge's configuration, as unchanged JSON; nil: there is none.
 	Config json.RawMessage `json:"config"`
 
 	// SchemaVersion is [Version].
@@ -63,8 +63,8 @@ type ToolCall struct {
 	DurationMS *float64 `json:"duration_ms,omitempty"`
 }
 
-// ReadInput reads the input of a judge: one JSON object with a question and a candidate_answer. Keys that it does not
-// know it passes over; numbers in tool calls and in metadata stay as they are written, as json.Number.
+// ReadInput reads the input of a judge: one JSON object with a question and a candidate_answer. Unknown keys are
+// ignored; numbers in tool calls and in metadata keep their text, as json.Number.
 func ReadInput(r io.Reader) (Input, error) {
 	in, err := readInput(r)
 	if err != nil {
@@ -109,7 +109,7 @@ func orNil(text json.RawMessage) json.RawMessage {
 	return text
 }
 
-// MarshalJSON writes every key. Lists that are nil are empty ones, but for output_messages, which is null then.
+// MarshalJSON writes every key. Nil lists are written as empty ones, except output_messages, which is null then.
 func (in Input) MarshalJSON() ([]byte, error) {
 	type plain Input // without this method
 	in.ExpectedMessages, in.InputMessages = orEmpty(in.ExpectedMessages), orEmpty(in.InputMessages)

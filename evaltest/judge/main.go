@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// Main is the main function of a judge: it reads the input from standard input, runs the judge and writes its verdict to
-// standard output. An error of the judge, and a verdict that is none, goes to standard error, and the exit code is 1.
-// The context ends when the judge is asked to end. Main does not return.
+// Main is the main function of a judge: it reads the input from standard input, runs the judge and writes its verdict
+// to standard output. If the judge returns an error or an invalid verdict, the error goes to standard error and the
+// exit code is 1. The context ends when the judge is asked to end. Main does not return.
 //
-// What the judge itself prints to standard output would be taken for a part of the verdict, and refused.
+// The judge must not print to standard output: that would be taken for a part of the verdict, and refused.
 func Main(run func(context.Context, Input) (Result, error)) {
 	serve(func(ctx context.Context, in Input) ([]byte, error) {
 		r, err := run(ctx, in)
@@ -27,9 +27,9 @@ func Main(run func(context.Context, Input) (Result, error)) {
 	})
 }
 
-// PromptMain is the main function of a template of prompts: it reads the input from standard input, runs the template and
-// writes the prompt to standard output, as it is. An error of the template, and an empty prompt, goes to standard error,
-// and the exit code is 1. PromptMain does not return.
+// PromptMain is the main function of a prompt template: it reads the input from standard input, runs the template and
+// writes the prompt to standard output, as it is. If the template returns an error or an empty prompt, the error goes
+// to standard error and the exit code is 1. PromptMain does not return.
 func PromptMain(run func(context.Context, Input) (string, error)) {
 	serve(func(ctx context.Context, in Input) ([]byte, error) {
 		prompt, err := run(ctx, in)

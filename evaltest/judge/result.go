@@ -14,23 +14,23 @@ import (
 type Result struct {
 	// Score is from 0 to 1. The playbook's threshold decides which scores pass.
 	Score float64
-	// Pass is whether the agent passed in the judge's own words; nil: the score says it all. What the score says must not
-	// contradict it: see [Pass] and [Fail].
+	// Pass is whether the judge says that the agent passed; nil: only the score decides. The score must not contradict
+	// it: see [Pass] and [Fail].
 	Pass *bool
 	// Reason says why.
 	Reason string
 	// Hits and Misses are what was right and what was wrong. They do not go with Pass and Checks.
 	Hits, Misses []string
-	// Checks are what the judge looked at. They need Pass, and a pass needs one of them to have passed, if there are any: with
-	// some that failed it is the judge's to say whether the agent did.
+	// Checks are what the judge looked at. They need Pass. If there are any, a pass needs at least one that passed; if
+	// only some failed, the judge decides whether the agent passed.
 	Checks []Check
-	// Details are whatever else there is to tell, a JSON object; nil: nothing.
+	// Details are anything else worth keeping, a JSON object; nil: nothing.
 	Details json.RawMessage
 }
 
 // Check is one thing that a judge looked at.
 type Check struct {
-	// ID and Text say what it was. One of them is enough.
+	// ID and Text say what was checked. One of them is enough.
 	ID, Text string
 	Pass     bool
 	// Score is from 0 to 1; nil: there is none.
@@ -45,11 +45,11 @@ func Pass(reason string) Result { return Result{Pass: new(true), Score: 1, Reaso
 // Fail returns the verdict that the agent failed, with a score of 0.
 func Fail(reason string) Result { return Result{Pass: new(false), Reason: reason} }
 
-// ParseResult reads what a judge wrote: one JSON object in one of the two forms, with white space around it at most, and
-// perhaps a byte order mark in front. A score is a number from 0 to 1; next to pass it may be left out, and is 1 or 0
-// then. Everything else is an error that quotes the reply: other keys, keys of both forms, a key twice, text before or
-// after the object, and what contradicts itself: a full score next to "pass": false, or next to "pass": true a score of 0
-// or checks that all failed.
+// ParseResult reads what a judge wrote: one JSON object in one of the two forms, with at most white space around it,
+// and perhaps a byte order mark before it. A score is a number from 0 to 1; with pass it may be left out, and is then 1
+// or 0. Everything else is an error that quotes the reply: other keys, keys of both forms, a duplicate key, text before
+// or after the object, and contradictions: a full score with "pass": false, or "pass": true with a score of 0 or checks
+// that all failed.
 func ParseResult(reply []byte) (Result, error) {
 	r, err := parseResult(bytes.TrimPrefix(reply, []byte("\ufeff")))
 	if err != nil {
@@ -203,7 +203,7 @@ func (r *Result) check() error {
 	return nil
 }
 
-// MarshalJSON writes the verdict as [ParseResult] reads it. What that would refuse is an error.
+// MarshalJSON writes the verdict in the form that [ParseResult] reads. A verdict that it would refuse is an error.
 func (r Result) MarshalJSON() ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, invalid(err)

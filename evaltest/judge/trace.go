@@ -23,7 +23,7 @@ type TraceSummary struct {
 	// ToolDurations are how long the calls of each tool took, in milliseconds.
 	ToolDurations map[string][]float64 `json:"tool_durations,omitempty"`
 
-	// Text is the summary where it came as a text that holds no JSON object; then nothing else is known.
+	// Text is the summary if it came as a text without a JSON object; then nothing else is known.
 	Text string `json:"-"`
 }
 
@@ -35,7 +35,7 @@ type TokenUsage struct {
 	Cached *int64 `json:"cached,omitempty"`
 }
 
-// UnmarshalJSON reads an object, or a text, which may hold an object.
+// UnmarshalJSON reads an object, or a text, which may contain an object.
 func (t *TraceSummary) UnmarshalJSON(data []byte) error {
 	type plain TraceSummary // without this method
 	var text string
