@@ -20,14 +20,8 @@ const (
 
 // payload is what Claude Code tells a hook.
 type payload struct {
-	Event    string          `json:"hook_event_name"`
-	Tool     string          `json:"tool_name"`
-	ID       string          `json:"tool_use_id"`
-	Session  string          `json:"session_id"`
-	Cwd      string          `json:"cwd"`
-	Input    json.RawMessage `json:"tool_input"`
-	Response json.RawMessage `json:"tool_response"`
-	Error    json.RawMessage `json:"error"`
+	Event, Tool, ID, Session, Cwd string
+	Input, Response, Error        json.RawMessage
 
 	text   []byte
 	fields container
@@ -62,8 +56,15 @@ func parsePayload(text []byte, phase Phase) (*payload, error) {
 		return nil, fmt.Errorf("the payload is no JSON object: %w", err)
 	}
 	p := payload{text: text, fields: fields}
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("the payload: %w", err)
+	for name, v := range map[string]any{
+		"hook_event_name": &p.Event, "tool_name": &p.Tool, "tool_use_id": &p.ID, "session_id": &p.Session, "cwd": &p.Cwd,
+		"tool_input": &p.Input, "tool_response": &p.Response, "error": &p.Error,
+	} { // encoding/json would take Tool_Name for tool_name, too
+		if m, ok := fields.member(name); ok {
+			if err := json.Unmarshal(text[m.value:m.end], v); err != nil {
+				return nil, fmt.Errorf("the payload: %s: %w", name, err)
+			}
+		}
 	}
 	switch {
 	case p.Event != "" && p.Event != events[phase]:
