@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // Rule says which calls are meant: by the name of the tool and, if it has one, a pattern.
@@ -125,7 +127,7 @@ func (r Rule) holds(c call, join func(written, resolved bool) bool) bool {
 		return join(r.matchesPath(p, c.project), r.matchesPath(resolve(p), resolve(c.project)))
 	}
 	text := c.first("command", "url", "query")
-	return text != "" && matchesText(r.pattern, text)
+	return text != "" && wildcard.Match(r.pattern, text)
 }
 
 // matchesPath reports whether an absolute path is as the pattern has it. The pattern of a directory's content, dir/**, is that of
@@ -153,21 +155,4 @@ func resolve(p string) string {
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
-}
-
-// matchesText reports whether the text is as the pattern has it, in which * stands for any characters.
-func matchesText(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok || len(parts) == 1 {
-		return ok && rest == ""
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			return false
-		}
-		rest = after
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

@@ -18,8 +18,9 @@ package interaction
 import (
 	"crypto/sha256"
 	"slices"
-	"strings"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // Interaction is a request of an agent with its answer. Tool and Args say what was asked.
@@ -87,25 +88,9 @@ func (b *Book) Unused(allow []string) []Interaction {
 	defer b.mu.Unlock()
 	var unused []Interaction
 	for i, r := range b.recorded {
-		if !b.used[i] && !slices.ContainsFunc(allow, func(name string) bool { return matchName(name, r.Tool) }) {
+		if !b.used[i] && !slices.ContainsFunc(allow, func(name string) bool { return wildcard.Match(name, r.Tool) }) {
 			unused = append(unused, r)
 		}
 	}
 	return unused
-}
-
-// matchName reports whether a pattern, in which `*` stands for any text, fits a tool's name.
-func matchName(pattern, tool string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == tool
-	}
-	rest, ok := strings.CutPrefix(tool, parts[0])
-	for _, part := range parts[1 : len(parts)-1] {
-		if !ok {
-			break
-		}
-		_, rest, ok = strings.Cut(rest, part)
-	}
-	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
 }
