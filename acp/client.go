@@ -193,7 +193,7 @@ func (c *Client) announce(s *Session) {
 	}
 }
 
-// announced forgets the updates for sessions that nobody waits for any more.
+// announced forgets the updates for sessions that are no longer awaited.
 func (c *Client) announced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,12 +230,12 @@ func (c *Client) Stats() Stats {
 type Stats struct {
 	// Frames is the number of lines, those below included.
 	Frames int
-	// Malformed is the number of lines that were no message, blank ones not included.
+	// Malformed is the number of lines that were not messages, not counting blank ones.
 	Malformed int
 	// Blank is the number of blank lines.
 	Blank int
-	// Ignored is the number of notifications that nobody handled: unknown methods, unreadable params.
+	// Ignored is the number of notifications that were not handled: unknown methods, unreadable params.
 	Ignored int
-	// Unmatched is the number of responses to nothing that was waiting for one.
+	// Unmatched is the number of responses that no request was waiting for.
 	Unmatched int
 }

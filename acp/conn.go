@@ -233,14 +233,14 @@ func (c *conn) cancelServed(m Message) {
 	}
 }
 
-// ignore counts a notification that nobody handles.
+// ignore counts a notification without a handler.
 func (c *conn) ignore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Ignored++
 }
 
-// respond answers a request of the other side. There is nobody to tell if that fails: the connection has ended then, or
+// respond answers a request of the other side. If that fails it cannot be reported: the connection has ended then, or
 // the other side has gone.
 func (c *conn) respond(id ID, result any, err error) {
 	response := Message{Version: "2.0", ID: id}

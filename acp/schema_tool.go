@@ -158,7 +158,7 @@ func Selected(optionID string) RequestPermissionResponse {
 	return RequestPermissionResponse{Outcome: PermissionOutcome{Outcome: "selected", OptionID: optionID}}
 }
 
-// Cancelled returns the answer to a request whose turn was cancelled, or that nobody can decide.
+// Cancelled returns the answer to a request whose turn was cancelled, or that cannot be decided.
 func Cancelled() RequestPermissionResponse {
 	return RequestPermissionResponse{Outcome: PermissionOutcome{Outcome: "cancelled"}}
 }

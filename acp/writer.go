@@ -10,7 +10,7 @@ import (
 // writeChunk is how much is written at a time; the agent has the write timeout to read that much.
 const writeChunk = 64 << 10
 
-// writer writes lines one after the other and notices when nobody reads them.
+// writer writes lines one after the other and notices when they are not read.
 type writer struct {
 	w       io.Writer
 	timeout time.Duration

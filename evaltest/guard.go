@@ -41,8 +41,8 @@ func (e ending) err(what string) error {
 	return nil
 }
 
-// within runs f, which has to keep to its context, and returns why it did not get to its end. A limit of 0 is none. When the
-// context has ended, f has the patience left to return; then it is left behind.
+// within runs f, which has to respect its context, and returns why it did not finish. A limit of 0 means no limit. When
+// the context has ended, f has the patience left to return; then it is left behind.
 func within(ctx context.Context, limit, patience time.Duration, what string, f func(context.Context)) error {
 	if limit > 0 {
 		var cancel context.CancelFunc

@@ -26,7 +26,7 @@ type Source struct {
 	Data []byte
 }
 
-// Read is Load for a file about which there is more to say.
+// Read is [Load] with the options in Source.
 func Read(s Source, kinds Kinds) (*Playbook, error) {
 	if s.Name == "" {
 		s.Name = s.Path

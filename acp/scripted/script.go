@@ -92,8 +92,8 @@ type Tokens struct {
 type Faults struct {
 	// Exit, if not nil, ends the agent with this code before it reads anything.
 	Exit *int `json:"exit,omitempty"`
-	// Stderr is how many bytes of noise go to standard error before anything is read: more than a pipe holds, if nobody
-	// drains it.
+	// Stderr is how many bytes of noise go to standard error before anything is read; a large number blocks an agent
+	// whose standard error is not drained.
 	Stderr int `json:"stderr,omitempty"`
 	// ProtocolVersion, if not zero, is what the agent says it speaks, whatever the client speaks.
 	ProtocolVersion int `json:"protocol_version,omitempty"`

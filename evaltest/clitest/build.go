@@ -131,7 +131,7 @@ func goBuild(dir, pkg, to string) error {
 	return nil
 }
 
-// removeOld removes what nobody has asked for since then.
+// removeOld removes what has not been used since then.
 func removeOld(bin string, then time.Time) error {
 	entries, err := os.ReadDir(bin)
 	for _, e := range entries {

@@ -14,7 +14,7 @@ import (
 //	cmd := clitest.Command(t, tool, "query", "hello")
 //	cmd.Env = []string{"PATH=" + clitest.MinimalPath(t, "sh", "node")}
 //
-// Programs find their libraries as usual. A script that begins with `#!/usr/bin/env node` needs node, but not env.
+// Programs find other files as usual. A script that begins with `#!/usr/bin/env node` needs node, but not env.
 func MinimalPath(t testing.TB, names ...string) string {
 	t.Helper()
 	dir, missing := t.TempDir(), false

@@ -1,6 +1,7 @@
 package clitest
 
-// stream keeps the beginning of what a tool prints, and drops the rest: a tool is not to wait because nobody reads.
+// stream keeps the beginning of what a tool prints, and drops the rest: a tool must not block because its output is not
+// read.
 type stream struct {
 	limit   int // in bytes
 	buf     []byte

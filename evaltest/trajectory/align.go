@@ -59,7 +59,7 @@ func alignByBits(g *grid) []int {
 	return pairs
 }
 
-// alignByWorth aligns rows with columns, cell by cell, so that the pairs are worth most; a pair that is worth 0 is none.
+// alignByWorth aligns rows with columns, cell by cell, so that the pairs are worth most; cells worth 0 are not paired.
 func alignByWorth(rows, cols int, worth func(i, j int) int) []int {
 	// best[j] is what rows[i:] and cols[j:] can reach; the grids remember how.
 	best, below := make([]int, cols+1), make([]int, cols+1) // the last of each stays 0

@@ -67,8 +67,8 @@
 //   - Paths are compared as files, by whole components: both sides are cleaned, and relative ones lie below
 //     [Run.Cwd], for which $WORKSPACE may stand. Path("a.go") is neither data.go nor src/a.go; Glob("**/a.go") is the
 //     latter, too.
-//   - A limit, [Call.MaxDuration], does not decide which call is meant. It counts as one more expectation, and of
-//     pairings with equally many matches the one that keeps most limits counts.
+//   - A limit, [Call.MaxDuration], does not decide which call is meant. It counts as one more expectation; of
+//     pairings with equally many matches the one that keeps the most limits counts.
 //
 // # Score
 //

@@ -31,7 +31,7 @@ func split(p string) (root, below string) {
 }
 
 // resolve returns p as a clean slash path from its root; a relative p is below cwd. A path that leaves one of the
-// session's directories keeps its .. because nobody knows what lies around them.
+// session's directories keeps its .. because what lies around them is unknown.
 func resolve(p, cwd string) string {
 	root, below := split(p)
 	base, dir := split(cmp.Or(cwd, workspace))

@@ -63,7 +63,7 @@ func canonicalAt(v any, depth int) (any, error) {
 	}
 }
 
-// inside says where in a value the error is, unless that is no place that a person would look for.
+// inside says where in a value the error is, unless that would not help a person.
 func inside(place string, err error) error {
 	if errors.Is(err, errTooDeep) {
 		return err

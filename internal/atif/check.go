@@ -119,7 +119,7 @@ func (c *checker) err() error {
 // shape has the fields that an object may have, and how each is checked. A name that begins with "!" is required.
 type shape map[string]func(c *checker, path string, v any)
 
-// object checks an object against its shape and returns its fields without nulls, nil if it is none.
+// object checks an object against its shape and returns its fields without nulls, nil if it is not an object.
 func (c *checker) object(path string, v any, s shape) map[string]any {
 	o, ok := v.(map[string]any)
 	if !ok {

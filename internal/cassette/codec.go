@@ -146,7 +146,7 @@ func key(line []byte) string {
 	return ""
 }
 
-// decoder decodes the lines of a file. We wrote it: a field that we do not know is none of ours. Numbers in values of any
+// decoder decodes the lines of a file. We wrote the file, so an unknown field is an error. Numbers in values of any
 // type keep their text.
 type decoder struct {
 	line bytes.Reader

@@ -11,7 +11,7 @@ import (
 // made. It is for one session.
 type Player struct {
 	// AnyPrompt plays turns whatever the prompt is, and does not mind those that are left over, for a caller who knows
-	// that the recording is stale. A prompt for which there is no turn remains an error.
+	// that the recording is stale. A prompt without a turn is still an error.
 	AnyPrompt bool
 
 	// Complete makes the changes in a workspace in which somebody else may have made some of them.
@@ -23,7 +23,7 @@ type Player struct {
 	rest     *rest // of a cassette whose changes are in the file; nil: not needed so far
 }
 
-// NewPlayer returns a player whose workspace is dir; empty: nobody looks at the files, and none are written.
+// NewPlayer returns a player whose workspace is dir; empty: the files are not needed, and none are written.
 func NewPlayer(c *Cassette, dir string) *Player { return &Player{cassette: c, dir: dir} }
 
 // Prompt plays the next turn. What [Open] left in the file it does not return. A prompt that is not the one that was recorded, or that is one too many, is a

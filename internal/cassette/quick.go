@@ -324,7 +324,7 @@ func (q *quick) unquote() (text []byte, ok bool) {
 // escapes are what \n and so on mean; 0: it is no escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape returns what the escape that raw begins with means, and its size; 0: it is none, or half of a pair.
+// escape returns what the escape that raw begins with means, and its size; 0: it is invalid, or half of a pair.
 func escape(raw []byte) (meaning rune, size int) {
 	if len(raw) < 2 {
 		return 0, 0

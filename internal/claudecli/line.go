@@ -88,7 +88,7 @@ type resultLine struct {
 	Denials    []denial `json:"permission_denials"`
 }
 
-// denial is a call for which nobody gave permission. It has a line of its own, and is in the result.
+// denial is a call that was not permitted. It has a line of its own, and is in the result.
 type denial struct {
 	Tool string `json:"tool_name"`
 	ID   string `json:"tool_use_id"`

@@ -18,7 +18,7 @@ type Observer struct {
 	Cwd string
 	// OnCall, if not nil, is told of each tool call, with how many the session has made so far.
 	OnCall func(total int, call trajectory.ToolStart)
-	// OnDenied, if not nil, is told of each tool for which nobody gave permission.
+	// OnDenied, if not nil, is called with each tool that was not permitted.
 	OnDenied func(tool string)
 
 	session Session
@@ -189,7 +189,7 @@ func (o *Observer) ended(at time.Time, b block, structured json.RawMessage) erro
 	return nil
 }
 
-// denied takes a call for which nobody gave permission.
+// denied takes a call that was not permitted.
 func (o *Observer) denied(at time.Time, d denial) {
 	c, known := o.calls[d.ID]
 	if known && c.asked {

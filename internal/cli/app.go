@@ -80,7 +80,7 @@ func (a *App) path(p string) string {
 	return filepath.Join(a.Dir, p)
 }
 
-// checkedWriter keeps the first error, so that no command ends well whose results nobody got.
+// checkedWriter keeps the first error, so that no command succeeds whose output was lost.
 type checkedWriter struct {
 	w   io.Writer
 	err error

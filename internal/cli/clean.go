@@ -12,8 +12,8 @@ func cleanCommand() command {
 		name:  "clean",
 		usage: "--keep N [--root DIR]",
 		short: "remove old runs",
-		long: `Removes the runs of the project but the newest N, and prints the ids of those that it removed. A run that another
-process is at stays.`,
+		long: `Removes all runs of the project but the newest N, and prints the ids of those that it removed. Runs in use by
+another process are kept.`,
 		examples: `sdd-eval clean --keep 10`,
 		define: func(a *App, f *flags) action {
 			var keep int

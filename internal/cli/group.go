@@ -11,7 +11,7 @@ var groups = map[string]string{
 	"hook":     "capture tool calls of Claude Code by its hooks",
 }
 
-// group returns the second words of the commands of a group, nil if it is none.
+// group returns the second words of the commands of a group, nil if it is not a group.
 func group(name string) []string {
 	var words []string
 	for _, c := range commands() {

@@ -23,15 +23,15 @@ const redrawEvery = 100 * time.Millisecond
 // screen is where progress is shown.
 type screen struct {
 	w io.Writer
-	// size returns the columns and lines of a terminal. It is nil if w is none: then there are only plain lines.
+	// size returns the columns and lines of a terminal. It is nil if w is not one: then there are only plain lines.
 	size func() (columns, lines int)
 	// color tells that colours are welcome.
 	color bool
 	now   func() time.Time
 }
 
-// screenOf returns the screen that w is. A dumb terminal is none, and neither is the console of Windows, which need not
-// understand escape sequences.
+// screenOf returns the screen that w is. A dumb terminal is not one, and neither is the console of Windows, which need
+// not understand escape sequences.
 func screenOf(w io.Writer, getenv func(string) string, now func() time.Time) screen {
 	s := screen{w: w, now: now}
 	f, ok := w.(*os.File)
@@ -121,7 +121,7 @@ func (p *progress) start(unitID string) {
 	}
 }
 
-// update tells what a unit's agent is doing. A unit that is not running is none of ours.
+// update tells what a unit's agent is doing. A unit that is not running is ignored.
 func (p *progress) update(a engine.Activity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,7 @@ type install struct {
 	done  map[string]bool // directories of programs that were added: many links lead to one place
 }
 
-// homes are directories that nobody installs as a whole.
+// homes are directories that are never an installation as a whole.
 func homes() []string {
 	dirs := []string{"/", "/home", "/root", "/tmp", "/var/tmp"}
 	if home, err := os.UserHomeDir(); err == nil {

@@ -160,7 +160,7 @@ func (b *bait) local() targets {
 // packetArrived reports whether a prober's packet has come. On loopback that takes no time.
 func (b *bait) packetArrived() bool {
 	if err := b.packets.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
-		return true // nobody knows
+		return true // unknown
 	}
 	packet := make([]byte, len(secretText))
 	n, _, err := b.packets.ReadFrom(packet)

@@ -44,7 +44,7 @@ func OpenRegularIn(root *os.Root, name string) (*os.File, error) {
 	return stillRegular(f)
 }
 
-// stillRegular returns a file that may have been replaced before it was opened. It closes what is none.
+// stillRegular returns a file that may have been replaced before it was opened. It closes anything else.
 func stillRegular(f *os.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil {

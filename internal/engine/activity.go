@@ -18,7 +18,7 @@ type Activity struct {
 	Cost *float64
 }
 
-// watch tells of one unit's activity. The zero watch tells nobody.
+// watch reports one unit's activity. The zero watch does nothing.
 type watch struct {
 	tell func(Activity)
 

@@ -11,7 +11,7 @@ type stepFailure struct {
 
 func (f *stepFailure) Error() string { return f.reason }
 
-// stepSkipped is a step that there is no occasion for.
+// stepSkipped is a step that does not apply in this run.
 type stepSkipped string
 
 func (s stepSkipped) Error() string { return string(s) }

@@ -98,7 +98,7 @@ func (s *headless) called(total int, c trajectory.ToolStart) {
 	s.countCall(total)
 }
 
-// denied is told of each tool for which the agent had no permission.
+// denied is called with each tool that the agent had no permission to use.
 func (s *headless) denied(tool string) {
 	if s.a.pb.Permissions.Decide(tool, nil) == playbook.DecideError {
 		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, tool))

@@ -44,8 +44,8 @@ func (r *Runner) maskAll(texts []string) {
 	}
 }
 
-// masked returns a run without secrets: what evaluators say of it is cut where it is long, and half a secret is none that
-// could be masked. A run that shows none stays as it is.
+// masked returns a run without secrets: what evaluators quote from it is cut if it is long, and half a secret is not
+// one that could be masked. A run that shows none stays as it is.
 func (r *Runner) masked(run *trajectory.Run) (*trajectory.Run, error) {
 	data, err := json.Marshal(run)
 	if err != nil {

@@ -72,8 +72,8 @@ func (a *attempt) openCassette() (*cassette.Cassette, error) {
 	return c, nil
 }
 
-// checkImported takes a session that nobody recorded, and says so. What the agent left in its workspace is not known, and
-// so nothing that looks at it can be done.
+// checkImported accepts a session that was imported, not recorded, and says so. What the agent left in its workspace is
+// not known, and so nothing that looks at it can be done.
 func (a *attempt) checkImported(c *cassette.Cassette) error {
 	a.imported = c.Header.Imported()
 	if !a.imported {

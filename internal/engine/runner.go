@@ -57,7 +57,7 @@ type Config struct {
 	Models func() (llm.Asker, error)
 	// Report makes the reports of the run; nil: steps that ask for them are skipped.
 	Report func(context.Context) error
-	// Watch is told what agents do, from several goroutines; nil: nobody is.
+	// Watch, if not nil, is told what agents do, from several goroutines.
 	Watch func(Activity)
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it.
 	Command func(Mode, playbook.Unit) string
@@ -83,11 +83,11 @@ type Runner struct {
 	// scripts runs what the playbook's author wrote to judge units.
 	scripts  script.Runner
 	models   func() (llm.Asker, error)
-	given    names // of variables that agents are given by presets, and nobody else
+	given    names // of variables that presets give to agents only
 	template struct {
 		mu sync.Mutex
 		t  *workspace.Template
-		// clean tells that a search with so many secrets has found none in it.
+		// clean: the last search, for the first n secrets, found none in the template.
 		searched, clean bool
 		secrets         int
 	}

@@ -16,7 +16,7 @@ type session interface {
 	Prompt(ctx context.Context, text string) (cassette.Turn, error)
 	// Agent says who answers and what stands behind it, "real" or "scripted".
 	Agent() (agent trajectory.Agent, endpoint string)
-	// Close ends the session. A replayed one complains about turns that nobody asked for.
+	// Close ends the session. A replayed one complains about turns that were not asked for.
 	Close(ctx context.Context) error
 }
 

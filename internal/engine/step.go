@@ -30,7 +30,7 @@ func (a *attempt) step(ctx context.Context, s playbook.Step) (result.Step, error
 	})
 }
 
-// runStep resolves a step, does it and says how it ended. The error is that of a step about which nothing can be said.
+// runStep resolves a step, does it and says how it ended. The error is not nil only if the step ended in error.
 func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Values,
 	do func(context.Context, playbook.Step) (*result.Command, error),
 ) (result.Step, error) {

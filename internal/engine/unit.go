@@ -75,7 +75,7 @@ type attempt struct {
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
 	rehearses bool // it replays what another attempt recorded, to compare
-	imported  bool // nobody recorded the session that is replayed: what it left in the workspace is not known
+	imported  bool // the replayed session was not recorded: what it left in the workspace is unknown
 	stale     bool // the cassette is, and was allowed
 	byLimit   bool // a loop used all its iterations
 	// overrides are the unit's answers in place of those of tools.
@@ -123,7 +123,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		a.result.Outcome, a.result.Reason = result.Skip, reason
 		return nil
 	}
-	if a.records || a.cfg.Mode == Live { // an agent that nobody could judge had better not run
+	if a.records || a.cfg.Mode == Live { // an agent that could not be judged had better not run
 		if err := a.openJudgments(); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		return err // what stands there now is none of ours, to read or to write
 	}
 	err = errors.Join(err, a.sweep(ctx))
-	if err == nil { // evaluators cut what they quote, and half a secret is none that could be masked
+	if err == nil { // evaluators cut what they quote, and half a secret could not be masked
 		err = a.judge(ctx, failed)
 	}
 	a.judgeTools()

@@ -106,8 +106,7 @@ func (a *attempt) defect(err error) (d Defect, known bool) {
 	return d, ok
 }
 
-// Orphans returns the recordings that lie where those of the playbook do and are of none of its units, absolute and
-// sorted.
+// Orphans returns the recordings in the playbook's place that belong to no unit of it, absolute and sorted.
 func (r *Runner) Orphans() ([]string, error) {
 	files, err := cassette.List(r.cassettes(), r.stem())
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
-// exitDenied is the exit code by which Claude Code knows that a call is not to be. Its agent reads why on standard error.
+// exitDenied is the exit code that tells Claude Code to deny a call. The agent reads why on standard error.
 const exitDenied = 2
 
 // Hook is one run of a hook. All fields but Policy and Fault are needed.
 type Hook struct {
 	Phase  Phase
 	Policy Policy
-	// Fault is what is wrong with the hook's own command line, nil if nothing is. The call is captured all the same.
+	// Fault is what is wrong with the hook's own command line, nil if nothing is. The call is captured anyway.
 	Fault error
 	// Stdin may be nil: there is nothing to read, which is an error of the hook.
 	Stdin          io.Reader

@@ -31,8 +31,8 @@ func (t Target) Environment() []string {
 	}
 }
 
-// captureFile returns the file that lines are appended to, and the directory of output that it is in; empty: the user chose
-// another. With an error it is one that nobody reads, but whose side file people can find.
+// captureFile returns the file that lines are appended to, and the directory of output that it is in; empty: the user
+// chose another. With an error, the place is never read, but people can find its side file.
 func captureFile(getenv func(string) string, cwd string) (file, output string, err error) {
 	project := getenv(VariableProject)
 	if project == "" {

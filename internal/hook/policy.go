@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Policy says which calls are not to be, and which are to be others. The zero value lets all calls be. It keeps an agent
-// in a test to what the test is about; it is no sandbox: it knows the path that a call names, not all that it reaches.
+// Policy says which calls to deny and which to rewrite; the zero value does neither. It keeps an agent to the subject
+// of a test. It is not a sandbox: it sees the path that a call names, not everything that the call reaches.
 type Policy struct {
 	// Deny are calls that are denied, whatever Allow says.
 	Deny []Rule

@@ -200,7 +200,7 @@ func systemChanges() []Escape {
 		},
 		Escape{
 			Name: "chmod-in-etc", Property: confine.FileModes, Uncertain: onlyRoot,
-			try: func(Target) (string, error) { // to what it is: nobody shall be harmed
+			try: func(Target) (string, error) { // to its present value: do no harm
 				info, err := os.Stat("/etc/passwd")
 				if err != nil {
 					return "", err

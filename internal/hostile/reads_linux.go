@@ -143,7 +143,7 @@ func reads() []Escape {
 	)
 }
 
-// readable returns why nothing can be read from a file. What is in it, nobody needs to see.
+// readable returns why nothing can be read from a file. Its content does not matter.
 func readable(path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

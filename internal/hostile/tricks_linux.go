@@ -113,8 +113,8 @@ func bomb(args []string) {
 	fail(syscall.Exec("/bin/sh", []string{"sh", "-c", script, args[0]}, os.Environ()))
 }
 
-// storm doubles until there are 1,024 processes that leave nobody a processor, and as many that wait for them. Without
-// that end, where it is not bounded, nobody could end it.
+// storm doubles until 1,024 processes take all processors, and as many wait for them. Without that limit, an unbounded
+// one could not be stopped.
 func storm(args []string) {
 	const script = `storm() {
 		if [ $1 -gt 0 ]; then storm $(($1-1)) & storm $(($1-1)) & wait; else while :; do :; done; fi

@@ -38,7 +38,7 @@ type pageData struct {
 	Tasks []Task `json:"tasks"`
 	// Entries are the variants in the order of shuffled.
 	Entries []entry `json:"entries"`
-	// Key holds the variants' ids in that order: JSON in base64, so that nobody reads them by accident.
+	// Key holds the variants' ids in that order: JSON in base64, so that they are not read by accident.
 	Key string `json:"key"`
 	// LeftOut is how many units there was no room for.
 	LeftOut int `json:"left_out"`

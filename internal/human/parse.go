@@ -57,7 +57,7 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 	return s, nil
 }
 
-// untouched tells whether there is no sign that a person filled the scores in.
+// untouched reports whether nothing suggests that a person filled in the scores.
 func (s Scores) untouched() bool {
 	for _, rating := range s.Variants {
 		if rating.Score != 0 || strings.TrimSpace(rating.Notes) != "" {

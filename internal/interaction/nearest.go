@@ -12,8 +12,8 @@ import (
 // than an only slightly more similar one that it has had.
 const unusedBonus = 0.2
 
-// nearest returns the place of the recording that is most like a request, -1 if there is none. One of the same tool is
-// nearer than any other.
+// nearest returns the index of the recording most like a request, -1 if there is none. One of the same tool is nearer
+// than any other.
 func (b *Book) nearest(tool string, args any) int {
 	best, bestScore := -1, -1.0
 	for i, r := range b.recorded {

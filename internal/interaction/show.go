@@ -86,7 +86,7 @@ func plain(v any) string {
 	return show(v)
 }
 
-// label returns the name of a tool or a member, quoted where it is none that a person would have chosen.
+// label returns the name of a tool or a member, quoted if empty or unprintable.
 func label(name string) string {
 	if !isPlain(name) {
 		return strconv.Quote(name)

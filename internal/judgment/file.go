@@ -184,7 +184,7 @@ func (f *File) used() map[callKey]*call {
 	return used
 }
 
-// Unused returns how many recorded answers nobody asked for. They decide nothing: the next recording drops them.
+// Unused returns how many recorded answers were not asked for. They decide nothing: the next recording drops them.
 func (f *File) Unused() int {
 	used := f.used()
 	f.mu.Lock()

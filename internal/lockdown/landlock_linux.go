@@ -46,7 +46,7 @@ type rulesetAttr struct {
 	handledFS, handledNet, scoped uint64
 }
 
-// ruleset is a Landlock ruleset before it is enforced. The zero value's is none.
+// ruleset is a Landlock ruleset before it is enforced. The zero value has no ruleset.
 type ruleset struct {
 	fd      int
 	handled uint64 // rights of files that it takes away

@@ -24,7 +24,7 @@ type Options struct {
 // Summary counts the cases by their answers.
 type Summary struct {
 	True, False int
-	// Errors are the cases, or lines that are none, to which there is no answer.
+	// Errors are about cases that cannot be judged, and about lines that are not cases.
 	Errors int
 }
 

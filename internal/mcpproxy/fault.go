@@ -21,7 +21,7 @@ func (e *ServerError) Error() string {
 // Unwrap returns Err.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Waiting returns a *[ServerError] that names a request which a real server has not answered so far, nil if there is none.
+// Waiting returns a *[ServerError] naming a request that a real server has not answered yet, nil if there is none.
 func (p *Proxy) Waiting() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ type Config struct {
 	// Dir is a directory, made if it is not there, for sockets. The agent has to be able to connect to them. They are left
 	// there: the agent may have put something else in their place.
 	Dir string
-	// Servers are those for which the proxy stands. Names are unique.
+	// Servers are those that the proxy stands in for. Names are unique.
 	Servers []playbook.MCPServer
 	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams; Start
 	// adds the environment, the directory and the rest.

@@ -120,7 +120,7 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 	}
 }
 
-// pretend answers a request that is not recorded as a server would of which nothing is to be told.
+// pretend answers a request that recordings leave out, such as ping.
 func (c *conversation) pretend(r *jsonrpc.Request) {
 	if r.Method != methodListen {
 		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})

@@ -78,7 +78,7 @@ type pipeline struct {
 	data   []byte // its text
 	plan   *playbook.Plan
 	runner *engine.Runner
-	tracer *tracing.Tracer // nil: nobody asks for traces
+	tracer *tracing.Tracer // nil: no traces are wanted
 	// models returns the client of all models that are asked in the run: evaluators and the AI judge share its budget.
 	models func() (llm.Asker, error)
 	// sandbox confines agents and their code, and confined tells how.

@@ -33,7 +33,7 @@ func (c *Counts) of(o result.Outcome) *int {
 		return &c.NotRun
 	case result.Reported:
 		return &c.Reported
-	default: // an outcome that is none must not look green
+	default: // an unknown outcome must not look green
 		return &c.Error
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // What the page holds of one unit is bounded; all of it is in the unit's artifacts.
 const (
-	maxDetail = 256 << 10 // bytes of JSON of which nothing is cut
+	maxDetail = 256 << 10 // bytes of JSON that are shown uncut
 	maxText   = 16 << 10  // bytes of one text in what is larger
 	maxEvents = 2000
 	maxDiff   = 512 << 10

@@ -55,7 +55,7 @@ type EvaluatorTotal struct {
 
 // Rating is what people or AI judges said of a variant.
 type Rating struct {
-	Score  *float64  `json:"score"` // mean, 0..10; nil: nobody said anything
+	Score  *float64  `json:"score"` // mean, 0..10; nil: there are no scores
 	Scores []Opinion `json:"scores,omitempty"`
 }
 

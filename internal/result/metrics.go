@@ -24,7 +24,7 @@ type Metrics struct {
 	// Tokens and Cost are those of the session, as far as the agent reports them.
 	Tokens *Tokens          `json:"tokens"`
 	Cost   *trajectory.Cost `json:"cost"`
-	// Changes are the files that differ from the prepared workspace; nil: nobody looked.
+	// Changes are the files that differ from the prepared workspace; nil: unknown.
 	Changes *Changes `json:"changes"`
 }
 

@@ -45,7 +45,7 @@ type Verdict struct {
 // Count tells how many things ended in which way.
 type Count map[Outcome]int
 
-// add counts an outcome; one that is none is an error, and must not look green.
+// add counts an outcome; an unknown one is an error, and must not look green.
 func (c Count) add(o Outcome) {
 	switch o {
 	case Pass, Fail, Skip, Reported, Completed, NotRun:

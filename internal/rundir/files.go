@@ -103,7 +103,7 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 	return disk.ReadAll(file, limit)
 }
 
-// openRegular opens a file that is a regular one and no link. It waits for nobody: a FIFO is refused like all else.
+// openRegular opens a regular file that is not a link. It never blocks: a FIFO is refused like anything else.
 func openRegular(path string, flag int) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -8,7 +8,7 @@
 //	defer log.Close()
 //
 // What is masked becomes [REDACTED:NAME], with the name of the secret, or [REDACTED:key] for what has the shape of a
-// well-known kind of key though nobody named it.
+// well-known kind of key, even if it was not named.
 //
 // A secret is found as such, one of several lines in each of its lines too, and as it looks in JSON (also in JSON inside
 // a string of JSON), in XML and HTML, in Go's %q, in URLs, in base64 whatever stands before and after it, and in hex. It

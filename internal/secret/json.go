@@ -153,7 +153,7 @@ func (w *walk) unescape(at, end int) (int, bool) {
 	}
 }
 
-// escape adds what the escape that raw begins with means to w.text, and returns its size; 0: it is none.
+// escape adds what the escape that raw begins with means to w.text, and returns its size; 0: it is invalid.
 func (w *walk) escape(raw []byte) (size int) {
 	if len(raw) < 2 {
 		return 0

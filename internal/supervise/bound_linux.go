@@ -15,8 +15,7 @@ const (
 	lastCount  = 100 * time.Millisecond
 )
 
-// hardLimit is the number of threads that the kernel lets a tree have that may have so many: some more, for the
-// supervisor, and so that a tree which grows too large can be told from one that is as large as it may be.
+// hardLimit is the kernel's limit for a tree allowed maxThreads: a little more, so that we see the tree exceed it.
 func hardLimit(maxThreads int) int { return maxThreads + maxThreads/8 + 16 }
 
 // bound kills the child once there are more than limit threads below the supervisor, and says so.

@@ -20,7 +20,7 @@ import (
 )
 
 // controlGroup is a control group of the kernel's (cgroups(7)) in which a supervisor and its tree have no more threads
-// than they may. Making one takes rights that root often has and others seldom. A nil group is none.
+// than they may. Making one takes rights that root often has and others seldom. A nil group does nothing.
 type controlGroup struct {
 	dir string
 	// unified tells that it is of version 2.

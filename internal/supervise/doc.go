@@ -1,4 +1,4 @@
-// Package supervise runs child processes of which nothing survives.
+// Package supervise runs child processes and lets nothing of them survive.
 //
 //	p, err := supervise.Start(ctx, supervise.Command{Path: "go", Args: []string{"go", "test"}, Env: env, Stdout: w})
 //	if err != nil {

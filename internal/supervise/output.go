@@ -13,8 +13,8 @@ const (
 	drainingBuffer = 1 << 20  // bytes held while the child is being stopped; more are dropped
 )
 
-// ErrDropped is what [Process.Stdout] ends with when output was dropped because nobody read it while the child was being
-// stopped.
+// ErrDropped is what [Process.Stdout] ends with when output was dropped because it was not read while the child was
+// being stopped.
 var ErrDropped = errors.New("output of the child was dropped: nobody read it while the child was being stopped")
 
 // output hands the child's output to a reader, and goes on taking it when there is no reader.

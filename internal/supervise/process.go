@@ -16,7 +16,7 @@ const pipeDelay = 2 * time.Second
 
 // Exit is how a child ended. The zero value is success.
 type Exit struct {
-	// Code is the exit code, -1 if a signal ended the child or nobody knows.
+	// Code is the exit code, -1 if a signal ended the child or the code is unknown.
 	Code int
 	// Signal is the name of the signal that ended the child, e.g. "SIGKILL"; empty: none did.
 	Signal string

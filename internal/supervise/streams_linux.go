@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// streams are the standard streams of a child: files, and what copies to and from those that are none. [exec.Cmd] does the
-// same for a process that it starts itself.
+// streams are the standard streams of a child: files, and what copies to and from those that are not files. [exec.Cmd]
+// does the same for a process that it starts itself.
 type streams struct {
 	files  [streamFiles]*os.File // for the child
 	theirs []*os.File            // those of them that are ours to close

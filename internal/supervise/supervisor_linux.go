@@ -102,7 +102,7 @@ func closeOnExec() {
 	}
 }
 
-// tell reports to our end. If that is gone, nobody is there to be told.
+// tell reports to our end. If that is gone, the report is dropped.
 func (s *supervisor) tell(r report) { _ = r.send(s.control) }
 
 func (s *supervisor) fail(kind reportKind, err error) {

@@ -34,8 +34,8 @@ func ID(getenv func(string) string) (string, error) {
 	return id, nil
 }
 
-// InCI reports whether this is continuous integration, where nobody sees what was skipped and nobody reads what was
-// recorded: CI is set, and neither 0 nor false.
+// InCI reports whether this is continuous integration, where nobody sees what was skipped or reads what was recorded:
+// CI is set, and neither 0 nor false.
 func InCI(getenv func(string) string) bool {
 	v := getenv("CI")
 	return v != "" && v != "0" && !strings.EqualFold(v, "false")

@@ -217,7 +217,7 @@ func (r *atifReader) delegated(refs []atif.Subagent) error {
 	return nil
 }
 
-// subagent takes the steps of another agent: its calls are calls of the session, and what it said is none of its
+// subagent takes the steps of another agent: its calls are calls of the session, but what it said is not one of its
 // messages.
 func (r *atifReader) subagent(t *atif.Trajectory) error {
 	inner := &atifReader{builder: r.builder, prefix: r.prefix + t.TrajectoryID + "/", agents: make(map[string]*atif.Trajectory)}

@@ -29,7 +29,7 @@ type Unit struct {
 }
 
 // Cassette returns the session as the cassette of a unit, normalised and with secrets masked. Its header has no
-// fingerprints, no sandbox and no endpoint: nobody knows them. Masked tells that there were secrets.
+// fingerprints, no sandbox and no endpoint: they are unknown. Masked tells that there were secrets.
 func (s *Session) Cassette(u Unit) (c *cassette.Cassette, masked bool, err error) {
 	c = &cassette.Cassette{Header: cassette.Header{
 		Level: cassette.LevelRun, Unit: u.ID, Origin: fmt.Sprintf("%s from %s %s", cassette.OriginImported, s.Format, s.Version), Agent: s.Agent,

@@ -98,7 +98,7 @@ func (r *claudeReader) line(l *claudeLine) error {
 	return nil
 }
 
-// rawText returns a JSON text's content, nil if it is none.
+// rawText returns a JSON text's content, nil if it is not a text.
 func rawText(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || text == "" {

@@ -149,7 +149,7 @@ func (t codexTokens) negative() bool {
 	return min(t.Input, t.Cached, t.Output, t.Reasoning, t.Total, t.Input-t.Cached) < 0
 }
 
-// codexArguments returns the arguments of a call, which the model wrote as JSON. What is none stays a text.
+// codexArguments returns the arguments of a call, which the model wrote as JSON. Anything else stays a text.
 func codexArguments(raw json.RawMessage) (any, error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {

@@ -32,7 +32,7 @@ var settings = []string{
 // sets for its hooks.
 var inherited = []string{"PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
 
-// environment is that of git: no settings of the user and of the system, and nobody who could be asked.
+// environment is that of git: no settings of the user or the system, and no prompts.
 func environment() []string {
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",

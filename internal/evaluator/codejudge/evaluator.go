@@ -49,7 +49,7 @@ func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.V
 	return v
 }
 
-// maxRaw is how much of a reply that is none is shown, in bytes.
+// maxRaw is how much of an invalid reply is shown, in bytes.
 const maxRaw = 4000
 
 // raw returns what a judge wrote, as text.

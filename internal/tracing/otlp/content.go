@@ -24,7 +24,7 @@ func (s *sender) name(text string) string { return s.clean(text, maxName) }
 // text returns a text without secrets, as long as texts may be.
 func (s *sender) text(text string) string { return s.clean(text, maxText) }
 
-// clean masks before it cuts: half a secret is none that could be masked. One byte that is no UTF-8 would be the end of the
+// clean masks before it cuts: half a secret could not be recognised. One byte that is no UTF-8 would be the end of the
 // whole batch.
 func (s *sender) clean(text string, limit int) string {
 	return clip(strings.ToValidUTF8(s.Secrets.String(text), "\uFFFD"), limit)
