@@ -128,6 +128,9 @@ func unzip(r io.Reader) (io.Reader, error) {
 	header, err := in.Peek(len(gzipHeader))
 	if err == nil && !bytes.Equal(header, gzipHeader) {
 		err = gzip.ErrHeader
+		if bytes.HasPrefix(header, gzipHeader[:3]) {
+			err = &CorruptError{Reason: "another program compressed the cassette, in another way: decompress it, with gunzip"}
+		}
 	}
 	if err != nil {
 		return nil, err

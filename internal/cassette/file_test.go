@@ -153,7 +153,7 @@ func TestReadCompressedDamaged(t *testing.T) {
 		{"not compressed", string(encoded(t, sample())), path + ": the cassette is cut or was edited: it cannot be decompressed: gzip: invalid header"},
 		{"something behind", string(good) + "\x00", path + ": the cassette is cut or was edited: it cannot be decompressed: there is something behind its end"},
 		{"twice", string(good) + string(good), path + ": the cassette is cut or was edited: it cannot be decompressed: there is something behind its end"},
-		{"with a name", string(named(t, good)), path + ": the cassette is cut or was edited: it cannot be decompressed: gzip: invalid header"},
+		{"by gzip", string(named(t, good)), path + ": another program compressed the cassette, in another way: decompress it, with gunzip"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(tt.data), 0o644))

@@ -47,11 +47,15 @@ func scan(text io.Reader, room int) (*Cassette, error) {
 	lines := newLineReader(text)
 	defer lines.release()
 	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room}
+	end := 0 // the line of the totals, where there is more behind them
 	for {
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF) && lines.number == 0:
 			return nil, &CorruptError{Line: 1, Reason: "the cassette is cut: it is empty"}
+		case errors.Is(err, io.EOF) && end > 0:
+			reason := fmt.Sprintf("the cassette was edited: it has %s too many, behind its totals", count(lines.number-end, "line", "lines"))
+			return nil, &CorruptError{Line: end + 1, Reason: reason}
 		case errors.Is(err, io.EOF):
 			return nil, &CorruptError{Line: lines.number, Reason: "the cassette is cut: it ends without its totals"}
 		case err != nil:
@@ -67,6 +71,7 @@ func scan(text io.Reader, room int) (*Cassette, error) {
 			if lines.last() {
 				return r.end(lines.number, line)
 			}
+			end = lines.number
 		}
 		r.sums.add(line) // before decoding, which changes the bytes
 		if r.bad == nil {
@@ -124,6 +129,10 @@ func checkVersion(line []byte) *CorruptError {
 	if number, _, _ := bytes.Cut(rest, []byte(",")); string(number) != strconv.Itoa(Version) {
 		reason := fmt.Sprintf("the cassette has format version %.20s, and this program reads version %d", number, Version)
 		return &CorruptError{Line: 1, Reason: reason}
+	}
+	if bytes.HasSuffix(line, []byte("\r\n")) {
+		return &CorruptError{Line: 1, Reason: "the lines end with CRLF, as git may make them: write `cassettes/** -text` in " +
+			".gitattributes, remove the file and check it out again"}
 	}
 	return nil
 }

@@ -59,7 +59,10 @@ func TestReadErrors(t *testing.T) {
 		{"last line lost", without(n, n), fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n-1)},
 		{"last line torn", good[:len(good)-20], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
 		{"last newline lost", good[:len(good)-1], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
-		{"lines behind the end", good + lines[3], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n+1)},
+		{"line behind the end", good + lines[3], fmt.Sprintf("x:%d: the cassette was edited: it has 1 line too many, behind its totals", n+1)},
+		{"empty lines behind the end", good + "\n\n", fmt.Sprintf("x:%d: the cassette was edited: it has 2 lines too many, behind its totals", n+1)},
+		{"line ends of Windows", strings.ReplaceAll(good, "\n", "\r\n"), "x:1: the lines end with CRLF, as git may make them: write `cassettes/** -text` in " +
+			".gitattributes, remove the file and check it out again"},
 		{"line edited", strings.Replace(good, "Let me look", "Let me see", 1), "x:4: the cassette was edited: this line is not the one that was recorded"},
 		{"argument edited", strings.Replace(good, `"limit":2000`, `"limit":2001`, 1), "x:5: the cassette was edited: this line is not the one that was recorded"},
 		{"header edited", strings.Replace(good, `"scripted"`, `"real"`, 1), "x:1: the cassette was edited: this line is not the one that was recorded"},
