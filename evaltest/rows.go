@@ -40,6 +40,7 @@ func readRows[In, Want any](file string) ([]Row[In, Want], error) {
 	if err != nil {
 		return nil, err
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // Excel begins CSV with it
 	var records []record
 	switch ext := filepath.Ext(file); ext {
 	case ".jsonl":

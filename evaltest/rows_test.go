@@ -71,6 +71,11 @@ func TestReadRows(t *testing.T) {
 			rows, err := readRows[fuzzInput, []string](file)
 			require.NoError(t, err, tt.reason)
 			require.Equal(t, want, rows)
+
+			require.NoError(t, os.WriteFile(file, []byte("\ufeff"+tt.text), 0o600))
+			rows, err = readRows[fuzzInput, []string](file)
+			require.NoError(t, err, "a byte order mark")
+			require.Equal(t, want, rows)
 		})
 	}
 }
