@@ -2,9 +2,11 @@ package evaltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -28,9 +30,6 @@ type Unit struct {
 //		require.Contains(t, u.Run.Answer(), "fixed")
 //	})
 func Check(name string, f func(t *T, u Unit)) Option {
-	if name == "" || f == nil {
-		panic("evaltest.Check: a check needs a name and a function")
-	}
 	_, file, line, _ := runtime.Caller(1)
 	return func(s *settings) {
 		s.checks = append(s.checks, check{name: name, file: file, line: line, f: f})
@@ -39,8 +38,15 @@ func Check(name string, f func(t *T, u Unit)) Option {
 
 // T is what a [Check] reports to. It only collects: a failed check is one trial's verdict, not yet the test's.
 // testify's assert and require accept it, as does anything that needs only these methods of testing.T.
+//
+// It may be used by several goroutines. What one reports when the check has returned would be lost, so that panics, as with
+// testing.T.
 type T struct {
-	ctx    context.Context
+	ctx  context.Context
+	name string // of the check
+
+	mu     sync.Mutex
+	ended  bool // the check has, and its verdict is known
 	failed bool
 	lines  []string
 }
@@ -53,17 +59,34 @@ func (t *T) Helper() {}
 
 // Logf adds a line to the check's text, which is shown when it fails.
 func (t *T) Logf(format string, args ...any) {
-	t.lines = append(t.lines, strings.Trim(fmt.Sprintf(format, args...), "\n"))
+	t.report(false, fmt.Sprintf(format, args...))
+}
+
+// report adds to what the check says.
+func (t *T) report(fails bool, texts ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		panic(fmt.Sprintf("evaltest.Check: a goroutine reported after check %q had returned: %s", t.name, strings.Join(texts, " ")))
+	}
+	for _, text := range texts {
+		t.lines = append(t.lines, strings.Trim(text, "\n"))
+	}
+	t.failed = t.failed || fails
 }
 
 // Log is Logf for one text.
 func (t *T) Log(args ...any) { t.Logf("%s", fmt.Sprintln(args...)) }
 
 // Fail marks the check as failed; it goes on.
-func (t *T) Fail() { t.failed = true }
+func (t *T) Fail() { t.report(true) }
 
 // Failed reports whether the check has failed.
-func (t *T) Failed() bool { return t.failed }
+func (t *T) Failed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
 
 // Error is Errorf for one text.
 func (t *T) Error(args ...any) { t.Errorf("%s", fmt.Sprintln(args...)) }
@@ -73,8 +96,7 @@ func (t *T) Fatal(args ...any) { t.Fatalf("%s", fmt.Sprintln(args...)) }
 
 // Errorf says what is wrong; the check goes on.
 func (t *T) Errorf(format string, args ...any) {
-	t.failed = true
-	t.Logf(format, args...)
+	t.report(true, fmt.Sprintf(format, args...))
 }
 
 // Fatalf says what is wrong and ends the check.
@@ -85,7 +107,7 @@ func (t *T) Fatalf(format string, args ...any) {
 
 // FailNow ends the check as failed. Like testing.T's, it must be called from the check's own goroutine.
 func (t *T) FailNow() {
-	t.failed = true
+	t.Fail()
 	runtime.Goexit()
 }
 
@@ -96,16 +118,24 @@ type check struct {
 	f    func(*T, Unit)
 }
 
+// malformed returns why the check cannot be used.
+func (c check) malformed() error {
+	switch {
+	case c.name == "":
+		return errors.New("evaltest.Check: a check needs a name")
+	case c.f == nil:
+		return fmt.Errorf("evaltest.Check: check %q has no function", c.name)
+	}
+	return nil
+}
+
 // Evaluate implements [evaluator.Evaluator]. A check that panics decides nothing: that is an error.
 func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
-	t := &T{ctx: ctx}
+	t := &T{ctx: ctx, name: c.name}
 	done := guard(func() { c.f(t, Unit{ID: in.Unit, Run: in.Run, Workspace: in.Workspace}) })
 	select {
 	case e := <-done:
-		if e.exited && !t.failed {
-			e.panicked = "the check ended its goroutine (runtime.Goexit), and neither failed nor finished"
-		}
-		return t.verdict(e.panicked)
+		return t.verdict(e)
 	case <-ctx.Done():
 		return evaluator.Verdict{Outcome: result.Error, Reason: "the check did not end in time: " + context.Cause(ctx).Error()}
 	}
@@ -114,11 +144,18 @@ func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 // Needs implements [evaluator.Evaluator].
 func (c check) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
 
-func (t *T) verdict(trace string) evaluator.Verdict {
+// verdict returns what a check that ended like that came to. Nothing can be reported from now on.
+func (t *T) verdict(e ending) evaluator.Verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	if e.exited && !t.failed {
+		e.panicked = "the check ended its goroutine (runtime.Goexit), and neither failed nor finished"
+	}
 	detail := strings.Join(t.lines, "\n")
 	switch {
-	case trace != "":
-		return evaluator.Verdict{Outcome: result.Error, Reason: "the check broke off", Detail: trace}
+	case e.panicked != "":
+		return evaluator.Verdict{Outcome: result.Error, Reason: "the check broke off", Detail: e.panicked}
 	case t.failed:
 		score := 0.0
 		return evaluator.Verdict{Outcome: result.Fail, Score: &score, Reason: "the check failed", Detail: detail}

@@ -1,6 +1,7 @@
 package evaltest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,9 +41,23 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
+	require.Contains(t, out, "checks/checks_test.go:82: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:85: an override needs either an output or an error")
+	require.Contains(t, out, "checks/checks_test.go:86: an override needs either an output or an error")
+
+	out, code = suite.test(nil, "-test.run=TestNoFunction|TestNoName|TestPass", "-test.v")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, `evaltest.Describe: checks/checks_test.go:90: evaltest.Check: check "empty" has no function`)
+	require.Contains(t, out, "evaltest.Describe: checks/checks_test.go:94: evaltest.Check: a check needs a name")
+	require.Contains(t, out, "--- PASS: TestPass", "the others run")
+
+	out, code = suite.test(nil, "-test.run=TestLate")
+	require.NotZero(t, code, out)
+	require.Contains(t, out, `panic: evaltest.Check: a goroutine reported after check "hasty" had returned: too late`)
+
+	out, code = suite.test(nil, "-test.run=TestGoroutines")
+	require.NotZero(t, code, out)
+	require.Equal(t, 1000, strings.Count(out, "told by"), out)
 }

@@ -41,8 +41,8 @@ type harness struct {
 	runDir string
 }
 
-// newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that is
-// misspelt is one that nobody reads: the cache does not know it, and a result from the cache does not show the error.
+// newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that
+// is misspelt is one that is not read: the cache does not track it, so a result from the cache does not show the error.
 func newHarness(t *testing.T, opts []Option) (*harness, error) {
 	h := &harness{settings: settings{cassettes: "cassettes"}}
 	for _, o := range opts {
@@ -78,8 +78,15 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 		}
 		h.runDir = dir
 	}
-	h.root, err = testrun.ModuleRoot(h.dir)
-	return h, err
+	if h.root, err = testrun.ModuleRoot(h.dir); err != nil {
+		return nil, err
+	}
+	for _, c := range h.checks {
+		if err := c.malformed(); err != nil {
+			return nil, fmt.Errorf("%s: %w", h.position(c.file, c.line), err)
+		}
+	}
+	return h, nil
 }
 
 // variables are the environment variables that this package knows, and that of the hooks.
@@ -88,7 +95,7 @@ var variables = []string{
 	"EVALTEST_CAPTURE",
 }
 
-// checkEnvironment refuses EVALTEST_ variables that nobody reads: a misspelt one would be ignored.
+// checkEnvironment refuses unknown EVALTEST_ variables: a misspelt one would be ignored.
 func checkEnvironment(environ []string) error {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
@@ -254,7 +261,7 @@ func checkPlan(plan *playbook.Plan) error {
 
 func prepares(s playbook.Step) bool { return s.Uses == playbook.ActionPrepare }
 
-// testContext ends early enough before the test's deadline for agents to be ended, for which there is then the grace.
+// testContext ends before the test's deadline, early enough to end agents within the grace period.
 func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {
 	// The first Ctrl-C ends agents as they should be ended, the second one everything.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // Suite tests a task on rows of data: each row is a subtest, in which the task turns the row's input into an output,
@@ -28,7 +29,7 @@ import (
 //		Scorers: []evaltest.Scorer{exact},
 //	}.Run(t)
 //
-// For a task that is an agent there is [AgentSuite].
+// If the task is an agent, use [AgentSuite].
 //
 // A score below the threshold fails. If there is no score, that is an error, which is as red: the task or a scorer
 // returned an error, panicked or timed out, or a score is not a number in 0..1. A suite without rows or scorers is an
@@ -71,7 +72,7 @@ type AgentSuite = Suite[string, *AgentResult, Calls]
 // AgentRow is a row of an [AgentSuite].
 type AgentRow = Row[string, Calls]
 
-// defaultThreshold is the least score that passes where nobody says otherwise.
+// defaultThreshold is the lowest score that passes by default.
 const defaultThreshold = 0.8
 
 // idPattern is that of playbooks' ids: these, too, become names of subtests and files.
@@ -95,7 +96,12 @@ func (s Suite[In, Out, Want]) Run(t *testing.T, opts ...Option) {
 	t.Run(s.ID, func(t *testing.T) {
 		t.Helper()
 		if s.SkipIf != nil {
-			if reason := s.SkipIf(); reason != "" {
+			var reason string
+			if err := (<-guard(func() { reason = s.SkipIf() })).err("SkipIf"); err != nil {
+				t.Attr("outcome", string(result.Error))
+				t.Fatalf("%s: ERROR\n%v\nreproduce: %s -v", s.ID, err, command(h, h.mode, t.Name()))
+			}
+			if reason != "" {
 				skip(t, reason)
 			}
 		}

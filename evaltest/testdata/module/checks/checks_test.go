@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,4 +84,39 @@ func TestOverrideUnused(t *testing.T) {
 
 func TestOverrideOfNothing(t *testing.T) {
 	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Override(playbook.Override{Tool: "Write"}))
+}
+
+func TestNoFunction(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("empty", nil))
+}
+
+func TestNoName(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("", func(*evaltest.T, evaltest.Unit) {}))
+}
+
+func TestLate(t *testing.T) {
+	over, reported := make(chan bool), make(chan bool)
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("hasty", func(t *evaltest.T, u evaltest.Unit) {
+		go func() {
+			<-over
+			t.Errorf("too late")
+			close(reported)
+		}()
+	}))
+	close(over)
+	<-reported
+}
+
+func TestGoroutines(t *testing.T) {
+	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("many", func(t *evaltest.T, u evaltest.Unit) {
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				for range 20 {
+					t.Errorf("told by %d", i)
+				}
+			})
+		}
+		all.Wait()
+	}))
 }

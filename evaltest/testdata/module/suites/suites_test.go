@@ -239,6 +239,7 @@ func TestRed(t *testing.T) {
 			s.Scorers = []evaltest.Scorer{evaltest.LLMJudge(evaltest.Judge{Rubrics: []evaltest.Rubric{{ID: "a b", Text: "x"}}})}
 		},
 		"skipped-in-ci": func(_ *testing.T, s *suite) { s.SkipIf = func() string { return "it is Sunday" } },
+		"skip-panics":   func(_ *testing.T, s *suite) { s.SkipIf = func() string { panic("which day is it?") } },
 		"skips-by-exit": func(t *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { t.SkipNow(); return 2, nil } },
 	}
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
