@@ -285,7 +285,7 @@ func TestLoad(t *testing.T) {
 	one := fmt.Sprintf(score, "1")
 	tests := []struct{ name, data, err string }{
 		{"not JSON", "{", "unexpected EOF"},
-		{"more", `{"version":1,"scores":[]}{}`, "there is more after the scores"},
+		{"more", `{"version":1,"scores":[]}{}`, "there is more after the first value"},
 		{"other version", `{"version":2,"scores":[]}`, "version 2 is not known"},
 		{"unknown key", `{"version":1,"score":[]}`, `json: unknown field "score"`},
 		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `the run has no unit "demo/task/red-team/9"`},

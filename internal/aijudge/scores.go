@@ -1,11 +1,9 @@
 package aijudge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -38,29 +36,21 @@ type file struct {
 // Load returns the scores of a run in the manifest's order, none if nothing was judged. A file that is not as it was
 // written is an error.
 func Load(r *rundir.Run) ([]Score, error) {
-	data, err := r.ReadFile(scoresFile, maxScores)
+	var f file
+	err := r.ReadJSON(scoresFile, maxScores, &f)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var f file
-	if err := decode(data, &f, r.Manifest().Units); err != nil {
+	if err := f.check(r.Manifest().Units); err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), scoresFile), err)
 	}
 	return f.Scores, nil
 }
 
-func decode(data []byte, f *file, units []string) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(f); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the scores")
-	}
+func (f *file) check(units []string) error {
 	if f.Version != 1 {
 		return fmt.Errorf("version %d is not known", f.Version)
 	}

@@ -1,11 +1,8 @@
 package human
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -40,29 +37,21 @@ type stored struct {
 // Load returns the scores that were imported into a run, sorted by rater, none if there are none. A file that is not as
 // it was written is an error.
 func Load(r *rundir.Run) ([]Scores, error) {
-	data, err := r.ReadFile(scoresFile, maxScores)
+	var s stored
+	err := r.ReadJSON(scoresFile, maxScores, &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var s stored
-	if err := s.decode(data, r.Manifest().Variants); err != nil {
+	if err := s.check(r.Manifest().Variants); err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), scoresFile), err)
 	}
 	return s.Raters, nil
 }
 
-func (s *stored) decode(data []byte, variants []rundir.Variant) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(s); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the scores")
-	}
+func (s *stored) check(variants []rundir.Variant) error {
 	if s.Version != 1 {
 		return fmt.Errorf("version %d is not known", s.Version)
 	}

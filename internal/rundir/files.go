@@ -1,9 +1,12 @@
 package rundir
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -36,6 +39,26 @@ func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("run %s: %w", r.ID(), err)
 	}
 	return data, nil
+}
+
+// ReadJSON is [Run.ReadFile] for JSON that this program wrote, which goes into v. A key that v has no field for, and more
+// than one value, are errors.
+func (r *Run) ReadJSON(name string, limit int64, v any) error {
+	data, err := r.ReadFile(name, limit)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err = decoder.Decode(v); err == nil {
+		if _, behind := decoder.Token(); !errors.Is(behind, io.EOF) {
+			err = errors.New("there is more after the first value")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Join(r.dir, name), err)
+	}
+	return nil
 }
 
 // writeFile puts data in the place of the file below dir. [os.Root] keeps it there, whatever links an agent made.
