@@ -22,7 +22,7 @@ type Case struct {
 	// Prompt is the only prompt. A case has either a prompt or prompts.
 	Prompt string `yaml:"prompt" min:"1" doc:"What the agent is asked, verbatim. Either prompt or prompts."`
 
-	// Prompts are what the agent is asked, one turn each. With a single prompt it has that one.
+	// Prompts are what the agent is asked, one per turn. A single prompt is its only element.
 	Prompts []string `yaml:"prompts" min:"1" doc:"What the agent is asked, one turn each, verbatim. Either prompt or prompts."`
 
 	ExpectedOutcome string `yaml:"expected_outcome" doc:"What a good session comes to, for judges."`
@@ -37,7 +37,7 @@ type Case struct {
 	// ExpectedMessages are what a good session says and calls, for judges. Only eval files have them.
 	ExpectedMessages []Message
 
-	// Variants are the ids of those that are asked; nil: all that the matrix lists. Only eval files choose.
+	// Variants are the ids of the variants that are asked; nil: all that the matrix lists. Only eval files set it.
 	Variants []string
 
 	Position Position `yaml:",position"`

@@ -11,11 +11,11 @@ import (
 
 // Cassette says how sessions are recorded and replayed.
 type Cassette struct {
-	// Level is what stands in for the recorded in replay; empty: [LevelRun].
+	// Level is what is replayed; empty: [LevelRun].
 	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run" doc:"run: replay the whole session. Others run the agent, and replay what it asks of its client, of MCP servers, or both."`
 
-	// Normalise has patterns of text that differs from run to run, e.g. durations in the output of tests. Nothing but
-	// that text is lost: a pattern that matches the empty string is refused.
+	// Normalise has patterns of text that differs from run to run, e.g. durations in the output of tests. Only that
+	// text is lost: a pattern that matches the empty string is refused.
 	Normalise []*regexp.Regexp `yaml:"normalise" doc:"Regular expressions of text that differs from run to run."`
 
 	// MaxDelta bounds the files that one turn may change, in bytes; 0: not given, 16 MiB.
@@ -23,14 +23,14 @@ type Cassette struct {
 
 	MaxAge MaxAge `yaml:"max_age" doc:"How old a recording may be."`
 
-	// Overrides are answers of tools that are to be others than they were.
+	// Overrides replace answers of tools.
 	Overrides []Override `yaml:"overrides" min:"1" doc:"Answers of tools that are to be others than they were, for edge cases."`
 
-	// AllowUnused are tools whose recorded answers need not all be asked for, `*` standing for anything. Not at [LevelRun].
+	// AllowUnused are tools whose recorded answers need not all be used; `*` stands for anything. Not at [LevelRun].
 	AllowUnused []string `yaml:"allow_unused" min:"1" doc:"Tools of which not all recorded answers have to be asked for; * stands for anything. Not with level run."`
 }
 
-// MaxAge says after how many days a recording is too old; 0: never. It is never recorded anew for that.
+// MaxAge says after how many days a recording is too old; 0: never. Age alone never causes a new recording.
 type MaxAge struct {
 	Warn Days `yaml:"warn" doc:"Replay an older recording with a warning, e.g. 30d."`
 	Fail Days `yaml:"fail" doc:"An older recording is an error, e.g. 90d."`

@@ -15,13 +15,13 @@
 //	        - uses: builtin:sdd-eval/acp.prompt
 //	        - run: go test ./...
 //
-// [Load] is strict, since what is ignored in a test can make it pass: it refuses unknown keys, wrong types and whatever
-// could not come to anything, and reports all that is wrong with a file at once, each with its position. A [Playbook]
-// has the file's contents, [Playbook.Plan] what they come to: jobs in their order and units, the single trials of each
+// [Load] is strict, since what is ignored in a test can make it pass: it refuses unknown keys, wrong types and anything
+// that could have no effect, and reports all errors of a file at once, each with its position. A [Playbook] has the
+// file's contents, [Playbook.Plan] what follows from them: jobs in their order and units, the single trials of each
 // case with each variant.
 //
-// An eval file is the second kind of document: questions under the key evalcases, without jobs. It stands for a playbook
-// that asks each of its variants each question, and is read as that.
+// An eval file is an alternative to a playbook: questions under the key evalcases, without jobs. It is read as a
+// playbook that asks each of its variants each question.
 //
 // Which types of evaluators there are is up to the caller, who passes their [Kinds].
 package playbook

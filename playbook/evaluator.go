@@ -7,17 +7,17 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Evaluator is an expectation that each unit is held to.
+// Evaluator is an expectation that each unit must meet.
 type Evaluator struct {
 	// Name is unique in a unit and names the evaluator's subtest; default: its type.
 	Name string
 	// Type is the name under which its [Kind] is known.
 	Type string
-	// Threshold is the least score that passes, above 0 and up to 1; default 1.
+	// Threshold is the lowest score that passes, above 0 and up to 1; default 1.
 	Threshold float64
-	// Weight is the evaluator's part in the reported mean score, which decides nothing; default 1.
+	// Weight is the evaluator's weight in the reported mean score, which decides nothing; default 1.
 	Weight float64
-	// Advisory is set by `required: false`: the score is reported and decides nothing. An error is one all the same.
+	// Advisory is set by `required: false`: the score is reported and decides nothing. An error is still an error.
 	Advisory bool
 	// Config is what the [Kind] made of the other keys.
 	Config any
@@ -28,8 +28,7 @@ type Evaluator struct {
 // Kind is a type of evaluators.
 type Kind struct {
 	// Decode decodes an evaluator's own keys, those besides name, type, threshold, weight and required, to its
-	// configuration, which becomes [Evaluator.Config]. What is wrong with them it reports on the node; then its result does
-	// not matter.
+	// configuration, which becomes [Evaluator.Config]. It reports errors on the node; its result then does not matter.
 	Decode func(n *Node) any
 	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema takes any
 	// keys.

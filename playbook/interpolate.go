@@ -11,7 +11,7 @@ import (
 )
 
 // Values are what the placeholders ${{ path }} of steps stand for, by path. [Unit.Values] and [Playbook.Values] have
-// those that come from the playbook; run.run_id and run.run_dir are the runner's to add.
+// those that come from the playbook; the runner adds run.run_id and run.run_dir.
 type Values map[string]string
 
 // paths are all paths that a placeholder can have.
@@ -20,8 +20,8 @@ var paths = []string{
 	"run.run_id", "run.run_dir", "case.id", "trial",
 }
 
-// Interpolate replaces each ${{ path }} in text by its value. There are no expressions, and values are never scanned for
-// placeholders. A path without a value is an error, as are an empty and an unterminated placeholder.
+// Interpolate replaces each ${{ path }} in text with its value. There are no expressions, and values are never scanned
+// for placeholders. A path without a value is an error, as are an empty and an unterminated placeholder.
 func Interpolate(text string, values Values) (string, error) {
 	var b strings.Builder
 	err := eachPlaceholder(text, func(before, path string) error {

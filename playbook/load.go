@@ -9,8 +9,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Load reads a playbook, or the playbook that an eval file stands for: a file with the key evalcases. The error is
-// [Errors] if the file can be read but is valid as neither.
+// Load reads a playbook, or an eval file, a file with the key evalcases, as a playbook. The error is [Errors] if the
+// file can be read but is not valid.
 func Load(path string, kinds Kinds) (*Playbook, error) { return Read(Source{Path: path}, kinds) }
 
 // Source is a playbook's file.
@@ -19,8 +19,8 @@ type Source struct {
 	Path string
 	// Name is what positions and results call the file, such as its path below the module's root; empty: Path.
 	Name string
-	// Root is the project's root. Scripts that do not stand beside the playbook are looked for in the directories above
-	// it, up to the root; empty: they are not.
+	// Root is the project's root. Scripts that are not beside the playbook are looked for in the directories above it,
+	// up to the root; empty: they are not.
 	Root string
 	// Data is the file's text; nil: it is read from Path.
 	Data []byte

@@ -12,7 +12,7 @@ import (
 type Message struct {
 	// Role is user, assistant, tool or system.
 	Role string
-	// Content is its text; that of a structured content is JSON.
+	// Content is its text; structured content is JSON.
 	Content string
 	// ToolCalls are the calls that the message makes.
 	ToolCalls []MessageCall

@@ -117,7 +117,7 @@ func (n *Node) Items() []*Node {
 	return items
 }
 
-// CheckCommand refuses what neither a run step nor an agent's terminal of the playbook may start, see
+// CheckCommand refuses a command that the playbook's run steps and agents' terminals may not start, see
 // [Playbook.AllowedCommands].
 func (n *Node) CheckCommand(args []string) error {
 	var p Playbook

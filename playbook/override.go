@@ -11,23 +11,24 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Override gives calls of a tool another answer than they had.
+// Override replaces the answers of calls of a tool.
 //
-// With [LevelRun] graders see it in place of the recorded one, and nothing else changes: the agent did what it did. With
-// the other levels the agent sees it, also while it is recorded. An override that no call matches is an error.
+// With [LevelRun] graders see it in place of the recorded one, and nothing else changes: the agent did what it did.
+// With the other levels the agent sees it, also during recording. An override that no call matches is an error.
 type Override struct {
 	// Tool is the tool's name: as the agent gives it with [LevelRun], else one of fs/read_text_file, fs/write_text_file,
 	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
 	Tool string `yaml:"tool,required" doc:"With level run the tool's name, e.g. Bash; else fs/read_text_file, fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL."`
 
-	// Args are arguments that the call has, as JSON has them, paths in the workspace as $WORKSPACE/...; nil: any.
+	// Args are arguments that the call must have, as JSON values, with paths in the workspace as $WORKSPACE/...; nil:
+	// any.
 	Args map[string]any `yaml:"args" min:"1" doc:"Arguments that the call has, paths in the workspace as $WORKSPACE/...; default: any."`
 
-	// Case and Variant are the ids of those whose units the override holds in; empty: any.
+	// Case and Variant limit the override to units of that case, of that variant; empty: any.
 	Case    string `yaml:"case" min:"1" doc:"The case whose units it holds in; default: all."`
 	Variant string `yaml:"variant" min:"1" doc:"The variant whose units it holds in; default: all."`
 
-	// Nth is which of the calls that match it is, from 1; 0: each of them.
+	// Nth is which of the matching calls, from 1; 0: all of them.
 	Nth int `yaml:"nth" min:"1" doc:"Which of the calls that match, from 1; default: each."`
 
 	// Output is the answer. Exactly one of Output and Error is given.
@@ -58,13 +59,13 @@ func (o Override) holds(u Unit) bool {
 	return (o.Case == "" || o.Case == u.Case.ID) && (o.Variant == "" || o.Variant == u.Variant.ID)
 }
 
-// OverridesOf returns the overrides that hold in a unit.
+// OverridesOf returns the overrides that apply to a unit.
 func (c Cassette) OverridesOf(u Unit) []Override {
 	return slices.DeleteFunc(slices.Clone(c.Overrides), func(o Override) bool { return !o.holds(u) })
 }
 
-// Override adds an override that is written in Go. Its arguments and its output may be any values that are JSON. The error says
-// what is wrong with it.
+// Override adds an override written in Go. Its arguments and output may be any values that encoding/json can marshal.
+// The error says what is wrong with it.
 func (p *Playbook) Override(o Override) error {
 	if (o.Output == nil) == (o.Error == "") {
 		return errors.New("an override needs either an output or an error")

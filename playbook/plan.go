@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Plan is what a playbook comes to: its jobs in an order that respects their needs, and its units.
+// Plan is what a playbook will do: its jobs in an order that respects their needs, and its units.
 type Plan struct {
 	Playbook *Playbook
 	// Jobs are in topological order; the order of the file breaks ties.
@@ -116,7 +116,8 @@ func (p *Plan) Trials(caseID, variantID string) []Unit {
 	return p.Units[first : first+max(p.Playbook.Trials.Count, 1)]
 }
 
-// Notes are lines for people, "file:line: note: ...", about what is no error and yet may be a slip: variants that no unit has.
+// Notes are lines for people, "file:line: note: ...", about things that are not errors but may be mistakes: variants
+// that no unit has.
 func (p *Plan) Notes() []string {
 	reason := "is in no matrix"
 	if slices.ContainsFunc(p.cases, func(c Case) bool { return c.Variants != nil }) {
@@ -149,8 +150,8 @@ func (p *Plan) outsideMatrix(after bool) []Job {
 	return jobs
 }
 
-// AddEvaluator holds each unit to a further expectation, one that does not stand in the playbook but at another place. It
-// panics if a unit has an evaluator of that name.
+// AddEvaluator adds an expectation that is not in the playbook to each unit; at is its place. It panics if a unit has
+// an evaluator of that name.
 func (p *Plan) AddEvaluator(name string, config any, at Position) {
 	for i := range p.Units {
 		u := &p.Units[i]

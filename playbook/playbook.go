@@ -41,7 +41,7 @@ type Playbook struct {
 
 	Workflow Workflow `yaml:"workflow" doc:"What is done for each variant, and around all of them."`
 
-	// SDDLoop is for steps with [ActionLoop].
+	// SDDLoop configures steps with [ActionLoop].
 	SDDLoop SDDLoop `yaml:"sdd_loop" doc:"How long acp.sdd-loop keeps on prompting."`
 
 	// Styles are the playbook's own workflow styles, in the order of the file.
@@ -56,7 +56,7 @@ type Playbook struct {
 	// did wrong is never retried.
 	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`
 
-	// Evaluators judge every unit. A playbook without any, here and in its cases, is never a pass.
+	// Evaluators judge every unit. A playbook without any, here or in its cases, never passes.
 	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for every case."`
 
 	Workspace Workspace `yaml:"workspace" doc:"The files that the agent starts with."`
@@ -83,18 +83,17 @@ type Limits struct {
 	Timeout      time.Duration `yaml:"timeout" min:"0.001" doc:"Wall clock for a unit, e.g. 30m."`
 	MaxToolCalls int           `yaml:"max_tool_calls" min:"1" doc:"Tool calls of the agent in a unit."`
 
-	// MaxTokens and MaxCostUSD bound what the agent reports to have used. An agent that reports nothing cannot be held to
-	// them, which is an error of its unit.
+	// MaxTokens and MaxCostUSD bound the usage that the agent reports. If it reports none, its unit ends in error.
 	MaxTokens  int64   `yaml:"max_tokens" min:"1" doc:"Tokens that the agent reports to have used in a unit."`
 	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agent reports for a unit."`
 }
 
-// Sandbox says what agents, and the code that they wrote, may do.
+// Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {
 	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
 	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines agents, run steps and judges; default: auto, the strongest that there is."`
-	// Network says who reaches the network: "agent" is the agent's process alone, "all" run steps, terminals and commands of
-	// evaluators, too.
+	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
+	// commands of evaluators.
 	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent, its process alone."`
 	// AllowRead are further files and directories that everything confined may read: absolute, relative to the playbook,
 	// or in the user's home with a leading ~/.
@@ -116,7 +115,7 @@ func (s *Sandbox) decode(n *doc.Node) {
 	}
 }
 
-// Env says what of our environment agents and steps see.
+// Env says which of our environment variables agents and steps see.
 type Env struct {
 	Pass []string `yaml:"pass" pattern:"^[a-zA-Z_][a-zA-Z0-9_]*$" doc:"Names of variables to pass on."`
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Schema returns the JSON schema (draft 7) of playbooks and eval files with these kinds of evaluators, for editors. It is
-// made from the types that [Load] decodes into. What passes it can still have errors, in what one part says of another for
-// example.
+// Schema returns the JSON schema (draft 7) of playbooks and eval files with these kinds of evaluators, for editors. It
+// is made from the types that [Load] decodes into. A file that passes it can still have errors, for example a reference
+// to something missing.
 func Schema(kinds Kinds) []byte {
 	var schemas doc.Schemas
 	doc.Refine[AIJudge](&schemas, refineAIJudge)

@@ -48,7 +48,7 @@ const (
 	ActionLoop = "builtin:sdd-eval/acp.sdd-loop"
 	// ActionPrompt starts the agent and sends it the case's prompts, one turn each, with nothing added.
 	ActionPrompt = "builtin:sdd-eval/acp.prompt"
-	// ActionReport writes the run's report. It has its place outside the matrix.
+	// ActionReport writes the run's report. It belongs outside the matrix.
 	ActionReport = "builtin:sdd-eval/report.generate"
 )
 
@@ -149,8 +149,8 @@ func (p *Playbook) checkCommand(args []string) error {
 	return nil
 }
 
-// Resolve returns a step with its placeholders replaced, checked as [Parse] checks those without any. The error has the
-// step's position.
+// Resolve returns a step with its placeholders replaced, checked as [Parse] checks steps without placeholders. The
+// error has the step's position.
 func (p *Playbook) Resolve(s Step, values Values) (Step, error) {
 	if s.Uses != "" {
 		return s.resolveAction(values)

@@ -14,7 +14,7 @@ type StyleSource struct {
 	// Name is what variants call the style. The built-in styles sdd and sdd-legacy keep theirs.
 	Name string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
 
-	// Dir has the style's files, relative to the playbook's directory. Whether it exists is found out by the run.
+	// Dir has the style's files, relative to the playbook's directory. Whether it exists is only checked by the run.
 	Dir string `yaml:"dir,required" doc:"Directory with the style's files, relative to the playbook's directory."`
 
 	// Position is where the style's name stands.

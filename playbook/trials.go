@@ -13,7 +13,7 @@ type Trials struct {
 	// Pass is how many trials must pass; 0: not given. See [Trials.Need].
 	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
 
-	// PassRate is the part of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
+	// PassRate is the share of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
 	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
 }
 

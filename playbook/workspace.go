@@ -11,8 +11,8 @@ type Workspace struct {
 	// From is the directory that is copied, relative to the playbook's directory.
 	From string `yaml:"from" min:"1" doc:"Directory to copy, relative to the playbook's directory."`
 
-	// Include has globs of files that are copied although they are on the list of what is skipped: .git, node_modules,
-	// secret-like files and so on. ** matches any number of directories.
+	// Include has globs of files that are copied although they are skipped by default: .git, node_modules, secret-like
+	// files and so on. ** matches any number of directories.
 	Include []string `yaml:"include" doc:"Globs of files to copy although they would be skipped."`
 
 	// Exclude has globs of further files that are not copied.

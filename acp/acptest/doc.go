@@ -1,4 +1,4 @@
-// Package acptest checks whether an agent keeps the rules of the Agent Client Protocol, version 1, that clients rely
+// Package acptest checks whether an agent follows the rules of the Agent Client Protocol, version 1, that clients rely
 // on.
 //
 // It is meant for authors of agents and adapters, in the manner of testing/slogtest: [Run] talks to the agent as a
@@ -11,6 +11,6 @@
 //		})
 //	}
 //
-// Some rules are tried out, one conversation each; others are held against everything that the agent sends meanwhile.
-// A rule that could not be checked, because the agent never did what it is about, is skipped and says so.
+// Some rules are tested in a conversation of their own; others are checked on everything that the agent sends
+// meanwhile. A rule that could not be checked, because the agent never did what it is about, is skipped and says so.
 package acptest

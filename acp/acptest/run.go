@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Agent is a running agent, seen from its client, and what is to be known to talk with it. [Start] makes one of a
-// command; for an agent behind an io.ReadWriteCloser, that is both Stdin and Stdout, if closing it leaves it readable.
+// Agent is a running agent, seen from its client, and how to talk to it. [Start] makes one from a command. For an agent
+// behind an io.ReadWriteCloser, use that as both Stdin and Stdout, provided that closing it leaves it readable.
 type Agent struct {
 	// Stdin is what the agent reads. Closing it has to end the agent.
 	Stdin io.WriteCloser

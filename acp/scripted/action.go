@@ -54,7 +54,7 @@ type PlanEntry struct {
 	Status string `json:"status,omitempty"`
 }
 
-// Tool is a tool call: it is announced, asks for permission if it should, does what it does, and is closed.
+// Tool is a tool call: it is announced, asks for permission if it should, does its actions, and ends.
 type Tool struct {
 	// ID is the call's id; empty: "call-1", "call-2" in the order of the session.
 	ID string `json:"id,omitempty"`
@@ -131,7 +131,7 @@ type Read struct {
 	// Line is the 1-based line to start at, Limit the number of lines; 0: not given.
 	Line  int `json:"line,omitempty"`
 	Limit int `json:"limit,omitempty"`
-	// Optional makes nothing of a file that is missing, and of a client that serves no files.
+	// Optional ignores a missing file, and a client that serves no files.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -141,8 +141,8 @@ type Write struct {
 	Text string `json:"text"`
 }
 
-// Terminal runs a command through the client, waits for its end, takes its output and releases the terminal. A command
-// that exits with another code than 0 has not failed.
+// Terminal runs a command through the client, waits for its end, takes its output and releases the terminal. An exit
+// code other than 0 is not a failure.
 type Terminal struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
@@ -168,7 +168,7 @@ type DiskWrite struct {
 }
 
 // Exec runs a command as a child of the agent's own process, in the session's working directory and with the agent's
-// environment. A command that exits with another code than 0 has not failed; one that cannot start has.
+// environment. An exit code other than 0 is not a failure; a command that cannot start is.
 type Exec struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
@@ -198,10 +198,10 @@ type Flood struct {
 	Size int `json:"size,omitempty"`
 }
 
-// Silence does nothing any more, cancelled or not, until the connection ends.
+// Silence does nothing more, cancelled or not, until the connection ends.
 type Silence bool
 
-// StopReading reads no input any more: neither answers nor a cancellation, nor the input's end.
+// StopReading stops reading: answers, cancellations and the input's end go unnoticed.
 type StopReading bool
 
 // Exit ends the agent on the spot.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Validate reports what makes no sense in s, all of it, a line each: "path: reason". [Run] refuses such a script.
+// Validate reports everything in s that makes no sense, a line each: "path: reason". [Run] refuses such a script.
 func (s Script) Validate() error {
 	var problems []error
 	s.check(func(path, reason string) { problems = append(problems, fmt.Errorf("%s: %s", path, reason)) })

@@ -48,8 +48,8 @@ func Load(file string) (Script, error) {
 	return Parse(file, data)
 }
 
-// Parse reads a script from JSON. It is strict: members that are unknown or double, null, and values that make no sense
-// are errors. The error tells as many problems at once as it can, a line each: "file:line:column: path: reason".
+// Parse reads a script from JSON. It is strict: unknown and duplicate members, null, and values that make no sense are
+// errors. The error reports as many problems at once as it can, a line each: "file:line:column: path: reason".
 func Parse(file string, data []byte) (Script, error) {
 	p := parser{file: file, data: data, at: make(map[string]int64)}
 	var s Script

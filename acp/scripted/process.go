@@ -22,8 +22,8 @@ type Agent struct {
 	err  error
 }
 
-// Start runs an agent that plays s. It stops when ctx is done. Pipes between it and the client hold nothing: each side
-// waits until the other takes what it writes.
+// Start runs an agent that plays s. It stops when ctx is done. The pipes between it and the client have no buffer: each
+// side waits until the other reads what it writes.
 func Start(ctx context.Context, s Script) *Agent {
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
@@ -35,7 +35,7 @@ func Start(ctx context.Context, s Script) *Agent {
 	return a
 }
 
-// Wait waits for the agent's end and returns what [Run] returned. Somebody has to read Stdout meanwhile.
+// Wait waits for the agent's end and returns what [Run] returned. Stdout must be read meanwhile.
 func (a *Agent) Wait() error {
 	<-a.done
 	return a.err

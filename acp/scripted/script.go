@@ -113,7 +113,7 @@ type Faults struct {
 	IgnoreSIGTERM bool `json:"ignore_sigterm,omitempty"`
 }
 
-// RequestIDs is how an agent numbers its requests. Each side of a connection has ids of its own, so all of these are
+// RequestIDs is how an agent numbers its requests. Each side of a connection has its own ids, so all of these are
 // legal, and clients that keep one table for both directions break.
 type RequestIDs string
 
