@@ -2,8 +2,6 @@ package evaltest
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -29,12 +27,9 @@ func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (ke
 	if h.runDir == "" {
 		return kept{}, nil
 	}
-	data := []byte("# There is no playbook: a test in Go asked for this.\n")
-	if pb := plan.Playbook; pb.Dir != "" {
-		var err error
-		if data, err = os.ReadFile(filepath.Join(h.root, filepath.FromSlash(pb.File))); err != nil {
-			return kept{}, err
-		}
+	data := plan.Playbook.Text
+	if data == nil {
+		data = []byte("# There is no playbook: a test in Go asked for this.\n")
 	}
 	name, err := testrun.ID(cfg.Getenv)
 	if err != nil {

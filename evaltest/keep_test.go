@@ -32,6 +32,9 @@ func TestRunDir(t *testing.T) {
 	require.Len(t, units, 1)
 	require.Equal(t, result.Pass, units[0].Outcome)
 	require.FileExists(t, filepath.Join(r.Place("hello", "fake", 1).Workspace, "greeting.txt"))
+	archived, err := r.ReadFile("playbook.yaml", 1<<20)
+	require.NoError(t, err)
+	require.Equal(t, m.read("evals/greet.yaml"), string(archived))
 	_, err = report.Write(r, report.Formats())
 	require.NoError(t, err)
 

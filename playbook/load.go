@@ -31,12 +31,9 @@ func Read(s Source, kinds Kinds) (*Playbook, error) {
 	if s.Name == "" {
 		s.Name = s.Path
 	}
-	d := doc.Parse(s.Name, s.Data)
-	if s.Data == nil {
-		var err error
-		if d, err = doc.Load(s.Path, s.Name); err != nil {
-			return nil, fmt.Errorf("load playbook: %w", err)
-		}
+	d, err := s.parse()
+	if err != nil {
+		return nil, fmt.Errorf("load playbook: %w", err)
 	}
 	dir, err := filepath.Abs(filepath.Dir(s.Path))
 	if err != nil {
@@ -44,6 +41,13 @@ func Read(s Source, kinds Kinds) (*Playbook, error) {
 	}
 	d.Dir, d.Top = dir, s.Root
 	return decode(s.Name, d, kinds)
+}
+
+func (s Source) parse() (*doc.Document, error) {
+	if s.Data != nil {
+		return doc.Parse(s.Name, s.Data), nil
+	}
+	return doc.Load(s.Path, s.Name)
 }
 
 // Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,
@@ -67,7 +71,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	doc.Handle(d, (*Trials).decode)
 	doc.Handle(d, (*Workspace).decode)
 	doc.Handle(d, func(n **Node, node *doc.Node) { *n = wrap(node) })
-	p := &Playbook{File: file, Dir: d.Dir}
+	p := &Playbook{File: file, Dir: d.Dir, Text: d.Text}
 	if isEvalFile(file, d.Root) {
 		p.decodeEvalFile(d)
 	} else {

@@ -30,6 +30,25 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// TestText keeps what was decoded, whatever becomes of the file.
+func TestText(t *testing.T) {
+	everything, err := os.ReadFile("testdata/valid/everything.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "p.yaml")
+	require.NoError(t, os.WriteFile(file, everything, 0o644))
+	read, err := playbook.Load(file, kinds)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("name: another\n"), 0o644))
+	require.Equal(t, string(everything), string(read.Text))
+	again, err := playbook.Read(playbook.Source{Path: file, Data: read.Text}, kinds)
+	require.NoError(t, err)
+	require.Equal(t, read.Name, again.Name)
+	require.Equal(t, read.Variants, again.Variants, "what was given is decoded, not what is in the file by now")
+	parsed, err := playbook.Parse("p.yaml", []byte(text), maxCallsKinds)
+	require.NoError(t, err)
+	require.Equal(t, text, string(parsed.Text))
+}
+
 func at(line, column int) playbook.Position {
 	return playbook.Position{File: "testdata/valid/everything.yaml", Line: line, Column: column}
 }
@@ -145,6 +164,8 @@ func TestEverything(t *testing.T) {
 		Requires: []string{"python3"},
 	}
 	want.Dir, err = filepath.Abs("testdata/valid")
+	require.NoError(t, err)
+	want.Text, err = os.ReadFile(want.File)
 	require.NoError(t, err)
 	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(call{}, "Args"),
 		cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }))

@@ -26,6 +26,8 @@ type Playbook struct {
 	// Dir is the directory of the file, absolute, to which paths in the playbook are relative; empty: it was parsed from a
 	// text.
 	Dir string
+	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
+	Text []byte
 
 	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
 	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Default: the file's name without .yaml or .eval.yaml."`

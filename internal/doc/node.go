@@ -31,6 +31,9 @@ type Document struct {
 	// Root is nil if the file is not YAML. The methods of a nil node do nothing.
 	Root *Node
 
+	// Text is what was parsed.
+	Text []byte
+
 	// Dir is the file's directory, absolute; empty: the text did not come from a file. Top is the directory above it up to
 	// which files that the text names may stand; empty: they stand in Dir. Both are for those who decode.
 	Dir, Top string

@@ -43,7 +43,7 @@ func Load(path, name string) (*Document, error) {
 
 // Parse parses the text of a file, whose name is used in positions only.
 func Parse(file string, data []byte) *Document {
-	d := &Document{file: file}
+	d := &Document{file: file, Text: data}
 	if !d.checkText(data) {
 		return d
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
@@ -195,13 +195,11 @@ func (p *pipeline) loadFile() error {
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = p.Playbook
 	}
-	if _, err := playbook.Read(playbook.Source{Path: p.Playbook, Name: filepath.ToSlash(shown), Root: p.Root}, kinds.All()); err != nil {
+	pb, err := playbook.Read(playbook.Source{Path: p.Playbook, Name: filepath.ToSlash(shown), Root: p.Root}, kinds.All())
+	if err != nil {
 		return err
 	}
-	if p.data, err = os.ReadFile(p.Playbook); err != nil {
-		return err
-	}
-	p.name = nameBelow(p.Root, p.Playbook)
+	p.data, p.name = pb.Text, nameBelow(p.Root, p.Playbook)
 	return nil
 }
 
@@ -220,9 +218,6 @@ func nameBelow(root, file string) string {
 	return file
 }
 
-// maxPlaybook is how large a playbook can be, in bytes; a larger one was refused when the run began.
-const maxPlaybook = 1 << 20
-
 // loadCopy takes over how the run began.
 func (p *pipeline) loadCopy() (err error) {
 	m := p.dir.Manifest()
@@ -230,7 +225,7 @@ func (p *pipeline) loadCopy() (err error) {
 	if p.Mode, err = engine.ParseMode(m.Mode, engine.Live, p.Getenv); err != nil {
 		return err
 	}
-	if p.data, err = p.dir.ReadFile("playbook.yaml", maxPlaybook); err != nil {
+	if p.data, err = p.dir.ReadFile("playbook.yaml", doc.MaxSize); err != nil {
 		return err
 	}
 	if p.earlier, err = p.dir.Units(); err != nil {
