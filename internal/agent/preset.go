@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,6 +107,10 @@ func decodeGroup(data []byte, name string) (Preset, error) {
 	p := t.marks(name)
 	p.Env = t.variables()
 	t.checkSecret(p)
+	t.checkCredentials(p.Env)
+	if len(p.Env) == 0 && len(t.errs) == 0 {
+		return Preset{}, fmt.Errorf("[%s] sets no variable: the agent could not log in", t.path)
+	}
 	return p, t.err()
 }
 
@@ -130,5 +135,22 @@ func (t *table) checkSecret(p Preset) {
 		if _, ok := p.Env[s]; !ok {
 			t.fail("secret", "it names a variable that the preset does not set")
 		}
+	}
+}
+
+// checkCredentials reports keys and tokens that are empty, unless one of them is not: setting ANTHROPIC_API_KEY to nothing
+// beside an ANTHROPIC_AUTH_TOKEN says which of them counts.
+func (t *table) checkCredentials(env map[string]string) {
+	var empty []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch credential := strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN"); {
+		case credential && env[name] != "":
+			return
+		case credential:
+			empty = append(empty, name)
+		}
+	}
+	for _, name := range empty {
+		t.fail(name, "it is empty: the agent could not log in")
 	}
 }

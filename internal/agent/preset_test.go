@@ -56,9 +56,9 @@ TOKEN = "b"
 			},
 		},
 		{
-			name: "claude without variables", kind: "claude-code-acp", file: "claude-code.toml", preset: "none",
-			text: "[groups.none]\n",
-			want: Preset{Name: "none", Endpoint: Real, Env: map[string]string{}},
+			name: "claude with an empty key beside a token", kind: "claude-code-acp", file: "claude-code.toml", preset: "token",
+			text: "[groups.token]\nANTHROPIC_API_KEY = ''\nANTHROPIC_AUTH_TOKEN = 'a'\n",
+			want: Preset{Name: "token", Endpoint: Real, Env: map[string]string{"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "a"}},
 		},
 		{
 			name: "gemini", kind: "gemini-acp", file: "gemini.toml", preset: "production",
@@ -182,6 +182,20 @@ func TestResolveErrors(t *testing.T) {
 		{
 			name: "secret is no list", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nsecret = 'VALUE'\n",
 			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "secret": it has to be a list of strings`,
+		},
+		{
+			name: "no variable", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nendpoint = 'real'\n",
+			want: `preset "prod": DIR/claude-code.toml: [groups.prod] sets no variable: the agent could not log in`,
+		},
+		{
+			name: "empty key", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\nANTHROPIC_API_KEY = \"\"\nANTHROPIC_MODEL = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "ANTHROPIC_API_KEY": it is empty: the agent could not log in`,
+		},
+		{
+			name: "empty key of a provider", kind: "codex-acp", preset: "p",
+			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv_key = 'API_KEY'\n[model_providers.p.env]\nAPI_KEY = ''\n",
+			want: `preset "p": DIR/codex.toml: [model_providers.p.env] "API_KEY": it is empty: the agent could not log in`,
 		},
 		{
 			name: "NUL in a value", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = \"VALUE\\u0000\"\n",

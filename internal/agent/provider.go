@@ -41,6 +41,7 @@ func decodeProvider(data []byte, name string, own func(*table, *provider)) (Pres
 	}
 	env := t.table("env")
 	p.Env = env.variables()
+	env.checkCredentials(p.Env)
 	t.checkSecret(p)
 	t.done()
 	t.errs = append(t.errs, env.errs...)
