@@ -1,10 +1,13 @@
 package evaltest_test
 
 import (
-	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
 )
 
 // TestCheck runs expectations that are written in Go.
@@ -41,23 +44,35 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:82: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
+	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:86: an override needs either an output or an error")
+	require.Contains(t, out, "checks/checks_test.go:85: an override needs either an output or an error")
 
 	out, code = suite.test(nil, "-test.run=TestNoFunction|TestNoName|TestPass", "-test.v")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, `evaltest.Describe: checks/checks_test.go:90: evaltest.Check: check "empty" has no function`)
-	require.Contains(t, out, "evaltest.Describe: checks/checks_test.go:94: evaltest.Check: a check needs a name")
+	require.Contains(t, out, `evaltest.Describe: checks/checks_test.go:89: evaltest.Check: check "empty" has no function`)
+	require.Contains(t, out, "evaltest.Describe: checks/checks_test.go:93: evaltest.Check: a check needs a name")
 	require.Contains(t, out, "--- PASS: TestPass", "the others run")
 
 	out, code = suite.test(nil, "-test.run=TestLate")
 	require.NotZero(t, code, out)
 	require.Contains(t, out, `panic: evaltest.Check: a goroutine reported after check "hasty" had returned: too late`)
+}
 
-	out, code = suite.test(nil, "-test.run=TestGoroutines")
-	require.NotZero(t, code, out)
-	require.Equal(t, 1000, strings.Count(out, "told by"), out)
+// TestCheckGoroutines has goroutines report at the same time, for the race detector.
+func TestCheckGoroutines(t *testing.T) {
+	t.Setenv("EVALTEST_MODE", "live")
+	t.Setenv("EVALTEST_SANDBOX", "none")
+	evaltest.Describe(t, "testdata/levels/client.yaml", evaltest.Check("together", func(t *evaltest.T, _ evaltest.Unit) {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				t.Log("told")
+				assert.False(t, t.Failed())
+			})
+		}
+		all.Wait()
+	}))
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,18 +104,4 @@ func TestLate(t *testing.T) {
 	}))
 	close(over)
 	<-reported
-}
-
-func TestGoroutines(t *testing.T) {
-	evaltest.Describe(t, "../evals/greet.yaml", evaltest.Check("many", func(t *evaltest.T, u evaltest.Unit) {
-		var all sync.WaitGroup
-		for i := range 50 {
-			all.Go(func() {
-				for range 20 {
-					t.Errorf("told by %d", i)
-				}
-			})
-		}
-		all.Wait()
-	}))
 }
