@@ -1,7 +1,10 @@
 package playbook
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -47,7 +50,13 @@ func (s Source) parse() (*doc.Document, error) {
 	if s.Data != nil {
 		return doc.Parse(s.Name, s.Data), nil
 	}
-	return doc.Load(s.Path, s.Name)
+	d, err := doc.Load(s.Path, s.Name)
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.Path, "*?[") {
+		err = fmt.Errorf("%w: patterns are for the shell, which found no file for this one", err)
+	} else if info, _ := os.Stat(s.Path); err != nil && info != nil && info.IsDir() {
+		err = fmt.Errorf("%w: name a playbook in it", err)
+	}
+	return d, err
 }
 
 // Parse parses the text of a playbook. The name of its file is used in positions and for the playbook's default name,

@@ -249,7 +249,9 @@ func TestLoadErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "testdata/nothing.yaml")
 
 	_, err = playbook.Load("testdata", kinds)
-	require.EqualError(t, err, "load playbook: read testdata: is a directory")
+	require.EqualError(t, err, "load playbook: read testdata: is a directory: name a playbook in it")
+	_, err = playbook.Load("testdata/*.yml", kinds)
+	require.EqualError(t, err, "load playbook: open testdata/*.yml: no such file or directory: patterns are for the shell, which found no file for this one")
 
 	_, err = playbook.Parse("empty.yaml", nil, nil)
 	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")

@@ -37,10 +37,10 @@ func TestValidate(t *testing.T) {
 		{"absolute", []string{filepath.Join(dir, "good.yaml")}, called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", ""}},
 		{"missing", []string{"nowhere.yaml"}, called{2, "", "load playbook: open " + filepath.Join(dir, "nowhere.yaml") +
 			": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n"}},
-		{"directory", []string{"."}, called{2, "", "load playbook: read " + dir + ": is a directory\n" +
+		{"directory", []string{"."}, called{2, "", "load playbook: read " + dir + ": is a directory: name a playbook in it\n" +
 			"sdd-eval: validate: 1 of 1 file not valid\n"}},
 		{"a glob is a name", []string{"g*.yaml"}, called{2, "", "load playbook: open " + filepath.Join(dir, "g*.yaml") +
-			": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n"}},
+			": no such file or directory: patterns are for the shell, which found no file for this one\nsdd-eval: validate: 1 of 1 file not valid\n"}},
 		{"empty name", []string{""}, called{2, "", "the name of a file is empty\nsdd-eval: validate: 1 of 1 file not valid\n"}},
 	}
 	for _, tt := range tests {
