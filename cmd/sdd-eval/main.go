@@ -1,4 +1,4 @@
-// Command sdd-eval runs playbooks for coding agents and reports what came of it; `sdd-eval help` tells the rest.
+// Command sdd-eval runs playbooks for coding agents and reports the results; see `sdd-eval help`.
 package main
 
 import (

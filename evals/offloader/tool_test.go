@@ -1,5 +1,5 @@
-// Package offloader tests a skill in three layers: the command-line tool by itself, in here; that an agent reaches for the
-// skill, in skill.yaml; and a whole piece of work over several prompts, in workflow.yaml. docs/layers.md tells of them.
+// Package offloader tests a skill in three layers: the command-line tool by itself, in here; that an agent uses the
+// skill, in skill.yaml; and a whole piece of work over several prompts, in workflow.yaml. docs/layers.md explains them.
 package offloader
 
 import (

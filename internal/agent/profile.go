@@ -1,5 +1,5 @@
-// Package agent knows the kinds of coding agents that a playbook can name, how to start each of them, and the presets
-// that say which account and which endpoint they use.
+// Package agent knows the kinds of coding agents that a playbook can name, how to start each, and the presets that say
+// which account and endpoint they use.
 //
 //	preset, err := agent.Resolve("claude-code-acp", "production", "") // reads ~/.config/llman/claude-code.toml
 //	if err != nil {

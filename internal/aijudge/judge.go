@@ -1,4 +1,5 @@
-// Package aijudge has a model score the units of a run, blind: it sees the task and the work, and not who did it.
+// Package aijudge has a model score the units of a run, blind: it sees the task and the work, but not which agent did
+// it.
 package aijudge
 
 import (

@@ -1,5 +1,5 @@
-// Package answer says what an override may have a client's tool answer: the output of each tool, as decoded JSON, and what
-// it comes to.
+// Package answer says which answers an override may give to a client's tool: the output of each tool, as decoded JSON,
+// and what it means.
 package answer
 
 import (

@@ -1,2 +1,2 @@
-// Package archtest holds the architecture's rules as tests; docs/architecture.md tells the picture behind them.
+// Package archtest holds the architecture's rules as tests; docs/architecture.md explains them.
 package archtest

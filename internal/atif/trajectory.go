@@ -1,6 +1,6 @@
 // Package atif reads and writes trajectories in the Agent Trajectory Interchange Format, ATIF, after version 1.7 of its
-// specification (RFC 0001 of the Harbor framework). What the format does not allow is an error: unknown fields above all,
-// for which it has a field "extra" in most objects.
+// specification (RFC 0001 of the Harbor framework). Anything the format does not allow is an error, above all unknown
+// fields: most objects have a field "extra" for those.
 package atif
 
 import "encoding/json"

@@ -1,5 +1,5 @@
-// Package clienttools answers what an agent asks of its client, which is files, terminals and permissions, from what was
-// recorded, and with what a playbook wants it to be answered instead.
+// Package clienttools answers an agent's requests to its client (files, terminals and permissions) from a recording, or
+// with the overrides of a playbook.
 //
 // An engine that starts an agent with recorded answers:
 //
@@ -18,14 +18,13 @@
 //	...
 //	cfg.Book.Unused(allowed), cfg.Book.Reordered(), overrides.Unapplied()
 //
-// One that records, and knows overrides, has neither Book nor Files, and overrides what really answers:
+// An engine that records, with overrides, sets neither Book nor Files, and overrides the real client:
 //
 //	client := clienttools.Override(cfg, clienttools.Client{
 //		Files: files.Handler(), Terminals: terminals.Handler(), Permission: policy,
 //	}, overrides)
 //
-// What was recorded is normalised. Answers have the directories of this run again, but what a playbook's pattern took out,
-// such as a duration, remains a placeholder. A file of the workspace that still is what was recorded is read itself. A
-// terminal shows at once what it showed last, and the exit that it then had; one whose end was not recorded runs until
-// it is killed.
+// Recordings are normalised. Answers get the directories of this run, but what a playbook's pattern replaced, such as a
+// duration, remains a placeholder. A workspace file that is still as recorded is read itself. A terminal shows its last
+// recorded output and exit at once; one whose end was not recorded runs until it is killed.
 package clienttools

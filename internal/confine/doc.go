@@ -5,7 +5,8 @@
 //	p, err := s.Start(ctx, supervise.Command{Path: "go", Args: []string{"go", "test"}, Dir: workspace, Env: env},
 //		confine.Policy{Write: []string{workspace, home, tmp}})
 //
-// A process under evaluation does what an agent decided, or runs code that an agent wrote: it and all its descendants are
-// held by the kernel, not by what they agree to. There are several kinds of sandboxes, and they differ in what they hold.
-// A kind claims nothing: what a [Sandbox] says it holds was measured by a process that tried to get out, on this machine.
+// A process under evaluation does what an agent decided, or runs code that an agent wrote: the kernel confines it and
+// all its descendants, without their cooperation. There are several kinds of sandboxes, with different guarantees. No
+// kind is taken on trust: a [Sandbox] reports only what was measured on this machine, by a process that tried to
+// escape.
 package confine

@@ -1,4 +1,4 @@
-// Package disk does what the standard library leaves half done: it writes files whole and reads no more of them than they may have,
+// Package disk does what the standard library leaves half done: it writes files whole, reads them up to a limit,
 // removes trees that resist, and locks files.
 package disk
 

@@ -1,4 +1,4 @@
-// Package doc reads a YAML file into a tree whose nodes know where they stand, and decodes the tree strictly into Go
+// Package doc reads a YAML file into a tree whose nodes know their positions, and decodes the tree strictly into Go
 // values. Every problem has a position and a path, and all problems of a file are reported at once:
 //
 //	d := doc.Parse("demo.yaml", data)
@@ -11,7 +11,7 @@
 //		return err // demo.yaml:3:1: nmae: unknown key, did you mean "name"?
 //	}
 //
-// The YAML it accepts is the part that JSON has too, with comments, anchors and all kinds of quoting: true and false are
-// the only booleans, numbers are decimal, keys are strings, tags and merge keys are refused. What YAML 1.1 and 1.2 read
-// differently, and what looks like a number without being one in JSON, is a problem and never a guess.
+// The YAML it accepts is limited to what JSON can express, plus comments, anchors and all kinds of quoting: true and
+// false are the only booleans, numbers are decimal, keys are strings, tags and merge keys are refused. Anything that
+// YAML 1.1 and 1.2 read differently, or that looks like a number but is not one in JSON, is reported, never guessed.
 package doc

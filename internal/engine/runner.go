@@ -1,5 +1,5 @@
-// Package engine runs the units and jobs of a plan and says how they ended. It is the one path that `go test` and the
-// command take, so that what passes in one passes in the other.
+// Package engine runs the units and jobs of a plan and says how they ended. Both `go test` and the command use it, so
+// that what passes in one passes in the other.
 package engine
 
 import (

@@ -1,4 +1,4 @@
-// Package evaluator defines what judges a unit. Each kind of evaluator is a package below, with its keys in a playbook,
+// Package evaluator defines what judges a unit. Each kind of evaluator is a package below, with its playbook keys,
 // their decoding and its judgement; package kinds lists them.
 package evaluator
 

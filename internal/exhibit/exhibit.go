@@ -1,4 +1,4 @@
-// Package exhibit shows a unit's work to whoever judges it: a person or a model, that must not know who did it.
+// Package exhibit shows a unit's work to a judge, a person or a model, who must not know which agent did it.
 package exhibit
 
 import (

@@ -1,8 +1,8 @@
-// Package gocache lets go commands use a build cache that they cannot write.
+// Package gocache lets go commands use a build cache that they cannot write to.
 //
-// The go command does not work with a build cache that it may only read: what it cannot put there it reports as an
-// error. But it takes a program in place of its cache (GOCACHEPROG, since Go 1.24): this one answers out of the user's
-// cache and keeps what is new in another directory. Go before 1.24 uses that directory alone, as its GOCACHE.
+// The go command does not work with a read-only build cache: a failed write is an error. But it accepts a program in
+// place of its cache (GOCACHEPROG, since Go 1.24): this one answers from the user's cache and keeps new entries in
+// another directory. Go before 1.24 uses only that directory, as its GOCACHE.
 package gocache
 
 import (

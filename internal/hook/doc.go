@@ -1,4 +1,4 @@
-// Package hook is what Claude Code's hooks run: it captures tool calls, and keeps them to a policy.
+// Package hook is what Claude Code's hooks run: it captures tool calls, and applies a policy to them.
 //
 //	code := hook.Hook{Phase: hook.Pre, Stdin: stdin, Stdout: stdout, Stderr: stderr, ...}.Run()
 //

@@ -1,8 +1,9 @@
-// Package interaction holds what an agent was answered in a recorded session, and finds the answer to what it asks now.
+// Package interaction holds the answers that an agent got in a recorded session, and finds the answer to what it asks
+// now.
 //
 // An interaction is one request of the agent and its answer. A request is answered by the recording of the same tool
-// with the same arguments; the second time it is made, by the second such recording. A request that no recording fits
-// is a divergence: it is never answered by what comes close, or by what was recorded at its place.
+// with the same arguments; the second time it is made, by the second such recording. A request that no recording
+// matches is a divergence: it is never answered by a similar recording, or by position.
 //
 //	book := interaction.NewBook(recorded)
 //	found, err := book.Take("mcp__stock__count", map[string]any{"sku": "tea"})

@@ -1,5 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. Those at package level that are
-// compiled at once cost every process of the command, and a hook is a process for each tool call.
+// Package lazyregexp has regular expressions that are compiled when first used. Compiling those at package level at
+// once would slow the start of every process of the command, and a hook is a process for each tool call.
 package lazyregexp
 
 import (

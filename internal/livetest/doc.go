@@ -1,3 +1,3 @@
-// Package livetest runs the suites of evals with the real agents that fixtures/agents pins, and their judges with the runtimes
-// that fixtures/runtimes pins. It stands apart from them so that `go test ./evals/...` replays and does nothing else.
+// Package livetest runs the suites of evals with the real agents that fixtures/agents pins, and their judges with the
+// runtimes that fixtures/runtimes pins. It is separate from them so that `go test ./evals/...` only replays.
 package livetest

@@ -1,5 +1,5 @@
-// Package match compares trajectories that are given as messages of chat models, in the cases that tests of AgentEvals
-// are written in: by the matchers of package trajectory, or answer for answer as npm's agentevals 0.0.7 does.
+// Package match compares trajectories given as chat messages, in the form of AgentEvals' test cases: by the matchers of
+// package trajectory, or with exactly the answers of npm's agentevals 0.0.7.
 package match
 
 import (

@@ -1,3 +1,3 @@
-// Package pipeline takes a playbook through a whole run: it makes the run directory, has the engine run the jobs and
+// Package pipeline carries out a whole run of a playbook: it makes the run directory, has the engine run the jobs and
 // units, records how each ended, and makes the reports.
 package pipeline

@@ -1,4 +1,4 @@
-// Package report tells what a run came to, from its run directory alone: report.json for programs, report.md for a
+// Package report reports the results of a run, from its run directory alone: report.json for programs, report.md for a
 // pull request, report.html for a person and report.junit.xml for CI. The same directory gives the same bytes each
 // time.
 package report

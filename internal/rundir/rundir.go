@@ -6,8 +6,8 @@
 //	jobs.jsonl       the same for jobs outside the matrix
 //	variants/<id>/   workspace, logs and artifacts
 //
-// A directory appears there complete, and whatever kills its process leaves it readable: the units that have a line in
-// results.jsonl are done, and [Resume] lets the others be run.
+// A directory appears there complete, and stays readable however its process is killed: the units that have a line in
+// results.jsonl are done, and [Resume] lets the others run.
 package rundir
 
 import (

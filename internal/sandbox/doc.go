@@ -7,6 +7,6 @@
 //	terminals := sandbox.NewTerminals(files, sandbox.TerminalConfig{Env: env, Allow: []string{"go", "git"}})
 //	defer terminals.Close()
 //
-// Every path an agent names is resolved below a directory that was opened once, by [os.Root]: links that lead outside,
-// whenever they come to be, are refused. What an agent's commands do in their own process is not confined here.
+// Every path an agent names is resolved below a directory that was opened once, by [os.Root]: links that lead outside
+// are refused, whenever they are made. What an agent's commands do in their own process is not confined here.
 package sandbox

@@ -1,4 +1,4 @@
-// Package script runs what the author of a playbook wrote: judges, templates of prompts and commands, each as a confined
+// Package script runs what the author of a playbook wrote: judges, prompt templates and commands, each as a confined
 // process with one input and one output.
 //
 //	r := &script.Runner{Sandbox: sandbox, Environ: os.Environ(), Root: root}

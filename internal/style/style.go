@@ -1,5 +1,5 @@
-// Package style has the workflow styles that sdd.prepare writes into a workspace: the files that tell a coding agent how
-// to work. docs/styles.md is the reference for those who write one.
+// Package style has the workflow styles that sdd.prepare writes into a workspace: the files that tell a coding agent
+// how to work. docs/styles.md is the reference for writing one.
 //
 // The file AGENTS.md of a style becomes a managed block in the workspace's own:
 //
@@ -7,8 +7,8 @@
 //	...
 //	<!-- sdd-eval:end -->
 //
-// All other files are written as they are, but what is the project's own (llmanspec/project.md and all below
-// llmanspec/specs and llmanspec/changes) is left alone where it exists.
+// All other files are written as they are, except that the project's own (llmanspec/project.md and everything below
+// llmanspec/specs and llmanspec/changes) are left alone if they exist.
 package style
 
 import (

@@ -1,5 +1,5 @@
-// Package toolcache lets confined processes use the caches of the user's toolchains, to read. With a fresh HOME each would
-// otherwise build the standard library anew before its first test; and what they could write, they could poison.
+// Package toolcache lets confined processes read the caches of the user's toolchains. With a fresh HOME each would
+// otherwise rebuild the standard library before its first test. They cannot write, or they could poison the caches.
 package toolcache
 
 import (

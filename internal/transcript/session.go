@@ -1,10 +1,10 @@
 // Package transcript turns what agents keep of their own sessions into cassettes: transcripts of Claude Code, rollouts of
 // Codex and trajectories in ATIF. It also writes a cassette as a trajectory in ATIF.
 //
-// Such a file holds less than a recording: what the agent said and called, what came of the calls, and for the most
-// part when. It does not hold what became of the workspace, what was asked of the client, or what the session depended
-// on. What a file holds and we do not know is an error, and so is a session that did not end in the file, or of which a
-// part is in a file that is missing: tool calls that are not there cannot be judged.
+// Such a file has less than a recording: what the agent said and called, the results of the calls, and mostly when. It
+// does not have the changes of the workspace, the requests to the client, or what the session depended on. Unknown
+// content is an error, and so is a session that did not end in the file, or part of which is in a missing file: tool
+// calls that are not there cannot be judged.
 package transcript
 
 import (

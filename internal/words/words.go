@@ -1,7 +1,6 @@
-// Package words splits a command line into words as a POSIX shell does, and does nothing else that a shell does: no
-// variables, no globs, no comments, no operators. What would mean something else in a shell is an error, so that nobody
-// gets an argument ">" where they asked for a file. It also makes command lines of words, for people to copy and for
-// shells.
+// Package words splits a command line into words as a POSIX shell does, but does nothing else that a shell does: no
+// variables, globs, comments or operators. Text that would mean something else in a shell is an error, so that nobody
+// gets an argument ">" instead of a file. It also makes command lines from words, for people to copy and for shells.
 package words
 
 import (

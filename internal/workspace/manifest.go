@@ -2,7 +2,7 @@
 // again.
 //
 // Nothing outside the directory is ever read or written: files are reached through [os.Root] and symbolic links are
-// values, never followed. Git's own directories (.git) are no part of a workspace.
+// values, never followed. Git's own directories (.git) are not part of a workspace.
 package workspace
 
 import (

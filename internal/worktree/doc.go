@@ -1,2 +1,2 @@
-// Package worktree checks out commits of a repository beside it, for as long as somebody needs them.
+// Package worktree checks out commits of a repository in temporary git worktrees.
 package worktree

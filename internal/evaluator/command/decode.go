@@ -1,9 +1,8 @@
 // Package command is the evaluator kind command: a command that is run in the workspace after the agent, and expectations
 // on its exit code and its output.
 //
-// The command runs in a copy of the workspace that is thrown away, so that it may build and write as it likes, and what
-// the agent left stays as it is for the other evaluators and for the reader. The project is out of its reach: what it runs
-// is the agent's code.
+// The command runs in a copy of the workspace that is thrown away, so that it may build and write as it likes without
+// changing what other evaluators and people see. It cannot reach the project, since it runs the agent's code.
 package command
 
 import (

@@ -1,5 +1,5 @@
-// Package jsonpath finds and compares values in JSON documents, by a small part of what JSON paths can be: keys, and
-// indexes of arrays.
+// Package jsonpath finds and compares values in JSON documents, by a small subset of JSON paths: keys, and indexes of
+// arrays.
 package jsonpath
 
 import (

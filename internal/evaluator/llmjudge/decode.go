@@ -1,5 +1,5 @@
-// Package llmjudge is the evaluator kind llm_judge: a model reads what the agent did and scores it. What a model writes is
-// trusted only as far as it is exactly what was asked for: all else is an error, and never a score.
+// Package llmjudge is the evaluator kind llm_judge: a model reads what the agent did and scores it. A model's reply
+// must be exactly what was asked for: anything else is an error, never a score.
 package llmjudge
 
 import (

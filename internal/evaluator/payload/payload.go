@@ -1,4 +1,4 @@
-// Package payload makes what judges look at out of what evaluators are given.
+// Package payload turns the input of evaluators into the input of judges.
 package payload
 
 import (

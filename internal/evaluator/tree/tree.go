@@ -1,5 +1,5 @@
-// Package tree looks at the files that an agent left in its workspace. What the agent made of it is a problem, told in
-// a line for people; what we could not find out is an error.
+// Package tree looks at the files that an agent left in its workspace. What is wrong with them is a problem, a line for
+// people; what we could not find out is an error.
 package tree
 
 import (

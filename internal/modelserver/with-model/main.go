@@ -2,10 +2,9 @@
 //
 //	with-model -scripts fixtures/models -- env EVALTEST_MODE=record go test ./evals/...
 //
-// The presets are called "loopback" and stand in a directory of their own, which LLMAN_CONFIG_DIR names for the command.
-// OPENAI_BASE_URL and OPENAI_API_KEY point whoever has a model judge at the same server.
-// The exit code is the command's, or 1 if the model was asked what its scripts do not answer: what the command recorded
-// then is not to be trusted.
+// The presets are called "loopback" and are in a temporary directory, to which LLMAN_CONFIG_DIR points. OPENAI_BASE_URL
+// and OPENAI_API_KEY point model judges at the same server. The exit code is the command's, or 1 if the model was asked
+// something that its scripts do not answer: do not trust what the command recorded then.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package secrettest writes secrets as programs write them and finds them however they are written, for tests of what
-// must not show any.
+// Package secrettest writes secrets as programs write them and finds them however they are written, for tests of output
+// that must not show any.
 //
 //	for _, form := range secrettest.Forms(secret) {
 //		... // put it where the product could write it down

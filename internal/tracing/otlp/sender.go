@@ -1,8 +1,8 @@
-// Package otlp makes spans of units and sends them by OTLP over HTTP, with the OpenTelemetry SDK. It registers itself with
-// internal/tracing; nothing else of it is used.
+// Package otlp makes spans of units and sends them by OTLP over HTTP, with the OpenTelemetry SDK. It registers itself
+// with internal/tracing and is used only through that.
 //
-// It leaves the SDK's globals alone, which are those of the user's tests, too: the provider is its own, and errors of the
-// exporter end in what Close returns.
+// It leaves the SDK's globals alone, since the user's tests may use them too: it has its own provider, and Close
+// returns the errors of the exporter.
 package otlp
 
 import (

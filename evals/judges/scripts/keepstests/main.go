@@ -1,4 +1,4 @@
-// Command keepstests is a judge: an agent that is to mend the code must not touch its tests.
+// Command keepstests is a judge: an agent that is asked to fix the code must not touch its tests.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package proxy lets a judge's script ask a model: a server on loopback that counts what it is asked. The script sees no
-// key of the model's.
+// Package proxy lets a judge's script ask a model: a server on loopback that counts the questions. The script does not
+// see the model's key.
 //
 // The server is reached with the token in the environment, by these requests:
 //
