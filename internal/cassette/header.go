@@ -32,7 +32,7 @@ type Cassette struct {
 	Header Header
 	Turns  []Turn
 
-	left *left // nil: the contents of changed files are here
+	deferred *deferred // nil: the contents of changed files are here
 }
 
 // Turn is what came of one prompt: what happened, in order, and what it changed in the workspace.

@@ -8,26 +8,23 @@ import (
 )
 
 // Player stands where the agent stands: it answers prompts with the recorded turns and makes the changes that the agent
-// made. It is for one session.
+// made ([Player.Prompt]). Where the agent runs, it makes the changes only ([Player.ApplyNext]). It is for one session.
 type Player struct {
 	// AnyPrompt plays turns whatever the prompt is, and does not mind those that are left over, for a caller who knows
 	// that the recording is stale. A prompt without a turn is still an error.
 	AnyPrompt bool
 
-	// Complete makes the changes in a workspace in which somebody else may have made some of them.
-	Complete bool
-
 	cassette *Cassette
 	dir      string
 	next     int
-	rest     *rest // of a cassette whose changes are in the file; nil: not needed so far
+	deferred *deferredReader // of a cassette whose changes are in the file; nil: not needed so far
 }
 
 // NewPlayer returns a player whose workspace is dir; empty: the files are not needed, and none are written.
 func NewPlayer(c *Cassette, dir string) *Player { return &Player{cassette: c, dir: dir} }
 
-// Prompt plays the next turn. What [Open] left in the file it does not return. A prompt that is not the one that was recorded, or that is one too many, is a
-// [*StaleError].
+// Prompt plays the next turn. What [Open] left in the file it does not return. A prompt that is not the one that was
+// recorded, or that is one too many, is a [*StaleError].
 func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return Turn{}, context.Cause(ctx)
@@ -40,43 +37,72 @@ func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	if change.Was = turn.prompt(); change.Was != text && !p.AnyPrompt {
 		return Turn{}, p.stale(change)
 	}
-	p.next++
-	if p.dir == "" {
-		return turn, nil
-	}
-	delta, err := p.delta(turn)
-	if err == nil && p.Complete {
-		err = delta.Complete(p.dir)
-	} else if err == nil {
-		err = delta.Apply(p.dir)
-	}
-	if err != nil {
-		return Turn{}, fmt.Errorf("replay turn %d of %s: %w", p.next, p.cassette.Path, err)
+	if err := p.advance(workspace.Delta.Apply); err != nil {
+		return Turn{}, err
 	}
 	return turn, nil
 }
 
+// ApplyNext makes the changes of the next turn, whatever was asked, in a workspace in which somebody else may have made
+// some of them. After the last turn it does nothing.
+func (p *Player) ApplyNext(ctx context.Context) error {
+	if p.next == len(p.cassette.Turns) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return p.advance(workspace.Delta.Complete)
+}
+
+// advance makes the changes of the next turn, which there is, by apply.
+func (p *Player) advance(apply func(d workspace.Delta, dir string) error) error {
+	turn := p.cassette.Turns[p.next]
+	p.next++
+	if p.dir == "" {
+		return nil
+	}
+	delta, err := p.delta(turn)
+	if err == nil {
+		err = apply(delta, p.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("replay turn %d of %s: %w", p.next, p.cassette.Path, err)
+	}
+	return nil
+}
+
 // delta returns the changes of the turn that is being played, with their contents.
 func (p *Player) delta(turn Turn) (workspace.Delta, error) {
-	if p.cassette.left == nil || len(turn.Delta.Changes) == 0 {
+	if p.cassette.deferred == nil || len(turn.Delta.Changes) == 0 {
 		return turn.Delta, nil
 	}
-	if p.rest == nil {
+	if p.deferred == nil {
 		var err error
-		if p.rest, err = openRest(p.cassette); err != nil {
+		if p.deferred, err = openDeferred(p.cassette); err != nil {
 			return workspace.Delta{}, err
 		}
 	}
-	return p.rest.delta(p.next)
+	return p.deferred.delta(p.next)
 }
 
-// End ends the playing. It returns a [*StaleError] if there are turns that nobody asked for, unless any prompt is good enough.
+// Close ends the playing, whether or not all was played.
+func (p *Player) Close() error {
+	if p.deferred == nil {
+		return nil
+	}
+	err := p.deferred.Close()
+	if err == nil {
+		p.deferred = nil
+	}
+	return err
+}
+
+// End ends the playing. It returns a [*StaleError] if there are turns that nobody asked for, unless any prompt is good
+// enough.
 func (p *Player) End() error {
-	if p.rest != nil {
-		if err := p.rest.Close(); err != nil {
-			return err
-		}
-		p.rest = nil
+	if err := p.Close(); err != nil {
+		return err
 	}
 	if p.next == len(p.cassette.Turns) || p.AnyPrompt {
 		return nil

@@ -78,6 +78,27 @@ func requireStale(t *testing.T, err error, want string) {
 	require.ErrorContains(t, err, "stale cassette cassettes/a.1.jsonl: since it was recorded there changed\n  "+want)
 }
 
+func TestPlayerAppliesNext(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"add.go": "what the agent made of it now", "run.sh": "old", "old.go": "old"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	require.NoError(t, os.Symlink("add.go", filepath.Join(dir, "latest")), "the agent has made this already")
+	p := NewPlayer(sample(), dir)
+	require.NoError(t, p.ApplyNext(t.Context()))
+	require.NoError(t, p.Close(), "a turn is left")
+	text, err := os.ReadFile(filepath.Join(dir, "add.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "return a + b")
+
+	require.NoError(t, p.ApplyNext(t.Context()))
+	assert.NoFileExists(t, filepath.Join(dir, "old.go"))
+	target, err := os.Readlink(filepath.Join(dir, "latest"))
+	require.NoError(t, err)
+	assert.Equal(t, "add.go", target)
+	require.NoError(t, p.ApplyNext(t.Context()), "there is no other turn")
+}
+
 func TestPlayerInAnotherWorkspace(t *testing.T) {
 	_, err := NewPlayer(sample(), t.TempDir()).Prompt(t.Context(), samplePrompts[0])
 	require.ErrorContains(t, err, "replay turn 1")

@@ -36,8 +36,8 @@ func read(path string, room int) (*Cassette, error) {
 		return nil, err
 	}
 	c.Path = name
-	if c.left != nil {
-		c.left.file = name
+	if c.deferred != nil {
+		c.deferred.file = name
 	}
 	return c, nil
 }
@@ -110,8 +110,8 @@ func (r *reading) end(number int, line []byte) (*Cassette, error) {
 	if exact, err := appendJSON(nil, want); err != nil || !bytes.Equal(exact, line) {
 		return nil, &CorruptError{Line: number, Reason: "the cassette was edited: its totals are not those of its content"}
 	}
-	if r.left != nil {
-		r.left.sums = want.Lines
+	if r.deferred != nil {
+		r.deferred.sums = want.Lines
 	}
 	return r.Cassette, nil
 }
@@ -210,19 +210,19 @@ func (r *reading) change(line []byte) error {
 		err = errors.New("the turn's changes are not sorted by path")
 	}
 	r.room -= len(change.Data)
-	if r.room < 0 && r.left == nil {
-		r.leave()
+	if r.room < 0 && r.deferred == nil {
+		r.deferContents()
 	}
-	if r.left != nil {
+	if r.deferred != nil {
 		change.Data = nil
 	}
 	*changes = append(*changes, change)
 	return err
 }
 
-// leave drops the contents of changed files: there is not room enough for all.
-func (r *reading) leave() {
-	r.left = new(left)
+// deferContents drops the contents of changed files: there is not room enough for all.
+func (r *reading) deferContents() {
+	r.deferred = new(deferred)
 	for _, t := range r.Turns {
 		for i := range t.Delta.Changes {
 			t.Delta.Changes[i].Data = nil

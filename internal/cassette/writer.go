@@ -50,7 +50,7 @@ func writeFile(path string, data []byte) error {
 
 // encode returns a cassette's bytes. The same cassette has the same bytes.
 func encode(c *Cassette) ([]byte, error) {
-	if c.left != nil {
+	if c.deferred != nil {
 		panic("cassette: one that Open read has not all of its contents: use Read")
 	}
 	h := c.Header

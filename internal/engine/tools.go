@@ -26,12 +26,9 @@ import (
 // tools is what stands between an agent and those it asks, where the playbook's level says that the agent runs in replay,
 // too.
 type tools struct {
-	// from answers the agent; nil: the session is recorded, or live.
-	from *cassette.Cassette
 	// player makes the changes of the recorded turns in the workspace, which commands made that do not run again; nil: the
 	// agent's own are made.
 	player *cassette.Player
-	played int // turns
 	// client has the answers of the client; nil: it answers itself.
 	client *interaction.Book
 	// servers have the answers of MCP servers; nil: they answer themselves.
@@ -58,11 +55,9 @@ func (a *attempt) openTools() error {
 	if err != nil {
 		return advised{err, a.cfg.Command(Record, a.unit)}
 	}
-	a.tools.from = c
 	if level.Client() {
 		a.tools.client = interaction.NewBook(clienttools.Interactions(c.Turns))
 		a.tools.player = cassette.NewPlayer(c, a.dirs.workspace)
-		a.tools.player.AnyPrompt, a.tools.player.Complete = true, true
 	}
 	if level.MCP() {
 		a.tools.servers = mcpproxy.Recorded(c.Turns)
@@ -161,12 +156,10 @@ func (a *attempt) socketDir() string { return filepath.Join(a.dirs.base, "mcp") 
 
 // replayChanges makes the changes that the recorded turn made.
 func (t *tools) replayChanges(ctx context.Context) error {
-	if t == nil || t.player == nil || t.played == len(t.from.Turns) {
+	if t == nil || t.player == nil {
 		return nil
 	}
-	t.played++
-	_, err := t.player.Prompt(ctx, "")
-	return err
+	return t.player.ApplyNext(ctx)
 }
 
 // close ends what stands between.
@@ -179,7 +172,7 @@ func (t *tools) close() error {
 		errs = append(errs, t.proxy.Close())
 	}
 	if t.player != nil {
-		errs = append(errs, t.player.End())
+		errs = append(errs, t.player.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// left is where the contents of changed files are that [Open] has not kept: in a file, whose lines have these checksums.
-type left struct{ file, sums string }
+// deferred is where the contents of changed files are that [Open] has not kept: in a file, whose lines have these
+// checksums.
+type deferred struct{ file, sums string }
 
-// rest reads the changes of a cassette's turns, in order, that [Open] has left in the file.
-type rest struct {
+// deferredReader reads the changes of a cassette's turns, in order, whose contents [Open] has left in the file.
+type deferredReader struct {
 	source
 	lines   *lineReader
 	decoder *decoder
@@ -21,17 +22,17 @@ type rest struct {
 	turn    int // the one whose lines come next
 }
 
-// openRest opens the file of a cassette once more.
-func openRest(c *Cassette) (*rest, error) {
-	src, err := open(c.left.file)
+// openDeferred opens the file of a cassette once more.
+func openDeferred(c *Cassette) (*deferredReader, error) {
+	src, err := open(c.deferred.file)
 	if err != nil {
 		return nil, err
 	}
-	return &rest{source: src, lines: newLineReader(src), decoder: newDecoder(), sums: c.left.sums, path: c.Path}, nil
+	return &deferredReader{source: src, lines: newLineReader(src), decoder: newDecoder(), sums: c.deferred.sums, path: c.Path}, nil
 }
 
 // delta returns what a turn changed. Turns have to be asked for in order.
-func (r *rest) delta(turn int) (workspace.Delta, error) {
+func (r *deferredReader) delta(turn int) (workspace.Delta, error) {
 	var d workspace.Delta
 	for {
 		line, err := r.next()
@@ -59,7 +60,7 @@ func (r *rest) delta(turn int) (workspace.Delta, error) {
 }
 
 // next returns the next line, which has to be the one that was there when the cassette was opened.
-func (r *rest) next() ([]byte, error) {
+func (r *deferredReader) next() ([]byte, error) {
 	line, err := r.lines.next()
 	from := (r.lines.number - 1) * sumSize
 	switch {
