@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -44,7 +45,7 @@ type journalLine struct {
 
 // open begins to write to the log in dir; a further attempt goes on where the one before ended.
 func (j *journal) open(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, sessionLogFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, rundir.SessionLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock, 0o644)
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -97,7 +98,7 @@ func (a *attempt) checkOverrides() error {
 	case a.result.Session != "":
 		next = "sdd-eval cassette show " + a.result.Session
 	case a.place != nil:
-		next = "see which calls there were in " + filepath.Join(a.place.Artifacts, "trajectory.json")
+		next = "see which calls there were in " + filepath.Join(a.place.Artifacts, rundir.Trajectory)
 	}
 	return advised{errors.Join(errs...), next}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -20,15 +21,6 @@ import (
 type Place struct {
 	Workspace, Logs, Artifacts string
 }
-
-// The files in a place.
-const (
-	sessionLogFile = "acp-session.jsonl"
-	metricsFile    = "acp-metrics.json"
-	trajectoryFile = "trajectory.json"
-	diffFile       = "workspace.diff"
-	changesFile    = "workspace-changes.json"
-)
 
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
 const keepTimeout = time.Minute
@@ -45,7 +37,7 @@ func (a *attempt) keep(ctx context.Context) error {
 	if a.imported { // that there are none would not be true
 		changes = func(context.Context) error { return nil }
 	}
-	return errors.Join(changes(ctx), a.keepJSON(metricsFile, a.result.Metrics), a.keepRun())
+	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun())
 }
 
 // keepChanges compares the workspace with what was prepared.
@@ -74,7 +66,7 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 	if a.result.Metrics != nil {
 		a.result.Metrics.Changes = changes
 	}
-	return errors.Join(a.keepJSON(changesFile, changes), a.keepFile(diffFile, d.Text))
+	return errors.Join(a.keepJSON(rundir.Changes, changes), a.keepFile(rundir.Diff, d.Text))
 }
 
 // diff compares the workspace with what was prepared. One that is our own work holds what we have put there, and of that
@@ -95,7 +87,7 @@ func (a *attempt) keepRun() error {
 	if a.result.Run == nil {
 		return nil
 	}
-	return a.secrets.WriteLines(filepath.Join(a.place.Artifacts, trajectoryFile), 0o644, func(w io.Writer) error {
+	return a.secrets.WriteLines(filepath.Join(a.place.Artifacts, rundir.Trajectory), 0o644, func(w io.Writer) error {
 		return writeRun(w, a.result.Run)
 	})
 }

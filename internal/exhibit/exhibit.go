@@ -59,21 +59,21 @@ func Of(r *rundir.Run, u result.Unit, names *Names, limit int) (Exhibit, error) 
 		return data, err
 	}
 	var e Exhibit
-	diff, err := read("workspace.diff")
+	diff, err := read(rundir.Diff)
 	if err != nil {
 		return Exhibit{}, err
 	}
 	e.Compared = diff != nil
 	e.Diff = names.Hide(cutDiff(string(diff), limit/2))
 
-	events, err := read("trajectory.json")
+	events, err := read(rundir.Trajectory)
 	if err != nil {
 		return Exhibit{}, err
 	}
 	if events != nil {
 		var did trajectory.Run
 		if err := json.Unmarshal(events, &did); err != nil {
-			return Exhibit{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), place, "trajectory.json"), err)
+			return Exhibit{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), place, rundir.Trajectory), err)
 		}
 		e.Answer = names.Hide(head(did.Answer(), limit/4))
 	}

@@ -143,9 +143,9 @@ func newPackUnit(r *rundir.Run, id string, u unitName) (PackUnit, error) {
 		path string
 	}{
 		{&unit.Workspace, place.Workspace},
-		{&unit.Diff, filepath.Join(place.Artifacts, "workspace.diff")},
-		{&unit.SessionLog, filepath.Join(place.Logs, "acp-session.jsonl")},
-		{&unit.Metrics, filepath.Join(place.Artifacts, "acp-metrics.json")},
+		{&unit.Diff, filepath.Join(place.Artifacts, rundir.Diff)},
+		{&unit.SessionLog, filepath.Join(place.Logs, rundir.SessionLog)},
+		{&unit.Metrics, filepath.Join(place.Artifacts, rundir.Metrics)},
 	} {
 		switch _, err := os.Lstat(pointer.path); {
 		case errors.Is(err, fs.ErrNotExist):

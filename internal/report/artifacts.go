@@ -41,63 +41,61 @@ func places(run *rundir.Run, u *Unit) (Paths, error) {
 // readArtifacts reads the files of a unit that ran. Its metrics and changes are in its result; where they are not, they
 // are taken from the artifacts.
 func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
-	var a artifacts
+	started := u.metrics() != nil
+	events, _, err := readJSON[trajectory.Run](run, u, rundir.Trajectory, started)
+	if err != nil {
+		return artifacts{}, err
+	}
+	_, metrics, err := readJSON[result.Metrics](run, u, rundir.Metrics, started)
+	if err != nil {
+		return artifacts{}, err
+	}
+	if !started && metrics != nil {
+		r := *u.Result
+		r.Metrics = metrics
+		u.Result = &r
+	}
 	m := u.metrics()
-	read := func(name string, wanted bool, use func([]byte) error) error {
-		path := u.Paths.Artifacts + "/" + name
-		data, err := run.ReadFile(path, maxArtifact)
-		if errors.Is(err, fs.ErrNotExist) {
-			if wanted {
-				u.Missing = append(u.Missing, path)
-			}
-			return nil
-		}
-		if large, ok := errors.AsType[*disk.SizeError](err); ok {
-			u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := use(data); err != nil {
-			return fmt.Errorf("%s: %w", filepath.Join(run.Dir(), filepath.FromSlash(path)), err)
-		}
-		return nil
-	}
-	err := read("trajectory.json", m != nil, func(data []byte) error {
-		a.run = data
-		return json.Unmarshal(data, new(trajectory.Run))
-	})
-	if err != nil {
-		return artifacts{}, err
-	}
-	err = read("acp-metrics.json", m != nil, func(data []byte) error {
-		var kept result.Metrics
-		err := json.Unmarshal(data, &kept)
-		if m == nil && err == nil {
-			r := *u.Result
-			r.Metrics = &kept
-			u.Result, m = &r, &kept
-		}
-		return err
-	})
-	if err != nil {
-		return artifacts{}, err
-	}
 	compared := m != nil && m.Changes != nil
-	err = read("workspace-changes.json", compared, func(data []byte) error {
-		var kept result.Changes
-		err := json.Unmarshal(data, &kept)
-		if m != nil && m.Changes == nil && err == nil {
-			m.Changes = &kept
-		}
-		return err
-	})
+	_, changes, err := readJSON[result.Changes](run, u, rundir.Changes, compared)
 	if err != nil {
 		return artifacts{}, err
 	}
-	return a, read("workspace.diff", compared, func(data []byte) error {
-		a.diff = string(data)
-		return nil
-	})
+	if m != nil && m.Changes == nil {
+		m.Changes = changes
+	}
+	diff, err := readArtifact(run, u, rundir.Diff, compared)
+	return artifacts{run: events, diff: string(diff)}, err
+}
+
+// readJSON reads an artifact that is JSON: its text and what that says, nil if there is nothing to be shown.
+func readJSON[T any](run *rundir.Run, u *Unit, name string, wanted bool) (json.RawMessage, *T, error) {
+	data, err := readArtifact(run, u, name, wanted)
+	if data == nil || err != nil {
+		return nil, nil, err
+	}
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
+		path := filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), name)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, v, nil
+}
+
+// readArtifact reads an artifact of the unit, nil if it is not there or too large. The unit then notes that, the former only
+// if it was wanted.
+func readArtifact(run *rundir.Run, u *Unit, name string, wanted bool) ([]byte, error) {
+	path := u.Paths.Artifacts + "/" + name
+	data, err := run.ReadFile(path, maxArtifact)
+	if errors.Is(err, fs.ErrNotExist) {
+		if wanted {
+			u.Missing = append(u.Missing, path)
+		}
+		return nil, nil
+	}
+	if large, ok := errors.AsType[*disk.SizeError](err); ok {
+		u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
+		return nil, nil
+	}
+	return data, err
 }

@@ -131,6 +131,7 @@ func TestLoadBrokenArtifact(t *testing.T) {
 	const artifacts = "variants/sdd-claude/cases/refund/1/artifacts/"
 	tests := []struct{ name, file, text string }{
 		{"torn trajectory", "trajectory.json", `{"agent":{},"events":[{"event":"mess`},
+		{"empty trajectory", "trajectory.json", ""},
 		{"unknown event", "trajectory.json", `{"agent":{},"events":[{"event":"dance","turn":1,"at_us":0}]}`},
 		{"torn metrics", "acp-metrics.json", `{"version":1`},
 		{"changes of a wrong type", "workspace-changes.json", `{"added":"two"}`},

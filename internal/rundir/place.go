@@ -18,6 +18,15 @@ type Place struct {
 	Logs, Artifacts string
 }
 
+// The files of a unit: the session's log lies with the logs, all others with the artifacts.
+const (
+	SessionLog = "acp-session.jsonl"
+	Metrics    = "acp-metrics.json"
+	Trajectory = "trajectory.json"
+	Diff       = "workspace.diff"
+	Changes    = "workspace-changes.json"
+)
+
 func placeIn(dir string) Place {
 	return Place{filepath.Join(dir, "workspace"), filepath.Join(dir, "logs"), filepath.Join(dir, "artifacts")}
 }
