@@ -44,8 +44,8 @@ func Tool(c trajectory.MCPCall) string {
 	return "mcp__" + c.Server + "__" + name
 }
 
-// asked returns a request as it is recorded, without an answer.
-func asked(server string, r *jsonrpc.Request) (trajectory.MCPCall, error) {
+// callOf returns a request as it is recorded, without an answer.
+func callOf(server string, r *jsonrpc.Request) (trajectory.MCPCall, error) {
 	c := trajectory.MCPCall{Server: server, Method: r.Method}
 	if len(r.Params) == 0 {
 		return c, nil
@@ -69,8 +69,8 @@ func asked(server string, r *jsonrpc.Request) (trajectory.MCPCall, error) {
 	return c, nil
 }
 
-// answered returns a recorded request with an answer to it.
-func answered(c trajectory.MCPCall, r *jsonrpc.Response) (trajectory.MCPCall, error) {
+// withAnswer returns a recorded request with an answer to it.
+func withAnswer(c trajectory.MCPCall, r *jsonrpc.Response) (trajectory.MCPCall, error) {
 	var err error
 	if r.Error != nil {
 		wire, ok := r.Error.(*jsonrpc.Error)

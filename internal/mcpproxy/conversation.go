@@ -20,7 +20,7 @@ import (
 
 // conversation is what an agent says to a server over one connection, and what it hears.
 type conversation struct {
-	*Proxy
+	proxy  *Proxy
 	server playbook.MCPServer
 	agent  mcp.Connection
 	real   *realServer // nil in replay
@@ -47,18 +47,18 @@ const maxOpen = 256
 func (p *Proxy) serve(conn net.Conn, s playbook.MCPServer) {
 	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
 	if err != nil {
-		p.fail(fmt.Errorf("the MCP server %q: %w", s.Name, err))
+		p.reportError(fmt.Errorf("the MCP server %q: %w", s.Name, err))
 		return
 	}
-	c := &conversation{Proxy: p, server: s, agent: agent}
+	c := &conversation{proxy: p, server: s, agent: agent}
 	// It also ends what waits for the agent to read.
 	defer context.AfterFunc(p.ctx, func() { agent.Close() })()
 	defer agent.Close()
-	p.begins(c)
-	defer p.ends(c)
+	p.add(c)
+	defer p.remove(c)
 	if p.player == nil {
 		c.startReal()
-		defer c.endReal()
+		defer c.stopReal()
 	}
 	for {
 		m, err := agent.Read(p.ctx)
@@ -80,7 +80,7 @@ func (c *conversation) agentEnded(err error) {
 			return
 		}
 	}
-	c.fail(fmt.Errorf("the agent sent the MCP server %q what is no message of the protocol: %w", c.server.Name, err))
+	c.proxy.reportError(fmt.Errorf("the agent sent the MCP server %q what is no message of the protocol: %w", c.server.Name, err))
 }
 
 // fromAgent handles a message of the agent's.
@@ -91,7 +91,7 @@ func (c *conversation) fromAgent(m jsonrpc.Message) {
 	case !r.IsCall():
 		c.notified(r)
 	case c.real == nil && !isRecorded(r.Method):
-		c.pretend(r)
+		c.answerUnrecorded(r)
 	default:
 		c.asked(r)
 	}
@@ -99,21 +99,21 @@ func (c *conversation) fromAgent(m jsonrpc.Message) {
 
 // asked handles a request of the agent's.
 func (c *conversation) asked(r *jsonrpc.Request) {
-	call, err := asked(c.server.Name, r)
+	call, err := callOf(c.server.Name, r)
 	if err == nil {
-		err = c.begin(r.ID, call)
+		err = c.addOpen(r.ID, call)
 	}
 	if err != nil { // which no recording would show
-		c.fail(fmt.Errorf("the agent asked the MCP server %q for %s: %w", c.server.Name, r.Method, err))
+		c.proxy.reportError(fmt.Errorf("the agent asked the MCP server %q for %s: %w", c.server.Name, r.Method, err))
 		c.write(failure(r.ID, jsonrpc.CodeInvalidRequest, err.Error()))
 		return
 	}
-	args := c.normalised(call.Params)
-	if output, failure, ok := c.config.Overrides.Apply(Tool(call), args); ok {
+	args := c.proxy.normalised(call.Params)
+	if output, failure, ok := c.proxy.config.Overrides.Apply(Tool(call), args); ok {
 		if c.real == nil {
-			c.player.pass(call, args)
+			c.proxy.player.pass(call, args)
 		}
-		c.settle(response(r.ID, overridden(call, c.denormalised(output), failure)))
+		c.answer(response(r.ID, overridden(call, c.proxy.denormalised(output), failure)))
 		return
 	}
 	if c.real == nil {
@@ -123,8 +123,8 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 	c.forward(r)
 }
 
-// begin notes a request that is to be answered.
-func (c *conversation) begin(id jsonrpc.ID, call trajectory.MCPCall) error {
+// addOpen notes a request that is to be answered.
+func (c *conversation) addOpen(id jsonrpc.ID, call trajectory.MCPCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.place(id) >= 0 {
@@ -142,8 +142,8 @@ func (c *conversation) place(id jsonrpc.ID) int {
 	return slices.IndexFunc(c.open, func(q question) bool { return q.id == id })
 }
 
-// end takes a request from those that are to be answered.
-func (c *conversation) end(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
+// takeOpen takes a request from those that are to be answered.
+func (c *conversation) takeOpen(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.place(id)
@@ -155,18 +155,18 @@ func (c *conversation) end(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
 	return call, true
 }
 
-// settle tells the answer to a request and gives it to the agent. It is dropped if the agent does not wait for it.
-func (c *conversation) settle(r *jsonrpc.Response) {
-	call, ok := c.end(r.ID)
+// answer records the answer to a request and gives it to the agent. It is dropped if the agent does not wait for it.
+func (c *conversation) answer(r *jsonrpc.Response) {
+	call, ok := c.takeOpen(r.ID)
 	if !ok {
 		return
 	}
 	if isRecorded(call.Method) {
-		done, err := answered(call, r)
+		done, err := withAnswer(call, r)
 		if err != nil {
-			c.fail(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, call.Method, err))
+			c.proxy.reportError(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, call.Method, err))
 		}
-		c.tell(done)
+		c.proxy.record(done)
 	}
 	c.write(r)
 }
@@ -190,15 +190,15 @@ func (c *conversation) cancelled(r *jsonrpc.Request) {
 		return // and the server knows no better
 	}
 	if id, err := jsonrpc.MakeID(params.RequestID); err == nil {
-		c.unanswered(id, "the agent cancelled the request")
+		c.dropOpen(id, "the agent cancelled the request")
 	}
 }
 
-// unanswered tells that a request gets no answer.
-func (c *conversation) unanswered(id jsonrpc.ID, why string) {
-	if call, ok := c.end(id); ok && !call.Describes() && isRecorded(call.Method) {
+// dropOpen records that a request gets no answer.
+func (c *conversation) dropOpen(id jsonrpc.ID, why string) {
+	if call, ok := c.takeOpen(id); ok && !call.Describes() && isRecorded(call.Method) {
 		call.Error = &trajectory.MCPError{Code: codeUnanswered, Message: why}
-		c.tell(call)
+		c.proxy.record(call)
 	}
 }
 
@@ -210,7 +210,7 @@ func (c *conversation) waiting() []question {
 }
 
 // write sends the agent a message. That the agent has gone is found when it is read from.
-func (c *conversation) write(m jsonrpc.Message) { _ = c.agent.Write(c.ctx, m) }
+func (c *conversation) write(m jsonrpc.Message) { _ = c.agent.Write(c.proxy.ctx, m) }
 
 func (p *Proxy) normalised(v any) any {
 	if p.config.Normalise == nil {

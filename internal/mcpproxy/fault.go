@@ -39,8 +39,8 @@ func (p *Proxy) Waiting() error {
 func (c *conversation) shown(call trajectory.MCPCall) string {
 	const limit = 200
 	args := string(encoded(call.Params))
-	if c.config.Mask != nil {
-		args = c.config.Mask(args)
+	if c.proxy.config.Mask != nil {
+		args = c.proxy.config.Mask(args)
 	}
 	if len(args) > limit {
 		args = strings.ToValidUTF8(args[:limit], "") + "..."
@@ -48,13 +48,13 @@ func (c *conversation) shown(call trajectory.MCPCall) string {
 	return Tool(call) + " " + args
 }
 
-func (p *Proxy) begins(c *conversation) {
+func (p *Proxy) add(c *conversation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.going[c] = true
 }
 
-func (p *Proxy) ends(c *conversation) {
+func (p *Proxy) remove(c *conversation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.going, c)

@@ -60,14 +60,14 @@ type Proxy struct {
 	config    Config
 	ctx       context.Context // until Close
 	cancel    context.CancelFunc
+	player    *player // nil: real servers answer
 	listeners []*listener
 	running   sync.WaitGroup
 
-	mu     sync.Mutex
-	going  map[*conversation]bool       // those that have not ended
-	told   map[string][sha256.Size]byte // digests of what servers said of themselves, by request
-	player *player                      // nil: real servers answer
-	errs   []error                      // of Close
+	mu        sync.Mutex
+	going     map[*conversation]bool       // those that have not ended
+	described map[string][sha256.Size]byte // digests of what servers said of themselves, by request
+	errs      []error                      // of Close
 }
 
 // Listen makes a proxy, which ends with [Proxy.Close].
@@ -75,7 +75,7 @@ func Listen(c Config) (*Proxy, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory for sockets of MCP servers: %w", err)
 	}
-	p := &Proxy{config: c, going: make(map[*conversation]bool), told: make(map[string][sha256.Size]byte)}
+	p := &Proxy{config: c, going: make(map[*conversation]bool), described: make(map[string][sha256.Size]byte)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if c.Replay != nil {
 		p.player = newPlayer(c.Replay)
@@ -127,7 +127,7 @@ func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
 		conn, err := l.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				p.fail(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err))
+				p.reportError(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err))
 			}
 			return
 		}
@@ -139,28 +139,28 @@ func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
 			})
 		default:
 			conn.Close()
-			p.fail(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name, maxConnections))
+			p.reportError(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name, maxConnections))
 		}
 	}
 }
 
-// fail tells an error, unless all ends anyway.
-func (p *Proxy) fail(err error) {
+// reportError tells [Config.OnError] an error, unless all ends anyway.
+func (p *Proxy) reportError(err error) {
 	if p.ctx.Err() == nil && p.config.OnError != nil {
 		p.config.OnError(err)
 	}
 }
 
-// tell tells a request with its answer, unless a server says of itself what it said before.
-func (p *Proxy) tell(c trajectory.MCPCall) {
+// record tells [Config.OnCall] a request with its answer, unless a server says of itself what it said before.
+func (p *Proxy) record(c trajectory.MCPCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.Describes() {
 		request, answer := subject(c), sha256.Sum256(encoded([]any{c.Result, c.Error}))
-		if p.told[request] == answer {
+		if p.described[request] == answer {
 			return
 		}
-		p.told[request] = answer
+		p.described[request] = answer
 	}
 	if p.config.OnCall != nil {
 		p.config.OnCall(c)

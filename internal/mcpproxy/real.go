@@ -42,36 +42,36 @@ type realServer struct {
 func (c *conversation) startReal() {
 	r := &realServer{said: sandbox.Tail{Limit: maxSaid}, sent: sandbox.Tail{Limit: maxSaid}}
 	c.real = r
-	ctx := context.WithoutCancel(c.ctx) // it is stopped when the conversation ends
-	process, err := c.config.Start(ctx, supervise.Command{
+	ctx := context.WithoutCancel(c.proxy.ctx) // it is stopped when the conversation ends
+	process, err := c.proxy.config.Start(ctx, supervise.Command{
 		Path: c.server.Command[0], Args: c.server.Command, PipeStdin: true, PipeStdout: true, Stderr: &r.said,
 	})
 	if err != nil {
-		c.fails(fmt.Errorf("cannot be started: %w", err))
+		c.serverFailed(fmt.Errorf("cannot be started: %w", err))
 		return
 	}
 	r.process = process
 	out := io.TeeReader(process.Stdout, &r.sent)
 	r.conn, err = (&mcp.IOTransport{Reader: io.NopCloser(out), Writer: process.Stdin}).Connect(ctx)
 	if err != nil {
-		c.fails(err)
+		c.serverFailed(err)
 		return
 	}
-	r.listening.Go(c.listen)
+	r.listening.Go(c.readServer)
 }
 
-// listen handles what the server sends, up to its end.
-func (c *conversation) listen() {
+// readServer handles what the server sends, up to its end.
+func (c *conversation) readServer() {
 	for {
 		m, err := c.real.conn.Read(context.Background())
 		if err != nil {
-			c.fails(c.readError(err))
+			c.serverFailed(c.readError(err))
 			return
 		}
 		switch m := m.(type) {
 		case *jsonrpc.Response:
 			c.inTime()
-			c.settle(m)
+			c.answer(m)
 		case *jsonrpc.Request:
 			if m.IsCall() {
 				c.refuse(m)
@@ -85,7 +85,7 @@ func (c *conversation) listen() {
 // readError explains why nothing more can be read from the server.
 func (c *conversation) readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.ended(errors.New("closed its output, and did not end"))
+		return c.exitOr(errors.New("closed its output, and did not end"))
 	}
 	sent, cut := c.real.sent.Text(true)
 	return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
@@ -103,8 +103,8 @@ func noMessage(sent []byte, cut bool) []byte {
 	return sent
 }
 
-// ended returns how the server ended. If it did not, that is not what is wrong with it.
-func (c *conversation) ended(wrong error) error {
+// exitOr returns how the server ended, or the other error if it did not.
+func (c *conversation) exitOr(other error) error {
 	select {
 	case <-c.real.process.Done():
 		exit, err := c.real.process.Wait()
@@ -113,7 +113,7 @@ func (c *conversation) ended(wrong error) error {
 		}
 		return fmt.Errorf("ended by itself: %s", exit)
 	case <-time.After(exitWait):
-		return wrong
+		return other
 	}
 }
 
@@ -129,12 +129,12 @@ func (c *conversation) refuse(r *jsonrpc.Request) {
 // forward passes a message of the agent's on to the server.
 func (c *conversation) forward(r *jsonrpc.Request) {
 	if c.usable(r) {
-		if err := c.real.conn.Write(c.ctx, withoutOffers(r)); err != nil {
-			c.fails(c.ended(fmt.Errorf("cannot be written to: %w", err)))
+		if err := c.real.conn.Write(c.proxy.ctx, withoutOffers(r)); err != nil {
+			c.serverFailed(c.exitOr(fmt.Errorf("cannot be written to: %w", err)))
 		}
 	}
-	if err := c.wrong(); err != nil && r.IsCall() {
-		c.settle(failure(r.ID, jsonrpc.CodeInternalError, err.Error()))
+	if err := c.serverError(); err != nil && r.IsCall() {
+		c.answer(failure(r.ID, jsonrpc.CodeInternalError, err.Error()))
 	}
 }
 
@@ -146,9 +146,9 @@ func (c *conversation) usable(r *jsonrpc.Request) bool {
 		return false
 	}
 	if r.IsCall() && c.real.late == nil && !c.real.answers {
-		timeout := cmp.Or(c.config.StartTimeout, DefaultStartTimeout)
+		timeout := cmp.Or(c.proxy.config.StartTimeout, DefaultStartTimeout)
 		c.real.late = time.AfterFunc(timeout, func() {
-			c.fails(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
+			c.serverFailed(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
 		})
 	}
 	return true
@@ -164,24 +164,24 @@ func (c *conversation) inTime() {
 	}
 }
 
-// wrong returns what is wrong with the server, nil if nothing is.
-func (c *conversation) wrong() error {
+// serverError returns what is wrong with the server, nil if nothing is.
+func (c *conversation) serverError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// fails ends a server with which something is wrong, and answers what it was asked. Only the first reason counts, and none
-// once the agent has gone.
-func (c *conversation) fails(cause error) {
+// serverFailed ends a server with which something is wrong, and answers what it was asked. Only the first reason counts,
+// and none once the agent has gone.
+func (c *conversation) serverFailed(cause error) {
 	c.real.failed.Do(func() {
 		if c.real.process != nil {
 			_, err := c.real.process.Kill()
-			c.endError(err)
+			c.keepStopError(err)
 		}
 		said, _ := c.real.said.Text(true)
-		if c.config.Mask != nil {
-			said = c.config.Mask(said)
+		if c.proxy.config.Mask != nil {
+			said = c.proxy.config.Mask(said)
 		}
 		err := &ServerError{Server: c.server, Err: cause}
 		if said = strings.TrimSpace(said); said != "" {
@@ -194,18 +194,18 @@ func (c *conversation) fails(cause error) {
 		if over {
 			return
 		}
-		c.fail(err)
+		c.proxy.reportError(err)
 		for _, q := range c.waiting() {
-			c.settle(failure(q.id, jsonrpc.CodeInternalError, err.Error()))
+			c.answer(failure(q.id, jsonrpc.CodeInternalError, err.Error()))
 		}
 	})
 }
 
-// endReal ends the server's process when the agent has gone.
-func (c *conversation) endReal() {
+// stopReal ends the server's process when the agent has gone.
+func (c *conversation) stopReal() {
 	if c.real.process != nil {
-		_, err := c.real.process.Stop(context.WithoutCancel(c.ctx))
-		c.endError(err)
+		_, err := c.real.process.Stop(context.WithoutCancel(c.proxy.ctx))
+		c.keepStopError(err)
 	}
 	c.inTime()                  // the timer has nothing to say any more
 	c.real.failed.Do(func() {}) // or is saying it
@@ -214,16 +214,16 @@ func (c *conversation) endReal() {
 		_ = c.real.conn.Close()
 	}
 	for _, q := range c.waiting() {
-		c.unanswered(q.id, "the agent went away before the answer")
+		c.dropOpen(q.id, "the agent went away before the answer")
 	}
 }
 
-// endError keeps why a process did not end as it should for Close.
-func (c *conversation) endError(err error) {
+// keepStopError keeps why a process did not end as it should for Close.
+func (c *conversation) keepStopError(err error) {
 	if err == nil {
 		return
 	}
-	c.Proxy.mu.Lock()
-	defer c.Proxy.mu.Unlock()
-	c.errs = append(c.errs, fmt.Errorf("end the MCP server %q: %w", c.server.Name, err))
+	c.proxy.mu.Lock()
+	defer c.proxy.mu.Unlock()
+	c.proxy.errs = append(c.proxy.errs, fmt.Errorf("end the MCP server %q: %w", c.server.Name, err))
 }

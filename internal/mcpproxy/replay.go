@@ -101,17 +101,17 @@ func (p *player) changed(server string) []string {
 // replay answers a request from the recording.
 func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) {
 	call.Params = args
-	recorded, changed, err := c.player.answer(call)
+	recorded, changed, err := c.proxy.player.answer(call)
 	if err != nil {
-		c.fail(err)
-		c.settle(failure(id, jsonrpc.CodeInternalError, err.Error()))
+		c.proxy.reportError(err)
+		c.answer(failure(id, jsonrpc.CodeInternalError, err.Error()))
 		return
 	}
-	recorded.Result = c.denormalised(recorded.Result)
+	recorded.Result = c.proxy.denormalised(recorded.Result)
 	if e := recorded.Error; e != nil {
-		recorded.Error = &trajectory.MCPError{Code: e.Code, Message: fmt.Sprint(c.denormalised(e.Message)), Data: c.denormalised(e.Data)}
+		recorded.Error = &trajectory.MCPError{Code: e.Code, Message: fmt.Sprint(c.proxy.denormalised(e.Message)), Data: c.proxy.denormalised(e.Data)}
 	}
-	c.settle(response(id, recorded))
+	c.answer(response(id, recorded))
 	for _, method := range changed {
 		if list, ok := strings.CutSuffix(method, "/list"); ok {
 			kind, _, _ := strings.Cut(list, "/") // of resources/templates
@@ -120,8 +120,8 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 	}
 }
 
-// pretend answers a request that recordings leave out, such as ping.
-func (c *conversation) pretend(r *jsonrpc.Request) {
+// answerUnrecorded answers a request that recordings leave out, such as ping.
+func (c *conversation) answerUnrecorded(r *jsonrpc.Request) {
 	if r.Method != methodListen {
 		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})
 		return
