@@ -164,9 +164,6 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	if err := checkPlan(plan); err != nil {
 		t.Fatal(err)
 	}
-	for _, note := range plan.Notes() {
-		t.Log(note)
-	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
@@ -188,6 +185,9 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	runner, err := engine.New(plan, cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, note := range runner.Notes(ctx) {
+		t.Log(note)
 	}
 	if runner.Impure() || run.tracer != nil {
 		if err := testrun.KeepOutOfCache(h.root); err != nil {

@@ -145,7 +145,7 @@ func TestEverything(t *testing.T) {
 		},
 		Workspace: playbook.Workspace{
 			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
-			Git: true,
+			Git: true, Position: at(63, 1),
 		},
 		Sandbox: playbook.Sandbox{
 			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"}, Command: []string{"wrap", "--"},

@@ -20,6 +20,9 @@ type Workspace struct {
 
 	// Git makes the workspace a git repository with one commit, of the files that the agent starts with.
 	Git bool `yaml:"git" doc:"Whether to make the workspace a git repository with a first commit; default: false."`
+
+	// Position is where the workspace's key stands.
+	Position Position `yaml:",position"`
 }
 
 func (w *Workspace) decode(n *doc.Node) {

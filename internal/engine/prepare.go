@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // prepare makes the workspace that the agent starts with. Where nobody looks at the files, it is enough to know what they
@@ -74,4 +76,30 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 		r.template.t = t
 	}
 	return r.template.t, nil
+}
+
+// Notes are those of the plan, and about patterns of the playbook's workspace that match nothing.
+func (r *Runner) Notes(ctx context.Context) []string {
+	notes, w := r.plan.Notes(), r.pb.Workspace
+	prepares := func(u playbook.Unit) bool {
+		return slices.ContainsFunc(u.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionPrepare })
+	}
+	if len(w.Include)+len(w.Exclude) == 0 || !slices.ContainsFunc(r.plan.Units, prepares) {
+		return notes
+	}
+	t, err := r.loadTemplate(ctx)
+	if err != nil {
+		return notes // each unit ends with the error
+	}
+	for _, pattern := range w.Include {
+		if !t.Includes(pattern) {
+			notes = append(notes, fmt.Sprintf("%s: note: workspace.include: %q matches nothing that is copied", w.Position, pattern))
+		}
+	}
+	for _, pattern := range w.Exclude {
+		if !t.Excludes(pattern) {
+			notes = append(notes, fmt.Sprintf("%s: note: workspace.exclude: %q leaves out nothing", w.Position, pattern))
+		}
+	}
+	return notes
 }

@@ -272,7 +272,7 @@ func (p *pipeline) manifest(name string, env map[string][]string) rundir.Manifes
 // run runs what has not run yet. It returns an error if a result could not be recorded.
 func (p *pipeline) run(ctx context.Context) error {
 	p.Watch.Plan(len(p.plan.Units), p.earlier)
-	for _, note := range slices.Concat(p.dir.Notes(), p.plan.Notes()) {
+	for _, note := range slices.Concat(p.dir.Notes(), p.runner.Notes(ctx)) {
 		p.Watch.Note(note)
 	}
 	switch held := p.confined; {

@@ -24,13 +24,15 @@ var secretNames = []string{
 // rules decide what of a source is copied.
 type rules struct {
 	include, exclude []string
+	// excludes and includes are the patterns that matched something.
+	excludes, includes map[string]bool
 }
 
 func newRules(include, exclude []string) (rules, error) {
 	clean := func(what string, patterns []string) ([]string, error) {
 		var cleaned []string
 		for _, p := range patterns {
-			p = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
+			p = cleanPattern(p)
 			if p == "" || strings.HasPrefix(p, "/") || slices.Contains(strings.Split(p, "/"), "..") {
 				return nil, fmt.Errorf("%s %q: not a path below the workspace", what, p)
 			}
@@ -46,11 +48,28 @@ func newRules(include, exclude []string) (rules, error) {
 		return rules{}, err
 	}
 	ex, err := clean("exclude", exclude)
-	return rules{include: in, exclude: ex}, err
+	return rules{include: in, exclude: ex, excludes: make(map[string]bool), includes: make(map[string]bool)}, err
 }
 
+func cleanPattern(p string) string { return strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") }
+
 func (r rules) excluded(p string) bool {
-	return slices.ContainsFunc(r.exclude, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, p) })
+	excluded := false
+	for _, pattern := range r.exclude {
+		if doublestar.MatchUnvalidated(pattern, p) {
+			r.excludes[pattern], excluded = true, true
+		}
+	}
+	return excluded
+}
+
+// copied is told of what is copied.
+func (r rules) copied(p string) {
+	for _, pattern := range r.include {
+		if !r.includes[pattern] && covered(pattern, p) {
+			r.includes[pattern] = true
+		}
+	}
 }
 
 // opens tells whether an include pattern leads to the directory p or below it. With byName, a segment of the pattern
@@ -74,9 +93,11 @@ func (r rules) opens(p string, byName bool) bool {
 
 // covers tells whether an include pattern matches p or a directory above it.
 func (r rules) covers(p string) bool {
-	return slices.ContainsFunc(r.include, func(pattern string) bool {
-		return doublestar.MatchUnvalidated(pattern, p) || doublestar.MatchUnvalidated(pattern+"/**", p)
-	})
+	return slices.ContainsFunc(r.include, func(pattern string) bool { return covered(pattern, p) })
+}
+
+func covered(pattern, p string) bool {
+	return doublestar.MatchUnvalidated(pattern, p) || doublestar.MatchUnvalidated(pattern+"/**", p)
 }
 
 // names tells whether an include pattern names the file p by more than a wildcard, as a secret has to be.

@@ -60,8 +60,21 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 	}
 	defer tr.close()
 	p := planner{Template: t, tree: tr, dirs: map[string]bool{".": true}}
-	return t, p.plan(".", false)
+	err = p.plan(".", false)
+	for _, e := range t.fixed {
+		t.rules.copied(e.Path)
+	}
+	for _, f := range t.files {
+		t.rules.copied(f.Path)
+	}
+	return t, err
 }
+
+// Excludes reports whether a pattern of Source.Exclude leaves out anything.
+func (t *Template) Excludes(pattern string) bool { return t.rules.excludes[cleanPattern(pattern)] }
+
+// Includes reports whether a pattern of Source.Include matches anything that is copied.
+func (t *Template) Includes(pattern string) bool { return t.rules.includes[cleanPattern(pattern)] }
 
 // hold reads the contents of all files unless they are too large together.
 func (t *Template) hold(ctx context.Context) error {
