@@ -27,7 +27,7 @@ type outgoing struct {
 }
 
 // send writes a line and its line end, after those sent before. When it returns errStopped or the context's error, the
-// line may have been written all the same.
+// line may have been written anyway.
 func (w *writer) send(ctx context.Context, line []byte) error {
 	o := outgoing{line: line, done: make(chan error, 1)}
 	select {

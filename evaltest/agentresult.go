@@ -129,7 +129,7 @@ func (r *AgentResult) summary(name string) string {
 type observer struct {
 	run    AgentRun
 	t      *testing.T
-	result *AgentResult // nil: the session did not come to its end
+	result *AgentResult // nil: the session did not reach its end
 }
 
 // Needs implements [evaluator.Evaluator].

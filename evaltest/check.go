@@ -144,7 +144,7 @@ func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 // Needs implements [evaluator.Evaluator].
 func (c check) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
 
-// verdict returns what a check that ended like that came to. Nothing can be reported from now on.
+// verdict returns the outcome of a check that ended like that. Nothing can be reported from now on.
 func (t *T) verdict(e ending) evaluator.Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -117,7 +117,7 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	}
 }
 
-// ran returns what became of the agents that the row's task has run.
+// ran returns the results of the agents that the row's task has run.
 func (r *rowRun) ran() []*AgentResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()

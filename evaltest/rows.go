@@ -18,7 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// record is a row as it stands in a file: its keys with values in JSON.
+// record is a row as written in a file: its keys with values in JSON.
 type record struct {
 	line   int
 	fields map[string]json.RawMessage
@@ -34,7 +34,7 @@ const (
 
 var rowKeys = []string{keyID, keyInput, keyExpected, keyExpectedFile}
 
-// readRows reads the rows in a file. The error tells of all that is wrong, a line each.
+// readRows reads the rows in a file. The error lists everything that is wrong, a line each.
 func readRows[In, Want any](file string) ([]Row[In, Want], error) {
 	data, err := disk.ReadRegular(file, maxData)
 	if err != nil {

@@ -34,7 +34,7 @@ func (h *harness) variant(t *testing.T, ctx context.Context, runner *engine.Runn
 	v.whole(t)
 }
 
-// verdict is what the trials of one case under one variant come to.
+// verdict is the result of all trials of one case under one variant.
 type verdict struct {
 	*harness
 	id string // playbook/case/variant

@@ -11,7 +11,7 @@ import (
 // Error is one thing that is wrong with a playbook.
 type Error struct {
 	Position Position
-	// Path is where it stands in the file, e.g. "variants.claude.agent.kind"; empty for the file as a whole.
+	// Path is its place in the file, e.g. "variants.claude.agent.kind"; empty for the file as a whole.
 	Path string
 	// Reason says what is wrong and, where it is known, what would be right.
 	Reason string
@@ -23,7 +23,7 @@ func (e Error) Error() string {
 	return p.Error()
 }
 
-// Errors are all the things that are wrong with a playbook, in the order in which they stand in the file.
+// Errors are all the things that are wrong with a playbook, in the order of the file.
 type Errors []Error
 
 // Error returns a line for each error.

@@ -25,7 +25,7 @@ type evalCase struct {
 	Execution execution         `yaml:"execution" doc:"Who is asked, and what must hold for this case besides."`
 	Position  Position          `yaml:",position"`
 
-	// Case is what it comes to, its variants excepted.
+	// Case is the resulting case, without its variants.
 	Case Case
 }
 

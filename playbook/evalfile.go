@@ -76,7 +76,7 @@ func isEvalFile(file string, root *doc.Node) bool {
 	return strings.HasSuffix(name, ".eval") && root.Get("workflow") == nil && root.Get("task") == nil && root.Get("cases") == nil
 }
 
-// decodeEvalFile makes the playbook that an eval file stands for.
+// decodeEvalFile makes the playbook that an eval file is read as.
 func (p *Playbook) decodeEvalFile(d *doc.Document) {
 	d.Refuse(refusedInEvalFiles())
 	doc.Handle(d, (*evalCase).decode)

@@ -74,7 +74,7 @@ func checkPath(path string) error {
 	return fmt.Errorf("unknown path %q in ${{ }}%s", path, doc.DidYouMean(path, paths))
 }
 
-// hasPlaceholder reports whether text is to be interpolated.
+// hasPlaceholder reports whether text has to be interpolated.
 func hasPlaceholder(text string) bool { return strings.Contains(text, "${{") }
 
 // interpolateAll replaces the placeholders in each string of a decoded value, keys of mappings excepted.

@@ -84,7 +84,7 @@ func (n *Node) Position() Position {
 	return Position(n.node.Position())
 }
 
-// Path returns where the node stands in the file, e.g. "evaluators[0].expected".
+// Path returns the node's place in the file, e.g. "evaluators[0].expected".
 func (n *Node) Path() string {
 	if n == nil {
 		return ""

@@ -125,8 +125,7 @@ func (s scope) unavailable(path string) string {
 	return ""
 }
 
-// actions returns all actions that a `uses` can come to, none if it cannot be told because of problems that are
-// reported.
+// actions returns all actions that a `uses` can mean, none if that is unknown because of problems that are reported.
 func (s scope) actions(uses string) []string {
 	if !hasPlaceholder(uses) {
 		return slices.DeleteFunc([]string{uses}, func(u string) bool { return u == "" })

@@ -55,7 +55,7 @@ const (
 // Prompts reports whether the step starts the agent and speaks with it. Its placeholders have to be resolved.
 func (s Step) Prompts() bool { return actions[s.Uses].agent }
 
-// action is what is to be known of a built-in action.
+// action describes a built-in action.
 type action struct {
 	agent bool     // starts an agent
 	style bool     // needs a variant with a style

@@ -29,8 +29,8 @@ func (f *evalFile) target(p *Playbook, root *doc.Node) {
 	}
 }
 
-// variants returns the ids of the variants that the targets stand for, in the order of the file; nil: there is no target.
-// Targets that stand for nothing are reported on n.
+// variants returns the ids of the variants that the targets stand for, in the order of the file; nil: there is no
+// target. Targets that name nothing are reported on n.
 func (e execution) variants(p *Playbook, n *doc.Node) []string {
 	var chosen []string
 	for i, target := range e.Targets {

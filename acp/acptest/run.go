@@ -76,8 +76,8 @@ type reporter interface {
 	TempDir() string
 }
 
-// run checks all rules. It calls each with the rule's name and what is to be done under that name; start in turn starts
-// an agent.
+// run checks all rules. It calls each with the rule's name and what to do under that name; start in turn starts an
+// agent.
 func run(each func(rule string, check func(t reporter, start func() Agent))) {
 	seen := newLedger()
 	failed := false

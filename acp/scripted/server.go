@@ -64,7 +64,7 @@ type server struct {
 	work   sync.WaitGroup
 
 	deafOnce sync.Once
-	deaf     chan struct{} // closed when no more input is to be read
+	deaf     chan struct{} // closed when no more input should be read
 
 	mu            sync.Mutex
 	client        capabilities

@@ -2,7 +2,7 @@ package trajectory
 
 import "math/bits"
 
-// none stands for no partner in a pairing.
+// none means no partner in a pairing.
 const none = -1
 
 // align pairs expected calls with actual ones in order, so that as many as possible have a partner and, among those

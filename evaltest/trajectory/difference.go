@@ -39,7 +39,7 @@ func (d difference) show() (had, want []string) {
 	return had, want
 }
 
-// nothing stands for a value that is not there on one side.
+// nothing stands for a value that is missing on one side.
 var nothing any = struct{}{}
 
 // leaf is a place in a nested value where two values part, e.g. opts.lines[1].

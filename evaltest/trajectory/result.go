@@ -26,7 +26,7 @@ type Result struct {
 	sections []section
 }
 
-// section is what came of one part of a matcher.
+// section is the result of one part of a matcher.
 type section struct {
 	name        string // as in YAML, e.g. "in_order"
 	held, total int

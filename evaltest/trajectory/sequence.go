@@ -17,7 +17,7 @@ const (
 	subset    mode = "subset"
 )
 
-// ordered reports whether the calls must stand in the order of the expected ones.
+// ordered reports whether the calls must be in the order of the expected ones.
 func (m mode) ordered() bool { return m == strict || m == exact || m == inOrder }
 
 // closed reports whether no other calls may be made.
@@ -87,7 +87,7 @@ func (s sequence) judge(in *session) section {
 	return result
 }
 
-// count adds expected call i, whose partner is j, to what came of the sequence.
+// count adds expected call i, whose partner is j, to the result of the sequence.
 func (m matched) count(result *section, i, j int) {
 	c := &m.sequence.calls[i]
 	if j != none {

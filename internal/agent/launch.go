@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Launch is how one agent is to be started.
+// Launch is how to start one agent.
 type Launch struct {
 	// Command is the program, a path or a name to be looked up, and Args are its arguments without argv[0].
 	Command string
@@ -14,7 +14,7 @@ type Launch struct {
 	// Env has the kind's and the preset's variables, for the agent's process alone. The environment that every agent gets, with a fresh
 	// HOME and TMPDIR, comes from elsewhere.
 	Env map[string]string
-	// Files are to be written into the fresh HOME.
+	// Files must be written into the fresh HOME.
 	Files []File
 	// AuthMethod is the method to authenticate with; empty: none.
 	AuthMethod string

@@ -58,13 +58,13 @@ func Text(output any) (string, error) {
 	return text, nil
 }
 
-// Printed is what a command in a terminal came to.
+// Printed is the result of a command in a terminal.
 type Printed struct {
 	Output   string `json:"output"`
 	ExitCode int    `json:"exit_code"`
 }
 
-// Terminal returns what a command came to.
+// Terminal returns the result of a command.
 func Terminal(output any) (Printed, error) {
 	if text, ok := output.(string); ok {
 		return Printed{Output: text}, nil

@@ -34,7 +34,7 @@ func Check(data []byte) error {
 	return c.err()
 }
 
-// syntaxError names the line of what is no JSON.
+// syntaxError names the line of invalid JSON.
 func syntaxError(data []byte, err error) error {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	line := 0

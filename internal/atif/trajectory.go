@@ -46,7 +46,7 @@ const (
 	FromAgent Source = "agent"
 )
 
-// Step is a system's or a user's message, or a turn of the agent: what it said, what it called, and what came of it.
+// Step is a system's or a user's message, or a turn of the agent: what it said, its calls, and their results.
 type Step struct {
 	ID        int    `json:"step_id"` // 1-based
 	Timestamp string `json:"timestamp,omitempty"`
@@ -74,12 +74,12 @@ type ToolCall struct {
 	Extra     Extra          `json:"extra,omitempty"`
 }
 
-// Observation is what came of a step.
+// Observation is the result of a step.
 type Observation struct {
 	Results []Result `json:"results"`
 }
 
-// Result is what came of one tool call, or of something else where it names none.
+// Result is the result of one tool call, or of something else if it names none.
 type Result struct {
 	CallID    string     `json:"source_call_id,omitempty"`
 	Content   *Content   `json:"content,omitempty"`

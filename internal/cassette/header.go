@@ -35,7 +35,7 @@ type Cassette struct {
 	deferred *deferred // nil: the contents of changed files are here
 }
 
-// Turn is what came of one prompt: what happened, in order, and what it changed in the workspace.
+// Turn is the result of one prompt: what happened, in order, and what it changed in the workspace.
 type Turn struct {
 	Events []trajectory.Event
 	Delta  workspace.Delta

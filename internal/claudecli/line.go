@@ -39,7 +39,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// text returns the texts of the blocks, a line each. What is no text is named by its type.
+// text returns the texts of the blocks, a line each. Anything else is named by its type.
 func (c content) text() string {
 	texts := make([]string, len(c))
 	for i, b := range c {

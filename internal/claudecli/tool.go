@@ -27,7 +27,7 @@ type input struct {
 	Skill        string  `json:"skill"`
 }
 
-// start returns what a call's name and input tell of it, in the words of the adapter for the Agent Client Protocol.
+// start describes a call by its name and input, in the words of the adapter for the Agent Client Protocol.
 func start(b block, cwd string) trajectory.ToolStart {
 	var in input
 	_ = json.Unmarshal(b.Input, &in) // what can be read of it
@@ -110,7 +110,7 @@ type hunk struct {
 	Lines    []string `json:"lines"`
 }
 
-// end returns what came of a call, and where its change begins, if it made one.
+// end returns the result of a call, and where its change begins, if it made one.
 func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd, places []trajectory.Location) {
 	e = trajectory.ToolEnd{ID: b.CallID, Status: trajectory.Completed}
 	if b.Failed {

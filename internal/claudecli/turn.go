@@ -7,7 +7,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// Turn is what came of a prompt.
+// Turn is the result of a prompt.
 type Turn struct {
 	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not end.
 	Events []trajectory.Event

@@ -131,7 +131,7 @@ func (p cassettePage) fact(name, text string) {
 	}
 }
 
-// turn writes about what came of one prompt.
+// turn writes the events of one prompt.
 func (p cassettePage) turn(n int, t cassette.Turn) {
 	fmt.Fprintf(p.w, "\n%s\n", p.paint.bold(fmt.Sprintf("turn %d", n)))
 	for _, e := range t.Events {

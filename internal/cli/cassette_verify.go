@@ -110,7 +110,7 @@ func (a *App) verifyCassettes(ctx context.Context, where recordingsFlags, files 
 	return nil
 }
 
-// recorded returns the playbooks that have recordings, and tells of recordings whose playbook is gone.
+// recorded returns the playbooks that have recordings, and reports recordings whose playbook is gone.
 func (v *verification) recorded() ([]string, error) {
 	stems, err := cassette.Playbooks(v.dir)
 	if err != nil {

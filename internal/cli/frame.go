@@ -91,7 +91,8 @@ func (p *progress) totals() string {
 	return strings.Join(append(parts, clock(p.now().Sub(p.began))), " · ")
 }
 
-// cells returns what is shown of a unit: its id in so many columns at most, what it is at, and what it has come to.
+// cells returns what is shown of a unit: its id in at most so many columns, what it is doing, and its counts or
+// outcome.
 func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	iteration, cost := "starting", "cost unknown"
 	if r.Iteration > 0 {
@@ -143,7 +144,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// colored returns an outcome in its colour, if there are to be colours.
+// colored returns an outcome in its colour, if colours are wanted.
 func (s screen) colored(o result.Outcome) string {
 	colors := map[result.Outcome]int{result.Pass: 32, result.Fail: 31, result.Error: 35, result.Skip: 33, result.Completed: 36}
 	if color, ok := colors[o]; ok && s.color {

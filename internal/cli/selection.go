@@ -6,7 +6,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// latest stands for the newest run wherever an id is asked for.
+// latest is accepted in place of an id for the newest run.
 const latest = "latest"
 
 // projectRoot returns the project's root; override is the value of --root.

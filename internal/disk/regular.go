@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// ErrNotRegular is the error, within a [*fs.PathError], about a directory, a FIFO or a device where a file is to be.
+// ErrNotRegular is the error, within a [*fs.PathError], about a directory, a FIFO or a device in the place of a file.
 var ErrNotRegular = errors.New("not a regular file")
 
 // OpenRegular opens the regular file at path, or the one that a symbolic link there leads to, for reading. It waits for

@@ -61,7 +61,7 @@ type Node struct {
 	items   []*Node
 	entries []Entry
 	flawed  bool     // a problem was reported for it, or for something in it, when it was read
-	hidden  []string // keys that stand in the file but not in entries, see Without
+	hidden  []string // keys that are in the file but not in entries, see Without
 }
 
 // Document returns the document that the node is in, nil for a nil node.
@@ -91,10 +91,10 @@ func (n *Node) Kind() Kind {
 // Position returns where the node's entry begins: the key of a value in a mapping, else the value itself.
 func (n *Node) Position() Position { return n.key }
 
-// Path returns where the node stands in the tree, e.g. `cases[0].files["a.go"]`, "" for the root.
+// Path returns the node's place in the tree, e.g. `cases[0].files["a.go"]`, "" for the root.
 func (n *Node) Path() string { return n.path }
 
-// Text returns a string's text, and what stands in the file for other scalars.
+// Text returns a string's text, and the text in the file for other scalars.
 func (n *Node) Text() string {
 	if n == nil {
 		return ""

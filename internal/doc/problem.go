@@ -22,7 +22,7 @@ func (p Position) String() string {
 // Problem is one thing that is wrong with a file.
 type Problem struct {
 	Position Position
-	// Path is where it stands in the tree, e.g. "cases[0].id"; empty for the file as a whole.
+	// Path is its place in the tree, e.g. "cases[0].id"; empty for the file as a whole.
 	Path string
 	// Reason says what is wrong and, where it is known, what would be right.
 	Reason string
@@ -35,7 +35,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s: %s: %s", p.Position, p.Path, p.Reason)
 }
 
-// Problems are all problems of a file, in the order in which they stand in it.
+// Problems are all problems of a file, in the order of the file.
 type Problems []Problem
 
 func (ps Problems) Error() string {

@@ -181,7 +181,7 @@ func (s *Schemas) mapping(v *Schema, t reflect.Type) {
 			continue
 		}
 		property := s.schema(t.Field(f.index).Type, f.rules)
-		if text := t.Field(f.index).Tag.Get("doc"); property.Ref == "" { // what stands beside a reference is ignored
+		if text := t.Field(f.index).Tag.Get("doc"); property.Ref == "" { // anything beside a reference is ignored
 			property.Description = text
 		}
 		v.Properties[f.name] = property

@@ -16,7 +16,7 @@ func (e replacedError) Error() string {
 	return "the agent put something else in the place of " + e.path
 }
 
-// identify remembers what stands at these paths, which are directories.
+// identify remembers what is at these paths, which are directories.
 func identify(paths ...string) (identity, error) {
 	id := identity{paths: paths}
 	for _, p := range paths {

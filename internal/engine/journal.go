@@ -129,7 +129,7 @@ func (w *stderrWriter) Write(p []byte) (int, error) {
 // lastWords returns the end of what was written, without secrets: often the reason why a process ended.
 func (w *stderrWriter) lastWords() string {
 	text, _ := w.last.Text(true)
-	// Masked before it is cut, or the rest of a secret would stand at its beginning.
+	// Masked before it is cut, or it could begin with the rest of a secret.
 	words := sandbox.Tail{Limit: lastWordsSize}
 	_, _ = words.Write([]byte(w.lines.secrets.String(text)))
 	text, _ = words.Text(true)

@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
-// judge asks the evaluators and says what the unit comes to. Failed tells that a step did not pass. An error says that the
-// evaluators could not be asked.
+// judge asks the evaluators and returns the unit's outcome. Failed tells that a step did not pass. An error says that
+// the evaluators could not be asked.
 func (a *attempt) judge(ctx context.Context, failed bool) error {
 	if err := a.openJudgments(); err != nil {
 		return err

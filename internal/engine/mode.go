@@ -48,7 +48,7 @@ type StaleMode string
 const (
 	// StaleFails makes a unit with a stale cassette an error.
 	StaleFails StaleMode = "fail"
-	// StaleWarns replays it all the same and says so.
+	// StaleWarns replays it anyway and says so.
 	StaleWarns StaleMode = "warn"
 )
 

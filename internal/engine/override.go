@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// noticeOverride is the name of the notice that stands in a run behind an answer that is not the tool's own.
+// noticeOverride is the name of the notice that follows an overridden answer in a run.
 const noticeOverride = "override"
 
 // overridesOf returns the overrides of one session.

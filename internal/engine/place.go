@@ -25,7 +25,7 @@ type Place struct {
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
 const keepTimeout = time.Minute
 
-// keep writes what is to be known of a unit that is kept to its place.
+// keep writes the artifacts of a unit that is kept to its place.
 func (a *attempt) keep(ctx context.Context) error {
 	if a.place == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 type session interface {
 	// Prompt runs one turn.
 	Prompt(ctx context.Context, text string) (cassette.Turn, error)
-	// Agent says who answers and what stands behind it, "real" or "scripted".
+	// Agent says which agent answers, and whether its model is "real" or "scripted".
 	Agent() (agent trajectory.Agent, endpoint string)
 	// Close ends the session. A replayed one complains about turns that were not asked for.
 	Close(ctx context.Context) error

@@ -36,7 +36,7 @@ func (s *spending) add(events []trajectory.Event) {
 	}
 }
 
-// totalTokens returns all tokens of a turn: what the agent calls the total, else what it tells of.
+// totalTokens returns all tokens of a turn: the total that the agent reports, else the sum of its counts.
 func totalTokens(u *trajectory.Usage) *int64 {
 	switch {
 	case u == nil:

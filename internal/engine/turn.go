@@ -32,8 +32,8 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	return s.settle(ctx, events)
 }
 
-// ask prompts the agent and waits for its answer. An agent that does not give one is killed: it may still be at work, and
-// what it does now belongs to no turn. Close tells of what cannot be killed.
+// ask prompts the agent and waits for its answer. An agent that does not give one is killed: it may still be at work,
+// and what it does now belongs to no turn. Close reports what cannot be killed.
 func (s *live) ask(ctx context.Context, text string) error {
 	resp, err := s.session.Prompt(ctx, acp.TextContent{Text: text})
 	if err != nil {

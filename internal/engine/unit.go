@@ -59,8 +59,8 @@ type attempt struct {
 	journal *journal
 	watch   *watch
 	result  result.Unit
-	live    bool   // the session is to be with an agent, not from a cassette
-	records bool   // a cassette of it is to be written
+	live    bool   // the session is with an agent, not from a cassette
+	records bool   // a cassette of it is written
 	from    string // the cassette's path
 	place   *Place // where the unit is kept; nil: nowhere
 

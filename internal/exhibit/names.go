@@ -10,7 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// Hidden stands in a text where a name was.
+// Hidden replaces a name in a text.
 const Hidden = "[hidden]"
 
 // Names are what would tell which variant did a piece of work.

@@ -41,7 +41,7 @@ func Preview(path string, change func(settings []byte) ([]byte, error)) ([]byte,
 	return f.changed(change)
 }
 
-// settingsFile is a file of settings. One that is not there has no text.
+// settingsFile is a file of settings. A missing one has no text.
 type settingsFile struct {
 	path string // no link
 	text []byte

@@ -83,11 +83,11 @@ type Rewrite struct {
 	filler string
 }
 
-// old stands in a value for what the field had.
+// old stands for the field's old value in a new one.
 const old = "{old}"
 
-// ParseRewrite parses "RULE FIELD=VALUE". A value that is JSON is that, any other is a text, in which {old} stands for the
-// text that the field had.
+// ParseRewrite parses "RULE FIELD=VALUE". The value is JSON if it parses as JSON, otherwise a text, in which {old}
+// stands for the text that the field had.
 func ParseRewrite(text string) (Rewrite, error) {
 	for at, c := range text {
 		rule := text[:at]

@@ -65,7 +65,7 @@ func newCall(p *payload, project string) call {
 	return c
 }
 
-// text returns a field of the input, empty if it is no text.
+// text returns a field of the input, empty if it is not a text.
 func (c call) text(field string) string {
 	var s string
 	if json.Unmarshal(c.input[field], &s) != nil {

@@ -45,8 +45,7 @@ func (o *Overrides) All() []Override {
 	return slices.Clone(o.all)
 }
 
-// Apply counts a call and returns what it is to be answered, if an override says so: an output, or an error if that is
-// not empty.
+// Apply counts a call and returns its answer, if an override gives one: an output, or an error if that is not empty.
 func (o *Overrides) Apply(tool string, args any) (answer any, err string, ok bool) {
 	if o == nil || len(o.all) == 0 {
 		return nil, "", false

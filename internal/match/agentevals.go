@@ -321,7 +321,7 @@ func comparePaths(paths []any, a, b any) (bool, error) {
 	return true, nil
 }
 
-// nameOf returns the property that a tool's name stands for.
+// nameOf returns the property that a tool's name means.
 func nameOf(tool any) string {
 	switch tool := tool.(type) {
 	case string:

@@ -62,7 +62,7 @@ func Load(dir string) (Model, error) {
 
 func (m Model) empty() bool { return len(m.Scripts)+len(m.Judges) == 0 }
 
-// decode returns what stands in a file whose name, without extension, is given.
+// decode returns the content of a file whose name, without extension, is given.
 func decode(name string, d *doc.Document) (Model, error) {
 	var file scriptFile
 	if d.Root.Decode(&file) && (len(file.Scripts) == 0) == (len(file.Judges) == 0) {

@@ -21,7 +21,7 @@ type request struct {
 	aside bool
 	// schema, if not nil, is the JSON schema that the answer has to follow.
 	schema *schema
-	// stream says that the answer is to be a stream of events.
+	// stream says that the answer must be a stream of events.
 	stream bool
 	// thoughts says that the request asks for reasoning to be shown.
 	thoughts bool

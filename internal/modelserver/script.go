@@ -118,7 +118,7 @@ func (s Script) step(r request) (step, error) {
 		s.Name, len(s.Turns), len(r.results))
 }
 
-// at returns turn i of s as r is to be answered with it.
+// at returns turn i of s, as the answer to r.
 func (s Script) at(i int, r request) (Turn, error) {
 	t := s.Turns[i]
 	if t.Saw != nil {
@@ -142,7 +142,7 @@ func (s Script) at(i int, r request) (Turn, error) {
 	return t, nil
 }
 
-// in returns c as it is to be made in the session of r.
+// in returns c for the session of r.
 func (c Call) in(r request) (Call, error) {
 	i := slices.IndexFunc(r.tools, func(t tool) bool { return t.name == c.Tool })
 	if i < 0 {

@@ -29,7 +29,7 @@ type Observer struct {
 	calls  map[string]*call
 	total  int
 	state  state
-	// requests are those without an answer yet, with what is to be done with it.
+	// requests are those without an answer yet, with what to do with it.
 	requests map[request]func(at time.Duration, answer acp.Message)
 	// described are the MCP requests of the current turn that ask for the first time what servers are; knows has all such
 	// requests.

@@ -8,7 +8,7 @@ import (
 
 // Options say what is run and how.
 type Options struct {
-	// Playbook is the file, absolute. Resume is the id of a run that is to be finished instead. One of them is given.
+	// Playbook is the file, absolute. Resume is the id of a run to finish instead. Exactly one of them is given.
 	Playbook, Resume string
 	// Dir is the working directory, absolute: what is wrong with a playbook is told relative to it.
 	Dir string

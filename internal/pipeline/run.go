@@ -27,7 +27,7 @@ import (
 // Finished is how a run ended.
 type Finished struct {
 	ID, Dir string
-	// Verdict is what it comes to, as its reports have it.
+	// Verdict is its verdict, as in its reports.
 	Verdict result.Run
 	// Listed is how many units there are in all.
 	Listed int
@@ -164,7 +164,7 @@ func (p *pipeline) probe(ctx context.Context) (confine.Held, error) {
 	return runner.Sandbox(ctx)
 }
 
-// load reads the playbook: the user's file, or the copy in the directory of the run that is to be finished.
+// load reads the playbook: the user's file, or the copy in the directory of the run to finish.
 func (p *pipeline) load() (err error) {
 	if p.Resume != "" {
 		err = p.loadCopy()

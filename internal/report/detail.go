@@ -26,7 +26,7 @@ type detail struct {
 	AI      []AIScore       `json:"ai,omitempty"`
 	Paths   Paths           `json:"paths"`
 	Missing []string        `json:"missing,omitempty"`
-	// TooLarge tells of artifacts that were not read at all, Cut of what was left out of those that were.
+	// TooLarge names artifacts that were not read at all, Cut what was left out of those that were.
 	TooLarge []string `json:"too_large,omitempty"`
 	Cut      []string `json:"cut,omitempty"`
 }

@@ -249,7 +249,7 @@ func (rep *Report) junitJobs() junitSuite {
 	return s
 }
 
-// junitRun is the suite of one case that stands for the run as a whole, with which something is wrong.
+// junitRun is the suite, of one case, that reports a problem of the run as a whole.
 func (rep *Report) junitRun(list []Finding) junitSuite {
 	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
 	c.end(list[0].Outcome, "", list, 1)

@@ -134,7 +134,7 @@ func (s *Sum) maybe(n *int64) {
 	s.count(int(*n))
 }
 
-// sumUp fills in what the units of the variant come to.
+// sumUp fills in the sums over the variant's units.
 func (v *Variant) sumUp(units []Unit, results []Result) {
 	v.Stops, v.StopReasons, v.Tools = map[string]int{}, map[string]int{}, map[string]int{}
 	v.Permissions, v.Commands.BySource = map[string]int{}, map[string]int{}

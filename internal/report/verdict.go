@@ -8,7 +8,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// Result is what the trials of one case under one variant come to.
+// Result is the result of all trials of one case under one variant.
 type Result struct {
 	Case    string `json:"case"`
 	Variant string `json:"variant"`
@@ -25,7 +25,7 @@ type Result struct {
 	// Checks are the evaluators over all trials, in the playbook's order.
 	Checks []Check `json:"checks,omitempty"`
 
-	// whole is what the trials come to without the checks' say.
+	// whole is the result of the trials, leaving out the checks.
 	whole result.Outcome
 }
 
@@ -50,7 +50,7 @@ type Finding struct {
 	Detail   string         `json:"detail,omitempty"`
 }
 
-// resultOf renders what the trials of one case under one variant come to.
+// resultOf renders the result of all trials of one case under one variant.
 func resultOf(t result.Trials) Result {
 	r := Result{
 		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass], Trials: len(t.Units),

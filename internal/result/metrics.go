@@ -103,7 +103,7 @@ type FileChange struct {
 	Kind string `json:"kind"` // file, dir, symlink
 	// Bytes is the file's size, of a deleted one what it was.
 	Bytes int64 `json:"bytes"`
-	// LinesAdded and LinesRemoved count lines of text, nil for what is no text or too large to compare.
+	// LinesAdded and LinesRemoved count lines of text, nil for files that are not text or too large to compare.
 	LinesAdded   *int `json:"lines_added"`
 	LinesRemoved *int `json:"lines_removed"`
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Trials is what the trials of one case under one variant come to.
+// Trials is the result of all trials of one case under one variant.
 type Trials struct {
 	Units []Unit
 	// Need is how many of them have to pass.
 	Need int
 	// Outcome is the verdict: Whole, or, where nothing is wrong with that, the first of the evaluators with which something is.
 	Outcome Outcome
-	// Whole is what the trials come to as wholes.
+	// Whole is the result of the trials as wholes.
 	Whole Outcome
 	// Count tells how many trials ended in which way.
 	Count Count
@@ -159,7 +159,7 @@ func judgeEvaluator(name string, units []Unit, need int) Evaluator {
 	return e
 }
 
-// Run is what a run comes to.
+// Run is the verdict on a run.
 type Run struct {
 	Outcome Outcome
 	// Cases are the cases under their variants, and Jobs those outside the matrix, all that are listed.

@@ -13,8 +13,8 @@ var (
 	unusable = lazyregexp.New(`[^A-Za-z0-9_]+`)
 )
 
-// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and what
-// cannot stand in a file's name replaced. The last part, of letters, digits, _ and -, is random if it is empty.
+// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and
+// what cannot be in a file's name replaced. The last part, of letters, digits, _ and -, is random if it is empty.
 func NewID(now time.Time, name, last string) string {
 	name = unusable.ReplaceAllString(name, "-")
 	name = strings.Trim(name[:min(len(name), 60)], "-")

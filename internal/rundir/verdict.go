@@ -2,8 +2,8 @@ package rundir
 
 import "github.com/sdd-eval/sdd-eval/internal/result"
 
-// Judge returns what the run comes to, whose units and jobs ended so: by the rules of package result, for all that the
-// manifest lists.
+// Judge returns the verdict on a run whose units and jobs ended like this: by the rules of package result, for all that
+// the manifest lists.
 func (m Manifest) Judge(units []result.Unit, jobs []result.Job) result.Run {
 	return result.JudgeRun(m.cells(units), m.listedJobs(jobs), m.State == StateFinished, m.Problems)
 }

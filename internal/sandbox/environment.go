@@ -45,7 +45,7 @@ func Environment(s EnvironmentSpec) []string {
 
 // StepEnvironment returns the environment of a run step, sorted by name: ours, environ, without what looks like a
 // credential, without the variables of model providers and of presets, and without git's word of which repository it is
-// in; the names in pass are kept all the same. PATH and the variables that keep go and git inside the workspace are as in
+// in; the names in pass are kept anyway. PATH and the variables that keep go and git inside the workspace are as in
 // [Environment].
 func StepEnvironment(environ []string, workspace string, pass []string, presets ...string) []string {
 	env := make(map[string]string)

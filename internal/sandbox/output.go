@@ -43,7 +43,7 @@ func (t *Tail) Text(final bool) (text string, truncated bool) {
 		b = b[:len(b)-partialEnd(b)]
 	}
 	text = strings.ToValidUTF8(string(b), string(utf8.RuneError))
-	if over := len(text) - t.Limit; over > 0 { // U+FFFD is longer than what it stands for
+	if over := len(text) - t.Limit; over > 0 { // U+FFFD is longer than what it replaces
 		text, truncated = text[over:], true
 		text = text[partialStart([]byte(text[:min(len(text), utf8.UTFMax)])):]
 	}

@@ -9,7 +9,7 @@ const (
 	maxName = 200
 )
 
-// Error says that a script did not come to its end as it should have.
+// Error says that a script did not end as it should have.
 type Error struct {
 	// Script is the script as a person would type it.
 	Script string

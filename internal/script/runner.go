@@ -30,7 +30,7 @@ type Runner struct {
 	Pass    []string
 	// Root is the project's root, an absolute path. Scripts may read it, but not its git repository.
 	Root string
-	// Secret tells of a file below Root, by its path, whether scripts may not read it. Nil: they may read all.
+	// Secret reports whether scripts may not read a file below Root, by its path. Nil: they may read all.
 	Secret func(path string) bool
 	// Read are further files and directories that scripts may read.
 	Read []string

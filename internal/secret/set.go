@@ -130,7 +130,7 @@ func (s *Set) matcher() *matcher {
 	return m
 }
 
-// placeholderName returns a name that can stand in a placeholder wherever that stands.
+// placeholderName returns a name that is safe in a placeholder in any text.
 func placeholderName(name string) string {
 	if name == "" {
 		return "secret"
@@ -143,7 +143,7 @@ func placeholderName(name string) string {
 	}, name)
 }
 
-// placeholder is what stands for a secret.
+// placeholder is what replaces a secret.
 func placeholder(name string) string { return "[REDACTED:" + name + "]" }
 
 // wordSize is the length in bytes from which on a secret is masked wherever it stands.
@@ -154,7 +154,7 @@ func wordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
 
-// values returns what is to be found of a secret: the value and, of several lines, each that is long enough.
+// values returns the texts to search for: the secret's value and, if it has several lines, each that is long enough.
 func values(secret string) []string {
 	all := []string{secret}
 	if !strings.ContainsAny(secret, "\r\n") {

@@ -36,9 +36,9 @@ const maxFindings = 1000
 var errManyFindings = fmt.Errorf("more was found than the %d places that are reported", maxFindings)
 
 // Sweep searches everything below dir for secrets: the content of regular files, and all names and targets of links;
-// links are not followed. What merely has the shape of a key is not reported. Of each secret it reports the first place in
-// a file, in the order of the paths. An error says that something could not be searched, or that more was found than is
-// reported; the findings are right all the same.
+// links are not followed. What merely has the shape of a key is not reported. Of each secret it reports the first place
+// in a file, in the order of the paths. An error says that something could not be searched, or that more was found than
+// is reported; the findings are right anyway.
 func (s *Set) Sweep(ctx context.Context, dir string) ([]Finding, error) {
 	w := sweep{set: s}
 	if err := w.run(ctx, dir); err != nil {

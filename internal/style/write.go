@@ -18,8 +18,8 @@ import (
 
 // Write writes the style into the workspace that root is open on and returns the paths that it wrote, relative, with
 // slashes, sorted: none if all was there already. The managed block of AGENTS.md is put in place; what belongs to the
-// project and exists is left alone; other files become what they are in the style. It writes nothing if it
-// finds a file that it cannot write: a damaged block, or a symbolic link or directory where a file is to be.
+// project and exists is left alone; other files become what they are in the style. It writes nothing if it finds a file
+// that it cannot write: a damaged block, or a symbolic link or directory in the place of a file.
 func (s *Style) Write(root *os.Root) ([]string, error) {
 	changes, err := s.plan(root)
 	var written []string
@@ -35,14 +35,14 @@ func (s *Style) Write(root *os.Root) ([]string, error) {
 	return written, nil
 }
 
-// change is a file that is to be written.
+// change is a file to write.
 type change struct {
 	path string
 	data []byte
 	perm fs.FileMode
 }
 
-// plan returns what is to be written, sorted by path; nothing if some of it cannot be.
+// plan returns what to write, sorted by path; nothing if some of it cannot be written.
 func (s *Style) plan(root *os.Root) ([]change, error) {
 	var changes []change
 	for _, p := range slices.Sorted(maps.Keys(s.files)) {

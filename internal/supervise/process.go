@@ -92,7 +92,7 @@ func start(ctx context.Context, c *Command) (*Process, error) {
 	return p, nil
 }
 
-// pipe makes the pipes that the command asks for. The child's ends are to be closed in any case once it has them.
+// pipe makes the pipes that the command asks for. The child's ends must be closed in any case once it has them.
 func (p *Process) pipe(cmd *exec.Cmd, c *Command) (closeTheirs func(), err error) {
 	var theirs []*os.File
 	closeTheirs = func() {

@@ -69,7 +69,7 @@ func (e environment) otlp(name string) (found, value string) {
 	return e.first("OTEL_EXPORTER_OTLP_TRACES_"+name, "OTEL_EXPORTER_OTLP_"+name)
 }
 
-// wanted reports whether anything is to be sent anywhere.
+// wanted reports whether there is anywhere to send to.
 func (e environment) wanted() (bool, error) {
 	if name, _ := e.first(tracesEndpoint, baseEndpoint, publicKey, secretKey); name == "" {
 		return false, nil

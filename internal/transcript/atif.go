@@ -29,7 +29,7 @@ func readATIF(path string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// fromATIF returns the session that a trajectory tells of.
+// fromATIF returns the session that a trajectory describes.
 func fromATIF(t *atif.Trajectory, o Options) (*Session, error) {
 	read := readForeign
 	if t.Extra[ours] != nil {
@@ -177,7 +177,7 @@ func (r *atifReader) agent(at time.Time, s *atif.Step) error {
 	return nil
 }
 
-// results takes what came of a step.
+// results takes the results of a step.
 func (r *atifReader) results(at time.Time, s *atif.Step) error {
 	if s.Observation == nil {
 		return nil

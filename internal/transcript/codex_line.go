@@ -79,7 +79,7 @@ func (c *codexContent) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// text returns the texts, a line each. What is no text is named by its type.
+// text returns the texts, a line each. Anything else is named by its type.
 func (c codexContent) text() string {
 	texts := make([]string, len(c))
 	for i, p := range c {

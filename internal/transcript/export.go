@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 )
 
-// unknown stands for a version that is not known, where the format wants one.
+// unknown is written for an unknown version, where the format requires one.
 const unknown = "unknown"
 
 const exportNotes = "Written by sdd-eval from a cassette. Metrics of a turn stand at its last step; times are counted back " +
@@ -210,7 +210,7 @@ func (x *exporter) result(at place, e trajectory.Event, b trajectory.ToolEnd) er
 	return nil
 }
 
-// stop ends a turn. Its tokens stand at its last step, which has to be the agent's.
+// stop ends a turn. Its tokens go to its last step, which has to be the agent's.
 func (x *exporter) stop(e trajectory.Event, b trajectory.Stop) {
 	s, m := x.agent(e, func(*atif.Step, *stepMark) bool { return true })
 	m.Events = append(m.Events, markedEvent{x.index, e})

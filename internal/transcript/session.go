@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// Session is what a file tells of a session.
+// Session is a session as recorded in a file.
 type Session struct {
 	// Format is the kind of file it comes from, and Version that of the program that wrote it, or of the format.
 	Format  Format
@@ -49,7 +49,7 @@ type Options struct {
 	// Stop is why the last turn ended, after the Agent Client Protocol, for a file that does not say; empty: such a file is
 	// an error.
 	Stop string
-	// Ignore are types of lines that are not known and are left out all the same.
+	// Ignore are unknown types of lines to leave out.
 	Ignore []string
 }
 

@@ -11,8 +11,8 @@ import (
 // pathKeys are the names under which tools that read or change a file take its path.
 var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "path"}
 
-// newCall returns a call of a tool with what its name and arguments tell of it. Tools that Claude's older adapter serves
-// have the names that users know them by.
+// newCall returns a call of a tool, described by its name and arguments. Tools that Claude's older adapter serves have
+// the names that users know them by.
 func newCall(id, tool string, args any) trajectory.ToolStart {
 	tool = strings.TrimPrefix(tool, "mcp__acp__")
 	kind := observe.Kind(tool)

@@ -3,7 +3,7 @@ package wildcard
 
 import "strings"
 
-// Match reports whether the whole text is as the pattern has it, in which * stands for any characters, also for none, and
+// Match reports whether the whole text matches the pattern, in which * stands for any number of characters and
 // everything else for itself.
 func Match(pattern, text string) bool {
 	first, rest, found := strings.Cut(pattern, "*")

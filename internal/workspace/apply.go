@@ -95,7 +95,7 @@ type editor struct {
 	dirs map[string]bool // known to be directories and no links
 }
 
-// put makes what c tells of, which is not a deletion.
+// put makes the change c, which is not a deletion.
 func (e *editor) put(c Change) error {
 	if err := e.makeDir(path.Dir(c.Path)); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (e *editor) makeDir(p string) error {
 
 var errMissing = errors.New("it is not there: the workspace is not the one that was recorded")
 
-// kind tells what stands at p.
+// kind returns what is at p.
 func (e *editor) kind(p string) (Kind, error) {
 	info, err := e.root.Lstat(p)
 	switch {

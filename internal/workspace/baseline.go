@@ -21,7 +21,7 @@ const (
 	maxDiff = 8 << 20
 )
 
-// Baseline is a workspace as it was prepared, to compare it with what became of it. It holds no copy of what it can read
+// Baseline is a workspace as it was prepared, for comparison with its later state. It holds no copy of what it can read
 // again from the template. The zero value is an empty workspace.
 type Baseline struct {
 	manifest Manifest

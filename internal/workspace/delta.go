@@ -21,7 +21,7 @@ type Change struct {
 	// Path is relative to the workspace, with slashes.
 	Path string
 	Op   Op
-	// Kind is what stands at the path after the change, or stood there before it was deleted.
+	// Kind is what is at the path after the change, or was there before it was deleted.
 	Kind Kind
 	// Exec tells whether a file may be executed.
 	Exec bool

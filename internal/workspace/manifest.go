@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Kind is what stands at a path.
+// Kind is what is at a path.
 type Kind string
 
 // The kinds of entries. Anything else, such as a FIFO or a device, is left out.

@@ -30,7 +30,7 @@ type Source struct {
 	Files map[string]string
 }
 
-// Note tells of something in a source that was not copied, and why.
+// Note says what in a source was not copied, and why.
 type Note struct {
 	Path   string
 	Reason string

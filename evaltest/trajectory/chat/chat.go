@@ -56,7 +56,7 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// Run returns the run that the messages tell of. Each message of the user begins a turn; the calls of one message make
+// Run returns the run that the messages describe. Each message of the user begins a turn; the calls of one message make
 // one group. The calls are numbered in their order, since conversations use ids more than once. Messages of other roles
 // become notices, and so do results of calls that were not made.
 func Run(messages []Message) (*trajectory.Run, error) {

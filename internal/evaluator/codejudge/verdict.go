@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// verdict returns what the judge's result comes to. A judge that says no to a score which passes contradicts itself.
+// verdict turns the judge's result into a verdict. A judge that says no to a passing score contradicts itself.
 func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	if r.Pass != nil && !*r.Pass && r.Score >= threshold {
 		return evaluator.Verdict{

@@ -88,7 +88,7 @@ func copyOf(ctx context.Context, dir, parent string) (copied string, err error) 
 	return copied, err
 }
 
-// judge holds what came of the command to what was expected.
+// judge compares the command's result with what was expected.
 func (e evaluation) judge(out script.Output) evaluator.Verdict {
 	if out.StderrCut && len(e.stderr) > 0 {
 		return evaluator.Verdict{

@@ -18,7 +18,7 @@ type check struct {
 	problem func(content) string
 }
 
-// content is what stands in a file.
+// content is the content of a file.
 type content struct {
 	data []byte
 	// json returns the value that the data is.

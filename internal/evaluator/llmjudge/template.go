@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 )
 
-// template is a text with variables. It is filled in one pass: what stands in a value is never looked at.
+// template is a text with variables. It is filled in one pass: values are never scanned.
 type template struct {
 	parts []part
 }
@@ -67,7 +67,7 @@ func parseTemplate(text string, config any) (*template, error) {
 	}
 }
 
-// variable returns the part that a variable stands for. The configuration is known, so its values are texts.
+// variable returns the part that replaces a variable. The configuration is known, so its values are texts.
 func variable(name string, config any) (part, error) {
 	key, ok := strings.CutPrefix(name, configPrefix)
 	if !ok {

@@ -38,7 +38,7 @@ func (t *Tally) Miss(weight float64, what, problem string) {
 	}
 }
 
-// Verdict returns what the expectations come to. There is at least one, and at least one has weight.
+// Verdict returns the verdict of the expectations. There is at least one, and at least one has weight.
 func (t *Tally) Verdict() evaluator.Verdict {
 	score := Mean(t.scores, t.weights)
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &score, Detail: strings.Join(t.lines, "\n")}

@@ -28,7 +28,7 @@ func Clean(name string) (string, error) {
 	if !fs.ValidPath(clean) || clean == "." {
 		return "", fmt.Errorf("%q is not a path below the workspace", name)
 	}
-	if strings.ContainsAny(name, "*?") { // as a name it stands for nothing, which `absent` would be content with
+	if strings.ContainsAny(name, "*?") { // as a name it would match nothing, and `absent` would pass
 		return "", fmt.Errorf("%q looks like a pattern: a path names one file", name)
 	}
 	return clean, nil

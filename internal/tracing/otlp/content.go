@@ -85,7 +85,7 @@ func (s *sender) messages(events []trajectory.Event) []attribute.KeyValue {
 	}
 }
 
-// call returns what a tool was called with and what came of it.
+// call returns what a tool was called with, and the result.
 func (s *sender) call(c trajectory.ToolCall) (all []attribute.KeyValue) {
 	if c.Args != nil {
 		all = append(all, semconv.GenAIToolCallArgumentsKey.String(s.text(encode(c.Args))))

@@ -61,7 +61,7 @@ func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 	if err != nil {
 		return fmt.Errorf("scores: %w", err)
 	}
-	// The answer to a batch is a success whatever became of its entries.
+	// The answer to a batch is a success even if its entries failed.
 	var refused struct {
 		Errors []json.RawMessage `json:"errors"`
 	}

@@ -96,7 +96,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// begin reports whether a request is to be handled; then its end is told to p.running.
+// begin reports whether to handle a request; its end must then be reported to p.running.
 func (p *Proxy) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -140,7 +140,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	reply(w, status, map[string]string{"error": err.Error()})
 }
 
-// reply writes JSON. One who does not listen any more need not be told.
+// reply writes JSON. A client that is gone is ignored.
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
