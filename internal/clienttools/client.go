@@ -7,7 +7,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 // Client answers what an agent asks of its client. Files and Terminals are nil where the agent is offered none.
@@ -15,9 +14,11 @@ type Client struct {
 	Files      acp.FileHandler
 	Terminals  acp.TerminalHandler
 	Permission func(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error)
+
+	book *interaction.Book // what [Replay] answers from; nil: it is another client
 }
 
-// Config says how the requests of a session are read and what answers them.
+// Config says how the requests of a session are read, and who is told of those that cannot be answered.
 type Config struct {
 	// Normaliser is the session's, by which requests become what a recording of them would be.
 	Normaliser *cassette.Normaliser
@@ -26,13 +27,9 @@ type Config struct {
 	// Diverged is told of what ends the session in error: a request that was not recorded (*[interaction.DivergenceError]),
 	// or an answer that cannot be given. It may be called from many goroutines, and more than once.
 	Diverged func(error)
-	// Book is what was recorded; nil: the session is not a replay.
-	Book *interaction.Book
-	// Files is the workspace in which recorded writes are made; for [Replay] only.
-	Files *sandbox.Files
 }
 
-// diverged tells of an error and returns it as the agent's answer.
+// diverged reports an error and returns it as the agent's answer.
 func (c Config) diverged(err error) error {
 	c.Diverged(err)
 	return &acp.Error{Code: acp.CodeInternal, Message: err.Error()}

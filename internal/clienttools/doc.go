@@ -7,18 +7,14 @@
 //		Normaliser: normaliser,    // the session's
 //		Call:       observer.Call, // which has seen a request before it is answered
 //		Diverged:   interruptTurn, // the turn then ends in that error
-//		Book:       interaction.NewBook(clienttools.Interactions(recording.Turns)),
-//		Files:      files,         // the workspace, in which recorded writes are made
 //	}
-//	if err := clienttools.Check(overrides); err != nil {
-//		return err // an override of the wrong type
-//	}
-//	client := clienttools.Override(cfg, clienttools.Replay(cfg), overrides)
+//	book := interaction.NewBook(clienttools.Interactions(recording.Turns))
+//	client := clienttools.Override(cfg, clienttools.Replay(cfg, book, files), overrides)
 //	clientConfig.Files, clientConfig.Terminals, clientConfig.Permission = client.Files, client.Terminals, client.Permission
 //	...
-//	cfg.Book.Unused(allowed), cfg.Book.Reordered(), overrides.Unapplied()
+//	book.Unused(allowed), book.Reordered(), overrides.Unapplied()
 //
-// An engine that records, with overrides, sets neither Book nor Files, and overrides the real client:
+// An engine that records, with overrides, overrides the real client:
 //
 //	client := clienttools.Override(cfg, clienttools.Client{
 //		Files: files.Handler(), Terminals: terminals.Handler(), Permission: policy,

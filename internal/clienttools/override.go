@@ -10,10 +10,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
-// Override returns a client that answers what the overrides say, of which [answer.Check] has to approve, and everything else as
-// client does. In a replay, an overridden request uses its recording up, if there is one.
+// Override returns a client that answers what the overrides say, of which [answer.Check] has to approve, and everything
+// else as client does. If that is one of [Replay], an overridden request uses its recording up, if there is one.
 func Override(c Config, client Client, overrides *interaction.Overrides) Client {
-	o := overrider{c, overrides}
+	o := overrider{c, overrides, client.book}
 	if client.Files != nil {
 		client.Files = fileOverrider{o, client.Files}
 	}
@@ -38,6 +38,7 @@ func printed(output any) (trajectory.Terminal, error) {
 type overrider struct {
 	Config
 	overrides *interaction.Overrides
+	book      *interaction.Book // of the client; nil: it does not replay
 }
 
 // apply returns the answer that an override has for a request, as of decodes it, or its error.
@@ -46,8 +47,8 @@ func apply[T any](o overrider, r request, of func(output any) (T, error)) (answe
 	if !ok {
 		return answer, false, nil
 	}
-	if o.Book != nil {
-		_, _ = o.Book.Take(r.tool, r.args) // an overridden call need not have been recorded
+	if o.book != nil {
+		_, _ = o.book.Take(r.tool, r.args) // an overridden call need not have been recorded
 	}
 	if text != "" {
 		return answer, true, &acp.Error{Code: acp.CodeInternal, Message: text}
@@ -63,7 +64,7 @@ type fileOverrider struct {
 
 // ReadTextFile implements [acp.FileHandler].
 func (o fileOverrider) ReadTextFile(ctx context.Context, r acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
-	text, ok, err := apply(o.overrider, o.reading(r), answer.Text)
+	text, ok, err := apply(o.overrider, o.requestOfRead(r), answer.Text)
 	if !ok {
 		return o.inner.ReadTextFile(ctx, r)
 	}
@@ -72,7 +73,7 @@ func (o fileOverrider) ReadTextFile(ctx context.Context, r acp.ReadTextFileReque
 
 // WriteTextFile implements [acp.FileHandler].
 func (o fileOverrider) WriteTextFile(ctx context.Context, r acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
-	_, ok, err := apply(o.overrider, o.writing(r), func(any) (struct{}, error) { return struct{}{}, nil })
+	_, ok, err := apply(o.overrider, o.requestOfWrite(r), func(any) (struct{}, error) { return struct{}{}, nil })
 	if !ok {
 		return o.inner.WriteTextFile(ctx, r)
 	}
@@ -83,7 +84,7 @@ func (o overrider) decide(
 	ctx context.Context, r acp.RequestPermissionRequest,
 	otherwise func(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error),
 ) (acp.RequestPermissionResponse, error) {
-	asked, err := o.asking(r)
+	asked, err := o.requestOfPermission(r)
 	if err != nil {
 		return acp.Cancelled(), o.diverged(err)
 	}
@@ -113,7 +114,7 @@ type terminalOverrider struct {
 
 // Create implements [acp.TerminalHandler].
 func (o *terminalOverrider) Create(ctx context.Context, r acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
-	terminal, ok, err := apply(o.overrider, o.running(r), printed)
+	terminal, ok, err := apply(o.overrider, o.requestOfTerminal(r), printed)
 	switch {
 	case !ok:
 		return o.inner.Create(ctx, r)

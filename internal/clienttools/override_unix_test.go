@@ -37,7 +37,6 @@ func TestOverride(t *testing.T) {
 	without := kept(t, plain.play(t, plain.client(t), overridden...))
 
 	s := newScene(t, workspaceFiles)
-	s.Book = nil
 	o := interaction.NewOverrides(overrides)
 	recorded := s.play(t, clienttools.Override(s.Config, s.client(t), o), overridden...)
 	assert.Empty(t, s.diverged)
@@ -58,12 +57,11 @@ func TestOverride(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := newScene(t, nil)
-			again.Book = interaction.NewBook(turns)
 			o := interaction.NewOverrides(overrides)
-			replayed := again.play(t, clienttools.Override(again.Config, clienttools.Replay(again.Config), o), overridden...)
+			replayed := again.play(t, clienttools.Override(again.Config, again.replay(turns), o), overridden...)
 			assert.Empty(t, again.diverged)
 			assert.Equal(t, recorded.Events, replayed.Events)
-			assert.Empty(t, again.Book.Unused(nil), "an overridden call uses its recording up")
+			assert.Empty(t, again.book.Unused(nil), "an overridden call uses its recording up")
 			assert.Empty(t, o.Unapplied())
 		})
 	}

@@ -9,23 +9,28 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
-// Replay returns what answers from the book. The client's files and terminals are to be offered to the agent if they were
-// when it was recorded.
-func Replay(c Config) Client {
-	p := player{c}
-	return Client{Files: p, Terminals: &terminalPlayer{p, screens{prefix: "terminal-"}}, Permission: p.decide}
+// Replay returns what answers from the book, and makes recorded writes in files. The client's files and terminals must
+// be offered to the agent if they were when it was recorded.
+func Replay(c Config, book *interaction.Book, files *sandbox.Files) Client {
+	p := player{c, book, files}
+	return Client{Files: p, Terminals: &terminalPlayer{p, screens{prefix: "terminal-"}}, Permission: p.decide, book: book}
 }
 
 // player answers from a book.
-type player struct{ Config }
+type player struct {
+	Config
+	book  *interaction.Book
+	files *sandbox.Files
+}
 
 // take returns the event with the answer to a request.
 func take[T trajectory.Body](p player, r request) (answer T, err error) {
-	found, err := p.Book.Take(r.tool, r.args)
+	found, err := p.book.Take(r.tool, r.args)
 	if err != nil {
 		return answer, p.diverged(err)
 	}
@@ -50,7 +55,7 @@ func (p player) refusedFile(text string, code int) error {
 
 // ReadTextFile implements [acp.FileHandler].
 func (p player) ReadTextFile(_ context.Context, r acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
-	was, err := take[trajectory.FileRead](p, p.reading(r))
+	was, err := take[trajectory.FileRead](p, p.requestOfRead(r))
 	if err == nil {
 		err = p.refusedFile(was.Error, was.ErrorCode)
 	}
@@ -58,7 +63,7 @@ func (p player) ReadTextFile(_ context.Context, r acp.ReadTextFileRequest) (acp.
 		return acp.ReadTextFileResponse{}, err
 	}
 	// The file itself has what normalising took out, and "$HOME" where that is what it says.
-	if text, err := p.Files.Read(r.Path, r.Line, r.Limit); err == nil && p.Normaliser.Value(text) == was.Text {
+	if text, err := p.files.Read(r.Path, r.Line, r.Limit); err == nil && p.Normaliser.Value(text) == was.Text {
 		return acp.ReadTextFileResponse{Content: text}, nil
 	}
 	return acp.ReadTextFileResponse{Content: p.Normaliser.Restore(was.Text)}, nil
@@ -66,14 +71,14 @@ func (p player) ReadTextFile(_ context.Context, r acp.ReadTextFileRequest) (acp.
 
 // WriteTextFile implements [acp.FileHandler]. The file is written, too: the agent may look at it by other means.
 func (p player) WriteTextFile(_ context.Context, r acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
-	was, err := take[trajectory.FileWrite](p, p.writing(r))
+	was, err := take[trajectory.FileWrite](p, p.requestOfWrite(r))
 	if err == nil {
 		err = p.refusedFile(was.Error, was.ErrorCode)
 	}
 	if err != nil {
 		return acp.WriteTextFileResponse{}, err
 	}
-	if err := p.Files.Write(r.Path, r.Content); err != nil {
+	if err := p.files.Write(r.Path, r.Content); err != nil {
 		return acp.WriteTextFileResponse{}, p.diverged(fmt.Errorf("make a write that was recorded: %w", err))
 	}
 	return acp.WriteTextFileResponse{}, nil
@@ -81,7 +86,7 @@ func (p player) WriteTextFile(_ context.Context, r acp.WriteTextFileRequest) (ac
 
 // decide answers a permission request by the option that was chosen. The options of both are of the same kinds.
 func (p player) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
-	asked, err := p.asking(r)
+	asked, err := p.requestOfPermission(r)
 	if err != nil {
 		return acp.Cancelled(), p.diverged(err)
 	}
@@ -107,7 +112,7 @@ type terminalPlayer struct {
 
 // Create implements [acp.TerminalHandler].
 func (p *terminalPlayer) Create(_ context.Context, r acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
-	was, err := take[trajectory.Terminal](p.player, p.running(r))
+	was, err := take[trajectory.Terminal](p.player, p.requestOfTerminal(r))
 	if err == nil {
 		err = p.refused(was.Error, was.ErrorCode)
 	}

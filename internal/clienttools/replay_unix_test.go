@@ -62,14 +62,13 @@ func TestReplay(t *testing.T) {
 	for name, texts := range map[string]map[string]string{"the same workspace": workspaceFiles, "an empty workspace": nil} {
 		t.Run(name, func(t *testing.T) {
 			again := newScene(t, texts)
-			again.Book = interaction.NewBook(clienttools.Interactions(turns))
 			actions := append([]scripted.Action(nil), everything...)
 			actions[17] = ask("Look", map[string]any{"how": "read", "turn_id": "two"}) // what agents make up anew
-			replayed := again.play(t, clienttools.Replay(again.Config), actions...)
+			replayed := again.play(t, again.replay(clienttools.Interactions(turns)), actions...)
 			assert.Empty(t, again.diverged)
 			assert.Empty(t, cmp.Diff(recorded.Events, replayed.Events), "-recorded +replayed")
-			assert.Empty(t, again.Book.Unused(nil))
-			assert.Empty(t, again.Book.Reordered())
+			assert.Empty(t, again.book.Unused(nil))
+			assert.Empty(t, again.book.Reordered())
 
 			text, err := os.ReadFile(filepath.Join(again.ws, "new/a.txt"))
 			require.NoError(t, err, "the agent may look for what it wrote")
@@ -89,8 +88,7 @@ func TestAnswersAreOfThisRun(t *testing.T) {
 	))
 
 	again := newScene(t, workspaceFiles)
-	again.Book = interaction.NewBook(clienttools.Interactions(turns))
-	client := clienttools.Replay(again.Config)
+	client := again.replay(clienttools.Interactions(turns))
 	content := func(name string) string {
 		t.Helper()
 		answer, err := client.Files.ReadTextFile(t.Context(), acp.ReadTextFileRequest{Path: filepath.Join(again.ws, name)})
@@ -144,8 +142,7 @@ func TestDivergence(t *testing.T) {
 	var got strings.Builder
 	for _, tt := range tests {
 		again := newScene(t, workspaceFiles)
-		again.Book = interaction.NewBook(clienttools.Interactions(turns))
-		turn, err := again.prompt(t, clienttools.Replay(again.Config), tt.actions...)
+		turn, err := again.prompt(t, again.replay(clienttools.Interactions(turns)), tt.actions...)
 		require.Len(t, again.diverged, 1, tt.name)
 		_, ok := errors.AsType[*interaction.DivergenceError](again.diverged[0])
 		require.True(t, ok, tt.name)
@@ -174,13 +171,12 @@ func TestSwapped(t *testing.T) {
 	first := newScene(t, workspaceFiles)
 	turns := kept(t, first.play(t, first.client(t), read("stock.txt"), read("shop/list"), read("run.sh")))
 	again := newScene(t, nil)
-	again.Book = interaction.NewBook(clienttools.Interactions(turns))
-	turn := again.play(t, clienttools.Replay(again.Config), read("shop/list"), read("stock.txt"), read("run.sh"))
+	turn := again.play(t, again.replay(clienttools.Interactions(turns)), read("shop/list"), read("stock.txt"), read("run.sh"))
 	assert.Empty(t, again.diverged)
 	assert.Equal(t, []any{workspaceFiles["shop/list"], workspaceFiles["stock.txt"]}, results(turn)[:2])
 	assert.Equal(t, []string{
 		"turn 1, event 6: fs/read_text_file path=$WORKSPACE/shop/list was asked for already before turn 1, event 3",
-	}, again.Book.Reordered())
+	}, again.book.Reordered())
 }
 
 // TestImpossibleWrite holds that a write that was recorded and cannot be made is no success.
@@ -188,8 +184,7 @@ func TestImpossibleWrite(t *testing.T) {
 	first := newScene(t, nil)
 	turns := kept(t, first.play(t, first.client(t), write("a/b", "text")))
 	again := newScene(t, map[string]string{"a": "a file where there was to be a directory"})
-	again.Book = interaction.NewBook(clienttools.Interactions(turns))
-	again.play(t, clienttools.Replay(again.Config), write("a/b", "text"))
+	again.play(t, again.replay(clienttools.Interactions(turns)), write("a/b", "text"))
 	require.Len(t, again.diverged, 1)
 	assert.ErrorContains(t, again.diverged[0], "make a write that was recorded: write "+again.ws+"/a/b:")
 }

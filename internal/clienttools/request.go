@@ -103,15 +103,15 @@ func asking(e trajectory.Permission) request {
 
 // The methods below return what is asked as it would have been recorded.
 
-func (c Config) reading(r acp.ReadTextFileRequest) request {
+func (c Config) requestOfRead(r acp.ReadTextFileRequest) request {
 	return reading(normalised(c, trajectory.FileRead{Path: r.Path, Line: r.Line, Limit: r.Limit}))
 }
 
-func (c Config) writing(r acp.WriteTextFileRequest) request {
+func (c Config) requestOfWrite(r acp.WriteTextFileRequest) request {
 	return writing(normalised(c, trajectory.FileWrite{Path: r.Path, Text: r.Content}))
 }
 
-func (c Config) running(r acp.CreateTerminalRequest) request {
+func (c Config) requestOfTerminal(r acp.CreateTerminalRequest) request {
 	e := trajectory.Terminal{Command: r.Command, Args: r.Args, Cwd: r.Cwd}
 	for _, v := range r.Env {
 		e.Env = append(e.Env, v.Name)
@@ -119,7 +119,7 @@ func (c Config) running(r acp.CreateTerminalRequest) request {
 	return running(normalised(c, e))
 }
 
-func (c Config) asking(r acp.RequestPermissionRequest) (request, error) {
+func (c Config) requestOfPermission(r acp.RequestPermissionRequest) (request, error) {
 	start, ok := c.Call(r.ToolCall.ToolCallID)
 	if !ok {
 		return request{}, fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", r.ToolCall.ToolCallID)

@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
@@ -27,6 +28,7 @@ type scene struct {
 	ws       string
 	files    *sandbox.Files
 	observer *observe.Observer
+	book     *interaction.Book // in a replay
 	clienttools.Config
 
 	mu       sync.Mutex
@@ -56,7 +58,6 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 			defer s.mu.Unlock()
 			s.diverged = append(s.diverged, err)
 		},
-		Files: s.files,
 	}
 	return s
 }
@@ -67,6 +68,12 @@ func (s *scene) client(t testing.TB) clienttools.Client {
 	terminals := sandbox.NewTerminals(s.files, sandbox.TerminalConfig{Env: []string{"PATH=/usr/bin:/bin"}, Allow: []string{"sh"}})
 	t.Cleanup(func() { assert.NoError(t, terminals.Close()) })
 	return clienttools.Client{Files: s.files.Handler(), Terminals: terminals.Handler(), Permission: allowReading}
+}
+
+// replay returns what answers from recorded interactions.
+func (s *scene) replay(recorded []interaction.Interaction) clienttools.Client {
+	s.book = interaction.NewBook(recorded)
+	return clienttools.Replay(s.Config, s.book, s.files)
 }
 
 // play is prompt for a turn that ends well.

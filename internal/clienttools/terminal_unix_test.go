@@ -14,7 +14,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
-	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
 // replaying returns a client that answers from events.
@@ -25,8 +24,7 @@ func replaying(t testing.TB, events ...trajectory.Body) (*scene, clienttools.Cli
 		turn.Events = append(turn.Events, trajectory.Event{Turn: 1, Body: b})
 	}
 	s := newScene(t, nil)
-	s.Book = interaction.NewBook(clienttools.Interactions([]cassette.Turn{turn}))
-	return s, clienttools.Replay(s.Config)
+	return s, s.replay(clienttools.Interactions([]cassette.Turn{turn}))
 }
 
 func create(t testing.TB, client clienttools.Client, r acp.CreateTerminalRequest) (id string) {

@@ -100,13 +100,11 @@ func (s *live) serve(a *attempt, real clienttools.Client) clienttools.Client {
 	if !a.pb.Cassette.Level.Client() {
 		return real
 	}
-	cfg := clienttools.Config{
-		Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged(a), Book: a.tools.client, Files: s.files,
-	}
-	if cfg.Book == nil {
+	cfg := clienttools.Config{Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged(a)}
+	if a.tools.client == nil {
 		return clienttools.Override(cfg, real, a.overrides)
 	}
-	recorded := clienttools.Replay(cfg)
+	recorded := clienttools.Replay(cfg, a.tools.client, s.files)
 	if real.Files == nil { // what the agent was not offered
 		recorded.Files = nil
 	}
