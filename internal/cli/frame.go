@@ -91,8 +91,7 @@ func (p *progress) totals() string {
 	return strings.Join(append(parts, clock(p.now().Sub(p.began))), " · ")
 }
 
-// cells returns what is shown of a unit: its id in at most so many columns, what it is doing, and its counts or
-// outcome.
+// cells returns what is shown of a unit: its id, in at most idColumns columns, its iteration, tool, time and cost.
 func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	iteration, cost := "starting", "cost unknown"
 	if r.Iteration > 0 {
