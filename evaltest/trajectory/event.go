@@ -141,9 +141,9 @@ type MCPCall struct {
 	Error  *MCPError `json:"error,omitempty"`
 }
 
-// Describes reports whether the request asks what the server is and has, or sets it up. Agents do that when they like,
+// IsDiscovery reports whether the request asks what the server is and has, or sets it up. Agents do that when they like,
 // even twice, so it says nothing about their behaviour.
-func (c MCPCall) Describes() bool {
+func (c MCPCall) IsDiscovery() bool {
 	switch c.Method {
 	case "initialize", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list", "logging/setLevel":
 		return true

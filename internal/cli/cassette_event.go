@@ -185,7 +185,7 @@ func mcpText(b trajectory.MCPCall, full bool) entry {
 	switch {
 	case b.Error != nil:
 		e.text = lines(what, valueText(b.Params), fmt.Sprintf("error %d: %s", b.Error.Code, b.Error.Message), valueText(b.Error.Data))
-	case b.Describes() && !full:
+	case b.IsDiscovery() && !full:
 		e.text = what
 	default:
 		e.text = lines(what, valueText(b.Params), mcpResult(b.Result, full))

@@ -196,7 +196,7 @@ func (c *conversation) cancelled(r *jsonrpc.Request) {
 
 // dropOpen records that a request gets no answer.
 func (c *conversation) dropOpen(id jsonrpc.ID, why string) {
-	if call, ok := c.takeOpen(id); ok && !call.Describes() && isRecorded(call.Method) {
+	if call, ok := c.takeOpen(id); ok && !call.IsDiscovery() && isRecorded(call.Method) {
 		call.Error = &trajectory.MCPError{Code: codeUnanswered, Message: why}
 		c.proxy.record(call)
 	}

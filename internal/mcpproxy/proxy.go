@@ -155,7 +155,7 @@ func (p *Proxy) reportError(err error) {
 func (p *Proxy) record(c trajectory.MCPCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.Describes() {
+	if c.IsDiscovery() {
 		request, answer := subject(c), sha256.Sum256(encoded([]any{c.Result, c.Error}))
 		if p.described[request] == answer {
 			return

@@ -19,7 +19,7 @@ func Recorded(turns []cassette.Turn) *Replay {
 				continue
 			}
 			calls = append(calls, c)
-			if !c.Describes() {
+			if !c.IsDiscovery() {
 				asked = append(asked, interaction.Interaction{
 					Tool: Tool(c), Args: c.Params, Answer: c, Position: fmt.Sprintf("turn %d, event %d", t+1, e+1),
 				})

@@ -41,7 +41,7 @@ func newPlayer(r *Replay) *player {
 	p := &player{book: r.Book, described: make(map[string][]description), answered: make(map[string]int)}
 	others := make(map[string]int)
 	for _, c := range r.Calls {
-		if c.Describes() {
+		if c.IsDiscovery() {
 			p.described[subject(c)] = append(p.described[subject(c)], description{c, others[c.Server]})
 		} else {
 			others[c.Server]++
@@ -78,7 +78,7 @@ func (p *player) answer(c trajectory.MCPCall) (recorded trajectory.MCPCall, chan
 
 // pass uses up the recording of a request that an override answers. It need not have been recorded.
 func (p *player) pass(c trajectory.MCPCall, args any) {
-	if !c.Describes() {
+	if !c.IsDiscovery() {
 		c.Params = args
 		_, _, _ = p.answer(c)
 	}

@@ -20,7 +20,7 @@ func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 		return
 	}
 	o.begin(at)
-	if c.Describes() && o.learns(c) {
+	if c.IsDiscovery() && o.learns(c) {
 		o.described = append(o.described, c)
 		o.held += eventSize + size
 	} else {
