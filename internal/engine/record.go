@@ -35,7 +35,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if !ok || !a.records {
 		return nil
 	}
-	if err := a.checkSeam(); err != nil {
+	if err := a.checkReplayable(); err != nil {
 		return err
 	}
 	if err := a.checkLeak(); err != nil {

@@ -187,9 +187,9 @@ func (t *tools) books() []*interaction.Book {
 	return books
 }
 
-// settleTools tells what the session did not need, now that it has ended: overrides, which is an error, and the recorded
-// order, which is a warning.
-func (a *attempt) settleTools() error {
+// checkOverridesAndOrder tells what the session did not need, now that it has ended: overrides, which is an error, and the
+// recorded order, which is a warning.
+func (a *attempt) checkOverridesAndOrder() error {
 	if a.session == nil || a.pb.Cassette.Level.RunsAgent() && a.tools == nil { // not begun, or rehearsed
 		return nil
 	}
@@ -201,8 +201,8 @@ func (a *attempt) settleTools() error {
 	return a.checkOverrides()
 }
 
-// judgeTools fails a unit that otherwise passed if its agent did not ask for all that was recorded.
-func (a *attempt) judgeTools() {
+// failOnUnusedAnswers fails a unit that otherwise passed if its agent did not ask for all that was recorded.
+func (a *attempt) failOnUnusedAnswers() {
 	if a.result.Outcome != result.Pass && a.result.Outcome != result.Completed {
 		return
 	}
@@ -229,9 +229,9 @@ func (a *attempt) judgeTools() {
 	a.result.Next = a.cfg.Command(Record, a.unit)
 }
 
-// checkSeam refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works in its
-// own process.
-func (a *attempt) checkSeam() error {
+// checkReplayable refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works
+// in its own process.
+func (a *attempt) checkReplayable() error {
 	level, next := a.pb.Cassette.Level, fmt.Sprintf("write `cassette: {level: run}` in %s", a.pb.File)
 	if level.Client() && !a.usesClient() {
 		return advised{

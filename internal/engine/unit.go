@@ -135,7 +135,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	failed, err := a.steps(ctx)
 	err = errors.Join(err, a.setRun())
 	if err == nil {
-		err = a.settleTools()
+		err = a.checkOverridesAndOrder()
 	}
 	if replaced := a.dirs.identity.check(); replaced != nil {
 		if _, told := errors.AsType[replacedError](err); !told {
@@ -147,7 +147,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil { // evaluators cut what they quote, and half a secret could not be masked
 		err = a.judge(ctx, failed)
 	}
-	a.judgeTools()
+	a.failOnUnusedAnswers()
 	if err == nil {
 		err = a.save(ctx)
 	}
