@@ -11,7 +11,7 @@
 //	}
 //	resp, err := session.Prompt(ctx, acp.TextContent{Text: "Fix the failing test."})
 //
-// It is made for recording and judging agents, and so differs from an editor's client:
+// It is made for recording and judging agents, so it differs from an editor's client:
 //
 //   - The raw frame is the truth. [ClientConfig.Tap] receives every line of both directions before anything else is done
 //     with it, lines that are no messages included.

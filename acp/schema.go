@@ -29,7 +29,7 @@ type Patch[T any] struct {
 }
 
 // Other is a variant that this package does not know (a newer one, or an extension), or one that it knows but that
-// lacked a field without which it means nothing. It stands wherever the protocol allows one of several types.
+// lacks a required field. It is used wherever the protocol allows one of several types.
 type Other struct {
 	// Kind is the discriminator: the value of "sessionUpdate" or "type".
 	Kind string

@@ -128,7 +128,7 @@ const (
 	StopCancelled       StopReason = "cancelled"
 )
 
-// Usage counts the tokens of a turn. A nil count was not reported, which is not zero.
+// Usage counts the tokens of a turn. A nil count was not reported; it is not zero.
 type Usage struct {
 	InputTokens       *int64 `json:"inputTokens,omitzero"`
 	OutputTokens      *int64 `json:"outputTokens,omitzero"`

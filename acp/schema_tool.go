@@ -21,9 +21,9 @@ type ToolCall struct {
 	Extra
 }
 
-// ToolCallUpdate changes what is known of a tool call. Its fields are nil where the update does not mention them, or
-// mentions them as null, which the protocol takes for the same; those nulls are in Unknown. A slice that is empty but
-// not nil replaces what was there by nothing. A raw null in RawInput or RawOutput was on the wire.
+// ToolCallUpdate changes what is known of a tool call. Its fields are nil if the update does not mention them or has
+// them as null, which the protocol treats alike; those nulls are in Unknown. A slice that is empty but not nil clears
+// what was there. A raw null in RawInput or RawOutput was on the wire.
 type ToolCallUpdate struct {
 	ToolCallID string             `json:"toolCallId" acp:"required"`
 	Title      *string            `json:"title,omitzero"`

@@ -2,7 +2,7 @@ package acp
 
 import "encoding/json"
 
-// View is the typed view of a frame. It has everything the frame has: what no type has a field for is in an Extra, or
+// View is the typed view of a frame. It has everything the frame has: anything without a field is in an [Extra], or
 // raw.
 type View struct {
 	// Method is that of the request or notification; of a response, that of the request it answers, "" if there was none.
