@@ -17,8 +17,13 @@ import (
 // green is red in each of them.
 func TestFormatsAgree(t *testing.T) {
 	jobs := []*result.Job{
-		nil, {Outcome: result.Pass}, {Outcome: result.Pass, Commands: 1}, {Outcome: result.Fail}, {Outcome: result.Error},
-		{Outcome: result.Skip}, {Outcome: result.NotRun},
+		nil,
+		{Outcome: result.Pass},
+		{Outcome: result.Pass, Commands: 1},
+		{Outcome: result.Fail},
+		{Outcome: result.Error},
+		{Outcome: result.Skip},
+		{Outcome: result.NotRun},
 	}
 	outcomes := []result.Outcome{result.Pass, result.Fail, result.Error, result.Skip, result.Completed, result.NotRun}
 	seen := make(result.Count)
