@@ -75,6 +75,9 @@ func addUnit(t *testing.T, r *rundir.Run, id string, outcome result.Outcome) {
 			Cost:     &trajectory.Cost{Amount: 0.25, Currency: "USD"},
 		},
 	}
+	if outcome != result.Completed {
+		unit.Evaluations = []result.Evaluation{{Name: "builds", Outcome: outcome}}
+	}
 	require.NoError(t, r.Append(unit))
 }
 

@@ -66,7 +66,7 @@ type template struct {
 func Write(r *rundir.Run) error {
 	pack, err := newPack(r)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", packFile, err)
+		return fmt.Errorf("make %s: %w", packFile, err)
 	}
 	blank := template{File: filledFile, Variants: make(map[string]Rating)}
 	for _, v := range r.Manifest().Variants {
@@ -74,7 +74,7 @@ func Write(r *rundir.Run) error {
 	}
 	page, err := renderPage(r)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", pageFile, err)
+		return fmt.Errorf("make %s: %w", pageFile, err)
 	}
 	return errors.Join(writeJSON(r, packFile, pack), writeJSON(r, templateFile, blank), r.WriteFile(pageFile, page))
 }

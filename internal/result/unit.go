@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -130,4 +132,57 @@ func (u *Unit) Judge() {
 	default:
 		u.Outcome = Completed
 	}
+}
+
+// Check returns an error if the unit did not end as [Unit.Judge] says of its evaluations and steps. What went wrong besides
+// them makes it worse, for a reason, and never better; it is skipped without any if nothing of it was begun.
+func (u Unit) Check() error {
+	for _, e := range u.Evaluations {
+		switch e.Outcome {
+		case Pass, Fail, Error, Skip, Reported:
+		default:
+			return fmt.Errorf("%q is not an outcome of the evaluator %q", e.Outcome, e.Name)
+		}
+	}
+	judged := u
+	judged.Judge()
+	want := judged.Outcome
+	failed := func(s Step) bool { return s.Outcome == Fail }
+	if want != Error && slices.ContainsFunc(u.Steps, failed) {
+		want = Fail
+	}
+	switch {
+	case u.Outcome == want,
+		u.Outcome == Error && u.Reason != "",
+		u.Outcome == Fail && want != Error && u.Reason != "",
+		u.Outcome == Skip && u.Reason != "" && len(u.Evaluations)+len(u.Steps) == 0 && u.Stop == "" && u.Metrics == nil:
+		return nil
+	}
+	return fmt.Errorf("the outcome is %q, and its evaluations and steps make it %q", u.Outcome, want)
+}
+
+// Check returns an error if the job ended well though a step did not.
+func (j Job) Check() error {
+	for _, s := range j.Steps {
+		if s.Outcome.Bad() && !j.Outcome.Bad() {
+			return fmt.Errorf("the outcome is %q, and that of its step %q is %q", j.Outcome, s.Name, s.Outcome)
+		}
+	}
+	return nil
+}
+
+// CheckJudges returns an error unless the unit was judged by the evaluators of these names. An error, or that it was skipped,
+// keeps it from being judged.
+func (u Unit) CheckJudges(names []string) error {
+	if len(u.Evaluations) == 0 && (u.Outcome == Error || u.Outcome == Skip) {
+		return nil
+	}
+	var judged []string
+	for _, e := range u.Evaluations {
+		judged = append(judged, e.Name)
+	}
+	if slices.Equal(judged, names) {
+		return nil
+	}
+	return fmt.Errorf("it was judged by %q, and what judges its case is %q", judged, names)
 }

@@ -44,3 +44,43 @@ func TestScore(t *testing.T) {
 	require.Nil(t, Unit{Evaluations: []Evaluation{{Weight: 1}}}.Score(), "a score is never invented")
 	require.Nil(t, Unit{Evaluations: []Evaluation{{Score: score(1)}}}.Score(), "nothing has weight")
 }
+
+func TestCheck(t *testing.T) {
+	failed := []Step{{Name: "build", Outcome: Fail}}
+	judged := func(outcomes ...Outcome) (all []Evaluation) {
+		for _, o := range outcomes {
+			all = append(all, Evaluation{Name: "e", Outcome: o})
+		}
+		return all
+	}
+	tests := []struct {
+		name string
+		unit Unit
+		want string // part of the error, empty: none
+	}{
+		{"as judged", Unit{Outcome: Fail, Evaluations: judged(Pass, Fail)}, ""},
+		{"better than judged", Unit{Outcome: Pass, Evaluations: judged(Pass, Fail)}, `is "pass", and its evaluations and steps make it "fail"`},
+		{"worse for a reason", Unit{Outcome: Fail, Reason: "the agent did not ask", Evaluations: judged(Pass)}, ""},
+		{"worse for none", Unit{Outcome: Fail, Evaluations: judged(Pass)}, `is "fail", and its evaluations and steps make it "pass"`},
+		{"error for a reason", Unit{Outcome: Error, Reason: "leak", Evaluations: judged(Pass)}, ""},
+		{"error that became a failure", Unit{Outcome: Fail, Reason: "x", Evaluations: judged(Error)}, `make it "error"`},
+		{"failed step", Unit{Outcome: Fail, Steps: failed, Evaluations: judged(Pass)}, ""},
+		{"failed step that passed", Unit{Outcome: Pass, Steps: failed, Evaluations: judged(Pass)}, `make it "fail"`},
+		{"skipped", Unit{Outcome: Skip, Reason: "docker is missing"}, ""},
+		{"skipped though it was begun", Unit{Outcome: Skip, Reason: "x", Stop: StopEndTurn}, `make it "completed"`},
+		{"skipped by its judges", Unit{Outcome: Skip, Stop: StopEndTurn, Evaluations: judged(Skip)}, ""},
+		{"timeout", Unit{Outcome: Pass, Stop: StopTimeout, Evaluations: judged(Pass)}, `make it "fail"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := tt.unit.Check()
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	require.NoError(t, Job{Outcome: Pass, Steps: []Step{{Outcome: Pass}, {Outcome: Skip}}}.Check())
+	require.ErrorContains(t, Job{Outcome: Pass, Steps: failed}.Check(), `of its step "build" is "fail"`)
+}

@@ -10,14 +10,23 @@ import (
 // maxLine is the longest line that is written or read, in bytes.
 const maxLine = 64 << 20
 
-// A lineError is an error in one line of a file.
-type lineError struct {
-	number int
-	err    error
+// LineError is what is wrong with one line of the results of a run.
+type LineError struct {
+	// Root is the project's root and RunID the run.
+	Root, RunID string
+	File        string // empty: not known to who read it
+	Line        int    // from 1
+	Err         error
 }
 
-func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.number, e.err) }
-func (e *lineError) Unwrap() error { return e.err }
+func (e *LineError) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+func (e *LineError) Unwrap() error { return e.Err }
 
 // readLines calls each, unless it is nil, with the whole lines and their numbers; a line is valid until the next. It
 // returns how many bytes they have, and the number of a last line without a newline, 0 if there is none: its writer was
@@ -30,7 +39,7 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (whole int
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return whole, 0, &lineError{number, fmt.Errorf("it has more than the %d bytes that a line may have", maxLine)}
+			return whole, 0, &LineError{Line: number, Err: fmt.Errorf("it has more than the %d bytes that a line may have", maxLine)}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && len(line) == 0:
@@ -42,7 +51,7 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (whole int
 		}
 		if each != nil {
 			if err := each(number, line); err != nil {
-				return whole, 0, &lineError{number, err}
+				return whole, 0, &LineError{Line: number, Err: err}
 			}
 		}
 		whole += int64(len(line))

@@ -53,13 +53,16 @@ type Manifest struct {
 	// Trials are those of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
-	// Units are the ids of what is to be run, playbook/case/variant/trial, and Jobs those of the jobs outside the
+	// Units are the ids of the units to run, playbook/case/variant/trial, and Jobs those of the jobs outside the
 	// matrix, both in the order in which they are listed.
 	Units []string `json:"units"`
 	Jobs  []string `json:"jobs"`
 	// Evaluators tells that something judges the units.
-	Evaluators bool    `json:"evaluators"`
-	AIJudge    AIJudge `json:"ai_judge"`
+	Evaluators bool `json:"evaluators"`
+	// Judges are the names of the evaluators that judge each case, in order. A case that has no key is of a program that did
+	// not write them.
+	Judges  map[string][]string `json:"judges,omitempty"`
+	AIJudge AIJudge             `json:"ai_judge"`
 	// Human tells that people are asked for scores.
 	Human bool  `json:"human"`
 	State State `json:"state"`

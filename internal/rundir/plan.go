@@ -14,7 +14,7 @@ func ManifestOf(plan *playbook.Plan) Manifest {
 	pb := plan.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
-		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
+		Judges: make(map[string][]string), AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
 	for _, v := range pb.Variants {
 		command, args := v.Agent.Command, v.Agent.Args
@@ -41,9 +41,18 @@ func ManifestOf(plan *playbook.Plan) Manifest {
 	for _, u := range plan.Units {
 		m.Units = append(m.Units, u.ID())
 		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
+		m.Judges[u.Case.ID] = namesOf(u.Evaluators) // which are the same under all variants
 	}
 	for _, j := range slices.Concat(plan.Before(), plan.After()) {
 		m.Jobs = append(m.Jobs, j.ID)
 	}
 	return m
+}
+
+func namesOf(evaluators []playbook.Evaluator) []string {
+	names := make([]string, len(evaluators))
+	for i, e := range evaluators {
+		names[i] = e.Name
+	}
+	return names
 }

@@ -268,7 +268,7 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, StateRunning, state())
 	require.NoError(t, run.Append(result.Unit{
-		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail,
+		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail, Reason: "the agent stopped early: refusal",
 	}))
 	require.NoError(t, run.Close())
 	removed, err = Clean(root, 0)

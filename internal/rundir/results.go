@@ -2,7 +2,7 @@ package rundir
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +17,7 @@ import (
 // already, or that is not one of the run, is refused. After an error of the file system every Append returns it.
 func (r *Run) Append(u result.Unit) error {
 	r.mustHold("Append")
-	if err := appendRecord(r.results, r.mask, u.ID, u, checkUnit); err != nil {
+	if err := appendRecord(r.results, r.mask, u.ID, u, r.checkUnit()); err != nil {
 		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, resultsFile), err)
 	}
 	return nil
@@ -35,7 +35,7 @@ func (r *Run) AppendJob(j result.Job) error {
 // Units returns the units that ended, in the order of the manifest. A torn last line is dropped, see [Run.Notes]; any
 // other line that is not as it was written is an error with file and line.
 func (r *Run) Units() ([]result.Unit, error) {
-	return readRecords(r, resultsFile, r.Manifest().Units, checkUnit, unitID)
+	return readRecords(r, resultsFile, r.Manifest().Units, r.checkUnit(), unitID)
 }
 
 // Jobs returns the jobs outside the matrix that ended, as [Run.Units] does.
@@ -46,16 +46,29 @@ func (r *Run) Jobs() ([]result.Job, error) {
 func unitID(u result.Unit) string { return u.ID }
 func jobID(j result.Job) string   { return j.ID }
 
-// checkUnit returns an error unless the unit is what its id says and has ended.
-func checkUnit(u result.Unit) error {
-	c, v, trial, _ := splitUnit(u.ID)
-	if c != u.Case || v != u.Variant || trial != u.Trial {
-		return fmt.Errorf("unit %q is said to be of case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
+// checkUnit returns what returns an error unless the unit is what its id says and has ended as those do that were judged by
+// all that judges its case.
+func (r *Run) checkUnit() func(result.Unit) error {
+	judges := r.Manifest().Judges
+	return func(u result.Unit) error {
+		c, v, trial, _ := splitUnit(u.ID)
+		if c != u.Case || v != u.Variant || trial != u.Trial {
+			return fmt.Errorf("unit %q is said to be of case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
+		}
+		if err := checkOutcome(u.Outcome); err != nil {
+			return err
+		}
+		if err := u.Check(); err != nil {
+			return err
+		}
+		if names, known := judges[c]; known {
+			return u.CheckJudges(names)
+		}
+		return nil
 	}
-	return checkOutcome(u.Outcome)
 }
 
-func checkJob(j result.Job) error { return checkOutcome(j.Outcome) }
+func checkJob(j result.Job) error { return cmp.Or(checkOutcome(j.Outcome), j.Check()) }
 
 func checkOutcome(o result.Outcome) error {
 	switch o {
@@ -71,16 +84,14 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 		return err
 	}
 	var line bytes.Buffer
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := encodeLine(&line, v); err != nil {
 		return err
 	}
 	masked := append(bytes.TrimSpace(mask.JSON(line.Bytes())), '\n')
 	if !bytes.Equal(masked, line.Bytes()) {
 		// What is masked may be more than text: a line that could not be read again is worse than no line.
 		var again T
-		if err := json.Unmarshal(masked, &again); err != nil {
+		if err := new(lineDecoder).decode(masked, &again); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
 		}
 		if err := check(again); err != nil {
@@ -102,8 +113,9 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 	}
 	defer func() { _ = file.Close() }()
 	records, torn, err := decodeRecords(file, ids, check, id)
-	if bad, ok := errors.AsType[*lineError](err); ok {
-		return nil, fmt.Errorf("%s:%d: %w", path, bad.number, bad.err)
+	if bad, ok := errors.AsType[*LineError](err); ok {
+		bad.File, bad.RunID, bad.Root = path, r.ID(), r.root()
+		return nil, bad
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -121,12 +133,13 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	}
 	lines := make([]int, len(ids)) // where each was read, 0: not yet
 	found := make([]T, len(ids))
+	var decoder lineDecoder
 	_, torn, err := readLines(in, func(number int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return errors.New("the line is empty: remove it")
 		}
 		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
+		if err := decoder.decode(line, &v); err != nil {
 			return err
 		}
 		i, ok := index[id(v)]

@@ -1,6 +1,10 @@
 package rundir
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -113,7 +118,8 @@ func TestResumeRefuses(t *testing.T) {
 
 func TestBadLines(t *testing.T) {
 	m := demo(1)
-	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"pass"}` + "\n"
+	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"completed"}` + "\n"
+	with := func(more string) string { return strings.Replace(good, "}", ","+more+"}", 1) }
 	tests := []struct{ name, text, want, note string }{
 		{"empty", "", "", ""},
 		{"good", good, "", ""},
@@ -121,16 +127,27 @@ func TestBadLines(t *testing.T) {
 		{"torn before its newline", good + strings.TrimSpace(good), "", "results.jsonl:2: the last line is torn"},
 		{"torn first", "{", "", "results.jsonl:1: the last line is torn"},
 		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is torn"},
-		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: unexpected end of JSON input", ""},
-		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: unexpected end of JSON input", ""},
+		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: the line is cut: unexpected end of JSON input", ""},
+		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: the line is cut: unexpected end of JSON input", ""},
+		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: the line is cut: unexpected end of JSON input", ""},
 		{"blank", good + "\n" + good, "results.jsonl:2: the line is empty: remove it", ""},
 		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
 		{"null", "null\n", `results.jsonl:1: "" is none of the run's`, ""},
 		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is none of the run's`, ""},
 		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" is said`, ""},
-		{"no outcome", strings.Replace(good, "pass", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
-		{"made up outcome", strings.Replace(good, "pass", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
+		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
+		{"made up outcome", strings.Replace(good, "completed", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
+		{"key twice", with(`"outcome":"fail"`), `results.jsonl:1: the key "outcome" is there twice`, ""},
+		{"key twice within", with(`"metrics":{"version":1,"version":1}`), `:1: the key "version" is there twice`, ""},
+		{"key in capitals", with(`"Outcome":"completed"`), `:1: the key "Outcome" is unknown`, ""},
+		{"unknown key", with(`"verdict":"pass"`), `:1: the key "verdict" is unknown`, ""},
+		{"unknown key within", with(`"steps":[{"name":"a","outcome":"pass","exit":0}]`), `:1: the key "exit" is unknown`, ""},
+		{"tools that differ in case", with(`"metrics":{"version":1,"tool_calls":{"Bash":1,"bash":2}}`), "", ""},
+		{"passed without a judge", strings.Replace(good, "completed", "pass", 1), `:1: the outcome is "pass", and its evaluations`, ""},
+		{"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`), `it was judged by ["x"], and what judges its case is []`, ""},
+		{"no verdict", with(`"evaluations":[{"name":"x"}]`), `:1: "" is not an outcome of the evaluator "x"`, ""},
 	}
+	m.Judges = map[string][]string{"one": {}}
 	root := t.TempDir()
 	run := newRun(t, root, m)
 	for _, tt := range tests {
@@ -161,14 +178,100 @@ func TestBadLines(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "no file is not no results")
 }
 
+// TestMissingVerdicts: a unit that its playbook judges cannot end well without a verdict.
+func TestMissingVerdicts(t *testing.T) {
+	m := demo(1)
+	m.Judges = map[string][]string{"one": {"tests-pass", "small"}}
+	pass := func(names ...string) (all []result.Evaluation) {
+		for _, n := range names {
+			all = append(all, result.Evaluation{Name: n, Outcome: result.Pass})
+		}
+		return all
+	}
+	tests := []struct {
+		name        string
+		outcome     result.Outcome
+		reason      string
+		evaluations []result.Evaluation
+		want        string
+	}{
+		{"judged", result.Pass, "", pass("tests-pass", "small"), ""},
+		{"not judged", result.Completed, "", nil, `it was judged by [], and what judges its case is ["tests-pass" "small"]`},
+		{"judged in part", result.Pass, "", pass("tests-pass"), `it was judged by ["tests-pass"], and what`},
+		{"judged by one more", result.Pass, "", pass("tests-pass", "small", "x"), `it was judged by ["tests-pass" "small" "x"]`},
+		{"error before it was judged", result.Error, "no agent", nil, ""},
+		{"skipped", result.Skip, "docker is missing", nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			run := newRun(t, root, m)
+			u := unit(m.Units[0])
+			u.Outcome, u.Reason, u.Evaluations = tt.outcome, tt.reason, tt.evaluations
+			err := run.Append(u)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+			line, err := json.Marshal(u)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "results.jsonl"), append(line, '\n'), 0o644))
+			require.NoError(t, run.Close())
+			_, err = Resume(root, run.ID(), nil)
+			require.ErrorContains(t, err, tt.want)
+			bad, ok := errors.AsType[*LineError](err)
+			require.True(t, ok)
+			require.Equal(t, LineError{root, run.ID(), filepath.Join(run.Dir(), "results.jsonl"), 1, bad.Err}, *bad)
+		})
+	}
+}
+
+// BenchmarkUnits reads a thousand results as they are written, and as a person or another program has spaced them.
+func BenchmarkUnits(b *testing.B) {
+	m := demo(500)
+	run := newRun(b, b.TempDir(), m)
+	path := filepath.Join(run.Dir(), "results.jsonl")
+	var written, spaced bytes.Buffer
+	for _, id := range m.Units {
+		u := unit(id)
+		u.Metrics = &result.Metrics{Version: 1, ToolCalls: map[string]int{"Bash": 3, "Read": 9, "Edit": 2}}
+		for i := range 12 {
+			u.Metrics.Commands = append(u.Metrics.Commands, result.Command{Command: fmt.Sprint("go test ", i), Output: strings.Repeat("ok\n", 30)})
+		}
+		require.NoError(b, encodeLine(&written, u))
+		line, err := json.Marshal(u)
+		require.NoError(b, err)
+		spaced.Write(append(bytes.Replace(line, []byte(":"), []byte(": "), 1), '\n'))
+	}
+	for _, bb := range []struct {
+		name string
+		data []byte
+	}{{"written", written.Bytes()}, {"spaced", spaced.Bytes()}} {
+		b.Run(bb.name, func(b *testing.B) {
+			require.NoError(b, os.WriteFile(path, bb.data, 0o644))
+			b.SetBytes(int64(len(bb.data)))
+			for b.Loop() {
+				if _, err := run.Units(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func FuzzUnits(f *testing.F) {
 	m := demo(1)
-	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"pass"}` + "\n"
-	for _, seed := range []string{"", good, good + good, good + "{", "\n", "null\n", "{}\n", "\x00"} {
+	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"completed"}` + "\n"
+	for _, seed := range []string{
+		"", good, good + good, good + "{", "\n", "null\n", "{}\n", "\x00",
+		strings.Replace(good, "{", `{"metrics":{"tool_calls":{"a":1,"a":2},"cost":null},"steps":[{}],`, 1),
+	} {
 		f.Add(seed)
 	}
+	run := &Run{manifest: m}
 	read := func(text string) ([]string, int, error) {
-		units, torn, err := decodeRecords(strings.NewReader(text), m.Units, checkUnit, unitID)
+		units, torn, err := decodeRecords(strings.NewReader(text), m.Units, run.checkUnit(), unitID)
 		return ids(units), torn, err
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -309,7 +309,12 @@ func (r *Run) ID() string { return filepath.Base(r.dir) }
 // Dir returns the run's directory, absolute and without symlinks.
 func (r *Run) Dir() string { return r.dir }
 
-// Manifest returns the manifest, whose slices are not to be changed.
+// root returns the root of the run's project, absolute.
+func (r *Run) root() string {
+	return strings.TrimSuffix(filepath.Dir(r.dir), string(filepath.Separator)+runsDir)
+}
+
+// Manifest returns the manifest, whose slices must not be changed.
 func (r *Run) Manifest() Manifest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
