@@ -15,7 +15,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -178,31 +177,11 @@ func (s *agentSession) execute(ctx context.Context, plan *playbook.Plan) (result
 		return command(s.harness, m, s.t.Name()) + " -count=1"
 	})
 	cfg.Secrets = s.secrets
-	var err error
-	if cfg.Sandbox, err = engine.OpenSandbox(plan.Playbook, s.sandbox); err != nil {
-		return result.Unit{}, err
-	}
-	held, err := s.confined(ctx, plan, cfg)
+	runner, run, err := s.open(s.t, ctx, plan, cfg)
 	if err != nil {
-		return result.Unit{}, err
-	}
-	run, err := s.keep(plan, &cfg, held)
-	if err != nil {
-		return result.Unit{}, err
-	}
-	if err := run.trace(s.t, &cfg); err != nil {
 		return result.Unit{}, err
 	}
 	defer run.close(s.t)
-	runner, err := engine.New(plan, cfg)
-	if err != nil {
-		return result.Unit{}, err
-	}
-	if runner.Impure() || run.tracer != nil {
-		if err := testrun.KeepOutOfCache(s.root); err != nil {
-			return result.Unit{}, err
-		}
-	}
 	unit := runner.Unit(ctx, plan.Units[0], s.t.Output())
 	run.unit(s.t, unit)
 	return unit, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -167,32 +168,13 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
-	if cfg.Sandbox, err = engine.OpenSandbox(pb, h.sandbox); err != nil {
-		t.Fatal(err)
-	}
-	held, err := h.confined(ctx, plan, cfg)
+	runner, run, err := h.open(t, ctx, plan, cfg)
 	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := h.keep(plan, &cfg, held)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.trace(t, &cfg); err != nil {
 		t.Fatal(err)
 	}
 	defer run.close(t)
-	runner, err := engine.New(plan, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, note := range runner.Notes(ctx) {
 		t.Log(note)
-	}
-	if runner.Impure() || run.tracer != nil {
-		if err := testrun.KeepOutOfCache(h.root); err != nil {
-			t.Fatal(err)
-		}
 	}
 	var ended skips
 	h.jobs(t, ctx, runner, run, plan.Before(), &ended)
@@ -223,17 +205,40 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	ended.judge(t)
 }
 
-// confined finds out what confines the agents and their code, so that it is one error if nothing does.
-func (h *harness) confined(ctx context.Context, plan *playbook.Plan, cfg engine.Config) (string, error) {
+// open makes a plan's runner and what its results go to, which the caller closes. That nothing confines the agents and their
+// code is one error, before anything is made for them.
+func (h *harness) open(t *testing.T, ctx context.Context, plan *playbook.Plan, cfg engine.Config) (*engine.Runner, kept, error) {
+	t.Helper()
+	var err error
+	if cfg.Sandbox, err = engine.OpenSandbox(plan.Playbook, h.sandbox); err != nil {
+		return nil, kept{}, err
+	}
+	if cfg.Secrets == nil {
+		cfg.Secrets = new(secret.Set)
+	}
 	runner, err := engine.New(plan, cfg)
 	if err != nil {
-		return "", err
+		return nil, kept{}, err
 	}
 	held, err := runner.Sandbox(ctx)
 	if next := engine.Advice(err); next != "" {
 		err = fmt.Errorf("%w\nnext: %s", err, next)
 	}
-	return held.String(), err
+	if err != nil {
+		return nil, kept{}, err
+	}
+	run, err := h.keep(plan, runner, held, cfg.Secrets)
+	if err != nil {
+		return nil, kept{}, err
+	}
+	if err = run.trace(t, cfg.Secrets); err == nil && (runner.Impure() || run.tracer != nil) {
+		err = testrun.KeepOutOfCache(h.root)
+	}
+	if err != nil {
+		run.close(t)
+		return nil, kept{}, err
+	}
+	return runner, run, nil
 }
 
 // checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace

@@ -2,10 +2,12 @@ package evaltest
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -22,8 +24,8 @@ type kept struct {
 	tracer *tracing.Tracer
 }
 
-// keep makes a run directory for a plan below EVALTEST_RUN_DIR, if that is set, and has the engine put its units there.
-func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (kept, error) {
+// keep makes a run directory for a plan below EVALTEST_RUN_DIR, if that is set, and has its runner put the units there.
+func (h *harness) keep(plan *playbook.Plan, runner *engine.Runner, held confine.Held, secrets *secret.Set) (kept, error) {
 	if h.runDir == "" {
 		return kept{}, nil
 	}
@@ -31,40 +33,36 @@ func (h *harness) keep(plan *playbook.Plan, cfg *engine.Config, held string) (ke
 	if data == nil {
 		data = []byte("# There is no playbook: a test in Go asked for this.\n")
 	}
-	name, err := testrun.ID(cfg.Getenv)
+	name, err := testrun.ID(os.Getenv)
 	if err != nil {
 		return kept{}, err
 	}
-	if cfg.Secrets == nil {
-		cfg.Secrets = new(secret.Set)
-	}
-	cfg.Secrets.AddEnvironment(cfg.Environ)
 	m := rundir.ManifestOf(plan)
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
-	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(h.mode), held, plan.Playbook.File
-	run, err := rundir.Create(h.runDir, m, data, cfg.Secrets)
+	m.Tool, m.Mode, m.Sandbox, m.Playbook.Path = "evaltest", string(h.mode), held.String(), plan.Playbook.File
+	run, err := rundir.Create(h.runDir, m, data, secrets)
 	if err != nil {
 		return kept{}, err
 	}
-	cfg.RunID, cfg.RunDir = run.ID(), run.Dir()
-	cfg.Place = func(u playbook.Unit) (engine.Place, error) {
+	runner.Keep(engine.Archive{RunID: run.ID(), RunDir: run.Dir(), Place: func(u playbook.Unit) (engine.Place, error) {
 		place, err := run.MakePlace(u.Case.ID, u.Variant.ID, u.Trial)
 		return engine.Place(place), err
-	}
+	}})
 	return kept{run: run}, nil
 }
 
 // notLinked has it said once in a process that traces are not sent.
 var notLinked sync.Once
 
-// trace has the units sent to where the environment says.
-func (k *kept) trace(t *testing.T, cfg *engine.Config) (err error) {
+// trace has the units sent to where the environment says. Presets will add to the secrets.
+func (k *kept) trace(t *testing.T, secrets *secret.Set) (err error) {
 	t.Helper()
-	if cfg.Secrets == nil {
-		cfg.Secrets = new(secret.Set) // presets add theirs
+	cfg := tracing.Config{Getenv: os.Getenv, Secrets: secrets}
+	if k.run != nil {
+		cfg.RunID = k.run.ID()
 	}
-	k.tracer, err = tracing.Open(tracing.Config{Getenv: cfg.Getenv, RunID: cfg.RunID, Secrets: cfg.Secrets})
+	k.tracer, err = tracing.Open(cfg)
 	if errors.Is(err, tracing.ErrNotLinked) {
 		notLinked.Do(func() { t.Logf("warning: tracing: %v", err) })
 		return nil

@@ -44,3 +44,38 @@ func TestRunDir(t *testing.T) {
 	_, err = os.Stat(m.path("evals/runs"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// TestRunDirOfWrongTracing ends the run whose units will never be traced, which is known once it has a directory.
+func TestRunDirOfWrongTracing(t *testing.T) {
+	m := newModule(t)
+	m.replace("evals/evals_test.go", "evaltest\"\n)", "evaltest\"\n\t_ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"\n)")
+	m.write("evals/agent_test.go", `package evals
+
+import (
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+func TestAgent(t *testing.T) {
+	agent := evaltest.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}}
+	evaltest.RunAgent(t, evaltest.AgentRun{ID: "agent", Agent: agent, Prompt: "Say hello."})
+}
+`)
+	suite := m.compile("./evals")
+	for _, test := range []string{"TestEvals", "TestAgent"} {
+		t.Run(test, func(t *testing.T) {
+			root := t.TempDir()
+			env := []string{"EVALTEST_MODE=record", "EVALTEST_RUN_DIR=" + root, "OTEL_EXPORTER_OTLP_ENDPOINT=::bad"}
+			out, code := suite.test(env, "-test.run=^"+test+"$")
+			require.NotZero(t, code, out)
+			require.Contains(t, out, "OTEL_EXPORTER_OTLP_ENDPOINT")
+			manifests, err := filepath.Glob(filepath.Join(root, ".llman", "sdd-eval", "runs", "*", "manifest.json"))
+			require.NoError(t, err)
+			require.Len(t, manifests, 1)
+			manifest, err := os.ReadFile(manifests[0])
+			require.NoError(t, err)
+			require.Contains(t, string(manifest), `"state": "finished"`)
+		})
+	}
+}

@@ -93,8 +93,8 @@ func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Polic
 	return r.cfg.Sandbox.Start(ctx, c, p)
 }
 
-// allowedReads are the playbook's sandbox.allow_read as absolute paths.
-func (r *Runner) allowedReads() ([]string, error) {
+// findAllowedReads makes sure that what sandbox.allow_read names is there.
+func (r *Runner) findAllowedReads() ([]string, error) {
 	var paths []string
 	for _, name := range r.pb.Sandbox.AllowRead {
 		path := r.besidePlaybook(name)

@@ -61,8 +61,8 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 
 // makeJobDirs returns where a job outside the matrix runs: in the run's directory, if there is one.
 func (r *Runner) makeJobDirs() (unitDirs, error) {
-	if r.cfg.RunDir != "" {
-		return unitDirs{workspace: r.cfg.RunDir}, nil
+	if r.archive.RunDir != "" {
+		return unitDirs{workspace: r.archive.RunDir}, nil
 	}
 	return makeUnitDirs(r.cfg.TempDir, false, nil)
 }

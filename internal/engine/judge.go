@@ -21,7 +21,11 @@ func (a *attempt) judge(ctx context.Context, failed bool) error {
 	if err := a.openJudgments(); err != nil {
 		return err
 	}
-	a.evaluate(ctx)
+	in, err := a.evidence()
+	if err != nil {
+		return err
+	}
+	a.evaluate(ctx, in)
 	a.result.Judge()
 	if failed && a.result.Outcome != result.Error {
 		a.result.Outcome = result.Fail
@@ -30,8 +34,7 @@ func (a *attempt) judge(ctx context.Context, failed bool) error {
 }
 
 // evaluate asks the evaluators. There is nothing to ask them about an agent that a failed step kept from starting.
-func (a *attempt) evaluate(ctx context.Context) {
-	in := a.evidence()
+func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 	for _, e := range a.unit.Evaluators {
 		start := a.now()
 		v := evaluator.Verdict{Outcome: result.Skip, Reason: "the agent was not started"}
@@ -50,9 +53,13 @@ func (a *attempt) evaluate(ctx context.Context) {
 }
 
 // evidence is what evaluators look at.
-func (a *attempt) evidence() evaluator.Input {
-	in := evaluator.Input{
-		Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, Scripts: &a.scripts,
+func (a *attempt) evidence() (evaluator.Input, error) {
+	in := evaluator.Input{Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run}
+	if needs(a.unit)&evaluator.StartsChild != 0 {
+		var err error
+		if in.Scripts, err = a.scripts(); err != nil {
+			return in, err
+		}
 	}
 	if in.Run != nil {
 		in.Metrics = a.measure()
@@ -70,7 +77,7 @@ func (a *attempt) evidence() evaluator.Input {
 	if a.judgments != nil {
 		in.Models = a.judgments
 	}
-	return in
+	return in, nil
 }
 
 // openJudgments opens the recording of what models said of the unit, if an evaluator asks one and may.

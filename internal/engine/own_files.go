@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,27 +12,31 @@ import (
 
 // ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes, runs and our own
 // notes, which runs change, and playbooks, which say what is expected.
-func (r *Runner) ownFiles() []string {
-	exclude := slices.Clone(r.pb.Workspace.Exclude)
+func (r *Runner) ownFiles(ctx context.Context) ([]string, error) {
 	if r.source == "" {
-		return exclude
+		return nil, nil
 	}
 	own := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File))}
-	if r.cfg.RunDir != "" {
-		own = append(own, filepath.Dir(r.cfg.RunDir))
+	if r.archive.RunDir != "" {
+		own = append(own, filepath.Dir(r.archive.RunDir))
 	}
 	if r.pb.Workspace.From == "" { // nobody chose what is in it
-		own = append(own, playbooksBelow(r.source)...)
+		playbooks, err := playbooksBelow(ctx, r.source)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, playbooks...)
 	}
+	var globs []string
 	for _, path := range own {
 		rel, err := filepath.Rel(r.source, path)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
 			continue
 		}
 		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
-		exclude = append(exclude, glob, glob+"/**")
+		globs = append(globs, glob, glob+"/**")
 	}
-	return exclude
+	return globs, nil
 }
 
 // globMeta matches what means something else in a glob.
@@ -53,13 +58,15 @@ var (
 )
 
 // playbooksBelow returns the directories below root that hold playbooks, and the playbooks in root itself. What cannot be
-// read is passed over: the copy of the directory tells of it.
-func playbooksBelow(root string) []string {
+// read is passed over: the copy of the directory tells of it. The error is that of the context.
+func playbooksBelow(ctx context.Context, root string) ([]string, error) {
 	var found []string
 	looked := 0
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		looked++
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case looked > maxLooked:
 			return fs.SkipAll
 		case err != nil:
@@ -75,7 +82,7 @@ func playbooksBelow(root string) []string {
 		found = append(found, filepath.Dir(path))
 		return fs.SkipDir
 	})
-	return found
+	return found, err
 }
 
 // isPlaybook reports whether a file looks like one.

@@ -67,8 +67,12 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 				return nil, fmt.Errorf("workspace.from: %s is not a directory", r.source)
 			}
 		}
+		own, err := r.ownFiles(ctx)
+		if err != nil {
+			return nil, err
+		}
 		t, err := workspace.Load(ctx, workspace.Source{
-			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: r.exclude,
+			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: slices.Concat(r.pb.Workspace.Exclude, own),
 		})
 		if err != nil {
 			return nil, err

@@ -78,6 +78,9 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 
 // difference returns in what the verdicts on a unit differ, empty if in nothing.
 func difference(live, replayed result.Unit) string {
+	if l, r := len(live.Evaluations), len(replayed.Evaluations); l != r {
+		return fmt.Sprintf("%d evaluations live, %d replayed: %s", l, r, replayed.Reason)
+	}
 	for i, e := range live.Evaluations {
 		r := replayed.Evaluations[i]
 		if e.Outcome != r.Outcome || e.Reason != r.Reason {

@@ -42,11 +42,6 @@ type Config struct {
 	Source string
 	// Sandbox confines agents and everything that may run their code, see [OpenSandbox]. With nil nothing of that starts.
 	Sandbox *confine.Sandbox
-	// RunID and RunDir are what ${{ run.run_id }} and ${{ run.run_dir }} stand for. Jobs outside the matrix run in RunDir,
-	// an absolute path; if it is empty, in directories of their own.
-	RunID, RunDir string
-	// Place returns where a unit is kept; nil: nothing of it is.
-	Place func(playbook.Unit) (Place, error)
 	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets when
 	// they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
@@ -59,7 +54,7 @@ type Config struct {
 	Report func(context.Context) error
 	// Watch, if not nil, is told what agents do, from several goroutines.
 	Watch func(Activity)
-	// Command returns the command that runs a unit in a mode. Errors about cassettes name it.
+	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, playbook.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
 	Grace time.Duration
@@ -69,19 +64,30 @@ type Config struct {
 	Environ []string
 }
 
+// Archive is where a run is kept.
+type Archive struct {
+	// RunID and RunDir are what ${{ run.run_id }} and ${{ run.run_dir }} stand for. Jobs outside the matrix run in RunDir,
+	// an absolute path; if it is empty, in directories of their own.
+	RunID, RunDir string
+	// Place returns where a unit is kept; nil: nothing of it is.
+	Place func(playbook.Unit) (Place, error)
+}
+
 // Runner runs the units and jobs of one plan. Its methods may be called concurrently for different units.
 type Runner struct {
-	plan *playbook.Plan
-	pb   *playbook.Playbook
-	cfg  Config
+	plan    *playbook.Plan
+	pb      *playbook.Playbook
+	cfg     Config
+	archive Archive
 	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
 	source   string
-	exclude  []string // globs of what is not copied from it
 	secrets  *secret.Set
 	now      func() time.Time
 	progress progress
+	// allowedReads are the playbook's sandbox.allow_read as absolute paths.
+	allowedReads func() ([]string, error)
 	// scripts runs what the playbook's author wrote to judge units.
-	scripts  script.Runner
+	scripts  func() (*script.Runner, error)
 	models   func() (llm.Asker, error)
 	given    names // of variables that presets give to agents only
 	template struct {
@@ -93,8 +99,11 @@ type Runner struct {
 	}
 }
 
-// New returns a runner for a plan.
+// New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
 func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
+	if cfg.Command == nil {
+		panic("engine.New: Config.Command is required")
+	}
 	pb := plan.Playbook
 	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
 	if r.secrets == nil {
@@ -104,11 +113,8 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 	if pb.Workspace.From != "" {
 		r.source = r.besidePlaybook(pb.Workspace.From)
 	}
-	r.exclude = r.ownFiles()
-	r.scripts = script.Runner{
-		Sandbox: cfg.Sandbox, Environ: cfg.Environ, Pass: pb.Env.Pass, Root: cfg.Root, Secret: workspace.IsSecret, TempDir: cfg.TempDir,
-	}
-	r.scripts.Read, _ = r.allowedReads() // Sandbox tells of errors, if it matters
+	r.allowedReads = sync.OnceValues(r.findAllowedReads)
+	r.scripts = sync.OnceValues(r.newScripts)
 	if r.models = cfg.Models; r.models == nil {
 		r.models = Models(cfg.Getenv)
 	}
@@ -120,6 +126,21 @@ func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
 		}
 	}
 	return r, nil
+}
+
+// Keep has the run kept. It is called before the first unit and the first job.
+func (r *Runner) Keep(in Archive) { r.archive = in }
+
+// newScripts returns what runs the scripts of evaluators.
+func (r *Runner) newScripts() (*script.Runner, error) {
+	allowed, err := r.allowedReads()
+	if err != nil {
+		return nil, err
+	}
+	return &script.Runner{
+		Sandbox: r.cfg.Sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Root: r.cfg.Root, Secret: workspace.IsSecret,
+		Read: allowed, TempDir: r.cfg.TempDir,
+	}, nil
 }
 
 // besidePlaybook returns the absolute path of what the playbook names relative to itself.
@@ -157,7 +178,7 @@ func (r *Runner) Impure() bool {
 	if r.pb.Cassette.MaxAge != (playbook.MaxAge{}) {
 		return true
 	}
-	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Place != nil || r.outside(r.source) || r.outside(r.cassettes()) {
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.archive.Place != nil || r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
 	if r.StartsChildren() {
@@ -181,6 +202,6 @@ func runsCommand(s playbook.Step) bool { return s.Run != "" }
 
 // needsWorkspace reports whether a replayed unit needs its files on disk.
 func (r *Runner) needsWorkspace(u playbook.Unit) bool {
-	return r.cfg.Place != nil || r.pb.Workspace.Git || usesStyle(u) || slices.ContainsFunc(u.Steps, runsCommand) ||
+	return r.archive.Place != nil || r.pb.Workspace.Git || usesStyle(u) || slices.ContainsFunc(u.Steps, runsCommand) ||
 		needs(u)&evaluator.NeedsWorkspace != 0
 }

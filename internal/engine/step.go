@@ -61,8 +61,8 @@ func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Va
 
 // withRun adds what placeholders can say of the run, if there is one.
 func (r *Runner) withRun(values playbook.Values) playbook.Values {
-	if r.cfg.RunID != "" {
-		values["run.run_id"], values["run.run_dir"] = r.cfg.RunID, r.cfg.RunDir
+	if r.archive.RunID != "" {
+		values["run.run_id"], values["run.run_dir"] = r.archive.RunID, r.archive.RunDir
 	}
 	return values
 }

@@ -73,8 +73,8 @@ func TestSweepReplay(t *testing.T) {
 			}
 			runner, unit := newRunner(t, root, text, engine.Replay, func(cfg *engine.Config) {
 				cfg.Secrets, cfg.Stale = secrets, engine.StaleWarns
-				cfg.Place = func(playbook.Unit) (engine.Place, error) { return place, nil }
 			})
+			runner.Keep(engine.Archive{Place: func(playbook.Unit) (engine.Place, error) { return place, nil }})
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			found, err := secrets.Sweep(t.Context(), place.Workspace)
 			require.NoError(t, err)

@@ -101,10 +101,10 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 
 // runKept is run for a unit that is kept, if there is a place for it.
 func (a *attempt) runKept(ctx context.Context) error {
-	if a.cfg.Place == nil {
+	if a.archive.Place == nil {
 		return a.run(ctx)
 	}
-	place, err := a.cfg.Place(a.unit)
+	place, err := a.archive.Place(a.unit)
 	if err != nil {
 		return err
 	}

@@ -81,8 +81,7 @@ type pipeline struct {
 	tracer *tracing.Tracer // nil: no traces are wanted
 	// models returns the client of all models that are asked in the run: evaluators and the AI judge share its budget.
 	models func() (llm.Asker, error)
-	// sandbox confines agents and their code, and confined tells how.
-	sandbox  *confine.Sandbox
+	// confined tells what confines agents and their code.
 	confined confine.Held
 	dir      *rundir.Run
 	masked   int // the secrets that were known before the first unit
@@ -103,7 +102,8 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 	if err != nil {
 		return &InputError{err}
 	}
-	if p.confined, err = p.probe(ctx); err != nil {
+	// What confines the agents and their code is known before anything is made for them.
+	if p.confined, err = p.runner.Sandbox(ctx); err != nil {
 		return &InputError{err}
 	}
 	if p.dir == nil {
@@ -115,9 +115,10 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if p.runner, err = engine.New(p.plan, p.config()); err != nil {
-		return &InputError{err}
-	}
+	p.runner.Keep(engine.Archive{RunID: p.dir.ID(), RunDir: p.dir.Dir(), Place: func(u playbook.Unit) (engine.Place, error) {
+		place, err := p.dir.MakePlace(u.Case.ID, u.Variant.ID, u.Trial)
+		return engine.Place(place), err
+	}})
 	p.runner.Restore(p.earlier, p.earlierJobs)
 	if p.tracer, err = tracing.Open(tracing.Config{Getenv: p.Getenv, RunID: p.dir.ID(), Version: p.Tool, Secrets: p.Secrets}); err != nil {
 		return &InputError{err}
@@ -126,21 +127,20 @@ func (p *pipeline) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// check loads the playbook and resolves what it depends on. It returns the names of the variables that agents are given,
+// check loads the playbook, makes its runner and resolves what it depends on. It returns the names of the variables that agents are given,
 // by variant.
 func (p *pipeline) check() (map[string][]string, error) {
 	if err := p.load(); err != nil {
 		return nil, err
 	}
-	var err error
-	if p.sandbox, err = engine.OpenSandbox(p.plan.Playbook, p.Sandbox); err != nil {
-		return nil, err
-	}
-	runner, err := engine.New(p.plan, p.config())
+	sandbox, err := engine.OpenSandbox(p.plan.Playbook, p.Sandbox)
 	if err != nil {
 		return nil, err
 	}
-	env, err := runner.Accounts(p.earlier)
+	if p.runner, err = engine.New(p.plan, p.config(sandbox)); err != nil {
+		return nil, err
+	}
+	env, err := p.runner.Accounts(p.earlier)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +153,6 @@ func (p *pipeline) check() (map[string][]string, error) {
 		return nil, err
 	}
 	return env, errors.Join(tracer.Close(), p.checkJudge())
-}
-
-// probe finds out what confines the run's agents and their code, before anything is made for them.
-func (p *pipeline) probe(ctx context.Context) (confine.Held, error) {
-	runner, err := engine.New(p.plan, p.config())
-	if err != nil {
-		return confine.Held{}, err
-	}
-	return runner.Sandbox(ctx)
 }
 
 // load reads the playbook: the user's file, or the copy in the directory of the run to finish.
@@ -236,21 +227,13 @@ func (p *pipeline) loadCopy() (err error) {
 }
 
 // config is how the engine runs the plan.
-func (p *pipeline) config() engine.Config {
-	c := engine.Config{
+func (p *pipeline) config(sandbox *confine.Sandbox) engine.Config {
+	return engine.Config{
 		Mode: p.Mode, Stale: p.Stale, Root: p.Root, Cassettes: p.Cassettes, ConfigDir: p.ConfigDir, Source: p.Root,
-		Sandbox: p.sandbox, Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ, Watch: p.Watch.Activity, Report: p.report,
+		Sandbox: sandbox, Secrets: p.Secrets, Getenv: p.Getenv, Environ: p.Environ, Watch: p.Watch.Activity, Report: p.report,
 		LLMJudge: p.LLMJudge, RecordJudges: p.RecordJudges, Models: p.models,
 		Command: p.command,
 	}
-	if p.dir != nil {
-		c.RunID, c.RunDir = p.dir.ID(), p.dir.Dir()
-		c.Place = func(u playbook.Unit) (engine.Place, error) {
-			place, err := p.dir.MakePlace(u.Case.ID, u.Variant.ID, u.Trial)
-			return engine.Place(place), err
-		}
-	}
-	return c
 }
 
 // command returns the command that runs the playbook, and with it the unit, in a mode.
