@@ -38,6 +38,9 @@ sdd-eval hook install --settings settings.json --print`,
 			f.policy(&h.Policy)
 			f.BoolVar(&show, "print", false, "Change no file, print the settings.")
 			return func(context.Context, []string) error {
+				if err := hook.CheckMatcher(h.Matcher); err != nil {
+					return usageError("hook install: --matcher: %w", err).hint("sdd-eval hook install --help")
+				}
 				if h.Command == "" {
 					h.Command = a.ownCommand()
 				}

@@ -43,6 +43,11 @@ func Active(getenv func(string) string) bool {
 func (h Hook) Run() (code int) {
 	if !Active(h.Getenv) {
 		drain(h.Stdin)
+		switch mode := h.Getenv(VariableMode); mode {
+		case "", "0", "false":
+		default: // somebody who means a test would find no capture, and not know why
+			fmt.Fprintf(h.Stderr, "sdd-eval hook: %s is %q: calls are captured only if it is true\n", VariableMode, h.Secrets.String(mode))
+		}
 		return 0
 	}
 	now := h.Now()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,7 +146,7 @@ func TestPlaces(t *testing.T) {
 		errors  string // what the file beside it says
 	}{
 		{name: "no test", environ: []string{"TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}},
-		{name: "not true", environ: []string{"TEST_MODE=1", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}},
+		{name: "not true", environ: []string{"TEST_MODE=false", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}},
 		{name: "run", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}, want: project + "/test-output/r1/" + calls},
 		{name: "run in the payload's directory", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r2"}, want: elsewhere + "/test-output/r2/" + calls},
 		{name: "capture", environ: []string{"EVALTEST_CAPTURE=" + project + "/c"}, want: project + "/c"},
@@ -256,6 +257,20 @@ func TestFileCannotBeWritten(t *testing.T) {
 	got := run(t, Pre, Policy{}, payloadOf(t, Pre), "EVALTEST_CAPTURE="+file+"/c")
 	require.Zero(t, got.code)
 	require.Contains(t, got.stderr, "sdd-eval hook: capture a call of Read: ", "neither can the file of errors")
+}
+
+// TestModeThatIsNotTrue: only true makes a test, and what looks as if it were meant to is not passed over in silence.
+func TestModeThatIsNotTrue(t *testing.T) {
+	for _, mode := range []string{"", "0", "false"} {
+		require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"="+mode))
+	}
+	for _, mode := range []string{"1", "True", "yes", " true"} {
+		said := "sdd-eval hook: TEST_MODE is " + strconv.Quote(mode) + ": calls are captured only if it is true\n"
+		require.Equal(t, ran{stderr: said}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"="+mode))
+	}
+	file := filepath.Join(t.TempDir(), "calls.jsonl")
+	require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"=1", VariableCapture+"="+file))
+	require.Len(t, lines(t, file), 1)
 }
 
 func TestFaultIsNotSilent(t *testing.T) {

@@ -3,7 +3,9 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/words"
@@ -55,6 +57,23 @@ func (h Handlers) group(phase Phase) handlerGroup {
 		}
 	}
 	return handlerGroup{Matcher: h.Matcher, Hooks: []handler{{Type: "command", Command: command, Timeout: timeout}}}
+}
+
+// lookarounds are what expressions of JavaScript have in front of those of Go.
+var lookarounds = strings.NewReplacer("(?=", "(?:", "(?!", "(?:", "(?<=", "(?:", "(?<!", "(?:")
+
+// CheckMatcher returns an error if a matcher is no regular expression. Claude Code's are those of JavaScript, so that what only
+// Go refuses, such as a number that refers to a group, is none.
+func CheckMatcher(matcher string) error {
+	if matcher == "*" { // stands for all tools
+		return nil
+	}
+	_, err := syntax.Parse(lookarounds.Replace(matcher), syntax.Perl)
+	bad, ok := errors.AsType[*syntax.Error](err)
+	if !ok || bad.Code == syntax.ErrInvalidEscape || bad.Code == syntax.ErrInvalidPerlOp || bad.Code == syntax.ErrInvalidRepeatSize {
+		return nil
+	}
+	return fmt.Errorf("%q is not a regular expression: %s", matcher, bad.Code)
 }
 
 // Settings returns settings for Claude Code with these hooks and nothing else, for `claude --settings FILE`.

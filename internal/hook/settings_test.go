@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -253,4 +254,13 @@ func members(t *testing.T, text []byte) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(text, &m), "%s", text)
 	return m
+}
+
+func TestCheckMatcher(t *testing.T) {
+	for _, good := range []string{"", "*", "Bash|mcp__.*", "^(?!Read).*$", "(?<=x)y", `(a)\1`, "a{2000}", "(?<tool>Bash)"} {
+		require.NoError(t, CheckMatcher(good), good)
+	}
+	for _, bad := range []string{"(", ")", "[", "a)", "+", "a**", "(?!Read", `\`} {
+		require.ErrorContains(t, CheckMatcher(bad), strconv.Quote(bad)+" is not a regular expression: ")
+	}
 }
