@@ -117,7 +117,8 @@ func (v *verification) recorded() ([]string, error) {
 		return nil, err
 	}
 	if len(stems) == 0 {
-		return nil, usageError("cassette verify: there are no cassettes below %s", v.app.shown(v.dir)).hint("sdd-eval help run")
+		return nil, usageError("cassette verify: there are no cassettes below %s", v.app.shown(v.dir)).
+			hint(v.where.run("PLAYBOOK").command(engine.Record))
 	}
 	var files []string
 	for _, stem := range stems {
