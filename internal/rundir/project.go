@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // ProjectRoot returns the root of the project that someone in dir works on, absolute and without symlinks: the override
 // if there is one, relative to dir; else CLAUDE_PROJECT_DIR; else the nearest directory upwards that has a .git, be it
-// a directory or a file; else dir. A root that is no directory is an error, and so is the home directory.
+// a directory or a file; else dir. A root that is no directory is an error, and so are the home directory and a path of several lines: who
+// reads the path of a run from a line of output would read another.
 func ProjectRoot(dir, override string, getenv func(string) string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -35,6 +37,9 @@ func ProjectRoot(dir, override string, getenv func(string) string) (string, erro
 	}
 	if root, err = resolve(root); err != nil {
 		return "", fmt.Errorf("find the project root by %s: %w", source, err)
+	}
+	if strings.ContainsAny(root, "\r\n") {
+		return "", fmt.Errorf("the project root by %s, %q, has a line break in its path: rename it, or name another with --root", source, root)
 	}
 	if isHome(root, getenv) {
 		return "", fmt.Errorf("the project root by %s would be the home directory, %s: name another with --root", source, root)

@@ -3,6 +3,7 @@ package rundir
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,4 +72,15 @@ func TestProjectRoot(t *testing.T) {
 			require.Equal(t, filepath.Join(base, tt.want), got, tt.reason)
 		})
 	}
+}
+
+// TestProjectRootOfSeveralLines: the path of a run is one line of output.
+func TestProjectRootOfSeveralLines(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no path has line breaks there")
+	}
+	dir := filepath.Join(t.TempDir(), "two\nlines")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	_, err := ProjectRoot(t.TempDir(), dir, func(string) string { return "" })
+	require.ErrorContains(t, err, "has a line break in its path")
 }
