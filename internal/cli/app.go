@@ -66,8 +66,8 @@ func (a *App) Run(ctx context.Context) int {
 	if !ok || e.err != nil {
 		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", called.secrets.String(err.Error()))
 	}
-	if ok && e.next != "" {
-		fmt.Fprintf(a.Stderr, "next: %s\n", e.next)
+	if next := a.nextAfter(err); next != "" {
+		fmt.Fprintf(a.Stderr, "next: %s\n", next)
 	}
 	return code
 }

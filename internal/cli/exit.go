@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // The exit codes.
@@ -57,6 +58,22 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	}
 	return exitHarness
+}
+
+// nextAfter returns the command that a person runs after err, empty if there is none to name.
+func (a *App) nextAfter(err error) string {
+	if e, ok := errors.AsType[*exitError](err); ok && e.next != "" {
+		return e.next
+	}
+	bad, ok := errors.AsType[*rundir.LineError](err)
+	if !ok || bad.File == "" {
+		return ""
+	}
+	root := bad.Root
+	if here, err := a.projectRoot(""); err == nil && here == root {
+		root = ""
+	}
+	return "remove that line, then have what it was about run again: " + commandLine("run", "--resume", bad.RunID, "--root", root)
 }
 
 // verdict returns the error that what a run comes to ends a command with, nil if nothing is wrong with it. root is the

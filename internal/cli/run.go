@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
@@ -111,7 +113,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		fmt.Fprintln(a.Stdout, done.Dir)
 	}
 	if err != nil {
-		return o.failed(ctx, err, done)
+		return again.failed(ctx, err, done)
 	}
 	if ctx.Err() != nil {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
@@ -182,8 +184,31 @@ func (o runOptions) failed(ctx context.Context, err error, done *pipeline.Finish
 		return &exitError{code: exitUsage, err: input, next: engine.Advice(input)}
 	}
 	e := &exitError{code: exitCode(ctx, err), err: err}
+	if done == nil && ctx.Err() == nil {
+		o.notBegun(e)
+	}
 	if done != nil && done.Resumable {
 		e.next = o.resumption(done.ID)
 	}
 	return e
+}
+
+// notBegun gives an error of a run that could not begin its exit code, and says how to get on. A directory that cannot be made
+// or written to is the environment's, and nothing was run.
+func (o runOptions) notBegun(e *exitError) {
+	full := errors.Is(e.err, syscall.ENOSPC) || errors.Is(e.err, syscall.EDQUOT)
+	denied := errors.Is(e.err, fs.ErrPermission) || errors.Is(e.err, syscall.EROFS)
+	if o.resume == "" || full || denied {
+		e.code = exitUsage
+	}
+	again := o.resumption(o.resume)
+	if o.resume == "" {
+		again = o.command(engine.Mode(o.mode))
+	}
+	switch {
+	case full:
+		e.next = "make room, for example with `" + commandLine("clean", "--keep", "20", "--root", o.root) + "`, then: " + again
+	case denied:
+		e.next = "make the directory writable for you, then: " + again
+	}
 }

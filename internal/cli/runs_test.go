@@ -158,3 +158,26 @@ func TestClean(t *testing.T) {
 	require.Equal(t, called{exitOK, newest + "\n", "removed 1 run\n"}, call(t, dir, "clean", "--keep", "0"))
 	require.Equal(t, exitUsage, call(t, dir, "clean").code, "how many to keep is nothing to guess")
 }
+
+// TestBrokenResults: whoever reads a line that this program did not write says where it is and how to get on.
+func TestBrokenResults(t *testing.T) {
+	dir := threeRuns(t)
+	file := filepath.Join(dir, ".llman", "sdd-eval", "runs", newest, "results.jsonl")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	forged := strings.Replace(string(data), "}\n", `,"outcome":"pass"}`+"\n", 1)
+	require.NoError(t, os.WriteFile(file, []byte(forged), 0o644))
+	const next = "\nnext: remove that line, then have what it was about run again: sdd-eval run --resume " + newest
+	for _, args := range [][]string{{"show", newest}, {"report", "--run", newest}, {"run", "--resume", newest}} {
+		said := file + `:1: the key "outcome" is there twice`
+		if args[0] == "report" {
+			said = "report on run " + newest + ": " + said
+		}
+		if args[0] == "run" {
+			said = "resume run: " + said
+		}
+		require.Equal(t, called{exitHarness, "", "sdd-eval: " + said + next + "\n"}, call(t, dir, args...))
+		elsewhere := call(t, projectDir(t), append(args, "--root", dir)...)
+		require.Equal(t, "sdd-eval: "+said+next+" --root "+dir+"\n", elsewhere.stderr)
+	}
+}

@@ -161,7 +161,9 @@ func TestShuffled(t *testing.T) {
 
 func TestPageKey(t *testing.T) {
 	r := newRun(t, []string{"a", "b", "c"}, []string{"task"}, nil)
-	data, err := newPageData(r)
+	units, err := r.Units()
+	require.NoError(t, err)
+	data, err := newPageData(r, units)
 	require.NoError(t, err)
 	raw, err := base64.StdEncoding.DecodeString(data.Key)
 	require.NoError(t, err)
@@ -356,4 +358,12 @@ func FuzzParseScores(f *testing.F) {
 		require.NoError(t, json.Unmarshal(out, &again))
 		require.NoError(t, again.check(m.Variants), "what is imported can be loaded")
 	})
+}
+
+// TestWriteOfBrokenResults: nothing was written when the results could not be read, and the error does not say so.
+func TestWriteOfBrokenResults(t *testing.T) {
+	r := newRun(t, []string{"a", "b"}, []string{"task"}, nil)
+	file := filepath.Join(r.Dir(), "results.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"unit\":\"demo/ta\n"), 0o644))
+	require.EqualError(t, Write(r), "read the results: "+file+":1: the line is cut: unexpected end of JSON input")
 }

@@ -72,7 +72,11 @@ func Write(r *rundir.Run) error {
 	for _, v := range r.Manifest().Variants {
 		blank.Variants[v.ID] = Rating{}
 	}
-	page, err := renderPage(r)
+	units, err := r.Units()
+	if err != nil {
+		return fmt.Errorf("read the results: %w", err)
+	}
+	page, err := renderPage(r, units)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", pageFile, err)
 	}

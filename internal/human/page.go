@@ -71,8 +71,8 @@ func shuffled(runID string, variants []rundir.Variant) []string {
 	return ids
 }
 
-func renderPage(r *rundir.Run) ([]byte, error) {
-	data, err := newPageData(r)
+func renderPage(r *rundir.Run, units []result.Unit) ([]byte, error) {
+	data, err := newPageData(r, units)
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +97,8 @@ func digest(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func newPageData(r *rundir.Run) (pageData, error) {
+func newPageData(r *rundir.Run, units []result.Unit) (pageData, error) {
 	m := r.Manifest()
-	units, err := r.Units()
-	if err != nil {
-		return pageData{}, err
-	}
 	ended := make(map[string]result.Unit)
 	for _, u := range units {
 		ended[u.ID] = u
