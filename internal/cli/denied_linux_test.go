@@ -31,11 +31,13 @@ func TestRunOnFullDisk(t *testing.T) {
 		next string
 	}{
 		{
-			"new", runOptions{playbook: "p.yaml", mode: "record"},
+			"new",
+			runOptions{playbook: "p.yaml", mode: "record"},
 			"make room, for example with `sdd-eval clean --keep 20`, then: sdd-eval run --playbook p.yaml --mode record",
 		},
 		{
-			"resumed", runOptions{resume: "20260131-x", root: "r"},
+			"resumed",
+			runOptions{resume: "20260131-x", root: "r"},
 			"make room, for example with `sdd-eval clean --keep 20 --root r`, then: sdd-eval run --resume 20260131-x --root r",
 		},
 	}
