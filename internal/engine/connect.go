@@ -13,7 +13,8 @@ import (
 )
 
 // connect speaks with the started agent until there is a session.
-func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
+func (s *live) connect(ctx context.Context, profile agent.Profile, launch agent.Launch) error {
+	a := s.a
 	s.observer.OnCall = s.countCall
 	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
 	cfg := acp.ClientConfig{
@@ -35,9 +36,9 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 	if profile.ClientTerminals {
 		client.Terminals = s.terminals.Handler()
 	}
-	client = s.serve(a, client)
+	client = s.serve(client)
 	cfg.Files, cfg.Terminals, cfg.Permission = client.Files, client.Terminals, client.Permission
-	servers, err := s.servers(a)
+	servers, err := s.servers()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (s *live) connect(ctx context.Context, a *attempt, profile agent.Profile, l
 			return s.notStarted(fmt.Errorf("authenticate: %w", err))
 		}
 	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.dirs.workspace, McpServers: servers})
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: a.dirs.workspace, McpServers: servers})
 	if err != nil {
 		return s.notStarted(fmt.Errorf("open a session: %w", err))
 	}
@@ -75,7 +76,7 @@ func mcpServers(servers []playbook.MCPServer) []acp.McpServer {
 // configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
 // work unattended.
 func (s *live) configure(ctx context.Context, profile agent.Profile) error {
-	mode := s.unit.Variant.Agent.Mode
+	mode := s.a.unit.Variant.Agent.Mode
 	if mode == "" {
 		mode = offered(s.session.Modes(), profile.Modes)
 	}
@@ -84,7 +85,7 @@ func (s *live) configure(ctx context.Context, profile agent.Profile) error {
 			return err
 		}
 	}
-	if model := s.unit.Variant.Agent.Model; model != "" {
+	if model := s.a.unit.Variant.Agent.Model; model != "" {
 		return s.session.SetModel(ctx, model)
 	}
 	return nil

@@ -24,7 +24,6 @@ import (
 // headless is a session with an agent that is started anew for each prompt and goes on with its session.
 type headless struct {
 	work
-	a        *attempt
 	profile  agent.Profile
 	launch   agent.Launch
 	options  claudecli.Options // of each prompt
@@ -45,7 +44,7 @@ func startHeadless(ctx context.Context, a *attempt, profile agent.Profile, launc
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("install the agent's hooks: %w", err), h.remove())
 	}
-	s := &headless{work: newWork(a, profile, launch, h.paths()), a: a, profile: profile, launch: launch, hooks: h}
+	s := &headless{work: newWork(a, profile, launch, h.paths()), profile: profile, launch: launch, hooks: h}
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -55,7 +54,7 @@ func startHeadless(ctx context.Context, a *attempt, profile agent.Profile, launc
 
 // prepare makes the files that the agent is given, and the arguments that all prompts have in common.
 func (s *headless) prepare(ctx context.Context) error {
-	if err := writeFiles(s.dirs.home, s.launch.Files); err != nil {
+	if err := writeFiles(s.a.dirs.home, s.launch.Files); err != nil {
 		return err
 	}
 	held, err := s.a.held(ctx)
@@ -67,10 +66,10 @@ func (s *headless) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chosen := s.unit.Variant.Agent
+	chosen := s.a.unit.Variant.Agent
 	s.options = claudecli.Options{
 		Args: s.launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow, Deny: g.deny,
-		MaxCostUSD: s.limits.MaxCostUSD,
+		MaxCostUSD: s.a.pb.Limits.MaxCostUSD,
 	}
 	if g.unasked {
 		s.options.Unasked = s.profile.Headless.Unasked
@@ -88,7 +87,7 @@ func (s *headless) prepare(ctx context.Context) error {
 		}
 	}
 	s.stderr = s.a.journal.stderr()
-	s.observer = claudecli.Observer{Cwd: s.dirs.workspace, OnCall: s.called, OnDenied: s.denied}
+	s.observer = claudecli.Observer{Cwd: s.a.dirs.workspace, OnCall: s.called, OnDenied: s.denied}
 	return nil
 }
 
@@ -135,7 +134,7 @@ func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, erro
 func (s *headless) run(ctx context.Context, text string) error {
 	o := s.options
 	o.Session = s.observer.Session().ID
-	if limit := s.limits.MaxToolCalls; limit > 0 {
+	if limit := s.a.pb.Limits.MaxToolCalls; limit > 0 {
 		// Each turn of the model but the last one makes a call, so this ends no session that keeps to the limit.
 		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
 	}

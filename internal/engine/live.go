@@ -24,18 +24,17 @@ type live struct {
 	session   *acp.Session
 	files     *sandbox.Files
 	terminals *sandbox.Terminals
-	tools     *tools
 	env       []string // of what is started for the agent: without its account
 	observer  observe.Observer
 }
 
 // startLive starts the unit's agent and opens a session in its workspace.
 func startLive(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) (*live, error) {
-	s := &live{work: newWork(a, profile, launch, nil), tools: a.tools}
-	s.overdue = func() error { return s.tools.waiting(a) }
+	s := &live{work: newWork(a, profile, launch, nil)}
+	s.overdue = a.waiting
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
 	defer cancel()
-	if err := s.start(ctx, a, profile, launch); err != nil {
+	if err := s.start(ctx, profile, launch); err != nil {
 		if broken := s.setInterrupt(nil); broken != nil {
 			err = broken // what the agent says is what it made of that
 		}
@@ -49,13 +48,14 @@ func startLive(ctx context.Context, a *attempt, profile agent.Profile, launch ag
 }
 
 // start makes everything that the session consists of; what it made before an error, Close ends.
-func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) error {
-	if err := writeFiles(s.dirs.home, launch.Files); err != nil {
+func (s *live) start(ctx context.Context, profile agent.Profile, launch agent.Launch) error {
+	a := s.a
+	if err := writeFiles(a.dirs.home, launch.Files); err != nil {
 		return err
 	}
 	s.env = a.agentEnviron()
 	var err error
-	if s.files, err = sandbox.OpenFiles(s.dirs.workspace); err != nil {
+	if s.files, err = sandbox.OpenFiles(a.dirs.workspace); err != nil {
 		return err
 	}
 	s.files.OnDeny = func(d sandbox.Denied) { a.journal.denied(&d) }
@@ -85,7 +85,7 @@ func (s *live) start(ctx context.Context, a *attempt, profile agent.Profile, lau
 	if err != nil {
 		return err
 	}
-	if err := s.connect(ctx, a, profile, launch); err != nil {
+	if err := s.connect(ctx, profile, launch); err != nil {
 		return fmt.Errorf("start %s: %w", launch.Command, err)
 	}
 	return nil
@@ -117,7 +117,7 @@ func (s *live) Close(ctx context.Context) error {
 	if s.terminals != nil {
 		errs = append(errs, s.terminals.Close())
 	}
-	errs = append(errs, s.tools.close())
+	errs = append(errs, s.a.tools.close())
 	if s.files != nil {
 		errs = append(errs, s.files.Close())
 	}

@@ -69,7 +69,7 @@ func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string, err 
 		return "", nil, cmp.Or(s.observer.Err(), fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID))
 	}
 	for _, l := range call.Locations {
-		files = append(files, filepath.ToSlash(relative(s.dirs.workspace, l.Path)))
+		files = append(files, filepath.ToSlash(relative(s.a.dirs.workspace, l.Path)))
 	}
 	return call.Name, files, nil
 }

@@ -66,13 +66,11 @@ func (a *attempt) openTools() error {
 }
 
 // diverged ends the session of an agent that cannot be answered.
-func (s *live) diverged(a *attempt) func(error) {
-	return func(err error) {
-		if _, ok := errors.AsType[*interaction.DivergenceError](err); ok {
-			err = advised{fmt.Errorf("%s: %w", a.relCassettePath(), err), a.cfg.Command(Record, a.unit)}
-		}
-		s.interruptTurn(a.ofServer(err))
+func (s *live) diverged(err error) {
+	if _, ok := errors.AsType[*interaction.DivergenceError](err); ok {
+		err = advised{fmt.Errorf("%s: %w", s.a.relCassettePath(), err), s.a.cfg.Command(Record, s.a.unit)}
 	}
+	s.interruptTurn(s.a.ofServer(err))
 }
 
 // ofServer advises on an error of an MCP server.
@@ -85,22 +83,23 @@ func (a *attempt) ofServer(err error) error {
 }
 
 // waiting returns which MCP server has not answered the agent, nil if there is none.
-func (t *tools) waiting(a *attempt) error {
-	if t == nil || t.proxy == nil {
+func (a *attempt) waiting() error {
+	if a.tools == nil || a.tools.proxy == nil {
 		return nil
 	}
-	if err := t.proxy.Waiting(); err != nil {
+	if err := a.tools.proxy.Waiting(); err != nil {
 		return a.ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", a.timeout(), err))
 	}
 	return nil
 }
 
 // serve returns what answers the agent's requests: the real client, or the recording, with overrides before them.
-func (s *live) serve(a *attempt, real clienttools.Client) clienttools.Client {
+func (s *live) serve(real clienttools.Client) clienttools.Client {
+	a := s.a
 	if !a.pb.Cassette.Level.Client() {
 		return real
 	}
-	cfg := clienttools.Config{Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged(a)}
+	cfg := clienttools.Config{Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged}
 	if a.tools.client == nil {
 		return clienttools.Override(cfg, real, a.overrides)
 	}
@@ -115,7 +114,8 @@ func (s *live) serve(a *attempt, real clienttools.Client) clienttools.Client {
 }
 
 // servers returns the MCP servers for the agent to start: the playbook's, or what stands for them.
-func (s *live) servers(a *attempt) ([]acp.McpServer, error) {
+func (s *live) servers() ([]acp.McpServer, error) {
+	a := s.a
 	if !a.pb.Cassette.Level.MCP() {
 		return mcpServers(a.pb.MCP), nil
 	}
@@ -123,12 +123,12 @@ func (s *live) servers(a *attempt) ([]acp.McpServer, error) {
 		Dir: a.socketDir(), Servers: a.pb.MCP, Overrides: a.overrides, Replay: a.tools.servers,
 		StartTimeout: min(a.timeout(), mcpproxy.DefaultStartTimeout),
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
-			c.Dir, c.Env = s.dirs.workspace, s.env
+			c.Dir, c.Env = a.dirs.workspace, s.env
 			return a.Runner.start(ctx, c, a.serverPolicy())
 		},
 		Normalise: s.normalise.Value, Denormalise: s.normalise.RestoreValue, Mask: a.secrets.String,
 		OnCall:  func(c trajectory.MCPCall) { s.observer.MCP(time.Now(), c) },
-		OnError: s.diverged(a),
+		OnError: s.diverged,
 	}
 	var err error
 	if a.tools.proxy, err = mcpproxy.Listen(cfg); err != nil {

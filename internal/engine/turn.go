@@ -26,7 +26,7 @@ func (s *live) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	if err := s.observer.Err(); err != nil {
 		return cassette.Turn{}, err
 	}
-	if err := s.tools.replayChanges(ctx); err != nil {
+	if err := s.a.tools.replayChanges(ctx); err != nil {
 		return cassette.Turn{}, err
 	}
 	return s.settle(ctx, events)
@@ -80,7 +80,7 @@ func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
 // checkCost ends the turn in which the session becomes too expensive.
 func (s *live) checkCost(u acp.SessionUpdate) {
 	usage, ok := u.(acp.UsageUpdate)
-	if limit := s.limits.MaxCostUSD; ok && limit > 0 && usage.Cost != nil && usage.Cost.Currency == usd && usage.Cost.Amount > limit {
+	if limit := s.a.pb.Limits.MaxCostUSD; ok && limit > 0 && usage.Cost != nil && usage.Cost.Currency == usd && usage.Cost.Amount > limit {
 		s.interruptTurn(limitReached{result.StopCostLimit})
 	}
 }

@@ -14,19 +14,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // work is what sessions with agents' processes have in common, whatever they speak: a workspace whose changes belong to
 // turns, and limits.
 type work struct {
-	unit     playbook.Unit
-	limits   playbook.Limits
-	dirs     unitDirs
+	a        *attempt
 	manifest workspace.Manifest // after the last turn
 	before   workspace.Manifest // before the last turn
-	maxDelta int64
-	records  bool // the session
 
 	agent     trajectory.Agent
 	endpoint  string
@@ -58,7 +53,7 @@ func newWork(a *attempt, profile agent.Profile, launch agent.Launch, paths map[s
 	named := map[string]string{a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR"}
 	maps.Copy(named, paths)
 	return work{
-		unit: a.unit, limits: a.pb.Limits, dirs: a.dirs, manifest: a.manifest, maxDelta: a.pb.Cassette.MaxDelta, records: a.records,
+		a: a, manifest: a.manifest,
 		agent:     trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
 		endpoint:  launch.Endpoint,
 		normalise: cassette.NewNormaliser(named, a.pb.Cassette.Normalise, profile.Volatile),
@@ -111,14 +106,15 @@ func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
 // settle takes what the turn changed in the workspace.
 func (w *work) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
 	w.spent.add(events)
-	limit, err := w.spent.exceeded(w.limits.MaxTokens, w.limits.MaxCostUSD)
+	limits := w.a.pb.Limits
+	limit, err := w.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
 	if whole := stopReason(cassette.Turn{Events: events}) == result.StopEndTurn; err != nil && whole {
 		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
 	}
 	if limit != "" {
 		events = endedBy(events, limit)
 	}
-	after, delta, err := w.changes(ctx, w.manifest, w.maxDelta)
+	after, delta, err := w.changes(ctx, w.manifest, w.a.pb.Cassette.MaxDelta)
 	if err != nil {
 		return cassette.Turn{}, err
 	}
@@ -141,17 +137,17 @@ func (w *work) resync(ctx context.Context) error {
 func (w *work) complete(ctx context.Context, last *cassette.Turn, late []trajectory.Event) error {
 	last.Events = append(last.Events, w.normalise.Events(late)...)
 	var err error
-	_, last.Delta, err = w.changes(ctx, w.before, w.maxDelta)
+	_, last.Delta, err = w.changes(ctx, w.before, w.a.pb.Cassette.MaxDelta)
 	return errors.Join(err, w.setInterrupt(nil))
 }
 
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
 // asks, and the workspace may hold what no cassette could.
 func (w *work) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
-	if err := w.dirs.identity.check(); err != nil || !w.records {
+	if err := w.a.dirs.identity.check(); err != nil || !w.a.records {
 		return before, workspace.Delta{}, err
 	}
-	return workspace.Changes(ctx, w.dirs.workspace, before, limit)
+	return workspace.Changes(ctx, w.a.dirs.workspace, before, limit)
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
@@ -171,7 +167,7 @@ func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 }
 
 func (w *work) countCall(total int) {
-	if limit := w.limits.MaxToolCalls; limit > 0 && total > limit {
+	if limit := w.a.pb.Limits.MaxToolCalls; limit > 0 && total > limit {
 		w.interruptTurn(limitReached{result.StopToolCalls})
 	}
 }
