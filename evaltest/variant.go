@@ -23,7 +23,7 @@ func (h *harness) variant(t *testing.T, ctx context.Context, runner *engine.Runn
 		trials[i] = runner.Unit(ctx, u, t.Output())
 		run.unit(t, trials[i])
 	}
-	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, runner.Need())}
+	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, runner.RequiredPasses())}
 	v.attributes(t)
 	for _, e := range v.Evaluators {
 		t.Run(e.Name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *Runner) held(ctx context.Context) (confine.Held, error) {
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
 func (r *Runner) StartsChildren() bool {
 	return slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
-		return r.startsAgent(u) || needs(u)&evaluator.StartsChild != 0
+		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
 	}) || slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return slices.ContainsFunc(j.Steps, runsCommand) })
 }
 

@@ -16,7 +16,7 @@ import (
 func (s *live) connect(ctx context.Context, profile agent.Profile, launch agent.Launch) error {
 	a := s.a
 	s.observer.OnCall = s.countCall
-	p := policy{permissions: a.pb.Permissions, tool: s.identify, broken: s.interruptTurn}
+	p := permitter{permissions: a.pb.Permissions, tool: s.toolOf, broken: s.interruptTurn}
 	cfg := acp.ClientConfig{
 		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: Version},
 		Tap: func(f acp.Frame) {

@@ -16,7 +16,7 @@ type unitDirs struct {
 	home, tmp string // of the agent; empty in a replay
 	// steps has stepHome and stepTmp, which are of run steps; empty: there was none yet.
 	steps, stepHome, stepTmp string
-	identity                 identity
+	pins                     pins
 }
 
 // makeBase makes a new directory and returns its path without links, which is what agents report.
@@ -75,7 +75,7 @@ func (d *unitDirs) fill(forAgent bool, place *Place) (err error) {
 			return err
 		}
 	}
-	d.identity, err = identify(append(own, d.workspace)...)
+	d.pins, err = pin(append(own, d.workspace)...)
 	return err
 }
 

@@ -55,7 +55,7 @@ func (j *journal) open(dir string) error {
 
 // Close ends the log, whose directory has to be the one that it was opened in. It returns the first error of writing: a
 // log with holes is none.
-func (j *journal) Close(dirs identity) error {
+func (j *journal) Close(dirs pins) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file == nil {

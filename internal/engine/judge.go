@@ -55,7 +55,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 // evidence is what evaluators look at.
 func (a *attempt) evidence() (evaluator.Input, error) {
 	in := evaluator.Input{Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run}
-	if needs(a.unit)&evaluator.StartsChild != 0 {
+	if evaluatorNeeds(a.unit)&evaluator.StartsChild != 0 {
 		var err error
 		if in.Scripts, err = a.scripts(); err != nil {
 			return in, err
@@ -90,7 +90,7 @@ func (a *attempt) openJudgments() error {
 		Mode: a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
 	}
 	var err error
-	a.judgments, err = j.Open(judgment.Path(a.from), judgment.Path(a.relCassettePath()),
+	a.judgments, err = j.Open(judgment.Path(a.cassettePath), judgment.Path(a.relCassettePath()),
 		"EVALTEST_JUDGES=record "+a.cfg.Command(Replay, a.unit), decides && !a.rehearses)
 	return err
 }

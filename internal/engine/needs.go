@@ -38,7 +38,7 @@ func (r *Runner) passed(j playbook.Job) bool {
 	}
 	for _, c := range r.plan.Cases() {
 		for _, v := range j.Variants() {
-			if r.progress.trials[trialsKey(c.ID, v)] < r.Need() {
+			if r.progress.trials[trialsKey(c.ID, v)] < r.RequiredPasses() {
 				return false
 			}
 		}
@@ -48,9 +48,9 @@ func (r *Runner) passed(j playbook.Job) bool {
 
 func trialsKey(caseID, variantID string) string { return caseID + "/" + variantID }
 
-// unitNeeds returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
+// jobsBefore returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
 // the same unit.
-func (r *Runner) unitNeeds(u playbook.Unit) []string {
+func (r *Runner) jobsBefore(u playbook.Unit) []string {
 	var needs []string
 	for _, j := range r.plan.Jobs {
 		if !slices.Contains(j.Variants(), u.Variant.ID) {
@@ -108,5 +108,5 @@ func (r *Runner) Restore(units []result.Unit, jobs []result.Job) {
 	}
 }
 
-// Need returns how many trials of each case and variant have to pass.
-func (r *Runner) Need() int { return r.pb.Trials.Need() }
+// RequiredPasses returns how many trials of each case and variant have to pass.
+func (r *Runner) RequiredPasses() int { return r.pb.Trials.Need() }

@@ -49,7 +49,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err := a.rehearse(ctx, c); err != nil {
 		return err
 	}
-	if err := cassette.Write(a.from, c); err != nil {
+	if err := cassette.Write(a.cassettePath, c); err != nil {
 		return err
 	}
 	a.result.Session = a.relCassettePath()
@@ -64,7 +64,7 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return err
 	}
 	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.from, again.live, again.records, again.watch = path, false, false, new(watch)
+	again.cassettePath, again.live, again.records, again.watch = path, false, false, new(watch)
 	again.judgments, again.rehearses = a.judgments, true
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
@@ -98,11 +98,11 @@ func (a *attempt) checkWritable() error {
 	if !a.records {
 		return nil
 	}
-	dir := filepath.Dir(a.from)
+	dir := filepath.Dir(a.cassettePath)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if info, err := os.Lstat(a.from); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Lstat(a.cassettePath); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: no cassette can be written there", a.relCassettePath())
 	}
 	f, err := os.CreateTemp(dir, ".probe-*")

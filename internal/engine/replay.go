@@ -43,7 +43,7 @@ func (a *attempt) openSession(ctx context.Context) error {
 // openCassette opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
 // says now.
 func (a *attempt) openCassette() (*cassette.Cassette, error) {
-	c, err := cassette.Open(a.from)
+	c, err := cassette.Open(a.cassettePath)
 	if err != nil {
 		return nil, a.shorten(err)
 	}
@@ -151,9 +151,9 @@ func (a *attempt) shorten(err error) error {
 
 // replay is a session that a cassette plays.
 type replay struct {
-	player *cassette.Player
-	from   *cassette.Cassette
-	next   string // the command that records it anew
+	player    *cassette.Player
+	recording *cassette.Cassette
+	next      string // the command that records it anew
 }
 
 func (r replay) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
@@ -165,7 +165,7 @@ func (r replay) Prompt(ctx context.Context, text string) (cassette.Turn, error) 
 }
 
 func (r replay) Agent() (trajectory.Agent, string) {
-	return r.from.Header.Agent, r.from.Header.Endpoint
+	return r.recording.Header.Agent, r.recording.Header.Endpoint
 }
 
 func (r replay) Close(context.Context) error {

@@ -185,12 +185,12 @@ func (r *Runner) Impure() bool {
 		return true
 	}
 	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
-		return needs(u)&evaluator.AsksModel != 0
+		return evaluatorNeeds(u)&evaluator.AsksModel != 0
 	})
 }
 
-// needs returns what a unit's evaluators depend on besides the run.
-func needs(u playbook.Unit) (all evaluator.Needs) {
+// evaluatorNeeds returns what a unit's evaluators depend on besides the run.
+func evaluatorNeeds(u playbook.Unit) (all evaluator.Needs) {
 	for _, e := range u.Evaluators {
 		all |= e.Config.(evaluator.Evaluator).Needs()
 	}
@@ -203,5 +203,5 @@ func runsCommand(s playbook.Step) bool { return s.Run != "" }
 // needsWorkspace reports whether a replayed unit needs its files on disk.
 func (r *Runner) needsWorkspace(u playbook.Unit) bool {
 	return r.archive.Place != nil || r.pb.Workspace.Git || usesStyle(u) || slices.ContainsFunc(u.Steps, runsCommand) ||
-		needs(u)&evaluator.NeedsWorkspace != 0
+		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
 }

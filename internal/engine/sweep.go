@@ -64,7 +64,7 @@ func (a *attempt) cleanByOrigin() bool {
 // ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has failed.
 func (a *attempt) ownWork() bool {
 	return !a.live && a.prepared && !a.touched && !a.pb.Workspace.Git && !slices.ContainsFunc(a.unit.Steps, runsCommand) &&
-		needs(a.unit)&evaluator.StartsChild == 0
+		evaluatorNeeds(a.unit)&evaluator.StartsChild == 0
 }
 
 // shows reports whether a secret is in a text.

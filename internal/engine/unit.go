@@ -20,7 +20,7 @@ import (
 // playbook says.
 func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) result.Unit {
 	start := r.now()
-	if why := r.blocked(r.unitNeeds(u)); why != "" {
+	if why := r.blocked(r.jobsBefore(u)); why != "" {
 		res := newUnit(u, start, nil)
 		res.Outcome, res.Reason = result.Skip, why
 		return res
@@ -55,14 +55,14 @@ func newUnit(u playbook.Unit, start time.Time, attempts []string) result.Unit {
 // attempt is one try at a unit.
 type attempt struct {
 	*Runner
-	unit    playbook.Unit
-	journal *journal
-	watch   *watch
-	result  result.Unit
-	live    bool   // the session is with an agent, not from a cassette
-	records bool   // a cassette of it is written
-	from    string // the cassette's path
-	place   *Place // where the unit is kept; nil: nowhere
+	unit         playbook.Unit
+	journal      *journal
+	watch        *watch
+	result       result.Unit
+	live         bool // the session is with an agent, not from a cassette
+	records      bool // a cassette of it is written
+	cassettePath string
+	place        *Place // where the unit is kept; nil: nowhere
 
 	dirs     unitDirs
 	prepared bool
@@ -93,8 +93,8 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 		watch:     &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
 		overrides: overridesOf(r.pb.Cassette.OverridesOf(u)),
 	}
-	a.from = r.CassettePath(u)
-	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.from)
+	a.cassettePath = r.CassettePath(u)
+	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath)
 	a.live = a.records || a.cfg.Mode == Live || a.pb.Cassette.Level.RunsAgent()
 	return a
 }
@@ -112,7 +112,7 @@ func (a *attempt) runKept(ctx context.Context) error {
 	if err := a.journal.open(place.Logs); err != nil {
 		return err
 	}
-	return errors.Join(a.run(ctx), a.journal.Close(a.dirs.identity))
+	return errors.Join(a.run(ctx), a.journal.Close(a.dirs.pins))
 }
 
 // run returns an error if nothing is known about the agent.
@@ -137,7 +137,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil {
 		err = a.checkOverridesAndOrder()
 	}
-	if replaced := a.dirs.identity.check(); replaced != nil {
+	if replaced := a.dirs.pins.check(); replaced != nil {
 		if _, told := errors.AsType[replacedError](err); !told {
 			err = errors.Join(err, replaced)
 		}

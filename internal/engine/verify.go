@@ -49,7 +49,7 @@ func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect,
 		}
 		defects = append(defects, d)
 	}
-	path := judgment.Path(a.from)
+	path := judgment.Path(a.cassettePath)
 	if cassette.Exists(path) {
 		if _, err := judgment.Open(path, judgment.Config{Mode: judgment.Replay, Secrets: r.secrets}); err != nil {
 			defects = append(defects, Defect{DefectCorrupt, r.rel(path), strings.ReplaceAll(err.Error(), path, r.rel(path))})

@@ -144,7 +144,7 @@ func (w *work) complete(ctx context.Context, last *cassette.Turn, late []traject
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
 // asks, and the workspace may hold what no cassette could.
 func (w *work) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
-	if err := w.a.dirs.identity.check(); err != nil || !w.a.records {
+	if err := w.a.dirs.pins.check(); err != nil || !w.a.records {
 		return before, workspace.Delta{}, err
 	}
 	return workspace.Changes(ctx, w.a.dirs.workspace, before, limit)

@@ -2,9 +2,9 @@ package engine
 
 import "os"
 
-// identity remembers directories that an agent could put something else in the place of: a link there would lead what we
+// pins remember directories that an agent could put something else in the place of: a link there would lead what we
 // write, and what we read, to the user's own files.
-type identity struct {
+type pins struct {
 	paths []string
 	infos []os.FileInfo
 }
@@ -16,28 +16,28 @@ func (e replacedError) Error() string {
 	return "the agent put something else in the place of " + e.path
 }
 
-// identify remembers what is at these paths, which are directories.
-func identify(paths ...string) (identity, error) {
-	id := identity{paths: paths}
+// pin remembers what is at these paths, which are directories.
+func pin(paths ...string) (pins, error) {
+	all := pins{paths: paths}
 	for _, p := range paths {
 		info, err := os.Lstat(p)
 		if err != nil {
-			return identity{}, err
+			return pins{}, err
 		}
-		id.infos = append(id.infos, info)
+		all.infos = append(all.infos, info)
 	}
-	return id, nil
+	return all, nil
 }
 
 // check returns an error unless the same directories still stand there.
-func (id identity) check() error {
-	for i, p := range id.paths {
-		info, err := os.Lstat(p)
+func (p pins) check() error {
+	for i, path := range p.paths {
+		info, err := os.Lstat(path)
 		if err != nil {
 			return err
 		}
-		if !info.IsDir() || !os.SameFile(info, id.infos[i]) {
-			return replacedError{p}
+		if !info.IsDir() || !os.SameFile(info, p.infos[i]) {
+			return replacedError{path}
 		}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// policy answers an agent's permission requests as the playbook says.
-type policy struct {
+// permitter answers an agent's permission requests as the playbook says.
+type permitter struct {
 	permissions playbook.Permissions
 	// tool names the tool of a call, and the paths it touches, relative to the workspace. The error is that of a call of
 	// which nothing is known.
@@ -25,7 +25,7 @@ type policy struct {
 var errPermission = errors.New("the agent asked for permission where the playbook says `error`")
 
 // decide is the client's permission handler.
-func (p policy) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+func (p permitter) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
 	name, paths, err := p.tool(r.ToolCall)
 	if err != nil {
 		p.broken(err)
@@ -62,9 +62,9 @@ func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (i
 	return "", false
 }
 
-// identify names the tool of a call and the files that it touches, relative to the workspace.
-func (s *live) identify(u acp.ToolCallUpdate) (name string, files []string, err error) {
-	call, ok := s.observer.Call(u.ToolCallID) // the observer has seen the request before the policy is asked
+// toolOf names the tool of a call and the files that it touches, relative to the workspace.
+func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err error) {
+	call, ok := s.observer.Call(u.ToolCallID) // the observer has seen the request before the permitter is asked
 	if !ok {
 		return "", nil, cmp.Or(s.observer.Err(), fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID))
 	}
