@@ -7,12 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // save writes the cassette of a unit that was recorded and what models said of it, unless the unit ended in error: then
@@ -119,33 +117,4 @@ func (a *attempt) header(s agentSession, sandbox string) cassette.Header {
 	}
 	h.Agent, h.Endpoint = s.Agent()
 	return h
-}
-
-// CassettePath returns where the cassette of a unit is, or would be.
-func (r *Runner) CassettePath(u playbook.Unit) string {
-	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
-}
-
-// stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A playbook
-// outside the root has its name alone.
-func (r *Runner) stem() string {
-	stem := r.pb.File
-	if ext := filepath.Ext(stem); ext != cassette.GoExt {
-		stem = strings.TrimSuffix(stem, ext)
-	}
-	if filepath.IsAbs(stem) {
-		return filepath.Base(stem)
-	}
-	return stem
-}
-
-// relCassettePath is the file of the unit's cassette for people.
-func (a *attempt) relCassettePath() string { return a.rel(cassette.File(a.CassettePath(a.unit))) }
-
-// rel is a path for people: relative to the root, if it is below it.
-func (r *Runner) rel(path string) string {
-	if rel, err := filepath.Rel(r.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }

@@ -12,34 +12,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// openSession starts the unit's session, live or from its cassette.
-func (a *attempt) openSession(ctx context.Context) error {
-	if a.live {
-		if err := a.checkWritable(); err != nil {
-			return err
-		}
-		if err := a.openTools(); err != nil {
-			return err
-		}
-		a.result.SessionStarted = a.now().UTC()
-		s, err := a.startSession(ctx)
-		if err != nil {
-			return err
-		}
-		a.session = s
-		return nil
-	}
-	a.result.Session, a.result.Replayed = a.relCassettePath(), true
-	c, err := a.openCassette()
-	if err != nil {
-		return advised{err, a.cfg.Command(Record, a.unit)}
-	}
-	player := cassette.NewPlayer(c, a.dirs.workspace)
-	player.AnyPrompt = a.stale
-	a.session = replay{player, c, a.cfg.Command(Record, a.unit)}
-	return nil
-}
-
 // openCassette opens the unit's cassette and refuses it if it was recorded from something else than what the playbook
 // says now.
 func (a *attempt) openCassette() (*cassette.Cassette, error) {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -143,34 +142,8 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 	}, nil
 }
 
-// besidePlaybook returns the absolute path of what the playbook names relative to itself.
-func (r *Runner) besidePlaybook(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	path = filepath.Join(filepath.Dir(r.pb.File), filepath.FromSlash(path))
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(r.cfg.Root, path)
-}
-
-// cassettes returns the directory of the cassettes.
-func (r *Runner) cassettes() string {
-	if filepath.IsAbs(r.cfg.Cassettes) {
-		return r.cfg.Cassettes
-	}
-	return filepath.Join(r.cfg.Root, r.cfg.Cassettes)
-}
-
 // grace is how long ending an agent may take.
 func (r *Runner) grace() time.Duration { return cmp.Or(r.cfg.Grace, 20*time.Second) }
-
-// outside reports whether a directory is not below the root, where go test does not look for changes.
-func (r *Runner) outside(dir string) bool {
-	rel, err := filepath.Rel(r.cfg.Root, dir)
-	return dir != "" && (err != nil || !filepath.IsLocal(rel))
-}
 
 // Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
 // programs, talks to a model or asks what day it is.

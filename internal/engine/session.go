@@ -31,6 +31,34 @@ type agentSession interface {
 	protocolVersion() int
 }
 
+// openSession starts the unit's session, live or from its cassette.
+func (a *attempt) openSession(ctx context.Context) error {
+	if a.live {
+		if err := a.checkWritable(); err != nil {
+			return err
+		}
+		if err := a.openTools(); err != nil {
+			return err
+		}
+		a.result.SessionStarted = a.now().UTC()
+		s, err := a.startSession(ctx)
+		if err != nil {
+			return err
+		}
+		a.session = s
+		return nil
+	}
+	a.result.Session, a.result.Replayed = a.relCassettePath(), true
+	c, err := a.openCassette()
+	if err != nil {
+		return advised{err, a.cfg.Command(Record, a.unit)}
+	}
+	player := cassette.NewPlayer(c, a.dirs.workspace)
+	player.AnyPrompt = a.stale
+	a.session = replay{player, c, a.cfg.Command(Record, a.unit)}
+	return nil
+}
+
 // startSession starts the unit's agent, by whatever it is driven.
 func (a *attempt) startSession(ctx context.Context) (agentSession, error) {
 	profile, ok := agent.Lookup(a.unit.Variant.Agent.Kind)
