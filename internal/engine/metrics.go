@@ -213,22 +213,11 @@ func (m *meter) tokens(u *trajectory.Usage) {
 		m.metrics.Tokens = new(result.Tokens)
 	}
 	t := m.metrics.Tokens
-	for _, c := range []struct{ to, from **int64 }{
-		{&t.Input, &u.Input},
-		{&t.Output, &u.Output},
-		{&t.CacheRead, &u.CacheRead},
-		{&t.CacheWrite, &u.CacheWrite},
-		{&t.Thought, &u.Thought},
-	} {
-		if *c.from == nil {
-			continue
-		}
-		sum := **c.from
-		if *c.to != nil {
-			sum += **c.to
-		}
-		*c.to = &sum
-	}
+	t.Input = plus(t.Input, u.Input)
+	t.Output = plus(t.Output, u.Output)
+	t.CacheRead = plus(t.CacheRead, u.CacheRead)
+	t.CacheWrite = plus(t.CacheWrite, u.CacheWrite)
+	t.Thought = plus(t.Thought, u.Thought)
 }
 
 // access counts one more access to a file.
@@ -240,13 +229,7 @@ func access(list *[]result.FileAccess, path, source string, bytes *int64) {
 	}
 	f := &(*list)[i]
 	f.Times++
-	if bytes == nil {
-		return
-	}
-	if f.Bytes != nil {
-		*bytes += *f.Bytes
-	}
-	f.Bytes = bytes
+	f.Bytes = plus(f.Bytes, bytes)
 }
 
 func size(text string) *int64 {

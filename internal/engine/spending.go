@@ -21,13 +21,7 @@ func (s *spending) add(events []trajectory.Event) {
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case trajectory.Stop:
-			if n := totalTokens(b.Usage); n != nil {
-				sum := *n
-				if s.tokens != nil {
-					sum += *s.tokens
-				}
-				s.tokens = &sum
-			}
+			s.tokens = plus(s.tokens, totalTokens(b.Usage))
 		case trajectory.State:
 			if b.Cost != nil {
 				s.cost = b.Cost // it is the session's
@@ -46,15 +40,21 @@ func totalTokens(u *trajectory.Usage) *int64 {
 	}
 	var sum *int64
 	for _, n := range []*int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thought} {
-		if n == nil {
-			continue
-		}
-		if sum == nil {
-			sum = new(int64)
-		}
-		*sum += *n
+		sum = plus(sum, n)
 	}
 	return sum
+}
+
+// plus adds what is known of two counts, of which nil is unknown.
+func plus(a, b *int64) *int64 {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	sum := *a + *b
+	return &sum
 }
 
 // exceeded returns the limit that the session has reached, empty if none. A limit that what the agent reports cannot
