@@ -177,10 +177,11 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
 	judges := engine.Judges{
-		Mode: r.mode, Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
+		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Required: true,
+		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1", Mode: r.mode,
+		Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
 	}
-	record := "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1"
 	var err error
-	r.judgments, err = judges.Open(path, cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), record, true)
+	r.judgments, err = judges.Open()
 	return r.judgments, err
 }

@@ -87,17 +87,22 @@ func (a *attempt) openJudgments() error {
 		return nil
 	}
 	j := Judges{
+		Path: judgment.Path(a.cassettePath), Name: judgment.Path(a.relCassettePath()),
+		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Required: decides && !a.rehearses,
 		Mode: a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
 	}
 	var err error
-	a.judgments, err = j.Open(judgment.Path(a.cassettePath), judgment.Path(a.relCassettePath()),
-		"EVALTEST_JUDGES=record "+a.cfg.Command(Replay, a.unit), decides && !a.rehearses)
+	a.judgments, err = j.Open()
 	return err
 }
 
 // Judges says where what models say comes from.
 type Judges struct {
-	Mode Mode
+	// Path is where the recording is, Name what errors call it, and Command records it.
+	Path, Name, Command string
+	// Required makes it an error in CI, where nobody sees what is skipped, that no model may be asked, whatever the mode.
+	Required bool
+	Mode     Mode
 	// Record has models asked anew, Allowed lets them be asked.
 	Record, Allowed bool
 	Secrets         *secret.Set
@@ -106,11 +111,10 @@ type Judges struct {
 	Getenv func(string) string
 }
 
-// Open opens the recording at path, which errors call name, and which command records. It is nil if there is none and no model
-// may be asked. Where that must be seen it is an error in CI, whatever the mode, since nobody sees what CI skips.
-func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, error) {
-	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(path))
-	unseen := !ok && seen && testrun.InCI(j.Getenv)
+// Open opens the recording. It is nil if there is none and no model may be asked: then what asks one is skipped.
+func (j Judges) Open() (*judgment.File, error) {
+	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(j.Path))
+	unseen := !ok && j.Required && testrun.InCI(j.Getenv)
 	switch {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
@@ -122,7 +126,7 @@ func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, err
 	case !ok:
 		return nil, nil
 	}
-	c := judgment.Config{Mode: mode, Secrets: j.Secrets, Name: name, Command: command}
+	c := judgment.Config{Mode: mode, Secrets: j.Secrets, Name: j.Name, Command: j.Command}
 	if mode != judgment.Replay {
 		client, err := j.Models()
 		if err != nil {
@@ -130,9 +134,9 @@ func (j Judges) Open(path, name, command string, seen bool) (*judgment.File, err
 		}
 		c.Live = client
 	}
-	file, err := judgment.Open(path, c)
+	file, err := judgment.Open(j.Path, c)
 	if err != nil {
-		return nil, advised{err, command}
+		return nil, advised{err, j.Command}
 	}
 	return file, nil
 }
