@@ -76,7 +76,7 @@ func receiveOrder(control *os.File) (what byte, text []byte, files []int, err er
 	header, rights := make([]byte, orderHeader), make([]byte, unix.CmsgSpace(4*maxFiles))
 	var n, oobn int
 	for {
-		n, oobn, _, _, err = unix.Recvmsg(controlFD, header, rights, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err = unix.Recvmsg(int(control.Fd()), header, rights, unix.MSG_CMSG_CLOEXEC)
 		if err != unix.EINTR {
 			break
 		}
