@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -28,27 +29,34 @@ func TestSweepReplay(t *testing.T) {
 		name    string
 		source  map[string]string // files of the template, path to text
 		seeds   string            // files of the case, as YAML
+		before  string            // a step before the agent is asked, as YAML
 		changes []workspace.Change
 		leak    string // what the reason names; empty: there is no leak
 	}{
-		{"nothing", map[string]string{"a.txt": "x"}, "b.txt: y", added("z.txt", "z"), ""},
-		{"in a file of the template", map[string]string{"a.txt": "x" + value}, "", nil, "a.txt"},
-		{"in the name of a file of the template", map[string]string{"a-" + value: "x"}, "", nil, "its name"},
-		{"in a file of the case", nil, "b.txt: y " + value, nil, "b.txt"},
-		{"in the name of a file of the case", nil, value + ".txt: y", nil, "its name"},
-		{"in a file that the agent wrote", nil, "", added("z.txt", value), "z.txt"},
-		{"in the name of one", nil, "", added(value, "z"), "its name"},
+		{name: "nothing", source: map[string]string{"a.txt": "x"}, seeds: "b.txt: y", changes: added("z.txt", "z")},
+		{name: "in a file of the template", source: map[string]string{"a.txt": "x" + value}, leak: "a.txt"},
+		{name: "in the name of a file of the template", source: map[string]string{"a-" + value: "x"}, leak: "its name"},
+		{name: "in a file of the case", seeds: "b.txt: y " + value, leak: "b.txt"},
+		{name: "in the name of a file of the case", seeds: value + ".txt: y", leak: "its name"},
+		{name: "in a file that a step wrote before the agent was asked", before: "{run: git config --file s.txt a.b " + value + "}", leak: "s.txt"},
+		{name: "in a file that the agent wrote", changes: added("z.txt", value), leak: "z.txt"},
+		{name: "in the name of one", changes: added(value, "z"), leak: "its name"},
 		{
-			"in the target of a link", nil, "",
-			[]workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}},
-			"link",
+			name:    "in the target of a link",
+			changes: []workspace.Change{{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: value}},
+			leak:    "link",
 		},
 		{
-			"in a file of a turn that fails", nil, "",
-			append(added("a.txt", value), workspace.Change{Path: "z.txt", Op: workspace.Modified, Kind: workspace.File, Data: []byte("z")}),
-			"a.txt",
+			name: "in a file of a turn that fails",
+			changes: append(added("a.txt", value),
+				workspace.Change{Path: "z.txt", Op: workspace.Modified, Kind: workspace.File, Data: []byte("z")}),
+			leak: "a.txt",
 		},
-		{"in a file that stays in the cassette", nil, "", added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))), "z.txt"},
+		{
+			name:    "in a file that stays in the cassette",
+			changes: added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))),
+			leak:    "z.txt",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,6 +66,9 @@ func TestSweepReplay(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(root, "src", path), []byte(text), 0o644))
 			}
 			seeded := strings.Replace(benchPlaybook, "task: {prompt: Do it.}", "cases: [{id: task, prompt: Do it., files: {"+tt.seeds+"}}]", 1)
+			if tt.before != "" {
+				seeded = strings.Replace(seeded, "{uses: builtin:sdd-eval/acp.prompt}", tt.before+", {uses: builtin:sdd-eval/acp.prompt}", 1)
+			}
 			text := seeded + "workspace: {from: src}\n"
 			path := record(t, root, benchPlaybook)
 			c, err := cassette.Read(path)
@@ -65,6 +76,8 @@ func TestSweepReplay(t *testing.T) {
 			c.Turns[0].Delta.Changes = tt.changes
 			require.NoError(t, cassette.Write(path, c))
 
+			sandbox, err := confine.New(confine.None, nil)
+			require.NoError(t, err)
 			secrets := new(secret.Set)
 			secrets.Mark("TOKEN", value)
 			place := engine.Place{Workspace: filepath.Join(root, "w"), Logs: filepath.Join(root, "l"), Artifacts: filepath.Join(root, "a")}
@@ -72,7 +85,7 @@ func TestSweepReplay(t *testing.T) {
 				require.NoError(t, os.Mkdir(dir, 0o755))
 			}
 			runner, unit := newRunner(t, root, text, engine.Replay, func(cfg *engine.Config) {
-				cfg.Secrets, cfg.Stale = secrets, engine.StaleWarns
+				cfg.Secrets, cfg.Stale, cfg.Sandbox = secrets, engine.StaleWarns, sandbox
 			})
 			runner.Keep(engine.Archive{Place: func(playbook.Unit) (engine.Place, error) { return place, nil }})
 			u := runner.Unit(t.Context(), unit, io.Discard)
