@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -72,16 +73,31 @@ func TestChildGetsWhatItWasGivenAndNothingElse(t *testing.T) {
 
 // TestChildIsLikeAnyOther holds that the supervisor's own signal handling and limits do not show in the child.
 func TestChildIsLikeAnyOther(t *testing.T) {
-	const script = `grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status; ulimit -a`
-	plain, err := exec.Command("sh", "-c", script).Output()
-	require.NoError(t, err)
-	var out bytes.Buffer
-	_, err = start(t, supervise.Command{
-		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(), Stdout: &out,
-	}).Wait()
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(plain), out.String()); diff != "" {
-		t.Errorf("-plain +supervised\n%s", diff)
+	for _, c := range []struct {
+		name   string
+		ignore []os.Signal
+	}{
+		{"as we were started", nil},
+		{"as nohup starts us", []os.Signal{syscall.SIGHUP}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if len(c.ignore) > 0 {
+				supervise.EndIdle() // those that wait were started before
+				signal.Ignore(c.ignore...)
+				t.Cleanup(func() { supervise.EndIdle(); signal.Reset(c.ignore...) })
+			}
+			const script = `grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status; ulimit -a`
+			plain, err := exec.Command("sh", "-c", script).Output()
+			require.NoError(t, err)
+			var out bytes.Buffer
+			_, err = start(t, supervise.Command{
+				Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ(), Stdout: &out,
+			}).Wait()
+			require.NoError(t, err)
+			if diff := cmp.Diff(string(plain), out.String()); diff != "" {
+				t.Errorf("-plain +supervised\n%s", diff)
+			}
+		})
 	}
 }
 

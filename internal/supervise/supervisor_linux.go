@@ -41,8 +41,13 @@ type supervisor struct {
 func (s *supervisor) run() {
 	closeOnExec()
 	dropStreams()
-	// The supervisor ends when its work does. The signals are caught, not ignored: the child would inherit that.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM)
+	// The supervisor ends when its work does. The signals are caught, not ignored: the child would inherit that. What was
+	// ignored already, as nohup does, the child is to inherit.
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM} {
+		if !signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		s.fail(runFailed, err)
 	}
