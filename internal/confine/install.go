@@ -53,6 +53,7 @@ func homes() []string {
 // add adds the installation of a program: its file, where a link leads, and what stands around that.
 func (i *install) add(program string) {
 	i.paths = append(i.paths, program)
+	i.paths = append(i.paths, hops(program)...)
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return
@@ -62,6 +63,28 @@ func (i *install) add(program string) {
 		i.addBin(filepath.Dir(real))
 	}
 	i.addBin(filepath.Dir(program))
+}
+
+// hops returns where a link leads, and where that leads if it is a link too, and so on. Who follows the first link in a
+// directory needs all of them, not only the file at the end.
+func hops(link string) []string {
+	var paths []string
+	for range 40 { // as many as Linux follows
+		target, err := os.Readlink(link)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(link))
+			if err != nil {
+				break
+			}
+			target = filepath.Join(dir, target)
+		}
+		paths = append(paths, target)
+		link = target
+	}
+	return paths
 }
 
 // addBin adds a directory of programs and what belongs to it.
@@ -114,6 +137,7 @@ func (i *install) addLinks(dir string) {
 			continue
 		}
 		i.paths = append(i.paths, real)
+		i.paths = append(i.paths, hops(filepath.Join(dir, e.Name()))...)
 		if bin := filepath.Dir(real); filepath.Base(bin) == "bin" || outermost(bin, "node_modules") != "" {
 			i.addBin(bin)
 		}

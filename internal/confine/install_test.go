@@ -1,9 +1,12 @@
 package confine
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -144,6 +147,31 @@ func TestInstalls(t *testing.T) {
 				assert.True(t, filepath.IsAbs(path), path)
 			}
 		})
+	}
+}
+
+// TestLinkedProgram: a program starts that is reached by links to links, whether it is asked for or found in PATH.
+func TestLinkedProgram(t *testing.T) {
+	root := plant(t, "few/tool -> ../links/tool", "links/tool -> more", "v3/bin/tool", "current -> v3", "ws/")
+	in := func(name string) string { return filepath.Join(root, name) }
+	require.NoError(t, os.Symlink(in("current/bin/tool"), in("links/more")))
+	for _, kind := range []Kind{Bwrap, Landlock} {
+		for name, command := range map[string]supervise.Command{
+			"asked for": {Path: in("few/tool"), Args: []string{"tool"}, Env: []string{"PATH=/usr/bin:/bin"}},
+			"in PATH":   {Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("few")}},
+		} {
+			t.Run(string(kind)+" "+name, func(t *testing.T) {
+				var stderr bytes.Buffer
+				command.Dir, command.Stderr = in("ws"), &stderr
+				s, err := New(kind, nil)
+				require.NoError(t, err)
+				p, err := s.Start(t.Context(), command, Policy{Write: []string{in("ws")}})
+				require.NoError(t, err)
+				exit, err := p.Wait()
+				require.NoError(t, err)
+				assert.Equal(t, supervise.Exit{}, exit, stderr.String())
+			})
+		}
 	}
 }
 
