@@ -29,8 +29,8 @@ var idKeys = map[string]string{
 }
 
 // Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs are
-// judged on the same bytes: directories get names, ids get numbers in the order in which they appear, and matches of the
-// playbook's patterns become [Placeholder]. Prompts stay as they are: they are the playbook's own words, to which they
+// judged on the same bytes: directories get names, ids get numbers in the order in which they appear, matches of the
+// playbook's patterns become [Placeholder], and a turn that was cut short does not tell how full the context was. Prompts stay as they are: they are the playbook's own words, to which they
 // are held in replay. Normalising once more with a new normaliser changes nothing.
 //
 // Its methods may be called concurrently.
@@ -42,9 +42,10 @@ type Normaliser struct {
 
 	mu     sync.Mutex
 	ids    map[id]string
-	long   []longID       // those of ids that are replaced in other text, by their appearance
-	index  idIndex        // of long
-	counts map[string]int // ids by prefix
+	long   []longID         // those of ids that are replaced in other text, by their appearance
+	index  idIndex          // of long
+	counts map[string]int   // ids by prefix
+	state  trajectory.State // the last that was reported, without its context
 }
 
 // id is an agent's own name for something. The prefix of ours tells ids of different things apart.
@@ -102,13 +103,38 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 		n.collect(e.Body)
 	}
 	n.index = newIDIndex(n.long)
-	out := make([]trajectory.Event, len(events))
-	for i, e := range events {
+	cut := slices.ContainsFunc(events, isCut)
+	out := make([]trajectory.Event, 0, len(events))
+	for _, e := range events {
 		e.At = e.At.Truncate(time.Microsecond)
 		e.Body = n.body(e.Body)
-		out[i] = e
+		if s, ok := e.Body.(trajectory.State); ok {
+			if s, ok = n.reported(s, cut); !ok {
+				continue
+			}
+			e.Body = s
+		}
+		out = append(out, e)
 	}
 	return out
+}
+
+// reported returns what counts of a state that an agent reported in a turn, and whether anything does. Agents tell how
+// full the context is when the model's answer has ended, and where the turn was cut short that may be after it.
+func (n *Normaliser) reported(s trajectory.State, cut bool) (trajectory.State, bool) {
+	before, now := n.state, s
+	now.ContextUsed, now.ContextSize = nil, nil
+	n.state = now
+	if cut {
+		return now, !reflect.DeepEqual(now, before)
+	}
+	return s, true
+}
+
+// isCut reports whether an event is the end of a turn that the agent did not bring to one: a limit did, or who cancelled it.
+func isCut(e trajectory.Event) bool {
+	stop, ok := e.Body.(trajectory.Stop)
+	return ok && !slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal"}, stop.Reason)
 }
 
 // Value returns a copy of v, decoded JSON or the body of an event, with every string in it normalised. It knows the ids of

@@ -111,6 +111,43 @@ func TestNormaliseSession(t *testing.T) {
 	assert.Equal(t, trajectory.ToolEnd{ID: "c1", Output: "/x/s1.jsonl"}, got[0].Body)
 }
 
+// TestNormaliseContext: of a turn that was cut short nobody knows whether the agent still told how full the context was.
+func TestNormaliseContext(t *testing.T) {
+	used := int64(1075)
+	told := trajectory.State{Mode: "auto", ContextUsed: &used, ContextSize: &used}
+	other := trajectory.State{Mode: "plan", ContextUsed: &used}
+	tests := []struct {
+		name   string
+		reason string
+		stop   string
+		before trajectory.State // in a turn before
+		state  trajectory.State
+		want   []trajectory.Body // without the stop
+	}{
+		{name: "whole", stop: "end_turn", state: told, want: []trajectory.Body{told}},
+		{name: "whole-and-nothing-else-is-new", stop: "end_turn", before: trajectory.State{Mode: "auto"}, state: told, want: []trajectory.Body{told}},
+		{name: "refused", reason: "the model's answer has ended", stop: "refusal", state: told, want: []trajectory.Body{told}},
+		{name: "cancelled", stop: "cancelled", state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
+		{name: "limit", stop: "max_tool_calls", before: other, state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
+		{
+			name: "cancelled-and-nothing-else-is-new", reason: "without the context it would not have been reported", stop: "cancelled",
+			before: told, state: told, want: []trajectory.Body{},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := newTestNormaliser()
+			n.Events([]trajectory.Event{{Body: tt.before}, {Body: trajectory.Stop{Reason: "end_turn"}}})
+			events := n.Events([]trajectory.Event{{Body: tt.state}, {Body: trajectory.Stop{Reason: tt.stop}}})
+			got := []trajectory.Body{}
+			for _, e := range events[:len(events)-1] {
+				got = append(got, e.Body)
+			}
+			assert.Equal(t, tt.want, got, tt.reason)
+		})
+	}
+}
+
 func TestNormaliseResolvedDirectories(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/modelserver"
@@ -158,31 +157,10 @@ func sameCassettes(t *testing.T, a, b string) {
 		require.NoError(t, err)
 		y, err := cassette.Read(filepath.Join(b, name))
 		require.NoError(t, err)
-		forgetContext(x)
-		forgetContext(y)
 		diffs, err := cassette.Compare(x, y)
 		require.NoError(t, err)
 		for _, d := range diffs {
 			t.Errorf("%s (-%s +%s): %s", name, a, b, d)
-		}
-	}
-}
-
-// forgetContext removes how full the context was from turns that were cancelled. Codex tells it when the model's answer
-// has ended, which can be after the turn: it asks for the permission to use a tool while the answer still comes in.
-func forgetContext(c *cassette.Cassette) {
-	for _, turn := range c.Turns {
-		if !slices.ContainsFunc(turn.Events, func(e trajectory.Event) bool {
-			stop, ok := e.Body.(trajectory.Stop)
-			return ok && stop.Reason == "cancelled"
-		}) {
-			continue
-		}
-		for i, e := range turn.Events {
-			if state, ok := e.Body.(trajectory.State); ok {
-				state.ContextUsed, state.ContextSize = nil, nil
-				turn.Events[i].Body = state
-			}
 		}
 	}
 }
