@@ -112,6 +112,15 @@ func TestRecordLevels(t *testing.T) {
 	}
 }
 
+// TestMigrateCommitted: normalised once more, the recordings of this repository stay what they are.
+func TestMigrateCommitted(t *testing.T) {
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	out, err := command(root, "cassette", "migrate", "--all", "--dry-run").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "would migrate 0 recordings\n", string(out))
+}
+
 // requireKillable kills recordings at random moments while they take place.
 func requireKillable(t *testing.T, dir string, record func() *exec.Cmd, took time.Duration, kills int) {
 	t.Helper()

@@ -15,25 +15,44 @@ import (
 // than 1 MiB. The file appears whole or not at all: on an error the one that was there stays. Times are kept in
 // microseconds.
 func Write(path string, c *Cassette) error {
+	f, err := pack(path, c)
+	if err != nil {
+		return err
+	}
+	return f.write()
+}
+
+// packed is the file of a cassette before it is written.
+type packed struct {
+	name  string
+	other string // the name that the file would have if it were compressed, or were not
+	data  []byte
+}
+
+// pack returns the file that the cassette at path is to be.
+func pack(path string, c *Cassette) (packed, error) {
 	data, err := encode(c)
 	if err != nil {
-		return fmt.Errorf("write cassette %s: %w", path, err)
+		return packed{}, fmt.Errorf("write cassette %s: %w", path, err)
 	}
 	if _, err := scan(bytes.NewReader(data), maxFile); err != nil {
-		return fmt.Errorf("write cassette that could not be read: %w", explain(err, path))
+		return packed{}, fmt.Errorf("write cassette that could not be read: %w", explain(err, path))
 	}
-	name, other := path, Compressed(path)
-	if len(data) > maxPlain {
-		name, other = other, name
-		if data, err = zip(data); err != nil {
-			return fmt.Errorf("compress cassette %s: %w", name, err)
-		}
+	if len(data) <= maxPlain {
+		return packed{path, Compressed(path), data}, nil
 	}
-	if err := writeFile(name, data); err != nil {
+	if data, err = zip(data); err != nil {
+		return packed{}, fmt.Errorf("compress cassette %s: %w", path, err)
+	}
+	return packed{Compressed(path), path, data}, nil
+}
+
+func (f packed) write() error {
+	if err := writeFile(f.name, f.data); err != nil {
 		return fmt.Errorf("write cassette: %w", err)
 	}
 	// After a crash before this there are both, which is an error until one is recorded again.
-	if err := os.Remove(other); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(f.other); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the old cassette: %w", err)
 	}
 	return nil

@@ -7,10 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/pipeline"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func cassettePruneCommand() command {
@@ -92,22 +88,4 @@ func removeOrphan(path string) error {
 		err = os.Remove(dir)
 	}
 	return err
-}
-
-// recordings opens a playbook of the project to look at the recordings of its units. One of another project is an error:
-// its recordings cannot be told from those of others.
-func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *playbook.Plan, error) {
-	runner, plan, err := pipeline.Recordings(pipeline.Options{
-		Playbook: a.path(file), Dir: a.Dir, Root: root, Cassettes: where.dir(root), Command: where.run(file).command,
-		Secrets: a.secrets, Getenv: a.Getenv, Environ: a.Environ,
-	})
-	switch {
-	case err != nil:
-		return nil, nil, usageError("%w", err)
-	case filepath.IsAbs(plan.Playbook.File):
-		return nil, nil, usageError("%s is not below the project's root %s", file, root)
-	case len(plan.Units) == 0:
-		return nil, nil, usageError("%s has no units, so nothing is recorded of it", file)
-	}
-	return runner, plan, nil
 }

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -44,31 +42,6 @@ sdd-eval cassette verify --all`,
 			}
 		},
 	}
-}
-
-// defaultCassettes is the directory of the cassettes, below the project's root.
-const defaultCassettes = "cassettes"
-
-// recordingsFlags say where recordings are.
-type recordingsFlags struct{ root, cassettes string }
-
-func (r *recordingsFlags) define(f *flags) {
-	f.root(&r.root)
-	f.text(&r.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes, relative to the project's root; default: "+defaultCassettes+".")
-}
-
-// dir returns the directory of the cassettes, absolute.
-func (r recordingsFlags) dir(root string) string {
-	dir := cmp.Or(r.cassettes, defaultCassettes)
-	if filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(root, dir)
-}
-
-// run returns the options of a run of a playbook whose recordings are there.
-func (r recordingsFlags) run(file string) runOptions {
-	return runOptions{playbook: file, root: r.root, cassettes: r.cassettes}
 }
 
 // verification is what verify has found so far.
@@ -112,41 +85,20 @@ func (a *App) verifyCassettes(ctx context.Context, where recordingsFlags, files 
 
 // recorded returns the playbooks that have recordings, and reports recordings whose playbook is gone.
 func (v *verification) recorded() ([]string, error) {
-	stems, err := cassette.Playbooks(v.dir)
+	files, gone, err := v.app.recordedPlaybooks("cassette verify", v.where, v.root)
 	if err != nil {
 		return nil, err
 	}
-	if len(stems) == 0 {
-		return nil, usageError("cassette verify: there are no cassettes below %s", v.app.shown(v.dir)).
-			hint(v.where.run("PLAYBOOK").command(engine.Record))
-	}
-	var files []string
-	for _, stem := range stems {
-		found, err := v.playbooksOf(stem)
+	for _, stem := range gone {
+		orphans, err := cassette.List(v.dir, stem)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
-	}
-	return files, nil
-}
-
-// playbooksOf returns the playbook with the path stem below the root, whatever its extension.
-func (v *verification) playbooksOf(stem string) ([]string, error) {
-	var found []string
-	for _, ext := range []string{".yaml", ".yml"} {
-		if file := filepath.Join(v.root, filepath.FromSlash(stem)) + ext; exists(file) {
-			found = append(found, file)
+		for _, file := range orphans {
+			v.tell(engine.Defect{Kind: engine.DefectOrphaned, File: v.below(file), Reason: "there is no playbook " + stem + ".yaml"}, "")
 		}
 	}
-	if len(found) > 0 {
-		return found, nil
-	}
-	orphans, err := cassette.List(v.dir, stem)
-	for _, file := range orphans {
-		v.tell(engine.Defect{Kind: engine.DefectOrphaned, File: v.below(file), Reason: "there is no playbook " + stem + ".yaml"}, "")
-	}
-	return nil, err
+	return files, nil
 }
 
 // playbook looks at the recordings of one playbook.
@@ -210,9 +162,4 @@ func (v *verification) below(path string) string {
 		return filepath.ToSlash(rel)
 	}
 	return path
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }

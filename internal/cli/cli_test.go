@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 		{"empty value", "init --name=", "init: --name: the value is empty\nnext: sdd-eval init --help"},
 		{"twice", "init --name a --name b", "init: --name b: the flag is given twice\nnext: sdd-eval init --help"},
 		{"unknown choice", "init --name a --schema lcoal", "init: --schema lcoal: unknown value, did you mean \"local\"?\nnext: sdd-eval init --help"},
-		{"group alone", "cassette", "cassette: use show, diff, verify, prune, import or export\nnext: sdd-eval help cassette"},
+		{"group alone", "cassette", "cassette: use show, diff, verify, prune, migrate, import or export\nnext: sdd-eval help cassette"},
 		{"nothing of the group", "cassette shwo x", "cassette: unknown command \"shwo\", did you mean \"show\"?\nnext: sdd-eval help cassette"},
 		{"flag in a group", "cassette --full", "cassette: unknown command \"--full\"\nnext: sdd-eval help cassette"},
 		{"too much for help", "help run now", "help: unexpected argument \"now\"\nnext: sdd-eval help run"},

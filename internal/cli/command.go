@@ -52,7 +52,7 @@ func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), runCommand(), reportCommand(), importHumanCommand(),
 		listCommand(), showCommand(), cleanCommand(),
-		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
+		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(), cassetteMigrateCommand(),
 		cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
 		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), completeCommand(),

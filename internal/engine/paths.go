@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -53,7 +54,21 @@ func (r *Runner) stem() string {
 }
 
 // relCassettePath is the file of the unit's cassette for people.
-func (a *attempt) relCassettePath() string { return a.rel(cassette.File(a.CassettePath(a.unit))) }
+func (a *attempt) relCassettePath() string { return a.relCassette(a.unit) }
+
+// relCassette is the file of a unit's cassette for people.
+func (r *Runner) relCassette(u playbook.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
+
+// shorten names the cassette of a unit in an error as people know it.
+func (r *Runner) shorten(err error, u playbook.Unit) error {
+	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
+		missing.Path = r.relCassette(u)
+	}
+	if corrupt, ok := errors.AsType[*cassette.CorruptError](err); ok {
+		corrupt.Path = r.relCassette(u)
+	}
+	return err
+}
 
 // rel is a path for people: relative to the root, if it is below it.
 func (r *Runner) rel(path string) string {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +16,7 @@ import (
 func (a *attempt) openCassette() (*cassette.Cassette, error) {
 	c, err := cassette.Open(a.cassettePath)
 	if err != nil {
-		return nil, a.shorten(err)
+		return nil, a.shorten(err, a.unit)
 	}
 	if err := c.CheckUnit(a.unit.ID()); err != nil {
 		return nil, fmt.Errorf("%s:1: %w", a.relCassettePath(), err)
@@ -108,17 +107,6 @@ func (a *attempt) prompts() []string {
 		}
 	}
 	return prompts
-}
-
-// shorten names the cassette in an error as people know it.
-func (a *attempt) shorten(err error) error {
-	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
-		missing.Path = a.relCassettePath()
-	}
-	if corrupt, ok := errors.AsType[*cassette.CorruptError](err); ok {
-		corrupt.Path = a.relCassettePath()
-	}
-	return err
 }
 
 // replay is a session that a cassette plays.
