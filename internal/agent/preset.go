@@ -61,9 +61,9 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 	if err != nil {
 		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
 	}
-	preset, err = p.decode(data, name)
+	preset, err = p.decode(presetFile{file, data}, name)
 	if err != nil {
-		return Preset{}, fmt.Errorf("preset %q: %s: %w", name, file, err)
+		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
 	}
 	return preset, nil
 }
@@ -99,8 +99,8 @@ func readBounded(file string) ([]byte, error) {
 }
 
 // decodeGroup reads claude-code.toml and gemini.toml: [groups.NAME] with a variable a key.
-func decodeGroup(data []byte, name string) (Preset, error) {
-	t, err := decodeTable(data, "groups", name)
+func decodeGroup(f presetFile, name string) (Preset, error) {
+	t, err := f.table("groups", name)
 	if err != nil {
 		return Preset{}, err
 	}
@@ -109,7 +109,7 @@ func decodeGroup(data []byte, name string) (Preset, error) {
 	t.checkSecret(p)
 	t.checkCredentials(p.Env)
 	if len(p.Env) == 0 && len(t.errs) == 0 {
-		return Preset{}, fmt.Errorf("[%s] sets no variable: the agent could not log in", t.path)
+		return Preset{}, fmt.Errorf("%s: [%s] sets no variable: the agent could not log in", t.position(t.path...), t.name())
 	}
 	return p, t.err()
 }

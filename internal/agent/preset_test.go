@@ -152,73 +152,78 @@ func TestResolveErrors(t *testing.T) {
 		},
 		{
 			name: "other section", kind: "claude-code-acp", preset: "prod", text: "[group.prod]\nKEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: unknown key "group": presets stand in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:1: unknown key "group": presets stand in tables [groups.NAME]`,
 		},
 		{
 			name: "not a table", kind: "claude-code-acp", preset: "prod", text: "[groups]\nprod = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: groups.prod has to be a table`,
+			want: `preset "prod": DIR/claude-code.toml:2: groups.prod has to be a table`,
 		},
 		{
 			name: "key outside of tables", kind: "claude-code-acp", preset: "prod", text: "KEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: line 1, column 7: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:1: not valid TOML, or not in tables [groups.NAME]`,
 		},
 		{
 			name: "not TOML", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nKEY = VALUE\n",
-			want: `preset "prod": DIR/claude-code.toml: line 2, column 7: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:2: not valid TOML, or not in tables [groups.NAME]`,
 		},
 		{
 			name: "twice the same key", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = 'VALUE'\nA = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: line 3, column 1: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:3: not valid TOML, or not in tables [groups.NAME]`,
 		},
 		{
 			name: "everything wrong in a group", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.prod]\nsecrets = ['A']\nendpoint = 'VALUE'\nsecret = ['B']\nA = 1\nHOME = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "endpoint": it has to be "real" or "scripted"
-[groups.prod] "A": it has to be a string
-[groups.prod] "HOME": each run has its own, it cannot be preset
-[groups.prod] "secrets": neither a key that is known here nor the name of a variable, in upper case
-[groups.prod] "secret": it names a variable that the preset does not set`,
+			want: `preset "prod": DIR/claude-code.toml:3: [groups.prod] "endpoint": it has to be "real" or "scripted"
+DIR/claude-code.toml:5: [groups.prod] "A": it has to be a string
+DIR/claude-code.toml:6: [groups.prod] "HOME": each run has its own, it cannot be preset
+DIR/claude-code.toml:2: [groups.prod] "secrets": neither a key that is known here nor the name of a variable, in upper case
+DIR/claude-code.toml:4: [groups.prod] "secret": it names a variable that the preset does not set`,
 		},
 		{
 			name: "secret is no list", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nsecret = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "secret": it has to be a list of strings`,
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "secret": it has to be a list of strings`,
 		},
 		{
 			name: "no variable", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nendpoint = 'real'\n",
-			want: `preset "prod": DIR/claude-code.toml: [groups.prod] sets no variable: the agent could not log in`,
+			want: `preset "prod": DIR/claude-code.toml:1: [groups.prod] sets no variable: the agent could not log in`,
 		},
 		{
 			name: "empty key", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.prod]\nANTHROPIC_API_KEY = \"\"\nANTHROPIC_MODEL = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "ANTHROPIC_API_KEY": it is empty: the agent could not log in`,
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "ANTHROPIC_API_KEY": it is empty: the agent could not log in`,
 		},
 		{
 			name: "empty key of a provider", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv_key = 'API_KEY'\n[model_providers.p.env]\nAPI_KEY = ''\n",
-			want: `preset "p": DIR/codex.toml: [model_providers.p.env] "API_KEY": it is empty: the agent could not log in`,
+			want: `preset "p": DIR/codex.toml:5: [model_providers.p.env] "API_KEY": it is empty: the agent could not log in`,
 		},
 		{
 			name: "NUL in a value", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = \"VALUE\\u0000\"\n",
-			want: `preset "prod": DIR/claude-code.toml: [groups.prod] "A": it holds a NUL character`,
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "A": it holds a NUL character`,
 		},
 		{
 			name: "everything wrong in a provider", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nnane = 'VALUE'\nwire_api = 1\n[model_providers.p.env]\nlower = 'VALUE'\n",
-			want: `preset "p": DIR/codex.toml: [model_providers.p] "wire_api": it has to be a string
-[model_providers.p] "base_url": it is required
-[model_providers.p] "nane": unknown key
-[model_providers.p.env] "lower": neither a key that is known here nor the name of a variable, in upper case`,
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "wire_api": it has to be a string
+DIR/codex.toml:1: [model_providers.p] "base_url": it is required
+DIR/codex.toml:2: [model_providers.p] "nane": unknown key
+DIR/codex.toml:5: [model_providers.p.env] "lower": neither a key that is known here nor the name of a variable, in upper case`,
 		},
 		{
 			name: "provider without models", kind: "opencode-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nwire_api = 'VALUE'\n",
-			want: `preset "p": DIR/opencode.toml: [model_providers.p] "models": it is required
-[model_providers.p] "wire_api": unknown key`,
+			want: `preset "p": DIR/opencode.toml:1: [model_providers.p] "models": it is required
+DIR/opencode.toml:3: [model_providers.p] "wire_api": unknown key`,
+		},
+		{
+			name: "inline tables and dotted keys", kind: "codex-acp", preset: "p",
+			text: "model_providers.p.base_url = 'VALUE'\nmodel_providers.'p'.env = {A = 'VALUE',\n  b.c = 1 }\n",
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p.env] "b": neither a key that is known here nor the name of a variable, in upper case`,
 		},
 		{
 			name: "env is no table", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv = 'VALUE'\n",
-			want: `preset "p": DIR/codex.toml: [model_providers.p] "env": it has to be a table`,
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "env": it has to be a table`,
 		},
 	}
 	for _, test := range tests {
@@ -285,7 +290,7 @@ func FuzzDecode(f *testing.F) {
 			if p.decode == nil {
 				continue
 			}
-			if preset, err := p.decode(data, "x"); err == nil {
+			if preset, err := p.decode(presetFile{"p.toml", data}, "x"); err == nil {
 				_, err = p.Launch("", nil, preset)
 				require.NoError(t, err)
 			}
@@ -303,7 +308,7 @@ func FuzzValue(f *testing.F) {
 			t.Skip("it may hold keys, which errors do show")
 		}
 		for _, key := range []string{"A", "a", "secret", "endpoint"} {
-			_, err := decodeGroup([]byte("[groups.x]\n"+key+" = "+value+"\n"), "x")
+			_, err := decodeGroup(presetFile{"p.toml", []byte("[groups.x]\n" + key + " = " + value + "\n")}, "x")
 			if err != nil {
 				require.NotContains(t, err.Error(), secretValue)
 			}

@@ -45,8 +45,8 @@ type Profile struct {
 	// Headless says how an agent is driven that does not speak the Agent Client Protocol; nil: it does.
 	Headless *Headless
 
-	// decode reads one preset out of the text of PresetFile; nil: a preset's name is recorded and nothing is read.
-	decode func(data []byte, name string) (Preset, error)
+	// decode reads one preset out of a PresetFile; nil: a preset's name is recorded and nothing is read.
+	decode func(f presetFile, name string) (Preset, error)
 	// files returns what the agent has to find in its home directory; nil: nothing.
 	files func(Preset) ([]File, error)
 }

@@ -10,13 +10,13 @@ type provider struct {
 }
 
 // decodeCodex reads codex.toml, with providers as Codex has them.
-func decodeCodex(data []byte, name string) (Preset, error) {
-	return decodeProvider(data, name, func(t *table, p *provider) { p.WireAPI = t.text("wire_api") })
+func decodeCodex(f presetFile, name string) (Preset, error) {
+	return decodeProvider(f, name, func(t *table, p *provider) { p.WireAPI = t.text("wire_api") })
 }
 
 // decodeOpenCode reads opencode.toml, whose providers have models.
-func decodeOpenCode(data []byte, name string) (Preset, error) {
-	return decodeProvider(data, name, func(t *table, p *provider) {
+func decodeOpenCode(f presetFile, name string) (Preset, error) {
+	return decodeProvider(f, name, func(t *table, p *provider) {
 		if p.Models = t.texts("models"); len(p.Models) == 0 {
 			t.fail("models", "it is required")
 		}
@@ -25,8 +25,8 @@ func decodeOpenCode(data []byte, name string) (Preset, error) {
 
 // decodeProvider reads a file with [model_providers.NAME], a provider, and [model_providers.NAME.env] with a variable a key.
 // The keys that only one kind of agent has are taken by own.
-func decodeProvider(data []byte, name string, own func(*table, *provider)) (Preset, error) {
-	t, err := decodeTable(data, "model_providers", name)
+func decodeProvider(f presetFile, name string, own func(*table, *provider)) (Preset, error) {
+	t, err := f.table("model_providers", name)
 	if err != nil {
 		return Preset{}, err
 	}

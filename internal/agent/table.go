@@ -12,52 +12,71 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
-// table is a table of a TOML file. What is taken from it is removed, so that what remains is unknown. Its errors name
-// keys and never show values.
+// presetFile is a TOML file with presets.
+type presetFile struct {
+	path string
+	data []byte
+}
+
+// table is a table of a file with presets. What is taken from it is removed, so that what remains is unknown. Its errors
+// name keys and never show values.
 type table struct {
-	path    string
+	file    string
+	lines   keyLines // of the whole file
+	path    []string
 	entries map[string]any
 	errs    []error
 }
 
-// decodeTable returns the table that stands under section and name in a TOML file that holds nothing but such sections.
-func decodeTable(data []byte, section, name string) (*table, error) {
+// table returns the table that stands under section and name in a file that holds nothing but such sections.
+func (f presetFile) table(section, name string) (*table, error) {
 	var file map[string]map[string]any
-	if err := toml.Unmarshal(data, &file); err != nil {
+	if err := toml.Unmarshal(f.data, &file); err != nil {
 		// The decoder's own text may quote the file.
-		where := ""
+		where := f.path
 		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
-			line, column := d.Position()
-			where = fmt.Sprintf("line %d, column %d: ", line, column)
+			line, _ := d.Position()
+			where = fmt.Sprintf("%s:%d", f.path, line)
 		}
-		return nil, fmt.Errorf("%snot valid TOML, or not in tables [%s.NAME]", where, section)
+		return nil, fmt.Errorf("%s: not valid TOML, or not in tables [%s.NAME]", where, section)
 	}
+	t := &table{file: f.path, lines: findKeys(f.data), path: []string{section, name}}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key != section {
-			return nil, fmt.Errorf("unknown key %q: presets stand in tables [%s.NAME]", key, section)
+			return nil, fmt.Errorf("%s: unknown key %q: presets stand in tables [%s.NAME]", t.position(key), key, section)
 		}
 	}
 	found, ok := file[section][name]
 	if !ok {
 		if len(file[section]) == 0 {
-			return nil, errors.New("there are no presets in it")
+			return nil, fmt.Errorf("%s: there are no presets in it", f.path)
 		}
 		names := slices.Sorted(maps.Keys(file[section]))
-		return nil, fmt.Errorf("there is no preset of that name, but %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: there is no preset of that name, but %s", f.path, strings.Join(names, ", "))
 	}
 	entries, ok := found.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s.%s has to be a table", section, name)
+		return nil, fmt.Errorf("%s: %s has to be a table", t.position(t.path...), t.name())
 	}
-	return &table{path: section + "." + name, entries: entries}, nil
+	t.entries = entries
+	return t, nil
 }
 
 // err returns the errors so far.
 func (t *table) err() error { return errors.Join(t.errs...) }
 
 func (t *table) fail(key, reason string) {
-	t.errs = append(t.errs, fmt.Errorf("[%s] %q: %s", t.path, key, reason))
+	t.errs = append(t.errs, fmt.Errorf("%s: [%s] %q: %s", t.position(t.key(key)...), t.name(), key, reason))
 }
+
+// name is the table's name as it stands in brackets.
+func (t *table) name() string { return strings.Join(t.path, ".") }
+
+// key returns the path of a key in the table.
+func (t *table) key(name string) []string { return append(slices.Clone(t.path), name) }
+
+// position is where something stands, as file:line.
+func (t *table) position(path ...string) string { return fmt.Sprintf("%s:%d", t.file, t.lines.of(path)) }
 
 // take removes a key and returns its value.
 func (t *table) take(key string) (any, bool) {
@@ -101,7 +120,7 @@ func (t *table) texts(key string) []string {
 
 // table takes a table; it is empty if it is not there.
 func (t *table) table(key string) *table {
-	sub := &table{path: t.path + "." + key}
+	sub := &table{file: t.file, lines: t.lines, path: t.key(key)}
 	v, ok := t.take(key)
 	if sub.entries, _ = v.(map[string]any); ok && sub.entries == nil {
 		t.fail(key, "it has to be a table")
