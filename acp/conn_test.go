@@ -169,7 +169,7 @@ func TestResponses(t *testing.T) {
 		{"an error without a code", `"error":{"message":"no"}`, "acp: initialize: error 0: no"},
 		{
 			"an error that is a string", `"error":"no"`,
-			`acp: initialize: error -32603: the other side sent an error that is no object ("no")`,
+			`acp: initialize: error -32603: the other side sent an error that is not an object ("no")`,
 		},
 		{
 			"error and result", `"error":{"code":1,"message":"no"},"result":{"protocolVersion":1}`,

@@ -68,7 +68,7 @@ func ParseMessage(line []byte) (Message, error) {
 		return Message{}, ErrNotMessage
 	}
 	if raw, bad := m.Unknown["error"]; bad && string(raw) != "null" {
-		m.Error = &Error{Code: CodeInternal, Message: "the other side sent an error that is no object", Data: raw}
+		m.Error = &Error{Code: CodeInternal, Message: "the other side sent an error that is not an object", Data: raw}
 	}
 	return m, nil
 }

@@ -233,7 +233,7 @@ func TestJudgesSkipped(t *testing.T) {
 
 // TestJudgesUnseen runs agents in CI where no model may be asked: what decides must not be skipped there.
 func TestJudgesUnseen(t *testing.T) {
-	const unseen, next = "a model is to judge, and none may be asked; CI is set", "next: set EVAL_LLM_JUDGE=1"
+	const unseen, next = `evaluator "polite" asks a model, and none may be asked; CI is set`, "next: set EVAL_LLM_JUDGE=1"
 	project := newJudged(t)
 	j := project(t)
 	out, code := j.test("EVALTEST_MODE=live")

@@ -177,7 +177,8 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
 	judges := engine.Judges{
-		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Required: true,
+		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Decider: "an LLM judge of the suite",
+		Advice:  "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
 		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1", Mode: r.mode,
 		Record: r.recordJudges, Allowed: r.llmJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
 	}

@@ -156,7 +156,7 @@ func (s *suiteRun) check() error {
 		errs = append(errs, err)
 	}
 	if s.timeout < 0 {
-		add("a timeout of %v is none", s.timeout)
+		add("the timeout is negative: %v", s.timeout)
 	}
 	if len(s.checks) > 0 {
 		add("evaltest.Check is for Describe: write a scorer")

@@ -144,7 +144,7 @@ func known(list *doc.Node, ids []string, unknown func(string) string) {
 		case !slices.Contains(ids, name):
 			item.Errorf("", "%s", unknown(name))
 		case seen[name]:
-			item.Errorf("", "%q stands here twice", name)
+			item.Errorf("", "%q is given twice", name)
 		default:
 			seen[name] = true
 		}

@@ -31,7 +31,7 @@ var playbookOnly = map[string]string{
 	"workflow":   "a file has either `evalcases` or `workflow`: an eval file's steps are always the same",
 	"task":       "a file has either `evalcases` or `task`",
 	"cases":      "a file has either `evalcases` or `cases`",
-	"evaluators": "in an eval file they stand in `execution.evaluators`",
+	"evaluators": "in an eval file they belong in `execution.evaluators`",
 	"sdd_loop":   "an eval file sends its questions as they are: loops are for playbooks",
 	"styles":     "an eval file has no workflow styles: they are for playbooks",
 }

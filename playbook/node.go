@@ -142,7 +142,7 @@ func (n *Node) Dir() string {
 func (n *Node) File(path string) (string, error) {
 	d := n.unwrap().Document()
 	if d == nil || d.Dir == "" {
-		return "", fmt.Errorf("%s: a playbook that is no file cannot name others", path)
+		return "", fmt.Errorf("%s: a playbook that is not a file cannot name others", path)
 	}
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {

@@ -195,7 +195,7 @@ func TestPermission(t *testing.T) {
 		},
 		{
 			"an answer that is no option", strings.Replace(selected, "%", "maybe", 1), nil,
-			[]string{"failed", `turns[0].actions[0].tool: the client chose "maybe", which is no option`},
+			[]string{"failed", `turns[0].actions[0].tool: the client chose "maybe", which is not one of the options`},
 		},
 		{
 			"an outcome that is unknown", `{"outcome":{"outcome":"later"}}`, nil,

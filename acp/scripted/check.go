@@ -83,7 +83,7 @@ func checkChoices(r reporter, path, current string, choices []Choice) {
 		r.required(fmt.Sprintf("%s.choices[%d].id", path, i), c.ID)
 	}
 	if !slices.Contains(ids, current) {
-		r(path+".current", fmt.Sprintf("%q is none of the choices: %s", current, strings.Join(ids, ", ")))
+		r(path+".current", fmt.Sprintf("%q is not one of the choices: %s", current, strings.Join(ids, ", ")))
 	}
 }
 

@@ -162,7 +162,7 @@ func (p *parser) object(t reflect.Type, path string) {
 		name := p.token().(string)
 		below := strings.TrimPrefix(path+"."+name, ".")
 		if seen[name] {
-			p.report(offset, below, "stands here twice")
+			p.report(offset, below, "is given twice")
 		}
 		seen[name] = true
 		var member reflect.Type

@@ -133,7 +133,7 @@ func (t *Tool) ask(ctx context.Context, st *stage) (allowed bool, err error) {
 	switch answer.Outcome.Outcome {
 	case "selected":
 		if !known {
-			return false, failuref("the client chose %q, which is no option", answer.Outcome.OptionID)
+			return false, failuref("the client chose %q, which is not one of the options", answer.Outcome.OptionID)
 		}
 		return kind == "allow_once" || kind == "allow_always", nil
 	case "cancelled":

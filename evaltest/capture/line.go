@@ -50,7 +50,7 @@ func decodeLine(data []byte) (line, error) {
 		if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return line{}, fmt.Errorf("%s is of type %s", cmp.Or(other.Field, "the line"), other.Value)
 		}
-		return line{}, fmt.Errorf("this is no line of a capture: %w", err)
+		return line{}, fmt.Errorf("this is not a line of a capture: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return line{}, errors.New("text behind the JSON of the line")

@@ -373,7 +373,7 @@ func TestUnknownBodies(t *testing.T) {
 		run := &trajectory.Run{Events: []trajectory.Event{{Body: trajectory.Prompt{}}, {Body: body}}}
 		r := trajectory.Never("rm").Match(run)
 		assert.False(t, r.Pass)
-		assert.EqualError(t, r.Err, fmt.Sprintf("event 2 of the run: a body of type %T is none of package trajectory", body))
+		assert.EqualError(t, r.Err, fmt.Sprintf("event 2 of the run: a body of type %T is not one of package trajectory's", body))
 	}
 	var all []trajectory.Event
 	for _, body := range []trajectory.Body{

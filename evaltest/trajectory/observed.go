@@ -17,7 +17,7 @@ type session struct {
 func newSession(run *Run) (*session, error) {
 	for i, e := range run.Events {
 		if !known(e.Body) {
-			return nil, fmt.Errorf("event %d of the run: a body of type %T is none of package trajectory", i+1, e.Body)
+			return nil, fmt.Errorf("event %d of the run: a body of type %T is not one of package trajectory's", i+1, e.Body)
 		}
 	}
 	toolCalls := run.ToolCalls()

@@ -152,7 +152,7 @@ func TestResolveErrors(t *testing.T) {
 		},
 		{
 			name: "other section", kind: "claude-code-acp", preset: "prod", text: "[group.prod]\nKEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:1: unknown key "group": presets stand in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:1: unknown key "group": presets belong in tables [groups.NAME]`,
 		},
 		{
 			name: "not a table", kind: "claude-code-acp", preset: "prod", text: "[groups]\nprod = 'VALUE'\n",

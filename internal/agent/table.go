@@ -43,7 +43,7 @@ func (f presetFile) table(section, name string) (*table, error) {
 	t := &table{file: f.path, lines: findKeys(f.data), path: []string{section, name}}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key != section {
-			return nil, fmt.Errorf("%s: unknown key %q: presets stand in tables [%s.NAME]", t.position(key), key, section)
+			return nil, fmt.Errorf("%s: unknown key %q: presets belong in tables [%s.NAME]", t.position(key), key, section)
 		}
 	}
 	found, ok := file[section][name]
@@ -76,7 +76,9 @@ func (t *table) name() string { return strings.Join(t.path, ".") }
 func (t *table) key(name string) []string { return append(slices.Clone(t.path), name) }
 
 // position is where something stands, as file:line.
-func (t *table) position(path ...string) string { return fmt.Sprintf("%s:%d", t.file, t.lines.of(path)) }
+func (t *table) position(path ...string) string {
+	return fmt.Sprintf("%s:%d", t.file, t.lines.of(path))
+}
 
 // take removes a key and returns its value.
 func (t *table) take(key string) (any, bool) {

@@ -114,7 +114,7 @@ func (c *checker) step(path string, v any, n int, subagents map[string]bool) {
 	if s["llm_call_count"] == json.Number("0") && s["source"] == string(FromAgent) {
 		for _, name := range []string{"metrics", "reasoning_content"} {
 			if s[name] != nil {
-				c.addf(join(path, name), "a step for which no model was asked has none")
+				c.addf(join(path, name), "must not be set in a step for which no model was asked")
 			}
 		}
 	}
@@ -196,13 +196,13 @@ func part(c *checker, path string, v any) {
 		c.addf(join(path, "type"), "must be text or image")
 	}
 	if other != "" && o[other] != nil {
-		c.addf(join(path, other), "a part of type %s has none", o["type"])
+		c.addf(join(path, other), "must not be set in a part of type %s", o["type"])
 	}
 }
 
 func isVersion(c *checker, path string, v any) {
 	if text, ok := v.(string); !ok || !slices.Contains(versions, text) {
-		c.addf(path, "%s is none of %s to %s", shown(v), versions[0], Version)
+		c.addf(path, "%s is not a version from %s to %s", shown(v), versions[0], Version)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestUsage(t *testing.T) {
 		{"too much for help", "help run now", "help: unexpected argument \"now\"\nnext: sdd-eval help run"},
 		{"no such choice", "run --playbook p --mode x", "run: --mode x: use live, record, missing or replay\nnext: sdd-eval run --help"},
 		{"unknown format", "report --run latest --format md,pdf", "report: --format md,pdf: use md, json, html, junit or github\nnext: sdd-eval report --help"},
-		{"format twice", "report --run latest --format md,md", "report: --format md,md: \"md\" stands there twice\nnext: sdd-eval report --help"},
+		{"format twice", "report --run latest --format md,md", "report: --format md,md: \"md\" is given twice\nnext: sdd-eval report --help"},
 		{"no number", "clean --keep many", "clean: --keep many: use a whole number of at least 0\nnext: sdd-eval clean --help"},
 		{"negative", "clean --keep=-1", "clean: --keep -1: use a whole number of at least 0\nnext: sdd-eval clean --help"},
 		{"nothing at a time", "run --playbook p --parallel 0", "run: --parallel 0: use a whole number of at least 1\nnext: sdd-eval run --help"},

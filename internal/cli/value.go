@@ -59,7 +59,7 @@ func (v *value) Set(s string) error {
 				return err
 			}
 			if seen[s] {
-				return fmt.Errorf("%q stands there twice", s)
+				return fmt.Errorf("%q is given twice", s)
 			}
 			seen[s] = true
 		}

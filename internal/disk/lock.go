@@ -3,4 +3,4 @@ package disk
 import "errors"
 
 // ErrLocked is the error of [Lock] for a file that is locked by another opening of it, be it another process's or ours.
-var ErrLocked = errors.New("another process is at it")
+var ErrLocked = errors.New("another process is using it")

@@ -35,7 +35,7 @@ func (a *attempt) grant(h *agent.Headless, confined bool) (g grants, err error) 
 				"name a tool alone, or confine the agent",
 			}
 		case !toolName.MatchString(r.Tool):
-			return g, fmt.Errorf("%s: %q is no name of a tool that agents of kind %s have", at, r.Tool, a.unit.Variant.Agent.Kind)
+			return g, fmt.Errorf("%s: %q cannot be the name of a tool of agents of kind %s", at, r.Tool, a.unit.Variant.Agent.Kind)
 		case slices.Contains(ruled, r.Tool): // the first rule decides
 			continue
 		}

@@ -96,7 +96,7 @@ func TestHeadless(t *testing.T) {
 			name: "path", prompts: []string{"args"}, more: "permissions: {rules: [{tool: Edit, path: src/**, decide: reject}]}",
 			err: "bench.yaml: permissions.rules[0]: agents of kind claude-cli are told which tools they may use, not on which files",
 		},
-		{name: "pattern", prompts: []string{"args"}, more: "permissions: {rules: [{tool: Bash(git *), decide: reject}]}", err: `"Bash(git *)" is no name of a tool`},
+		{name: "pattern", prompts: []string{"args"}, more: "permissions: {rules: [{tool: Bash(git *), decide: reject}]}", err: `"Bash(git *)" cannot be the name of a tool`},
 		{name: "unasked", prompts: []string{"args"}, agent: ", mode: bypassPermissions", err: "variants.cli.agent.mode: in the mode bypassPermissions the agent asks for nothing"},
 		{name: "level", prompts: []string{"args"}, more: "cassette: {level: client}", err: "cassette.level: client: agents of kind claude-cli work in their own process"},
 		{name: "unseen", reason: "no hook ran", prompts: []string{"unseen"}, err: "the agent reported 1 call (Bash), and its hooks captured nothing"},

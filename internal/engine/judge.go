@@ -82,14 +82,18 @@ func (a *attempt) evidence() (evaluator.Input, error) {
 
 // openJudgments opens the recording of what models said of the unit, if an evaluator asks one and may.
 func (a *attempt) openJudgments() error {
-	asks, decides := a.asksModels()
+	asks, decider := a.asksModels()
 	if a.judgments != nil || !asks {
 		return nil
 	}
+	if a.rehearses {
+		decider = ""
+	}
 	j := Judges{
 		Path: judgment.Path(a.cassettePath), Name: judgment.Path(a.relCassettePath()),
-		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Required: decides && !a.rehearses,
-		Mode: a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
+		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Decider: decider,
+		Advice: "set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or say `required: false` of what need not judge",
+		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
 	}
 	var err error
 	a.judgments, err = j.Open()
@@ -100,9 +104,10 @@ func (a *attempt) openJudgments() error {
 type Judges struct {
 	// Path is where the recording is, Name what errors call it, and Command records it.
 	Path, Name, Command string
-	// Required makes it an error in CI, where nobody sees what is skipped, that no model may be asked, whatever the mode.
-	Required bool
-	Mode     Mode
+	// Decider is what asks a model and decides, for people; empty: nothing does. In CI, where nobody sees what is skipped,
+	// it is an error that it may not ask, whatever the mode, with Advice on how to get on.
+	Decider, Advice string
+	Mode            Mode
 	// Record has models asked anew, Allowed lets them be asked.
 	Record, Allowed bool
 	Secrets         *secret.Set
@@ -114,15 +119,12 @@ type Judges struct {
 // Open opens the recording. It is nil if there is none and no model may be asked: then what asks one is skipped.
 func (j Judges) Open() (*judgment.File, error) {
 	mode, ok := judgment.Choose(judgment.Mode(j.Mode), j.Record, j.Allowed, cassette.Exists(j.Path))
-	unseen := !ok && j.Required && testrun.InCI(j.Getenv)
+	unseen := !ok && j.Decider != "" && testrun.InCI(j.Getenv)
 	switch {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
 	case unseen:
-		return nil, advised{
-			errors.New("a model is to judge, and none may be asked; CI is set, so this is an error"),
-			"set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or in a playbook say `required: false` of what need not judge",
-		}
+		return nil, advised{fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error", j.Decider), j.Advice}
 	case !ok:
 		return nil, nil
 	}
@@ -141,14 +143,18 @@ func (j Judges) Open() (*judgment.File, error) {
 	return file, nil
 }
 
-// asksModels tells whether an evaluator of the unit asks a model, and whether one that does decides.
-func (a *attempt) asksModels() (asks, decides bool) {
+// asksModels tells whether an evaluator of the unit asks a model, and names the first of those that decides, if one does.
+func (a *attempt) asksModels() (asks bool, decider string) {
 	for _, e := range a.unit.Evaluators {
-		if e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel != 0 {
-			asks, decides = true, decides || !e.Advisory
+		if e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel == 0 {
+			continue
+		}
+		asks = true
+		if decider == "" && !e.Advisory {
+			decider = fmt.Sprintf("%s: evaluator %q", e.Position, e.Name)
 		}
 	}
-	return asks, decides
+	return asks, decider
 }
 
 // Models returns what returns the client of the models that judge, as the environment describes it: the same one each time,

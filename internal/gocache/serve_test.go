@@ -66,11 +66,11 @@ func TestServe(t *testing.T) {
 		},
 		{
 			name: "put-under-no-id", in: put(7, other[:3], output, "new text") + get(other),
-			want: []string{`{"ID":7,"Err":"an id that is none"}`, `{"ID":1,"Miss":true}`},
+			want: []string{`{"ID":7,"Err":"an invalid id"}`, `{"ID":1,"Miss":true}`},
 		},
 		{
 			name: "put-no-output", in: put(7, other, nil, "new text") + get(other),
-			want: []string{`{"ID":7,"Err":"an id that is none"}`, `{"ID":1,"Miss":true}`},
+			want: []string{`{"ID":7,"Err":"an invalid id"}`, `{"ID":1,"Miss":true}`},
 		},
 		{name: "unknown", in: `{"ID":3,"Command":"trim"}` + "\n" + get(other), want: []string{`{"ID":3,"Err":"unknown command \"trim\""}`, `{"ID":1,"Miss":true}`}},
 		{name: "no-json", in: get(other) + "hello\n", want: []string{`{"ID":1,"Miss":true}`}, err: "request: invalid character 'h' looking for beginning of value"},

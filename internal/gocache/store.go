@@ -52,7 +52,7 @@ func (s store) get(action []byte) (entry, string, bool) {
 // put keeps the output of an action and returns its file.
 func (s store) put(action, output []byte, body io.Reader, size int64) (string, error) {
 	if len(action) != idSize || len(output) != idSize {
-		return "", errors.New("an id that is none")
+		return "", errors.New("an invalid id")
 	}
 	path := fileName(s.write, output, "d")
 	if err := writeFile(path, body, size); err != nil {
@@ -109,15 +109,15 @@ func parseEntry(text string, action []byte) (entry, error) {
 	}
 	output, err := hex.DecodeString(fields[2])
 	if err != nil || len(output) != idSize {
-		return entry{}, errors.New("entry with an output that is none")
+		return entry{}, errors.New("entry with an invalid output")
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil || size < 0 {
-		return entry{}, errors.New("entry with a size that is none")
+		return entry{}, errors.New("entry with an invalid size")
 	}
 	nanos, err := strconv.ParseInt(fields[4], 10, 64)
 	if err != nil || nanos < 0 {
-		return entry{}, errors.New("entry with a time that is none")
+		return entry{}, errors.New("entry with an invalid time")
 	}
 	return entry{output, size, time.Unix(0, nanos)}, nil
 }

@@ -60,7 +60,7 @@ func (p Policy) rewrite(c call) (decision, error) {
 			continue
 		}
 		if c.input == nil {
-			return decision{}, fmt.Errorf("rewrite %s: the input of the call is no object", r.text)
+			return decision{}, fmt.Errorf("rewrite %s: the input of the call is not an object", r.text)
 		}
 		if !changed {
 			changed = true

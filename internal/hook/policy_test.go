@@ -165,7 +165,7 @@ func TestRewriteOfNoObject(t *testing.T) {
 	got := run(t, Pre, Policy{Rewrite: []Rewrite{r}}, payloadOf(t, Pre, "tool_name", "Bash", "tool_input", "text"), VariableCapture+"="+file)
 	require.Equal(t, ran{}, got)
 	_, err = capture.Read(file)
-	require.ErrorContains(t, err, "pre: rewrite Bash command=x: the input of the call is no object")
+	require.ErrorContains(t, err, "pre: rewrite Bash command=x: the input of the call is not an object")
 }
 
 // TestPolicyHoldsWithoutCapture holds that a policy does not depend on the disk.

@@ -40,7 +40,7 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("%q: %w", text, err)
 	}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n,()|") {
-		return Rule{}, fmt.Errorf("%q: %q is no name of a tool; for several tools give several rules", text, r.tool)
+		return Rule{}, fmt.Errorf("%q: %q is not the name of a tool; for several tools give several rules", text, r.tool)
 	}
 	return r, nil
 }

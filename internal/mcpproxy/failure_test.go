@@ -29,9 +29,9 @@ func TestServersThatFail(t *testing.T) {
 		{"gone", playbook.MCPServer{Name: "gone", Command: []string{"no-such-server", "--x"}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
 		{"ends", server("shop", "unlicensed"), 0, []string{`the MCP server "shop" (`, "unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine"}},
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
-		{"garbage", server("shop", "garbage"), 0, []string{"sent what is no message of the protocol", `"Listening on port 3000\n"`}},
-		{"late garbage", server("shop", "late garbage"), 0, []string{"sent what is no message of the protocol", `"debug: warming up\n"`}},
-		{"flood", server("shop", "flood"), 0, []string{"sent what is no message of the protocol: ", "exceeded the configured maximum line length", "xxx"}},
+		{"garbage", server("shop", "garbage"), 0, []string{"sent what is not a message of the protocol", `"Listening on port 3000\n"`}},
+		{"late garbage", server("shop", "late garbage"), 0, []string{"sent what is not a message of the protocol", `"debug: warming up\n"`}},
+		{"flood", server("shop", "flood"), 0, []string{"sent what is not a message of the protocol: ", "exceeded the configured maximum line length", "xxx"}},
 		{"silent", server("shop", "silent"), 200 * time.Millisecond, []string{"did not answer its first request (initialize) within 200ms", "it said: serving silent"}},
 	}
 	for _, tt := range tests {
@@ -182,7 +182,7 @@ func TestAgentsThatFail(t *testing.T) {
 		name, lines, answer string
 		errs                []string
 	}{
-		{"garbage", "hello\n", "", []string{`the agent sent the MCP server "shop" what is no message of the protocol`}},
+		{"garbage", "hello\n", "", []string{`the agent sent the MCP server "shop" what is not a message of the protocol`}},
 		{"cut", `{"jsonrpc":"2.0","id"`, "", nil},
 		{"params that are none", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}` + "\n", `"params of tools/call: \"[1]\" is not an object"`, []string{`the agent asked the MCP server "shop" for tools/call: params`}},
 		{"answers to nothing", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "", nil},

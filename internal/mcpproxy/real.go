@@ -88,7 +88,7 @@ func (c *conversation) readError(err error) error {
 		return c.exitOr(errors.New("closed its output, and did not end"))
 	}
 	sent, cut := c.real.sent.Text(true)
-	return fmt.Errorf("sent what is no message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
+	return fmt.Errorf("sent what is not a message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
 }
 
 // noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such. Of a

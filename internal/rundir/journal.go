@@ -58,9 +58,9 @@ func (j *journal) append(id string, line []byte) error {
 	if !known || done {
 		j.mu.Unlock()
 		if done {
-			return errors.New("it has a result already")
+			return errors.New("it already has a result")
 		}
-		return errors.New("it is none of the run's")
+		return errors.New("it is not a unit of the run")
 	}
 	j.done[id] = true
 	b := j.next

@@ -121,7 +121,7 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if torn > 0 {
-		r.note(fmt.Sprintf("%s:%d: the last line is torn and was dropped: who wrote it was stopped, or is at it", name, torn))
+		r.note(fmt.Sprintf("%s:%d: the last line is incomplete and was dropped: its writer was stopped, or is still writing", name, torn))
 	}
 	return records, nil
 }
@@ -144,7 +144,7 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 		}
 		i, ok := index[id(v)]
 		if !ok {
-			return fmt.Errorf("%q is none of the run's", id(v))
+			return fmt.Errorf("%q is not a unit of the run", id(v))
 		}
 		if lines[i] > 0 {
 			return fmt.Errorf("%q has a result already, in line %d", id(v), lines[i])

@@ -45,7 +45,7 @@ func TestResume(t *testing.T) {
 	defer func() { require.NoError(t, again.Close()) }()
 	require.Equal(t, StateRunning, again.Manifest().State)
 	require.Len(t, again.Notes(), 1)
-	require.Contains(t, again.Notes()[0], "results.jsonl:2: the last line is torn")
+	require.Contains(t, again.Notes()[0], "results.jsonl:2: the last line is incomplete")
 	cut, err := os.ReadFile(results)
 	require.NoError(t, err)
 	require.Equal(t, string(whole), string(cut), "the torn line is gone")
@@ -53,7 +53,7 @@ func TestResume(t *testing.T) {
 	require.NoFileExists(t, files[m.Units[1]], "the unit is run as if for the first time")
 	require.DirExists(t, filepath.Join(run.Dir(), "variants", "a", "workspace"))
 
-	require.ErrorContains(t, again.Append(unit(m.Units[0])), "it has a result already")
+	require.ErrorContains(t, again.Append(unit(m.Units[0])), "it already has a result")
 	require.NoError(t, again.Append(unit(m.Units[1])))
 	units, err := again.Units()
 	require.NoError(t, err)
@@ -123,17 +123,17 @@ func TestBadLines(t *testing.T) {
 	tests := []struct{ name, text, want, note string }{
 		{"empty", "", "", ""},
 		{"good", good, "", ""},
-		{"torn", good + `{"unit":`, "", "results.jsonl:2: the last line is torn"},
-		{"torn before its newline", good + strings.TrimSpace(good), "", "results.jsonl:2: the last line is torn"},
-		{"torn first", "{", "", "results.jsonl:1: the last line is torn"},
-		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is torn"},
+		{"torn", good + `{"unit":`, "", "results.jsonl:2: the last line is incomplete"},
+		{"torn before its newline", good + strings.TrimSpace(good), "", "results.jsonl:2: the last line is incomplete"},
+		{"torn first", "{", "", "results.jsonl:1: the last line is incomplete"},
+		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is incomplete"},
 		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: the line is cut: unexpected end of JSON input", ""},
 		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: the line is cut: unexpected end of JSON input", ""},
 		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: the line is cut: unexpected end of JSON input", ""},
 		{"blank", good + "\n" + good, "results.jsonl:2: the line is empty: remove it", ""},
 		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
-		{"null", "null\n", `results.jsonl:1: "" is none of the run's`, ""},
-		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is none of the run's`, ""},
+		{"null", "null\n", `results.jsonl:1: "" is not a unit of the run`, ""},
+		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is not a unit of the run`, ""},
 		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" is said`, ""},
 		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
 		{"made up outcome", strings.Replace(good, "completed", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},

@@ -262,8 +262,8 @@ func TestAppendRefuses(t *testing.T) {
 		unit result.Unit
 		want string
 	}{
-		{"twice", unit(m.Units[0]), "it has a result already"},
-		{"of another run", unknown, "it is none of the run's"},
+		{"twice", unit(m.Units[0]), "it already has a result"},
+		{"of another run", unknown, "it is not a unit of the run"},
 		{"another case", moved, `said to be of case "two", variant "a", trial 1`},
 		{"not ended", open, `"" is not an outcome`},
 		{"masked", masked, "is not an outcome"},
@@ -276,7 +276,7 @@ func TestAppendRefuses(t *testing.T) {
 		})
 	}
 	require.NoError(t, run.Append(unit(m.Units[1])), "what was refused can still end")
-	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is none of the run's")
+	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is not a unit of the run")
 
 	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID(), nil)
 	require.NoError(t, err)

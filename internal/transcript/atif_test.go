@@ -210,7 +210,7 @@ func TestATIFErrors(t *testing.T) {
 		{"copied", head + `"steps":[{"step_id":1,"source":"user","message":"Go.","is_copied_context":true}]}`, "steps[0]: the step is copied from a trajectory before this one: a part of a session cannot be judged"},
 		{"no prompt", head + `"steps":[{"step_id":1,"source":"agent","message":"Hi."}]}`, "steps[0]: the agent acts before the first prompt"},
 		{"nobody asked", head + `"steps":[{"step_id":1,"source":"system","message":"Hi."}]}`, "there is no prompt in it: nobody asked anything of the agent"},
-		{"silent", head + `"steps":[` + user + `]}`, "turn 1 has not ended: the agent's last word is no message (if it did, say why with --stop REASON)"},
+		{"silent", head + `"steps":[` + user + `]}`, "turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
 		{"open call", head + `"steps":[` + user + `,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, "turn 1 has not ended: there is no result of 7 (if it did, say why with --stop REASON)"},
 		{"elsewhere", head + `"steps":[` + user + `,{"step_id":2,"source":"agent","message":"x","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"b.json"}]}]}}]}`, `steps[1]: another agent worked for the session, and what it did is not in the file but in "b.json"`},
 		{"not mentioned", head + `"steps":[` + user + `],"subagent_trajectories":[` + head + `"trajectory_id":"b","steps":[` + user + `]}]}`, `no step says when the agent "b" worked`},

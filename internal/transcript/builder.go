@@ -174,5 +174,5 @@ func (t *turn) unfinished() string {
 	if len(t.open) > 0 {
 		return "there is no result of " + strings.Join(t.open, ", ")
 	}
-	return "the agent's last word is no message"
+	return "the agent's last word is not a message"
 }

@@ -215,7 +215,7 @@ func (l *claudeLine) check() error {
 // unknownType is the error of a type of line that may or may not be part of the session.
 func unknownType(name string) error {
 	if name == "" {
-		return errors.New("a line without a type: this is no line of a session")
+		return errors.New("a line without a type: this is not a line of a session")
 	}
 	return fmt.Errorf("lines of type %q are not known; if they are no part of the session, leave them out with --ignore %[1]s", fmt.Sprintf("%.60s", name))
 }

@@ -36,7 +36,7 @@ func readCodex(path string, o Options) (*Session, error) {
 		return nil, err
 	}
 	if r.meta == nil {
-		return nil, fmt.Errorf("%s: this is no rollout: it has no session_meta", path)
+		return nil, fmt.Errorf("%s: this is not a rollout: it has no session_meta", path)
 	}
 	r.count()
 	s, err := r.session(o.Stop)

@@ -182,7 +182,7 @@ func readCodexLines(path string, ignore []string, f func(l codexLine) error) err
 			return nil
 		}
 		if len(l.Payload) == 0 || l.Payload[0] != '{' {
-			return fmt.Errorf("a line of type %q without a payload: this is no line of a rollout", fmt.Sprintf("%.60s", l.Type))
+			return fmt.Errorf("a line of type %q without a payload: this is not a line of a rollout", fmt.Sprintf("%.60s", l.Type))
 		}
 		return f(l)
 	})

@@ -117,12 +117,12 @@ func TestCodexErrors(t *testing.T) {
 		from *rollout
 		want string
 	}{
-		{"empty", &rollout{}, ": this is no rollout: it has no session_meta"},
+		{"empty", &rollout{}, ": this is not a rollout: it has no session_meta"},
 		{"no meta", (&rollout{}).asks("Go."), ":1: a rollout begins with session_meta"},
 		{"an unknown line", codexMetaLine().line("telepathy", `{}`), `:2: lines of type "telepathy" are not known; if they are no part of the session, leave them out with --ignore telepathy`},
 		{"an unknown item", codexMetaLine().item(`{"type":"hologram"}`), `:2: lines of type "hologram" are not known; if they are no part of the session, leave them out with --ignore hologram`},
 		{"an unknown event", codexMetaLine().event(`{"type":"dream"}`), `:2: lines of type "dream" are not known; if they are no part of the session, leave them out with --ignore dream`},
-		{"no payload", codexMetaLine().line("event_msg", `null`), `:2: a line of type "event_msg" without a payload: this is no line of a rollout`},
+		{"no payload", codexMetaLine().line("event_msg", `null`), `:2: a line of type "event_msg" without a payload: this is not a line of a rollout`},
 		{"no answer", codexMetaLine().asks("Go.").event(`{"type":"task_complete","last_agent_message":null}`), ": the session ended because its model failed, so nothing is known about the agent: the turn ended without an answer"},
 		{"an error", codexMetaLine().asks("Go.").event(`{"type":"error","message":"503"}`), ": the session ended because its model failed, so nothing is known about the agent: 503"},
 		{"killed", codexMetaLine().asks("Go.").calls("a", "shell", `{}`), ": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)"},

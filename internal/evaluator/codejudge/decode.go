@@ -62,7 +62,7 @@ func directory(n *playbook.Node, cwd string) string {
 	dir := filepath.FromSlash(cwd)
 	if !filepath.IsAbs(dir) {
 		if n.Dir() == "" {
-			n.Errorf("cwd", "a playbook that is no file has no directories beside it")
+			n.Errorf("cwd", "a playbook that is not a file has no directories beside it")
 			return ""
 		}
 		dir = filepath.Join(n.Dir(), dir)

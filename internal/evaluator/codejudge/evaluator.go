@@ -32,7 +32,7 @@ func (c codeJudge) Needs() evaluator.Needs {
 
 func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	if c.target != nil && in.Models == nil {
-		return evaluator.Verdict{Outcome: result.Skip, Reason: "the judge asks a model, and none is to be asked"}
+		return evaluator.Verdict{Outcome: result.Skip, Reason: "its `target` asks a model: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording"}
 	}
 	reply, err := c.ask(ctx, in)
 	if err != nil {

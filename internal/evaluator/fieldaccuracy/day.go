@@ -35,7 +35,7 @@ func parseDay(text string, layouts []string) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, errors.New("which is no day in a known format")
+	return time.Time{}, errors.New("which is not a date in a known format")
 }
 
 // tokens are the parts of formats, longest first, with what package time calls them.
@@ -54,7 +54,7 @@ var (
 func layoutOf(format string) (string, error) {
 	once := func(token *lazyregexp.Regexp) bool { return len(token.FindAllString(format, 2)) == 1 }
 	if !validFormat.MatchString(format) || !once(yearToken) || !once(monthToken) || !once(dayToken) {
-		return "", fmt.Errorf("%q is no format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between", format)
+		return "", fmt.Errorf("%q is not a date format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between", format)
 	}
 	layout := tokens.Replace(strings.TrimSpace(format))
 	for _, d := range []time.Time{

@@ -49,7 +49,7 @@ func decode(n *playbook.Node) any {
 	weight := 0.0
 	for i, f := range k.Fields {
 		if line, twice := seen[f.Path]; twice && f.Path != "" {
-			items[i].Errorf("path", "%q stands here twice, first on line %d", f.Path, line)
+			items[i].Errorf("path", "%q is given twice, first on line %d", f.Path, line)
 		} else {
 			seen[f.Path] = items[i].Position().Line
 		}

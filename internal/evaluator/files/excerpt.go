@@ -30,7 +30,7 @@ func beginning(content []byte) string {
 	case len(content) == 0:
 		return "the file is empty"
 	case !utf8.Valid(content):
-		return fmt.Sprintf("the file is no text, %d bytes", len(content))
+		return fmt.Sprintf("the file is not text, %d bytes", len(content))
 	}
 	lines := bytes.SplitN(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"), maxLines+1)
 	text := "the file begins with"

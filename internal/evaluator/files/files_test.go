@@ -98,7 +98,7 @@ func TestVerdict(t *testing.T) {
     "4"
     "5"`},
 		{"contains not, empty", "{path: empty, contains: x}", "✗ empty contains \"x\": it is not in it\n    the file is empty"},
-		{"contains not, binary", "{path: binary, contains: x}", "✗ binary contains \"x\": it is not in it\n    the file is no text, 7 bytes"},
+		{"contains not, binary", "{path: binary, contains: x}", "✗ binary contains \"x\": it is not in it\n    the file is not text, 7 bytes"},
 		{"contains in a directory", "{path: src, contains: x}", `✗ src contains "x": it is a directory`},
 		{"contains in no file", "{path: b.go, contains: x}", `✗ b.go contains "x": it does not exist`},
 
@@ -244,14 +244,14 @@ func TestLoadErrors(t *testing.T) {
 			"6:24: evaluators[0].expect[0].json_path: must not be empty",
 		}},
 		{"bad json path", "expect: [{path: a, json_path: [{at: 'a[*]', exists: true}]}]", []string{
-			`6:41: evaluators[0].expect[0].json_path[0].at: [*] is no index like [0] and no key like ["a.b"]`,
+			`6:41: evaluators[0].expect[0].json_path[0].at: [*] is neither an index like [0] nor a key like ["a.b"]`,
 		}},
 		{"golden of a text", "expect: [{path: a, golden: a.txt}]", []string{
-			"6:32: evaluators[0].expect[0].golden: a.txt: a playbook that is no file cannot name others",
+			"6:32: evaluators[0].expect[0].golden: a.txt: a playbook that is not a file cannot name others",
 		}},
 		{"golden of nothing", "expect: [{path: a, absent: true, golden: a.txt}]", []string{
 			"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
-			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that is no file cannot name others",
+			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that is not a file cannot name others",
 		}},
 		{"regular expression of anything", "expect: [{path: a, matches: 'x*'}]", []string{
 			"6:33: evaluators[0].expect[0].matches: matches every text, also an empty one, so it expects nothing: " +

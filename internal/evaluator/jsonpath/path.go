@@ -67,7 +67,7 @@ func parseStep(text string) (s step, rest string, err error) {
 		number, rest, ok := strings.Cut(bracketed, "]")
 		index, err := strconv.Atoi(number)
 		if !ok || err != nil || strconv.Itoa(index) != number || index < 0 {
-			return step{}, "", fmt.Errorf("[%s is no index like [0] and no key like [\"a.b\"]", cut(bracketed))
+			return step{}, "", fmt.Errorf("[%s is neither an index like [0] nor a key like [\"a.b\"]", cut(bracketed))
 		}
 		return step{index: index}, rest, nil
 	}
