@@ -50,22 +50,6 @@ type Message struct {
 	Turn int // from 1
 }
 
-// ToolCall is a tool call of a session.
-type ToolCall struct {
-	trajectory.ToolCall
-	State State
-}
-
-// State is how a tool call ended, in short.
-type State string
-
-// The states of tool calls.
-const (
-	StatePending State = "pending" // it never ended
-	StateOK      State = "ok"
-	StateError   State = "error" // the tool failed, or its command exited with another code than 0
-)
-
 // Messages returns the prompts and what the agent said, in order.
 func (r *AgentResult) Messages() []Message {
 	var all []Message
@@ -84,23 +68,7 @@ func (r *AgentResult) Messages() []Message {
 func (r *AgentResult) Answer() string { return r.Run.Answer() }
 
 // ToolCalls returns the agent's tool calls in the order in which they started.
-func (r *AgentResult) ToolCalls() []ToolCall {
-	var calls []ToolCall
-	for _, c := range r.Run.ToolCalls() {
-		calls = append(calls, ToolCall{c, stateOf(c)})
-	}
-	return calls
-}
-
-func stateOf(c trajectory.ToolCall) State {
-	switch {
-	case c.Status == trajectory.Failed, c.ExitCode != nil && *c.ExitCode != 0:
-		return StateError
-	case c.Status == trajectory.Completed:
-		return StateOK
-	}
-	return StatePending
-}
+func (r *AgentResult) ToolCalls() []trajectory.ToolCall { return r.Run.ToolCalls() }
 
 // failure is what fails the test, nil if nothing does.
 func (r *AgentResult) failure() error {

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
 // fuzzInput has a field of each kind.
@@ -89,24 +87,4 @@ func TestDeepRows(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, make([]byte, maxData+1), 0o600))
 	_, err = readRows[string, string](file)
 	require.ErrorContains(t, err, "more than the 16777216 that it may have")
-}
-
-func TestStateOf(t *testing.T) {
-	zero, one := 0, 1
-	tests := []struct {
-		name string
-		call trajectory.ToolCall
-		want State
-	}{
-		{"pending", trajectory.ToolCall{Status: trajectory.Pending}, StatePending},
-		{"in progress", trajectory.ToolCall{Status: trajectory.InProgress}, StatePending},
-		{"cancelled", trajectory.ToolCall{Status: trajectory.Cancelled}, StatePending},
-		{"completed", trajectory.ToolCall{Status: trajectory.Completed}, StateOK},
-		{"exited with 0", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &zero}, StateOK},
-		{"exited with 1, which the agent calls completed", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &one}, StateError},
-		{"failed", trajectory.ToolCall{Status: trajectory.Failed}, StateError},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, stateOf(tt.call)) })
-	}
 }

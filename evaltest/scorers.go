@@ -61,7 +61,7 @@ func Completion() Scorer {
 	return ofRun("completion", func(run *trajectory.Run, _ any) finding {
 		open := make(map[int][]string) // what is missing, by turn
 		for _, c := range run.ToolCalls() {
-			if stateOf(c) == StatePending {
+			if c.Outcome() == trajectory.OutcomePending {
 				open[c.Turn] = append(open[c.Turn], toolName(c)+" never ended")
 			}
 		}

@@ -78,6 +78,27 @@ const (
 	Cancelled  Status = "cancelled"
 )
 
+// Outcome is how a tool call ended, in short.
+type Outcome string
+
+// The outcomes of tool calls.
+const (
+	OutcomePending Outcome = "pending" // it never ended
+	OutcomeOK      Outcome = "ok"
+	OutcomeError   Outcome = "error" // the tool failed, or its command exited with another code than 0
+)
+
+// Outcome returns how the call ended.
+func (c ToolCall) Outcome() Outcome {
+	switch {
+	case c.Status == Failed, c.ExitCode != nil && *c.ExitCode != 0:
+		return OutcomeError
+	case c.Status == Completed:
+		return OutcomeOK
+	}
+	return OutcomePending
+}
+
 // ToolCalls returns the run's tool calls in the order in which they started.
 func (r *Run) ToolCalls() []ToolCall {
 	starts := 0

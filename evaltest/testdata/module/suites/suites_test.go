@@ -153,14 +153,14 @@ func TestAgents(t *testing.T) {
 			t.Logf("%d %s: %s", m.Turn, m.Role, m.Text)
 		}
 		for _, c := range res.ToolCalls() {
-			t.Logf("%s: %s", c.Name, c.State)
+			t.Logf("%s: %s", c.Name, c.Outcome())
 		}
 	})
 	t.Run("overridden", func(t *testing.T) {
 		run := shop()
 		run.ID = "overridden"
 		res := evaltest.RunAgent(t, run, evaltest.Override(playbook.Override{Tool: "Write", Error: "disk full"}))
-		if c := res.ToolCalls()[1]; c.State != evaltest.StateError {
+		if c := res.ToolCalls()[1]; c.Outcome() != trajectory.OutcomeError {
 			t.Errorf("%+v", c)
 		}
 	})
