@@ -9,19 +9,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/reexec"
 )
 
-// proberName is the one argument that makes our binary a prober. It is not its argv[0], which wrappers do not hand on.
+// proberName makes our binary a prober, see [reexec.Register].
 const proberName = "sdd-eval-prober"
 
-// init makes this process a prober if that is what it was started as. It ends by the bare system call: what a binary does
-// at its exit, such as a race report, takes time and is not for the prober.
 func init() {
-	if len(os.Args) == 2 && os.Args[1] == proberName {
-		syscall.Exit(probe())
-	}
+	reexec.Register(proberName, 0, func([]string) int { return probe() })
 }
 
 // targets are what a prober outside of which they lie tries to get at.

@@ -4,23 +4,21 @@ import (
 	"os"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/reexec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // fakeKind is the agent kind that our own binary plays, so that a first run needs no agent installed.
 const fakeKind = "fake-acp"
 
-// fakeWord is the first argument that makes our binary the scripted agent. Its argv[0] does, too, for a link of that name;
-// but wrappers that confine do not hand that on.
+// fakeWord makes our binary the scripted agent, see [reexec.Register].
 const fakeWord = "sdd-eval-" + fakeKind
 
-// init makes this process the scripted agent if that is what it was started as.
 func init() {
-	switch {
-	case len(os.Args) > 0 && os.Args[0] == fakeKind:
-		os.Exit(scripted.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	case len(os.Args) > 1 && os.Args[1] == fakeWord:
-		os.Exit(scripted.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	play := func(args []string) int { return scripted.Main(args, os.Stdin, os.Stdout, os.Stderr) }
+	reexec.Register(fakeWord, reexec.Any, play)
+	if len(os.Args) > 0 && os.Args[0] == fakeKind { // a link of that name
+		os.Exit(play(os.Args[1:]))
 	}
 }
 

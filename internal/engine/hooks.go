@@ -8,27 +8,26 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/hook"
+	"github.com/sdd-eval/sdd-eval/internal/reexec"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
-// hookWord is the first argument that makes our binary the hook of an agent that it drives, so that none has to be
-// installed. What follows is as `sdd-eval` takes it: "hook", and the phase.
+// hookWord makes our binary the hook of an agent that it drives, see [reexec.Register]. What follows is as `sdd-eval` takes
+// it: "hook", and the phase.
 const hookWord = "sdd-eval-hook"
 
-// init makes this process a hook if that is what it was started as.
 func init() {
-	if len(os.Args) != 4 || os.Args[1] != hookWord {
-		return
-	}
-	var secrets secret.Set
-	secrets.AddEnvironment(os.Environ())
-	dir, err := os.Getwd()
-	os.Exit(hook.Hook{
-		Phase: hook.Phase(os.Args[3]), Fault: err, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		Getenv: os.Getenv, Dir: dir, Now: time.Now, Secrets: &secrets,
-	}.Run())
+	reexec.Register(hookWord, 2, func(args []string) int {
+		var secrets secret.Set
+		secrets.AddEnvironment(os.Environ())
+		dir, err := os.Getwd()
+		return hook.Hook{
+			Phase: hook.Phase(args[1]), Fault: err, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+			Getenv: os.Getenv, Dir: dir, Now: time.Now, Secrets: &secrets,
+		}.Run()
+	})
 }
 
 // settingsFile is the file with the hooks, in the directory of what the agent is given.

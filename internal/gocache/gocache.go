@@ -16,21 +16,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/reexec"
 )
 
-// programName is the first argument that makes our binary the program.
+// programName makes our binary the program, see [reexec.Register]. What follows are the directories to read and to write.
 const programName = "sdd-eval-gocache"
 
-// init makes this process the program if that is what it was started as.
 func init() {
-	if len(os.Args) != 4 || os.Args[1] != programName {
-		return
-	}
-	if err := serve(os.Stdin, os.Stdout, store{read: os.Args[2], write: os.Args[3]}); err != nil {
-		fmt.Fprintln(os.Stderr, "sdd-eval: go build cache:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	reexec.Register(programName, 2, func(dirs []string) int {
+		if err := serve(os.Stdin, os.Stdout, store{read: dirs[0], write: dirs[1]}); err != nil {
+			fmt.Fprintln(os.Stderr, "sdd-eval: go build cache:", err)
+			return 1
+		}
+		return 0
+	})
 }
 
 // Variables returns the variables that have go commands use the cache in the directory read, and put what is new into

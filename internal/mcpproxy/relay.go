@@ -6,23 +6,21 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/sdd-eval/sdd-eval/internal/reexec"
 )
 
-// relayWord is the first argument that makes our binary a relay; the second is the socket's path.
+// relayWord makes our binary a relay, see [reexec.Register]; what follows is the socket's path.
 const relayWord = "sdd-eval-mcp-relay"
 
-// init makes this process a relay if that is what it was started as. It looks at nothing but argv, so that it costs other
-// processes nothing and go test's cache learns of no environment variable. It ends by the bare system call: what a binary
-// does at its exit (a race or coverage report, say) is not for the relay.
 func init() {
-	if len(os.Args) == 3 && os.Args[1] == relayWord {
-		if err := relay(os.Args[2], os.Stdin, os.Stdout); err != nil {
+	reexec.Register(relayWord, 1, func(args []string) int {
+		if err := relay(args[0], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "sdd-eval: relay to an MCP server: %v\n", err)
-			syscall.Exit(1)
+			return 1
 		}
-		syscall.Exit(0)
-	}
+		return 0
+	})
 }
 
 // relay copies between the socket and the streams until the socket's other end closes it, which it does soon after the end
