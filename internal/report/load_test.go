@@ -175,7 +175,7 @@ func TestLoadInterruptedRun(t *testing.T) {
 	require.Equal(t, result.NotRun, rep.Units[11].Outcome)
 	require.Nil(t, rep.Units[11].Result)
 	require.Equal(t, Counts{Fail: 1, Skip: 1, NotRun: 1}, rep.Variants[1].Cases)
-	require.Contains(t, rep.Notes[0], "torn")
+	require.Contains(t, rep.Notes[0], "incomplete")
 	require.Contains(t, string(rep.Markdown()), "2 of 2 not run")
 	data, err := rep.JUnit()
 	require.NoError(t, err)

@@ -149,6 +149,9 @@ func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 
 // silent is the error of a supervisor that does not listen or answer.
 func (t *tree) silent(err error) error {
+	if refused := t.refused(); refused != nil { // a fork bomb may be faster than its supervisor
+		return refused
+	}
 	if t.enclosed {
 		return fmt.Errorf("%s did not start the supervisor (%w); what it has to say is in the command's standard error",
 			filepath.Base(t.supervisor.Path), err)
@@ -204,8 +207,8 @@ func (t *tree) wait() (Exit, error) {
 		}
 		t.end()
 	}
-	if n := t.group.refused(); n > 0 && t.grown == 0 { // that may have been the supervisor's end, too
-		err = fmt.Errorf("it wanted more threads than it may have, and was refused %d times", n)
+	if refused := t.refused(); refused != nil && t.grown == 0 {
+		err = refused
 	}
 	if groupErr := t.group.remove(t.supervisor.Process.Pid); err == nil {
 		err = groupErr
@@ -214,6 +217,15 @@ func (t *tree) wait() (Exit, error) {
 		err = fmt.Errorf("streams: %w", streamsErr)
 	}
 	return exit, err
+}
+
+// refused is the error of a tree that was kept from growing further, nil if nothing kept it. That may have been the end of
+// an enclosed supervisor, too, which has no threads left for itself then.
+func (t *tree) refused() error {
+	if n := t.group.refused(); n > 0 {
+		return fmt.Errorf("it wanted more threads than it may have, and was refused %d times", n)
+	}
+	return nil
 }
 
 // outcome reads the supervisor's last reports.
