@@ -2,15 +2,13 @@ package cassette
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
 )
 
-// Migrate makes the cassette at path, which is of a unit, what it would be if its session were recorded today with n, a new
-// normaliser: as [Write] writes it, with what n removes removed. It reports whether that changes the file; with dry it
-// does not change it. Its errors are as those of [Read] and [Cassette.CheckUnit].
+// Migrate makes the cassette at path, which is of a unit, what it would be if its session were recorded today: written as
+// [Write] writes it, and normalised by n, a new normaliser of the session. It reports whether that changes the file; with dry
+// it does not change it. Its errors are those of [Read], [Cassette.CheckUnit] and Write.
 func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err error) {
 	c, err := Read(path)
 	if err != nil {
@@ -19,7 +17,7 @@ func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err erro
 	if err := c.CheckUnit(unit); err != nil {
 		return false, err
 	}
-	n.Session("s1") // what it is called in every cassette
+	n.numbered = true
 	for i, t := range c.Turns {
 		c.Turns[i].Events = n.Events(t.Events)
 	}
@@ -27,14 +25,26 @@ func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err erro
 	if err != nil {
 		return false, err
 	}
-	old, err := os.ReadFile(f.name)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return false, fmt.Errorf("read cassette: %w", err)
-	case err == nil && bytes.Equal(old, f.data):
-		return false, nil
-	case dry:
+	old, err := readText(path)
+	if err != nil || f.name == File(path) && bytes.Equal(old, f.text) {
+		return false, err
+	}
+	if dry {
 		return true, nil
 	}
 	return true, f.write()
+}
+
+// readText returns the text of the cassette at path, decompressed.
+func readText(path string) ([]byte, error) {
+	src, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	text, err := io.ReadAll(io.LimitReader(src, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read cassette: %w", err)
+	}
+	return text, nil
 }

@@ -30,8 +30,9 @@ var idKeys = map[string]string{
 
 // Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs are
 // judged on the same bytes: directories get names, ids get numbers in the order in which they appear, matches of the
-// playbook's patterns become [Placeholder], and a turn that was cut short does not tell how full the context was. Prompts stay as they are: they are the playbook's own words, to which they
-// are held in replay. Normalising once more with a new normaliser changes nothing.
+// playbook's patterns become [Placeholder], and a turn that was cut short does not tell how full the context was. Prompts
+// stay as they are: they are the playbook's own words, to which they are held in replay. [Migrate] normalises once more, which
+// changes nothing unless there is more to remove now.
 //
 // Its methods may be called concurrently.
 type Normaliser struct {
@@ -45,7 +46,10 @@ type Normaliser struct {
 	long   []longID         // those of ids that are replaced in other text, by their appearance
 	index  idIndex          // of long
 	counts map[string]int   // ids by prefix
+	cut    map[int]bool     // turns that were cut short
 	state  trajectory.State // the last that was reported, without its context
+	// numbered tells that ids are numbers already, as those in a recording are, and stay what they are.
+	numbered bool
 }
 
 // id is an agent's own name for something. The prefix of ours tells ids of different things apart.
@@ -58,7 +62,9 @@ type namedDir struct{ dir, name string }
 // directories of the run to their names, such as "$WORKSPACE"; a directory is replaced under its resolved name, too. The
 // values of the volatile keys become [Placeholder] wherever they stand in tools' input and output.
 func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile []string) *Normaliser {
-	n := &Normaliser{patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int)}
+	n := &Normaliser{
+		patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int), cut: make(map[int]bool),
+	}
 	for _, key := range volatile {
 		n.volatile[key] = true
 	}
@@ -101,15 +107,15 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 	defer n.mu.Unlock()
 	for _, e := range events { // all ids first: text may mention a call before it is announced
 		n.collect(e.Body)
+		n.cut[e.Turn] = n.cut[e.Turn] || isCut(e)
 	}
 	n.index = newIDIndex(n.long)
-	cut := slices.ContainsFunc(events, isCut)
 	out := make([]trajectory.Event, 0, len(events))
 	for _, e := range events {
 		e.At = e.At.Truncate(time.Microsecond)
 		e.Body = n.body(e.Body)
 		if s, ok := e.Body.(trajectory.State); ok {
-			if s, ok = n.reported(s, cut); !ok {
+			if s, ok = n.reported(s, n.cut[e.Turn]); !ok {
 				continue
 			}
 			e.Body = s
@@ -120,7 +126,7 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 }
 
 // reported returns what counts of a state that an agent reported in a turn, and whether anything does. Agents tell how
-// full the context is when the model's answer has ended, and where the turn was cut short that may be after it.
+// full the context is when the model's answer has ended, and where the turn was cut short that may be after it, or never.
 func (n *Normaliser) reported(s trajectory.State, cut bool) (trajectory.State, bool) {
 	before, now := n.state, s
 	now.ContextUsed, now.ContextSize = nil, nil
@@ -145,36 +151,7 @@ func (n *Normaliser) Value(v any) any {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return copier{n, false}.copy(reflect.ValueOf(v)).Interface()
-}
-
-// Restore returns a normalised text with the directories of this run for their names. Normalised, it is the text again.
-func (n *Normaliser) Restore(text string) string {
-	for _, d := range n.given {
-		text = replaceWhole(text, d.name, d.dir, pathStarts, pathEnds)
-	}
-	return text
-}
-
-// RestoreValue returns a copy of decoded JSON with every string in it restored, see [Normaliser.Restore]. Keys stay.
-func (n *Normaliser) RestoreValue(v any) any {
-	switch v := v.(type) {
-	case string:
-		return n.Restore(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, e := range v {
-			list[i] = n.RestoreValue(e)
-		}
-		return list
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for k, e := range v {
-			fields[k] = n.RestoreValue(e)
-		}
-		return fields
-	}
-	return v
+	return n.normalised(v, false)
 }
 
 // collect gives numbers to the ids of an event.
@@ -216,6 +193,10 @@ func (n *Normaliser) number(prefix, own string) {
 	if _, known := n.ids[name]; known || own == "" {
 		return
 	}
+	if n.numbered {
+		n.ids[name] = own
+		return
+	}
 	n.counts[prefix]++
 	n.ids[name] = prefix + strconv.Itoa(n.counts[prefix])
 	if len(own) > shortID {
@@ -229,7 +210,7 @@ func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
 		return b
 	}
 	_, isNotice := b.(trajectory.Notice)
-	normal := copier{n, isNotice}.copy(reflect.ValueOf(b)).Interface().(trajectory.Body)
+	normal := n.normalised(b, isNotice).(trajectory.Body)
 	switch b := b.(type) { // short ids, too
 	case trajectory.ToolStart:
 		to := normal.(trajectory.ToolStart)
@@ -251,82 +232,40 @@ func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
 	return normal
 }
 
-// copier copies a value with every string in it normalised, by reflection, so that no field of an event is forgotten.
-type copier struct {
-	*Normaliser
-	asSent bool // keys are those of the protocol
-}
-
-var stringType = reflect.TypeFor[string]()
-
-func (n copier) copy(v reflect.Value) reflect.Value {
-	switch v.Kind() {
-	case reflect.String:
-		if v.Type() != stringType { // a json.Number or one of our own words
-			return v
+// normalised returns a copy of v with every string in it normalised, but for the protocol's own words: what a turn came to, say,
+// is nothing that differs from run to run, whatever a pattern matches.
+func (n *Normaliser) normalised(v any, asSent bool) any {
+	normal := copier{n, asSent}.copy(reflect.ValueOf(v)).Interface()
+	switch v := v.(type) {
+	case trajectory.ToolStart:
+		to := normal.(trajectory.ToolStart)
+		to.Kind = v.Kind
+		return to
+	case trajectory.Permission:
+		to := normal.(trajectory.Permission)
+		for i, o := range v.Options {
+			to.Options[i].Kind = o.Kind
 		}
-		return reflect.ValueOf(n.text(v.String()))
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return v
+		if v.Decision == "cancelled" {
+			to.Decision = v.Decision
 		}
-		c := reflect.New(v.Type()).Elem()
-		if v.Kind() == reflect.Pointer {
-			c.Set(reflect.New(v.Type().Elem()))
-			c.Elem().Set(n.copy(v.Elem()))
-		} else {
-			c.Set(n.copy(v.Elem()))
+		return to
+	case trajectory.Plan:
+		to := normal.(trajectory.Plan)
+		for i, e := range v.Entries {
+			to.Entries[i].Status, to.Entries[i].Priority = e.Status, e.Priority
 		}
-		return c
-	case reflect.Struct:
-		c := reflect.New(v.Type()).Elem()
-		for i := range v.NumField() {
-			c.Field(i).Set(n.copy(v.Field(i)))
-		}
-		return c
-	case reflect.Slice:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		for i := range v.Len() {
-			c.Index(i).Set(n.copy(v.Index(i)))
-		}
-		return c
-	case reflect.Map:
-		return n.copyMap(v)
+		return to
+	case trajectory.Stop:
+		to := normal.(trajectory.Stop)
+		to.Reason = v.Reason
+		return to
+	case trajectory.Notice:
+		to := normal.(trajectory.Notice)
+		to.Name = v.Name
+		return to
 	}
-	return v
-}
-
-// copyMap copies a map. Keys that become equal are told apart by a number behind them.
-func (n copier) copyMap(v reflect.Value) reflect.Value {
-	if v.IsNil() {
-		return v
-	}
-	c := reflect.MakeMapWithSize(v.Type(), v.Len())
-	for _, key := range sortedKeys(v) {
-		name := n.text(key.String())
-		to := name
-		for i := 2; c.MapIndex(reflect.ValueOf(to)).IsValid(); i++ {
-			to = name + "#" + strconv.Itoa(i)
-		}
-		value := n.copy(v.MapIndex(key))
-		if n.volatile[key.String()] {
-			value = reflect.ValueOf(Placeholder)
-		} else if own, ok := v.MapIndex(key).Interface().(string); ok && n.asSent && idKeys[key.String()] != "" {
-			value = reflect.ValueOf(n.ids[id{idKeys[key.String()], own}])
-		}
-		c.SetMapIndex(reflect.ValueOf(to), value)
-	}
-	return c
-}
-
-// sortedKeys returns the keys of a map, which are strings.
-func sortedKeys(v reflect.Value) []reflect.Value {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	return keys
+	return normal
 }
 
 // text normalises one string, which becomes valid UTF-8, as JSON has to be. It goes on until nothing changes: what a

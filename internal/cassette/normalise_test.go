@@ -111,6 +111,22 @@ func TestNormaliseSession(t *testing.T) {
 	assert.Equal(t, trajectory.ToolEnd{ID: "c1", Output: "/x/s1.jsonl"}, got[0].Body)
 }
 
+// TestNormaliseProtocolWords: no pattern changes what the protocol has words for, or a replay would not know a turn's end.
+func TestNormaliseProtocolWords(t *testing.T) {
+	n := NewNormaliser(nil, []*regexp.Regexp{regexp.MustCompile(`\w+`)}, nil)
+	for _, body := range []trajectory.Body{
+		trajectory.ToolStart{Kind: "edit"},
+		trajectory.Permission{Options: []trajectory.PermissionOption{{Kind: "allow_once"}}, Decision: "cancelled"},
+		trajectory.Plan{Entries: []trajectory.PlanEntry{{Priority: "high", Status: "in_progress"}}},
+		trajectory.Notice{Name: "session/update:weather"},
+		trajectory.Stop{Reason: "end_turn"},
+	} {
+		assert.Equal(t, body, n.Events([]trajectory.Event{{Body: body}})[0].Body)
+		assert.Equal(t, body, n.Value(body), "as requests are compared with recordings")
+	}
+	assert.Equal(t, trajectory.Message{Text: Placeholder}, n.Value(trajectory.Message{Text: "edit"}))
+}
+
 // TestNormaliseContext: of a turn that was cut short nobody knows whether the agent still told how full the context was.
 func TestNormaliseContext(t *testing.T) {
 	used := int64(1075)
@@ -122,6 +138,7 @@ func TestNormaliseContext(t *testing.T) {
 		stop   string
 		before trajectory.State // in a turn before
 		state  trajectory.State
+		late   bool              // it is reported after the end of the turn
 		want   []trajectory.Body // without the stop
 	}{
 		{name: "whole", stop: "end_turn", state: told, want: []trajectory.Body{told}},
@@ -129,6 +146,9 @@ func TestNormaliseContext(t *testing.T) {
 		{name: "refused", reason: "the model's answer has ended", stop: "refusal", state: told, want: []trajectory.Body{told}},
 		{name: "cancelled", stop: "cancelled", state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
 		{name: "limit", stop: "max_tool_calls", before: other, state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
+		{name: "cancelled-before", stop: "cancelled", before: other, state: told, late: true, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
+		{name: "cancelled-before-and-nothing-else-is-new", stop: "cancelled", before: told, state: told, late: true, want: []trajectory.Body{}},
+		{name: "whole-before", stop: "end_turn", state: told, late: true, want: []trajectory.Body{told}},
 		{
 			name: "cancelled-and-nothing-else-is-new", reason: "without the context it would not have been reported", stop: "cancelled",
 			before: told, state: told, want: []trajectory.Body{},
@@ -137,11 +157,19 @@ func TestNormaliseContext(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := newTestNormaliser()
-			n.Events([]trajectory.Event{{Body: tt.before}, {Body: trajectory.Stop{Reason: "end_turn"}}})
-			events := n.Events([]trajectory.Event{{Body: tt.state}, {Body: trajectory.Stop{Reason: tt.stop}}})
+			n.Events([]trajectory.Event{{Turn: 1, Body: tt.before}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}}})
+			state, stop := trajectory.Event{Turn: 2, Body: tt.state}, trajectory.Event{Turn: 2, Body: trajectory.Stop{Reason: tt.stop}}
+			var events []trajectory.Event
+			if tt.late {
+				events = append(n.Events([]trajectory.Event{stop}), n.Events([]trajectory.Event{state})...)
+			} else {
+				events = n.Events([]trajectory.Event{state, stop})
+			}
 			got := []trajectory.Body{}
-			for _, e := range events[:len(events)-1] {
-				got = append(got, e.Body)
+			for _, e := range events {
+				if _, isStop := e.Body.(trajectory.Stop); !isStop {
+					got = append(got, e.Body)
+				}
 			}
 			assert.Equal(t, tt.want, got, tt.reason)
 		})

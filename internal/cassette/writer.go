@@ -26,25 +26,27 @@ func Write(path string, c *Cassette) error {
 type packed struct {
 	name  string
 	other string // the name that the file would have if it were compressed, or were not
+	text  []byte // before it is compressed
 	data  []byte
 }
 
 // pack returns the file that the cassette at path is to be.
 func pack(path string, c *Cassette) (packed, error) {
-	data, err := encode(c)
+	text, err := encode(c)
 	if err != nil {
 		return packed{}, fmt.Errorf("write cassette %s: %w", path, err)
 	}
-	if _, err := scan(bytes.NewReader(data), maxFile); err != nil {
+	if _, err := scan(bytes.NewReader(text), maxFile); err != nil {
 		return packed{}, fmt.Errorf("write cassette that could not be read: %w", explain(err, path))
 	}
-	if len(data) <= maxPlain {
-		return packed{path, Compressed(path), data}, nil
+	if len(text) <= maxPlain {
+		return packed{path, Compressed(path), text, text}, nil
 	}
-	if data, err = zip(data); err != nil {
+	data, err := zip(text)
+	if err != nil {
 		return packed{}, fmt.Errorf("compress cassette %s: %w", path, err)
 	}
-	return packed{Compressed(path), path, data}, nil
+	return packed{Compressed(path), path, text, data}, nil
 }
 
 func (f packed) write() error {
