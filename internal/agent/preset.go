@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -95,7 +96,7 @@ func readBounded(file string) ([]byte, error) {
 	if len(data) > maxPresets {
 		return nil, fmt.Errorf("%s: the file is larger than %d bytes", file, maxPresets)
 	}
-	return data, nil
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // editors of Windows begin files with it
 }
 
 // decodeGroup reads claude-code.toml and gemini.toml: [groups.NAME] with a variable a key.

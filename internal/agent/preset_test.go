@@ -61,6 +61,11 @@ TOKEN = "b"
 			want: Preset{Name: "token", Endpoint: Real, Env: map[string]string{"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "a"}},
 		},
 		{
+			name: "claude with a byte order mark", kind: "claude-code-acp", file: "claude-code.toml", preset: "x",
+			text: "\ufeff[groups.x]\r\nA = 'a'\r\n",
+			want: Preset{Name: "x", Endpoint: Real, Env: map[string]string{"A": "a"}},
+		},
+		{
 			name: "gemini", kind: "gemini-acp", file: "gemini.toml", preset: "production",
 			text: "[groups.production]\nGEMINI_API_KEY = 'a'\nsecret = ['GEMINI_API_KEY']\n",
 			want: Preset{Name: "production", Endpoint: Real, Env: map[string]string{"GEMINI_API_KEY": "a"}, Secret: []string{"GEMINI_API_KEY"}},

@@ -136,8 +136,10 @@ func FuzzMigrateOnce(f *testing.F) {
 			t.Skip()
 		}
 		events := []trajectory.Event{
-			{Turn: 1, Body: trajectory.Notice{Name: "n", Data: sent}}, {Turn: 1, Body: trajectory.ToolStart{ID: data, Args: sent}},
-			{Turn: 1, Body: trajectory.State{Mode: data}}, {Turn: 1, Body: trajectory.Stop{Reason: "cancelled"}},
+			{Turn: 1, Body: trajectory.Notice{Name: "n", Data: sent}},
+			{Turn: 1, Body: trajectory.ToolStart{ID: data, Args: sent}},
+			{Turn: 1, Body: trajectory.State{Mode: data}},
+			{Turn: 1, Body: trajectory.Stop{Reason: "cancelled"}},
 			{Turn: 1, Body: trajectory.State{Title: data}},
 		}
 		once := NewNormaliser(nil, patterns, []string{"v"}).Events(events)

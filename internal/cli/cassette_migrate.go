@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ func cassetteMigrateCommand() command {
 		short: "write recordings as they would be written today",
 		long: `Rewrites the recorded sessions of playbooks that this version of sdd-eval, or the playbook's cassette.normalise, would
 write in another way today, and prints their paths. What happened in them stays as it was, so a stale recording stays
-stale. No agent runs and nothing is recorded anew. If one recording is corrupt, none is changed.`,
+stale. No agent runs and nothing is recorded anew. If one recording cannot be read, none is changed.`,
 		examples: `sdd-eval cassette migrate --dry-run --all
 sdd-eval cassette migrate evals/refund/refund.yaml`,
 		codes: `0  the recordings can be read; those that were old are migrated, unless it is a dry run
@@ -43,10 +42,11 @@ sdd-eval cassette migrate evals/refund/refund.yaml`,
 	}
 }
 
-// recorded is a unit that may have a recording.
-type recorded struct {
+// migration is a recording that would be written in another way today.
+type migration struct {
 	runner *engine.Runner
 	unit   playbook.Unit
+	file   string // for people
 }
 
 // migrateCassettes migrates the recordings of some playbooks, or of all if there is none. It changes nothing before it has
@@ -62,52 +62,70 @@ func (a *App) migrateCassettes(ctx context.Context, where recordingsFlags, files
 			return err
 		}
 		for _, stem := range gone {
-			fmt.Fprintf(a.Stderr, "warning: the recordings of %s.yaml stay as they are: it is not there\n", printable(stem))
+			fmt.Fprintf(a.Stderr, "warning: there is no playbook %s.yaml, so its recordings stay as they are\n", printable(stem))
 		}
 	}
-	old, err := a.outdated(ctx, root, where, files)
+	old, err := a.migrations(ctx, root, where, files)
 	if err != nil {
 		return err
 	}
-	for _, r := range old {
-		if !dry {
-			if _, err := r.runner.Migrate(r.unit, false); err != nil {
-				return fmt.Errorf("cassette migrate: %w", err)
-			}
+	done := 0
+	for _, m := range old {
+		if err = context.Cause(ctx); err == nil && !dry {
+			_, err = m.runner.Migrate(m.unit, false)
 		}
-		fmt.Fprintln(a.Stdout, printable(a.shown(cassette.File(r.runner.CassettePath(r.unit)))))
+		if err != nil {
+			err = fmt.Errorf("cassette migrate: %w", err)
+			break
+		}
+		fmt.Fprintln(a.Stdout, printable(m.file))
+		done++
 	}
-	verb := "migrated "
-	if dry {
-		verb = "would migrate "
+	switch total := count(len(old), "recording"); {
+	case dry:
+		fmt.Fprintln(a.Stderr, "would migrate "+total)
+	case done < len(old):
+		fmt.Fprintf(a.Stderr, "migrated %d of %s: the others are as they were\n", done, total)
+	default:
+		fmt.Fprintln(a.Stderr, "migrated "+total)
 	}
-	fmt.Fprintln(a.Stderr, verb+count(len(old), "recording"))
-	return nil
+	return err
 }
 
-// outdated returns the units of playbooks whose recordings would be written in another way today. Recordings that cannot be
-// read are one error.
-func (a *App) outdated(ctx context.Context, root string, where recordingsFlags, files []string) ([]recorded, error) {
-	var old []recorded
-	var unread []error
-	next := ""
+// migrations returns the recordings of playbooks that would be written in another way today. Those that cannot be read are
+// one error.
+func (a *App) migrations(ctx context.Context, root string, where recordingsFlags, files []string) ([]migration, error) {
+	var (
+		old    []migration
+		unread []error
+		next   string
+	)
+	seen := make(map[string]bool) // by more than one playbook, or by one that was given twice
 	for _, file := range files {
 		runner, plan, err := a.recordings(root, where, file)
 		if err != nil {
 			return nil, err
 		}
 		for _, u := range plan.Units {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+			path := runner.CassettePath(u)
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			if err := context.Cause(ctx); err != nil {
+				return nil, fmt.Errorf("cassette migrate: %w", err)
 			}
 			changed, err := runner.Migrate(u, true)
-			switch {
-			case changed:
-				old = append(old, recorded{runner, u})
-			case err == nil:
-			default:
-				unread = append(unread, err)
-				next = cmp.Or(next, where.run(a.shown(a.path(file))).command(engine.Record))
+			if changed {
+				old = append(old, migration{runner, u, a.shown(cassette.File(path))})
+			}
+			if err == nil {
+				continue
+			}
+			unread = append(unread, err)
+			_, isCorrupt := errors.AsType[*cassette.CorruptError](err)
+			if _, isOther := errors.AsType[*cassette.UnitError](err); next == "" && (isCorrupt || isOther) {
+				next = where.run(a.shown(a.path(file))).command(engine.Record)
 			}
 		}
 	}

@@ -89,7 +89,10 @@ func hops(link string) []string {
 
 // addBin adds a directory of programs and what belongs to it.
 func (i *install) addBin(dir string) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		if !isSystem(dir) && !i.isMore(real) {
+			i.paths = append(i.paths, dir) // by which it is looked for
+		}
 		dir = real
 	}
 	if isSystem(dir) || i.done[dir] {

@@ -152,13 +152,19 @@ func TestInstalls(t *testing.T) {
 
 // TestLinkedProgram: a program starts that is reached by links to links, whether it is asked for or found in PATH.
 func TestLinkedProgram(t *testing.T) {
-	root := plant(t, "few/tool -> ../links/tool", "links/tool -> more", "v3/bin/tool", "current -> v3", "ws/")
+	root := plant(t, "few/tool -> ../links/tool", "links/tool -> more", "v3/bin/tool", "current -> v3", "some -> few", "ws/")
 	in := func(name string) string { return filepath.Join(root, name) }
 	require.NoError(t, os.Symlink(in("current/bin/tool"), in("links/more")))
 	for _, kind := range []Kind{Bwrap, Landlock} {
 		for name, command := range map[string]supervise.Command{
 			"asked for": {Path: in("few/tool"), Args: []string{"tool"}, Env: []string{"PATH=/usr/bin:/bin"}},
 			"in PATH":   {Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("few")}},
+			"in PATH, which is a link": {
+				Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("some")},
+			},
+			"in PATH, which is below a link": {
+				Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("current/bin")},
+			},
 		} {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
 				var stderr bytes.Buffer
