@@ -287,10 +287,12 @@ func TestLoad(t *testing.T) {
 	const next = `{"unit":"demo/task/red-team/2","variant":"red-team","model":"m","score":1,"reason":"x"}`
 	one := fmt.Sprintf(score, "1")
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", "unexpected EOF"},
-		{"more", `{"version":1,"scores":[]}{}`, "there is more after the first value"},
+		{"not JSON", "{", "it is cut: unexpected end of JSON input"},
+		{"more", `{"version":1,"scores":[]}{}`, "invalid character '{' after top-level value"},
 		{"other version", `{"version":2,"scores":[]}`, "version 2 is not known"},
-		{"unknown key", `{"version":1,"score":[]}`, `json: unknown field "score"`},
+		{"unknown key", `{"version":1,"score":[]}`, `the key "score" is unknown`},
+		{"key twice", `{"version":1,"scores":[],"scores":[]}`, `the key "scores" is there twice`},
+		{"key in capitals", `{"version":1,"SCORES":[]}`, `the key "SCORES" is unknown`},
 		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `the run has no unit "demo/task/red-team/9"`},
 		{"twice", `{"version":1,"scores":[` + one + "," + one + `]}`, `unit "demo/task/red-team/1" is there twice or out of order`},
 		{"order", `{"version":1,"scores":[` + next + "," + one + `]}`, `unit "demo/task/red-team/1" is there twice or out of order`},

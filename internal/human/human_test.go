@@ -316,10 +316,12 @@ func TestImportAfterOneWasKilled(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	const anna = `{"rater":"anna","variants":{"a":{"score":1,"notes":""}}}`
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", "unexpected EOF"},
-		{"more", `{"version":1,"raters":[]}{}`, "there is more after the first value"},
+		{"not JSON", "{", "it is cut: unexpected end of JSON input"},
+		{"more", `{"version":1,"raters":[]}{}`, "invalid character '{' after top-level value"},
 		{"version", `{"version":2,"raters":[]}`, "version 2 is not known"},
-		{"unknown key", `{"version":1,"people":[]}`, `json: unknown field "people"`},
+		{"unknown key", `{"version":1,"people":[]}`, `the key "people" is unknown`},
+		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `the key "raters" is there twice`},
+		{"key in capitals", `{"version":1,"RATERS":[]}`, `the key "RATERS" is unknown`},
 		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `rater "anna" is there twice, out of order or without a name`},
 		{"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`, `rater "anna" scored 0 variants, and the run has 1`},
 		{"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`, `rater "anna" did not score variant "a"`},
@@ -365,5 +367,5 @@ func TestWriteOfBrokenResults(t *testing.T) {
 	r := newRun(t, []string{"a", "b"}, []string{"task"}, nil)
 	file := filepath.Join(r.Dir(), "results.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"unit\":\"demo/ta\n"), 0o644))
-	require.EqualError(t, Write(r), "read the results: "+file+":1: the line is cut: unexpected end of JSON input")
+	require.EqualError(t, Write(r), "read the results: "+file+":1: it is cut: unexpected end of JSON input")
 }

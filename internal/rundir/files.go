@@ -1,12 +1,9 @@
 package rundir
 
 import (
-	"bytes"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -41,21 +38,13 @@ func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadJSON is [Run.ReadFile] for JSON that this program wrote, which goes into v. A key that v has no field for, and more
-// than one value, are errors.
+// ReadJSON is [Run.ReadFile] for JSON that this program wrote, which goes into v, as strictly as the lines of results.
 func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	data, err := r.ReadFile(name, limit)
 	if err != nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err = decoder.Decode(v); err == nil {
-		if _, behind := decoder.Token(); !errors.Is(behind, io.EOF) {
-			err = errors.New("there is more after the first value")
-		}
-	}
-	if err != nil {
+	if err := new(strictDecoder).decode(data, v); err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Join(r.dir, name), err)
 	}
 	return nil

@@ -91,7 +91,7 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 	if !bytes.Equal(masked, line.Bytes()) {
 		// What is masked may be more than text: a line that could not be read again is worse than no line.
 		var again T
-		if err := new(lineDecoder).decode(masked, &again); err != nil {
+		if err := new(strictDecoder).decode(masked, &again); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
 		}
 		if err := check(again); err != nil {
@@ -133,7 +133,7 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	}
 	lines := make([]int, len(ids)) // where each was read, 0: not yet
 	found := make([]T, len(ids))
-	var decoder lineDecoder
+	var decoder strictDecoder
 	_, torn, err := readLines(in, func(number int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return errors.New("the line is empty: remove it")

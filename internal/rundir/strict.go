@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// A lineDecoder decodes lines of JSON that this program wrote. It refuses what encoding/json would take and another reader
+// A strictDecoder decodes JSON that this program wrote. It refuses what encoding/json would take and another reader
 // might take differently: a key that is there twice, and one that no field has. The zero value is ready.
-type lineDecoder struct {
+type strictDecoder struct {
 	again  bytes.Buffer
 	fields map[reflect.Type]map[string]reflect.Type // by key, of each type that was asked for
 }
 
-// decode decodes a line into v, a pointer.
-func (d *lineDecoder) decode(line []byte, v any) error {
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	if err := json.Unmarshal(line, v); err != nil {
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(line)) {
-			return fmt.Errorf("the line is cut: %w", err)
+// decode decodes one value, a line or a file, into v, a pointer.
+func (d *strictDecoder) decode(text []byte, v any) error {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	if err := json.Unmarshal(text, v); err != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(text)) {
+			return fmt.Errorf("it is cut: %w", err)
 		}
 		return err
 	}
-	// Nearly all lines are as we wrote them, which is seen fastest by writing them again.
+	// Nearly all is as we wrote it, which is seen fastest by writing it again.
 	d.again.Reset()
 	if err := encodeLine(&d.again, v); err != nil {
 		return err
 	}
-	if bytes.Equal(bytes.TrimSuffix(d.again.Bytes(), []byte("\n")), line) {
+	if bytes.Equal(bytes.TrimSuffix(d.again.Bytes(), []byte("\n")), text) {
 		return nil
 	}
-	return d.checkKeys(json.NewDecoder(bytes.NewReader(line)), reflect.TypeOf(v))
+	return d.checkKeys(json.NewDecoder(bytes.NewReader(text)), reflect.TypeOf(v))
 }
 
 // encodeLine appends v as a line of JSON.
@@ -45,7 +45,7 @@ func encodeLine(to *bytes.Buffer, v any) error {
 
 // checkKeys returns an error unless each key of the next value, which was decoded into one of type t, is there once and as its
 // field has it; nil is any type.
-func (d *lineDecoder) checkKeys(in *json.Decoder, t reflect.Type) error {
+func (d *strictDecoder) checkKeys(in *json.Decoder, t reflect.Type) error {
 	token, err := in.Token()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func elementOf(t reflect.Type) reflect.Type {
 }
 
 // valueOf returns the type of what a key has in an object that was decoded into a t, and false if t has no such key.
-func (d *lineDecoder) valueOf(t reflect.Type, key string) (value reflect.Type, ok bool) {
+func (d *strictDecoder) valueOf(t reflect.Type, key string) (value reflect.Type, ok bool) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return elementOf(t), true
 	}
