@@ -3,8 +3,9 @@ package evaltest
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 )
 
 // ending is how a function of the user's ended.
@@ -19,13 +20,11 @@ func guard(f func()) <-chan ending {
 	go func() {
 		e := ending{exited: true}
 		defer func() { done <- e }()
-		defer func() {
-			if r := recover(); r != nil {
-				e = ending{panicked: fmt.Sprintf("panic: %v\n\n%s", r, debug.Stack())}
-			}
-		}()
-		f()
+		err := panics.Catch(func() error { f(); return nil })
 		e.exited = false
+		if err != nil {
+			e.panicked = err.Error()
+		}
 	}()
 	return done
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
@@ -253,7 +254,7 @@ func checkPlan(plan *playbook.Plan) error {
 			return fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s or %s)",
 				file, u.Variant.ID, playbook.ActionPrompt, playbook.ActionLoop)
 		}
-		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, prepares) {
+		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
 			return fmt.Errorf("%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
 		}
 		if len(u.Evaluators) == 0 {
@@ -264,7 +265,7 @@ func checkPlan(plan *playbook.Plan) error {
 	return nil
 }
 
-func prepares(s playbook.Step) bool { return s.Uses == playbook.ActionPrepare }
+func copiesTemplate(s playbook.Step) bool { return action.Of(s.Uses).Template }
 
 // testContext ends before the test's deadline, early enough to end agents within the grace period.
 func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {

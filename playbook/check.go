@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
@@ -178,7 +179,7 @@ func (c checker) reports(sorted []Job) {
 	}
 	for _, job := range sorted {
 		for i, step := range job.Steps {
-			if job.Strategy == nil && !after[job.ID] && step.Uses == ActionReport {
+			if job.Strategy == nil && !after[job.ID] && action.Of(step.Uses).Reports {
 				c.root.Get("workflow").Get("jobs").Get(job.ID).Errorf(fmt.Sprintf("steps[%d].uses", i),
 					"job %q runs before the matrix jobs, so there would be nothing to report on: name them under `needs`", job.ID)
 			}
@@ -223,15 +224,9 @@ func (c checker) judged() {
 		c.root.Errorf("workflow.jobs", "no job has a `strategy.matrix`, so the %s", what)
 	}
 	for _, u := range plan.Units {
-		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, func(s Step) bool { return startsAgent(s, u.Values()) }) {
+		if u.Trial == 1 && !slices.ContainsFunc(u.Steps, Step.Prompts) {
 			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s` or `%s`), so the %s",
 				u.Variant.ID, ActionPrompt, ActionLoop, what)
 		}
 	}
-}
-
-func startsAgent(s Step, values Values) bool {
-	var err error
-	s.Uses, err = Interpolate(s.Uses, values)
-	return err == nil && s.Prompts()
 }

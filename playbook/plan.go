@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/action"
 )
 
 // Plan is what a playbook will do: its jobs in an order that respects their needs, and its units.
@@ -34,7 +36,8 @@ type Unit struct {
 	// Evaluators are the playbook's, the case's and those of [Plan.AddEvaluator].
 	Evaluators []Evaluator
 
-	task *Task
+	task       *Task
+	iterations int // of a loop
 }
 
 // ID returns "playbook/case/variant/trial", which names the unit's results and its recording.
@@ -53,6 +56,46 @@ func (u Unit) Values() Values {
 		v["variant.style"] = u.Variant.Style
 	}
 	return v
+}
+
+// Prompts returns what the unit's agent is asked, in order.
+func (u Unit) Prompts() []string {
+	var prompts []string
+	for _, s := range u.Steps {
+		prompts = append(prompts, u.PromptsOf(s)...)
+	}
+	return prompts
+}
+
+// PromptsOf returns what a step of the unit asks the agent, nil if it does not speak with it.
+func (u Unit) PromptsOf(s Step) []string {
+	a := action.Of(s.Uses)
+	if !a.Asks() {
+		return nil
+	}
+	title := u.Case.ID
+	if u.task != nil && u.task.Title != "" {
+		title = u.task.Title
+	}
+	return a.Prompts(action.Task{
+		Title: title, Prompts: u.Case.Prompts, Style: u.Variant.Style, Iterations: u.iterations,
+	})
+}
+
+// withActions returns the unit with the placeholders in the names of its steps' actions replaced: what is known about an
+// action has to be known before the run.
+func (u Unit) withActions() (Unit, error) {
+	if !slices.ContainsFunc(u.Steps, func(s Step) bool { return hasPlaceholder(s.Uses) }) {
+		return u, nil
+	}
+	u.Steps = slices.Clone(u.Steps)
+	for i, s := range u.Steps {
+		var err error
+		if u.Steps[i].Uses, err = Interpolate(s.Uses, u.Values()); err != nil {
+			return Unit{}, s.Position.at("uses", err)
+		}
+	}
+	return u, nil
 }
 
 // Plan returns the playbook's plan. Those that [Load] and [Parse] return always have one.
@@ -79,10 +122,14 @@ func (p *Playbook) Plan() (*Plan, error) {
 		for _, v := range plan.Variants(c) {
 			plan.first[[2]string{c.ID, v.ID}] = len(plan.Units)
 			for trial := range max(p.Trials.Count, 1) {
-				plan.Units = append(plan.Units, Unit{
-					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
+				unit, err := Unit{
+					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task, iterations: p.SDDLoop.MaxIterations,
 					Steps: steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),
-				})
+				}.withActions()
+				if err != nil {
+					return nil, err
+				}
+				plan.Units = append(plan.Units, unit)
 			}
 		}
 	}

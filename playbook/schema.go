@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
@@ -107,10 +108,11 @@ func refineAgent(s *doc.Schema) {
 func refineJob(s *doc.Schema) {
 	s.Properties["needs"].UniqueItems = true
 	var ofRun, ofVariant []string
-	for _, name := range slices.Sorted(maps.Keys(actions)) {
-		if actions[name].run {
+	for _, name := range action.Names() {
+		if action.Of(name).InUnit == nil {
 			ofRun = append(ofRun, name)
-		} else {
+		}
+		if action.Of(name).InRun == nil {
 			ofVariant = append(ofVariant, name)
 		}
 	}
@@ -132,12 +134,12 @@ func refineMatrix(s *doc.Schema) { s.Properties["variant"].UniqueItems = true }
 func refineStep(s *doc.Schema) {
 	uses := s.Properties["uses"]
 	uses.Pattern = ""
-	uses.AnyOf = []*doc.Schema{{Enum: slices.Sorted(maps.Keys(actions))}, {Pattern: `\$\{\{`}}
+	uses.AnyOf = []*doc.Schema{{Enum: action.Names()}, {Pattern: `\$\{\{`}}
 
 	with := s.Properties["with"]
 	with.Properties, with.AdditionalProperties = make(map[string]*doc.Schema), false
-	for _, a := range actions {
-		for _, key := range a.with {
+	for _, name := range action.Names() {
+		for _, key := range action.Of(name).Settings {
 			with.Properties[key] = &doc.Schema{}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
@@ -27,7 +28,7 @@ func (s scope) step(step Step, n *doc.Node) {
 			n.Errorf("run", "%v", err)
 		}
 	}
-	for _, name := range s.actions(step.Uses) {
+	for _, name := range s.actionNames(step.Uses) {
 		a, err := lookupAction(name)
 		if err != nil {
 			n.Errorf("uses", "%v", err)
@@ -37,22 +38,22 @@ func (s scope) step(step Step, n *doc.Node) {
 			n.Errorf("uses", "action %s %s", name, reason)
 		}
 		for _, e := range n.Get("with").Entries() {
-			if !slices.Contains(a.with, e.Key) {
-				e.Value.Errorf("", "action %s has no setting %q%s", name, e.Key, doc.DidYouMean(e.Key, a.with))
+			if !slices.Contains(a.Settings, e.Key) {
+				e.Value.Errorf("", "action %s has no setting %q%s", name, e.Key, doc.DidYouMean(e.Key, a.Settings))
 			}
 		}
 	}
 }
 
 // misplaced returns why a job cannot have an action, "" if it can.
-func (s scope) misplaced(a action) string {
+func (s scope) misplaced(a action.Action) string {
 	switch {
-	case a.run && s.matrix:
+	case a.InUnit == nil && s.matrix:
 		return "in a matrix job: it acts for the whole run, so it belongs in a job without `strategy`"
-	case !a.run && !s.matrix:
+	case a.InRun == nil && !s.matrix:
 		return "outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`"
 	}
-	if v := s.styleless(); a.style && v != "" {
+	if v := s.styleless(); a.NeedsStyle && v != "" {
 		return fmt.Sprintf("needs a style: variant %q has none", v)
 	}
 	return ""
@@ -125,8 +126,8 @@ func (s scope) unavailable(path string) string {
 	return ""
 }
 
-// actions returns all actions that a `uses` can mean, none if that is unknown because of problems that are reported.
-func (s scope) actions(uses string) []string {
+// actionNames returns all actions that a `uses` can mean, none if that is unknown because of problems that are reported.
+func (s scope) actionNames(uses string) []string {
 	if !hasPlaceholder(uses) {
 		return slices.DeleteFunc([]string{uses}, func(u string) bool { return u == "" })
 	}

@@ -3,11 +3,11 @@ package playbook
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -41,42 +41,25 @@ type Step struct {
 // The built-in actions.
 const (
 	// ActionPrepare copies the workspace's files.
-	ActionPrepare = "builtin:sdd-eval/workspace.prepare"
+	ActionPrepare = action.Prepare
 	// ActionStyle writes the templates of the variant's style.
-	ActionStyle = "builtin:sdd-eval/sdd.prepare"
+	ActionStyle = action.Style
 	// ActionLoop starts the agent and prompts it up to [SDDLoop] times to work on the case in the variant's style.
-	ActionLoop = "builtin:sdd-eval/acp.sdd-loop"
+	ActionLoop = action.Loop
 	// ActionPrompt starts the agent and sends it the case's prompts, one turn each, with nothing added.
-	ActionPrompt = "builtin:sdd-eval/acp.prompt"
+	ActionPrompt = action.Prompt
 	// ActionReport writes the run's report. It belongs outside the matrix.
-	ActionReport = "builtin:sdd-eval/report.generate"
+	ActionReport = action.Report
 )
 
 // Prompts reports whether the step starts the agent and speaks with it. Its placeholders have to be resolved.
-func (s Step) Prompts() bool { return actions[s.Uses].agent }
+func (s Step) Prompts() bool { return action.Of(s.Uses).Asks() }
 
-// action describes a built-in action.
-type action struct {
-	agent bool     // starts an agent
-	style bool     // needs a variant with a style
-	run   bool     // acts for the run as a whole, so outside the matrix; the others act for a variant, so in a matrix job
-	with  []string // its settings
-}
-
-// actions has the built-in actions.
-var actions = map[string]action{
-	ActionPrepare: {},
-	ActionStyle:   {style: true},
-	ActionLoop:    {agent: true},
-	ActionPrompt:  {agent: true},
-	ActionReport:  {run: true},
-}
-
-func lookupAction(name string) (action, error) {
-	if a, ok := actions[name]; ok {
+func lookupAction(name string) (action.Action, error) {
+	if a := action.Of(name); a.Exists() {
 		return a, nil
 	}
-	return action{}, fmt.Errorf("unknown action %q%s", name, doc.DidYouMean(name, slices.Sorted(maps.Keys(actions))))
+	return action.Action{}, fmt.Errorf("unknown action %q%s", name, doc.DidYouMean(name, action.Names()))
 }
 
 // decode decodes a step and checks what needs no other part of the playbook.

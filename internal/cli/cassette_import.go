@@ -150,18 +150,9 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	return runner.CassettePath(unit.Unit), unit, nil
 }
 
-// ofUnit returns an error if what was asked in the session is not what the unit asks. What loops ask is found out in
-// replay.
+// ofUnit returns an error if what was asked in the session is not what the unit asks.
 func ofUnit(s *transcript.Session, u importedUnit) error {
-	var want []string
-	for _, step := range u.Steps {
-		switch step.Uses {
-		case playbook.ActionPrompt:
-			want = append(want, u.Case.Prompts...)
-		case playbook.ActionLoop:
-			return nil
-		}
-	}
+	want := u.Prompts()
 	got := s.Prompts()
 	for i := range max(len(want), len(got)) {
 		var of [2]string

@@ -19,8 +19,8 @@ import (
 // shownOutput is how much of a command's output is kept, in bytes from its end.
 const shownOutput = 8 << 10
 
-// command runs one command of a run step.
-func (r *Runner) command(ctx context.Context, s playbook.Step, dirs *unitDirs) (*result.Command, error) {
+// runCommand runs the command of a run step.
+func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs) (*result.Command, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout(), fmt.Errorf("it took longer than %v", r.timeout()))
 	defer cancel()
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {

@@ -76,7 +76,7 @@ func (r *Runner) held(ctx context.Context) (confine.Held, error) {
 func (r *Runner) StartsChildren() bool {
 	return slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
 		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
-	}) || slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return slices.ContainsFunc(j.Steps, runsCommand) })
+	}) || slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return does(j.Steps, startsChild) })
 }
 
 // start starts a child that is confined.

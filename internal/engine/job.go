@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -18,7 +18,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 		r.redactJob(&res)
 		r.noteJob(j.ID, res.Outcome)
 	}()
-	if why := r.blocked(j.Needs); why != "" && !reports(j) {
+	if why := r.blocked(j.Needs); why != "" && !Reports(j) {
 		res.Outcome, res.Reason = result.Skip, why
 		return res
 	}
@@ -37,12 +37,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 			res.Steps = append(res.Steps, skipped(s))
 			continue
 		}
-		step, err := runStep(ctx, r, s, r.pb.Values(), func(ctx context.Context, s playbook.Step) (*result.Command, error) {
-			if s.Uses != "" {
-				return nil, r.jobAction(ctx, s.Uses)
-			}
-			return r.command(ctx, s, &dirs)
-		})
+		step, err := r.runJobStep(ctx, s, &dirs)
 		res.Steps = append(res.Steps, step)
 		if step.Command != nil {
 			res.Commands++
@@ -67,20 +62,41 @@ func (r *Runner) makeJobDirs() (unitDirs, error) {
 	return makeUnitDirs(r.cfg.TempDir, false, nil)
 }
 
-// jobAction does what a job outside the matrix can ask for.
-func (r *Runner) jobAction(ctx context.Context, uses string) error {
-	if uses != playbook.ActionReport {
-		return fmt.Errorf("action %s acts for a variant, and outside the matrix there is none", uses)
-	}
-	if r.cfg.Report == nil {
-		return stepSkipped("there is no run directory to report on: `sdd-eval run` makes one")
-	}
-	return r.cfg.Report(ctx)
+// jobStep is a step of a job outside the matrix. It implements [action.Run].
+type jobStep struct {
+	*Runner
+	step    playbook.Step
+	dirs    *unitDirs
+	command *result.Command // that was run
 }
 
-// reports reports whether a job makes the reports, which are wanted most where something did not pass.
-func reports(j playbook.Job) bool {
-	return slices.ContainsFunc(j.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionReport })
+func (r *Runner) runJobStep(ctx context.Context, s playbook.Step, dirs *unitDirs) (result.Step, error) {
+	return r.runStep(s, r.pb.Values(), func(s playbook.Step) (*result.Command, error) {
+		j := &jobStep{Runner: r, step: s, dirs: dirs}
+		do := action.Of(s.Uses).InRun
+		if do == nil {
+			return nil, fmt.Errorf("action %s must be in a matrix job", s.Uses)
+		}
+		err := do(j, ctx)
+		return j.command, err
+	})
+}
+
+func (j *jobStep) Report(ctx context.Context) error {
+	if j.cfg.Report == nil {
+		return stepSkipped("there is no run directory to report on: `sdd-eval run` makes one")
+	}
+	return j.cfg.Report(ctx)
+}
+
+func (j *jobStep) Command(ctx context.Context) (err error) {
+	j.command, err = j.runCommand(ctx, j.step, j.dirs)
+	return err
+}
+
+// Reports reports whether a job makes the reports, which are wanted most where something did not pass.
+func Reports(j playbook.Job) bool {
+	return does(j.Steps, func(a action.Action) bool { return a.Reports })
 }
 
 func skipped(s playbook.Step) result.Step {

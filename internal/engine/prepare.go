@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -86,7 +87,7 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 func (r *Runner) Notes(ctx context.Context) []string {
 	notes, w := r.plan.Notes(), r.pb.Workspace
 	prepares := func(u playbook.Unit) bool {
-		return slices.ContainsFunc(u.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionPrepare })
+		return does(u.Steps, func(a action.Action) bool { return a.Template })
 	}
 	if len(w.Include)+len(w.Exclude) == 0 || !slices.ContainsFunc(r.plan.Units, prepares) {
 		return notes

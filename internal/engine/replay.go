@@ -28,7 +28,7 @@ func (a *attempt) openCassette() (*cassette.Cassette, error) {
 	if err := a.checkImported(c); err != nil {
 		return nil, err
 	}
-	changes := c.Stale(a.fingerprints(), a.prompts())
+	changes := c.Stale(a.fingerprints(), a.unit.Prompts())
 	if c.Header.Level != a.level() {
 		changes = slices.Insert(changes, 0, cassette.Change{Input: "cassette level", Was: c.Header.Level, Now: a.level()})
 	}
@@ -93,20 +93,6 @@ func (a *attempt) checkAge(c *cassette.Cassette) error {
 	}
 	a.result.Warnings = append(a.result.Warnings, err.Error())
 	return nil
-}
-
-// prompts are all that the unit's steps ask of the agent, in order.
-func (a *attempt) prompts() []string {
-	var prompts []string
-	for _, s := range a.unit.Steps {
-		switch s.Uses {
-		case playbook.ActionPrompt:
-			prompts = append(prompts, a.unit.Case.Prompts...)
-		case playbook.ActionLoop:
-			prompts = append(prompts, a.loopPrompts()...)
-		}
-	}
-	return prompts
 }
 
 // replay is a session that a cassette plays.

@@ -170,11 +170,8 @@ func evaluatorNeeds(u playbook.Unit) (all evaluator.Needs) {
 	return all
 }
 
-// runsCommand reports whether a step runs a command.
-func runsCommand(s playbook.Step) bool { return s.Run != "" }
-
 // needsWorkspace reports whether a replayed unit needs its files on disk.
 func (r *Runner) needsWorkspace(u playbook.Unit) bool {
-	return r.archive.Place != nil || r.pb.Workspace.Git || usesStyle(u) || slices.ContainsFunc(u.Steps, runsCommand) ||
+	return r.archive.Place != nil || r.pb.Workspace.Git || does(u.Steps, needsFiles) ||
 		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
 }

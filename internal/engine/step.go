@@ -4,42 +4,72 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// step runs one step of a unit.
-func (a *attempt) step(ctx context.Context, s playbook.Step) (result.Step, error) {
-	return runStep(ctx, a.Runner, s, a.unit.Values(), func(ctx context.Context, s playbook.Step) (*result.Command, error) {
-		switch s.Uses {
-		case playbook.ActionPrepare:
-			return nil, a.prepare(ctx)
-		case playbook.ActionStyle:
-			return nil, a.writeStyle(ctx)
-		case playbook.ActionPrompt:
-			return nil, a.ask(ctx, a.unit.Case.Prompts)
-		case playbook.ActionLoop:
-			return nil, a.loop(ctx)
-		case "":
-			a.touched = true
-			return a.command(ctx, s, &a.dirs)
+// does reports whether one of the steps has an action of that kind.
+func does(steps []playbook.Step, kind func(action.Action) bool) bool {
+	return slices.ContainsFunc(steps, func(s playbook.Step) bool { return kind(action.Of(s.Uses)) })
+}
+
+func startsChild(a action.Action) bool { return a.StartsChild }
+func needsFiles(a action.Action) bool  { return a.Files }
+
+// unitStep is a step of a unit. It implements [action.Unit].
+type unitStep struct {
+	*attempt
+	step    playbook.Step
+	command *result.Command // that was run
+}
+
+// runUnitStep runs one step of a unit.
+func (a *attempt) runUnitStep(ctx context.Context, s playbook.Step) (result.Step, error) {
+	return a.runStep(s, a.unit.Values(), func(s playbook.Step) (*result.Command, error) {
+		u := &unitStep{attempt: a, step: s}
+		do := action.Of(s.Uses).InUnit
+		if do == nil {
+			return nil, fmt.Errorf("action %s must be in a job without `strategy`", s.Uses)
 		}
-		return nil, fmt.Errorf("action %s is not known here", s.Uses)
+		err := do(u, ctx)
+		return u.command, err
 	})
 }
 
+func (u *unitStep) Prepare(ctx context.Context) error    { return u.prepare(ctx) }
+func (u *unitStep) WriteStyle(ctx context.Context) error { return u.writeStyle(ctx) }
+func (u *unitStep) Ask(ctx context.Context) error        { return u.ask(ctx, u.unit.PromptsOf(u.step)) }
+
+func (u *unitStep) Exhaust(ctx context.Context) error {
+	err := u.Ask(ctx)
+	u.byLimit = err == nil
+	return err
+}
+
+func (u *unitStep) Command(ctx context.Context) (err error) {
+	u.touched = true
+	u.command, err = u.runCommand(ctx, u.step, &u.dirs)
+	return err
+}
+
 // runStep resolves a step, does it and says how it ended. The error is not nil only if the step ended in error.
-func runStep(ctx context.Context, r *Runner, s playbook.Step, values playbook.Values,
-	do func(context.Context, playbook.Step) (*result.Command, error),
+func (r *Runner) runStep(s playbook.Step, values playbook.Values,
+	do func(playbook.Step) (*result.Command, error),
 ) (result.Step, error) {
 	start := r.now()
 	res := result.Step{Name: stepName(s), Position: s.Position.String(), Outcome: result.Pass}
-	s, err := r.pb.Resolve(s, r.withRun(values))
-	if err == nil {
-		res.Command, err = do(ctx, s)
-	}
+	err := panics.Catch(func() error {
+		s, err := r.pb.Resolve(s, r.withRun(values))
+		if err == nil {
+			res.Command, err = do(s)
+		}
+		return err
+	})
 	if res.Command != nil {
 		res.Output = res.Command.Output
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/style"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // writeStyle writes the variant's workflow style into the workspace. The agent begins with it, so it is part of the
@@ -59,14 +58,4 @@ func (r *Runner) loadStyle(name string) (*style.Style, error) {
 		}
 	}
 	return style.Load(name, "")
-}
-
-// usesStyle reports whether a step of the unit writes a style into its workspace.
-func usesStyle(u playbook.Unit) bool {
-	for _, s := range u.Steps {
-		if s.Uses == playbook.ActionStyle {
-			return true
-		}
-	}
-	return false
 }

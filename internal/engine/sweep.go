@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -40,7 +39,7 @@ func (a *attempt) sweep(ctx context.Context) error {
 // cleanByOrigin reports whether the workspace is known to hold no secret without being read: nothing has run in it, and
 // none is in what it was made of.
 func (a *attempt) cleanByOrigin() bool {
-	if !a.ownWork() || usesStyle(a.unit) || !a.cleanTemplate() {
+	if !a.ownWork() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate() {
 		return false
 	}
 	for path, text := range a.unit.Case.Files {
@@ -63,7 +62,7 @@ func (a *attempt) cleanByOrigin() bool {
 
 // ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has failed.
 func (a *attempt) ownWork() bool {
-	return !a.live && a.prepared && !a.touched && !a.pb.Workspace.Git && !slices.ContainsFunc(a.unit.Steps, runsCommand) &&
+	return !a.live && a.prepared && !a.touched && !a.pb.Workspace.Git && !does(a.unit.Steps, startsChild) &&
 		evaluatorNeeds(a.unit)&evaluator.StartsChild == 0
 }
 

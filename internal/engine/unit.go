@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -28,7 +29,7 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 	var attempts []string
 	for {
 		a := r.newAttempt(u, log, newUnit(u, start, attempts))
-		err := a.runKept(ctx)
+		err := panics.Catch(func() error { return a.runKept(ctx) })
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
@@ -179,7 +180,7 @@ func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
 			a.result.Steps = append(a.result.Steps, skipped(step))
 			continue
 		}
-		s, err := a.step(ctx, step)
+		s, err := a.runUnitStep(ctx, step)
 		a.result.Steps = append(a.result.Steps, s)
 		if err == nil && i == last {
 			err = a.endSession(ctx)

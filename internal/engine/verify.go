@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -61,17 +62,13 @@ func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect,
 // prepareFor takes the steps that make the workspace which the agent begins with.
 func (a *attempt) prepareFor(ctx context.Context) error {
 	for _, s := range a.unit.Steps {
-		var err error
-		switch {
-		case s.Prompts():
+		switch do := action.Of(s.Uses); {
+		case do.Asks():
 			return nil
-		case s.Uses == playbook.ActionPrepare:
-			err = a.prepare(ctx)
-		case s.Uses == playbook.ActionStyle:
-			err = a.writeStyle(ctx)
-		}
-		if err != nil {
-			return err
+		case do.Setup:
+			if err := do.InUnit(&unitStep{attempt: a, step: s}, ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

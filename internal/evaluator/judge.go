@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -20,7 +21,16 @@ func Judge(ctx context.Context, e playbook.Evaluator, in Input) Verdict {
 
 func hold(ctx context.Context, e playbook.Evaluator, in Input) Verdict {
 	in.Threshold = e.Threshold
-	v := e.Config.(Evaluator).Evaluate(ctx, in)
+	var v Verdict
+	err := panics.Catch(func() error {
+		v = e.Config.(Evaluator).Evaluate(ctx, in)
+		return nil
+	})
+	if err != nil {
+		return Verdict{
+			Outcome: result.Error, Detail: err.Error(), Reason: fmt.Sprintf("evaluator %s panicked", e.Name),
+		}
+	}
 	if v.Outcome != result.Pass && v.Outcome != result.Fail {
 		v.Score = nil
 		return v

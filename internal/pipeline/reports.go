@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/aijudge"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // ReportOptions say how a run is reported.
@@ -70,9 +70,7 @@ func (p *pipeline) checkJudge() error {
 
 // reports tells whether a job of the playbook makes reports.
 func (p *pipeline) reports() bool {
-	return slices.ContainsFunc(p.plan.Jobs, func(j playbook.Job) bool {
-		return slices.ContainsFunc(j.Steps, func(s playbook.Step) bool { return s.Uses == playbook.ActionReport })
-	})
+	return slices.ContainsFunc(p.plan.Jobs, engine.Reports)
 }
 
 // report makes the reports in the middle of a run, for steps that follow.
