@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestCheck runs expectations that are written in Go.
@@ -19,11 +20,11 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestPass", "-test.v")
 	require.Zero(t, code, out)
-	golden(t, "testdata/checks/pass.txt", out)
+	golden.Equal(t, "testdata/checks/pass.txt", out)
 
 	out, code = suite.test(nil, "-test.run=TestFail")
 	require.NotZero(t, code, out)
-	golden(t, "testdata/checks/fail.txt", out)
+	golden.Equal(t, "testdata/checks/fail.txt", out)
 
 	out, code = suite.test(nil, "-test.run=TestPanic")
 	require.NotZero(t, code, out)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestEvalFile runs an eval file as Describe runs playbooks: recorded, replayed, and red where an expectation is not met.
@@ -37,15 +39,15 @@ workspace: {from: ../fixtures/shop}
 
 	out, code = suite.test(nil, "-test.v")
 	require.Zero(t, code, out)
-	golden(t, "testdata/evalfile/replay.txt", out)
+	golden.Equal(t, "testdata/evalfile/replay.txt", out)
 
 	m.replace("evals/greet.eval.yaml", "contains: Hello", "contains: Goodbye")
 	out, code = suite.test(nil)
 	require.NotZero(t, code, out)
-	golden(t, "testdata/evalfile/fails.txt", out)
+	golden.Equal(t, "testdata/evalfile/fails.txt", out)
 
 	m.replace("evals/greet.eval.yaml", "target: second", "target: secnod")
 	out, code = suite.test(nil)
 	require.NotZero(t, code, out)
-	golden(t, "testdata/evalfile/target-misspelt.txt", out)
+	golden.Equal(t, "testdata/evalfile/target-misspelt.txt", out)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // falseGreenDir has a directory for each way in which tools like this one have shown green what is not. Each is a project
@@ -88,7 +90,7 @@ func TestFalseGreen(t *testing.T) {
 					require.Contains(t, s.Passes, strings.TrimPrefix(e.Test, "TestEvals/suite/"), s.Reason)
 				}
 			}
-			golden(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"), "# "+s.Reason+"\n"+told(events))
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"), "# "+s.Reason+"\n"+told(events))
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // traces are the lines of a panic's trace, which name goroutines and addresses.
@@ -22,7 +24,7 @@ func TestGoSuites(t *testing.T) {
 		t.Parallel()
 		out, code := suites.in(t).test(nil, "-test.run=^TestGreen$", "-test.v")
 		require.Zero(t, code, out)
-		golden(t, "testdata/suites/green.txt", out)
+		golden.Equal(t, "testdata/suites/green.txt", out)
 	})
 
 	t.Run("red", func(t *testing.T) {
@@ -49,7 +51,7 @@ func TestGoSuites(t *testing.T) {
 		require.Greater(t, reds, len(files)+30, "each of them")
 		text := told(events)
 		require.Regexp(t, `panic: no idea\n\s*\n(.*\n)+?.*suites_test\.go:\d+`, text, "the trace names the place")
-		golden(t, "testdata/suites/red.txt", traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
+		golden.Equal(t, "testdata/suites/red.txt", traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
 	})
 
 	t.Run("agents", func(t *testing.T) {
@@ -66,7 +68,7 @@ func TestGoSuites(t *testing.T) {
 		require.Zero(t, code, out)
 		out = regexp.MustCompile(regexp.QuoteMeta(runs)+`\S+`).ReplaceAllString(out, "$$RUN")
 		out = regexp.MustCompile(`\w+\.go:\d+: run directory`).ReplaceAllString(out, "run directory") // the place is ours
-		golden(t, "testdata/suites/agents.txt", out)
+		golden.Equal(t, "testdata/suites/agents.txt", out)
 		kept, err := filepath.Glob(filepath.Join(runs, ".llman", "sdd-eval", "runs", "*", "variants", "fake-acp", "artifacts", "workspace.diff"))
 		require.NoError(t, err)
 		require.Len(t, kept, 4)
@@ -87,7 +89,7 @@ func TestGoSuites(t *testing.T) {
 				require.Equal(t, "TestRedAgents/suite/agents/greet/excluded-tools", e.Test)
 			}
 		}
-		golden(t, "testdata/suites/red-agents.txt", told(events))
+		golden.Equal(t, "testdata/suites/red-agents.txt", told(events))
 	})
 
 	t.Run("judge", func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // judgeModel is a model on loopback that judges: by rubrics where it is given some, else with one score.
@@ -132,13 +133,13 @@ func TestJudges(t *testing.T) {
 	require.Empty(t, cmp.Diff(live, j.evaluations(), cmpopts.IgnoreFields(result.Evaluation{}, "Duration")), "-live +replayed")
 	out, code = j.test()
 	require.Zero(t, code, out)
-	golden(t, "testdata/judges/replay.txt", out)
+	golden.Equal(t, "testdata/judges/replay.txt", out)
 	require.EqualValues(t, 2, j.model.asked.Load(), "a replay asks nobody")
 
 	j.replace("suite.yaml", "It is friendly.", "It is warm.")
 	out, code = j.test()
 	require.NotZero(t, code, out)
-	golden(t, "testdata/judges/rubric-changed.txt", out)
+	golden.Equal(t, "testdata/judges/rubric-changed.txt", out)
 	out, code = j.test(j.model.leave()...)
 	require.NotZero(t, code, "leave to ask is none to mix answers of two times: %s", out)
 	require.EqualValues(t, 2, j.model.asked.Load())
@@ -200,7 +201,7 @@ func TestJudgesFail(t *testing.T) {
 			out, code := j.test(append(append(j.model.leave(), "EVALTEST_MODE=record"), tt.env...)...)
 			require.NotZero(t, code, "%s\n%s", tt.reason, out)
 			require.Contains(t, out, tt.want)
-			golden(t, "testdata/judges/"+tt.name+".txt", "# "+tt.reason+"\n"+out)
+			golden.Equal(t, "testdata/judges/"+tt.name+".txt", "# "+tt.reason+"\n"+out)
 			if strings.Contains(out, "ERROR") {
 				require.NoFileExists(t, j.path(judgesFile), "nothing is recorded of an error")
 			}
@@ -215,14 +216,14 @@ func TestJudgesSkipped(t *testing.T) {
 	j.remove(judgesFile)
 	out, code := j.test()
 	require.Zero(t, code, out)
-	golden(t, "testdata/judges/skipped.txt", out)
+	golden.Equal(t, "testdata/judges/skipped.txt", out)
 
 	text := j.read("suite.yaml")
 	judge := text[strings.Index(text, "  - name: polite"):strings.Index(text, "  - {name: short")]
 	j.write("suite.yaml", text[:strings.Index(text, "  - {name: greets")]+judge+text[strings.Index(text, "workflow:"):])
 	out, code = j.test()
 	require.Zero(t, code, out)
-	golden(t, "testdata/judges/all-skipped.txt", out)
+	golden.Equal(t, "testdata/judges/all-skipped.txt", out)
 	require.NotContains(t, out, "--- PASS: TestEvals/", "nothing was judged")
 
 	out, code = j.test("CI=true")

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 const shopCassette = "cassettes/evals/greet/hello/fake.1.jsonl"
@@ -231,7 +232,7 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 			before := s.cassettes()
 			out, code := s.test(tt.env, tt.args...)
 			require.Equal(t, tt.green, code == 0, "%s: exit code %d\n%s", tt.reason, code, out)
-			golden(t, filepath.Join("testdata", "scenarios", tt.name+".txt"), "# "+tt.reason+"\n"+out)
+			golden.Equal(t, filepath.Join("testdata", "scenarios", tt.name+".txt"), "# "+tt.reason+"\n"+out)
 			require.Equal(t, before, s.cassettes(), "a run that is red, or that replays, writes no cassette")
 		})
 	}
@@ -249,18 +250,4 @@ func (m module) cassettes() map[string]string {
 		return err
 	}))
 	return files
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nUPDATE_GOLDEN=1 go test . accepts it", file, diff)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestTrials holds a variant to the playbook's rule: two of three trials have to pass.
@@ -24,23 +26,23 @@ func TestTrials(t *testing.T) {
 	spoil("2")
 	out, code = suite.test(nil, "-test.v")
 	require.Zero(t, code, out)
-	golden(t, "testdata/trials/two-of-three.txt", out)
+	golden.Equal(t, "testdata/trials/two-of-three.txt", out)
 
 	cassette := "cassettes/evals/greet/hello/fake.3.jsonl"
 	text := m.read(cassette)
 	m.remove(cassette)
 	out, code = suite.test(nil)
 	require.NotZero(t, code, out, "two judged trials, one of them passed: nobody knows")
-	golden(t, "testdata/trials/unknown.txt", out)
+	golden.Equal(t, "testdata/trials/unknown.txt", out)
 	m.write(cassette, text)
 
 	spoil("3")
 	out, code = suite.test(nil)
 	require.NotZero(t, code, out)
-	golden(t, "testdata/trials/one-of-three.txt", out)
+	golden.Equal(t, "testdata/trials/one-of-three.txt", out)
 
 	m.remove("cassettes/evals/greet/hello/fake.1.jsonl")
 	out, code = suite.test(nil)
 	require.NotZero(t, code, out, "an error is no failed trial: nothing is known of it")
-	golden(t, "testdata/trials/error.txt", out)
+	golden.Equal(t, "testdata/trials/error.txt", out)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -181,20 +182,11 @@ func TestEverything(t *testing.T) {
 	assert.Equal(t, "evaluators[0].expected[0].args.pattern", args.Get("pattern").Path())
 }
 
-// TestManyErrors holds the text of all errors of a file to a golden file; UPDATE_GOLDEN=1 rewrites it.
+// TestManyErrors holds the text of all errors of a file to a golden file.
 func TestManyErrors(t *testing.T) {
-	const golden = "testdata/many-errors.golden"
 	_, err := playbook.Load("testdata/many-errors.yaml", kinds)
 	require.Error(t, err)
-	got := err.Error() + "\n"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./playbook -run TestManyErrors", golden, diff)
-	}
+	golden.Equal(t, "testdata/many-errors.golden", err.Error()+"\n")
 }
 
 // TestDefaults checks what a playbook that leaves everything out has all the same.

@@ -2,33 +2,23 @@ package playbook_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// TestSchema holds schema.json, which editors read, to the types that are decoded into; UPDATE_GOLDEN=1 rewrites it.
+// TestSchema holds schema.json, which editors read, to the types that are decoded into.
 func TestSchema(t *testing.T) {
-	const golden = "schema.json"
-	got := playbook.Schema(evaluators.All())
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(golden, got, 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./playbook -run TestSchema", golden, diff)
-	}
+	golden.Equal(t, "schema.json", playbook.Schema(evaluators.All()))
 }
 
 // TestSchemaOffers checks what editors are to offer.

@@ -3,8 +3,6 @@ package acptest
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,9 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // fakeT is a reporter that keeps what it is told.
@@ -104,7 +102,7 @@ func TestBrokenAgents(t *testing.T) {
 	for _, rule := range ruleNames() {
 		assert.True(t, broken[rule], "no agent breaks the rule %s", rule)
 	}
-	golden(t, "broken.txt", got.String())
+	golden.Equal(t, "testdata/broken.txt", got.String())
 }
 
 // withoutMessages removes the last messages of a conversation, whose order is not always the same. The message that
@@ -134,17 +132,4 @@ func TestFailureShowsTheLastMessages(t *testing.T) {
 	assert.Equal(t, []string{want}, o.errors["initialize"])
 	assert.Equal(t, []string{`not checked: initialize was answered by the error {"code":-32603,"message":"no key"}`},
 		o.skipped["prompt"], "what cannot be checked is not blamed on the agent")
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./acp/acptest -run '^%s$'", file, diff, t.Name())
-	}
 }

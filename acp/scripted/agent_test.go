@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestDefaultOnTheWire holds the built-in script's first turn against testdata/default.ndjson, which is also the place
@@ -42,23 +40,9 @@ func TestDefaultOnTheWire(t *testing.T) {
 		case "fs/write_text_file":
 			c.answer(f, `{}`)
 		case "":
-			golden(t, "default.ndjson", wire.String())
+			golden.Equal(t, "testdata/default.ndjson", wire.String())
 			return
 		}
-	}
-}
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./acp/scripted -run '^%s$'", file, diff, t.Name())
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // everyAction has each action once, with all of its fields.
@@ -109,7 +110,7 @@ func TestParseErrors(t *testing.T) {
 		require.Error(t, err, script)
 		got.WriteString(script + "\n=> " + strings.ReplaceAll(err.Error(), "\n", "\n=> ") + "\n\n")
 	}
-	golden(t, "errors.txt", got.String())
+	golden.Equal(t, "testdata/errors.txt", got.String())
 }
 
 func FuzzParse(f *testing.F) {

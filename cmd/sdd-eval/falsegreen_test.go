@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // falseGreenDir has the suites that package evaltest runs through go test, too, and describes.
@@ -49,7 +51,7 @@ func TestFalseGreen(t *testing.T) {
 			}
 			require.Equal(t, s.Exit, exit.ExitCode(), "%s\n%s", s.Reason, &stderr)
 			require.Equal(t, s.Exit == 2, len(runs(t, dir)) == 0, "nothing runs where something is wrong with the playbook")
-			golden(t, filepath.Join(falseGreenDir, s.Name, "sdd-eval.golden"), "# "+s.Reason+"\n"+stable(stderr.Bytes(), dir))
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "sdd-eval.golden"), "# "+s.Reason+"\n"+stable(stderr.Bytes(), dir))
 		})
 	}
 }
@@ -65,15 +67,4 @@ func stable(out []byte, dir string) string {
 		}
 		return []byte("$RUN")
 	}))
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
-	require.Equal(t, string(want), got, "%s\nUPDATE_GOLDEN=1 go test . accepts it", file)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // bin has the command as a user has it: built, in a directory of PATH.
@@ -57,7 +58,7 @@ func TestScript(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") != "",
+		UpdateScripts:       golden.Updating(),
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))

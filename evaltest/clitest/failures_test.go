@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestFailures holds what people see when a tool goes wrong, in a real `go test`.
@@ -20,7 +21,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	out, code := goTest(t, "./testdata/failing")
 	require.Equal(t, 1, code)
-	golden(t, "testdata/failing.golden", out)
+	golden.Equal(t, "testdata/failing.golden", out)
 	require.NotContains(t, out, "hunter2-of-the-shop")
 }
 
@@ -91,17 +92,4 @@ func stable(t *testing.T, out string) string {
 	bin := filepath.Join(strings.TrimSpace(string(goPath)), "bin")
 	out = strings.NewReplacer(dir, "$DIR", bin+string(filepath.ListSeparator)+path, "$PATH", path, "$PATH", shell+" -c", "$SH -c").Replace(out)
 	return times.ReplaceAllString(out, "$1 $$TIME")
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nUPDATE_GOLDEN=1 go test . accepts it", file, diff)
-	}
 }

@@ -2,18 +2,15 @@ package trajectory_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
-
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// TestFailureText holds all texts that people read in one file; UPDATE_GOLDEN=1 rewrites it.
+// TestFailureText holds all texts that people read in one file.
 func TestFailureText(t *testing.T) {
 	tool := trajectory.Tool
 	long := strings.Repeat("all the same here, ", 20)
@@ -239,14 +236,5 @@ func TestFailureText(t *testing.T) {
 	colored := trajectory.Format{Color: true}.Text(trajectory.All(trajectory.Exact(refund...), trajectory.Never("rm")).Match(
 		runOf(call("read_file", args{"path": "order.json"}), call("issue_refund", args{"amount": 100}), call("notify", nil))))
 	fmt.Fprintf(&got, "\n-- in colour, with \\e for escape --\n%s\n", strings.ReplaceAll(colored, "\x1b", `\e`))
-	const file = "testdata/failures.golden"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./evaltest/trajectory -run TestFailureText", file, diff)
-	}
+	golden.Equal(t, "testdata/failures.golden", got.String())
 }

@@ -2,7 +2,6 @@ package answer_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/answer"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func TestTools(t *testing.T) {
@@ -19,7 +19,7 @@ func TestTools(t *testing.T) {
 	}, answer.Tools)
 }
 
-// TestCheck compares what is said of outputs that a tool cannot have; UPDATE_GOLDEN=1 writes it anew.
+// TestCheck compares what is said of outputs that a tool cannot have.
 func TestCheck(t *testing.T) {
 	outputs := []any{
 		"text", "", "allow_once", "cancelled", 3, nil,
@@ -36,13 +36,7 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	const golden = "testdata/outputs.golden"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	assert.Equal(t, string(want), got.String())
+	golden.Equal(t, "testdata/outputs.golden", got.String())
 }
 
 func TestTerminal(t *testing.T) {

@@ -141,6 +141,13 @@ var rules = []rule{
 		})),
 	},
 	{
+		name: "testkit is for tests",
+		why:  "it is ours alone: what a user's tests need is in evaltest and acptest",
+		check: forPackages(not(under("internal/testkit")), imports(func(p pkg) bool {
+			return !under("internal/testkit")(rel(p.ImportPath))
+		})),
+	},
+	{
 		name: "nothing builds on the façade",
 		why:  "evaltest stands at the top: what it shares with the CLI lives below both",
 		check: forPackages(not(under("evals")), imports(func(p pkg) bool {
@@ -227,6 +234,7 @@ func TestRulesBite(t *testing.T) {
 		"only internal/tracing/otlp knows OpenTelemetry":      {"internal/engine", "go.opentelemetry.io/otel"},
 		"tests that send no traces do not link OpenTelemetry": {"evaltest", module + "/internal/tracing/otlp"},
 		"testify is for tests":                                {"internal/engine", "github.com/stretchr/testify/require"},
+		"testkit is for tests":                                {"evaltest/clitest", module + "/internal/testkit/golden"},
 		"nothing builds on the façade":                        {"internal/cli", module + "/evaltest"},
 		"commands are a screenful":                            {"cmd/sdd-eval", module + "/internal/engine"},
 	}

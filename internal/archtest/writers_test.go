@@ -55,6 +55,7 @@ var writers = []writer{
 	{"acp/acptest", nil, "a kit for tests"},
 	{"internal/hostile", nil, "an agent for tests, which tries to get out"},
 	{"internal/mcpagent", nil, "an agent for tests, with its server"},
+	{"internal/testkit/golden", nil, "what a test of ours got, if its author asks for it"},
 	{"internal/modelserver", nil, "a model for tests"},
 	{"internal/modelserver/with-model", nil, "a command for tests and recordings"},
 }

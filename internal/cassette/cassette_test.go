@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -103,14 +103,7 @@ func decoded(t testing.TB, data []byte) *Cassette {
 func TestGolden(t *testing.T) {
 	file := filepath.Join("testdata", "session.jsonl")
 	got := encoded(t, sample())
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, got, 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/cassette -run '^TestGolden$'", file, diff)
-	}
+	golden.Equal(t, file, got)
 	read, err := Read(file)
 	require.NoError(t, err)
 	expected := sample()

@@ -2,17 +2,15 @@ package cassette
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -160,16 +158,7 @@ func TestTexts(t *testing.T) {
 	section("line changed", Difference{5, 5, `{"event":"message","text":"` + long + `yes"}`, `{"event":"message","text":"` + long + `no"}`})
 	section("line moved", Difference{5, 7, `{"event":"message","text":"yes"}`, `{"event":"message","text":"no"}`})
 	section("line in one", Difference{0, 7, "", `{"event":"message","text":"` + long + `no"}`})
-
-	file := filepath.Join("testdata", "texts.txt")
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/cassette -run '^TestTexts$'", file, diff)
-	}
+	golden.Equal(t, "testdata/texts.txt", b.String())
 }
 
 func TestStaleErrorOfNoTime(t *testing.T) {

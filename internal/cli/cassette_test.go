@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -86,10 +87,10 @@ func TestCassetteShow(t *testing.T) {
 	require.NoError(t, cassette.Write(filepath.Join(dir, "a.1.jsonl"), everything()))
 	got := call(t, dir, "cassette", "show", "a.1.jsonl")
 	require.Equal(t, exitOK, got.code, got.stderr)
-	golden(t, "cassette/show.golden", got.stdout)
+	golden.Equal(t, "testdata/cassette/show.golden", got.stdout)
 	full := call(t, dir, "cassette", "show", "--full", "a.1.jsonl")
 	require.Equal(t, exitOK, full.code, full.stderr)
-	golden(t, "cassette/show-full.golden", full.stdout)
+	golden.Equal(t, "testdata/cassette/show-full.golden", full.stdout)
 	for _, out := range []string{got.stdout, full.stdout} {
 		require.NotContains(t, out, "\x1b")
 		require.NotContains(t, out, "\u202e")
@@ -164,7 +165,7 @@ func TestCassetteDiff(t *testing.T) {
 	got := call(t, dir, "cassette", "diff", "a.jsonl", "other.jsonl")
 	require.Equal(t, exitFailed, got.code)
 	require.Equal(t, "sdd-eval: cassette diff: 2 differences\n", got.stderr)
-	golden(t, "cassette/diff.golden", got.stdout)
+	golden.Equal(t, "testdata/cassette/diff.golden", got.stdout)
 	require.Equal(t, exitUsage, call(t, dir, "cassette", "diff", "a.jsonl", "c.jsonl").code)
 }
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // noon is when everything happens in tests.
@@ -48,21 +48,6 @@ func projectDir(t *testing.T) string {
 	return dir
 }
 
-// golden holds a text to a file of testdata; UPDATE_GOLDEN=1 rewrites it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", filepath.FromSlash(name))
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test ./internal/cli writes it")
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/cli -run '^%s$'", file, diff, t.Name())
-	}
-}
-
 // TestHelp holds the help of each command to a golden file, and to what help has to have.
 func TestHelp(t *testing.T) {
 	for _, c := range commands() {
@@ -80,7 +65,7 @@ func TestHelp(t *testing.T) {
 			for line := range strings.Lines(got.stdout) {
 				require.LessOrEqual(t, len(line), 121, line)
 			}
-			golden(t, "help/"+strings.Join(words, "-")+".golden", got.stdout)
+			golden.Equal(t, "testdata/help/"+strings.Join(words, "-")+".golden", got.stdout)
 			require.Equal(t, got, call(t, t.TempDir(), append([]string{"help"}, words...)...), "both ways to ask for help say the same")
 			require.Equal(t, got, call(t, t.TempDir(), append(words, "-h")...))
 		})
@@ -88,12 +73,12 @@ func TestHelp(t *testing.T) {
 	for name := range groups {
 		got := call(t, t.TempDir(), name, "--help")
 		require.Equal(t, exitOK, got.code, got.stderr)
-		golden(t, "help/"+name+".golden", got.stdout)
+		golden.Equal(t, "testdata/help/"+name+".golden", got.stdout)
 		require.Equal(t, got, call(t, t.TempDir(), "help", name))
 	}
 	overview := call(t, t.TempDir(), "--help")
 	require.Equal(t, exitOK, overview.code)
-	golden(t, "help/overview.golden", overview.stdout)
+	golden.Equal(t, "testdata/help/overview.golden", overview.stdout)
 	require.Equal(t, overview, call(t, t.TempDir(), "help"))
 	bare := call(t, t.TempDir())
 	require.Equal(t, called{exitUsage, "", overview.stdout}, bare, "a script that names no command must not look green")

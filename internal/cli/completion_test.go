@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestCompletion holds the scripts to golden files. That of bash is run by cmd/sdd-eval.
@@ -29,7 +31,7 @@ func TestCompletion(t *testing.T) {
 					}
 				}
 			}
-			golden(t, "completion/"+shell+".golden", got.stdout)
+			golden.Equal(t, "testdata/completion/"+shell+".golden", got.stdout)
 		})
 	}
 }

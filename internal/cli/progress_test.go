@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // terminal shows what a terminal of that width would, as far as the display needs one. It is for tests in one bubble of
@@ -151,7 +152,7 @@ func TestDisplay(t *testing.T) {
 		snap("closed", 0)
 		p.note("plain from now on")
 		snap("a late note", 0)
-		golden(t, "progress/display.golden", frames.String())
+		golden.Equal(t, "testdata/progress/display.golden", frames.String())
 	})
 }
 
@@ -165,7 +166,7 @@ func TestDisplayOfMany(t *testing.T) {
 		}
 		time.Sleep(redrawEvery)
 		synctest.Wait()
-		golden(t, "progress/many.golden", term.String())
+		golden.Equal(t, "testdata/progress/many.golden", term.String())
 		p.close()
 		require.Equal(t, "\n", term.String(), "the display is cleared")
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // regexpFinished finds the only time that a test does not set.
@@ -79,7 +80,7 @@ func TestList(t *testing.T) {
 	got := call(t, dir, "list")
 	require.Equal(t, exitOK, got.code)
 	require.Empty(t, got.stderr)
-	golden(t, "list.golden", got.stdout)
+	golden.Equal(t, "testdata/list.golden", got.stdout)
 	require.Equal(t, got, call(t, t.TempDir(), "list", "--root", dir))
 }
 
@@ -107,7 +108,7 @@ func TestShow(t *testing.T) {
 			got := call(t, dir, "show", id)
 			require.Equal(t, exitOK, got.code, got.stderr)
 			finished := regexpFinished.ReplaceAllString(got.stdout, "finished   NOW UTC")
-			golden(t, "show/"+id+".golden", finished+"--- stderr\n"+got.stderr)
+			golden.Equal(t, "testdata/show/"+id+".golden", finished+"--- stderr\n"+got.stderr)
 		})
 	}
 }

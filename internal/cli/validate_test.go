@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 const validPlaybook = `task: {prompt: Do it.}
@@ -53,6 +55,6 @@ func TestValidate(t *testing.T) {
 		got := call(t, dir, "validate", "bad.yaml", "good.yaml", "not-yaml")
 		require.Equal(t, exitUsage, got.code)
 		require.Equal(t, "ok good.yaml: 1 job, 6 units\n", got.stdout)
-		golden(t, "validate.golden", got.stderr)
+		golden.Equal(t, "testdata/validate.golden", got.stderr)
 	})
 }

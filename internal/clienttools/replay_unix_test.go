@@ -21,6 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func allowReading(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -149,21 +150,7 @@ func TestDivergence(t *testing.T) {
 		assert.Contains(t, fmt.Sprint(results(turn), err), again.diverged[0].Error(), "what the agent is told")
 		fmt.Fprintf(&got, "-- %s --\n%v\n", tt.name, again.diverged[0])
 	}
-	golden(t, "divergences.golden", got.String())
-}
-
-func golden(t testing.TB, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/clienttools", file, diff)
-	}
+	golden.Equal(t, "testdata/divergences.golden", got.String())
 }
 
 // TestSwapped has an agent ask for the same in another order.

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func TestMeasure(t *testing.T) {
@@ -57,14 +56,7 @@ func TestMeasure(t *testing.T) {
 	}}
 	got, err := json.MarshalIndent(a.measure(), "", "  ")
 	require.NoError(t, err)
-	golden := filepath.Join("testdata", "metrics.json")
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, append(got, '\n'), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got)+"\n", "to accept: UPDATE_GOLDEN=1 go test ./internal/engine -run '^TestMeasure$'")
+	golden.Equal(t, "testdata/metrics.json", string(got)+"\n")
 }
 
 // TestMeasureNothing: what is unknown is null and never 0.

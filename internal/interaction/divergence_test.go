@@ -3,15 +3,14 @@ package interaction_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func write(path, content string) request {
@@ -83,16 +82,7 @@ func TestDivergences(t *testing.T) {
 		require.Error(t, err, tt.name)
 		fmt.Fprintf(&got, "-- %s --\n%v\n", tt.name, err)
 	}
-	const file = "testdata/divergences.golden"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/interaction", file, diff)
-	}
+	golden.Equal(t, "testdata/divergences.golden", got.String())
 }
 
 func TestDivergenceError(t *testing.T) {

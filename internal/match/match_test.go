@@ -11,9 +11,10 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // answers are what others answered to a case.
@@ -73,7 +74,7 @@ func TestEdgeCasesAsNPM(t *testing.T) {
 	}
 }
 
-// What ours answers to the edge cases, where it is not what npm's agentevals does, in one file; UPDATE_GOLDEN=1 rewrites it.
+// What ours answers to the edge cases, where it is not what npm's agentevals does, in one file.
 func TestEdgeCasesOurs(t *testing.T) {
 	known, got := oracle(t, "quirk_cases.jsonl", Options{})
 	require.Len(t, got, 136)
@@ -90,15 +91,7 @@ func TestEdgeCasesOurs(t *testing.T) {
 			assert.NotEmpty(t, r.Error, k.Name)
 		}
 	}
-	const file = "testdata/edge_cases.golden"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), text.String()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nIf this is meant, update it: UPDATE_GOLDEN=1 go test ./internal/match", file, diff)
-	}
+	golden.Equal(t, "testdata/edge_cases.golden", text.String())
 }
 
 func TestRun(t *testing.T) {

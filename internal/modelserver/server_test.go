@@ -9,30 +9,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nrewrite it with: UPDATE_GOLDEN=1 go test ./internal/modelserver", file, diff)
-	}
-}
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+)
 
 func newServer(t *testing.T) *Server {
 	t.Helper()
@@ -101,7 +87,7 @@ func TestAnswers(t *testing.T) {
 			w := post(s, test.path, test.body)
 			require.NoError(t, s.Err())
 			assert.Equal(t, http.StatusOK, w.Code)
-			golden(t, test.name+".golden", w.Body.String())
+			golden.Equal(t, "testdata/"+test.name+".golden", w.Body.String())
 			assert.Equal(t, w.Body.String(), post(s, test.path, test.body).Body.String(), "a retry gets the same answer")
 		})
 	}
@@ -264,7 +250,7 @@ func TestStart(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 	assert.Equal(t, "text/event-stream", r.Header.Get("Content-Type"))
-	golden(t, "messages-stream.golden", string(body))
+	golden.Equal(t, "testdata/messages-stream.golden", string(body))
 
 	require.NoError(t, s.Close())
 	_, err = http.Get(address)

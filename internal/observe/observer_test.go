@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // transcripts are wire recordings of real agents; their README tells where they come from.
@@ -34,7 +34,7 @@ func TestTranscripts(t *testing.T) {
 			for _, f := range readTranscript(t, file) {
 				o.Frame(f)
 			}
-			golden(t, filepath.Join("testdata", name+".golden"), render(o.Turn()))
+			golden.Equal(t, filepath.Join("testdata", name+".golden"), render(o.Turn()))
 		})
 	}
 }
@@ -74,19 +74,6 @@ func render(events []trajectory.Event) []byte {
 		}
 	}
 	return b.Bytes()
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, got, 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nUPDATE_GOLDEN=1 go test . accepts it", file, diff)
-	}
 }
 
 // feed hands the observer lines of JSON, one second apart; ">" in front sends it to the agent, "<" to the client.

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func TestAnnotationsGolden(t *testing.T) {
-	golden(t, "annotations.txt", loaded(t, openRun(t)).Annotations("services/shop"))
+	golden.Equal(t, "testdata/annotations.txt", loaded(t, openRun(t)).Annotations("services/shop"))
 }
 
 func TestAnnotate(t *testing.T) {

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 const runID = "20260302-101500-shop-k3v9qa"
@@ -44,29 +44,15 @@ func edit(t testing.TB, run *rundir.Run, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), filepath.FromSlash(name)), []byte(text), 0o644))
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, got, 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test . writes it")
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/report -run '^%s$'", file, diff, t.Name())
-	}
-}
-
 func TestGolden(t *testing.T) {
 	rep := loaded(t, openRun(t))
 	data, err := rep.JSON()
 	require.NoError(t, err)
-	golden(t, "report.json", data)
-	golden(t, "report.md", rep.Markdown())
+	golden.Equal(t, "testdata/report.json", data)
+	golden.Equal(t, "testdata/report.md", rep.Markdown())
 	data, err = rep.JUnit()
 	require.NoError(t, err)
-	golden(t, "report.junit.xml", data)
+	golden.Equal(t, "testdata/report.junit.xml", data)
 }
 
 func TestLoadMissingArtifacts(t *testing.T) {
@@ -115,11 +101,11 @@ func TestProblems(t *testing.T) {
 	require.Equal(t, result.Error, rep.Outcome)
 	data, err := rep.JSON()
 	require.NoError(t, err)
-	golden(t, "problems.json", data)
-	golden(t, "problems.md", rep.Markdown())
+	golden.Equal(t, "testdata/problems.json", data)
+	golden.Equal(t, "testdata/problems.md", rep.Markdown())
 	data, err = rep.JUnit()
 	require.NoError(t, err)
-	golden(t, "problems.junit.xml", data)
+	golden.Equal(t, "testdata/problems.junit.xml", data)
 	data, err = rep.HTML()
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"outcome":"error","headline":"1 result (1 case × 1 variant): 1 passed. `+

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func embeddedStyle(t *testing.T, name string) *Style {
@@ -26,20 +27,8 @@ func TestEmbeddedTrees(t *testing.T) {
 			s := embeddedStyle(t, name)
 			assert.Equal(t, name, s.Name())
 			paths := slices.Sorted(maps.Keys(s.Files()))
-			golden(t, "testdata/"+name+".txt", strings.Join(paths, "\n")+"\n")
+			golden.Equal(t, "testdata/"+name+".txt", strings.Join(paths, "\n")+"\n")
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nto accept: UPDATE_GOLDEN=1 go test ./internal/style", file, diff)
 	}
 }
 

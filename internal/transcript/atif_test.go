@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/atif"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // again returns a cassette's turns after they were written as a trajectory and read again.
@@ -122,7 +123,7 @@ func TestExport(t *testing.T) {
 	require.NoError(t, err)
 	data, err := atif.Encode(exported)
 	require.NoError(t, err)
-	golden(t, filepath.Join("testdata", "export.golden"), string(data))
+	golden.Equal(t, filepath.Join("testdata", "export.golden"), string(data))
 }
 
 // Readers who know nothing of what is ours see the session, too.

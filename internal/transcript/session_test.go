@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // samples are the files that real agents wrote, and a trajectory.
@@ -27,19 +28,6 @@ func samples(t testing.TB, format Format) []string {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".golden") })
-}
-
-// golden compares with a file, which UPDATE_GOLDEN=1 rewrites.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test ./internal/transcript writes it")
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 go test ./internal/transcript rewrites it:\n%s", file, d)
-	}
 }
 
 // text is a session for a golden file, an event a line.
@@ -68,7 +56,7 @@ func TestSamples(t *testing.T) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
 				s, err := Read(format, file, Options{})
 				require.NoError(t, err)
-				golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden", text(t, s))
+				golden.Equal(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden", text(t, s))
 			})
 		}
 	}

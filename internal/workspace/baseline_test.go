@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func TestBaselineDiff(t *testing.T) {
@@ -52,14 +54,7 @@ func TestBaselineDiff(t *testing.T) {
 	d, err = base.Diff(ctx, dst)
 	require.NoError(t, err)
 
-	golden := filepath.Join("testdata", "baseline.diff")
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(golden, d.Text, 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(d.Text), "to accept: UPDATE_GOLDEN=1 go test ./internal/workspace -run '^TestBaselineDiff$'")
+	golden.Equal(t, "testdata/baseline.diff", d.Text)
 
 	var summary []string
 	for _, f := range d.Files {

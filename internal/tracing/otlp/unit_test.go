@@ -2,18 +2,16 @@ package otlp
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 )
 
@@ -116,22 +114,8 @@ func TestSpans(t *testing.T) {
 			require.NoError(t, tracer.Close())
 			got := c.tree(t, start)
 			require.NotContains(t, got, password)
-			golden(t, tt.name+".txt", got)
+			golden.Equal(t, "testdata/"+tt.name+".txt", got)
 		})
-	}
-}
-
-// golden compares with a file, which UPDATE_GOLDEN=1 rewrites.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test ./internal/tracing/otlp writes it")
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got), UPDATE_GOLDEN=1 go test ./internal/tracing/otlp rewrites it:\n%s", file, d)
 	}
 }
 
