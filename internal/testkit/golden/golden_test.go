@@ -49,6 +49,6 @@ func TestDifference(t *testing.T) {
 	var f fake
 	Equal(&f, file, []byte("same\ntwo\n"))
 	require.Len(t, f.errors, 1)
-	assert.Regexp(t, `(?s)^`+file+` \(-want \+got\):\n.*-\s+"one",\s+\+\s+"two",.*\nto accept: UPDATE_GOLDEN=1 go test`, f.errors[0])
+	assert.Regexp(t, `(?s)^`+file+` \(-want \+got\):\n.*-[^\n]+"one",\n[^\n]*\+[^\n]+"two",.*\nto accept: UPDATE_GOLDEN=1 go test`, f.errors[0])
 	assert.Contains(t, f.errors[0], "\nto accept: "+command)
 }
