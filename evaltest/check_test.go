@@ -16,7 +16,7 @@ func TestCheck(t *testing.T) {
 	m := newModule(t)
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.Zero(t, code, out)
-	suite := m.compile("./checks")
+	suite := m.compileHere("./checks")
 
 	out, code = suite.test(nil, "-test.run=TestPass", "-test.v")
 	require.Zero(t, code, out)

@@ -18,7 +18,7 @@ var traces = regexp.MustCompile(`(?ms)^ +goroutine \d+ \[running\]:.*?^( +(repro
 // TestGoSuites runs suites in Go: what passes should, and nothing that should not does.
 func TestGoSuites(t *testing.T) {
 	m := newModule(t)
-	suites := m.compile("./suites")
+	suites := m.compileHere("./suites")
 
 	t.Run("green", func(t *testing.T) {
 		t.Parallel()

@@ -149,7 +149,7 @@ func textOf(v any) (string, error) {
 	return string(text), err
 }
 
-// models returns the client of the models that judge, one for the whole test process: it keeps the budget.
+// models returns the client of the models that judge. It is one for the whole test process: it keeps the budget.
 var models = engine.Models(os.Getenv)
 
 // openJudgments opens the recording of what models say of the row, nil if none may be asked.

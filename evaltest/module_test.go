@@ -157,7 +157,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compile returns the test binary of a package.
+// compile returns the test binary of a package, built in the first module whose package has the same text.
 func (m module) compile(pkg string) suiteBinary {
 	m.t.Helper()
 	sources, err := filepath.Glob(filepath.Join(m.path(pkg), "*.go"))
@@ -171,11 +171,24 @@ func (m module) compile(pkg string) suiteBinary {
 	bin := compiled.bins[text.String()]
 	if bin == "" {
 		bin = filepath.Join(compiled.dir, fmt.Sprintf("%d.test", len(compiled.bins)))
-		out, code := m.run(nil, "go", "test", "-c", "-o", bin, pkg)
-		require.Zero(m.t, code, out)
+		m.build(bin, pkg)
 		compiled.bins[text.String()] = bin
 	}
 	return suiteBinary{m, bin, pkg}
+}
+
+// compileHere returns the test binary of a package, built in this module: its output names places in it.
+func (m module) compileHere(pkg string) suiteBinary {
+	m.t.Helper()
+	bin := filepath.Join(m.t.TempDir(), "suite.test")
+	m.build(bin, pkg)
+	return suiteBinary{m, bin, pkg}
+}
+
+func (m module) build(bin, pkg string) {
+	m.t.Helper()
+	out, code := m.run(nil, "go", "test", "-c", "-o", bin, pkg)
+	require.Zero(m.t, code, out)
 }
 
 // suiteBinary is a compiled test binary of a module's package.

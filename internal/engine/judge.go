@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -157,10 +158,16 @@ func (a *attempt) asksModels() (asks bool, decider string) {
 	return asks, decider
 }
 
-// Models returns what returns the client of the models that judge, as the environment describes it: the same one each time,
-// since it keeps the budget. Its error, [llm.ErrNoKey] among others, is told when it is first asked for.
+// Models returns a function that returns the client of the models that judge, as the environment describes it at that time: the
+// same client as long as that stays the same. All of them share one budget. The error, [llm.ErrNoKey] among others, comes when
+// a client is first asked for.
 func Models(getenv func(string) string) func() (llm.Asker, error) {
-	return sync.OnceValues(func() (llm.Asker, error) {
+	var (
+		mu      sync.Mutex
+		clients = make(map[llm.Config]*llm.Client)
+		spent   atomic.Int64
+	)
+	return func() (llm.Asker, error) {
 		cfg, err := llm.FromEnvironment(getenv)
 		if errors.Is(err, llm.ErrNoKey) {
 			return nil, advised{err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's"}
@@ -168,6 +175,12 @@ func Models(getenv func(string) string) func() (llm.Asker, error) {
 		if err != nil {
 			return nil, err
 		}
-		return llm.New(cfg), nil
-	})
+		cfg.Spent = &spent
+		mu.Lock()
+		defer mu.Unlock()
+		if clients[cfg] == nil {
+			clients[cfg] = llm.New(cfg)
+		}
+		return clients[cfg], nil
+	}
 }

@@ -20,7 +20,6 @@ type Client struct {
 	host   string
 	// refused are the features that the server was found not to have.
 	refused atomic.Uint32
-	calls   atomic.Int64
 }
 
 // New returns a client. It panics if the configuration's BaseURL is no address: [FromEnvironment] checks a user's.
@@ -36,6 +35,9 @@ func New(c Config) *Client {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
+	}
+	if c.Spent == nil {
+		c.Spent = new(atomic.Int64)
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" {
@@ -74,7 +76,7 @@ type Reply struct {
 // time that the server asks for. An error of the server or the network is an [*Error]; ctx's own error can be found with
 // [errors.Is]. A reply that was refused, cut or empty is an error, too, and so is a question beyond the budget.
 func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
-	if most := c.config.MaxCalls; most > 0 && c.calls.Add(1) > int64(most) {
+	if most := c.config.MaxCalls; most > 0 && c.config.Spent.Add(1) > int64(most) {
 		return Reply{}, fmt.Errorf("ask %s: the run's budget of %d calls to models is used up: set %s to a larger number",
 			r.Model, most, maxCallsVariable)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,8 +39,10 @@ type Config struct {
 	// Timeout, if not zero, is how long one attempt may take; else two minutes.
 	Timeout time.Duration
 	// MaxCalls, if not zero, is how many questions the client sends in its life, each counted once however often it is tried.
-	// So all who ask in a run have to share one client.
+	// So all who ask in a run have to share one client, or one count of what was spent.
 	MaxCalls int
+	// Spent, if not nil, counts the questions of all clients that have it.
+	Spent *atomic.Int64
 }
 
 // FromEnvironment returns the configuration that OPENAI_API_KEY and OPENAI_BASE_URL (else OPENAI_API_BASE) describe. An
