@@ -1,6 +1,7 @@
 package playbook
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -89,6 +90,15 @@ type Limits struct {
 	MaxTokens  int64   `yaml:"max_tokens" min:"1" doc:"Tokens that the agent reports to have used in a unit."`
 	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agent reports for a unit."`
 }
+
+// UnitTimeout is the wall clock for a unit, and for each of its run steps: Timeout, or 30 minutes.
+func (l Limits) UnitTimeout() time.Duration { return cmp.Or(l.Timeout, 30*time.Minute) }
+
+// Values of [Sandbox.Network], beside "agent".
+const (
+	NetworkNone = "none"
+	NetworkAll  = "all"
+)
 
 // Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // redrawEvery is how long a frame stands at least.
@@ -68,7 +68,7 @@ type progress struct {
 
 // runningUnit is a unit that has started and not ended.
 type runningUnit struct {
-	engine.Activity
+	session.Activity
 	since time.Time
 }
 
@@ -115,14 +115,14 @@ func (p *progress) known(units []result.Unit) {
 func (p *progress) start(unitID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, &runningUnit{Activity: engine.Activity{Unit: unitID}, since: p.now()})
+	p.running = append(p.running, &runningUnit{Activity: session.Activity{Unit: unitID}, since: p.now()})
 	if p.size == nil {
 		p.print("start " + printable(unitID))
 	}
 }
 
 // update tells what a unit's agent is doing. A unit that is not running is ignored.
-func (p *progress) update(a engine.Activity) {
+func (p *progress) update(a session.Activity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := p.index(a.Unit); i >= 0 {

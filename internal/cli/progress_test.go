@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
@@ -134,9 +134,9 @@ func TestDisplay(t *testing.T) {
 		p.start("demo/task/sdd/1")
 		p.start("demo/task/sdd-legacy/1")
 		snap("two have started", redrawEvery)
-		p.update(engine.Activity{Unit: "demo/task/sdd/1", Iteration: 1, Tool: "Read 設計書.md"})
-		p.update(engine.Activity{Unit: "demo/task/sdd-legacy/1", Iteration: 2, Tool: "Bash \x1b[2J\ngo test ./... -run 'TestWithAVeryLongName' -count=1", Cost: new(0.034)})
-		p.update(engine.Activity{Unit: "demo/task/gone/1", Iteration: 9})
+		p.update(session.Activity{Unit: "demo/task/sdd/1", Iteration: 1, Tool: "Read 設計書.md"})
+		p.update(session.Activity{Unit: "demo/task/sdd-legacy/1", Iteration: 2, Tool: "Bash \x1b[2J\ngo test ./... -run 'TestWithAVeryLongName' -count=1", Cost: new(0.034)})
+		p.update(session.Activity{Unit: "demo/task/gone/1", Iteration: 9})
 		snap("both call tools", 62*time.Second)
 		p.note("sdd: npm warn deprecated \x1b[31mglob\n")
 		snap("an agent logs", redrawEvery)
@@ -195,7 +195,7 @@ func TestDisplayWrites(t *testing.T) {
 		p := term.show(1)
 		p.start("a")
 		for i := range 1000 {
-			p.update(engine.Activity{Unit: "a", Iteration: i + 1})
+			p.update(session.Activity{Unit: "a", Iteration: i + 1})
 			p.note("a line")
 			time.Sleep(time.Millisecond)
 		}
@@ -235,7 +235,7 @@ func TestDisplayRaces(t *testing.T) {
 			id := fmt.Sprint("unit-", i)
 			p.start(id)
 			for k := range 50 {
-				p.update(engine.Activity{Unit: id, Iteration: k})
+				p.update(session.Activity{Unit: id, Iteration: k})
 				p.note(id + " works")
 			}
 			p.end(unit(id, result.Pass, "", 0))
@@ -252,7 +252,7 @@ func TestPlainProgress(t *testing.T) {
 	p := newProgress(screen{w: &out, now: time.Now}, 3)
 	p.known([]result.Unit{unit("demo/task/sdd/1", result.Pass, "", 0)})
 	p.start("demo/task/sdd/2")
-	p.update(engine.Activity{Unit: "demo/task/sdd/2", Iteration: 1, Tool: "Read"})
+	p.update(session.Activity{Unit: "demo/task/sdd/2", Iteration: 1, Tool: "Read"})
 	p.note("sdd: \x1b[31mred\r\nsecond line")
 	p.end(unit("demo/task/sdd/2", result.Pass, "", 1340*time.Millisecond))
 	p.end(unit("demo/task/sdd/3", result.Error, "no such\nagent", 92*time.Second))

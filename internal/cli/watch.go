@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // watcher shows a run on standard error, without secrets. It implements the pipeline's Watcher.
@@ -56,7 +56,7 @@ func (w *watcher) JobEnds(j result.Job) {
 	w.notes(explainSteps(j.Steps))
 }
 
-func (w *watcher) Activity(a engine.Activity) {
+func (w *watcher) Activity(a session.Activity) {
 	a.Tool = w.secrets.String(a.Tool)
 	w.progress.update(a)
 }

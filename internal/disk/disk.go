@@ -76,6 +76,19 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// MkdirTemp makes a new directory below parent, the system's directory for such if it is empty. It returns the path without
+// links, which is what programs in it report.
+func MkdirTemp(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "sdd-eval-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	return dir, err
+}
+
 // RemoveAll is [os.RemoveAll] for trees with directories that may not be written to, such as go's module cache.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {

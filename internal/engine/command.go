@@ -21,7 +21,8 @@ const shownOutput = 8 << 10
 
 // runCommand runs the command of a run step.
 func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs) (*result.Command, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout(), fmt.Errorf("it took longer than %v", r.timeout()))
+	timeout := r.pb.Limits.UnitTimeout()
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs
 	p, err := r.start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out, Scratch: dirs.steps,
 	}, confine.Policy{
-		Write: []string{dirs.workspace, dirs.stepHome, dirs.stepTmp}, Network: r.pb.Sandbox.Network == networkAll,
+		Write: []string{dirs.workspace, dirs.stepHome, dirs.stepTmp}, Network: r.pb.Sandbox.Network == playbook.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
@@ -68,7 +69,7 @@ func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
 	})
 	env = append(env, "HOME="+dirs.stepHome, "TMPDIR="+dirs.stepTmp, "TMPPREFIX="+filepath.Join(dirs.stepTmp, "zsh"))
-	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome, r.pb.Sandbox.Network != networkAll)...)
+	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome, r.pb.Sandbox.Network != playbook.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

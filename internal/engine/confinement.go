@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -67,7 +68,7 @@ func (r *Runner) held(ctx context.Context) (confine.Held, error) {
 	}
 	held, err := r.cfg.Sandbox.Held(ctx)
 	if unavailable, ok := errors.AsType[*confine.UnavailableError](err); ok {
-		err = advised{err, unavailable.Advice()}
+		err = fault.Advise(err, unavailable.Advice())
 	}
 	return held, err
 }
@@ -112,50 +113,3 @@ func (r *Runner) findAllowedReads() ([]string, error) {
 	}
 	return paths, nil
 }
-
-// agentPolicy is what the unit's agent may touch.
-func (a *attempt) agentPolicy() confine.Policy {
-	p := confine.Policy{
-		// The base as a whole: if we are gone before the agent, the supervisor removes what is in it.
-		Write:   []string{a.dirs.base, a.dirs.workspace},
-		Network: a.pb.Sandbox.Network != networkNone,
-	}
-	if !a.pb.Cassette.Level.MCP() { // else it starts what stands for them
-		p.Programs = a.serverPrograms()
-	}
-	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
-	p.Programs = append(p.Programs, a.unit.Variant.Agent.Args...)
-	return p
-}
-
-// serverPolicy is what an MCP server may touch that the agent does not start itself.
-func (a *attempt) serverPolicy() confine.Policy {
-	return confine.Policy{
-		Write:    []string{a.dirs.workspace, a.dirs.home, a.dirs.tmp},
-		Programs: a.serverPrograms(),
-		Network:  a.pb.Sandbox.Network != networkNone,
-	}
-}
-
-// serverPrograms are the playbook's MCP servers with their arguments, of which some are scripts.
-func (a *attempt) serverPrograms() []string {
-	var programs []string
-	for _, s := range a.pb.MCP {
-		programs = append(programs, s.Command...)
-	}
-	return programs
-}
-
-// commandPolicy is what commands in terminals may touch.
-func (a *attempt) commandPolicy() confine.Policy {
-	return confine.Policy{
-		Write:   []string{a.dirs.workspace, a.dirs.home, a.dirs.tmp},
-		Network: a.pb.Sandbox.Network == networkAll,
-	}
-}
-
-// Values of sandbox.network.
-const (
-	networkNone = "none"
-	networkAll  = "all"
-)

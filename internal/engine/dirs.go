@@ -19,27 +19,12 @@ type unitDirs struct {
 	pins                     pins
 }
 
-// makeBase makes a new directory and returns its path without links, which is what agents report.
-func makeBase(parent string) (string, error) {
-	base, err := os.MkdirTemp(parent, "sdd-eval-")
-	if err == nil {
-		base, err = filepath.EvalSymlinks(base)
-	}
-	if err == nil {
-		base, err = filepath.Abs(base)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make the unit's directories: %w", err)
-	}
-	return base, nil
-}
-
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
 // before has left there is removed. Such a unit that is replayed needs no others.
 func makeUnitDirs(parent string, forAgent bool, place *Place) (d unitDirs, err error) {
 	if forAgent || place == nil {
-		if d.base, err = makeBase(parent); err != nil {
-			return unitDirs{}, err
+		if d.base, err = disk.MkdirTemp(parent); err != nil {
+			return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 		}
 	}
 	if err := d.fill(forAgent, place); err != nil {
@@ -85,9 +70,9 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 	if d.steps != "" {
 		return nil
 	}
-	made, err := makeBase(parent)
+	made, err := disk.MkdirTemp(parent)
 	if err != nil {
-		return err
+		return fmt.Errorf("make the steps' directories: %w", err)
 	}
 	d.steps, d.stepHome, d.stepTmp = made, filepath.Join(made, "home"), filepath.Join(made, "tmp")
 	for _, dir := range []string{d.stepHome, d.stepTmp} {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ func (a *attempt) fingerprints() cassette.Fingerprints {
 	v := a.unit.Variant.Agent
 	f := cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
-		Permissions: permissionLines(a.pb.Permissions), Timeout: a.timeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
+		Permissions: permissionLines(a.pb.Permissions), Timeout: a.pb.Limits.UnitTimeout().String(), ToolCalls: a.pb.Limits.MaxToolCalls,
 		Tokens: a.pb.Limits.MaxTokens, CostUSD: a.pb.Limits.MaxCostUSD, Git: a.pb.Workspace.Git, Servers: serverLines(a.pb.MCP),
 		Steps: a.setupSteps(), Commands: a.pb.Sandbox.AllowCommands, Variables: a.pb.Env.Pass,
 		Workspace: cassette.FilesOf(a.manifest),
@@ -46,6 +47,25 @@ func serverLines(servers []playbook.MCPServer) []string {
 	var lines []string
 	for _, s := range servers {
 		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
+	}
+	return lines
+}
+
+// overrideLines writes overrides a line each, as a diff of them is read.
+func overrideLines(all []playbook.Override) []string {
+	lines := make([]string, len(all))
+	for i, o := range all {
+		line, err := json.Marshal(struct {
+			Tool   string         `json:"tool"`
+			Args   map[string]any `json:"args,omitempty"`
+			Nth    int            `json:"nth,omitempty"`
+			Output any            `json:"output,omitempty"`
+			Error  string         `json:"error,omitempty"`
+		}{o.Tool, o.Args, o.Nth, o.Output, o.Error})
+		if err != nil {
+			panic(fmt.Sprintf("engine: an override that is no JSON: %v", err)) // it was read from YAML, or checked
+		}
+		lines[i] = string(line)
 	}
 	return lines
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -125,7 +126,7 @@ func (j Judges) Open() (*judgment.File, error) {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
 	case unseen:
-		return nil, advised{fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error", j.Decider), j.Advice}
+		return nil, fault.Advise(fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error", j.Decider), j.Advice)
 	case !ok:
 		return nil, nil
 	}
@@ -139,7 +140,7 @@ func (j Judges) Open() (*judgment.File, error) {
 	}
 	file, err := judgment.Open(j.Path, c)
 	if err != nil {
-		return nil, advised{err, j.Command}
+		return nil, fault.Advise(err, j.Command)
 	}
 	return file, nil
 }
@@ -170,7 +171,7 @@ func Models(getenv func(string) string) func() (llm.Asker, error) {
 	return func() (llm.Asker, error) {
 		cfg, err := llm.FromEnvironment(getenv)
 		if errors.Is(err, llm.ErrNoKey) {
-			return nil, advised{err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's"}
+			return nil, fault.Advise(err, "set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's")
 		}
 		if err != nil {
 			return nil, err

@@ -8,9 +8,8 @@ import (
 // checkLeak returns an error if a recording of the unit would show a secret: agents print their environment, and
 // recordings are committed.
 func (a *attempt) checkLeak() error {
-	agent, _ := a.session.Agent()
-	said := []any{agent} // it is called as it calls itself
-	for _, t := range a.turns {
+	said := []any{a.session.Identity().Agent} // it is called as it calls itself
+	for _, t := range a.session.Turns() {
 		for _, e := range t.Events {
 			said = append(said, e.Body)
 		}

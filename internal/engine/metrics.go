@@ -8,6 +8,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // metricsVersion is the version of the metrics' format.
@@ -42,7 +43,7 @@ func (a *attempt) measure() *result.Metrics {
 type meter struct {
 	metrics *result.Metrics
 	calls   map[string]*trajectory.ToolCall // by id
-	spent   spending
+	spent   session.Spending
 }
 
 func (m *meter) run(r *trajectory.Run) {
@@ -56,10 +57,10 @@ func (m *meter) run(r *trajectory.Run) {
 	for _, e := range r.Events {
 		m.event(e)
 	}
-	m.spent.add(r.Events)
-	m.metrics.Cost = m.spent.cost
+	m.spent.Add(r.Events)
+	m.metrics.Cost = m.spent.Cost
 	if t := m.metrics.Tokens; t != nil {
-		t.Total = m.spent.tokens
+		t.Total = m.spent.Tokens
 	}
 }
 
@@ -213,11 +214,11 @@ func (m *meter) tokens(u *trajectory.Usage) {
 		m.metrics.Tokens = new(result.Tokens)
 	}
 	t := m.metrics.Tokens
-	t.Input = plus(t.Input, u.Input)
-	t.Output = plus(t.Output, u.Output)
-	t.CacheRead = plus(t.CacheRead, u.CacheRead)
-	t.CacheWrite = plus(t.CacheWrite, u.CacheWrite)
-	t.Thought = plus(t.Thought, u.Thought)
+	t.Input = result.Plus(t.Input, u.Input)
+	t.Output = result.Plus(t.Output, u.Output)
+	t.CacheRead = result.Plus(t.CacheRead, u.CacheRead)
+	t.CacheWrite = result.Plus(t.CacheWrite, u.CacheWrite)
+	t.Thought = result.Plus(t.Thought, u.Thought)
 }
 
 // access counts one more access to a file.
@@ -229,7 +230,7 @@ func access(list *[]result.FileAccess, path, source string, bytes *int64) {
 	}
 	f := &(*list)[i]
 	f.Times++
-	f.Bytes = plus(f.Bytes, bytes)
+	f.Bytes = result.Plus(f.Bytes, bytes)
 }
 
 func size(text string) *int64 {

@@ -73,8 +73,9 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 // only what differs is read.
 func (a *attempt) diff(ctx context.Context) (workspace.Diff, error) {
 	after, known := a.manifest, a.ownWork()
-	for i := 0; i < len(a.turns) && known; i++ {
-		after, known = a.turns[i].Delta.ApplyTo(after)
+	turns := a.session.Turns()
+	for i := 0; i < len(turns) && known; i++ {
+		after, known = turns[i].Delta.ApplyTo(after)
 	}
 	if known {
 		return a.baseline.Compare(ctx, a.dirs.workspace, after)

@@ -38,7 +38,7 @@ func (a *attempt) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, n := range notes {
-		a.journal.notef("workspace: %s is left out: %s", n.Path, n.Reason)
+		a.log.Notef("workspace: %s is left out: %s", n.Path, n.Reason)
 	}
 	a.prepared = true
 	a.baseline = t.Baseline(a.manifest, a.unit.Case.Files)

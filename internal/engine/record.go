@@ -29,11 +29,10 @@ func (a *attempt) save(ctx context.Context) error {
 }
 
 func (a *attempt) saveSession(ctx context.Context) error {
-	s, ok := a.session.(agentSession)
-	if !ok || !a.records {
+	if a.session == nil || !a.records {
 		return nil
 	}
-	if err := a.checkReplayable(); err != nil {
+	if err := a.session.CheckReplayable(); err != nil {
 		return err
 	}
 	if err := a.checkLeak(); err != nil {
@@ -43,7 +42,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := &cassette.Cassette{Header: a.header(s, held.String()), Turns: a.turns}
+	c := &cassette.Cassette{Header: a.header(held.String()), Turns: a.session.Turns()}
 	if err := a.rehearse(ctx, c); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return err
 	}
 	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.cassettePath, again.live, again.records, again.watch = path, false, false, new(watch)
+	again.cassettePath, again.live, again.records = path, false, false
 	again.judgments, again.rehearses = a.judgments, true
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
@@ -110,11 +109,10 @@ func (a *attempt) checkWritable() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-func (a *attempt) header(s agentSession, sandbox string) cassette.Header {
-	h := cassette.Header{
-		Unit: a.unit.ID(), Level: a.level(), ProtocolVersion: s.protocolVersion(), ClientVersion: Version, RecordedAt: a.now().UTC().Truncate(time.Second),
-		Sandbox: sandbox, Fingerprints: a.fingerprints(),
+func (a *attempt) header(sandbox string) cassette.Header {
+	who := a.session.Identity()
+	return cassette.Header{
+		Unit: a.unit.ID(), Level: a.level(), Agent: who.Agent, Endpoint: who.Endpoint, ProtocolVersion: who.Protocol,
+		ClientVersion: Version, RecordedAt: a.now().UTC().Truncate(time.Second), Sandbox: sandbox, Fingerprints: a.fingerprints(),
 	}
-	h.Agent, h.Endpoint = s.Agent()
-	return h
 }

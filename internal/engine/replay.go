@@ -1,12 +1,11 @@
 package engine
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -42,6 +41,9 @@ func (a *attempt) openCassette() (*cassette.Cassette, error) {
 	}
 	return c, nil
 }
+
+// level is what the unit's cassette replays.
+func (a *attempt) level() string { return string(cmp.Or(a.pb.Cassette.Level, playbook.LevelRun)) }
 
 // checkImported accepts a session that was imported, not recorded, and says so. What the agent left in its workspace is
 // not known, and so nothing that looks at it can be done.
@@ -92,31 +94,5 @@ func (a *attempt) checkAge(c *cassette.Cassette) error {
 		return nil
 	}
 	a.result.Warnings = append(a.result.Warnings, err.Error())
-	return nil
-}
-
-// replay is a session that a cassette plays.
-type replay struct {
-	player    *cassette.Player
-	recording *cassette.Cassette
-	next      string // the command that records it anew
-}
-
-func (r replay) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
-	turn, err := r.player.Prompt(ctx, text)
-	if err != nil && ctx.Err() == nil {
-		err = advised{err, r.next}
-	}
-	return turn, err
-}
-
-func (r replay) Agent() (trajectory.Agent, string) {
-	return r.recording.Header.Agent, r.recording.Header.Endpoint
-}
-
-func (r replay) Close(context.Context) error {
-	if err := r.player.End(); err != nil {
-		return advised{err, r.next}
-	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -35,7 +36,7 @@ func (a *attempt) git(ctx context.Context, args, env []string) error {
 		Path: args[0], Args: args, Dir: a.dirs.workspace, Env: env, Stdout: out, Stderr: out,
 	})
 	if err != nil {
-		return advised{err, "install git"}
+		return fault.Advise(err, "install git")
 	}
 	exit, err := p.Wait()
 	if err == nil && exit != (supervise.Exit{}) {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -22,7 +23,7 @@ func (r *Runner) missingPrograms() (reason string, err error) {
 	}
 	reason = fmt.Sprintf("%s requires %s, not found in PATH", r.pb.File, strings.Join(missing, ", "))
 	if testrun.InCI(r.cfg.Getenv) {
-		return "", advised{fmt.Errorf("%s; CI is set, so this is an error", reason), "install " + strings.Join(missing, " ")}
+		return "", fault.Advise(fmt.Errorf("%s; CI is set, so this is an error", reason), "install "+strings.Join(missing, " "))
 	}
 	return reason, nil
 }

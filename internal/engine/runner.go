@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -52,7 +53,7 @@ type Config struct {
 	// Report makes the reports of the run; nil: steps that ask for them are skipped.
 	Report func(context.Context) error
 	// Watch, if not nil, is told what agents do, from several goroutines.
-	Watch func(Activity)
+	Watch func(session.Activity)
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, playbook.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.

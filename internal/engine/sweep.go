@@ -47,7 +47,7 @@ func (a *attempt) cleanByOrigin() bool {
 			return false
 		}
 	}
-	for _, t := range a.turns {
+	for _, t := range a.session.Turns() {
 		for _, c := range t.Delta.Changes {
 			if c.Writes() && c.Data == nil { // it is in the cassette alone
 				return false

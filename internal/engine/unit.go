@@ -7,12 +7,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -38,7 +38,7 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
-		if _, again := errors.AsType[infrastructure](err); !again || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
+		if !fault.IsTransient(err) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
 			r.noteUnit(u, a.result.Outcome)
 			return a.result
 		}
@@ -57,8 +57,7 @@ func newUnit(u playbook.Unit, start time.Time, attempts []string) result.Unit {
 type attempt struct {
 	*Runner
 	unit         playbook.Unit
-	journal      *journal
-	watch        *watch
+	log          *session.Log
 	result       result.Unit
 	live         bool // the session is with an agent, not from a cassette
 	records      bool // a cassette of it is written
@@ -69,31 +68,20 @@ type attempt struct {
 	prepared bool
 	manifest workspace.Manifest // of the prepared workspace
 	baseline workspace.Baseline
-	session  session
-	turns    []cassette.Turn
-	metrics  *result.Metrics // of what was done; nil: not measured yet
-	ended    bool            // the session has
+	session  *session.Session // nil: not begun
+	metrics  *result.Metrics  // of what was done; nil: not measured yet
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
 	rehearses bool // it replays what another attempt recorded, to compare
 	imported  bool // the replayed session was not recorded: what it left in the workspace is unknown
 	stale     bool // the cassette is, and was allowed
 	byLimit   bool // a loop used all its iterations
-	// overrides are the unit's answers in place of those of tools.
-	overrides *interaction.Overrides
-	// tools stands between the agent and what it asks of others; nil: nothing does.
-	tools *tools
 	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of them.
 	touched bool
 }
 
 func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *attempt {
-	a := &attempt{
-		Runner: r, unit: u, result: res,
-		journal:   &journal{secrets: r.secrets, unit: u.ID(), notes: log, now: r.now},
-		watch:     &watch{tell: r.cfg.Watch, now: Activity{Unit: u.ID()}},
-		overrides: overridesOf(r.pb.Cassette.OverridesOf(u)),
-	}
+	a := &attempt{Runner: r, unit: u, result: res, log: session.NewLog(r.secrets, u.ID(), log, r.now)}
 	a.cassettePath = r.CassettePath(u)
 	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath)
 	a.live = a.records || a.cfg.Mode == Live || a.pb.Cassette.Level.RunsAgent()
@@ -110,10 +98,10 @@ func (a *attempt) runKept(ctx context.Context) error {
 		return err
 	}
 	a.place = &place
-	if err := a.journal.open(place.Logs); err != nil {
+	if err := a.log.Open(place.Logs); err != nil {
 		return err
 	}
-	return errors.Join(a.run(ctx), a.journal.Close(a.dirs.pins))
+	return errors.Join(a.run(ctx), a.log.Close(a.dirs.pins.check))
 }
 
 // run returns an error if nothing is known about the agent.
@@ -136,7 +124,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	failed, err := a.steps(ctx)
 	err = errors.Join(err, a.setRun())
 	if err == nil {
-		err = a.checkOverridesAndOrder()
+		err = a.checkSession()
 	}
 	if replaced := a.dirs.pins.check(); replaced != nil {
 		if _, told := errors.AsType[replacedError](err); !told {
@@ -193,19 +181,14 @@ func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
 	return failed, nil
 }
 
-// endSession ends the session, if there is one that has not ended.
+// endSession ends the session, if there is one.
 func (a *attempt) endSession(ctx context.Context) error {
-	if a.session == nil || a.ended {
+	if a.session == nil {
 		return nil
 	}
-	a.ended = true
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.grace()/2)
 	defer cancel()
-	err := a.session.Close(end)
-	if s, ok := a.session.(agentSession); ok && err == nil && len(a.turns) > 0 {
-		err = s.complete(ctx, &a.turns[len(a.turns)-1])
-	}
-	return err
+	return a.session.Close(end)
 }
 
 // setRun puts the turns together.
@@ -213,19 +196,13 @@ func (a *attempt) setRun() error {
 	if a.session == nil {
 		return nil
 	}
-	run := &trajectory.Run{Cwd: "$WORKSPACE"}
-	run.Agent, a.result.Endpoint = a.session.Agent()
-	for _, t := range a.turns {
-		run.Events = append(run.Events, t.Events...)
-	}
+	run := a.session.Run()
+	a.result.Endpoint = a.session.Identity().Endpoint
 	if stops := run.StopReasons(); len(stops) > 0 {
 		a.result.Stop = stops[len(stops)-1]
 	}
 	if a.byLimit && a.result.Stop == result.StopEndTurn {
 		a.result.Stop = result.StopByLimit
-	}
-	if !a.pb.Cassette.Level.RunsAgent() {
-		override(run, a.overrides)
 	}
 	a.result.Run = run
 	if !a.live { // no cassette is written of what shows a secret
@@ -235,14 +212,3 @@ func (a *attempt) setRun() error {
 	a.result.Run, err = a.masked(run)
 	return err
 }
-
-// timeout bounds a unit's session, and each of its run steps.
-func (r *Runner) timeout() time.Duration {
-	if d := r.pb.Limits.Timeout; d > 0 {
-		return d
-	}
-	return defaultTimeout
-}
-
-// defaultTimeout is the limit where the playbook has none.
-const defaultTimeout = 30 * time.Minute

@@ -4,6 +4,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // Options say what is run and how.
@@ -48,7 +49,7 @@ type Watcher interface {
 	UnitStarts(id string)
 	UnitEnds(result.Unit)
 	JobEnds(result.Job)
-	Activity(engine.Activity)
+	Activity(session.Activity)
 	// Note is a line for people: a warning, or what is going on.
 	Note(text string)
 }

@@ -86,6 +86,18 @@ type Tokens struct {
 	Total      *int64 `json:"total"`
 }
 
+// Plus adds what is known of two counts, of which nil is unknown.
+func Plus(a, b *int64) *int64 {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	sum := *a + *b
+	return &sum
+}
+
 // Changes sums up how a workspace differs from what was prepared.
 type Changes struct {
 	Added    int `json:"added"`

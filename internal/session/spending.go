@@ -1,30 +1,31 @@
-package engine
+package session
 
 import (
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // usd is the currency of limits.max_cost_usd.
 const usd = "USD"
 
-// spending adds up what a session's turns have used. Nil is unknown.
-type spending struct {
-	tokens *int64
-	cost   *trajectory.Cost
+// Spending adds up what a session's turns have used. Nil is unknown.
+type Spending struct {
+	Tokens *int64
+	Cost   *trajectory.Cost
 }
 
-// add takes a turn's events.
-func (s *spending) add(events []trajectory.Event) {
+// Add takes a turn's events.
+func (s *Spending) Add(events []trajectory.Event) {
 	for _, e := range events {
 		switch b := e.Body.(type) {
 		case trajectory.Stop:
-			s.tokens = plus(s.tokens, totalTokens(b.Usage))
+			s.Tokens = result.Plus(s.Tokens, totalTokens(b.Usage))
 		case trajectory.State:
 			if b.Cost != nil {
-				s.cost = b.Cost // it is the session's
+				s.Cost = b.Cost // it is the session's
 			}
 		}
 	}
@@ -40,40 +41,28 @@ func totalTokens(u *trajectory.Usage) *int64 {
 	}
 	var sum *int64
 	for _, n := range []*int64{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thought} {
-		sum = plus(sum, n)
+		sum = result.Plus(sum, n)
 	}
 	return sum
 }
 
-// plus adds what is known of two counts, of which nil is unknown.
-func plus(a, b *int64) *int64 {
-	if a == nil {
-		return b
-	}
-	if b == nil {
-		return a
-	}
-	sum := *a + *b
-	return &sum
-}
-
 // exceeded returns the limit that the session has reached, empty if none. A limit that what the agent reports cannot
 // support is an error: it would be no limit.
-func (s spending) exceeded(tokens int64, costUSD float64) (string, error) {
+func (s Spending) exceeded(tokens int64, costUSD float64) (string, error) {
 	switch {
-	case tokens > 0 && s.tokens == nil:
-		return "", advised{
+	case tokens > 0 && s.Tokens == nil:
+		return "", fault.Advise(
 			fmt.Errorf("limits.max_tokens: the agent does not report its tokens, so nothing would hold it to %d", tokens),
 			"remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
-		}
-	case costUSD > 0 && (s.cost == nil || s.cost.Currency != usd):
-		return "", advised{
+		)
+	case costUSD > 0 && (s.Cost == nil || s.Cost.Currency != usd):
+		return "", fault.Advise(
 			fmt.Errorf("limits.max_cost_usd: the agent does not report its cost in USD, so nothing would hold it to %v", costUSD),
 			"remove limits.max_cost_usd, or bound the unit by timeout and max_tool_calls",
-		}
-	case tokens > 0 && *s.tokens > tokens:
+		)
+	case tokens > 0 && *s.Tokens > tokens:
 		return result.StopTokenLimit, nil
-	case costUSD > 0 && s.cost.Amount > costUSD:
+	case costUSD > 0 && s.Cost.Amount > costUSD:
 		return result.StopCostLimit, nil
 	}
 	return "", nil

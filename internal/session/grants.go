@@ -1,10 +1,10 @@
-package engine
+package session
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -22,20 +22,18 @@ var toolName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // grant returns the permissions of the unit's agent. What cannot be told to it is an error: it would be no permission, and
 // no limit.
-func (a *attempt) grant(h *agent.Headless, confined bool) (g grants, err error) {
-	p, mode := a.pb.Permissions, a.unit.Variant.Agent.Mode
+func (c *Config) grant() (g grants, err error) {
+	p, chosen, h := c.Playbook.Permissions, c.Unit.Variant.Agent, c.Profile.Headless
 	watched := p.Default == playbook.DecideError // some question is to end the unit
 	var ruled []string
 	for i, r := range p.Rules {
-		at := fmt.Sprintf("%s: permissions.rules[%d]", a.pb.File, i)
+		at := fmt.Sprintf("%s: permissions.rules[%d]", c.Playbook.File, i)
 		switch {
 		case r.Path != "":
-			return g, advised{
-				fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at, a.unit.Variant.Agent.Kind),
-				"name a tool alone, or confine the agent",
-			}
+			return g, fault.Advise(fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at, chosen.Kind),
+				"name a tool alone, or confine the agent")
 		case !toolName.MatchString(r.Tool):
-			return g, fmt.Errorf("%s: %q cannot be the name of a tool of agents of kind %s", at, r.Tool, a.unit.Variant.Agent.Kind)
+			return g, fmt.Errorf("%s: %q cannot be the name of a tool of agents of kind %s", at, r.Tool, chosen.Kind)
 		case slices.Contains(ruled, r.Tool): // the first rule decides
 			continue
 		}
@@ -49,18 +47,18 @@ func (a *attempt) grant(h *agent.Headless, confined bool) (g grants, err error) 
 			watched = true
 		}
 	}
-	if mode == h.UnaskedMode && (!confined || watched) {
+	if chosen.Mode == h.UnaskedMode && (!c.Confined || watched) {
 		return g, fmt.Errorf("%s: variants.%s.agent.mode: in the mode %s the agent asks for nothing, which is for a sandbox and for permissions without `error`",
-			a.pb.File, a.unit.Variant.ID, mode)
+			c.Playbook.File, c.Unit.Variant.ID, chosen.Mode)
 	}
 	if p.Decide("", nil) != playbook.DecideAllow {
 		return g, nil
 	}
-	if g.unasked = confined && !watched && mode == ""; g.unasked {
+	if g.unasked = c.Confined && !watched && chosen.Mode == ""; g.unasked {
 		g.allow = nil
 		return g, nil
 	}
-	for _, tool := range slices.Concat(h.Asking, serverTools(a.pb.MCP)) {
+	for _, tool := range slices.Concat(h.Asking, serverTools(c.Playbook.MCP)) {
 		if !slices.Contains(ruled, tool) {
 			g.allow = append(g.allow, tool)
 		}

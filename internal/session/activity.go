@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"sync"
@@ -18,13 +18,15 @@ type Activity struct {
 	Cost *float64
 }
 
-// watch reports one unit's activity. The zero watch does nothing.
+// watch reports one unit's activity.
 type watch struct {
 	tell func(Activity)
 
 	mu  sync.Mutex // agents' updates come from another goroutine than their prompts
 	now Activity
 }
+
+func newWatch(c *Config) *watch { return &watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}} }
 
 func (w *watch) prompt(n int) {
 	w.mu.Lock()

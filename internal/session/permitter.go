@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ type permitter struct {
 	// tool names the tool of a call, and the paths it touches, relative to the workspace. The error is that of a call of
 	// which nothing is known.
 	tool func(acp.ToolCallUpdate) (name string, paths []string, err error)
-	// broken is told of a request that the playbook declares an error.
+	// broken is called for each request that the playbook treats as an error.
 	broken func(error)
 }
 
@@ -69,7 +69,7 @@ func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err er
 		return "", nil, cmp.Or(s.observer.Err(), fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID))
 	}
 	for _, l := range call.Locations {
-		files = append(files, filepath.ToSlash(relative(s.a.dirs.workspace, l.Path)))
+		files = append(files, filepath.ToSlash(relative(s.Dirs.Workspace, l.Path)))
 	}
 	return call.Name, files, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"testing"
@@ -26,14 +26,4 @@ func TestOverrideOfNoAnswer(t *testing.T) {
 	left := overrides.Unapplied()
 	assert.Len(t, left, 1)
 	assert.Equal(t, 2, left[0].Nth)
-}
-
-func TestOverrideLines(t *testing.T) {
-	assert.Equal(t, []string{
-		`{"tool":"fs/read_text_file","args":{"path":"a"},"nth":2,"output":""}`,
-		`{"tool":"terminal/create","error":"disk full"}`,
-	}, overrideLines([]playbook.Override{
-		{Tool: "fs/read_text_file", Args: map[string]any{"path": "a"}, Nth: 2, Output: "", Position: playbook.Position{Line: 3}},
-		{Tool: "terminal/create", Error: "disk full"},
-	}))
 }

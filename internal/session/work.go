@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -19,17 +18,17 @@ import (
 // work is what sessions with agents' processes have in common, whatever they speak: a workspace whose changes belong to
 // turns, and limits.
 type work struct {
-	a        *attempt
+	*Config
+	watch *watch
+
 	manifest workspace.Manifest // after the last turn
 	before   workspace.Manifest // before the last turn
 
-	agent     trajectory.Agent
-	endpoint  string
-	protocol  int // its version; 0: the agent speaks none
+	who       Identity
 	normalise *cassette.Normaliser
 
 	stderr *stderrWriter
-	spent  spending
+	spent  Spending
 
 	deadline time.Time // of the session, by the playbook's limit
 	// overdue returns what kept the session until its deadline, nil if that is the agent.
@@ -47,24 +46,22 @@ type limitReached struct{ name string }
 
 func (l limitReached) Error() string { return "limit reached: " + l.name }
 
-// newWork returns the work of an attempt at a unit, before it begins. Paths are those that its agent may come across beside
-// its workspace, home and temporary directory, with their names in recordings.
-func newWork(a *attempt, profile agent.Profile, launch agent.Launch, paths map[string]string) work {
-	named := map[string]string{a.dirs.workspace: "$WORKSPACE", a.dirs.home: "$HOME", a.dirs.tmp: "$TMPDIR"}
+// newWork returns the work of a session, before it begins. Paths are those that its agent may come across beside its
+// workspace, home and temporary directory, with their names in recordings.
+func newWork(c *Config, w *watch, paths map[string]string) work {
+	named := map[string]string{c.Dirs.Workspace: "$WORKSPACE", c.Dirs.Home: "$HOME", c.Dirs.Tmp: "$TMPDIR"}
 	maps.Copy(named, paths)
 	return work{
-		a: a, manifest: a.manifest,
-		agent:     trajectory.Agent{Kind: profile.Kind, Model: a.unit.Variant.Agent.Model},
-		endpoint:  launch.Endpoint,
-		normalise: cassette.NewNormaliser(named, a.pb.Cassette.Normalise, profile.Volatile),
+		Config: c, watch: w, manifest: c.Prepared,
+		who: Identity{
+			Agent: trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model}, Endpoint: c.Launch.Endpoint,
+		},
+		normalise: cassette.NewNormaliser(named, c.Playbook.Cassette.Normalise, c.Profile.Volatile),
 	}
 }
 
-// Agent implements [session].
-func (w *work) Agent() (trajectory.Agent, string) { return w.agent, w.endpoint }
-
-// protocolVersion implements [agentSession].
-func (w *work) protocolVersion() int { return w.protocol }
+// identity implements [conversation].
+func (w *work) identity() Identity { return w.who }
 
 // turn has do speak with the agent until the turn is over, or its context is. It returns the limit that ended the turn,
 // empty if none did.
@@ -105,16 +102,16 @@ func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
 
 // settle takes what the turn changed in the workspace.
 func (w *work) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
-	w.spent.add(events)
-	limits := w.a.pb.Limits
+	w.spent.Add(events)
+	limits := w.Playbook.Limits
 	limit, err := w.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
-	if whole := stopReason(cassette.Turn{Events: events}) == result.StopEndTurn; err != nil && whole {
+	if whole := stopReason(events) == result.StopEndTurn; err != nil && whole {
 		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
 	}
 	if limit != "" {
 		events = endedBy(events, limit)
 	}
-	after, delta, err := w.changes(ctx, w.manifest, w.a.pb.Cassette.MaxDelta)
+	after, delta, err := w.changes(ctx, w.manifest, w.Playbook.Cassette.MaxDelta)
 	if err != nil {
 		return cassette.Turn{}, err
 	}
@@ -122,8 +119,7 @@ func (w *work) settle(ctx context.Context, events []trajectory.Event) (cassette.
 	return cassette.Turn{Events: w.normalise.Events(events), Delta: delta}, nil
 }
 
-// resync takes what others than the agent changed in the workspace: a replay makes those changes by doing the same steps
-// again, and they are none of the agent's.
+// resync implements [conversation].
 func (w *work) resync(ctx context.Context) error {
 	after, _, err := w.changes(ctx, w.manifest, math.MaxInt64)
 	if err != nil {
@@ -137,17 +133,17 @@ func (w *work) resync(ctx context.Context) error {
 func (w *work) complete(ctx context.Context, last *cassette.Turn, late []trajectory.Event) error {
 	last.Events = append(last.Events, w.normalise.Events(late)...)
 	var err error
-	_, last.Delta, err = w.changes(ctx, w.before, w.a.pb.Cassette.MaxDelta)
+	_, last.Delta, err = w.changes(ctx, w.before, w.Playbook.Cassette.MaxDelta)
 	return errors.Join(err, w.setInterrupt(nil))
 }
 
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
 // asks, and the workspace may hold what no cassette could.
 func (w *work) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
-	if err := w.a.dirs.pins.check(); err != nil || !w.a.records {
+	if err := w.Check(); err != nil || !w.Records {
 		return before, workspace.Delta{}, err
 	}
-	return workspace.Changes(ctx, w.a.dirs.workspace, before, limit)
+	return workspace.Changes(ctx, w.Dirs.Workspace, before, limit)
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
@@ -167,7 +163,7 @@ func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 }
 
 func (w *work) countCall(total int) {
-	if limit := w.a.pb.Limits.MaxToolCalls; limit > 0 && total > limit {
+	if limit := w.Playbook.Limits.MaxToolCalls; limit > 0 && total > limit {
 		w.interruptTurn(limitReached{result.StopToolCalls})
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"cmp"
@@ -16,16 +16,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/claudecli"
-	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// headless is a session with an agent that is started anew for each prompt and goes on with its session.
+// headless is a conversation with an agent that is started anew for each prompt and goes on with its session.
 type headless struct {
 	work
-	profile  agent.Profile
-	launch   agent.Launch
 	options  claudecli.Options // of each prompt
 	hooks    hooks
 	observer claudecli.Observer
@@ -33,79 +31,72 @@ type headless struct {
 }
 
 // startHeadless makes ready what the unit's agent is started with.
-func startHeadless(ctx context.Context, a *attempt, profile agent.Profile, launch agent.Launch) (*headless, error) {
-	if level := a.pb.Cassette.Level; level.RunsAgent() {
-		return nil, advised{
-			fmt.Errorf("cassette.level: %s: agents of kind %s work in their own process, and ask us for nothing that could be replayed", level, profile.Kind),
-			"use `level: run`",
-		}
+func startHeadless(ctx context.Context, c *Config, w *watch) (conversation, error) {
+	if level := c.Playbook.Cassette.Level; level.RunsAgent() {
+		return nil, fault.Advise(fmt.Errorf("cassette.level: %s: agents of kind %s work in their own process, "+
+			"and ask us for nothing that could be replayed", level, c.Profile.Kind), "use `level: run`")
 	}
-	h, err := a.installHooks()
+	h, err := installHooks(c)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("install the agent's hooks: %w", err), h.remove())
 	}
-	s := &headless{work: newWork(a, profile, launch, h.paths()), profile: profile, launch: launch, hooks: h}
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, s.Close(ctx))
+	s := &headless{work: newWork(c, w, h.paths()), hooks: h}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, s.close(ctx, nil))
 	}
-	s.deadline = time.Now().Add(a.timeout())
+	s.deadline = time.Now().Add(c.Playbook.Limits.UnitTimeout())
 	return s, nil
 }
 
 // prepare makes the files that the agent is given, and the arguments that all prompts have in common.
-func (s *headless) prepare(ctx context.Context) error {
-	if err := writeFiles(s.a.dirs.home, s.launch.Files); err != nil {
+func (s *headless) prepare() error {
+	if err := writeFiles(s.Dirs.Home, s.Launch.Files); err != nil {
 		return err
 	}
-	held, err := s.a.held(ctx)
+	g, err := s.grant()
 	if err != nil {
 		return err
 	}
-	confined := held.Kind != confine.None
-	g, err := s.a.grant(s.profile.Headless, confined)
-	if err != nil {
-		return err
-	}
-	chosen := s.a.unit.Variant.Agent
+	chosen := s.Unit.Variant.Agent
 	s.options = claudecli.Options{
-		Args: s.launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow, Deny: g.deny,
-		MaxCostUSD: s.a.pb.Limits.MaxCostUSD,
+		Args: s.Launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow, Deny: g.deny,
+		MaxCostUSD: s.Playbook.Limits.MaxCostUSD,
 	}
 	if g.unasked {
-		s.options.Unasked = s.profile.Headless.Unasked
+		s.options.Unasked = s.Profile.Headless.Unasked
 	}
-	if confined {
-		env := maps.Clone(s.profile.Headless.UnaskedEnv)
-		maps.Copy(env, s.launch.Env)
-		s.launch.Env = env
+	if s.Confined {
+		env := maps.Clone(s.Profile.Headless.UnaskedEnv)
+		maps.Copy(env, s.Launch.Env)
+		s.Launch.Env = env
 	}
-	if servers := s.a.pb.MCP; len(servers) > 0 {
+	if servers := s.Playbook.MCP; len(servers) > 0 {
 		const name = "mcp.json"
 		s.options.MCP = filepath.Join(s.hooks.given, name)
 		if err := writeFiles(s.hooks.given, []agent.File{{Path: name, Data: claudecli.MCPConfig(servers)}}); err != nil {
 			return err
 		}
 	}
-	s.stderr = s.a.journal.stderr()
-	s.observer = claudecli.Observer{Cwd: s.a.dirs.workspace, OnCall: s.called, OnDenied: s.denied}
+	s.stderr = s.Log.stderr()
+	s.observer = claudecli.Observer{Cwd: s.Dirs.Workspace, OnCall: s.called, OnDenied: s.denied}
 	return nil
 }
 
-// called is told of each tool call.
+// called is called with each tool call.
 func (s *headless) called(total int, c trajectory.ToolStart) {
-	s.a.watch.tool(cmp.Or(c.Title, c.Name))
+	s.watch.tool(cmp.Or(c.Title, c.Name))
 	s.countCall(total)
 }
 
 // denied is called with each tool that the agent had no permission to use.
 func (s *headless) denied(tool string) {
-	if s.a.pb.Permissions.Decide(tool, nil) == playbook.DecideError {
+	if s.Playbook.Permissions.Decide(tool, nil) == playbook.DecideError {
 		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, tool))
 	}
 }
 
-// Prompt implements [session].
-func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, error) {
+// prompt implements [conversation].
+func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	s.observer.Prompt(time.Now(), text)
 	limit, err := s.turn(ctx, func(ctx context.Context) error { return s.run(ctx, text) })
 	if err != nil {
@@ -119,13 +110,13 @@ func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, erro
 		return cassette.Turn{}, headlessFault(turn.Err)
 	}
 	told := s.observer.Session()
-	s.agent.Name, s.agent.Version = "claude-code", told.Version
+	s.who.Agent.Name, s.who.Agent.Version = "claude-code", told.Version
 	if err := s.checkCapture(turn); err != nil {
 		return cassette.Turn{}, err
 	}
 	whole, err := s.settle(ctx, events)
-	if cost := s.spent.cost; cost != nil {
-		s.a.watch.cost(cost.Amount) // in USD, as the program has it
+	if cost := s.spent.Cost; cost != nil {
+		s.watch.cost(cost.Amount) // in USD, as the program has it
 	}
 	return whole, err
 }
@@ -134,15 +125,15 @@ func (s *headless) Prompt(ctx context.Context, text string) (cassette.Turn, erro
 func (s *headless) run(ctx context.Context, text string) error {
 	o := s.options
 	o.Session = s.observer.Session().ID
-	if limit := s.a.pb.Limits.MaxToolCalls; limit > 0 {
+	if limit := s.Playbook.Limits.MaxToolCalls; limit > 0 {
 		// Each turn of the model but the last one makes a call, so this ends no session that keeps to the limit.
 		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
 	}
-	policy := s.a.agentPolicy()
+	policy := s.agentPolicy()
 	policy.Read = append(policy.Read, s.hooks.self, s.hooks.given)
-	process, err := s.a.startAgent(context.WithoutCancel(ctx), s.launch, supervise.Command{
-		Path: s.launch.Command, Args: append([]string{s.launch.Command}, o.Argv()...), Env: append(s.a.agentEnviron(), s.hooks.environ...),
-		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.profile.Grace,
+	process, err := s.startAgent(context.WithoutCancel(ctx), supervise.Command{
+		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...), Env: append(s.agentEnviron(), s.hooks.environ...),
+		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
 	}, policy)
 	if err != nil {
 		return err
@@ -150,7 +141,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 	stop := context.AfterFunc(ctx, func() { _, _ = process.Kill() })
 	defer stop()
 	err = s.observer.Read(process.Stdout, func(at time.Time, line []byte) {
-		s.a.journal.frame(acp.Frame{Time: at, Direction: acp.ToClient, Raw: line})
+		s.Log.frame(acp.Frame{Time: at, Direction: acp.ToClient, Raw: line})
 	})
 	if err != nil {
 		_, killed := process.Kill()
@@ -174,7 +165,7 @@ func (s *headless) unanswered(exit supervise.Exit) error {
 		err = fmt.Errorf("%w, and said: %s", err, said)
 	}
 	if s.observer.Session().ID == "" {
-		return infrastructure{err}
+		return fault.Transient(err)
 	}
 	return err
 }
@@ -183,7 +174,7 @@ func (s *headless) unanswered(exit supervise.Exit) error {
 func headlessFault(err error) error {
 	model, ok := errors.AsType[*claudecli.ModelError](err)
 	if ok && (model.Status == 429 || model.Status >= 500 || model.Status == 0 && overloaded.MatchString(model.Text)) {
-		return infrastructure{err}
+		return fault.Transient(err)
 	}
 	return err
 }
@@ -197,21 +188,19 @@ func (s *headless) checkCapture(turn claudecli.Turn) error {
 		return fmt.Errorf("check what the agent's hooks captured: %w", err)
 	}
 	for _, note := range captured.Notes {
-		s.a.journal.notef("hooks: %s", note)
+		s.Log.Notef("hooks: %s", note)
 	}
 	return nil
 }
 
-// complete implements [agentSession]: all that the agent does ends with its turn.
-func (s *headless) complete(ctx context.Context, last *cassette.Turn) error {
-	return s.work.complete(ctx, last, nil)
-}
-
-// Close implements [session].
-func (s *headless) Close(context.Context) error {
+// close implements [conversation]. All that the agent does ends with its turn.
+func (s *headless) close(ctx context.Context, last *cassette.Turn) error {
 	var err error
 	if s.stderr != nil {
 		err = s.stderr.Close()
 	}
-	return errors.Join(err, s.hooks.remove())
+	if err = errors.Join(err, s.hooks.remove()); err != nil || last == nil {
+		return err
+	}
+	return s.complete(ctx, last, nil)
 }

@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"os"
@@ -43,20 +43,20 @@ type hooks struct {
 }
 
 // installHooks makes the hooks of the unit's agent.
-func (a *attempt) installHooks() (h hooks, err error) {
+func installHooks(c *Config) (h hooks, err error) {
 	if h.self, err = os.Executable(); err != nil {
 		return h, err
 	}
-	if h.given, err = makeBase(a.cfg.TempDir); err != nil {
+	if h.given, err = disk.MkdirTemp(c.TempDir); err != nil {
 		return h, err
 	}
-	id, err := testrun.ID(a.cfg.Getenv)
+	id, err := testrun.ID(c.Getenv)
 	if err != nil {
 		return h, err
 	}
 	h.settings = filepath.Join(h.given, settingsFile)
-	h.capture = filepath.Join(a.dirs.base, "hooks", "tool-calls.jsonl")
-	h.environ = hook.Target{RunID: id, Project: a.dirs.workspace, Capture: h.capture}.Environment()
+	h.capture = filepath.Join(c.Dirs.Base, "hooks", "tool-calls.jsonl")
+	h.environ = hook.Target{RunID: id, Project: c.Dirs.Workspace, Capture: h.capture}.Environment()
 	settings := hook.Settings(hook.Handlers{Command: words.Quote(filepath.ToSlash(h.self)) + " " + hookWord})
 	if err := os.Mkdir(filepath.Dir(h.capture), 0o700); err != nil {
 		return h, err

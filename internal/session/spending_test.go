@@ -1,4 +1,4 @@
-package engine
+package session
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -61,14 +62,14 @@ func TestSpending(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var s spending
+			var s Spending
 			for _, turn := range tt.turns {
-				s.add(turn)
+				s.Add(turn)
 			}
 			got, err := s.exceeded(tt.tokens, tt.costUSD)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
-				require.NotEmpty(t, Advice(err))
+				require.NotEmpty(t, fault.Advice(err))
 				return
 			}
 			require.NoError(t, err)

@@ -1,14 +1,12 @@
-package engine
+package session
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
-	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -72,11 +70,10 @@ func override(run *trajectory.Run, overrides *interaction.Overrides) {
 	run.Events = events
 }
 
-// checkOverrides returns an error for each override that changed no answer: whoever wrote it believes that something is
-// tested that is not.
-func (a *attempt) checkOverrides() error {
+// unapplied returns an error for each override that changed no answer.
+func unapplied(overrides *interaction.Overrides) error {
 	var errs []error
-	for _, o := range a.overrides.Unapplied() {
+	for _, o := range overrides.Unapplied() {
 		what := o.Tool
 		if o.Args != nil {
 			args, err := json.Marshal(o.Args)
@@ -90,34 +87,5 @@ func (a *attempt) checkOverrides() error {
 		}
 		errs = append(errs, fmt.Errorf("%s: the override changed nothing: the agent made no such call, or another override answers it: %s", o.Position, what))
 	}
-	if len(errs) == 0 {
-		return nil
-	}
-	next := "correct the override, or take it away"
-	switch {
-	case a.result.Session != "":
-		next = "sdd-eval cassette show " + a.result.Session
-	case a.place != nil:
-		next = "see which calls there were in " + filepath.Join(a.place.Artifacts, rundir.Trajectory)
-	}
-	return advised{errors.Join(errs...), next}
-}
-
-// overrideLines writes overrides a line each, as a diff of them is read.
-func overrideLines(all []playbook.Override) []string {
-	lines := make([]string, len(all))
-	for i, o := range all {
-		line, err := json.Marshal(struct {
-			Tool   string         `json:"tool"`
-			Args   map[string]any `json:"args,omitempty"`
-			Nth    int            `json:"nth,omitempty"`
-			Output any            `json:"output,omitempty"`
-			Error  string         `json:"error,omitempty"`
-		}{o.Tool, o.Args, o.Nth, o.Output, o.Error})
-		if err != nil {
-			panic(fmt.Sprintf("engine: an override that is no JSON: %v", err)) // it was read from YAML, or checked
-		}
-		lines[i] = string(line)
-	}
-	return lines
+	return errors.Join(errs...)
 }

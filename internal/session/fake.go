@@ -1,11 +1,11 @@
-package engine
+package session
 
 import (
 	"os"
+	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/internal/reexec"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // fakeKind is the agent kind that our own binary plays, so that a first run needs no agent installed.
@@ -23,12 +23,15 @@ func init() {
 }
 
 // fakeCommand returns how to start the scripted agent, and its scripts, whose paths are relative to the playbook.
-func (r *Runner) fakeCommand(a playbook.Agent) (path string, args, scripts []string, err error) {
+func (c *Config) fakeCommand() (path string, args, scripts []string, err error) {
 	if path, err = os.Executable(); err != nil {
 		return "", nil, nil, err
 	}
-	for _, script := range a.Args {
-		scripts = append(scripts, r.besidePlaybook(script))
+	for _, script := range c.Unit.Variant.Agent.Args {
+		if !filepath.IsAbs(script) {
+			script = filepath.Join(c.Dirs.Playbook, filepath.FromSlash(script))
+		}
+		scripts = append(scripts, script)
 	}
 	return path, append([]string{path, fakeWord}, scripts...), scripts, nil
 }

@@ -1,0 +1,37 @@
+// Package fault marks errors for who decides how to go on after them: a person, or the harness that may try again.
+package fault
+
+import "errors"
+
+// advised is an error with what a person can do about it.
+type advised struct {
+	error
+	next string
+}
+
+func (e advised) Unwrap() error { return e.error }
+
+// Advise returns err with what a person can do about it, a command for the most part.
+func Advise(err error, next string) error { return advised{err, next} }
+
+// Advice returns what a person can do about err; empty if there is nothing to be said.
+func Advice(err error) string {
+	if a, ok := errors.AsType[advised](err); ok {
+		return a.next
+	}
+	return ""
+}
+
+// transient is an error that another attempt may not meet.
+type transient struct{ error }
+
+func (e transient) Unwrap() error { return e.error }
+
+// Transient marks err as one that another attempt may not meet: the agent did not start, its model was not to be had.
+func Transient(err error) error { return transient{err} }
+
+// IsTransient reports whether err was marked by [Transient].
+func IsTransient(err error) bool {
+	_, ok := errors.AsType[transient](err)
+	return ok
+}

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// agentEnviron is the environment of what is started for the unit's agent: without its account.
+func (c *Config) agentEnviron() []string {
+	env := sandbox.Environment(sandbox.EnvironmentSpec{
+		Environ: c.Environ, Home: c.Dirs.Home, Tmp: c.Dirs.Tmp, Workspace: c.Dirs.Workspace, Pass: c.Playbook.Env.Pass,
+	})
+	env = append(env, toolcache.Find(c.Environ).Variables(c.Dirs.Home, false)...)
+	return slices.Clip(env)
+}
+
+// startAgent starts an agent's process in the workspace, with its account in its environment.
+func (c *Config) startAgent(ctx context.Context, program supervise.Command, p confine.Policy) (*supervise.Process, error) {
+	for _, name := range slices.Sorted(maps.Keys(c.Launch.Env)) {
+		program.Env = append(program.Env, name+"="+c.Launch.Env[name])
+	}
+	program.Dir, program.Scratch = c.Dirs.Workspace, c.Dirs.Base
+	process, err := c.Start(ctx, program, p)
+	if err == nil || fault.Advice(err) != "" {
+		return process, err
+	}
+	return nil, fault.Advise(err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command",
+		c.Launch.Command, c.Unit.Variant.ID))
+}
+
+// writeFiles writes what an agent wants to find into a directory, such as its home.
+func writeFiles(dir string, files []agent.File) error {
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agentPolicy is what the unit's agent may touch.
+func (c *Config) agentPolicy() confine.Policy {
+	p := confine.Policy{
+		// The base as a whole: if we are gone before the agent, the supervisor removes what is in it.
+		Write:   []string{c.Dirs.Base, c.Dirs.Workspace},
+		Network: c.Playbook.Sandbox.Network != playbook.NetworkNone,
+	}
+	if !c.Playbook.Cassette.Level.MCP() { // else it starts what stands for them
+		p.Programs = c.serverPrograms()
+	}
+	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
+	p.Programs = append(p.Programs, c.Unit.Variant.Agent.Args...)
+	return p
+}
+
+// serverPolicy is what an MCP server may touch that the agent does not start itself.
+func (c *Config) serverPolicy() confine.Policy {
+	return confine.Policy{
+		Write:    []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
+		Programs: c.serverPrograms(),
+		Network:  c.Playbook.Sandbox.Network != playbook.NetworkNone,
+	}
+}
+
+// serverPrograms are the playbook's MCP servers with their arguments, of which some are scripts.
+func (c *Config) serverPrograms() []string {
+	var programs []string
+	for _, s := range c.Playbook.MCP {
+		programs = append(programs, s.Command...)
+	}
+	return programs
+}
+
+// commandPolicy is what commands in terminals may touch.
+func (c *Config) commandPolicy() confine.Policy {
+	return confine.Policy{
+		Write:   []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
+		Network: c.Playbook.Sandbox.Network == playbook.NetworkAll,
+	}
+}

@@ -1,0 +1,329 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// startTimeout bounds the agent's start, up to its first session.
+const startTimeout = 2 * time.Minute
+
+// live is a conversation with an agent's process over the Agent Client Protocol.
+type live struct {
+	work
+	tools     *tools
+	process   *supervise.Process
+	client    *acp.Client
+	session   *acp.Session
+	files     *sandbox.Files
+	terminals *sandbox.Terminals
+	env       []string // of what is started for the agent: without its account
+	observer  observe.Observer
+}
+
+// startLive starts the unit's agent and opens a session in its workspace.
+func startLive(ctx context.Context, c *Config, w *watch, t *tools) (conversation, error) {
+	s := &live{work: newWork(c, w, nil), tools: t}
+	s.overdue = t.waiting
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
+	defer cancel()
+	if err := s.start(ctx); err != nil {
+		if broken := s.setInterrupt(nil); broken != nil {
+			err = broken // what the agent says is what it made of that
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
+		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx), nil))
+	}
+	s.deadline = time.Now().Add(s.Playbook.Limits.UnitTimeout())
+	return s, nil
+}
+
+// start makes everything that the session consists of; what it made before an error, Close ends.
+func (s *live) start(ctx context.Context) error {
+	if err := writeFiles(s.Dirs.Home, s.Launch.Files); err != nil {
+		return err
+	}
+	s.env = s.agentEnviron()
+	var err error
+	if s.files, err = sandbox.OpenFiles(s.Dirs.Workspace); err != nil {
+		return err
+	}
+	s.files.OnDeny = func(d sandbox.Denied) { s.Log.denied(&d) }
+	s.terminals = sandbox.NewTerminals(s.files, sandbox.TerminalConfig{
+		Env: s.env, Allow: s.Playbook.AllowedCommands(),
+		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
+			return s.Start(ctx, c, s.commandPolicy())
+		},
+	})
+
+	policy := s.agentPolicy()
+	path, args := s.Launch.Command, append([]string{s.Launch.Command}, s.Launch.Args...)
+	if s.Profile.Kind == fakeKind {
+		if path, args, policy.Read, err = s.fakeCommand(); err != nil {
+			return err
+		}
+	}
+	if s.Playbook.Cassette.Level.MCP() {
+		if err := s.showRelays(&policy); err != nil {
+			return err
+		}
+	}
+	s.stderr = s.Log.stderr()
+	s.process, err = s.startAgent(context.WithoutCancel(ctx), supervise.Command{
+		Path: path, Args: args, Env: s.env, PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
+	}, policy)
+	if err != nil {
+		return err
+	}
+	if err := s.connect(ctx); err != nil {
+		return fmt.Errorf("start %s: %w", s.Launch.Command, err)
+	}
+	return nil
+}
+
+// connect speaks with the started agent until there is a session.
+func (s *live) connect(ctx context.Context) error {
+	s.observer.OnCall = s.countCall
+	p := permitter{permissions: s.Playbook.Permissions, tool: s.toolOf, broken: s.interruptTurn}
+	cfg := acp.ClientConfig{
+		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: s.Version},
+		Tap: func(f acp.Frame) {
+			s.Log.frame(f)
+			s.observer.Frame(f)
+		},
+		Update: func(n acp.SessionNotification) {
+			s.watch.update(n.Update)
+			s.checkCost(n.Update)
+		},
+		CancelGrace: s.Grace / 4,
+	}
+	client := clienttools.Client{Permission: p.decide}
+	if s.Profile.ClientFiles {
+		client.Files = s.files.Handler()
+	}
+	if s.Profile.ClientTerminals {
+		client.Terminals = s.terminals.Handler()
+	}
+	client = s.serve(client)
+	cfg.Files, cfg.Terminals, cfg.Permission = client.Files, client.Terminals, client.Permission
+	servers, err := s.servers()
+	if err != nil {
+		return err
+	}
+	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
+	init, err := s.client.Initialize(ctx)
+	if err != nil {
+		return s.notStarted(err)
+	}
+	s.who.Protocol = init.ProtocolVersion
+	if init.AgentInfo != nil {
+		s.who.Agent.Name, s.who.Agent.Version = init.AgentInfo.Name, init.AgentInfo.Version
+	}
+	if method := s.Launch.AuthMethod; method != "" {
+		if err := s.client.Authenticate(ctx, method); err != nil {
+			return s.notStarted(fmt.Errorf("authenticate: %w", err))
+		}
+	}
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dirs.Workspace, McpServers: servers})
+	if err != nil {
+		return s.notStarted(fmt.Errorf("open a session: %w", err))
+	}
+	s.normalise.Session(s.session.ID())
+	return s.configure(ctx)
+}
+
+// mcpServers are the playbook's, for the agent to start as its children.
+func mcpServers(servers []playbook.MCPServer) []acp.McpServer {
+	all := make([]acp.McpServer, len(servers))
+	for i, s := range servers {
+		all[i] = acp.McpServerStdio{Name: s.Name, Command: s.Command[0], Args: append([]string{}, s.Command[1:]...), Env: []acp.EnvVariable{}}
+	}
+	return all
+}
+
+// configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
+// work unattended.
+func (s *live) configure(ctx context.Context) error {
+	mode := s.Unit.Variant.Agent.Mode
+	if mode == "" {
+		mode = offered(s.session.Modes(), s.Profile.Modes)
+	}
+	if mode != "" {
+		if err := s.session.SetMode(ctx, mode); err != nil {
+			return err
+		}
+	}
+	if model := s.Unit.Variant.Agent.Model; model != "" {
+		return s.session.SetModel(ctx, model)
+	}
+	return nil
+}
+
+// offered returns the first of the wanted modes that the session has.
+func offered(modes *acp.SessionModeState, wanted []string) string {
+	if modes == nil {
+		return ""
+	}
+	for _, w := range wanted {
+		for _, m := range modes.AvailableModes {
+			if m.ID == w {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
+// exitWait is how long an agent that closed its output has to exit before it is ended.
+const exitWait = time.Second
+
+// notStarted marks an error of the handshake as one that another attempt may not meet.
+func (s *live) notStarted(err error) error { return fault.Transient(s.exited(err)) }
+
+// exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
+// end of a context, need no such explanation.
+func (s *live) exited(err error) error {
+	if _, ok := errors.AsType[*acp.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	select {
+	case <-s.process.Done():
+		exit, waitErr := s.process.Wait()
+		err := fmt.Errorf("the agent ended by itself: %s", exit)
+		if said := s.stderr.lastWords(); said != "" {
+			err = fmt.Errorf("%w, and said: %s", err, said)
+		}
+		return errors.Join(err, waitErr)
+	case <-time.After(exitWait):
+		return err
+	}
+}
+
+// prompt implements [conversation].
+func (s *live) prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	limit, err := s.turn(ctx, func(ctx context.Context) error { return s.ask(ctx, text) })
+	if err != nil {
+		return cassette.Turn{}, err
+	}
+	events := s.observer.Turn()
+	if limit != "" {
+		events = endedBy(events, limit)
+	}
+	if err := s.observer.Err(); err != nil {
+		return cassette.Turn{}, err
+	}
+	if err := s.tools.replayChanges(ctx); err != nil {
+		return cassette.Turn{}, err
+	}
+	return s.settle(ctx, events)
+}
+
+// ask prompts the agent and waits for its answer. An agent that does not give one is killed: it may still be at work,
+// and what it does now belongs to no turn. Close reports what cannot be killed.
+func (s *live) ask(ctx context.Context, text string) error {
+	resp, err := s.session.Prompt(ctx, acp.TextContent{Text: text})
+	if err != nil {
+		if ctx.Err() == nil {
+			err = s.exited(err)
+		}
+		_, _ = s.process.Kill()
+		return modelFault(err)
+	}
+	if !slices.Contains(stopReasons, resp.StopReason) {
+		return fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have", resp.StopReason)
+	}
+	return nil
+}
+
+// overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
+// them.
+var overloaded = lazyregexp.New(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
+
+// modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was not
+// to be had.
+func modelFault(err error) error {
+	answer, ok := errors.AsType[*acp.Error](err)
+	if ok && (overloaded.MatchString(answer.Message) || overloaded.Match(answer.Data)) {
+		return fault.Transient(err)
+	}
+	return err
+}
+
+// stopReasons are those of the protocol.
+var stopReasons = []acp.StopReason{
+	acp.StopEndTurn, acp.StopMaxTokens, acp.StopMaxTurnRequests, acp.StopRefusal, acp.StopCancelled,
+}
+
+// complete adds to the last turn what the agent did after its answer.
+func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
+	late := slices.DeleteFunc(s.observer.Turn(), func(e trajectory.Event) bool {
+		_, isStop := e.Body.(trajectory.Stop) // to a turn that a limit has ended
+		return isStop
+	})
+	return errors.Join(s.work.complete(ctx, last, late), s.observer.Err())
+}
+
+// checkCost ends the turn in which the session becomes too expensive.
+func (s *live) checkCost(u acp.SessionUpdate) {
+	usage, ok := u.(acp.UsageUpdate)
+	if limit := s.Playbook.Limits.MaxCostUSD; ok && limit > 0 && usage.Cost != nil && usage.Cost.Currency == usd && usage.Cost.Amount > limit {
+		s.interruptTurn(limitReached{result.StopCostLimit})
+	}
+}
+
+// close implements [conversation]: it ends the agent and everything it started.
+func (s *live) close(ctx context.Context, last *cassette.Turn) error {
+	if err := s.end(ctx); err != nil || last == nil {
+		return err
+	}
+	return s.complete(ctx, last)
+}
+
+func (s *live) end(ctx context.Context) error {
+	var errs []error
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.process != nil {
+		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
+		// That something of it could not be ended does.
+		if _, err := s.process.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("end the agent: %w", err))
+		}
+	}
+	if s.stderr != nil {
+		errs = append(errs, s.stderr.Close())
+	}
+	if s.client != nil {
+		select { // handlers may be at work until then
+		case <-s.client.Done():
+		case <-ctx.Done():
+			errs = append(errs, errors.New("the agent is gone, but its connection did not end"))
+		}
+	}
+	if s.terminals != nil {
+		errs = append(errs, s.terminals.Close())
+	}
+	errs = append(errs, s.tools.close())
+	if s.files != nil {
+		errs = append(errs, s.files.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,321 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// Log is a unit's session log: every frame in the order of the wire, what the agent wrote to stderr, what it was denied,
+// and notes of ours; a line of JSON each, without secrets. A log without a file passes on notes alone.
+type Log struct {
+	secrets *secret.Set
+	unit    string
+	notes   io.Writer // gets everything but frames
+	now     func() time.Time
+
+	mu     sync.Mutex
+	file   *os.File
+	framed bool // it has frames of this attempt
+	err    error
+}
+
+// logLine is one line of the log.
+type logLine struct {
+	At        time.Time       `json:"at"`
+	Kind      string          `json:"kind"` // frame, stderr, denied, note
+	Direction acp.Direction   `json:"direction,omitempty"`
+	Frame     json.RawMessage `json:"frame,omitempty"`
+	Text      string          `json:"text,omitempty"`
+}
+
+// NewLog returns the log of a unit. What is in it, frames excepted, is also written to notes.
+func NewLog(secrets *secret.Set, unit string, notes io.Writer, now func() time.Time) *Log {
+	return &Log{secrets: secrets, unit: unit, notes: notes, now: now}
+}
+
+// Open begins to write to the log in dir; a further attempt goes on where the one before ended.
+func (l *Log) Open(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, rundir.SessionLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock, 0o644)
+	if err != nil {
+		return fmt.Errorf("write the session log: %w", err)
+	}
+	l.file = f
+	return nil
+}
+
+// Close ends the log. It returns the first error of writing: a log with holes is none. With an error of check, somebody has
+// put something else in the place of the log's directory, and the file is left as it is.
+func (l *Log) Close(check func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	path := l.file.Name()
+	err := errors.Join(l.err, l.file.Close())
+	l.file = nil
+	if err == nil && l.framed && check() == nil { // else the unit has failed for it
+		err = l.seal(path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the session log: %w", err)
+	}
+	return nil
+}
+
+// frame takes a frame as [acp.ClientConfig.Tap] gives it.
+func (l *Log) frame(f acp.Frame) {
+	line := logLine{At: f.Time, Kind: "frame", Direction: f.Direction}
+	if f.Err == nil {
+		line.Frame = f.Raw
+	} else {
+		line.Text = fmt.Sprintf("(%v) %s", f.Err, toText(f.Raw))
+	}
+	l.write(line)
+}
+
+func (l *Log) denied(d error) { l.tell("denied", d.Error()) }
+
+// Notef adds a note.
+func (l *Log) Notef(format string, args ...any) { l.tell("note", fmt.Sprintf(format, args...)) }
+
+func (l *Log) tell(kind, text string) {
+	text = l.secrets.String(text)
+	fmt.Fprintf(l.notes, "%s: %s\n", l.unit, text)
+	l.write(logLine{At: l.now(), Kind: kind, Text: text})
+}
+
+func (l *Log) write(line logLine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil || l.err != nil {
+		return
+	}
+	l.framed = l.framed || line.Kind == "frame"
+	data, err := json.Marshal(line)
+	if err == nil {
+		_, err = l.file.Write(append(l.secrets.JSON(data), '\n'))
+	}
+	l.err = err
+}
+
+// stderr returns what takes the agent's standard error, to be closed at its end.
+func (l *Log) stderr() *stderrWriter {
+	lines := &stderrLines{Log: l, left: maxStderr}
+	return &stderrWriter{masked: l.secrets.Writer(lines), lines: lines, last: sandbox.Tail{Limit: maxStderrLine}}
+}
+
+// stderrWriter takes secrets out of what is written to it before it looks for lines.
+type stderrWriter struct {
+	masked *secret.Writer
+	lines  *stderrLines
+	last   sandbox.Tail
+}
+
+func (w *stderrWriter) Write(p []byte) (int, error) {
+	_, _ = w.last.Write(p) // it never fails
+	return w.masked.Write(p)
+}
+
+// lastWords returns the end of what was written, without secrets: often the reason why a process ended.
+func (w *stderrWriter) lastWords() string {
+	text, _ := w.last.Text(true)
+	// Masked before it is cut, or it could begin with the rest of a secret.
+	words := sandbox.Tail{Limit: lastWordsSize}
+	_, _ = words.Write([]byte(w.lines.secrets.String(text)))
+	text, _ = words.Text(true)
+	return strings.TrimSpace(text)
+}
+
+// Close logs what is still held back.
+func (w *stderrWriter) Close() error {
+	err := w.masked.Close()
+	if len(w.lines.part) > 0 {
+		w.lines.flush()
+	}
+	return err
+}
+
+// maxStderr is how much of what an agent writes to stderr is logged, in bytes.
+const maxStderr = 1 << 20
+
+// lastWordsSize is how much of the end of it goes into the error of an agent that ended by itself, in bytes.
+const lastWordsSize = 1 << 10
+
+// maxStderrLine is how long a line of it may be before it is broken.
+const maxStderrLine = 64 << 10
+
+// stderrLines passes on the beginning of what is written to it, by lines.
+type stderrLines struct {
+	*Log
+	left int
+	part []byte
+}
+
+func (s *stderrLines) Write(p []byte) (int, error) {
+	n := len(p)
+	if s.left == 0 {
+		return n, nil
+	}
+	p = p[:min(n, s.left)]
+	s.left -= len(p)
+	if _, err := s.notes.Write(p); err != nil {
+		return 0, err
+	}
+	for len(p) > 0 {
+		line, rest, ok := bytes.Cut(p, []byte("\n"))
+		s.part = append(s.part, line...)
+		if ok || len(s.part) > maxStderrLine {
+			s.flush()
+		}
+		p = rest
+	}
+	if s.left == 0 {
+		s.flush()
+		s.Notef("the agent wrote more to stderr, which is not kept")
+	}
+	return n, nil
+}
+
+func (s *stderrLines) flush() {
+	s.write(logLine{At: s.now(), Kind: "stderr", Text: toText(s.part)})
+	s.part = nil
+}
+
+// toText makes text of what may be none.
+func toText(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
+}
+
+// seal masks what a session log shows although each of its lines is masked: a secret that an agent says in several
+// chunks. Its text is then joined in the first chunk of its kind.
+func (l *Log) seal(path string) error {
+	texts, err := joinedChunks(path)
+	if err != nil {
+		return fmt.Errorf("read the session log again: %w", err)
+	}
+	for kind, text := range texts {
+		if _, found := l.secrets.Contains([]byte(text)); !found {
+			delete(texts, kind)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	var sealed bytes.Buffer
+	err = eachLine(path, func(line json.RawMessage) error {
+		if kind, _ := chunkOf(line); kind != "" {
+			if text, ok := texts[kind]; ok {
+				line = withText(line, text)
+				texts[kind] = ""
+			}
+		}
+		sealed.Write(line)
+		sealed.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("mask the session log: %w", err)
+	}
+	return l.secrets.WriteFile(path, sealed.Bytes(), 0o644)
+}
+
+// joinedChunks returns the whole text of each kind of chunks in a session log.
+func joinedChunks(path string) (map[string]string, error) {
+	texts := make(map[string]*strings.Builder)
+	err := eachLine(path, func(line json.RawMessage) error {
+		kind, text := chunkOf(line)
+		if kind == "" {
+			return nil
+		}
+		if texts[kind] == nil {
+			texts[kind] = new(strings.Builder)
+		}
+		texts[kind].WriteString(text)
+		return nil
+	})
+	joined := make(map[string]string, len(texts))
+	for kind, b := range texts {
+		joined[kind] = b.String()
+	}
+	return joined, err
+}
+
+// eachLine calls f with each line of a session log, which we wrote.
+func eachLine(path string, f func(json.RawMessage) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := json.NewDecoder(file)
+	for {
+		var line json.RawMessage
+		if err := lines.Decode(&line); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := f(line); err != nil {
+			return err
+		}
+	}
+}
+
+// chunkOf returns the kind of update and the text of a line that is a chunk of text, else no kind.
+func chunkOf(line json.RawMessage) (kind, text string) {
+	if !bytes.Contains(line, []byte(`_chunk"`)) {
+		return "", ""
+	}
+	var l struct {
+		Frame struct {
+			Params struct {
+				Update struct {
+					Kind    string `json:"sessionUpdate"`
+					Content struct {
+						Text *string `json:"text"`
+					} `json:"content"`
+				} `json:"update"`
+			} `json:"params"`
+		} `json:"frame"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil || l.Frame.Params.Update.Content.Text == nil {
+		return "", "" // not of that form
+	}
+	return l.Frame.Params.Update.Kind, *l.Frame.Params.Update.Content.Text
+}
+
+// withText returns a chunk's line with another text.
+func withText(line json.RawMessage, text string) json.RawMessage {
+	var l map[string]any
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&l); err != nil {
+		panic(fmt.Sprintf("session: a line that was read cannot be read: %v", err))
+	}
+	content := l["frame"].(map[string]any)["params"].(map[string]any)["update"].(map[string]any)["content"].(map[string]any)
+	content["text"] = text
+	changed, err := json.Marshal(l)
+	if err != nil {
+		panic(fmt.Sprintf("session: a line that was read cannot be written: %v", err))
+	}
+	return changed
+}

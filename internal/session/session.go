@@ -1,0 +1,249 @@
+// Package session holds conversations with agents: with one that speaks the Agent Client Protocol, with a program that is
+// started for each prompt, or with a cassette that plays what an agent did. What is above cannot tell which it is: each
+// hands over the same turns and leaves the same files.
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Host is what all sessions of a run have in common.
+type Host struct {
+	// Version is that of this client, as the agent is told.
+	Version string
+	// Start starts a child that is confined.
+	Start func(context.Context, supervise.Command, confine.Policy) (*supervise.Process, error)
+	// Environ is the environment that agents' environments are made from, Getenv reads ours.
+	Environ []string
+	Getenv  func(string) string
+	// TempDir is where a session makes directories beside those of its unit; empty: the system's.
+	TempDir string
+	Secrets *secret.Set
+	// Grace is how long the end of an agent may take.
+	Grace time.Duration
+	// Watch, if not nil, is called with what agents do, from several goroutines.
+	Watch func(Activity)
+}
+
+// Dirs are the directories of a session's unit.
+type Dirs struct {
+	Workspace string
+	// Base has the others and is the agent's to write. Home and Tmp are the agent's.
+	Base, Home, Tmp string
+	// Playbook is where the playbook's relative paths start.
+	Playbook string
+}
+
+// Config is what a session is made from. A replay needs Playbook, Unit, Recording and the workspace.
+type Config struct {
+	Host
+	Playbook *playbook.Playbook
+	Unit     playbook.Unit
+	Profile  agent.Profile
+	Launch   agent.Launch
+	Dirs     Dirs
+	// Prepared is what the workspace holds when the session begins.
+	Prepared workspace.Manifest
+	// Check returns an error if something else has been put in the place of the unit's directories.
+	Check func() error
+	// Records says that the session's turns are to become a cassette. Confined says that something confines the agent.
+	Records, Confined bool
+	// Recording is what is replayed; the zero value is nothing.
+	Recording Recording
+	Log       *Log
+}
+
+// Recording is a cassette to replay: as the whole session, or as the answers that an agent gets.
+type Recording struct {
+	Cassette *cassette.Cassette
+	// Stale says that it was recorded from something else, and that this was allowed.
+	Stale bool
+	// Next is the command that records it anew.
+	Next string
+}
+
+// Identity says who answers in a session.
+type Identity struct {
+	Agent trajectory.Agent
+	// Endpoint is "real" or "scripted": what the agent's model is.
+	Endpoint string
+	// Protocol is the version of the Agent Client Protocol, 0 if the agent does not speak it.
+	Protocol int
+}
+
+// Session is a conversation with an agent. It is for one goroutine.
+type Session struct {
+	with  conversation
+	watch *watch
+	turns []cassette.Turn
+	// tools stand between the agent and what it asks of others; nil: nothing does.
+	tools *tools
+	// overrides are answers in place of those of tools that the agent uses in its own process. They are put into the run.
+	overrides *interaction.Overrides
+	ended     bool
+}
+
+// conversation is how a session speaks with its agent.
+type conversation interface {
+	// prompt runs one turn.
+	prompt(ctx context.Context, text string) (cassette.Turn, error)
+	identity() Identity
+	// resync takes what others than the agent changed in the workspace.
+	resync(ctx context.Context) error
+	// close ends the conversation and adds to its last turn, nil if there was none, what the agent did after its answer.
+	close(ctx context.Context, last *cassette.Turn) error
+}
+
+// Start starts the unit's agent, by whatever it is driven.
+func Start(ctx context.Context, c Config) (*Session, error) {
+	s := &Session{watch: newWatch(&c)}
+	overrides := overridesOf(c.Playbook.Cassette.OverridesOf(c.Unit))
+	var err error
+	switch {
+	case c.Profile.Headless != nil:
+		s.overrides = overrides
+		s.with, err = startHeadless(ctx, &c, s.watch)
+	case c.Playbook.Cassette.Level.RunsAgent():
+		s.tools = newTools(&c, overrides)
+		s.with, err = startLive(ctx, &c, s.watch, s.tools)
+	default:
+		s.overrides = overrides
+		s.with, err = startLive(ctx, &c, s.watch, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Replay returns the session that a recording plays. Overrides that an agent was given are in what it did.
+func Replay(c Config) *Session {
+	s := &Session{watch: newWatch(&c)}
+	if !c.Playbook.Cassette.Level.RunsAgent() {
+		s.overrides = overridesOf(c.Playbook.Cassette.OverridesOf(c.Unit))
+	}
+	player := cassette.NewPlayer(c.Recording.Cassette, c.Dirs.Workspace)
+	player.AnyPrompt = c.Recording.Stale
+	s.with = replay{player, c.Recording}
+	return s
+}
+
+// Ask sends the agent prompts, one turn each, with nothing added. A turn that ends early, by the agent's will or by a
+// limit, is the session's last.
+func (s *Session) Ask(ctx context.Context, prompts []string) error {
+	for _, text := range prompts {
+		if s.over() {
+			return nil
+		}
+		s.watch.prompt(len(s.turns) + 1)
+		turn, err := s.with.prompt(ctx, text)
+		if err != nil {
+			return err
+		}
+		s.turns = append(s.turns, turn)
+	}
+	return nil
+}
+
+// Resync takes what others than the agent changed in the workspace since its last turn. The agent did not make these
+// changes, and a replay makes them by doing the same steps again.
+func (s *Session) Resync(ctx context.Context) error {
+	if s.over() {
+		return nil
+	}
+	return s.with.resync(ctx)
+}
+
+// over reports whether a turn ended early.
+func (s *Session) over() bool {
+	n := len(s.turns)
+	return n > 0 && stopReason(s.turns[n-1].Events) != result.StopEndTurn
+}
+
+// Close ends the session, unless it has ended. A replayed one complains about turns that were not asked for.
+func (s *Session) Close(ctx context.Context) error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	var last *cassette.Turn
+	if n := len(s.turns); n > 0 {
+		last = &s.turns[n-1]
+	}
+	return s.with.close(ctx, last)
+}
+
+// Turns are those of the session, normalised. A session that did not begin, which is nil, has none.
+func (s *Session) Turns() []cassette.Turn {
+	if s == nil {
+		return nil
+	}
+	return s.turns
+}
+
+// Identity says who answers.
+func (s *Session) Identity() Identity { return s.with.identity() }
+
+// Run puts the turns together, with the playbook's answers in the place of the agent's own tools'. It is called once, when
+// the session has ended.
+func (s *Session) Run() *trajectory.Run {
+	run := &trajectory.Run{Agent: s.Identity().Agent, Cwd: "$WORKSPACE"}
+	for _, t := range s.turns {
+		run.Events = append(run.Events, t.Events...)
+	}
+	if s.overrides != nil {
+		override(run, s.overrides)
+	}
+	return run
+}
+
+// stopReason returns why a turn ended.
+func stopReason(events []trajectory.Event) string {
+	for _, e := range events {
+		if s, ok := e.Body.(trajectory.Stop); ok {
+			return s.Reason
+		}
+	}
+	return ""
+}
+
+// replay is a session that a cassette plays.
+type replay struct {
+	player *cassette.Player
+	Recording
+}
+
+func (r replay) prompt(ctx context.Context, text string) (cassette.Turn, error) {
+	turn, err := r.player.Prompt(ctx, text)
+	if err != nil && ctx.Err() == nil {
+		err = fault.Advise(err, r.Next)
+	}
+	return turn, err
+}
+
+func (r replay) identity() Identity {
+	h := r.Cassette.Header
+	return Identity{Agent: h.Agent, Endpoint: h.Endpoint, Protocol: h.ProtocolVersion}
+}
+
+func (replay) resync(context.Context) error { return nil }
+
+func (r replay) close(context.Context, *cassette.Turn) error {
+	if err := r.player.End(); err != nil {
+		return fault.Advise(err, r.Next)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+// tools is what stands between the agent and those it asks, where the playbook's level says that the agent runs in replay,
+// too. Where it does not, there are none: the methods of nil do nothing.
+type tools struct {
+	*Config
+	overrides *interaction.Overrides
+	// player makes the changes of the recorded turns in the workspace, which commands made that do not run again; nil: the
+	// agent's own are made.
+	player *cassette.Player
+	// client has the answers of the client; nil: it answers itself.
+	client *interaction.Book
+	// servers have the answers of MCP servers; nil: they answer themselves.
+	servers *mcpproxy.Replay
+	// proxy stands for MCP servers; nil: the agent starts them.
+	proxy *mcpproxy.Proxy
+}
+
+// newTools opens what the agent is answered from.
+func newTools(c *Config, overrides *interaction.Overrides) *tools {
+	t, level, recorded := &tools{Config: c, overrides: overrides}, c.Playbook.Cassette.Level, c.Recording.Cassette
+	if recorded == nil {
+		return t
+	}
+	if level.Client() {
+		t.client = interaction.NewBook(clienttools.Interactions(recorded.Turns))
+		t.player = cassette.NewPlayer(recorded, c.Dirs.Workspace)
+	}
+	if level.MCP() {
+		t.servers = mcpproxy.Recorded(recorded.Turns)
+	}
+	return t
+}
+
+// diverged ends the session of an agent that cannot be answered.
+func (s *live) diverged(err error) {
+	if _, ok := errors.AsType[*interaction.DivergenceError](err); ok {
+		err = fault.Advise(fmt.Errorf("%s: %w", s.Recording.Cassette.Path, err), s.Recording.Next)
+	}
+	s.interruptTurn(ofServer(err))
+}
+
+// ofServer advises on an error of an MCP server.
+func ofServer(err error) error {
+	s, ok := errors.AsType[*mcpproxy.ServerError](err)
+	if !ok {
+		return err
+	}
+	return fault.Advise(err, fmt.Sprintf("start the server of %s by itself to see what it does: %s",
+		s.Server.Position, strings.Join(s.Server.Command, " ")))
+}
+
+// waiting returns which MCP server has not answered the agent, nil if there is none.
+func (t *tools) waiting() error {
+	if t == nil || t.proxy == nil {
+		return nil
+	}
+	if err := t.proxy.Waiting(); err != nil {
+		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", t.Playbook.Limits.UnitTimeout(), err))
+	}
+	return nil
+}
+
+// serve returns what answers the agent's requests: the real client, or the recording, with overrides before them.
+func (s *live) serve(real clienttools.Client) clienttools.Client {
+	if !s.Playbook.Cassette.Level.Client() {
+		return real
+	}
+	cfg := clienttools.Config{Normaliser: s.normalise, Call: s.observer.Call, Diverged: s.diverged}
+	if s.tools.client == nil {
+		return clienttools.Override(cfg, real, s.tools.overrides)
+	}
+	recorded := clienttools.Replay(cfg, s.tools.client, s.files)
+	if real.Files == nil { // what the agent was not offered
+		recorded.Files = nil
+	}
+	if real.Terminals == nil {
+		recorded.Terminals = nil
+	}
+	return clienttools.Override(cfg, recorded, s.tools.overrides)
+}
+
+// servers returns the MCP servers for the agent to start: the playbook's, or what stands for them.
+func (s *live) servers() ([]acp.McpServer, error) {
+	if !s.Playbook.Cassette.Level.MCP() {
+		return mcpServers(s.Playbook.MCP), nil
+	}
+	cfg := mcpproxy.Config{
+		Dir: s.socketDir(), Servers: s.Playbook.MCP, Overrides: s.tools.overrides, Replay: s.tools.servers,
+		StartTimeout: min(s.Playbook.Limits.UnitTimeout(), mcpproxy.DefaultStartTimeout),
+		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
+			c.Dir, c.Env = s.Dirs.Workspace, s.env
+			return s.Start(ctx, c, s.serverPolicy())
+		},
+		Normalise: s.normalise.Value, Denormalise: s.normalise.RestoreValue, Mask: s.Secrets.String,
+		OnCall:  func(c trajectory.MCPCall) { s.observer.MCP(time.Now(), c) },
+		OnError: s.diverged,
+	}
+	var err error
+	if s.tools.proxy, err = mcpproxy.Listen(cfg); err != nil {
+		return nil, err
+	}
+	return s.tools.proxy.Servers()
+}
+
+// showRelays lets an agent start what stands for MCP servers, our own binary, and that connect to us: to what is in a
+// directory which has to be there when the agent starts.
+func (c *Config) showRelays(p *confine.Policy) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p.Read = append(p.Read, self)
+	p.Connect = append(p.Connect, c.socketDir())
+	return os.Mkdir(c.socketDir(), 0o700)
+}
+
+// socketDir is where the agent reaches what stands for MCP servers.
+func (c *Config) socketDir() string { return filepath.Join(c.Dirs.Base, "mcp") }
+
+// replayChanges makes the changes that the recorded turn made.
+func (t *tools) replayChanges(ctx context.Context) error {
+	if t == nil || t.player == nil {
+		return nil
+	}
+	return t.player.ApplyNext(ctx)
+}
+
+// close ends what stands between.
+func (t *tools) close() error {
+	if t == nil {
+		return nil
+	}
+	var errs []error
+	if t.proxy != nil {
+		errs = append(errs, t.proxy.Close())
+	}
+	if t.player != nil {
+		errs = append(errs, t.player.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// books are those that the agent is answered from.
+func (t *tools) books() []*interaction.Book {
+	var books []*interaction.Book
+	if t != nil && t.client != nil {
+		books = append(books, t.client)
+	}
+	if t != nil && t.servers != nil {
+		books = append(books, t.servers.Book)
+	}
+	return books
+}
+
+// Reordered tells where the agent did not keep to the recorded order, a line each.
+func (s *Session) Reordered() []string {
+	var lines []string
+	for _, b := range s.tools.books() {
+		lines = append(lines, b.Reordered()...)
+	}
+	return lines
+}
+
+// CheckOverrides returns an error for each override that changed no answer: whoever wrote it believes that something is
+// tested that is not. It is called after [Session.Run].
+func (s *Session) CheckOverrides() error {
+	overrides := s.overrides
+	if s.tools != nil {
+		overrides = s.tools.overrides
+	}
+	if overrides == nil {
+		return nil
+	}
+	return unapplied(overrides)
+}
+
+// Unused tells what the agent did not ask for of what was recorded, a line each.
+func (s *Session) Unused() []string {
+	if s.tools == nil {
+		return nil
+	}
+	var unused []string
+	if s.tools.servers != nil {
+		for _, name := range s.unstarted() {
+			unused = append(unused, fmt.Sprintf("the MCP server %q was not started", name))
+		}
+	}
+	for _, b := range s.tools.books() {
+		for _, i := range b.Unused(s.tools.Playbook.Cassette.AllowUnused) {
+			unused = append(unused, fmt.Sprintf("%s: %s", i.Position, i))
+		}
+	}
+	return unused
+}
+
+// CheckReplayable refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works
+// in its own process.
+func (s *Session) CheckReplayable() error {
+	if s.tools == nil {
+		return nil
+	}
+	level, next := s.tools.Playbook.Cassette.Level, fmt.Sprintf("write `cassette: {level: run}` in %s", s.tools.Playbook.File)
+	if level.Client() && !s.usedClient() {
+		return fault.Advise(
+			fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, and this one asked it for no file and no terminal: "+
+				"it works in its own process", level),
+			next,
+		)
+	}
+	if missing := s.unstarted(); level.MCP() && len(missing) > 0 {
+		return fault.Advise(
+			fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q", level, missing[0]),
+			next,
+		)
+	}
+	return nil
+}
+
+// usedClient reports whether the agent asked its client for a file or a terminal.
+func (s *Session) usedClient() bool {
+	return slices.ContainsFunc(s.turns, func(t cassette.Turn) bool {
+		return slices.ContainsFunc(t.Events, func(e trajectory.Event) bool {
+			switch e.Body.(type) {
+			case trajectory.FileRead, trajectory.FileWrite, trajectory.Terminal:
+				return true
+			}
+			return false
+		})
+	})
+}
+
+// unstarted returns those of the playbook's MCP servers that the agent asked for nothing, not even what they are.
+func (s *Session) unstarted() []string {
+	started := make(map[string]bool)
+	for _, t := range s.turns {
+		for _, e := range t.Events {
+			if c, ok := e.Body.(trajectory.MCPCall); ok {
+				started[c.Server] = true
+			}
+		}
+	}
+	var names []string
+	for _, server := range s.tools.Playbook.MCP {
+		if !started[server.Name] {
+			names = append(names, server.Name)
+		}
+	}
+	return names
+}
