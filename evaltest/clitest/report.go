@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
@@ -15,7 +15,7 @@ import (
 // What a report shows of a stream.
 const (
 	shownLines = 40   // half of them from its beginning, half from its end
-	shownLine  = 1000 // bytes of a line
+	shownLine  = 1000 // characters of a line
 	shownStdin = 200  // bytes of what it could read
 )
 
@@ -103,7 +103,7 @@ func told(name, text string) string {
 		case left > 0 && i > shownLines/2 && i < shownLines/2+left:
 			continue
 		}
-		b.WriteString("    | " + printable(line) + "\n")
+		b.WriteString("    | " + excerpt.Visible(line, shownLine) + "\n")
 	}
 	return b.String()
 }
@@ -113,20 +113,4 @@ func size(bytes, lines int) string {
 		return fmt.Sprintf("%d bytes", bytes)
 	}
 	return fmt.Sprintf("%d bytes, %d lines", bytes, lines)
-}
-
-// printable is a line as a terminal can show it, folded if it is long.
-func printable(line string) string {
-	if more := len(line) - shownLine; more > 0 {
-		line = fmt.Sprintf("%s... %d bytes more", line[:shownLine], more)
-	}
-	var b strings.Builder
-	for _, c := range strings.ToValidUTF8(line, "\uFFFD") {
-		if unicode.IsControl(c) && c != '\t' {
-			fmt.Fprintf(&b, `\x%02x`, c)
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/exhibit"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -126,7 +127,7 @@ func (j *judging) one(ctx context.Context, u result.Unit) error {
 	}
 	score, reason, err := parse(reply.Text)
 	if err != nil {
-		return &unitError{fmt.Errorf("%w; the reply was: %s", err, quote(reply.Text))}
+		return &unitError{fmt.Errorf("%w; the reply was: %s", err, excerpt.Quote(reply.Text, maxQuoted))}
 	}
 	err = j.scores.put(Score{Unit: u.ID, Variant: u.Variant, Model: j.config.Model, Score: score, Reason: reason})
 	if err != nil {

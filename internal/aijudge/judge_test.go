@@ -312,11 +312,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	require.Equal(t, `"a\x1b"`, quote("a\x1b"))
-	require.True(t, strings.HasSuffix(quote(strings.Repeat("é", 3000)), ` and 4000 more bytes`))
-}
-
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{good, "```\n" + good + "\n```", `{"score": 1e1, "reason": ""}`, `{"score": [], "reason": {}}`} {
 		f.Add(seed)

@@ -71,13 +71,5 @@ func check(score float64, reason string) error {
 	return nil
 }
 
-// maxQuoted is how many bytes of a reply an error shows.
+// maxQuoted is how many characters of a reply an error shows.
 const maxQuoted = 2_000
-
-// quote shows a reply in one line, so that nothing in it can pass for our own text or steer a terminal.
-func quote(reply string) string {
-	if len(reply) > maxQuoted {
-		return strconv.Quote(strings.ToValidUTF8(reply[:maxQuoted], "")) + fmt.Sprintf(" and %d more bytes", len(reply)-maxQuoted)
-	}
-	return strconv.Quote(reply)
-}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Difference is a line in which two cassettes differ, or that only one of them has.
@@ -17,9 +19,9 @@ type Difference struct {
 func (d Difference) String() string {
 	switch {
 	case d.LineB == 0:
-		return fmt.Sprintf("line %d is only in the first: %s", d.LineA, fold(d.A))
+		return fmt.Sprintf("line %d is only in the first: %s", d.LineA, excerpt.Head(d.A, maxShown))
 	case d.LineA == 0:
-		return fmt.Sprintf("line %d is only in the second: %s", d.LineB, fold(d.B))
+		return fmt.Sprintf("line %d is only in the second: %s", d.LineB, excerpt.Head(d.B, maxShown))
 	case d.LineA == d.LineB:
 		return fmt.Sprintf("line %d:\n%s", d.LineA, diff(d.A, d.B))
 	}

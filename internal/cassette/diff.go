@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // What a diff shows of long texts: runes of a line, of which some before the difference, and lines of a side.
@@ -34,7 +36,7 @@ func diff(was, now string) string {
 	}
 	var b strings.Builder
 	if len(before) == 1 && len(after) == 1 {
-		before[0], after[0] = excerpts(before[0], after[0])
+		before[0], after[0] = excerpt.Apart(before[0], after[0], maxShown, maxContext, whole)
 	}
 	if start > 0 {
 		fmt.Fprintf(&b, "\n  line %d:", start+1)
@@ -45,7 +47,7 @@ func diff(was, now string) string {
 				fmt.Fprintf(&b, "\n  %s ... %d more lines", sign, len(lines)-i)
 				return
 			}
-			fmt.Fprintf(&b, "\n  %s %s", sign, fold(line))
+			fmt.Fprintf(&b, "\n  %s %s", sign, excerpt.Head(line, maxShown))
 		}
 	}
 	write("-", before)
@@ -61,31 +63,11 @@ func lines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// excerpts returns two lines from a little before where they differ.
-func excerpts(a, b string) (string, string) {
-	x, y := []rune(a), []rune(b)
-	same := 0
-	for same < min(len(x), len(y)) && x[same] == y[same] {
-		same++
-	}
-	if max(len(x), len(y)) <= maxShown || same <= maxContext {
-		return a, b
-	}
-	from := same - maxContext
-	return "..." + string(x[from:]), "..." + string(y[from:])
-}
-
-// fold cuts a line that is too long to read.
-func fold(line string) string {
-	if r := []rune(line); len(r) > maxShown {
-		return string(r[:maxShown]) + "..."
-	}
-	return line
-}
-
 func quoted(s string) string {
 	if s == "" {
 		return "none"
 	}
 	return strconv.Quote(s)
 }
+
+func whole(line string) string { return line }

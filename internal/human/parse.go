@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -193,7 +193,7 @@ func (p *parser) members(of value, prefix string, visit func(at value, key strin
 			return false
 		}
 		key, _ := token.(string)
-		member := value{key: prefix + display(key)}
+		member := value{key: prefix + excerpt.Name(key, 80)}
 		if err := decoder.Decode(&member.raw); err != nil {
 			p.fail(of, "%v", err)
 			return false
@@ -221,15 +221,4 @@ func (p *parser) text(at value, limit int) (string, bool) {
 		return "", false
 	}
 	return *text, true
-}
-
-// display returns a key as an error shows it: short, and quoted if it is strange.
-func display(key string) string {
-	if len(key) > 80 {
-		key = strings.ToValidUTF8(key[:80], "") + "..."
-	}
-	if quoted := strconv.Quote(key); quoted != `"`+key+`"` || key == "" {
-		return quoted
-	}
-	return key
 }

@@ -114,7 +114,7 @@ func TestMiss(t *testing.T) {
 		{"sample", request("one\ntwo", 2), "sample 3 was not recorded"},
 		{
 			"long lines", request("other <b>"+strings.Repeat("x", 500), 0),
-			`the nearest has another prompt: line 1 was "other <b>" and is "other <b>` + strings.Repeat("x", 111) + `..."`,
+			`the nearest has another prompt: line 1 was "other <b>" and is "other <b>` + strings.Repeat("x", 111) + `"…`,
 		},
 	}
 	for _, tt := range tests {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
@@ -74,20 +74,17 @@ func common(a, b string) int {
 func firstDifference(recorded, asked string) string {
 	at := common(recorded, asked)
 	start := strings.LastIndexByte(asked[:at], '\n') + 1
-	return fmt.Sprintf("line %d was %s and is %s", 1+strings.Count(asked[:at], "\n"), lineAt(recorded, start, at), lineAt(asked, start, at))
+	was, is := excerpt.Apart(lineAt(recorded, start), lineAt(asked, start), maxShown, maxShown/2, func(line string) string {
+		return excerpt.Quote(line, maxShown)
+	})
+	return fmt.Sprintf("line %d was %s and is %s", 1+strings.Count(asked[:at], "\n"), was, is)
 }
 
-// maxShown is how many bytes of a line an error shows.
+// maxShown is how many characters of a line an error shows.
 const maxShown = 120
 
-// lineAt shows the line of a text that begins at start, with the byte at in what is shown.
-func lineAt(text string, start, at int) string {
+// lineAt returns the line of a text that begins at start.
+func lineAt(text string, start int) string {
 	line, _, _ := strings.Cut(text[start:], "\n")
-	if at-start > maxShown/2 {
-		line = "..." + line[at-start-maxShown/2:]
-	}
-	if len(line) > maxShown {
-		line = line[:maxShown] + "..."
-	}
-	return strconv.Quote(strings.ToValidUTF8(line, ""))
+	return line
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Client asks one server. It is safe for concurrent use.
@@ -165,7 +167,7 @@ func (c *Client) describe(r Request, f *fault, attempts int) error {
 	if c.config.APIKey != "" {
 		message = strings.ReplaceAll(message, c.config.APIKey, "[REDACTED:OPENAI_API_KEY]")
 	}
-	return &Error{Model: r.Model, Host: c.host, Status: f.status, Code: f.code, Message: fold(message), Attempts: attempts}
+	return &Error{Model: r.Model, Host: c.host, Status: f.status, Code: f.code, Message: excerpt.Line(message, maxMessage), Attempts: attempts}
 }
 
 // sleep waits for d, or returns ctx's error.

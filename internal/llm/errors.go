@@ -72,14 +72,5 @@ func (e *Error) todo() string {
 	return ""
 }
 
-// maxMessage is how many bytes of a server's words an error shows.
+// maxMessage is how many characters of a server's words an error shows.
 const maxMessage = 600
-
-// fold makes text one line of at most maxMessage bytes.
-func fold(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " ..."
-}

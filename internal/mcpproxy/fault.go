@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -37,15 +38,12 @@ func (p *Proxy) Waiting() error {
 
 // shown names a request with the beginning of its arguments.
 func (c *conversation) shown(call trajectory.MCPCall) string {
-	const limit = 200
+	const limit = 200 // characters
 	args := string(encoded(call.Params))
 	if c.proxy.config.Mask != nil {
 		args = c.proxy.config.Mask(args)
 	}
-	if len(args) > limit {
-		args = strings.ToValidUTF8(args[:limit], "") + "..."
-	}
-	return Tool(call) + " " + args
+	return Tool(call) + " " + excerpt.Head(args, limit)
 }
 
 func (p *Proxy) add(c *conversation) {

@@ -57,7 +57,7 @@ func (s *Server) judge(ctx context.Context, q chatRequest) (Judge, error) {
 		return Judge{}, err
 	}
 	if !j.Saw.MatchString(prompt) {
-		return Judge{}, fmt.Errorf("judge %q: the prompt does not match %q: %q", j.Name, j.Saw, shorten(prompt))
+		return Judge{}, fmt.Errorf("judge %q: the prompt does not match %q: %s", j.Name, j.Saw, shown(prompt))
 	}
 	return j, s.think(ctx)
 }
@@ -72,11 +72,11 @@ func chooseJudge(judges []Judge, model, prompt string) (Judge, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Judge{}, fmt.Errorf("no judge is for the prompt %q to model %q", shorten(prompt), model)
+		return Judge{}, fmt.Errorf("no judge is for the prompt %s to model %q", shown(prompt), model)
 	case 1:
 		return found[0], nil
 	default:
-		return Judge{}, fmt.Errorf("judges %q and %q are both for the prompt %q", found[0].Name, found[1].Name, shorten(prompt))
+		return Judge{}, fmt.Errorf("judges %q and %q are both for the prompt %s", found[0].Name, found[1].Name, shown(prompt))
 	}
 }
 

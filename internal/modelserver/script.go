@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Workspace stands in a script for the working directory of the agent's session, as the request names it.
@@ -85,13 +87,13 @@ func choose(scripts []Script, r request) (step, error) {
 	}
 	switch len(found) {
 	case 0:
-		return step{}, fmt.Errorf("no script is for the prompt %q with the tools %s",
-			shorten(r.prompt), strings.Join(r.toolNames(), ", "))
+		return step{}, fmt.Errorf("no script is for the prompt %s with the tools %s",
+			shown(r.prompt), strings.Join(r.toolNames(), ", "))
 	case 1:
 		return found[0].step(r)
 	default:
-		return step{}, fmt.Errorf("scripts %q and %q are both for the prompt %q",
-			found[0].Name, found[1].Name, shorten(r.prompt))
+		return step{}, fmt.Errorf("scripts %q and %q are both for the prompt %s",
+			found[0].Name, found[1].Name, shown(r.prompt))
 	}
 }
 
@@ -127,7 +129,7 @@ func (s Script) at(i int, r request) (Turn, error) {
 			seen = seen[len(seen)-len(s.Turns[i-1].Calls):]
 		}
 		if text := strings.Join(seen, "\n"); !t.Saw.MatchString(text) {
-			return Turn{}, fmt.Errorf("the tool results before it do not match %q: %q", t.Saw, shorten(text))
+			return Turn{}, fmt.Errorf("the tool results before it do not match %q: %s", t.Saw, shown(text))
 		}
 	}
 	calls := make([]Call, 0, len(t.Calls))
@@ -193,11 +195,5 @@ func expand(v any, cwd string) (any, error) {
 	}
 }
 
-// shorten cuts s to what fits in an error.
-func shorten(s string) string {
-	const most = 300
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
-}
+// shown is a text in an error.
+func shown(text string) string { return excerpt.Quote(text, 300) }

@@ -2,7 +2,6 @@ package modelserver
 
 import (
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -137,9 +136,4 @@ func TestSawLooksAtTheLastTurnAlone(t *testing.T) {
 	}}
 	_, err := choose([]Script{s}, request{tools: []tool{{name: "A"}}, results: []string{"FAIL", "ok"}})
 	assert.ErrorContains(t, err, `do not match "FAIL": "ok"`)
-}
-
-func TestShorten(t *testing.T) {
-	assert.Equal(t, "ä", shorten("ä"))
-	assert.Equal(t, strings.Repeat("ä", 300)+"…", shorten(strings.Repeat("ä", 301)))
 }

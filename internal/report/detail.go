@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // What the page holds of one unit is bounded; all of it is in the unit's artifacts.
@@ -105,7 +107,7 @@ func shortenTexts(v any, texts *int) any {
 		if len(v) > maxText {
 			*texts++
 		}
-		return cut(v, maxText)
+		return excerpt.Bytes(v, maxText)
 	case []any:
 		for i := range v {
 			v[i] = shortenTexts(v[i], texts)

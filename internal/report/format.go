@@ -121,12 +121,3 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
 }
-
-// cut shortens a text to at most limit bytes, the mark that tells so included.
-func cut(s string, limit int) string {
-	const mark = "…"
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-len(mark)], "") + mark
-}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -106,7 +107,7 @@ func (a annotation) write(b *strings.Builder, dir string) {
 		properties = append(properties, "file="+inProperty.Replace(file), "line="+a.position[at[2]:at[3]])
 	}
 	properties = append(properties, "title="+inProperty.Replace(visible(a.title)))
-	text := cut(strings.TrimSpace(visible(a.text)), maxAnnotation)
+	text := excerpt.Bytes(strings.TrimSpace(visible(a.text)), maxAnnotation)
 	fmt.Fprintf(b, "::error %s::%s\n", strings.Join(properties, ","), inData.Replace(text))
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -172,7 +173,7 @@ func row(u Unit) indexUnit {
 			r.Tokens = m.Tokens.Total
 		}
 	}
-	r.Reason = cut(reason(u), maxTeaser)
+	r.Reason = excerpt.Bytes(reason(u), maxTeaser)
 	return r
 }
 

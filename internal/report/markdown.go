@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -202,7 +203,7 @@ func why(list []Finding, r Result) string {
 	}
 	var parts []string
 	for _, f := range list[:min(len(list), shownFindings)] {
-		text := code(cut(f.Reason, maxReason))
+		text := code(excerpt.Bytes(f.Reason, maxReason))
 		if r.Trials > 1 && f.Trial > 0 {
 			text = fmt.Sprintf("trial %d: %s", f.Trial, text)
 		}
@@ -268,7 +269,7 @@ func commandRow(u Unit, c result.Command) string {
 		note = "output cut"
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", code(fmt.Sprintf("%s/%d", u.Case, u.Trial)), escape(c.Source),
-		code(cut(c.Command, maxCommand)), exit, took, note)
+		code(excerpt.Bytes(c.Command, maxCommand)), exit, took, note)
 }
 
 func (m *markdown) files(rep *Report, v Variant) {
@@ -293,7 +294,7 @@ func (m *markdown) files(rep *Report, v Variant) {
 				changed = fmt.Sprintf("+%d −%d", *f.LinesAdded, *f.LinesRemoved)
 			}
 			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s |", code(fmt.Sprintf("%s/%d", u.Case, u.Trial)),
-				escape(f.Op), code(cut(f.Path, maxCommand)), size(f.Bytes), changed))
+				escape(f.Op), code(excerpt.Bytes(f.Path, maxCommand)), size(f.Bytes), changed))
 		}
 	}
 	m.block(closed(lines, n))

@@ -3,8 +3,8 @@ package sandbox
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -43,10 +43,7 @@ const maxDeniedPath = 1 << 10
 
 // deny tells about a denial and returns it as an error.
 func deny(tell func(Denied), op, path, reason string) error {
-	if len(path) > maxDeniedPath {
-		path = strings.ToValidUTF8(path[:maxDeniedPath], "") + "…"
-	}
-	d := Denied{Op: op, Path: path, Reason: reason}
+	d := Denied{Op: op, Path: excerpt.Bytes(path, maxDeniedPath), Reason: reason}
 	if tell != nil {
 		tell(d)
 	}

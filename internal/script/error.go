@@ -1,11 +1,11 @@
 package script
 
-import "strings"
+import "github.com/sdd-eval/sdd-eval/internal/excerpt"
 
 const (
 	// maxStderr is how much of the end of what a script wrote to its standard error an error shows, in bytes.
 	maxStderr = 2000
-	// maxName is how much of a script's words an error shows, in bytes.
+	// maxName is how many characters of a script's words an error shows.
 	maxName = 200
 )
 
@@ -23,19 +23,10 @@ type Error struct {
 func (e *Error) Error() string {
 	text := "script " + e.Script + ": " + e.Err.Error()
 	if e.Stderr != "" {
-		text += ": " + fold(e.Stderr, maxStderr)
+		text += ": " + excerpt.Line(e.Stderr, maxStderr)
 	}
 	return text
 }
 
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
-
-// fold makes one line of at most limit bytes.
-func fold(text string, limit int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + " ..."
-}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Script is a program with what it is given.
@@ -59,5 +61,5 @@ func (s *Script) name(root string) string {
 		}
 		words[i] = w
 	}
-	return fold(strings.Join(words, " "), maxName)
+	return excerpt.Line(strings.Join(words, " "), maxName)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/codejudge/proxy"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 )
@@ -49,16 +50,12 @@ func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.V
 	return v
 }
 
-// maxRaw is how much of an invalid reply is shown, in bytes.
+// maxRaw is how many characters of an invalid reply are shown.
 const maxRaw = 4000
 
 // raw returns what a judge wrote, as text.
 func raw(reply []byte) string {
-	more := ""
-	if len(reply) > maxRaw {
-		reply, more = reply[:maxRaw], "..."
-	}
-	return strings.TrimRight(strings.ToValidUTF8(string(reply), "\uFFFD"), "\n") + more
+	return excerpt.Head(strings.TrimRight(strings.ToValidUTF8(string(reply), "\uFFFD"), "\n"), maxRaw)
 }
 
 // ask runs the judge and returns what it wrote.

@@ -3,8 +3,9 @@ package files
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 const (
@@ -13,16 +14,7 @@ const (
 )
 
 // quote returns s in quotes, cut where it is long.
-func quote(s string) string {
-	n := 0
-	for i := range s {
-		if n == maxQuote {
-			return strconv.Quote(s[:i]) + "…"
-		}
-		n++
-	}
-	return strconv.Quote(s)
-}
+func quote(s string) string { return excerpt.Quote(s, maxQuote) }
 
 // beginning shows the first lines of a file.
 func beginning(content []byte) string {

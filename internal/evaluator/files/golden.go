@@ -7,14 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -107,18 +106,7 @@ func readable(diff string) string {
 	more := len(lines) - maxDiffLines
 	var b bytes.Buffer
 	for _, line := range lines[:min(len(lines), maxDiffLines)] {
-		n := 0
-		for _, r := range line {
-			if n++; n > maxDiffLine {
-				b.WriteRune('…')
-				break
-			}
-			if r == '\t' || unicode.IsPrint(r) {
-				b.WriteRune(r)
-			} else {
-				b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-			}
-		}
+		b.WriteString(excerpt.Visible(line, maxDiffLine))
 		b.WriteByte('\n')
 	}
 	if more > 0 {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Path leads to a value in a document, as lines[0].price does. The zero value leads to the whole document.
@@ -67,7 +69,7 @@ func parseStep(text string) (s step, rest string, err error) {
 		number, rest, ok := strings.Cut(bracketed, "]")
 		index, err := strconv.Atoi(number)
 		if !ok || err != nil || strconv.Itoa(index) != number || index < 0 {
-			return step{}, "", fmt.Errorf("[%s is neither an index like [0] nor a key like [\"a.b\"]", cut(bracketed))
+			return step{}, "", fmt.Errorf("[%s is neither an index like [0] nor a key like [\"a.b\"]", excerpt.Head(bracketed, maxShown))
 		}
 		return step{index: index}, rest, nil
 	}
@@ -94,13 +96,13 @@ func parseQuoted(text string) (s step, rest string, err error) {
 		case '"':
 			after, closed := strings.CutPrefix(text[i+1:], "]")
 			if !closed || json.Unmarshal([]byte(`"`+text[:i+1]), &s.key) != nil {
-				return step{}, "", fmt.Errorf("[\"%s is not like [\"a.b\"]", cut(text))
+				return step{}, "", fmt.Errorf("[\"%s is not like [\"a.b\"]", excerpt.Head(text, maxShown))
 			}
 			s.index = -1
 			return s, after, nil
 		}
 	}
-	return step{}, "", fmt.Errorf("[\"%s is not closed", cut(text))
+	return step{}, "", fmt.Errorf("[\"%s is not closed", excerpt.Head(text, maxShown))
 }
 
 // String returns the path as it was parsed.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Decode decodes one JSON value with nothing after it. Numbers become [json.Number].
@@ -108,16 +110,5 @@ func Show(v any) string {
 	if err := e.Encode(v); err != nil {
 		return Type(v) // a number that somebody made up
 	}
-	return cut(strings.TrimSuffix(b.String(), "\n"))
-}
-
-func cut(text string) string {
-	n := 0
-	for i := range text {
-		if n == maxShown {
-			return text[:i] + "…"
-		}
-		n++
-	}
-	return text
+	return excerpt.Head(strings.TrimSuffix(b.String(), "\n"), maxShown)
 }

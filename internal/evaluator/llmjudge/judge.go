@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -85,18 +85,10 @@ func (p panel) one(ctx context.Context, models llm.Asker, r llm.Request) (opinio
 	}
 	o, err := parse(reply.Text, p.rubrics)
 	if err != nil {
-		return opinion{}, fmt.Errorf("judge %s: %w; the reply was %s", r.Model, err, quote(reply.Text))
+		return opinion{}, fmt.Errorf("judge %s: %w; the reply was %s", r.Model, err, excerpt.Quote(reply.Text, maxQuoted))
 	}
 	return o, nil
 }
 
-// maxQuoted is how many bytes of a reply an error shows.
+// maxQuoted is how many characters of a reply an error shows.
 const maxQuoted = 2_000
-
-// quote shows a reply in one line, so that nothing in it can pass for our own text or steer a terminal.
-func quote(reply string) string {
-	if len(reply) > maxQuoted {
-		return strconv.Quote(strings.ToValidUTF8(reply[:maxQuoted], "")) + fmt.Sprintf(" and %d more bytes", len(reply)-maxQuoted)
-	}
-	return strconv.Quote(reply)
-}

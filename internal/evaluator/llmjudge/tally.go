@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -96,9 +96,9 @@ func (p panel) because(all [][]opinion) string {
 		switch {
 		case o.score == 1:
 		case len(o.misses) > 0:
-			return ": " + oneLine(o.misses[0])
+			return ": " + excerpt.Line(o.misses[0], maxText)
 		case o.reason != "":
-			return ": " + oneLine(o.reason)
+			return ": " + excerpt.Line(o.reason, maxText)
 		}
 	}
 	return ""
@@ -141,18 +141,18 @@ func (p panel) write(b *strings.Builder, o opinion) {
 		r := p.rubrics[i]
 		fmt.Fprintf(b, "    %s %s (weight %s) %s", r.mark(c.score), r.id, number(r.weight), strings.TrimSuffix(r.says(c.score), ","))
 		if c.reason != "" {
-			b.WriteString(": " + oneLine(c.reason))
+			b.WriteString(": " + excerpt.Line(c.reason, maxText))
 		}
 		b.WriteByte('\n')
 	}
 	for _, text := range o.hits {
-		b.WriteString("    ✓ " + oneLine(text) + "\n")
+		b.WriteString("    ✓ " + excerpt.Line(text, maxText) + "\n")
 	}
 	for _, text := range o.misses {
-		b.WriteString("    ✗ " + oneLine(text) + "\n")
+		b.WriteString("    ✗ " + excerpt.Line(text, maxText) + "\n")
 	}
 	if o.reason != "" {
-		b.WriteString("    " + oneLine(o.reason) + "\n")
+		b.WriteString("    " + excerpt.Line(o.reason, maxText) + "\n")
 	}
 }
 
@@ -185,19 +185,5 @@ func numbers(all []float64) string {
 	return strings.Join(texts, ", ")
 }
 
-// maxText is how many bytes of a text of a model's are shown.
+// maxText is how many characters of a model's text are shown.
 const maxText = 2_000
-
-// oneLine returns a text in one line that cannot steer a terminal.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + " ..."
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
-}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 )
@@ -106,7 +106,7 @@ func (t *target) close(spans int64) error {
 	if err = cmp.Or(t.lost(spans), err); err == nil {
 		return nil
 	}
-	reason := clip(strings.Join(strings.Fields(t.secrets.String(err.Error())), " "), maxReason)
+	reason := excerpt.Line(t.secrets.String(err.Error()), maxReason)
 	if told := t.patience.spend(t.url, time.Since(start), reason); told {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (t *target) close(spans int64) error {
 
 func (t *target) tooSlow() error { return fmt.Errorf("no answer within %v", t.timeout) }
 
-// maxReason bounds what is quoted of an error, in bytes: a collector's answer is in it.
+// maxReason bounds what is quoted of an error, in characters: a collector's answer is in it.
 const maxReason = 400
 
 // lost returns why not all of the spans were sent, or not all of their scores; nil: they were.

@@ -1,0 +1,109 @@
+// Package excerpt shows texts of others to people: no more of a text than is read, cut between characters and marked
+// with an ellipsis, and, but for Head and Bytes, nothing that could steer a terminal or pass for a line of our own.
+package excerpt
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// Head returns the first characters of a text, at most limit.
+func Head(text string, limit int) string {
+	head, rest := split(text, limit)
+	return head + rest
+}
+
+// Bytes returns the beginning of a text in at most limit bytes, the ellipsis included.
+func Bytes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
+}
+
+// Line returns the first characters of a text, at most limit, as one line: white space is a blank, and what cannot be
+// printed is U+FFFD.
+func Line(text string, limit int) string {
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, Head(line, limit))
+}
+
+// Visible returns the first characters of a line, at most limit, with escapes for what a terminal would act upon. Tabs
+// stay.
+func Visible(line string, limit int) string {
+	var b strings.Builder
+	for _, r := range Head(line, limit) {
+		if r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// Quote returns the first characters of a text, at most limit, in quotes. The ellipsis is behind them.
+func Quote(text string, limit int) string {
+	head, rest := split(text, limit)
+	return strconv.Quote(head) + rest
+}
+
+// Name returns a name, in quotes if nobody could read it without. Of a long one, it returns limit characters.
+func Name(name string, limit int) string {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+		return Quote(name, limit)
+	}
+	return Head(name, limit)
+}
+
+// Apart shows two different texts so that where they part is seen. If one has more characters than limit, it leaves out
+// what comes more than the given number of characters before that place.
+func Apart(a, b string, limit, before int, show func(string) string) (string, string) {
+	from := 0
+	if max(utf8.RuneCountInString(a), utf8.RuneCountInString(b)) > limit {
+		from = parting(a, b)
+		for range before {
+			_, size := utf8.DecodeLastRuneInString(a[:from])
+			from -= size
+		}
+	}
+	if from == 0 {
+		return show(a), show(b)
+	}
+	return ellipsis + show(a[from:]), ellipsis + show(b[from:])
+}
+
+// parting returns the byte where the first character is that two texts do not share.
+func parting(a, b string) int {
+	at := 0
+	for at < len(a) {
+		r, size := utf8.DecodeRuneInString(a[at:])
+		if other, n := utf8.DecodeRuneInString(b[at:]); other != r || n != size {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// split returns the first characters of a text, at most limit, and an ellipsis if they are not all.
+func split(text string, limit int) (head, rest string) {
+	n := 0
+	for i := range text {
+		if n == limit {
+			return text[:i], ellipsis
+		}
+		n++
+	}
+	return text, ""
+}
