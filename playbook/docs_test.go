@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -24,6 +25,24 @@ func TestDocs(t *testing.T) {
 		p, err := playbook.Parse("docs.yaml", m[1], evaluators.All())
 		require.NoError(t, err)
 		assert.Empty(t, validate(schema, schema, "", doc.Parse("docs.yaml", m[1]).Root.Value()), p.Name)
+	}
+}
+
+// TestDocsAgents holds the table of agents to the kinds that there are.
+func TestDocsAgents(t *testing.T) {
+	text, err := os.ReadFile("../docs/playbook.md")
+	require.NoError(t, err)
+	for _, p := range agent.Profiles() {
+		program, preset := "`"+p.Command+"[ `]", "optional"
+		switch {
+		case p.NeedsPreset:
+			preset = "required"
+		case p.Kind == agent.Fake:
+			program, preset = "built in", "not used"
+		case p.PresetFile == "":
+			program, preset = "`command` is required", "none"
+		}
+		assert.Regexp(t, "(?m)^\\| `"+p.Kind+"` \\| "+program+".*\\| "+preset+" \\| ", string(text))
 	}
 }
 

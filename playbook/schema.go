@@ -93,13 +93,12 @@ func refineVariant(s *doc.Schema) {
 
 func refineAgent(s *doc.Schema) {
 	s.Properties["kind"].Enum = agent.Kinds()
-	for _, kind := range agent.Kinds() {
-		profile, _ := agent.Lookup(kind)
+	for _, profile := range agent.Profiles() {
 		if profile.NeedsPreset {
-			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", kind), Then: having("preset")})
+			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", profile.Kind), Then: having("preset")})
 		}
 		if profile.Command == "" {
-			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", kind), Then: having("command")})
+			s.AllOf = append(s.AllOf, &doc.Schema{If: is("kind", profile.Kind), Then: having("command")})
 		}
 	}
 }

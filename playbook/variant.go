@@ -23,12 +23,11 @@ type Variant struct {
 
 // Agent says which agent to start and how.
 type Agent struct {
-	// Kind is claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp (any agent that speaks the protocol) or
-	// fake-acp (the built-in script).
+	// Kind is a product's, such as claude-code-acp, or acp (any agent that speaks the protocol) or fake-acp (the built-in
+	// script). docs/playbook.md has a table of all.
 	Kind string `yaml:"kind,required" doc:"The kind of agent."`
 
-	// Preset names an account in the user's configuration. It is never a secret itself. claude-code-acp, claude-cli
-	// and codex-acp need one.
+	// Preset names an account in the user's configuration. It is never a secret itself. Some kinds need one.
 	Preset string `yaml:"preset" min:"1" doc:"Name of an account preset, never a secret."`
 
 	// Command is the program to start; empty: the kind's own. Kind acp needs one.

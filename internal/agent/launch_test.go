@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -166,6 +167,7 @@ func TestProfiles(t *testing.T) {
 		assert.False(t, seen[p.Kind], "two rows for %s", p.Kind)
 		seen[p.Kind] = true
 		assert.Equal(t, p.PresetFile != "", p.decode != nil, "%s: a file for presets and no decoder, or the other way", p.Kind)
+		assert.Equal(t, strings.ToLower(strings.Join(p.Names, " ")), strings.Join(p.Names, " "), p.Kind)
 		assert.False(t, p.NeedsPreset && p.decode == nil, "%s: a preset is needed that nobody can give", p.Kind)
 	}
 	_, ok := Lookup("nobody")

@@ -45,7 +45,7 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 	switch {
 	case name == "" && p.NeedsPreset:
 		return Preset{}, fmt.Errorf("agents of kind %s need a preset, one of %s", kind, p.PresetFile)
-	case kind == "fake-acp": // the agent itself is the script
+	case kind == Fake: // the agent itself is the script
 		preset.Endpoint = Scripted
 		return preset, nil
 	case name == "":

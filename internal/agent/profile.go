@@ -16,10 +16,19 @@ import (
 	"time"
 )
 
+// Fake is the kind of our own scripted agent, which needs no account.
+const Fake = "fake-acp"
+
 // Profile is what is to know of one kind of agent.
 type Profile struct {
 	// Kind is the kind's name in playbooks.
 	Kind string
+	// Names are the words that give the agent away in any text, in lower case: its own name and its maker's.
+	Names []string
+	// Provider is whose models answer the agent, as OpenTelemetry calls them in gen_ai.provider.name; empty: anybody's.
+	Provider string
+	// Transcript is the format of the records that the agent keeps of its sessions, if package transcript reads it.
+	Transcript string
 	// Command is the program that is started unless the playbook names one; empty: the playbook has to.
 	Command string
 	// Args are the arguments of the program unless the playbook gives some, which replace them all.
@@ -73,6 +82,9 @@ var profiles = []Profile{
 		// edit or run anything, which the playbook's permissions answer. In the mode acceptEdits the latter leaves a
 		// .claude/settings.local.json in the workspace.
 		Kind:            "claude-code-acp",
+		Names:           []string{"claude", "anthropic"},
+		Provider:        "anthropic",
+		Transcript:      "claude",
 		Command:         "claude-agent-acp",
 		PresetFile:      "claude-code.toml",
 		NeedsPreset:     true,
@@ -86,6 +98,8 @@ var profiles = []Profile{
 		// claude-agent-acp. As root it takes neither --dangerously-skip-permissions nor bypassPermissions without
 		// IS_SANDBOX. Its presets are those of claude-code-acp.
 		Kind:        "claude-cli",
+		Names:       []string{"claude", "anthropic"},
+		Provider:    "anthropic",
 		Command:     "claude",
 		Args:        []string{"-p", "--output-format", "stream-json", "--verbose"},
 		PresetFile:  "claude-code.toml",
@@ -107,6 +121,9 @@ var profiles = []Profile{
 		// without it can run commands, and they ask for nothing. "full-access" is what @zed-industries/codex-acp calls
 		// it, "agent-full-access" @agentclientprotocol/codex-acp. Neither ends with its input.
 		Kind:            "codex-acp",
+		Names:           []string{"codex", "openai"},
+		Provider:        "openai",
+		Transcript:      "codex",
 		Command:         "codex-acp",
 		PresetFile:      "codex.toml",
 		NeedsPreset:     true,
@@ -124,6 +141,8 @@ var profiles = []Profile{
 		// before it edits or runs anything, and mentions such a call first by asking. It tells neither what a tool is given
 		// nor what comes of it, and what a turn took in metadata alone. A model is not offered to clients: it takes `--model`.
 		Kind:            "gemini-acp",
+		Names:           []string{"gemini"},
+		Provider:        "gcp.gen_ai",
 		Command:         "gemini",
 		Args:            []string{"--acp"}, // --experimental-acp before
 		PresetFile:      "gemini.toml",
@@ -138,6 +157,7 @@ var profiles = []Profile{
 		// client, and outside of repositories names files without their first slash. Searches are ripgrep, which it downloads
 		// if there is none. Its modes are a configuration option and no session modes, so a playbook cannot select one.
 		Kind:            "opencode-acp",
+		Names:           []string{"opencode"},
 		Command:         "opencode",
 		Args:            []string{"acp"},
 		PresetFile:      "opencode.toml",
@@ -155,12 +175,15 @@ var profiles = []Profile{
 	},
 	{
 		// Our own scripted agent.
-		Kind:            "fake-acp",
-		Command:         "fake-acp",
+		Kind:            Fake,
+		Command:         Fake,
 		ClientFiles:     true,
 		ClientTerminals: true,
 	},
 }
+
+// Profiles returns all kinds.
+func Profiles() []Profile { return slices.Clone(profiles) }
 
 // Lookup returns the profile of a kind.
 func Lookup(kind string) (Profile, bool) {

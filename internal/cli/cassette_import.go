@@ -144,10 +144,20 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	unit = importedUnit{Unit: units[i], pb: plan.Playbook}
 	unit.profile, _ = agent.Lookup(unit.Variant.Agent.Kind)
 	unit.profile.Kind = unit.Variant.Agent.Kind
-	if want := map[string]string{"claude": "claude-code-acp", "codex": "codex-acp"}[o.from]; want != "" && want != unit.profile.Kind {
+	if want := kindOf(o.from); want != "" && want != unit.profile.Kind {
 		return "", importedUnit{}, usageError("cassette import: the agent of %s is of kind %s, and --from %s is of kind %s", unit.ID(), unit.profile.Kind, o.from, want)
 	}
 	return runner.CassettePath(unit.Unit), unit, nil
+}
+
+// kindOf returns the kind of the agents that keep their sessions in a format, "" if that is anybody's.
+func kindOf(format string) string {
+	for _, p := range agent.Profiles() {
+		if p.Transcript == format {
+			return p.Kind
+		}
+	}
+	return ""
 }
 
 // ofUnit returns an error if what was asked in the session is not what the unit asks.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -38,6 +39,19 @@ func TestHide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, names.Hide(tt.text), tt.reason) })
 	}
 	require.Equal(t, "text", NamesOf(rundir.Manifest{}).Hide("text"))
+}
+
+// TestHideProducts hides what gives an agent away in the work of every kind that has a maker.
+func TestHideProducts(t *testing.T) {
+	for _, p := range agent.Profiles() {
+		for _, v := range []rundir.Variant{{ID: "a", Kind: p.Kind, Command: "wrapper"}, {ID: "a", Kind: "acp", Command: "/opt/" + p.Command}} {
+			for _, name := range p.Names {
+				require.Equal(t, "By My[hidden]Bot.", NamesOf(rundir.Manifest{Variants: []rundir.Variant{v}}).Hide("By My"+name+"Bot."), v)
+			}
+		}
+		general := p.Kind == "acp" || p.Kind == agent.Fake
+		require.Equal(t, general, len(p.Names) == 0, "%s: by which words do people know this agent?", p.Kind)
+	}
 }
 
 func TestCutDiff(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -18,14 +19,6 @@ type Names struct {
 	words *regexp.Regexp // nil: there are none
 	paths *regexp.Regexp
 	lower []string // what words looks for, in lower case
-}
-
-// products are the words that give an agent away, wherever they stand, by how its kind begins.
-var products = map[string][]string{
-	"claude":   {"claude", "anthropic"},
-	"codex":    {"codex", "openai"},
-	"gemini":   {"gemini"},
-	"opencode": {"opencode"},
 }
 
 // runtimes are commands that many agents are written for. They tell nothing, and hiding them would spoil what is judged.
@@ -52,14 +45,13 @@ func NamesOf(m rundir.Manifest) *Names {
 		}
 	}
 	for _, v := range m.Variants {
-		first, _, _ := strings.Cut(v.Kind, "-")
-		for _, name := range products[first] {
-			add(&anywhere, name)
-		}
 		if v.Kind != "acp" { // the protocol's name
 			add(&words, v.Kind)
 		}
 		command := strings.TrimSuffix(path.Base(strings.ReplaceAll(v.Command, `\`, "/")), ".exe")
+		for _, name := range products(v.Kind, command) {
+			add(&anywhere, name)
+		}
 		if v.Command != "" && !slices.Contains(runtimes, command) {
 			add(&words, command)
 		}
@@ -91,6 +83,18 @@ func NamesOf(m rundir.Manifest) *Names {
 		n.paths = regexp.MustCompile(`(variants[/\\])(?:` + strings.Join(ids, "|") + ")")
 	}
 	return n
+}
+
+// products are the words that give a kind of agent away, and any agent whose command has one of them.
+func products(kind, command string) (names []string) {
+	command = strings.ToLower(command)
+	for _, p := range agent.Profiles() {
+		named := func(name string) bool { return strings.Contains(command, name) }
+		if p.Kind == kind || slices.ContainsFunc(p.Names, named) {
+			names = append(names, p.Names...)
+		}
+	}
+	return names
 }
 
 // Hide returns text without the names.

@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/modelserver"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
-
-// agents are the programs that the suites' variants start.
-var agents = []string{"claude-agent-acp", "claude-code-acp", "claude", "codex-acp", "codex-acp-2", "gemini", "opencode"}
 
 // TestLive runs the suites with the real agents under one sandbox, then under another, while a scripted model answers
 // them. The two recordings, and the committed one, must be the same behaviour.
@@ -99,9 +100,14 @@ func requireAgents(t *testing.T, bin string) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing = "node, which the real agents run on, is not in PATH"
 	}
-	for _, a := range agents {
-		if _, err := os.Stat(filepath.Join(bin, a)); err != nil {
-			missing = "the real agents are not installed: `make agents` installs them with npm"
+	for _, suite := range suites(t) {
+		p, err := playbook.Load(suite, kinds.All())
+		require.NoError(t, err)
+		for _, v := range p.Variants {
+			profile, _ := agent.Lookup(v.Agent.Kind)
+			if _, err := os.Stat(filepath.Join(bin, cmp.Or(v.Agent.Command, profile.Command))); err != nil {
+				missing = "the real agents are not installed: `make agents` installs them with npm"
+			}
 		}
 	}
 	switch {

@@ -15,11 +15,13 @@ import (
 func TestPresets(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, WritePresets(dir, "http://127.0.0.1:1"))
-	for _, kind := range []string{"claude-code-acp", "codex-acp", "gemini-acp", "opencode-acp"} {
-		p, err := agent.Resolve(kind, preset, dir)
+	for _, profile := range agent.Profiles() {
+		if profile.PresetFile == "" {
+			continue
+		}
+		p, err := agent.Resolve(profile.Kind, preset, dir)
 		require.NoError(t, err)
 		assert.Equal(t, agent.Scripted, p.Endpoint)
-		profile, _ := agent.Lookup(kind)
 		launch, err := profile.Launch("", nil, p)
 		require.NoError(t, err)
 		var said strings.Builder
@@ -29,7 +31,7 @@ func TestPresets(t *testing.T) {
 		for _, f := range launch.Files {
 			said.Write(f.Data)
 		}
-		assert.Contains(t, said.String(), "http://127.0.0.1:1", "%s is not pointed at the server", kind)
-		assert.Contains(t, said.String(), key, "%s has no key", kind)
+		assert.Contains(t, said.String(), "http://127.0.0.1:1", "%s is not pointed at the server", profile.Kind)
+		assert.Contains(t, said.String(), key, "%s has no key", profile.Kind)
 	}
 }

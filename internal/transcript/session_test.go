@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
@@ -28,6 +29,17 @@ func samples(t testing.TB, format Format) []string {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".golden") })
+}
+
+// TestFormats holds the formats to those of which the kinds of agents say that they write them.
+func TestFormats(t *testing.T) {
+	written := []Format{ATIF}
+	for _, p := range agent.Profiles() {
+		if p.Transcript != "" {
+			written = append(written, Format(p.Transcript))
+		}
+	}
+	require.ElementsMatch(t, Formats(), written)
 }
 
 // text is a session for a golden file, an event a line.

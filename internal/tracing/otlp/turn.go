@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 )
 
 // turns makes the spans of the session.
@@ -70,22 +71,13 @@ func (w *unitTrace) turn(ctx context.Context, events []trajectory.Event, calls [
 
 // model says who answers, as far as it is known: the vendor of the agent, whatever stands behind it.
 func (w *unitTrace) model() []attribute.KeyValue {
-	agent := w.Run.Agent
-	var provider attribute.KeyValue
-	switch vendor, _, _ := strings.Cut(agent.Kind, "-"); vendor {
-	case "claude":
-		provider = semconv.GenAIProviderNameAnthropic
-	case "codex":
-		provider = semconv.GenAIProviderNameOpenAI
-	case "gemini":
-		provider = semconv.GenAIProviderNameGCPGenAI
-	default: // one of several, which the agent does not tell
-		provider = semconv.GenAIProviderNameKey.String(w.name(cmp.Or(agent.Kind, "unknown")))
-	}
-	if agent.Model == "" {
+	ran := w.Run.Agent
+	profile, _ := agent.Lookup(ran.Kind) // several providers are none: the agent does not tell which it asks
+	provider := semconv.GenAIProviderNameKey.String(w.name(cmp.Or(profile.Provider, ran.Kind, "unknown")))
+	if ran.Model == "" {
 		return []attribute.KeyValue{provider}
 	}
-	return []attribute.KeyValue{provider, semconv.GenAIRequestModel(w.name(agent.Model))}
+	return []attribute.KeyValue{provider, semconv.GenAIRequestModel(w.name(ran.Model))}
 }
 
 // step is a time in which an agent must have waited for its model.
