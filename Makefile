@@ -1,12 +1,20 @@
-# Two commands set everything up: `make eval` (Go alone) and `make test` (everything).
+# `make eval` needs nothing but Go, `make test` needs no npm, `make test-live` installs the real agents with it.
 SHELL := /bin/bash -euo pipefail
 GO    ?= go
 TOOL  := $(GO) tool -modfile=tools.mod
-JUNIT ?= junit.xml
 PKGS  ?= ./...
 # Programs that npm installs: the agents, and the runtimes of scripts. Without them eval shows what it skips.
 AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
+# Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
+LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
+LIVE_PKGS  = ./evals/... $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestReal' -- '*_test.go'))))
+# Go's own limit for a package, ten minutes, is too short for a busy machine.
+GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
+FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)
+define NO_SKIPS
+@if [ -n "$(CI)" ] && grep -B1 '<skipped' $(1); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
+endef
 
 .PHONY: help
 help: ## Show what can be made.
@@ -17,10 +25,15 @@ eval: ## Replay the committed cassettes and check them: no network, no agent, no
 	@PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -count=1 -v | { grep -vE '^=== |\[no test files\]$$' || true; }
 
 .PHONY: test
-test: $(if $(CI),agents runtimes mcp) ## Run all tests with -race and write junit.xml; CI=true installs agents, runtimes and MCP servers first.
-	PATH="$(RUNTIMES):$$PATH" $(GO) tool gotestsum --format pkgname-and-test-fails --junitfile $(JUNIT) -- -race $(PKGS)
-	cd internal/tracing/collectortest && $(GO) test -race ./...
-	@if [ -n "$(CI)" ] && grep -B1 '<skipped' $(JUNIT); then echo 'a test was skipped, and CI is set' >&2; exit 1; fi
+test: ## Run all tests with -race, but for those of test-live, and write junit.xml.
+	$(GOTEST) --junitfile junit.xml -- $(FLAGS) -skip '$(LIVE)' $(PKGS)
+	cd internal/tracing/collectortest && $(GO) test $(FLAGS) ./...
+	$(call NO_SKIPS,junit.xml)
+
+.PHONY: test-live
+test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with npm and run the tests that need them.
+	PATH="$(RUNTIMES):$$PATH" $(GOTEST) --junitfile junit-live.xml -- $(FLAGS) -run '$(LIVE)' $(LIVE_PKGS)
+	$(call NO_SKIPS,junit-live.xml)
 
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.

@@ -106,8 +106,8 @@ func (a *attempt) openJudgments() error {
 type Judges struct {
 	// Path is where the recording is, Name what errors call it, and Command records it.
 	Path, Name, Command string
-	// Decider is what asks a model and decides, for people; empty: nothing does. In CI, where nobody sees what is skipped,
-	// it is an error that it may not ask, whatever the mode, with Advice on how to get on.
+	// Decider is what asks a model and decides, for people; empty: nothing does. In CI, where nobody sees what is
+	// skipped, it is an error that it may not ask, whatever the mode, with Advice on how to get on.
 	Decider, Advice string
 	Mode            Mode
 	// Record has models asked anew, Allowed lets them be asked.
@@ -145,7 +145,8 @@ func (j Judges) Open() (*judgment.File, error) {
 	return file, nil
 }
 
-// asksModels tells whether an evaluator of the unit asks a model, and names the first of those that decides, if one does.
+// asksModels tells whether an evaluator of the unit asks a model, and names the first of those that decides, if one
+// does.
 func (a *attempt) asksModels() (asks bool, decider string) {
 	for _, e := range a.unit.Evaluators {
 		if e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel == 0 {
@@ -159,9 +160,9 @@ func (a *attempt) asksModels() (asks bool, decider string) {
 	return asks, decider
 }
 
-// Models returns a function that returns the client of the models that judge, as the environment describes it at that time: the
-// same client as long as that stays the same. All of them share one budget. The error, [llm.ErrNoKey] among others, comes when
-// a client is first asked for.
+// Models returns a function that returns the client of the models that judge, as the environment describes it at that
+// time: the same client as long as that stays the same. All of them share one budget. The error, [llm.ErrNoKey] among
+// others, comes when a client is first asked for.
 func Models(getenv func(string) string) func() (llm.Asker, error) {
 	var (
 		mu      sync.Mutex

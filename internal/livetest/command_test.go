@@ -19,9 +19,9 @@ import (
 // linked keeps the command's code in this test binary, by whose content go test's cache knows it.
 var linked = cli.Main
 
-// TestCommand runs a suite with each real agent through the command, as a user runs it live. The key of their accounts
-// must be nowhere afterwards, its name in the manifest.
-func TestCommand(t *testing.T) {
+// TestRealCommand runs a suite with each real agent through the command, as a user runs it live. The key of their
+// accounts must be nowhere afterwards, its name in the manifest.
+func TestRealCommand(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)

@@ -19,10 +19,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// TestEscape has the model tell real agents to write and read outside of their workspaces, with all permissions: with
-// commands, and with their own tools, in the project, the user's home and another unit. No sandbox lets any of it happen;
-// without one, all of it does.
-func TestEscape(t *testing.T) {
+// TestRealEscape has the model tell real agents to write and read outside of their workspaces, with all permissions:
+// with commands, and with their own tools, in the project, the user's home and another unit. No sandbox lets any of it
+// happen; without one, all of it does.
+func TestRealEscape(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)
@@ -96,8 +96,8 @@ func (s *escapeScene) fill(t *testing.T, file string) string {
 	return strings.NewReplacer("@PROJECT@", s.path("project"), "@HOME@", s.path("home")).Replace(string(text))
 }
 
-// run runs the scene's playbook as a user does whose home is the scene's. The agents come to their end, whatever came of
-// what they tried.
+// run runs the scene's playbook as a user does whose home is the scene's. The agents come to their end, whatever came
+// of what they tried.
 func (s *escapeScene) run(t *testing.T, program, bin string, kind confine.Kind) {
 	t.Helper()
 	presets, project := startModel(t, s.path("model")), s.path("project")

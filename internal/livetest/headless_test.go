@@ -14,9 +14,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 )
 
-// TestHeadless records Claude with its adapter and without, under two sandboxes, while the same scripted model answers both:
-// they do the same. The recordings are then replayed with no agent in PATH.
-func TestHeadless(t *testing.T) {
+// TestRealHeadless records Claude with its adapter and without, under two sandboxes, while the same scripted model
+// answers both: they do the same. The recordings are then replayed with no agent in PATH.
+func TestRealHeadless(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)
@@ -102,8 +102,8 @@ func common(c *cassette.Cassette) []cassette.Turn {
 	return turns
 }
 
-// TestHeadlessMCP has Claude call a real MCP server, with its adapter and without.
-func TestHeadlessMCP(t *testing.T) {
+// TestRealHeadlessMCP has Claude call a real MCP server, with its adapter and without.
+func TestRealHeadlessMCP(t *testing.T) {
 	called := make(map[string][]trajectory.Body)
 	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
 		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: [claude]",

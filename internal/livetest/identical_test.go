@@ -22,8 +22,8 @@ type outcome struct {
 	Workspace   map[string]string // contents by path
 }
 
-// sameOutcomes expects that the runs kept below two directories came to the same: outcomes, scores, reasons, trajectories
-// and workspaces.
+// sameOutcomes expects that the runs kept below two directories came to the same: outcomes, scores, reasons,
+// trajectories and workspaces.
 func sameOutcomes(t *testing.T, a, b string) {
 	t.Helper()
 	x, y := outcomes(t, a), outcomes(t, b)

@@ -37,9 +37,9 @@ func findRuntimes(t *testing.T) {
 	}
 }
 
-// TestJudges records the suites of judges under Landlock; what they replay under is the default. What the models were asked
-// and said must be what is committed, to the byte.
-func TestJudges(t *testing.T) {
+// TestRealJudges records the suites of judges under Landlock; what they replay under is the default. What the models
+// were asked and said must be what is committed, to the byte.
+func TestRealJudges(t *testing.T) {
 	findRuntimes(t)
 	newSandbox(t, confine.Landlock)
 	for _, variable := range modelserver.Environ(serve(t, "../../fixtures/models", 0)) {
@@ -101,9 +101,9 @@ func sameJudgements(t *testing.T, a, b string) {
 	}
 }
 
-// TestRuntimes starts each runtime confined as judges are: it reads what it is given, writes to its HOME, and cannot write to
-// the workspace.
-func TestRuntimes(t *testing.T) {
+// TestRealRuntimes starts each runtime confined as judges are: it reads what it is given, writes to its HOME, and
+// cannot write to the workspace.
+func TestRealRuntimes(t *testing.T) {
 	findRuntimes(t)
 	const node = `import { readFileSync, writeFileSync } from "node:fs";
 let wrote = true;

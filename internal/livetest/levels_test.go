@@ -26,8 +26,8 @@ type project struct {
 	playbook      string // below root
 }
 
-// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it uses. Its
-// model follows scripts in a directory.
+// newProject makes a project with a playbook of this repository, changed by pairs of texts, and the fixture that it
+// uses. Its model follows scripts in a directory.
 func newProject(t *testing.T, models, playbook string, changes ...string) project {
 	t.Helper()
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
@@ -76,7 +76,8 @@ func (p project) run(mode string) (string, int, *rundir.Run) {
 	return stderr.String(), run.ProcessState.ExitCode(), r
 }
 
-// passes runs the playbook in a mode, expects that its only unit passes, and returns the events of it without their times.
+// passes runs the playbook in a mode, expects that its only unit passes, and returns the events of it without their
+// times.
 func (p project) passes(mode string) []trajectory.Body {
 	p.t.Helper()
 	said, code, r := p.run(mode)
@@ -97,9 +98,9 @@ func (p project) passes(mode string) []trajectory.Body {
 	return bodies
 }
 
-// TestClientLevel has the agent that uses files and terminals of its client run against what was recorded of them: it does
-// the very same, though nothing of it runs again.
-func TestClientLevel(t *testing.T) {
+// TestRealClientLevel has the agent that uses files and terminals of its client run against what was recorded of them:
+// it does the very same, though nothing of it runs again.
+func TestRealClientLevel(t *testing.T) {
 	p := newProject(t, "../../fixtures/models", "../../evals/fix-bug/fix-bug.yaml",
 		"  claude:\n    agent: {kind: claude-code-acp, preset: loopback}\n", "",
 		"  codex:\n    agent: {kind: codex-acp, preset: loopback, mode: full-access}\n", "",
@@ -123,8 +124,8 @@ func TestClientLevel(t *testing.T) {
 	require.Contains(t, said, "no such file")
 }
 
-// TestMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
-func TestMCPLevel(t *testing.T) {
+// TestRealMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
+func TestRealMCPLevel(t *testing.T) {
 	if _, err := os.Stat("../../fixtures/mcp/node_modules/.bin/mcp-server-everything"); err != nil && os.Getenv("CI") == "" {
 		t.Skip("the MCP servers are not installed: `make mcp` installs them with npm")
 	}

@@ -22,9 +22,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// TestLive runs the suites with the real agents under one sandbox, then under another, while a scripted model answers
-// them. The two recordings, and the committed one, must be the same behaviour.
-func TestLive(t *testing.T) {
+// TestRealAgents runs the suites with the real agents under one sandbox, then under another, while a scripted model
+// answers them. The two recordings, and the committed one, must be the same behaviour.
+func TestRealAgents(t *testing.T) {
 	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)
@@ -126,8 +126,8 @@ func startModel(t *testing.T, scripts string) string {
 	require.NoError(t, modelserver.WritePresets(presets, serve(t, scripts, 0)))
 	require.NoError(t, modelserver.WritePresets(codex, serve(t, scripts, 500*time.Millisecond)))
 	require.NoError(t, os.Rename(filepath.Join(codex, "codex.toml"), filepath.Join(presets, "codex.toml")))
-	// Claude takes zsh where there is one. That keeps here-documents in /tmp, which Landlock makes nobody's own, and the
-	// functions by which Claude replaces grep come in one.
+	// Claude takes zsh where there is one. That keeps here-documents in /tmp, which Landlock makes nobody's own, and
+	// the functions by which Claude replaces grep come in one.
 	claude, err := os.OpenFile(filepath.Join(presets, "claude-code.toml"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = claude.WriteString("CLAUDE_CODE_SHELL = 'bash'\n")
