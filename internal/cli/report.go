@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/pipeline"
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // reportOptions are the flags of `sdd-eval report`.
 type reportOptions struct {
-	formats []string // md, json, html, junit
+	formats []string // of [report.Formats]
 	// github has annotations printed, and the summary of the job written.
 	github bool
 	// ask has the AI judge asked for scores that are missing, if the playbook enables it.
@@ -24,9 +26,11 @@ type reportOptions struct {
 }
 
 func reportCommand() command {
+	files := report.Names()
+	all := slices.Concat(files, []string{githubFormat})
 	return command{
 		name:  "report",
-		usage: "--run RUN_ID [--format md,json,html,junit,github] [--rejudge] [--root DIR]",
+		usage: "--run RUN_ID [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
 		short: "write the reports of a run anew",
 		long: `Writes the reports of a run from its directory alone, and prints the path of each. The same run gives the same bytes
 each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).
@@ -44,9 +48,9 @@ sdd-eval report --run latest --format github`,
 		define: func(a *App, f *flags) action {
 			o := reportOptions{ask: true}
 			var run, root string
-			formats := "md,json,html,junit"
+			formats := strings.Join(files, ",")
 			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
-			f.list(&formats, "format", "Which reports to write, a `LIST` of md, json, html, junit and github.", "md", "json", "html", "junit", githubFormat)
+			f.list(&formats, "format", "Which reports to write, a `LIST` of "+strings.Join(all, ", ")+".", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge again for all scores.")
 			f.root(&root)
 			f.require("run")

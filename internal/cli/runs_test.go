@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -180,5 +182,22 @@ func TestBrokenResults(t *testing.T) {
 		require.Equal(t, called{exitHarness, "", "sdd-eval: " + said + next + "\n"}, call(t, dir, args...))
 		elsewhere := call(t, projectDir(t), append(args, "--root", dir)...)
 		require.Equal(t, "sdd-eval: "+said+next+" --root "+dir+"\n", elsewhere.stderr)
+	}
+}
+
+// TestReportFormats holds that all who know reports know each format.
+func TestReportFormats(t *testing.T) {
+	dir := threeRuns(t)
+	docs, err := os.ReadFile("../../docs/reports.md")
+	require.NoError(t, err)
+	help, completion := call(t, dir, "report", "--help"), call(t, dir, "completion", "bash")
+	for _, f := range report.Formats {
+		path := filepath.Join(dir, ".llman", "sdd-eval", "runs", newest, f.File)
+		require.Equal(t, path+"\n", call(t, dir, "report", "--run", newest, "--format", f.Name).stdout)
+		require.Contains(t, call(t, dir, "show", newest).stdout, "/"+f.File+"\n")
+		require.Regexp(t, `LIST of .*\b`+f.Name+`\b`, help.stdout)
+		require.Regexp(t, `\(default .*\b`+f.Name+`\b`, help.stdout)
+		require.Regexp(t, `--format\).*\b`+f.Name+`\b`, completion.stdout)
+		require.Contains(t, string(docs), fmt.Sprintf("\n| `%s` | `%s` | ", f.File, f.Name))
 	}
 }

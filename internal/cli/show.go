@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/human"
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -152,7 +154,11 @@ func (s runPage) line(label, text string) {
 // files writes which reports there are.
 func (s runPage) files() {
 	first := true
-	for _, name := range []string{"report.md", "report.html", "report.json", "report.junit.xml", "human-pack.html"} {
+	var names []string
+	for _, f := range report.Formats {
+		names = append(names, f.File)
+	}
+	for _, name := range append(names, human.PageFile) {
 		path := filepath.Join(s.run.Dir(), name)
 		if _, err := os.Stat(path); err != nil {
 			continue

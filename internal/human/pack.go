@@ -17,7 +17,7 @@ import (
 // The files that Write makes, and the name that a filled-in template gets.
 const (
 	packFile     = "human-pack.json"
-	pageFile     = "human-pack.html"
+	PageFile     = "human-pack.html" // on which a person scores the variants
 	templateFile = "human-scores.template.json"
 	filledFile   = "scores.json"
 )
@@ -78,9 +78,9 @@ func Write(r *rundir.Run) error {
 	}
 	page, err := renderPage(r, units)
 	if err != nil {
-		return fmt.Errorf("make %s: %w", pageFile, err)
+		return fmt.Errorf("make %s: %w", PageFile, err)
 	}
-	return errors.Join(writeJSON(r, packFile, pack), writeJSON(r, templateFile, blank), r.WriteFile(pageFile, page))
+	return errors.Join(writeJSON(r, packFile, pack), writeJSON(r, templateFile, blank), r.WriteFile(PageFile, page))
 }
 
 func writeJSON(r *rundir.Run, name string, v any) error {

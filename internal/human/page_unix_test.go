@@ -60,7 +60,7 @@ func greetings(t *testing.T, cases ...string) (*rundir.Run, string) {
 		return w
 	})
 	require.NoError(t, Write(r))
-	return r, filepath.Join(r.Dir(), pageFile)
+	return r, filepath.Join(r.Dir(), PageFile)
 }
 
 func TestPage(t *testing.T) {

@@ -44,7 +44,7 @@ func Report(ctx context.Context, r *rundir.Run, o ReportOptions) ([]string, erro
 	}
 	formats := o.Formats
 	if len(formats) == 0 {
-		formats = report.Formats()
+		formats = report.Names()
 	}
 	files, err := report.Write(r, formats)
 	return files, errors.Join(judged, err)
