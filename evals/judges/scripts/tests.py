@@ -11,7 +11,7 @@ import sys
 workspace = json.load(sys.stdin)["workspace_path"]
 copy = os.path.join(os.environ["TMPDIR"], "workspace")
 shutil.copytree(workspace, copy, symlinks=True)
-run = subprocess.run(["go", "test", "-trimpath", "-json", "./..."], cwd=copy, stdout=subprocess.PIPE)
+run = subprocess.run(["go", "test", "-json", "./..."], cwd=copy, stdout=subprocess.PIPE)
 
 ended = {"pass": [], "fail": []}
 for line in run.stdout.splitlines():
