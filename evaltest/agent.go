@@ -80,7 +80,7 @@ func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
 		t.Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, s.reproduce())
 	}
 	t.Attr("unit", run.ID)
-	t.Attr("mode", string(h.mode))
+	t.Attr("mode", string(h.mode()))
 	if res.Session != "" {
 		t.Attr("session", res.Session)
 	}
@@ -177,14 +177,13 @@ func (s *agentSession) execute(ctx context.Context, plan *playbook.Plan) (result
 		return command(s.harness, m, s.t.Name()) + " -count=1"
 	})
 	cfg.Secrets = s.secrets
-	runner, run, err := s.open(s.t, ctx, plan, cfg)
+	run, err := s.start(s.t, ctx, plan, cfg)
 	if err != nil {
 		return result.Unit{}, err
 	}
 	defer run.close(s.t)
-	unit := runner.Unit(ctx, plan.Units[0], s.t.Output())
-	run.unit(s.t, unit)
-	return unit, nil
+	run.logNotes(s.t)
+	return run.unit(s.t, plan.Units[0]), nil
 }
 
 // check returns what is wrong with the run.
@@ -288,5 +287,5 @@ func claimRecording(t *testing.T, name string) error {
 }
 
 func (s *agentSession) reproduce() string {
-	return "reproduce: " + command(s.harness, s.mode, s.t.Name()) + " -v"
+	return "reproduce: " + command(s.harness, s.mode(), s.t.Name()) + " -v"
 }

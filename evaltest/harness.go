@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
-	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -31,17 +29,16 @@ const maxGrace = 20 * time.Second
 // harness is what [Describe], [Suite] and [RunAgent] run by: what the environment and the options say.
 type harness struct {
 	settings
-	dir   string // the test's working directory
-	root  string // the module's root
-	mode  engine.Mode
-	stale engine.StaleMode
-	// sandbox is the kind of sandbox that the environment asks for; empty: the playbooks' own.
-	sandbox string
-	// llmJudge and recordJudges say whether models may be asked, and are to be asked anew.
-	llmJudge, recordJudges bool
+	dir  string // the test's working directory
+	root string // the module's root
+	// environment is what the EVALTEST_ variables say of a run.
+	environment engine.Config
 	// runDir is the project below which runs are kept, absolute; empty: they are not.
 	runDir string
 }
+
+// mode is where sessions come from.
+func (h *harness) mode() engine.Mode { return h.environment.Mode }
 
 // newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that
 // is misspelt is one that is not read: the cache does not track it, so a result from the cache does not show the error.
@@ -53,23 +50,12 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 	if err := checkEnvironment(os.Environ()); err != nil {
 		return nil, err
 	}
-	var err error
-	if h.mode, err = engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv); err != nil {
+	mode, err := engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv)
+	if err != nil {
 		return nil, fmt.Errorf("EVALTEST_MODE: %w", err)
 	}
-	if h.stale, err = engine.ParseStaleMode(os.Getenv("EVALTEST_STALE")); err != nil {
-		return nil, fmt.Errorf("EVALTEST_STALE: %w", err)
-	}
-	if h.llmJudge, err = engine.ParseSwitch(os.Getenv("EVAL_LLM_JUDGE")); err != nil {
-		return nil, fmt.Errorf("EVAL_LLM_JUDGE: %w", err)
-	}
-	if h.recordJudges, err = engine.ParseJudges(os.Getenv("EVALTEST_JUDGES"), h.mode, os.Getenv); err != nil {
-		return nil, fmt.Errorf("EVALTEST_JUDGES: %w", err)
-	}
-	if h.sandbox = os.Getenv("EVALTEST_SANDBOX"); h.sandbox != "" {
-		if _, err := confine.ParseKind(h.sandbox); err != nil {
-			return nil, fmt.Errorf("EVALTEST_SANDBOX: %w", err)
-		}
+	if h.environment, err = engine.FromEnvironment(mode, os.Getenv); err != nil {
+		return nil, err
 	}
 	if h.dir, err = os.Getwd(); err != nil {
 		return nil, err
@@ -93,8 +79,8 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 
 // variables are the environment variables that this package knows, and that of the hooks.
 var variables = []string{
-	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX", "EVALTEST_JUDGES",
-	"EVALTEST_CAPTURE",
+	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX",
+	"EVALTEST_JUDGES", "EVALTEST_CAPTURE",
 }
 
 // checkEnvironment refuses unknown EVALTEST_ variables: a misspelt one would be ignored.
@@ -138,13 +124,14 @@ func (h *harness) position(file string, line int) playbook.Position {
 // config is how the engine runs what needs no more than the environment and the options say. Command returns the command
 // that runs a unit in a mode.
 func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook.Unit) string) engine.Config {
-	return engine.Config{
-		Grace: grace,
-		Mode:  h.mode, Stale: h.stale, Root: h.root, Cassettes: h.cassettes, ConfigDir: h.configDir,
-		Getenv: os.Getenv, Environ: os.Environ(),
-		LLMJudge: h.llmJudge, RecordJudges: h.recordJudges, Models: models,
-		Command: command,
+	cfg := h.environment
+	cfg.Grace, cfg.Command = grace, command
+	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.cassettes, h.configDir
+	cfg.Environ, cfg.Models = os.Environ(), models
+	if h.runDir != "" {
+		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: "evaltest"}
 	}
+	return cfg
 }
 
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
@@ -169,23 +156,22 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
 	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
-	runner, run, err := h.open(t, ctx, plan, cfg)
+	selected, name := newSelection(), t.Name()
+	cfg.Selected = func(u playbook.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
+	cfg.SelectedJob = func(j playbook.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
+	run, err := h.start(t, ctx, plan, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.close(t)
-	for _, note := range runner.Notes(ctx) {
-		t.Log(note)
-	}
+	run.logNotes(t)
 	var ended skips
-	h.jobs(t, ctx, runner, run, plan.Before(), &ended)
+	reported := h.jobs(t, run, plan.Before(), &ended)
 	for _, job := range plan.Before() { // what -run leaves out is still what the units build on
-		if runner.Ran(job.ID) {
+		if reported[job.ID] {
 			continue
 		}
-		r := runner.Job(ctx, job)
-		run.job(t, r)
-		if r.Outcome != result.Pass {
+		if r := run.job(job.ID); r.Outcome != result.Pass {
 			t.Error(jobFailure(t.Name()+"/jobs/"+job.ID, r))
 		}
 	}
@@ -196,50 +182,14 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 			for _, v := range plan.Variants(c) {
 				ended.run(t, v.ID, func(t *testing.T) {
 					t.Helper()
-					h.variant(t, ctx, runner, run, plan.Trials(c.ID, v.ID))
+					h.variant(t, run, plan.Trials(c.ID, v.ID))
 				})
 			}
 			ended.judge(t)
 		})
 	}
-	h.jobs(t, ctx, runner, run, plan.After(), &ended)
+	h.jobs(t, run, plan.After(), &ended)
 	ended.judge(t)
-}
-
-// open makes a plan's runner and what its results go to, which the caller closes. That nothing confines the agents and their
-// code is one error, before anything is made for them.
-func (h *harness) open(t *testing.T, ctx context.Context, plan *playbook.Plan, cfg engine.Config) (*engine.Runner, kept, error) {
-	t.Helper()
-	var err error
-	if cfg.Sandbox, err = engine.OpenSandbox(plan.Playbook, h.sandbox); err != nil {
-		return nil, kept{}, err
-	}
-	if cfg.Secrets == nil {
-		cfg.Secrets = new(secret.Set)
-	}
-	runner, err := engine.New(plan, cfg)
-	if err != nil {
-		return nil, kept{}, err
-	}
-	held, err := runner.Sandbox(ctx)
-	if next := engine.Advice(err); next != "" {
-		err = fmt.Errorf("%w\nnext: %s", err, next)
-	}
-	if err != nil {
-		return nil, kept{}, err
-	}
-	run, err := h.keep(plan, runner, held, cfg.Secrets)
-	if err != nil {
-		return nil, kept{}, err
-	}
-	if err = run.trace(t, cfg.Secrets); err == nil && (runner.Impure() || run.tracer != nil) {
-		err = testrun.KeepOutOfCache(h.root)
-	}
-	if err != nil {
-		run.close(t)
-		return nil, kept{}, err
-	}
-	return runner, run, nil
 }
 
 // checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace
@@ -282,14 +232,15 @@ func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFu
 	return ctx, grace, func() { release(); stop() }
 }
 
-// jobs runs jobs outside the matrix.
-func (h *harness) jobs(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, jobs []playbook.Job, ended *skips) {
+// jobs reports jobs outside the matrix, and returns the ids of those whose subtests have run.
+func (h *harness) jobs(t *testing.T, run *running, jobs []playbook.Job, ended *skips) map[string]bool {
 	t.Helper()
+	reported := make(map[string]bool)
 	for _, job := range jobs {
 		ended.run(t, "jobs/"+job.ID, func(t *testing.T) {
 			t.Helper()
-			r := runner.Job(ctx, job)
-			run.job(t, r)
+			reported[job.ID] = true
+			r := run.job(job.ID)
 			t.Attr("outcome", string(r.Outcome))
 			switch r.Outcome {
 			case result.Skip:
@@ -299,4 +250,5 @@ func (h *harness) jobs(t *testing.T, ctx context.Context, runner *engine.Runner,
 			}
 		})
 	}
+	return reported
 }

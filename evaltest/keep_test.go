@@ -45,7 +45,7 @@ func TestRunDir(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestRunDirOfWrongTracing ends the run whose units will never be traced, which is known once it has a directory.
+// TestRunDirOfWrongTracing runs nothing where traces are wanted and cannot be sent.
 func TestRunDirOfWrongTracing(t *testing.T) {
 	m := newModule(t)
 	m.replace("evals/evals_test.go", "evaltest\"\n)", "evaltest\"\n\t_ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"\n)")
@@ -72,10 +72,7 @@ func TestAgent(t *testing.T) {
 			require.Contains(t, out, "OTEL_EXPORTER_OTLP_ENDPOINT")
 			manifests, err := filepath.Glob(filepath.Join(root, ".llman", "sdd-eval", "runs", "*", "manifest.json"))
 			require.NoError(t, err)
-			require.Len(t, manifests, 1)
-			manifest, err := os.ReadFile(manifests[0])
-			require.NoError(t, err)
-			require.Contains(t, string(manifest), `"state": "finished"`)
+			require.Empty(t, manifests, "nothing was run")
 		})
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
 )
 
 // module is a user's module: a copy of testdata/module that uses this one through a replace directive.

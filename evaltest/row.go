@@ -75,7 +75,7 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	t := r.t
 	t.Helper()
 	t.Attr("unit", r.name())
-	t.Attr("mode", string(r.mode))
+	t.Attr("mode", string(r.mode()))
 	output, err := r.task(ctx, row)
 	if err != nil {
 		t.Attr("outcome", string(result.Error))
@@ -185,7 +185,7 @@ func (r *rowRun) whenceOf(t *testing.T) string {
 			b.WriteString("\nsession: " + a.sessionText())
 		}
 	}
-	fmt.Fprintf(&b, "\nreproduce: %s -v", command(r.harness, r.mode, t.Name()))
+	fmt.Fprintf(&b, "\nreproduce: %s -v", command(r.harness, r.mode(), t.Name()))
 	return b.String()
 }
 

@@ -99,7 +99,7 @@ func (s Suite[In, Out, Want]) Run(t *testing.T, opts ...Option) {
 			var reason string
 			if err := (<-guard(func() { reason = s.SkipIf() })).err("SkipIf"); err != nil {
 				t.Attr("outcome", string(result.Error))
-				t.Fatalf("%s: ERROR\n%v\nreproduce: %s -v", s.ID, err, command(h, h.mode, t.Name()))
+				t.Fatalf("%s: ERROR\n%v\nreproduce: %s -v", s.ID, err, command(h, h.mode(), t.Name()))
 			}
 			if reason != "" {
 				skip(t, reason)

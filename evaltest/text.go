@@ -156,7 +156,7 @@ func hang(prefix, text string) string {
 }
 
 func (v verdict) reproduce(t *testing.T) string {
-	return "reproduce: " + command(v.harness, v.mode, t.Name()) + " -v"
+	return "reproduce: " + command(v.harness, v.mode(), t.Name()) + " -v"
 }
 
 // command returns the go test command that runs one case under one variant in a mode. t is the playbook's subtest.

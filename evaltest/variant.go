@@ -2,28 +2,25 @@ package evaltest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"path"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// variant runs the trials of one case under one variant and reports them: each evaluator as a subtest over all trials,
+// variant reports the trials of one case under one variant: each evaluator as a subtest over all trials,
 // then what only the trials as wholes tell.
-func (h *harness) variant(t *testing.T, ctx context.Context, runner *engine.Runner, run kept, units []playbook.Unit) {
+func (h *harness) variant(t *testing.T, run *running, units []playbook.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
 	for i, u := range units {
-		trials[i] = runner.Unit(ctx, u, t.Output())
-		run.unit(t, trials[i])
+		trials[i] = run.unit(t, u)
 	}
-	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, runner.RequiredPasses())}
+	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, run.need)}
 	v.attributes(t)
 	for _, e := range v.Evaluators {
 		t.Run(e.Name, func(t *testing.T) {
@@ -44,7 +41,7 @@ type verdict struct {
 func (v verdict) attributes(t *testing.T) {
 	first := v.Units[0]
 	t.Attr("unit", v.id)
-	t.Attr("mode", string(v.mode))
+	t.Attr("mode", string(v.mode()))
 	if first.Session != "" {
 		t.Attr("session", first.Session)
 	}

@@ -55,6 +55,9 @@ type Playbook struct {
 	Limits      Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
+	// Parallel is how many units run at a time, from 1; 0: not given.
+	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time, 1 to 1000; default: processors in replay, else 1."`
+
 	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start. What the agent
 	// did wrong is never retried.
 	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`

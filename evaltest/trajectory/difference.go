@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // show returns the difference as it stands on both sides of a table.
@@ -47,12 +45,12 @@ var nothing any = struct{}{}
 // leaf is a place in a nested value where two values part, e.g. opts.lines[1].
 type leaf struct {
 	path      string
-	want, got any // decoded JSON, or nothing
+	want, got any // canonical, or nothing
 }
 
-// leaves returns where two different values part, by name and index.
+// leaves returns where two different canonical values part, by name and index.
 func leaves(path string, want, got any) (all []leaf) {
-	if jsonvalue.Equal(want, got) {
+	if equal(want, got) {
 		return nil
 	}
 	wants, isObject := want.(map[string]any)

@@ -1,12 +1,9 @@
 package trajectory
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"math/bits"
 	"slices"
-
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // fit is which actual calls each expected call accepts, and which of those are within its limit besides. Without
@@ -142,7 +139,7 @@ func mix(a, b uint64) uint64 {
 // digest returns the same number for calls with the same name and arguments.
 func (o *observed) digest() uint64 { return mix(mix(digest(o.Name), digest(o.args)), digest(o.whole)) }
 
-// digest returns the same number for equal values.
+// digest returns the same number for equal canonical values.
 func digest(v any) uint64 {
 	switch v := v.(type) {
 	case nil:
@@ -154,11 +151,8 @@ func digest(v any) uint64 {
 		return 3
 	case string:
 		return maphash.String(seed, v)
-	case json.Number:
-		if n, ok := jsonvalue.ParseNumber(v); ok {
-			return maphash.Comparable(seed, n)
-		}
-		return maphash.String(seed, v.String())
+	case number:
+		return mix(maphash.String(seed, v.digits), uint64(int64(v.exp)*3+int64(v.sign)))
 	case []any:
 		d := uint64(5)
 		for _, element := range v {

@@ -1,12 +1,11 @@
 package trajectory
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // bodies decode the fields of each event, by its name.
@@ -79,7 +78,11 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
-	body, err := DecodeBody(head.Event, func(v any) error { return jsonvalue.Decode(data, v) })
+	body, err := DecodeBody(head.Event, func(v any) error {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		return d.Decode(v)
+	})
 	if err != nil {
 		return err
 	}

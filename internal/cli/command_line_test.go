@@ -25,7 +25,7 @@ func TestCommandLine(t *testing.T) {
 		},
 		{
 			"run with no flags", "", "sdd-eval run --playbook q.yaml --mode live",
-			runOptions{playbook: "q.yaml", mode: "replay", parallel: 1}.command(engine.Live),
+			runOptions{playbook: "q.yaml", mode: "replay", parallel: 0}.command(engine.Live),
 		},
 		{
 			"resume", "the run knows its playbook, its mode and its cassettes",

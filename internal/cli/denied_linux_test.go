@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
 // TestRunDirectoryDenied: what keeps a run from beginning is the environment's, and a person is told how to get on.
@@ -43,7 +45,7 @@ func TestRunOnFullDisk(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, &exitError{exitUsage, full, tt.next}, tt.o.failed(context.Background(), full, nil))
+			require.Equal(t, &exitError{exitUsage, full, tt.next}, tt.o.failed(context.Background(), full, engine.Finished{}))
 		})
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/aijudge"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/pipeline"
+	"github.com/sdd-eval/sdd-eval/internal/human"
+	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -95,15 +97,61 @@ func verdictOn(r *rundir.Run, root string) error {
 
 // rebuildReport writes the reports of a run and prints their paths.
 func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) error {
-	files, err := pipeline.Report(ctx, r, pipeline.ReportOptions{
-		Formats: o.formats, Ask: o.ask, Rejudge: o.rejudge, Models: engine.Models(a.Getenv),
-		Note: func(text string) { fmt.Fprintln(a.Stderr, text) },
+	files, err := writeReports(ctx, r, reporting{
+		formats: o.formats, ask: o.ask, rejudge: o.rejudge, models: engine.Models(a.Getenv),
+		note: func(text string) { fmt.Fprintln(a.Stderr, text) },
 	})
 	for _, file := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))
 	}
-	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
+	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return &exitError{code: exitUsage, err: input}
 	}
 	return err
+}
+
+// reporting says how a run is reported.
+type reporting struct {
+	// formats are those that are written, empty: all.
+	formats []string
+	// ask has the AI judge asked for scores that are missing, if the playbook enables it; rejudge for all.
+	ask, rejudge bool
+	// models returns the client that asks, as [engine.Models] does. It is not called for a run without an AI judge.
+	models func() (llm.Asker, error)
+	// note receives what is going on.
+	note func(string)
+}
+
+// writeReports writes the reports of a run, and what people need to score it. It returns the names of the reports' files.
+func writeReports(ctx context.Context, r *rundir.Run, o reporting) ([]string, error) {
+	judged := error(nil)
+	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask {
+		client, err := judgeOf(o.models)
+		if err != nil {
+			return nil, &engine.InputError{Err: err}
+		}
+		judged = aijudge.Judge(ctx, r, aijudge.Config{
+			Model: judge.Model, Client: client, Rejudge: o.rejudge, Progress: o.note,
+		})
+	}
+	if r.Manifest().Human {
+		if err := human.Write(r); err != nil {
+			return nil, errors.Join(judged, err)
+		}
+	}
+	formats := o.formats
+	if len(formats) == 0 {
+		formats = report.Names()
+	}
+	files, err := report.Write(r, formats)
+	return files, errors.Join(judged, err)
+}
+
+// judgeOf returns the client of the AI judge, whose want of a key has a name of its own.
+func judgeOf(models func() (llm.Asker, error)) (llm.Asker, error) {
+	client, err := models()
+	if errors.Is(err, llm.ErrNoKey) {
+		return nil, aijudge.ErrNoKey
+	}
+	return client, err
 }

@@ -12,9 +12,9 @@ import (
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/pipeline"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // runOptions are the flags of `sdd-eval run`.
@@ -45,14 +45,15 @@ sdd-eval run --resume latest`,
 3    something ended in an error: nothing is known about that agent
 130  interrupted; go on with --resume`,
 		define: func(a *App, f *flags) action {
-			o := runOptions{mode: "live", parallel: 1}
+			o := runOptions{mode: "live"}
 			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE`, relative to the working directory.")
 			f.text(&o.resume, "resume", kindRun, "The `RUN_ID` of a run to go on with, the beginning of one, or latest.")
 			f.choice(&o.mode, "mode", "Where sessions come from, `MODE`: live runs the agents, record runs them and writes "+
 				"cassettes, missing records only what has no cassette, replay plays cassettes and runs no agent.",
 				"live", "record", "missing", "replay")
 			f.text(&o.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes; default: cassettes below the project's root.")
-			f.number(&o.parallel, "parallel", 1, "How many units run at a time, `N`.")
+			f.number(&o.parallel, "parallel", 1, "How many units run at a time, `N`; default: EVALTEST_PARALLEL, else the "+
+				"playbook's, else as many as processors in replay, and 1 otherwise.")
 			f.text(&o.configDir, "config-dir", kindDir, "The `DIR` with the presets of accounts; default: LLMAN_CONFIG_DIR, else "+
 				"llman in the user's configuration directory.")
 			f.root(&o.root)
@@ -78,17 +79,9 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	mode, err := engine.ParseMode(o.mode, engine.Live, a.Getenv)
+	cfg, err := a.runConfig(root, o)
 	if err != nil {
-		return usageError("run: --mode: %w", err)
-	}
-	stale, err := engine.ParseStaleMode(a.Getenv("EVALTEST_STALE"))
-	if err != nil {
-		return usageError("run: EVALTEST_STALE: %w", err)
-	}
-	judges, err := a.judging(o, mode)
-	if err != nil {
-		return err
+		return usageError("run: %w", err)
 	}
 	again := o
 	if o.resume == "" {
@@ -96,19 +89,15 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	} else if o.resume, again, err = a.resumed(root, o); err != nil {
 		return err
 	}
+	cfg.Command = func(m engine.Mode, _ playbook.Unit) string { return again.command(m) }
 	// A run makes much garbage and keeps little. This is never written to and takes no memory, but the collector waits
 	// until as much again was allocated: small heaps would be gone through every few milliseconds.
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
-	done, err := pipeline.Run(ctx, pipeline.Options{
-		Playbook: o.playbook, Resume: o.resume, Dir: a.Dir, Root: root, Mode: mode, Stale: stale, Cassettes: cmp.Or(o.cassettes, defaultCassettes),
-		ConfigDir: o.configDir, Sandbox: cmp.Or(o.sandbox, a.Getenv("EVALTEST_SANDBOX")), Parallel: o.parallel, Tool: tool, Command: again.command,
-		LLMJudge: judges.ask, RecordJudges: judges.record,
-		Getenv: a.Getenv, Environ: a.Environ, Secrets: a.secrets, Watch: w,
-	})
+	done, err := a.carryOut(ctx, o, cfg, w)
 	w.close()
-	if done != nil {
+	if done.ID != "" {
 		fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed))
 		fmt.Fprintln(a.Stdout, done.Dir)
 	}
@@ -119,6 +108,58 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
 	return verdict(done.Verdict, done.ID, o.root)
+}
+
+// runConfig is how the flags and the environment say that a playbook is run.
+func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
+	mode, err := engine.ParseMode(o.mode, engine.Live, a.Getenv)
+	if err != nil {
+		return engine.Config{}, fmt.Errorf("--mode: %w", err)
+	}
+	cfg, err := engine.FromEnvironment(mode, a.Getenv)
+	if err != nil {
+		return engine.Config{}, err
+	}
+	cfg.Root, cfg.Source, cfg.Cassettes, cfg.ConfigDir = root, root, cmp.Or(o.cassettes, defaultCassettes), o.configDir
+	cfg.Sandbox, cfg.Parallel = cmp.Or(o.sandbox, cfg.Sandbox), cmp.Or(o.parallel, cfg.Parallel)
+	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
+	cfg.Environ, cfg.Secrets, cfg.Models = a.Environ, a.secrets, engine.Models(a.Getenv)
+	cfg.Keep = &engine.Keep{Below: root, Tool: tool}
+	return cfg, nil
+}
+
+// carryOut runs the playbook that the options name, or finishes the run.
+func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *watcher) (engine.Finished, error) {
+	var plan *playbook.Plan
+	var err error
+	if o.resume != "" {
+		run, err := rundir.Resume(cfg.Root, o.resume, a.secrets)
+		if err != nil {
+			return engine.Finished{}, err
+		}
+		defer run.Close()
+		if plan, err = loadResumed(cfg.Root, run); err != nil {
+			return engine.Finished{}, &engine.InputError{Err: err}
+		}
+		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
+		if cfg.Mode, err = engine.ParseMode(run.Manifest().Mode, engine.Live, a.Getenv); err != nil {
+			return engine.Finished{}, &engine.InputError{Err: err}
+		}
+	} else if plan, err = a.loadPlan(cfg.Root, o.playbook); err != nil {
+		return engine.Finished{}, &engine.InputError{Err: err}
+	}
+	cfg.Keep.Report = func(ctx context.Context, run *rundir.Run, last bool) error {
+		_, err := writeReports(ctx, run, reporting{ask: !last, models: cfg.Models, note: w.Note})
+		return err
+	}
+	runner, err := engine.New(plan, cfg)
+	if err == nil && runner.Reports() && plan.Playbook.Report.AIJudge.Enabled {
+		_, err = judgeOf(cfg.Models) // a report that could not be made had better be known before agents do work
+	}
+	if err != nil {
+		return engine.Finished{}, &engine.InputError{Err: err}
+	}
+	return runner.Run(ctx, w)
 }
 
 // resumed returns the id of the run that o names to go on with, and the options that would begin such a run.
@@ -143,20 +184,6 @@ func (a *App) resumed(root string, o runOptions) (id string, again runOptions, e
 	return id, again, nil
 }
 
-// judging says whether models are asked for their judgement.
-type judging struct{ ask, record bool }
-
-func (a *App) judging(o runOptions, mode engine.Mode) (j judging, err error) {
-	if j.ask, err = engine.ParseSwitch(a.Getenv("EVAL_LLM_JUDGE")); err != nil {
-		return judging{}, usageError("run: EVAL_LLM_JUDGE: %w", err)
-	}
-	if j.record, err = engine.ParseJudges(a.Getenv("EVALTEST_JUDGES"), mode, a.Getenv); err != nil {
-		return judging{}, usageError("run: EVALTEST_JUDGES: %w", err)
-	}
-	j.ask = j.ask || o.llmJudge
-	return j, nil
-}
-
 // command returns the command line of a run like this one in another mode.
 func (o runOptions) command(mode engine.Mode) string {
 	return o.commandLine("--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes)
@@ -169,7 +196,7 @@ func (o runOptions) resumption(id string) string { return o.commandLine("--resum
 func (o runOptions) commandLine(what ...string) string {
 	line := append([]string{"run"}, what...)
 	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
-	if o.parallel > 1 {
+	if o.parallel > 0 {
 		line = append(line, "--parallel", strconv.Itoa(o.parallel))
 	}
 	if o.llmJudge {
@@ -179,15 +206,15 @@ func (o runOptions) commandLine(what ...string) string {
 }
 
 // failed gives an error its exit code and says how to get on.
-func (o runOptions) failed(ctx context.Context, err error, done *pipeline.Finished) error {
-	if input, ok := errors.AsType[*pipeline.InputError](err); ok {
+func (o runOptions) failed(ctx context.Context, err error, done engine.Finished) error {
+	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return &exitError{code: exitUsage, err: input, next: engine.Advice(input)}
 	}
 	e := &exitError{code: exitCode(ctx, err), err: err}
-	if done == nil && ctx.Err() == nil {
+	if done.ID == "" && ctx.Err() == nil {
 		o.notBegun(e)
 	}
-	if done != nil && done.Resumable {
+	if done.Resumable {
 		e.next = o.resumption(done.ID)
 	}
 	return e

@@ -2,18 +2,20 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// watcher shows a run on standard error, without secrets. It implements the pipeline's Watcher.
+// watcher shows a run on standard error, without secrets. It implements [engine.Sink].
 type watcher struct {
 	screen   screen
 	secrets  *secret.Set
-	progress *progress // from Plan on
+	progress *progress // from Begin on
 }
 
 func (a *App) newWatcher(secrets *secret.Set) *watcher {
@@ -27,17 +29,25 @@ func (w *watcher) close() {
 	}
 }
 
-func (w *watcher) Plan(total int, finished []result.Unit) {
+func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 	w.progress = newProgress(w.screen, total)
 	w.progress.known(finished)
 	if len(finished) > 0 {
 		w.Note(fmt.Sprintf("%d of %d units have a result from before", len(finished), total))
 	}
+	w.notes(notes)
 }
 
-func (w *watcher) UnitStarts(id string) { w.progress.start(id) }
+// UnitStarts discards the notes about the unit: all of them are in its session log.
+func (w *watcher) UnitStarts(u playbook.Unit) io.Writer {
+	w.progress.start(u.ID())
+	return io.Discard
+}
 
-func (w *watcher) UnitEnds(u result.Unit) {
+func (w *watcher) UnitEnds(_ playbook.Unit, u result.Unit) {
+	if u.Interrupted {
+		return
+	}
 	told := u
 	if len(u.Steps) > 0 && u.Steps[len(u.Steps)-1].Reason == u.Reason {
 		told.Reason = "" // the step tells it
@@ -48,6 +58,9 @@ func (w *watcher) UnitEnds(u result.Unit) {
 }
 
 func (w *watcher) JobEnds(j result.Job) {
+	if j.Interrupted {
+		return
+	}
 	line := fmt.Sprintf("job %s: %s", j.ID, j.Outcome)
 	if j.Reason != "" {
 		line += ": " + j.Reason
@@ -61,7 +74,9 @@ func (w *watcher) Activity(a session.Activity) {
 	w.progress.update(a)
 }
 
-func (w *watcher) Note(text string) { w.progress.note(w.secrets.String(text)) }
+func (w *watcher) Note(text string) {
+	w.progress.note(w.secrets.String(text))
+}
 
 func (w *watcher) notes(lines []string) {
 	for _, line := range lines {

@@ -54,10 +54,10 @@ func (n *names) list() []string {
 	return slices.Clone(n.all)
 }
 
-// Accounts resolves the accounts of the agents that the run would start for units that have not ended, so that what is
+// accounts resolves the accounts of the agents that the run would start for units that have not ended, so that what is
 // missing is known before anything runs. It returns the names of the variables that each variant's agent is given, by the
 // variant's id.
-func (r *Runner) Accounts(ended []result.Unit) (map[string][]string, error) {
+func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 	given := make(map[string][]string)
 	for _, u := range r.plan.Units {
 		hasEnded := slices.ContainsFunc(ended, func(e result.Unit) bool { return e.ID == u.ID() })

@@ -18,9 +18,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// OpenSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
+// openSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
 // empty, is the user's word over the playbook's.
-func OpenSandbox(pb *playbook.Playbook, chosen string) (*confine.Sandbox, error) {
+func openSandbox(pb *playbook.Playbook, chosen string) (*confine.Sandbox, error) {
 	name := chosen
 	if name == "" {
 		name = pb.Sandbox.Kind
@@ -63,10 +63,7 @@ func (r *Runner) Sandbox(ctx context.Context) (confine.Held, error) {
 }
 
 func (r *Runner) held(ctx context.Context) (confine.Held, error) {
-	if r.cfg.Sandbox == nil {
-		return confine.Held{}, errors.New("nothing was chosen to confine agents and their code")
-	}
-	held, err := r.cfg.Sandbox.Held(ctx)
+	held, err := r.sandbox.Held(ctx)
 	if unavailable, ok := errors.AsType[*confine.UnavailableError](err); ok {
 		err = fault.Advise(err, unavailable.Advice())
 	}
@@ -91,7 +88,7 @@ func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Polic
 	}
 	p.Read = slices.Concat(p.Read, allowed, toolcache.Find(r.cfg.Environ).Paths())
 	p.Private = append(p.Private, r.cfg.Root)
-	return r.cfg.Sandbox.Start(ctx, c, p)
+	return r.sandbox.Start(ctx, c, p)
 }
 
 // findAllowedReads makes sure that what sandbox.allow_read names is there.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // unitDirs are the directories of one unit.
@@ -21,7 +22,7 @@ type unitDirs struct {
 
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
 // before has left there is removed. Such a unit that is replayed needs no others.
-func makeUnitDirs(parent string, forAgent bool, place *Place) (d unitDirs, err error) {
+func makeUnitDirs(parent string, forAgent bool, place *rundir.Place) (d unitDirs, err error) {
 	if forAgent || place == nil {
 		if d.base, err = disk.MkdirTemp(parent); err != nil {
 			return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
@@ -34,7 +35,7 @@ func makeUnitDirs(parent string, forAgent bool, place *Place) (d unitDirs, err e
 }
 
 // fill makes the directories below the base.
-func (d *unitDirs) fill(forAgent bool, place *Place) (err error) {
+func (d *unitDirs) fill(forAgent bool, place *rundir.Place) (err error) {
 	var dirs, own []string
 	if place == nil {
 		d.workspace = filepath.Join(d.base, "workspace")

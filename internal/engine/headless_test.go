@@ -33,11 +33,9 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [cli]}}, steps: [{uses: "b
 // confinedBy configures a runner for a kind of sandbox, and an account.
 func confinedBy(t *testing.T, kind confine.Kind) func(*engine.Config) {
 	t.Helper()
-	sandbox, err := confine.New(kind, nil)
-	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "claude-code.toml"), []byte("[groups.p]\nKEY = 'value of the key'\n"), 0o600))
-	return func(c *engine.Config) { c.Sandbox, c.ConfigDir = sandbox, dir }
+	return func(c *engine.Config) { c.Sandbox, c.ConfigDir = string(kind), dir }
 }
 
 func messages(u result.Unit) string {

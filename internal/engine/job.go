@@ -18,7 +18,7 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 		r.redactJob(&res)
 		r.noteJob(j.ID, res.Outcome)
 	}()
-	if why := r.blocked(j.Needs); why != "" && !Reports(j) {
+	if why := r.blocked(j.Needs); why != "" && !reports(j) {
 		res.Outcome, res.Reason = result.Skip, why
 		return res
 	}
@@ -56,8 +56,8 @@ func (r *Runner) Job(ctx context.Context, j playbook.Job) (res result.Job) {
 
 // makeJobDirs returns where a job outside the matrix runs: in the run's directory, if there is one.
 func (r *Runner) makeJobDirs() (unitDirs, error) {
-	if r.archive.RunDir != "" {
-		return unitDirs{workspace: r.archive.RunDir}, nil
+	if r.kept != nil {
+		return unitDirs{workspace: r.kept.Dir()}, nil
 	}
 	return makeUnitDirs(r.cfg.TempDir, false, nil)
 }
@@ -83,10 +83,10 @@ func (r *Runner) runJobStep(ctx context.Context, s playbook.Step, dirs *unitDirs
 }
 
 func (j *jobStep) Report(ctx context.Context) error {
-	if j.cfg.Report == nil {
+	if j.kept == nil || j.cfg.Keep.Report == nil {
 		return stepSkipped("there is no run directory to report on: `sdd-eval run` makes one")
 	}
-	return j.cfg.Report(ctx)
+	return j.cfg.Keep.Report(ctx, j.kept, false)
 }
 
 func (j *jobStep) Command(ctx context.Context) (err error) {
@@ -94,8 +94,8 @@ func (j *jobStep) Command(ctx context.Context) (err error) {
 	return err
 }
 
-// Reports reports whether a job makes the reports, which are wanted most where something did not pass.
-func Reports(j playbook.Job) bool {
+// reports reports whether a job makes the reports, which are wanted most where something did not pass.
+func reports(j playbook.Job) bool {
 	return does(j.Steps, func(a action.Action) bool { return a.Reports })
 }
 

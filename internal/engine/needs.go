@@ -65,8 +65,8 @@ func (r *Runner) jobsBefore(u playbook.Unit) []string {
 	return needs
 }
 
-// Ran reports whether a job outside the matrix has run.
-func (r *Runner) Ran(id string) bool {
+// ran reports whether a job outside the matrix has run.
+func (r *Runner) ran(id string) bool {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
 	return slices.Contains(r.progress.ran, id)
@@ -95,8 +95,8 @@ func (r *Runner) noteUnit(u playbook.Unit, o result.Outcome) {
 	r.progress.trials[trialsKey(u.Case.ID, u.Variant.ID)]++
 }
 
-// Restore takes over how units and jobs ended in a run that is resumed.
-func (r *Runner) Restore(units []result.Unit, jobs []result.Job) {
+// restore takes over how units and jobs ended in a run that is resumed.
+func (r *Runner) restore(units []result.Unit, jobs []result.Job) {
 	for _, j := range jobs {
 		r.noteJob(j.ID, j.Outcome)
 	}

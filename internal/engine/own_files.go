@@ -17,8 +17,8 @@ func (r *Runner) ownFiles(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	own := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"), r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File))}
-	if r.archive.RunDir != "" {
-		own = append(own, filepath.Dir(r.archive.RunDir))
+	if r.kept != nil {
+		own = append(own, filepath.Dir(r.kept.Dir()))
 	}
 	if r.pb.Workspace.From == "" { // nobody chose what is in it
 		playbooks, err := playbooksBelow(ctx, r.source)

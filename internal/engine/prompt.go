@@ -76,7 +76,7 @@ func (a *attempt) sessionConfig() session.Config {
 	return session.Config{
 		Host: session.Host{
 			Version: Version, Start: a.start, Environ: a.cfg.Environ, Getenv: a.cfg.Getenv, TempDir: a.cfg.TempDir, Secrets: a.secrets,
-			Grace: a.grace(), Watch: a.cfg.Watch,
+			Grace: a.grace(), Watch: a.tell,
 		},
 		Playbook: a.pb, Unit: a.unit,
 		Dirs: session.Dirs{

@@ -91,8 +91,8 @@ func (r *Runner) runStep(s playbook.Step, values playbook.Values,
 
 // withRun adds what placeholders can say of the run, if there is one.
 func (r *Runner) withRun(values playbook.Values) playbook.Values {
-	if r.archive.RunID != "" {
-		values["run.run_id"], values["run.run_dir"] = r.archive.RunID, r.archive.RunDir
+	if r.kept != nil {
+		values["run.run_id"], values["run.run_dir"] = r.kept.ID(), r.kept.Dir()
 	}
 	return values
 }

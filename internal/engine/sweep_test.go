@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -76,19 +75,25 @@ func TestSweepReplay(t *testing.T) {
 			c.Turns[0].Delta.Changes = tt.changes
 			require.NoError(t, cassette.Write(path, c))
 
-			sandbox, err := confine.New(confine.None, nil)
-			require.NoError(t, err)
 			secrets := new(secret.Set)
-			secrets.Mark("TOKEN", value)
-			place := engine.Place{Workspace: filepath.Join(root, "w"), Logs: filepath.Join(root, "l"), Artifacts: filepath.Join(root, "a")}
-			for _, dir := range []string{place.Workspace, place.Logs, place.Artifacts} {
-				require.NoError(t, os.Mkdir(dir, 0o755))
-			}
 			runner, unit := newRunner(t, root, text, engine.Replay, func(cfg *engine.Config) {
-				cfg.Secrets, cfg.Stale, cfg.Sandbox = secrets, engine.StaleWarns, sandbox
+				cfg.Secrets, cfg.Stale, cfg.Sandbox = secrets, engine.StaleWarns, "none"
+				cfg.Keep = &engine.Keep{Below: root}
 			})
-			runner.Keep(engine.Archive{Place: func(playbook.Unit) (engine.Place, error) { return place, nil }})
-			u := runner.Unit(t.Context(), unit, io.Discard)
+			// A secret that is known from the first unit on, as those of presets are.
+			told := sink{starts: func(playbook.Unit) { secrets.Mark("TOKEN", value) }}
+			done, err := runner.Run(t.Context(), &told)
+			if strings.Contains(text, value) { // and so in the copy of the playbook
+				require.ErrorContains(t, err, "leak: the run's directory held secrets")
+			} else {
+				require.NoError(t, err)
+			}
+			require.Len(t, told.units, 1)
+			u := told.units[0]
+			run, err := rundir.Open(root, done.ID, secrets)
+			require.NoError(t, err)
+			defer run.Close()
+			place := run.Place(unit.Case.ID, unit.Variant.ID, unit.Trial)
 			found, err := secrets.Sweep(t.Context(), place.Workspace)
 			require.NoError(t, err)
 			require.Empty(t, found, "what is kept is masked")

@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -62,7 +63,7 @@ type attempt struct {
 	live         bool // the session is with an agent, not from a cassette
 	records      bool // a cassette of it is written
 	cassettePath string
-	place        *Place // where the unit is kept; nil: nowhere
+	place        *rundir.Place // where the unit is kept; nil: nowhere
 
 	dirs     unitDirs
 	prepared bool
@@ -90,10 +91,10 @@ func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *at
 
 // runKept is run for a unit that is kept, if there is a place for it.
 func (a *attempt) runKept(ctx context.Context) error {
-	if a.archive.Place == nil {
+	if a.kept == nil {
 		return a.run(ctx)
 	}
-	place, err := a.archive.Place(a.unit)
+	place, err := a.kept.MakePlace(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ type Unit struct {
 	// SessionStarted is when the agent was started, which the times in Run count from, in UTC; zero if it was not, because
 	// the session was replayed or never began.
 	SessionStarted time.Time `json:"-"`
+
+	// Interrupted tells that the run ended before the unit: nothing is known about it, and it is not kept.
+	Interrupted bool `json:"-"`
 }
 
 // Job is how a job outside the matrix ended.
@@ -57,6 +60,9 @@ type Job struct {
 	Commands int       `json:"commands,omitempty"`
 	Started  time.Time `json:"started_at"`
 	Duration Duration  `json:"duration_ms"`
+
+	// Interrupted is as in [Unit].
+	Interrupted bool `json:"-"`
 }
 
 // Step is how one step of a unit or a job ended.

@@ -78,6 +78,12 @@ func Open(c Config) (*Tracer, error) {
 	return &Tracer{sender}, nil
 }
 
+// Wanted reports whether the environment asks for traces, rightly or not.
+func Wanted(getenv func(string) string) bool {
+	on, err := environment(getenv).wanted()
+	return on || err != nil
+}
+
 // Unit sends a unit that has ended. It does not wait for the collector.
 func (t *Tracer) Unit(u result.Unit) {
 	if t != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tally"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -64,7 +63,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 		answer := in.Run.Answer()
 		object, err := llm.ParseObject(answer)
 		if err == nil {
-			err = jsonvalue.DecodeStrict(object, &document, 0)
+			document, err = jsonpath.Decode(object)
 		}
 		if err != nil {
 			return nil, fmt.Sprintf("the answer %s is no JSON document: %v", jsonpath.Show(answer), err), nil
@@ -83,7 +82,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 	case missing != "":
 		return nil, a.file + ": " + missing, nil
 	}
-	if err := jsonvalue.DecodeStrict(data, &document, 0); err != nil {
+	if document, err = jsonpath.Decode(data); err != nil {
 		return nil, fmt.Sprintf("%s is no JSON document: %v", a.file, err), nil
 	}
 	return document, "", nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
 )
 
 // check is one expectation on the content of a file.
@@ -26,10 +26,7 @@ type content struct {
 }
 
 func newContent(data []byte) content {
-	return content{data, sync.OnceValues(func() (document any, err error) {
-		err = jsonvalue.DecodeStrict(data, &document, 0)
-		return document, err
-	})}
+	return content{data, sync.OnceValues(func() (any, error) { return jsonpath.Decode(data) })}
 }
 
 func contains(want string) check {

@@ -17,11 +17,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// Place is where a unit's workspace, logs and artifacts are kept once it has ended: directories that exist.
-type Place struct {
-	Workspace, Logs, Artifacts string
-}
-
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
 const keepTimeout = time.Minute
 

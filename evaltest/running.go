@@ -1,0 +1,268 @@
+package evaltest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// lookahead is how many units may have begun before the test asks for them. What they did is held in memory until then.
+const lookahead = 32
+
+// running is a run of a plan, which the engine carries out while the test reports it: the engine goes ahead with several
+// units, and the test takes their results in listed order. It implements [engine.Sink].
+type running struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	begun  chan struct{} // closed when nothing keeps the run from beginning
+	ended  chan struct{} // closed when it has ended, with done and err
+	done   engine.Finished
+	err    error
+	need   int            // how many trials of a case and a variant have to pass
+	index  map[string]int // of units in the plan, by id
+
+	mu    sync.Mutex
+	moved *sync.Cond
+	next  int // the unit that the test asks for, or will next
+	last  int // the index after the last unit that is to be run
+	units map[string]*pendingUnit
+	jobs  map[string]result.Job // that have ended, and nobody has taken
+	notes []string              // that are not logged yet
+}
+
+// pendingUnit is a unit that has begun, until the test takes its result.
+type pendingUnit struct {
+	log    unitLog
+	result *result.Unit // nil: it has not ended
+}
+
+// start carries a plan out beside the test. What keeps it from beginning is an error.
+func (h *harness) start(t *testing.T, ctx context.Context, plan *playbook.Plan, cfg engine.Config) (*running, error) {
+	t.Helper()
+	runner, err := engine.New(plan, cfg)
+	if err == nil && runner.Impure() {
+		err = testrun.KeepOutOfCache(h.root)
+	}
+	if err != nil {
+		return nil, withAdvice(err)
+	}
+	r := &running{
+		begun: make(chan struct{}), ended: make(chan struct{}), index: make(map[string]int, len(plan.Units)),
+		units: make(map[string]*pendingUnit), jobs: make(map[string]result.Job),
+	}
+	r.need = plan.Playbook.Trials.Need()
+	r.moved = sync.NewCond(&r.mu)
+	for i, u := range plan.Units {
+		r.index[u.ID()] = i
+		if cfg.Selected == nil || cfg.Selected(u) {
+			r.last = i + 1
+		}
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	context.AfterFunc(r.ctx, r.move)
+	go func() {
+		defer r.move()
+		defer close(r.ended)
+		r.done, r.err = runner.Run(r.ctx, r)
+	}()
+	select {
+	case <-r.begun:
+		return r, nil
+	case <-r.ended:
+		r.cancel()
+		return nil, withAdvice(r.err)
+	}
+}
+
+// withAdvice adds to an error what a person can do about it.
+func withAdvice(err error) error {
+	if next := engine.Advice(err); next != "" {
+		return fmt.Errorf("%w\nnext: %s", err, next)
+	}
+	return err
+}
+
+// move wakes those who wait for a unit, or for the test to ask for one.
+func (r *running) move() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.moved.Broadcast()
+}
+
+// over reports whether the run has ended.
+func (r *running) over() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Begin implements [engine.Sink].
+func (r *running) Begin(_ int, _ []result.Unit, notes []string) {
+	r.notes = notes
+	close(r.begun)
+}
+
+// UnitStarts implements [engine.Sink]. It waits until the unit is not too far ahead of the test.
+func (r *running) UnitStarts(u playbook.Unit) io.Writer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.index[u.ID()] >= r.next+lookahead && r.ctx.Err() == nil {
+		r.moved.Wait()
+	}
+	return &r.pending(u.ID()).log
+}
+
+// pending returns what is known about a unit. The lock is held.
+func (r *running) pending(id string) *pendingUnit {
+	p := r.units[id]
+	if p == nil {
+		p = new(pendingUnit)
+		r.units[id] = p
+	}
+	return p
+}
+
+// UnitEnds implements [engine.Sink].
+func (r *running) UnitEnds(_ playbook.Unit, u result.Unit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending(u.ID).result = &u
+	r.moved.Broadcast()
+}
+
+// JobEnds implements [engine.Sink].
+func (r *running) JobEnds(j result.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.jobs[j.ID] = j
+	r.moved.Broadcast()
+}
+
+// Activity implements [engine.Sink].
+func (r *running) Activity(session.Activity) {}
+
+// Note implements [engine.Sink].
+func (r *running) Note(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, text)
+}
+
+// unit returns how a unit ended, once it has. Tests ask for units in listed order: those before it that they left out
+// are not asked for any more.
+func (r *running) unit(t *testing.T, u playbook.Unit) result.Unit {
+	id := u.ID()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next = r.index[id]
+	r.moved.Broadcast()
+	p := r.pending(id)
+	p.log.show(t.Output())
+	for p.result == nil && !r.over() {
+		r.moved.Wait()
+	}
+	r.next++
+	delete(r.units, id)
+	if p.result == nil {
+		return result.Unit{
+			ID: id, Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Outcome: result.Error,
+			Reason: "the unit was not run: " + r.why().Error(),
+		}
+	}
+	return *p.result
+}
+
+// job returns how a job outside the matrix ended, once it has.
+func (r *running) job(id string) result.Job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	j, known := r.jobs[id]
+	for !known && !r.over() {
+		r.moved.Wait()
+		j, known = r.jobs[id]
+	}
+	delete(r.jobs, id)
+	if !known {
+		return result.Job{ID: id, Outcome: result.Error, Reason: "the job was not run: " + r.why().Error()}
+	}
+	return j
+}
+
+// why returns what ended the run before it was through.
+func (r *running) why() error {
+	if r.err != nil {
+		return r.err
+	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	return errors.New("-run and -skip were taken to leave it out (please report this)")
+}
+
+// logNotes logs the notes of the run so far.
+func (r *running) logNotes(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, note := range r.notes {
+		t.Log(note)
+	}
+	r.notes = nil
+}
+
+// close waits for the end of the run, or brings it about if the test has not asked for all units, and says where it is
+// kept.
+func (r *running) close(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	if r.next < r.last {
+		r.cancel()
+	}
+	r.mu.Unlock()
+	<-r.ended
+	r.cancel()
+	r.logNotes(t)
+	if r.err != nil {
+		t.Error(withAdvice(r.err))
+	}
+	if r.done.Dir != "" {
+		t.Logf("run directory: %s", r.done.Dir)
+	}
+}
+
+// unitLog takes the notes about a unit, and holds them until its subtest shows them.
+type unitLog struct {
+	mu   sync.Mutex
+	to   io.Writer
+	held bytes.Buffer
+}
+
+func (l *unitLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.to == nil {
+		return l.held.Write(p)
+	}
+	return l.to.Write(p)
+}
+
+// show passes on what was held, and from now on everything.
+func (l *unitLog) show(to io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = to
+	_, _ = l.held.WriteTo(to) // the test's output takes everything
+}

@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/tracing"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Sink receives what happens in a run, from several goroutines.
+type Sink interface {
+	// Begin is called first, when nothing keeps the run from beginning. Finished are the units that have a result from
+	// before the run was resumed, of total units in all; notes are what people should know.
+	Begin(total int, finished []result.Unit, notes []string)
+	// UnitStarts returns what receives the notes about the unit, such as what its agent writes to standard error.
+	UnitStarts(playbook.Unit) io.Writer
+	// UnitEnds is called for each unit that has begun. One that is Interrupted is not kept.
+	UnitEnds(playbook.Unit, result.Unit)
+	// JobEnds is the same for jobs outside the matrix.
+	JobEnds(result.Job)
+	// Activity receives what agents do.
+	Activity(session.Activity)
+	// Note receives a line for people: a warning, or what is going on.
+	Note(text string)
+}
+
+// Finished is how a run ended. Without a directory in which the run is kept, it is the zero value.
+type Finished struct {
+	ID, Dir string
+	// Verdict is its verdict, as in its reports.
+	Verdict result.Run
+	// Listed is how many units there are in all.
+	Listed int
+	// Resumable tells that units are left to run.
+	Resumable bool
+	// Units and Jobs are in listed order. What was interrupted is not among them.
+	Units []result.Unit
+	Jobs  []result.Job
+}
+
+// InputError is an error in what the user gave: a flag, a playbook, a preset, the environment. Nothing was run.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Run carries out the plan: the jobs that the units need, the units, several at a time, and the other jobs. A runner does
+// that once. An [*InputError] says that nothing was run. After any other error, and after the end of ctx, what is known
+// stands in the run's directory, if it is kept.
+func (r *Runner) Run(ctx context.Context, sink Sink) (Finished, error) {
+	run := &run{Runner: r, sink: sink}
+	if err := run.open(ctx); err != nil {
+		return Finished{}, errors.Join(err, run.closeDir())
+	}
+	err := run.carryOut(ctx)
+	if warning := run.tracer.Close(); warning != nil {
+		sink.Note("warning: tracing: " + warning.Error())
+	}
+	done, finishErr := run.finish(ctx, err)
+	return done, errors.Join(finishErr, run.closeDir())
+}
+
+// run is one run of a plan.
+type run struct {
+	*Runner
+	sink    Sink
+	tracer  *tracing.Tracer // nil: no traces are wanted
+	held    confine.Held    // what confines agents and their code
+	warning string          // about tracing
+	secrets int             // that were known before the first unit
+
+	// What ended before the run was resumed.
+	units []result.Unit
+	jobs  []result.Job
+}
+
+// open checks all that can be checked before anything runs, then makes the run's directory. What the user has to mend is
+// an [*InputError].
+func (r *run) open(ctx context.Context) (err error) {
+	if r.cfg.Keep != nil && r.cfg.Keep.Resumed != nil {
+		r.kept = r.cfg.Keep.Resumed
+		if r.units, err = r.kept.Units(); err != nil {
+			return &InputError{err}
+		}
+		if r.jobs, err = r.kept.Jobs(); err != nil {
+			return &InputError{err}
+		}
+	}
+	env, err := r.check(ctx)
+	if err != nil {
+		return &InputError{err}
+	}
+	if r.cfg.Keep != nil && r.kept == nil {
+		if err := r.makeDir(env); err != nil {
+			return err
+		}
+	}
+	r.restore(r.units, r.jobs)
+	r.tell = r.sink.Activity
+	traces := tracing.Config{Getenv: r.cfg.Getenv, Version: Version, Secrets: r.Runner.secrets}
+	if r.kept != nil {
+		traces.RunID = r.kept.ID()
+	}
+	r.tracer, err = tracing.Open(traces)
+	if errors.Is(err, tracing.ErrNotLinked) {
+		r.warning = "warning: tracing: " + err.Error()
+	} else if err != nil {
+		return &InputError{err}
+	}
+	r.secrets = r.Runner.secrets.Len()
+	return nil
+}
+
+// check resolves what the run depends on. It returns the names of the variables that agents are given, by variant.
+func (r *run) check(ctx context.Context) (map[string][]string, error) {
+	env, err := r.accounts(r.units)
+	if err != nil {
+		return nil, err
+	}
+	if name, found := r.Runner.secrets.Contains(r.pb.Text); found {
+		return nil, fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", r.pb.File, name)
+	}
+	// The tracer that sends is opened when the run has an id; what is wrong with the environment is told before that.
+	tracer, err := tracing.Open(tracing.Config{Getenv: r.cfg.Getenv, Secrets: new(secret.Set)})
+	if err != nil && !errors.Is(err, tracing.ErrNotLinked) {
+		return nil, err
+	}
+	if err := tracer.Close(); err != nil {
+		return nil, err
+	}
+	r.held, err = r.Sandbox(ctx)
+	return env, err
+}
+
+// makeDir makes the run's directory. Env has the names of variables by variant.
+func (r *run) makeDir(env map[string][]string) error {
+	name, err := testrun.ID(r.cfg.Getenv)
+	if err != nil {
+		return &InputError{err}
+	}
+	m := rundir.ManifestOf(r.plan)
+	m.CreatedAt = time.Now().UTC()
+	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
+	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.held.String()
+	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
+	for i, v := range m.Variants {
+		m.Variants[i].Env = env[v.ID]
+	}
+	text := r.pb.Text
+	if text == nil {
+		text = []byte("# There is no playbook: a test in Go asked for this.\n")
+	}
+	r.kept, err = rundir.Create(r.cfg.Keep.Below, m, text, r.Runner.secrets)
+	return err
+}
+
+// carryOut runs what has not run yet. It returns an error if a result could not be kept.
+func (r *run) carryOut(ctx context.Context) error {
+	r.sink.Begin(len(r.plan.Units), r.units, r.notes(ctx))
+	if err := r.runJobs(ctx, r.plan.Before(), nil); err != nil {
+		return err
+	}
+	if err := r.runUnits(ctx); err != nil {
+		return err
+	}
+	return r.runJobs(ctx, r.plan.After(), r.cfg.SelectedJob)
+}
+
+// notes are what people should know before the first unit.
+func (r *run) notes(ctx context.Context) (notes []string) {
+	note := func(text string) { notes = append(notes, text) }
+	if r.warning != "" {
+		note(r.warning)
+	}
+	if r.kept != nil {
+		notes = append(notes, r.kept.Notes()...)
+	}
+	notes = append(notes, r.Notes(ctx)...)
+	switch {
+	case r.held.Kind == confine.None:
+		note("warning: nothing confines the agents and their code (sandbox none): they run with all of your rights")
+	case len(r.held.PassedOver) > 0:
+		note(fmt.Sprintf("sandbox %s; %s", r.held, strings.Join(r.held.PassedOver, "; ")))
+	case len(r.held.Open) > 0:
+		note("sandbox " + r.held.String())
+	}
+	return notes
+}
+
+// finish says in the run's directory how the run ended, which err tells with the context.
+func (r *run) finish(ctx context.Context, err error) (Finished, error) {
+	if r.kept == nil {
+		return Finished{}, err
+	}
+	done := Finished{ID: r.kept.ID(), Dir: r.kept.Dir(), Listed: len(r.plan.Units)}
+	var unitsErr, jobsErr error
+	done.Units, unitsErr = r.kept.Units()
+	done.Jobs, jobsErr = r.kept.Jobs()
+	err = errors.Join(err, unitsErr, jobsErr)
+	state := rundir.StateFinished
+	if err != nil || ctx.Err() != nil {
+		state = rundir.StateInterrupted
+	}
+	done.Resumable = state == rundir.StateInterrupted
+	if leak := r.scrub(ctx); leak != nil {
+		err = errors.Join(err, leak, r.kept.Finish(state, leak.Error()))
+	} else {
+		err = errors.Join(err, r.kept.Finish(state))
+	}
+	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
+	if report := r.cfg.Keep.Report; report != nil && state == rundir.StateFinished && r.Reports() {
+		// Once more: now the run has ended.
+		err = errors.Join(err, panics.Catch(func() error { return report(ctx, r.kept, true) }))
+	}
+	return done, err
+}
+
+// Reports reports whether a job of the plan makes reports.
+func (r *Runner) Reports() bool {
+	for _, j := range r.plan.Jobs {
+		if reports(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// scrub masks the secrets that stand in the run's directory although nothing of ours writes any: an agent that is not
+// confined has put them there. That it could is an error. A run that starts nothing has none but what we wrote, and
+// needs no search unless there are secrets that were not known all the time.
+func (r *run) scrub(ctx context.Context) error {
+	secrets := r.Runner.secrets
+	if r.cfg.Keep.Resumed == nil && !r.StartsChildren() && secrets.Len() == r.secrets {
+		return nil
+	}
+	found, err := secrets.Scrub(context.WithoutCancel(ctx), r.kept.Dir())
+	if err != nil {
+		err = fmt.Errorf("look for secrets in the run's directory: %w", err)
+	}
+	if len(found) == 0 {
+		return err
+	}
+	places := make([]string, len(found))
+	for i, f := range found {
+		places[i] = f.String()
+	}
+	return errors.Join(err,
+		fmt.Errorf("leak: the run's directory held secrets, which are masked now: %s", strings.Join(places, "; ")))
+}
+
+// closeDir gives up the run's directory.
+func (r *run) closeDir() error {
+	if r.kept == nil {
+		return nil
+	}
+	return r.kept.Close()
+}

@@ -1,0 +1,242 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// sink remembers what happens in a run.
+type sink struct {
+	mu    sync.Mutex
+	total int
+	notes []string
+	units []result.Unit
+	jobs  []result.Job
+	// starts, if not nil, is called when a unit does.
+	starts func(playbook.Unit)
+}
+
+func (s *sink) Begin(total int, _ []result.Unit, notes []string) {
+	s.total = total
+	s.notes = append(s.notes, notes...)
+}
+
+func (s *sink) UnitStarts(u playbook.Unit) io.Writer {
+	if s.starts != nil {
+		s.starts(u)
+	}
+	return io.Discard
+}
+
+func (s *sink) UnitEnds(_ playbook.Unit, u result.Unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.units = append(s.units, u)
+}
+
+func (s *sink) JobEnds(j result.Job) { s.jobs = append(s.jobs, j) }
+
+func (s *sink) Activity(session.Activity) {}
+
+func (s *sink) Note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, text)
+}
+
+// fourTrials is a playbook with four units, whose cassettes are those of the bench.
+const fourTrials = benchPlaybook + "trials: {count: 4}\n"
+
+// recorded returns a project in which that many trials are recorded.
+func recorded(t *testing.T, trials int) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	path := record(t, root, benchPlaybook)
+	for trial := 2; trial <= trials; trial++ {
+		c, err := cassette.Read(path)
+		require.NoError(t, err)
+		c.Header.Unit = fmt.Sprintf("bench/task/fake/%d", trial)
+		require.NoError(t, cassette.Write(strings.Replace(path, ".1.jsonl", fmt.Sprintf(".%d.jsonl", trial), 1), c))
+	}
+	return root
+}
+
+// TestRunParallel starts as many units at a time as are asked for, no matter by whom, and no more.
+func TestRunParallel(t *testing.T) {
+	tests := []struct {
+		name, key, reason string
+		parallel, want    int
+	}{
+		{name: "asked for", parallel: 3, want: 3},
+		{name: "by the playbook", key: "parallel: 2\n", want: 2},
+		{name: "both", key: "parallel: 2\n", parallel: 4, want: 4, reason: "the user is closer than the playbook"},
+		{name: "one", parallel: 1, want: 1},
+	}
+	root := recorded(t, 4)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runner, _ := newRunner(t, root, fourTrials+tt.key, engine.Replay, func(c *engine.Config) { c.Parallel = tt.parallel })
+				var mu sync.Mutex
+				started, leave := 0, make(chan struct{})
+				told := &sink{starts: func(playbook.Unit) {
+					mu.Lock()
+					started++
+					mu.Unlock()
+					<-leave
+				}}
+				go func() {
+					synctest.Wait() // until nothing can go on
+					mu.Lock()
+					defer mu.Unlock()
+					require.Equal(t, tt.want, started, tt.reason)
+					close(leave)
+				}()
+				_, err := runner.Run(t.Context(), told)
+				require.NoError(t, err)
+				require.Len(t, told.units, 4)
+			})
+		})
+	}
+}
+
+// TestRunSelected runs what is selected, and the jobs that units build on in any case.
+func TestRunSelected(t *testing.T) {
+	root := recorded(t, 4)
+	runner, _ := newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) {
+		c.Parallel = 1
+		c.Selected = func(u playbook.Unit) bool { return u.Trial%2 == 0 }
+	})
+	told := new(sink)
+	_, err := runner.Run(t.Context(), told)
+	require.NoError(t, err)
+	require.Equal(t, 4, told.total)
+	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/4"}, idsOf(told.units))
+}
+
+func idsOf(units []result.Unit) (ids []string) {
+	for _, u := range units {
+		ids = append(ids, u.ID)
+	}
+	return ids
+}
+
+// TestRunInterrupted tells units that were cut short from those that failed, and keeps none of them.
+func TestRunInterrupted(t *testing.T) {
+	root := recorded(t, 4)
+	runner, _ := newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) {
+		c.Parallel, c.Keep = 1, &engine.Keep{Below: root}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	told := new(sink)
+	told.starts = func(u playbook.Unit) {
+		if u.Trial == 2 {
+			cancel()
+		}
+	}
+	done, err := runner.Run(ctx, told)
+	require.NoError(t, err)
+	require.Equal(t, []string{"bench/task/fake/1", "bench/task/fake/2"}, idsOf(told.units))
+	require.False(t, told.units[0].Interrupted)
+	require.True(t, told.units[1].Interrupted)
+	require.Equal(t, result.Error, told.units[1].Outcome)
+	require.Equal(t, []string{"bench/task/fake/1"}, idsOf(done.Units))
+	require.True(t, done.Resumable)
+
+	resumed, err := rundir.Resume(root, done.ID, new(secret.Set))
+	require.NoError(t, err)
+	runner, _ = newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) { c.Keep = &engine.Keep{Resumed: resumed} })
+	told = new(sink)
+	done, err = runner.Run(t.Context(), told)
+	require.NoError(t, err)
+	require.False(t, done.Resumable)
+	ids := idsOf(told.units)
+	slices.Sort(ids)
+	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/3", "bench/task/fake/4"}, ids)
+	require.Len(t, done.Units, 4)
+	for _, u := range done.Units {
+		require.Equal(t, result.Pass, u.Outcome, u.Reason)
+	}
+}
+
+// TestRunRefuses has nothing run where something has to be mended first.
+func TestRunRefuses(t *testing.T) {
+	tests := []struct {
+		name, text, err string
+		configure       func(*engine.Config)
+	}{
+		{
+			name: "a playbook with a secret", text: benchPlaybook + "# sk-test-1234567890\n",
+			err:       "bench.yaml contains the value of TOKEN: a playbook names presets, never secrets",
+			configure: func(c *engine.Config) { c.Secrets.Mark("TOKEN", "sk-test-1234567890") },
+		},
+		{
+			name: "an unknown preset", err: "preset",
+			text:      strings.Replace(benchPlaybook, "kind: fake-acp", "kind: claude-code-acp, preset: nobody", 1),
+			configure: func(c *engine.Config) { c.Mode = engine.Live },
+		},
+		{
+			name: "wrong settings of traces", text: benchPlaybook, err: `OTEL_TRACES_EXPORTER: "pigeon"`,
+			configure: func(c *engine.Config) {
+				c.Getenv = func(name string) string {
+					return map[string]string{
+						"OTEL_TRACES_EXPORTER": "pigeon", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:1",
+					}[name]
+				}
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := recorded(t, 1)
+			runner, _ := newRunner(t, root, tt.text, engine.Replay, func(c *engine.Config) {
+				c.Secrets, c.Keep, c.ConfigDir = new(secret.Set), &engine.Keep{Below: root}, t.TempDir()
+				tt.configure(c)
+			})
+			told := new(sink)
+			_, err := runner.Run(t.Context(), told)
+			var input *engine.InputError
+			require.ErrorAs(t, err, &input)
+			require.ErrorContains(t, err, tt.err)
+			require.Empty(t, told.units)
+			_, err = os.Stat(filepath.Join(root, ".llman"))
+			require.ErrorIs(t, err, os.ErrNotExist, "no directory was made for the run")
+		})
+	}
+}
+
+// TestRunPanics makes an error of a panic in an action.
+func TestRunPanics(t *testing.T) {
+	root := recorded(t, 1)
+	text := strings.Replace(benchPlaybook, "  jobs:\n", "  jobs:\n"+
+		"    report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}\n", 1)
+	require.NotEqual(t, benchPlaybook, text)
+	runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
+		c.Keep = &engine.Keep{Below: root, Report: func(context.Context, *rundir.Run, bool) error { panic("out of ink") }}
+	})
+	told := new(sink)
+	_, err := runner.Run(t.Context(), told)
+	require.ErrorContains(t, err, "panic: out of ink", "the reports that are made when all has ended")
+	require.Len(t, told.jobs, 1)
+	require.Equal(t, result.Error, told.jobs[0].Outcome)
+	require.Contains(t, told.jobs[0].Steps[0].Reason, "panic: out of ink")
+	require.Contains(t, told.jobs[0].Steps[0].Reason, "run_test.go:", "the stack tells where")
+}
