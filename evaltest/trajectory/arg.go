@@ -8,13 +8,15 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Arg is an argument matcher: what one argument of a tool call must be like. It is called with the actual value and
 // never panics; a malformed one, such as a bad regular expression, makes the result of matching an error.
 type Arg struct {
 	name  string
-	param any // canonical
+	param any // decoded JSON
 	holds test
 	// digests returns numbers for an actual value, one of which is that of the parameter if the value is as wanted; nil
 	// for matchers that cannot be told by numbers.
@@ -22,11 +24,11 @@ type Arg struct {
 	err     error
 }
 
-// test reports whether an actual argument, in canonical form, is as wanted in a session that runs in cwd.
+// test reports whether an actual argument, as decoded JSON, is as wanted in a session that runs in cwd.
 type test func(actual any, cwd string) bool
 
 // forms are the argument matchers: each name as it stands in YAML, and what makes a test of its parameter, which is
-// in canonical form. The functions below are their names in Go.
+// decoded JSON. The functions below are their names in Go.
 var forms = map[string]func(param any) (test, error){
 	"equals":      isEqual,
 	"contains":    ofText(textual(strings.Contains)),
@@ -37,8 +39,8 @@ var forms = map[string]func(param any) (test, error){
 	"path":        ofText(isPath),
 	"glob_like":   ofText(isGlobLike),
 	"one_of":      isOneOf,
-	"gte":         ofNumber(func(v, n number) bool { return v.compare(n) >= 0 }),
-	"lte":         ofNumber(func(v, n number) bool { return v.compare(n) <= 0 }),
+	"gte":         ofNumber(func(v, n jsonvalue.Number) bool { return v.Compare(n) >= 0 }),
+	"lte":         ofNumber(func(v, n jsonvalue.Number) bool { return v.Compare(n) <= 0 }),
 	"near":        isNear,
 	"any":         ofTrue(true),
 	"absent":      ofTrue(false),
@@ -63,7 +65,7 @@ func newArg(name string, param any) Arg {
 		return Arg{name: name, err: fmt.Errorf("unknown argument matcher %q: want one of %s", name, known)}
 	}
 	a := Arg{name: name}
-	a.param, a.err = canonical(param)
+	a.param, a.err = valueOf(param)
 	if a.err == nil {
 		a.holds, a.err = build(a.param)
 	}
@@ -79,7 +81,7 @@ func newArg(name string, param any) Arg {
 }
 
 // Form returns the matcher's name and parameter as written in YAML; [NewArg] makes the same matcher from them.
-func (a Arg) Form() (name string, param any) { return a.name, plain(a.param) }
+func (a Arg) Form() (name string, param any) { return a.name, a.param }
 
 // String returns the matcher as failure texts show it, e.g. contains_ci(todo); a value that must be equal is shown
 // bare.
@@ -175,13 +177,13 @@ func ofText(build func(s string) (test, error)) func(any) (test, error) {
 	}
 }
 
-func ofNumber(holds func(actual, param number) bool) func(any) (test, error) {
+func ofNumber(holds func(actual, param jsonvalue.Number) bool) func(any) (test, error) {
 	return func(param any) (test, error) {
-		n, ok := param.(number)
+		n, ok := numberOf(param)
 		if !ok {
 			return nil, fmt.Errorf("needs a number, not %s", describe(param))
 		}
-		return compared(func(actual number) bool { return holds(actual, n) }), nil
+		return compared(func(actual jsonvalue.Number) bool { return holds(actual, n) }), nil
 	}
 }
 
@@ -222,9 +224,9 @@ func containsFold(s, part string) bool {
 	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
 }
 
-func compared(holds func(n number) bool) test {
+func compared(holds func(n jsonvalue.Number) bool) test {
 	return func(actual any, _ string) bool {
-		n, ok := actual.(number)
+		n, ok := numberOf(actual)
 		return ok && holds(n)
 	}
 }
@@ -271,7 +273,7 @@ func matchesGlob(pattern string) (test, error) {
 }
 
 func isEqual(want any) (test, error) {
-	return func(actual any, _ string) bool { return equal(actual, want) }, nil
+	return func(actual any, _ string) bool { return jsonvalue.Equal(actual, want) }, nil
 }
 
 func isPath(want string) (test, error) {
@@ -309,19 +311,29 @@ func isOneOf(param any) (test, error) {
 		return nil, fmt.Errorf("needs a list of values that is not empty, not %s", describe(param))
 	}
 	return func(actual any, _ string) bool {
-		return slices.ContainsFunc(list, func(v any) bool { return equal(actual, v) })
+		return slices.ContainsFunc(list, func(v any) bool { return jsonvalue.Equal(actual, v) })
 	}, nil
 }
 
 func isNear(param any) (test, error) {
 	m, _ := param.(map[string]any)
-	value, okValue := m["value"].(number)
-	within, okWithin := m["within"].(number)
-	if len(m) != 2 || !okValue || !okWithin || within.sign < 0 {
+	value, okValue := numberOf(m["value"])
+	within, okWithin := numberOf(m["within"])
+	if len(m) != 2 || !okValue || !okWithin || within.Compare(jsonvalue.Number{}) < 0 {
 		return nil, fmt.Errorf("needs a value and a distance, {value: 40, within: 0.5}, not %s", describe(param))
 	}
-	low, high, err := value.around(within)
-	return compared(func(n number) bool { return n.compare(low) >= 0 && n.compare(high) <= 0 }), err
+	middle, inRange := value.Rat()
+	if !inRange {
+		return nil, fmt.Errorf("number %s is out of range", show(m["value"]))
+	}
+	most, inRange := within.Rat()
+	if !inRange {
+		return nil, fmt.Errorf("number %s is out of range", show(m["within"]))
+	}
+	return compared(func(n jsonvalue.Number) bool {
+		off, inRange := n.Rat()
+		return inRange && off.Abs(off.Sub(off, middle)).Cmp(most) <= 0
+	}), nil
 }
 
 func isType(name string) (test, error) {

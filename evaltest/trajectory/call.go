@@ -285,7 +285,7 @@ func (c *Call) inTime(o *observed) bool {
 type difference struct {
 	name string // empty: the arguments as a whole, which are not an object
 	want *Arg   // nil: the argument should not be there
-	got  any    // canonical
+	got  any    // decoded JSON
 	has  bool   // the argument is there
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // show returns the difference as it stands on both sides of a table.
@@ -45,12 +47,12 @@ var nothing any = struct{}{}
 // leaf is a place in a nested value where two values part, e.g. opts.lines[1].
 type leaf struct {
 	path      string
-	want, got any // canonical, or nothing
+	want, got any // decoded JSON, or nothing
 }
 
-// leaves returns where two different canonical values part, by name and index.
+// leaves returns where two different values part, by name and index.
 func leaves(path string, want, got any) (all []leaf) {
-	if equal(want, got) {
+	if jsonvalue.Equal(want, got) {
 		return nil
 	}
 	wants, isObject := want.(map[string]any)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // distinct is a list of tools that must not be called twice with the same arguments; none stands for all tools.
@@ -31,7 +33,7 @@ func duplicates(s *session, tool string) []duplicate {
 		key := o.digest()
 		same := slices.IndexFunc(seen[key], func(i int) bool {
 			p := &s.calls[i]
-			return p.Name == o.Name && equal(p.args, o.args) && equal(p.whole, o.whole)
+			return p.Name == o.Name && jsonvalue.Equal(p.args, o.args) && jsonvalue.Equal(p.whole, o.whole)
 		})
 		if same == none {
 			seen[key] = append(seen[key], j)

@@ -1,9 +1,12 @@
 package trajectory
 
 import (
+	"encoding/json"
 	"hash/maphash"
 	"math/bits"
 	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // fit is which actual calls each expected call accepts, and which of those are within its limit besides. Without
@@ -139,7 +142,7 @@ func mix(a, b uint64) uint64 {
 // digest returns the same number for calls with the same name and arguments.
 func (o *observed) digest() uint64 { return mix(mix(digest(o.Name), digest(o.args)), digest(o.whole)) }
 
-// digest returns the same number for equal canonical values.
+// digest returns the same number for equal values.
 func digest(v any) uint64 {
 	switch v := v.(type) {
 	case nil:
@@ -151,8 +154,11 @@ func digest(v any) uint64 {
 		return 3
 	case string:
 		return maphash.String(seed, v)
-	case number:
-		return mix(maphash.String(seed, v.digits), uint64(int64(v.exp)*3+int64(v.sign)))
+	case json.Number:
+		if n, ok := jsonvalue.ParseNumber(v); ok {
+			return maphash.Comparable(seed, n)
+		}
+		return maphash.String(seed, v.String())
 	case []any:
 		d := uint64(5)
 		for _, element := range v {

@@ -1,11 +1,12 @@
 package trajectory
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // bodies decode the fields of each event, by its name.
@@ -78,11 +79,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
-	body, err := DecodeBody(head.Event, func(v any) error {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber()
-		return d.Decode(v)
-	})
+	body, err := DecodeBody(head.Event, func(v any) error { return jsonvalue.Decode(data, v) })
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (s *session) groups() []int {
 	return groups
 }
 
-// observed is a tool call of a run with its arguments in canonical form.
+// observed is a tool call of a run with its arguments as decoded JSON.
 type observed struct {
 	ToolCall
 	args map[string]any
@@ -80,7 +80,7 @@ type observed struct {
 
 func (o *observed) observe(call ToolCall) error {
 	o.ToolCall = call
-	v, err := canonical(call.Args)
+	v, err := valueOf(call.Args)
 	if err != nil {
 		return fmt.Errorf("arguments: %w", err)
 	}

@@ -120,7 +120,7 @@ func (c *Call) fielded() ([]namedArg, error) {
 	return args, errors.Join(errs...)
 }
 
-// lookup returns what a canonical value has at the path, nil if nothing.
+// lookup returns what a value has at the path, nil if nothing.
 func lookup(v any, path []string) any {
 	for _, name := range path {
 		switch at := v.(type) {

@@ -1,14 +1,13 @@
 package trajectory
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // How much of a text is shown, in runes, before it folds.
@@ -32,41 +31,17 @@ func fold(s string, limit int) string {
 	return s
 }
 
-// show returns a canonical value on one line, folded.
+// show returns a value on one line, folded.
 func show(v any) string {
 	s, ok := v.(string)
 	if !ok {
-		return fold(compact(v), maxValue)
+		return fold(jsonvalue.Compact(v), maxValue)
 	}
 	cut := fold(s, maxValue)
 	if len(cut) != len(s) {
 		return quote(strings.TrimSuffix(cut, "…")) + "…"
 	}
 	return quote(s)
-}
-
-// compact returns a canonical value as JSON on one line, which stays JSON where runes are not printable.
-func compact(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "(" + err.Error() + ")"
-	}
-	text := strings.TrimSuffix(b.String(), "\n")
-	b.Reset()
-	for _, r := range text {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return b.String()
 }
 
 // quote returns s bare where that cannot be misread, else in quotes: "1" is not 1, and nothing that an agent writes
@@ -102,7 +77,7 @@ func assign(name, value string) string {
 	return name + "=" + value
 }
 
-// showApart returns two different canonical values such that the difference is to be seen: of long texts it shows the
+// showApart returns two different values such that the difference is to be seen: of long texts it shows the
 // place where they part.
 func showApart(a, b any) (string, string) {
 	s, okS := a.(string)

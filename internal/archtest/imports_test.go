@@ -87,14 +87,14 @@ var rules = []rule{
 	{
 		name: "acp is on the standard library",
 		why:  "a recorder needs raw frames that no other layer has touched, and users of acp alone should pull nothing in",
-		check: forPackages(under("acp"), imports(func(p pkg) bool {
+		check: forPackages(under("acp"), importsOrLeaves(func(p pkg) bool {
 			return p.Standard || under("acp")(rel(p.ImportPath))
 		})),
 	},
 	{
 		name: "trajectory and judge are leaves",
 		why:  "authors of matchers and judges import them without the harness",
-		check: forPackages(among("evaltest/trajectory", "evaltest/judge", "evaltest/capture"), imports(func(p pkg) bool {
+		check: forPackages(among("evaltest/trajectory", "evaltest/judge", "evaltest/capture"), importsOrLeaves(func(p pkg) bool {
 			return p.Standard || rel(p.ImportPath) == "evaltest/trajectory"
 		})),
 	},
@@ -191,6 +191,17 @@ func imports(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
 	return func(pkgs map[string]pkg, p pkg) []string { return offending(pkgs, p.Imports, allowed) }
 }
 
+// importsOrLeaves is imports, with leaves allowed, too: internal packages that import only the standard library.
+func importsOrLeaves(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
+	return func(pkgs map[string]pkg, p pkg) []string {
+		return offending(pkgs, p.Imports, func(q pkg) bool { return allowed(q) || isLeaf(pkgs, q) })
+	}
+}
+
+func isLeaf(pkgs map[string]pkg, p pkg) bool {
+	return under("internal")(rel(p.ImportPath)) && !slices.ContainsFunc(p.Imports, func(i string) bool { return !pkgs[i].Standard })
+}
+
 // deps reports the dependencies, direct or not, that are not allowed.
 func deps(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
 	return func(pkgs map[string]pkg, p pkg) []string { return offending(pkgs, p.Deps, allowed) }
@@ -245,12 +256,36 @@ func TestRulesBite(t *testing.T) {
 			continue
 		}
 		from := pkg{ImportPath: path.Join(module, edge.from), Imports: []string{edge.to}, Deps: []string{edge.to}}
+		const other = "gopkg.in/yaml.v3"
 		pkgs := map[string]pkg{
 			from.ImportPath: from,
-			edge.to:         {ImportPath: edge.to, Standard: !strings.Contains(edge.to, ".")},
+			other:           {ImportPath: other},
+			edge.to:         {ImportPath: edge.to, Standard: !strings.Contains(edge.to, "."), Imports: []string{other}},
 		}
 		if got := fmt.Sprint(rule.check(pkgs, edge.from, from)); got != fmt.Sprint([]string{edge.to}) {
 			t.Errorf("%s: %s -> %s: reported %s", rule.name, edge.from, edge.to, got)
+		}
+	}
+}
+
+// TestLeaves tells which internal packages public ones may import.
+func TestLeaves(t *testing.T) {
+	tests := []struct {
+		name, path string
+		imports    []string
+		want       bool
+	}{
+		{"standard library", "internal/a", []string{"fmt", "vendor/golang.org/x/net"}, true},
+		{"another leaf", "internal/b", []string{"fmt", module + "/internal/a"}, false},
+		{"another module", "internal/c", []string{"gopkg.in/yaml.v3"}, false},
+		{"public", "playbook", []string{"fmt"}, false},
+	}
+	pkgs := map[string]pkg{"fmt": {Standard: true}, "vendor/golang.org/x/net": {Standard: true}, "gopkg.in/yaml.v3": {}}
+	for _, tt := range tests {
+		p := pkg{ImportPath: module + "/" + tt.path, Imports: tt.imports}
+		pkgs[p.ImportPath] = p
+		if got := isLeaf(pkgs, p); got != tt.want {
+			t.Errorf("%s: %s is a leaf: %t", tt.name, tt.path, got)
 		}
 	}
 }

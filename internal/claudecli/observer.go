@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program prints,
@@ -81,8 +82,8 @@ func (o *Observer) init(data []byte) error {
 
 // assistant takes a part of an answer of the model.
 func (o *Observer) assistant(at time.Time, l *line) error {
-	if l.Message.Model == "<synthetic>" { // what the program says in the agent's name
-		o.add(at, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.text()})
+	if l.Message.Model == claude.Synthetic { // what the program says in the agent's name
+		o.add(at, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.Text()})
 		return nil
 	}
 	for _, b := range l.Message.Content {
@@ -146,7 +147,7 @@ func (o *Observer) think(at time.Time, text string) {
 }
 
 // call begins a tool call.
-func (o *Observer) call(at time.Time, b block) error {
+func (o *Observer) call(at time.Time, b claude.Block) error {
 	if _, known := o.calls[b.ID]; known || b.ID == "" {
 		return fmt.Errorf("a tool call without an id of its own: %q", b.ID)
 	}
@@ -165,7 +166,7 @@ func (o *Observer) call(at time.Time, b block) error {
 const unseen = "<tool_use_error>"
 
 // ended ends a tool call.
-func (o *Observer) ended(at time.Time, b block, structured json.RawMessage) error {
+func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessage) error {
 	c, known := o.calls[b.CallID]
 	switch {
 	case !known:
@@ -181,9 +182,8 @@ func (o *Observer) ended(at time.Time, b block, structured json.RawMessage) erro
 		o.events[c.place].Body = s
 	}
 	o.add(at, e)
-	var told content
-	_ = json.Unmarshal(b.Content, &told) // what is neither text nor blocks is no such error
-	if b.Type == "tool_result" && !(b.Failed && strings.HasPrefix(told.text(), unseen)) {
+	told, _ := b.Told() // what is neither text nor blocks is no such error
+	if b.Type == "tool_result" && !(b.Failed && strings.HasPrefix(told.Text(), unseen)) {
 		o.turn.Ran = append(o.turn.Ran, c.tool)
 	}
 	return nil

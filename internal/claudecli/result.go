@@ -1,6 +1,7 @@
 package claudecli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,15 +9,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
-
-// stops are the reasons for which the model ended its last answer, and what they mean for the turn, after the Agent Client
-// Protocol.
-var stops = map[string]acp.StopReason{
-	"": acp.StopEndTurn, "end_turn": acp.StopEndTurn, "stop_sequence": acp.StopEndTurn, "tool_use": acp.StopEndTurn, "pause_turn": acp.StopEndTurn,
-	"max_tokens": acp.StopMaxTokens, "model_context_window_exceeded": acp.StopMaxTokens, "refusal": acp.StopRefusal,
-}
 
 // result takes the end of the turn. Where work in the background makes the program go on after it, there are several, and
 // the last counts, unless one failed.
@@ -50,15 +45,15 @@ func (r *resultLine) stop() (string, error) {
 	case r.Subtype != "success":
 		return "", fmt.Errorf("the agent ended its turn with %q: %.500s", r.Subtype, strings.Join(r.Errors, "; "))
 	}
-	stop, known := stops[r.StopReason]
+	stop, known := claude.Stops[r.StopReason]
 	if !known {
 		return "", errors.New("the agent ended its turn for a reason that is not known: " + fmt.Sprintf("%.60q", r.StopReason))
 	}
-	return string(stop), nil
+	return cmp.Or(stop, string(acp.StopEndTurn)), nil
 }
 
 // spend adds tokens to those of the turn.
-func (t *Turn) spend(u *usage) {
+func (t *Turn) spend(u *claude.Usage) {
 	if u == nil {
 		return
 	}

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -28,7 +27,7 @@ type input struct {
 }
 
 // start describes a call by its name and input, in the words of the adapter for the Agent Client Protocol.
-func start(b block, cwd string) trajectory.ToolStart {
+func start(b claude.Block, cwd string) trajectory.ToolStart {
 	var in input
 	_ = json.Unmarshal(b.Input, &in) // what can be read of it
 	c := trajectory.ToolStart{ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd)}
@@ -86,32 +85,8 @@ func shown(path, cwd string) string {
 	return path
 }
 
-// shell is what a command returned.
-type shell struct {
-	Stdout         *string `json:"stdout"`
-	Stderr         *string `json:"stderr"`
-	Interrupted    bool    `json:"interrupted"`
-	Image          bool    `json:"isImage"`
-	Background     string  `json:"backgroundTaskId"`
-	Interpretation string  `json:"returnCodeInterpretation"` // of an exit code that is not 0 and yet no failure
-}
-
-// change is what an edit made of a file.
-type change struct {
-	Path     string  `json:"filePath"`
-	Content  *string `json:"content"`      // of a file that was written
-	Original *string `json:"originalFile"` // nil: the file is new
-	Patch    []hunk  `json:"structuredPatch"`
-}
-
-// hunk is a part of a patch. Its lines begin with a blank, a minus or a plus.
-type hunk struct {
-	NewStart int      `json:"newStart"`
-	Lines    []string `json:"lines"`
-}
-
 // end returns the result of a call, and where its change begins, if it made one.
-func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd, places []trajectory.Location) {
+func end(tool string, b claude.Block, structured json.RawMessage) (e trajectory.ToolEnd, places []trajectory.Location) {
 	e = trajectory.ToolEnd{ID: b.CallID, Status: trajectory.Completed}
 	if b.Failed {
 		e.Status = trajectory.Failed
@@ -121,7 +96,7 @@ func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd
 		return e, nil
 	}
 	e.Output = decoded(b.Content)
-	var c change
+	var c claude.Change
 	if (tool != "Edit" && tool != "Write") || b.Failed || json.Unmarshal(structured, &c) != nil || c.Path == "" {
 		return e, nil
 	}
@@ -130,7 +105,7 @@ func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd
 		return e, []trajectory.Location{{Path: c.Path}}
 	}
 	for _, h := range c.Patch {
-		e.Diffs = append(e.Diffs, h.diff(c.Path))
+		e.Diffs = append(e.Diffs, diff(c.Path, h))
 		line := h.NewStart
 		places = append(places, trajectory.Location{Path: c.Path, Line: &line})
 	}
@@ -138,7 +113,7 @@ func end(tool string, b block, structured json.RawMessage) (e trajectory.ToolEnd
 }
 
 // diff returns the lines before and after a change, with those around it.
-func (h hunk) diff(path string) trajectory.Diff {
+func diff(path string, h claude.Hunk) trajectory.Diff {
 	var before, after []string
 	for _, l := range h.Lines {
 		switch {
@@ -157,15 +132,11 @@ func (h hunk) diff(path string) trajectory.Diff {
 	return d
 }
 
-// exitCodes find the exit code in what the model is told of a command that failed.
-var exitCodes = lazyregexp.New(`^Exit code (\d+)(?:\n|$)`)
-
 // commandEnd returns what a command printed and its exit code, nil if that is not known.
-func commandEnd(b block, structured json.RawMessage) (printed string, exit *int) {
-	var c content
-	_ = json.Unmarshal(b.Content, &c) // what is neither text nor blocks is nothing that was printed
-	printed = c.text()
-	var s shell
+func commandEnd(b claude.Block, structured json.RawMessage) (printed string, exit *int) {
+	told, _ := b.Told() // what is neither text nor blocks is nothing that was printed
+	printed = told.Text()
+	var s claude.Command
 	if json.Unmarshal(structured, &s) == nil && s.Stdout != nil && s.Stderr != nil && !s.Image && s.Background == "" {
 		printed = joined(*s.Stdout, *s.Stderr)
 		if s.Interrupted {
@@ -173,14 +144,9 @@ func commandEnd(b block, structured json.RawMessage) (printed string, exit *int)
 		}
 	}
 	if b.Failed {
-		if m := exitCodes.FindStringSubmatch(printed); m != nil {
-			if code, err := strconv.Atoi(m[1]); err == nil {
-				exit = &code
-			}
-		}
-		return printed, exit
+		return printed, claude.ExitCode(printed)
 	}
-	if s.Background == "" && !s.Interrupted && s.Interpretation == "" {
+	if s.ExitsZero() {
 		exit = new(int)
 	}
 	return printed, exit

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // The largest payload that is captured, and how much more is read, so that the agent can write it to the end.
@@ -164,22 +164,10 @@ func (p *payload) exitCode(phase Phase) *int {
 	if phase == Failure {
 		var text string
 		_ = json.Unmarshal(p.Error, &text)
-		rest, _ := strings.CutPrefix(text, "Exit code ")
-		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
-		code, err := strconv.Atoi(digits)
-		if err != nil || len(rest) == len(text) {
-			return nil
-		}
-		return &code
+		return claude.ExitCode(text)
 	}
-	var ran struct {
-		Stdout      *string `json:"stdout"`
-		Meaning     string  `json:"returnCodeInterpretation"`
-		Background  string  `json:"backgroundTaskId"`
-		Interrupted bool    `json:"interrupted"`
-	}
-	err := json.Unmarshal(p.Response, &ran)
-	if err != nil || ran.Stdout == nil || ran.Meaning != "" || ran.Background != "" || ran.Interrupted {
+	var ran claude.Command
+	if json.Unmarshal(p.Response, &ran) != nil || ran.Stdout == nil || !ran.ExitsZero() {
 		return nil
 	}
 	return new(int)

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // claudeReader reads a transcript of Claude Code.
@@ -91,7 +90,7 @@ func (r *claudeReader) line(l *claudeLine) error {
 		return r.assistant(l)
 	case l.prompts():
 		r.endTurn()
-		r.builder.prompt(l.time, claudeCommandLine(l.Message.Content.text()))
+		r.builder.prompt(l.time, claudeCommandLine(l.Message.Content.Text()))
 	default:
 		return r.user(l)
 	}
@@ -123,7 +122,7 @@ func (r *claudeReader) user(l *claudeLine) error {
 			}
 		}
 	}
-	text := l.Message.Content.text()
+	text := l.Message.Content.Text()
 	switch {
 	case l.answers(), l.Meta:
 	case l.Sidechain:
@@ -153,12 +152,12 @@ func (r *claudeReader) idle() bool {
 // assistant takes a part of an answer of the model.
 func (r *claudeReader) assistant(l *claudeLine) error {
 	if l.APIError {
-		r.note(l.time, trajectory.Notice{Name: "claude:api_error", Data: l.Message.Content.text()})
-		r.failed = fmt.Sprintf("%.200s", l.Message.Content.text())
+		r.note(l.time, trajectory.Notice{Name: "claude:api_error", Data: l.Message.Content.Text()})
+		r.failed = fmt.Sprintf("%.200s", l.Message.Content.Text())
 		return nil
 	}
-	if l.Message.Model == "<synthetic>" { // what the program says in the agent's name
-		r.note(l.time, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.text()})
+	if l.Message.Model == claude.Synthetic { // what the program says in the agent's name
+		r.note(l.time, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.Text()})
 		return nil
 	}
 	if !l.Sidechain {
@@ -172,7 +171,7 @@ func (r *claudeReader) assistant(l *claudeLine) error {
 	return r.answered(l)
 }
 
-func (r *claudeReader) block(l *claudeLine, b claudeBlock) error {
+func (r *claudeReader) block(l *claudeLine, b claude.Block) error {
 	switch {
 	case b.Type == "text" && l.Sidechain:
 		r.note(l.time, trajectory.Notice{Name: "subagent:message", Data: b.Text})
@@ -182,8 +181,14 @@ func (r *claudeReader) block(l *claudeLine, b claudeBlock) error {
 	case b.Type == "thinking":
 		return r.act(l.time, trajectory.Thought{Text: b.Thinking})
 	case strings.HasSuffix(b.Type, "tool_use"):
+		var args any
+		if b.Input != nil {
+			if err := decode(b.Input, &args); err != nil {
+				return err
+			}
+		}
 		r.tools[b.ID] = strings.TrimPrefix(b.Name, "mcp__acp__")
-		return r.call(l.time, newCall(b.ID, b.Name, b.Input))
+		return r.call(l.time, newCall(b.ID, b.Name, args))
 	case strings.HasSuffix(b.Type, "_tool_result"): // of a tool that the model's service has
 		return r.builder.result(l.time, r.toolEnd(l, b))
 	default:
@@ -208,17 +213,10 @@ func (r *claudeReader) say(l *claudeLine, text string) error {
 	return r.act(l.time, trajectory.Message{Text: text})
 }
 
-// claudeStops are the reasons for which the model ends an answer, and what they mean for the turn. After tool_use and
-// pause_turn it goes on.
-var claudeStops = map[string]string{
-	"end_turn": "end_turn", "stop_sequence": "end_turn", "max_tokens": "max_tokens", "model_context_window_exceeded": "max_tokens",
-	"refusal": "refusal", "tool_use": "", "pause_turn": "", "": "",
-}
-
 // answered takes what an answer says of itself: why it ended, and its tokens.
 func (r *claudeReader) answered(l *claudeLine) error {
 	m := l.Message
-	stop, known := claudeStops[m.StopReason]
+	stop, known := claude.Stops[m.StopReason]
 	if !known {
 		return fmt.Errorf("an answer that ended for the unknown reason %q", fmt.Sprintf("%.60s", m.StopReason))
 	}
@@ -270,32 +268,23 @@ func (r *claudeReader) endTurn() {
 	t.usage, r.usage = sum, nil
 }
 
-// exitCodes find the exit code in what Claude's tools print when a command failed.
-var exitCodes = lazyregexp.New(`^(?:Exit code|Exited with code) (\d+)\b`)
-
 // toolEnd returns the end of a call.
-func (r *claudeReader) toolEnd(l *claudeLine, b claudeBlock) trajectory.ToolEnd {
+func (r *claudeReader) toolEnd(l *claudeLine, b claude.Block) trajectory.ToolEnd {
 	end := trajectory.ToolEnd{ID: b.CallID, Status: trajectory.Completed}
 	if b.Failed {
 		end.Status = trajectory.Failed
 	}
-	text := b.Content.text()
+	told, _ := b.Told() // as it was checked
+	text := told.Text()
 	if r.tools[b.CallID] != "Bash" {
 		end.Output = text
 		end.Diffs = claudeDiffs(l.ToolUseResult)
 		return end
 	}
 	end.Printed = text
-	var ran struct {
-		Background  string `json:"backgroundTaskId"`
-		Interrupted bool   `json:"interrupted"`
-	}
+	var ran claude.Command
 	_ = json.Unmarshal(l.ToolUseResult, &ran) // a text where the command failed
-	if m := exitCodes.FindStringSubmatch(text); m != nil {
-		if code, err := strconv.Atoi(m[1]); err == nil {
-			end.ExitCode = &code
-		}
-	} else if !b.Failed && ran.Background == "" && !ran.Interrupted {
+	if end.ExitCode = claude.ExitCode(text); end.ExitCode == nil && !b.Failed && ran.ExitsZero() {
 		end.ExitCode = new(int)
 	}
 	return end
@@ -303,13 +292,7 @@ func (r *claudeReader) toolEnd(l *claudeLine, b claudeBlock) trajectory.ToolEnd 
 
 // claudeDiffs returns the change that Edit or Write made, of which the file tells beside the result.
 func claudeDiffs(raw json.RawMessage) []trajectory.Diff {
-	var done struct {
-		Path     string  `json:"filePath"`
-		Old      *string `json:"oldString"`
-		New      *string `json:"newString"`
-		Content  *string `json:"content"`
-		Original *string `json:"originalFile"`
-	}
+	var done claude.Change
 	if json.Unmarshal(raw, &done) != nil || done.Path == "" {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // claudeOther are the types of lines that are about the program and not about the session: titles, queues, what was sent
@@ -52,64 +54,7 @@ type claudeLine struct {
 		Type    string `json:"type"`
 		Command string `json:"commandMode"`
 	} `json:"attachment"`
-	Message struct {
-		ID         string        `json:"id"`
-		Model      string        `json:"model"`
-		Content    claudeContent `json:"content"`
-		StopReason string        `json:"stop_reason"`
-		Usage      *claudeUsage  `json:"usage"`
-	} `json:"message"`
-}
-
-// claudeContent is a list of blocks; a text is one of them.
-type claudeContent []claudeBlock
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (c *claudeContent) UnmarshalJSON(data []byte) error {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*c = nil
-		if text != "" {
-			*c = claudeContent{{Type: "text", Text: text}}
-		}
-		return nil
-	}
-	var blocks []claudeBlock
-	err := decode(data, &blocks)
-	*c = blocks
-	return err
-}
-
-// text returns the texts of the blocks, a line each. Anything else is named by its type.
-func (c claudeContent) text() string {
-	texts := make([]string, len(c))
-	for i, b := range c {
-		if texts[i] = b.Text; b.Type != "text" {
-			texts[i] = "[" + b.Type + "]"
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-// claudeBlock is a part of a message.
-type claudeBlock struct {
-	Type     string        `json:"type"`
-	Text     string        `json:"text"`
-	Thinking string        `json:"thinking"`
-	ID       string        `json:"id"`
-	Name     string        `json:"name"`
-	Input    any           `json:"input"`
-	CallID   string        `json:"tool_use_id"`
-	Content  claudeContent `json:"content"`
-	Failed   bool          `json:"is_error"`
-}
-
-// claudeUsage are the tokens of one answer of the model. Input does not count those of the cache.
-type claudeUsage struct {
-	Input      int64 `json:"input_tokens"`
-	Output     int64 `json:"output_tokens"`
-	CacheRead  int64 `json:"cache_read_input_tokens"`
-	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	Message claude.Message `json:"message"`
 }
 
 // talks reports whether a line is one of the conversation.
@@ -135,7 +80,7 @@ func (l *claudeLine) prompts() bool {
 	if l.answers() {
 		return false
 	}
-	text := l.Message.Content.text()
+	text := l.Message.Content.Text()
 	for _, mark := range []string{claudeInterrupted, claudeLocal, "<bash-", "<task-notification>", "<user-memory-input>"} {
 		if strings.HasPrefix(text, mark) {
 			return false
@@ -146,7 +91,7 @@ func (l *claudeLine) prompts() bool {
 
 // answers reports whether a line has results of tools.
 func (l *claudeLine) answers() bool {
-	return slices.ContainsFunc(l.Message.Content, func(b claudeBlock) bool { return b.Type == "tool_result" })
+	return slices.ContainsFunc(l.Message.Content, func(b claude.Block) bool { return b.Type == "tool_result" })
 }
 
 // claudeCommandLine returns a slash command as the user typed it, where the program has it in tags.
@@ -206,6 +151,11 @@ func (l *claudeLine) check() error {
 	}
 	if l.UUID == "" {
 		return fmt.Errorf("a line of type %s without a uuid", l.Type)
+	}
+	for _, b := range l.Message.Content {
+		if _, err := b.Told(); err != nil {
+			return formatError(err)
+		}
 	}
 	var err error
 	l.time, err = parseTime(l.Timestamp)

@@ -13,41 +13,41 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// claude writes a transcript: each line is "parent>uuid type", then what it says. The lines are a second apart.
-type claude struct {
+// claudeFile writes a transcript: each line is "parent>uuid type", then what it says. The lines are a second apart.
+type claudeFile struct {
 	lines []string
 }
 
-func (c *claude) line(id, parent, kind, rest string) *claude {
+func (c *claudeFile) line(id, parent, kind, rest string) *claudeFile {
 	at := fmt.Sprintf("2026-01-02T03:04:%02dZ", len(c.lines))
 	c.lines = append(c.lines, fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"timestamp":%q,"version":"2.1.0","cwd":"/w",%s}`, kind, id, parent, at, rest))
 	return c
 }
 
-func (c *claude) user(id, parent, text string) *claude {
+func (c *claudeFile) user(id, parent, text string) *claudeFile {
 	return c.line(id, parent, "user", fmt.Sprintf(`"message":{"content":%q}`, text))
 }
 
-func (c *claude) says(id, parent, text string) *claude {
+func (c *claudeFile) says(id, parent, text string) *claudeFile {
 	return c.line(id, parent, "assistant", fmt.Sprintf(`"message":{"id":%q,"stop_reason":"end_turn","content":[{"type":"text","text":%q}]}`, id, text))
 }
 
-func (c *claude) calls(id, parent, call, tool string) *claude {
+func (c *claudeFile) calls(id, parent, call, tool string) *claudeFile {
 	return c.line(id, parent, "assistant",
 		fmt.Sprintf(`"message":{"id":%q,"stop_reason":"tool_use","content":[{"type":"tool_use","id":%q,"name":%q,"input":{}}]}`, id, call, tool))
 }
 
-func (c *claude) gets(id, parent, call, text string) *claude {
+func (c *claudeFile) gets(id, parent, call, text string) *claudeFile {
 	return c.line(id, parent, "user", fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":%q,"content":%q}]}`, call, text))
 }
 
-func (c *claude) raw(line string) *claude {
+func (c *claudeFile) raw(line string) *claudeFile {
 	c.lines = append(c.lines, line)
 	return c
 }
 
 // write returns the file.
-func (c *claude) write(t testing.TB) string {
+func (c *claudeFile) write(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(c.lines, "\n")+"\n"), 0o644))
@@ -80,12 +80,12 @@ func short(s *Session) string {
 	return strings.Join(words, " ")
 }
 
-func begin() *claude { return (&claude{}).user("1", "", "Go.") }
+func begin() *claudeFile { return (&claudeFile{}).user("1", "", "Go.") }
 
 func TestClaude(t *testing.T) {
 	tests := []struct {
 		name, reason string
-		from         *claude
+		from         *claudeFile
 		want         string
 	}{
 		{"an answer", "", begin().says("2", "1", "ok"), "prompt:Go. says:ok stop:end_turn"},
@@ -130,7 +130,7 @@ func TestClaude(t *testing.T) {
 			"prompt:Go. says:ok stop:end_turn",
 		},
 		{
-			"a command for the agent", "", (&claude{}).user("1", "", "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>all of it</command-args>").
+			"a command for the agent", "", (&claudeFile{}).user("1", "", "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>all of it</command-args>").
 				line("2", "1", "user", `"isMeta":true,"message":{"content":"Review this."}`).says("3", "2", "ok"),
 			"prompt:/review all of it says:ok stop:end_turn",
 		},
@@ -175,7 +175,7 @@ func TestClaudeLeft(t *testing.T) {
 func TestClaudeErrors(t *testing.T) {
 	tests := []struct {
 		name string
-		from *claude
+		from *claudeFile
 		want string // behind the file's name
 	}{
 		{"half a line", begin().raw(`{"type":"assi`), ":2: this is not JSON: unexpected EOF"},
@@ -183,17 +183,18 @@ func TestClaudeErrors(t *testing.T) {
 		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not have there"},
 		{"no type", begin().raw(`{}`), ":2: a line without a type: this is not a line of a session"},
 		{"an unknown type", begin().raw(`{"type":"telepathy"}`), `:2: lines of type "telepathy" are not known; if they are no part of the session, leave them out with --ignore telepathy`},
-		{"no uuid", (&claude{}).line("", "", "user", `"message":{"content":"x"}`), ":1: a line of type user without a uuid"},
+		{"no uuid", (&claudeFile{}).line("", "", "user", `"message":{"content":"x"}`), ":1: a line of type user without a uuid"},
 		{"no time", begin().raw(`{"type":"user","uuid":"2","timestamp":"now"}`), `:2: the line has no time: "now"`},
-		{"nothing asked", (&claude{}).raw(`{"type":"summary"}`), ": there is no prompt in it: nobody asked anything of the agent"},
-		{"empty", &claude{}, ": there is no prompt in it: nobody asked anything of the agent"},
-		{"no prompt first", (&claude{}).says("1", "", "ok"), ":1: the agent acts before the first prompt"},
+		{"nothing asked", (&claudeFile{}).raw(`{"type":"summary"}`), ": there is no prompt in it: nobody asked anything of the agent"},
+		{"empty", &claudeFile{}, ": there is no prompt in it: nobody asked anything of the agent"},
+		{"no prompt first", (&claudeFile{}).says("1", "", "ok"), ":1: the agent acts before the first prompt"},
 		{"no answer", begin(), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
 		{"an open call", begin().calls("2", "1", "a", "Bash"), ": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)"},
 		{"killed before it called", begin().line("2", "1", "assistant", `"message":{"stop_reason":"tool_use","content":[{"type":"text","text":"I'll look."}]}`), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
 		{"no word after the last result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x"), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
 		{"a result of nothing", begin().gets("2", "1", "a", "x"), `:2: the result of a tool call that was not made: "a"`},
 		{"a second result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").gets("4", "3", "a", "x"), `:4: a second result of the tool call "a"`},
+		{"a result of neither text nor parts", begin().calls("2", "1", "a", "Bash").line("3", "2", "user", `"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":{}}]}`), ":3: the line is of type object, which the format does not have there"},
 		{"an id twice", begin().calls("2", "1", "a", "Bash").calls("3", "2", "a", "Bash"), `:3: a tool call without an id of its own: "a"`},
 		{"an unknown part", begin().line("2", "1", "assistant", `"message":{"content":[{"type":"hologram"}]}`), `:2: a part of an answer of the unknown type "hologram"`},
 		{"an unknown end", begin().line("2", "1", "assistant", `"message":{"stop_reason":"bored","content":[]}`), `:2: an answer that ended for the unknown reason "bored"`},
@@ -226,6 +227,27 @@ func TestStopAndIgnore(t *testing.T) {
 	s, err := Read(Claude, file, Options{Stop: "max_turn_requests", Ignore: []string{"telepathy"}})
 	require.NoError(t, err)
 	assert.Equal(t, "prompt:Go. calls:Bash completed stop:max_turn_requests", short(s))
+}
+
+// TestClaudeExitCodes holds that an exit code is not known where nothing tells it: Claude takes that of a grep which found
+// nothing for no failure.
+func TestClaudeExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		name, told, returned string
+		want                 *int
+	}{
+		{"ok", "a", `{"stdout":"a","stderr":""}`, new(int)},
+		{"failed", `Exit code 2\nno`, `"Error: Exit code 2"`, new(2)},
+		{"found nothing", "", `{"stdout":"","returnCodeInterpretation":"No matches found"}`, nil},
+		{"in the background", "", `{"stdout":"","backgroundTaskId":"b"}`, nil},
+		{"interrupted", "", `{"stdout":"","interrupted":true}`, nil},
+	} {
+		rest := fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"%s"}]},"toolUseResult":%s`, tt.told, tt.returned)
+		file := begin().calls("2", "1", "a", "Bash").line("3", "2", "user", rest).says("4", "3", "ok").write(t)
+		s, err := Read(Claude, file, Options{})
+		require.NoError(t, err, tt.name)
+		assert.Equal(t, tt.want, s.Turns[0][2].Body.(trajectory.ToolEnd).ExitCode, tt.name)
+	}
 }
 
 // Before its end the output of an answer is not counted, and so it is not known.

@@ -81,15 +81,20 @@ func decode(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(v); err != nil {
-		if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return fmt.Errorf("%s is of type %s, which the format does not have there", cmp.Or(other.Field, "the line"), other.Value)
-		}
-		return fmt.Errorf("this is not JSON: %w", err)
+		return formatError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("text after the JSON of the line")
 	}
 	return nil
+}
+
+// formatError says of an error of encoding/json what it means for the format.
+func formatError(err error) error {
+	if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s is of type %s, which the format does not have there", cmp.Or(other.Field, "the line"), other.Value)
+	}
+	return fmt.Errorf("this is not JSON: %w", err)
 }
 
 // parseTime returns the time of a line.

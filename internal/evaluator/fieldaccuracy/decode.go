@@ -97,7 +97,7 @@ func (f fieldKey) compile(item *playbook.Node) field {
 }
 
 func (f fieldKey) near(item *playbook.Node) matcher {
-	number, inRange := jsonpath.Number(item.Get("number").Value().(json.Number))
+	number, inRange := exact(item.Get("number").Value().(json.Number))
 	if !inRange {
 		item.Errorf("number", "is out of range")
 		return nil
@@ -116,7 +116,7 @@ func (f fieldKey) near(item *playbook.Node) matcher {
 			item.Errorf(key, "no share of 0 is more than 0: write a `tolerance`")
 		}
 	}
-	within, inRange := jsonpath.Number(item.Get(key).Value().(json.Number))
+	within, inRange := exact(item.Get(key).Value().(json.Number))
 	if !inRange {
 		item.Errorf(key, "is out of range")
 		return nil

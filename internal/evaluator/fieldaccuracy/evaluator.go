@@ -8,6 +8,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tally"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -63,7 +64,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 		answer := in.Run.Answer()
 		object, err := llm.ParseObject(answer)
 		if err == nil {
-			document, err = jsonpath.Decode(object)
+			err = jsonvalue.DecodeStrict(object, &document, 0)
 		}
 		if err != nil {
 			return nil, fmt.Sprintf("the answer %s is no JSON document: %v", jsonpath.Show(answer), err), nil
@@ -82,7 +83,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 	case missing != "":
 		return nil, a.file + ": " + missing, nil
 	}
-	if document, err = jsonpath.Decode(data); err != nil {
+	if err := jsonvalue.DecodeStrict(data, &document, 0); err != nil {
 		return nil, fmt.Sprintf("%s is no JSON document: %v", a.file, err), nil
 	}
 	return document, "", nil

@@ -170,7 +170,7 @@ func TestAnswer(t *testing.T) {
 func TestFile(t *testing.T) {
 	ws := t.TempDir()
 	for name, text := range map[string]string{
-		"good.json": `[{"id": "INV-7"}]`, "bad.json": `{"id": `, "two.json": "{} {}", "empty.json": "", "sub/x": "",
+		"good.json": `[{"id": "INV-7"}]`, "bad.json": `{"id": `, "two.json": "{} {}", "empty.json": "", "twice.json": `[{"id": "INV-7", "id": "INV-8"}]`, "sub/x": "",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(ws, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(ws, name), []byte(text), 0o644))
@@ -191,7 +191,8 @@ func TestFile(t *testing.T) {
 		{"directory", "sub", result.Fail, "sub: it is a directory"},
 		{"link to the outside", "out.json", result.Fail, "out.json: it leads out of the workspace"},
 		{"cut", "bad.json", result.Fail, "bad.json is no JSON document: unexpected EOF"},
-		{"two documents", "two.json", result.Fail, "two.json is no JSON document: something follows after its end"},
+		{"two documents", "two.json", result.Fail, "two.json is no JSON document: text after the JSON value"},
+		{"duplicate key", "twice.json", result.Fail, `twice.json is no JSON document: duplicate key "id"`},
 		{"empty", "empty.json", result.Fail, "empty.json is no JSON document: it is empty"},
 		{"too large", "big.json", result.Error, "big.json is larger than the 16 MiB that are looked at"},
 	}

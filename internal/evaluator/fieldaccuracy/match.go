@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // matcher is what a field should be.
@@ -24,7 +25,7 @@ type equals struct{ want any }
 func (m equals) String() string { return "equals " + jsonpath.Show(m.want) }
 
 func (m equals) problem(got any) string {
-	if jsonpath.Equal(m.want, got) {
+	if jsonvalue.Equal(m.want, got) {
 		return ""
 	}
 	return itIs(got)
@@ -51,9 +52,9 @@ func (m near) String() string {
 func (m near) problem(got any) string {
 	number, ok := got.(json.Number)
 	if !ok {
-		return itIs(got) + ", " + jsonpath.Type(got) + " and not a number"
+		return itIs(got) + ", " + jsonvalue.Type(got) + " and not a number"
 	}
-	value, inRange := jsonpath.Number(number)
+	value, inRange := exact(number)
 	if !inRange {
 		return itIs(got) + ", which is out of range"
 	}
@@ -65,6 +66,15 @@ func (m near) problem(got any) string {
 		return itIs(got)
 	}
 	return ""
+}
+
+// exact returns the value of a number to compute with, false if it is larger or longer than numbers that anybody means.
+func exact(n json.Number) (*big.Rat, bool) {
+	number, ok := jsonvalue.ParseNumber(n)
+	if !ok {
+		return nil, false
+	}
+	return number.Rat()
 }
 
 // text is a text in which the case of letters and the space around it do not matter.
@@ -91,7 +101,7 @@ func (m day) String() string { return "is the day " + m.want.Format(iso) }
 func (m day) problem(got any) string {
 	s, ok := got.(string)
 	if !ok {
-		return itIs(got) + ", " + jsonpath.Type(got) + " and not a string"
+		return itIs(got) + ", " + jsonvalue.Type(got) + " and not a string"
 	}
 	d, err := parseDay(s, m.layouts)
 	switch {

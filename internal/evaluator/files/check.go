@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // check is one expectation on the content of a file.
@@ -26,7 +26,10 @@ type content struct {
 }
 
 func newContent(data []byte) content {
-	return content{data, sync.OnceValues(func() (any, error) { return jsonpath.Decode(data) })}
+	return content{data, sync.OnceValues(func() (document any, err error) {
+		err = jsonvalue.DecodeStrict(data, &document, 0)
+		return document, err
+	})}
 }
 
 func contains(want string) check {

@@ -47,6 +47,7 @@ func workspace(t *testing.T) string {
 		"control.txt": "\x1b[31mred\n",
 		"data.json":   `{"scripts": {"test": "go test"}, "sizes": [1, 2.0], "none": null, "a.b": {}}`,
 		"bad.json":    "{\"a\": 1} {\"a\": 2}\n",
+		"twice.json":  `{"a": 1, "a": 2}`,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(ws, name), []byte(text), 0o644))
 	}
@@ -121,7 +122,8 @@ func TestVerdict(t *testing.T) {
 		{"json exists not", `{path: data.json, json_path: [{at: 'sizes[2]', exists: true}]}`, `✗ data.json has sizes[2]: sizes has no element 2, its length is 2`},
 		{"json absent", `{path: data.json, json_path: [{at: scripts.lint, exists: false}]}`, `✓ data.json has no scripts.lint`},
 		{"json absent but there", `{path: data.json, json_path: [{at: none, exists: false}]}`, `✗ data.json has no none: it is null`},
-		{"no json", `{path: bad.json, json_path: [{at: b, exists: false}]}`, "✗ bad.json has no b: the file is no JSON: something follows after its end\n    the file is\n    \"{\\\"a\\\": 1} {\\\"a\\\": 2}\""},
+		{"duplicate key", `{path: twice.json, json_path: [{at: a, equals: 2}]}`, "✗ twice.json has a = 2: the file is no JSON: duplicate key \"a\"\n    the file is\n    \"{\\\"a\\\": 1, \\\"a\\\": 2}\""},
+		{"no json", `{path: bad.json, json_path: [{at: b, exists: false}]}`, "✗ bad.json has no b: the file is no JSON: text after the JSON value\n    the file is\n    \"{\\\"a\\\": 1} {\\\"a\\\": 2}\""},
 		{"json in no file", `{path: b.json, json_path: [{at: b, exists: false}]}`, `✗ b.json has no b: it does not exist`},
 
 		{"equals", `{path: no-newline, equals: "a\nb"}`, `✓ no-newline equals "a\nb"`},

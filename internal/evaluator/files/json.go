@@ -2,6 +2,7 @@ package files
 
 import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -33,7 +34,7 @@ func (v value) compile(item *playbook.Node) check {
 func hasValue(path jsonpath.Path, want any) check {
 	return ofJSON("has "+path.String()+" = "+jsonpath.Show(want), func(document any) string {
 		got, missing := path.Find(document)
-		if missing == "" && !jsonpath.Equal(want, got) {
+		if missing == "" && !jsonvalue.Equal(want, got) {
 			return "it is " + jsonpath.Show(got)
 		}
 		return missing

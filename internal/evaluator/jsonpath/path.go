@@ -1,4 +1,4 @@
-// Package jsonpath finds and compares values in JSON documents, by a small subset of JSON paths: keys, and indexes of
+// Package jsonpath finds values in JSON documents, by a small subset of JSON paths: keys, and indexes of
 // arrays.
 package jsonpath
 
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Path leads to a value in a document, as lines[0].price does. The zero value leads to the whole document.
@@ -120,7 +121,7 @@ func (p Path) Find(document any) (value any, missing string) {
 			list, ok := value.([]any)
 			switch {
 			case !ok:
-				return nil, at + " is " + Type(value) + ", not an array"
+				return nil, at + " is " + jsonvalue.Type(value) + ", not an array"
 			case s.index >= len(list):
 				return nil, fmt.Sprintf("%s has no element %d, its length is %d", at, s.index, len(list))
 			}
@@ -129,7 +130,7 @@ func (p Path) Find(document any) (value any, missing string) {
 		}
 		object, ok := value.(map[string]any)
 		if !ok {
-			return nil, at + " is " + Type(value) + ", not an object"
+			return nil, at + " is " + jsonvalue.Type(value) + ", not an object"
 		}
 		if value, ok = object[s.key]; !ok {
 			return nil, fmt.Sprintf("%s has no key %q", at, s.key)
@@ -137,3 +138,9 @@ func (p Path) Find(document any) (value any, missing string) {
 	}
 	return value, ""
 }
+
+// maxShown is how many runes of a value are shown.
+const maxShown = 80
+
+// Show returns a decoded value as JSON on one line, cut where it is long.
+func Show(v any) string { return excerpt.Head(jsonvalue.Compact(v), maxShown) }

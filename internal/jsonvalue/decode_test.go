@@ -1,0 +1,210 @@
+package jsonvalue_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+)
+
+func TestDecode(t *testing.T) {
+	tests := []struct {
+		name, reason, text string
+		line, column       int // 0: no error
+		err                string
+	}{
+		{"object", "", `{"a": 1}`, 0, 0, ""},
+		{"space around", "", " [1]\r\n\t", 0, 0, ""},
+		{"duplicate key", "most readers take the last", `{"a": 1, "a": 2}`, 0, 0, ""},
+		{"not UTF-8", "encoding/json replaces it", "\"\xff\"", 0, 0, ""},
+		{"empty", "", "", 1, 1, "it is empty"},
+		{"blank", "", " \n", 1, 1, "it is empty"},
+		{"prose", "", "no", 1, 2, "invalid character 'o' in literal null (expecting 'u')"},
+		{"NaN", "JSON has none", "{\n  \"ä\": NaN}", 2, 8, "invalid character 'N' looking for beginning of value"},
+		{"cut", "the place is the end", "{\"a\":\n ", 1, 6, "unexpected EOF"},
+		{"second value", "which one counts?", "{\"a\": 1}\n{\"a\": 2}", 2, 1, "text after the JSON value"},
+		{"text after", "", `{"a": 1} and more`, 1, 10, "text after the JSON value"},
+		{"deep", "the limit of encoding/json", strings.Repeat("[", 10_001), 1, 10_001, "invalid character '[' exceeded max depth"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v any
+			at, err := place(t, jsonvalue.Decode([]byte(tt.text), &v))
+			assert.Equal(t, [2]int{tt.line, tt.column}, at, tt.reason)
+			assert.Equal(t, tt.err, err, tt.reason)
+		})
+	}
+	var v struct{ Of any }
+	require.NoError(t, jsonvalue.Decode([]byte(`{"of": [9007199254740993, 1.0], "OF": 2, "other": 3, "of": [9007199254740993, 1.0]}`), &v))
+	assert.Equal(t, []any{json.Number("9007199254740993"), json.Number("1.0")}, v.Of)
+	var n int
+	at, err := place(t, jsonvalue.Decode([]byte("\n\"x\""), &n))
+	assert.Equal(t, [2]int{2, 3}, at)
+	assert.Equal(t, "json: cannot unmarshal string into Go value of type int", err)
+	assert.ErrorIs(t, jsonvalue.Decode([]byte("{"), &v), io.ErrUnexpectedEOF)
+	assert.ErrorIs(t, jsonvalue.Decode([]byte("{}{}"), &v), jsonvalue.ErrTrailing)
+}
+
+// place returns the place and the text of an error of the package, nothing for none.
+func place(t *testing.T, err error) (at [2]int, text string) {
+	t.Helper()
+	if err == nil {
+		return at, ""
+	}
+	var e *jsonvalue.Error
+	require.ErrorAs(t, err, &e)
+	return [2]int{e.Line, e.Column}, e.Error()
+}
+
+type (
+	base struct {
+		ID     string `json:"id"`
+		Hidden int    `json:"-"`
+		Both   int
+	}
+	side  struct{ Both int }
+	named struct {
+		Inner int `json:"inner"`
+	}
+	upper string // decodes itself
+	loop  struct {
+		*loop
+		Deep int `json:"deep"`
+	}
+	record struct {
+		base
+		*side
+		named `json:"named"`
+		loop
+		Plain   int
+		Dashed  int              `json:"-,"`
+		Tags    []base           `json:"tags,omitempty"`
+		ByName  map[string]*base `json:"by_name"`
+		Any     any              `json:"any"`
+		Raw     json.RawMessage  `json:"raw"`
+		Upper   *upper           `json:"upper"`
+		private int
+	}
+)
+
+func (u *upper) UnmarshalJSON(data []byte) error { *u = upper(bytes.ToUpper(data)); return nil }
+
+func TestDecodeStrict(t *testing.T) {
+	tests := []struct {
+		name, reason, text string
+		options            jsonvalue.Option
+		line, column       int
+		err                string
+	}{
+		{"all fields", "", `{"id":"a", "named":{"inner":1}, "deep":1, "Plain":1, "-":1, "tags":[{"id":"b"},{}], "by_name":{"x":{"id":"c"}},
+			"any":{"ID":[]}, "raw":{"Id":-1.5e+3}, "upper":{"Id":true}}`, 0, 0, 0, ""},
+		{"null", "it leaves a Go value as it is", "null", 0, 0, 0, ""},
+		{"empty containers", "", `{"tags":[], "any":{}, "by_name":null}`, 0, 0, 0, ""},
+		{"duplicate key", "which one counts?", `{"id":"a","id":"b"}`, 0, 1, 11, `duplicate key "id"`},
+		{"duplicate key in disguise", "", `{"id":"a","\u0069d":"b"}`, 0, 1, 11, `duplicate key "id"`},
+		{"duplicate key in any", "", "{\"any\":[0,{\"a\":\"}\\\\\",\n \"a\":2}]}", 0, 2, 2, `duplicate key "a"`},
+		{"duplicate key in raw text", "", `{"raw":{"a":{},"a":{}}}`, 0, 1, 16, `duplicate key "a"`},
+		{"duplicate key of what decodes itself", "", `{"upper":{"a":1,"a":1}}`, 0, 1, 17, `duplicate key "a"`},
+		{"duplicate key of a map", "", `{"by_name":{"a":null,"a":null}}`, 0, 1, 22, `duplicate key "a"`},
+		{"the same key elsewhere", "", `{"any":[{"a":1},{"a":2},{"b":{"a":3}}]}`, 0, 0, 0, ""},
+		{"unknown key", "a misspelt one would be lost", "{\"id\":\"a\",\n\t\"idd\":\"b\"}", 0, 2, 2, `unknown key "idd"`},
+		{"unknown key deep down", "", `{"by_name":{"x":{"idd":"c"}}}`, 0, 1, 18, `unknown key "idd"`},
+		{"unknown key in a list", "", `{"tags":[{},{"idd":"c"}]}`, 0, 1, 14, `unknown key "idd"`},
+		{"unknown key, allowed", "", `{"idd":{"x":1}}`, jsonvalue.UnknownKeys, 0, 0, ""},
+		{"duplicate unknown key", "", `{"idd":1,"idd":2}`, jsonvalue.UnknownKeys, 1, 10, `duplicate key "idd"`},
+		{"another case", "encoding/json takes it", `{"Id":"a"}`, 0, 1, 2, `unknown key "Id": it is written "id"`},
+		{"another case, unknown keys allowed", "", `{"Id":"a"}`, jsonvalue.UnknownKeys, 1, 2, `unknown key "Id": it is written "id"`},
+		{"skipped field", "no key decodes into it", `{"Hidden":1}`, 0, 1, 2, `unknown key "Hidden"`},
+		{"field of a named struct", "it is not promoted", `{"inner":1}`, 0, 1, 2, `unknown key "inner"`},
+		{"private field", "", `{"private":1}`, 0, 1, 2, `unknown key "private"`},
+		{"ambiguous field", "encoding/json drops both", `{"Both":1}`, 0, 1, 2, `unknown key "Both"`},
+		{"not UTF-8", "readers differ", "{\"id\":\n\"ä\xff\"}", 0, 2, 3, "it is not UTF-8"},
+		{"cut", "", `{"id":"a"`, 0, 1, 10, "unexpected EOF"},
+		{"text after", "", `{"id":"a"},`, 0, 1, 11, "text after the JSON value"},
+		{"another type", "", `{"id":7}`, 0, 1, 7, "json: cannot unmarshal number into Go struct field record.base.id of type string"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v record
+			at, err := place(t, jsonvalue.DecodeStrict([]byte(tt.text), &v, tt.options))
+			assert.Equal(t, tt.err, err, tt.reason)
+			assert.Equal(t, [2]int{tt.line, tt.column}, at, tt.reason)
+		})
+	}
+	var exact, float struct{ Any any }
+	require.NoError(t, jsonvalue.DecodeStrict([]byte(`{"Any":1.0}`), &exact, 0))
+	assert.Equal(t, json.Number("1.0"), exact.Any)
+	require.NoError(t, jsonvalue.DecodeStrict([]byte(`{"Any":1.0}`), &float, jsonvalue.Floats))
+	assert.Equal(t, 1.0, float.Any)
+	var invalid *json.InvalidUnmarshalError
+	assert.ErrorAs(t, jsonvalue.DecodeStrict([]byte(`{}`), exact, 0), &invalid)
+}
+
+// FuzzDecodeStrict holds strict decoding against encoding/json: what it takes means the same there, and what it alone refuses
+// is not UTF-8, or has a key twice, or in another case.
+func FuzzDecodeStrict(f *testing.F) {
+	for _, text := range []string{
+		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2,"-":3}`, `{"Tags":null}`, `{"any":{"a":[1,"\"}"]}}`,
+		"{\"raw\":{\"\\u0061\":1,\"a\":2}} ", `{"upper":{"a":{}},"unknown":-1e5}`, "[\"\xff\"]", "1 2", "", `{"deep":true}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var want, got record
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		d.DisallowUnknownFields()
+		wantErr := d.Decode(&want)
+		if _, err := d.Token(); wantErr == nil && !errors.Is(err, io.EOF) {
+			wantErr = jsonvalue.ErrTrailing
+		}
+		err := jsonvalue.DecodeStrict(text, &got, 0)
+		if err == nil {
+			require.NoError(t, wantErr)
+			require.True(t, reflect.DeepEqual(want, got), "%#v\n%#v", want, got)
+			return
+		}
+		if own := err.Error(); wantErr == nil && own != "it is not UTF-8" && !strings.Contains(own, "it is written") {
+			require.Contains(t, own, "duplicate key")
+			require.Error(t, twice(json.NewDecoder(bytes.NewReader(text))))
+		}
+		var all any
+		if jsonvalue.DecodeStrict(text, &all, 0) == nil {
+			require.NoError(t, twice(json.NewDecoder(bytes.NewReader(text))))
+		}
+	})
+}
+
+// twice returns an error if a key is twice in one object of the next value.
+func twice(d *json.Decoder) error {
+	token, err := d.Token()
+	if _, nested := token.(json.Delim); err != nil || !nested {
+		return err
+	}
+	seen := make(map[json.Token]bool)
+	for d.More() {
+		if token == json.Delim('{') {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			if seen[key] {
+				return errors.New("twice")
+			}
+			seen[key] = true
+		}
+		if err := twice(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
