@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Decoding is driven by the struct tags of the schema: `json:"name"` names the field as encoding/json has it, with the
@@ -332,7 +334,7 @@ func unmarshalValid(data []byte, v any) error {
 	value.SetZero()
 	s := scanner{data: data}
 	if len(data) == 0 || s.peek() != '{' {
-		return fmt.Errorf("acp: decode %s: want an object, got %q", value.Type().Name(), clip(string(data), 64))
+		return fmt.Errorf("acp: decode %s: want an object, got %q", value.Type().Name(), excerpt.Head(string(data), 64))
 	}
 	p := planOf(value.Type())
 	missing := p.decode(&s, value, p.tag.key)

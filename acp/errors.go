@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Codes of JSON-RPC and of the protocol for [Error].
@@ -34,7 +36,7 @@ func (e *Error) Error() string {
 	if len(e.Data) == 0 {
 		return fmt.Sprintf("error %d: %s", e.Code, e.Message)
 	}
-	return fmt.Sprintf("error %d: %s (%s)", e.Code, e.Message, clip(string(e.Data), 512))
+	return fmt.Sprintf("error %d: %s (%s)", e.Code, e.Message, excerpt.Head(string(e.Data), 512))
 }
 
 // Reasons for which a connection ends; see [Client.Err].
@@ -96,12 +98,4 @@ func (e *NotOfferedError) Error() string {
 		offered[i] = strconv.Quote(o)
 	}
 	return fmt.Sprintf("acp: %s %q is not offered: the agent offers %s", e.What, e.Wanted, strings.Join(offered, ", "))
-}
-
-// clip shortens s to about n bytes for a message.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

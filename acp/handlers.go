@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"runtime/debug"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // FileHandler serves the agent's file requests. Paths are absolute when it is called. An error that is an [*Error] is
@@ -56,7 +58,7 @@ func (c *Client) serve(ctx context.Context, m Message) (any, error) {
 			return answer(ctx, c, m, terminals.Release)
 		}
 	}
-	return nil, &Error{Code: CodeMethodNotFound, Message: "Method not found: " + clip(m.Method, 256)}
+	return nil, &Error{Code: CodeMethodNotFound, Message: "Method not found: " + excerpt.Head(m.Method, 256)}
 }
 
 // answer decodes the params of a request that belongs to a session and answers it by handle.
@@ -73,7 +75,7 @@ func answer[Req, Resp any](
 	}
 	s := c.session(id)
 	if s == nil {
-		return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: unknown session %q", clip(id, 256))}
+		return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: unknown session %q", excerpt.Head(id, 256))}
 	}
 	s.touch()
 	return handle(ctx, req)
@@ -110,7 +112,7 @@ func checkAbsolute(name string) error {
 	if filepath.IsAbs(name) || path.IsAbs(name) {
 		return nil
 	}
-	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: path %q is not absolute", clip(name, 1024))}
+	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: path %q is not absolute", excerpt.Head(name, 1024))}
 }
 
 // fileError returns the error to send for a file handler's error. A missing file is named as agents' SDKs do it.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // The methods below make encoding/json encode and decode the types of the schema as this package does: leniently,
@@ -230,7 +232,7 @@ func (id ID) MarshalJSON() ([]byte, error) { return json.RawMessage(id).MarshalJ
 // UnmarshalJSON takes the text of a number, a string or null.
 func (id *ID) UnmarshalJSON(data []byte) error {
 	if s := (&scanner{data: bytes.Clone(data)}); !json.Valid(data) || !id.decode(s) {
-		return fmt.Errorf("acp: decode ID: want a number, a string or null, got %q", clip(string(data), 64))
+		return fmt.Errorf("acp: decode ID: want a number, a string or null, got %q", excerpt.Head(string(data), 64))
 	}
 	return nil
 }

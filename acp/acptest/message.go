@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // object is a JSON object, loosely: its getters return zero values for what is absent or of another type.
@@ -77,14 +77,4 @@ func compact(v any) string {
 }
 
 // clip shortens a message for people.
-func clip(text string) string {
-	const most = 160
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.ToValidUTF8(text[:cut], "\ufffd") + "…"
-}
+func clip(text string) string { return excerpt.Head(text, 160) }

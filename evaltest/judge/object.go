@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // object is a JSON object whose values are not decoded yet.
@@ -69,7 +71,7 @@ func (o object) decode(key, want string, v any) error {
 		return nil
 	}
 	if err := json.Unmarshal(o[key], v); err != nil {
-		return fmt.Errorf("%s must be %s, not %s", key, want, quote(o[key], 80))
+		return fmt.Errorf("%s must be %s, not %s", key, want, excerpt.Quote(string(o[key]), 80))
 	}
 	return nil
 }
@@ -99,13 +101,4 @@ func (o object) score() (*float64, error) {
 		return nil, fmt.Errorf("score %.40s is out of range: it is from 0 to 1", o["score"])
 	}
 	return score, err
-}
-
-// quote shows the beginning of a text in quotes.
-func quote(text []byte, limit int) string {
-	text = bytes.TrimSpace(text)
-	if len(text) <= limit {
-		return fmt.Sprintf("%q", text)
-	}
-	return fmt.Sprintf("%q...", text[:limit])
 }

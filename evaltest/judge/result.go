@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Result is a judge's verdict. It travels in one of two forms: with Pass or Checks as {pass, score, reason, checks,
@@ -53,12 +56,12 @@ func Fail(reason string) Result { return Result{Pass: new(false), Reason: reason
 func ParseResult(reply []byte) (Result, error) {
 	r, err := parseResult(bytes.TrimPrefix(reply, []byte("\ufeff")))
 	if err != nil {
-		return Result{}, fmt.Errorf("the reply %w; it was %s", err, quote(reply, maxQuote))
+		return Result{}, fmt.Errorf("the reply %w; it was %s", err, excerpt.Quote(strings.TrimSpace(string(reply)), maxQuote))
 	}
 	return r, nil
 }
 
-// maxQuote is how much of a reply an error shows, in bytes.
+// maxQuote is how many characters of a reply an error shows.
 const maxQuote = 500
 
 func parseResult(reply []byte) (Result, error) {

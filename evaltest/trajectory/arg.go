@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -100,7 +101,7 @@ func (a Arg) String() string {
 		for i, v := range list {
 			shown[i] = show(v)
 		}
-		return fold("one_of("+strings.Join(shown, ", ")+")", maxValue)
+		return excerpt.Head("one_of("+strings.Join(shown, ", ")+")", maxValue)
 	default:
 		return a.name + "(" + show(a.param) + ")"
 	}

@@ -3,6 +3,8 @@ package trajectory
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Result is the result of matching a run: it passed, it failed, or nothing is known because of Err.
@@ -79,7 +81,7 @@ func (r Result) Reason() string {
 		if len(s.problems) == 0 {
 			continue
 		}
-		reason := s.name + ": " + fold(s.problems[0], maxReason)
+		reason := s.name + ": " + excerpt.Head(s.problems[0], maxReason)
 		if more := len(s.problems) - 1; more > 0 {
 			reason += fmt.Sprintf(" (and %d more)", more)
 		}

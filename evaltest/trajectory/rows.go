@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // rows explains a matched sequence: a row for each expected call and, where no other calls may be, for each of those.
@@ -73,7 +75,7 @@ func (m matched) row(i, near int) row {
 			r.right += "; " + overrun(c, m.actual(near))
 		}
 	default:
-		r.mark, r.left, r.right = bad, "(not called)", fold("want "+c.String(), maxReason)
+		r.mark, r.left, r.right = bad, "(not called)", excerpt.Head("want "+c.String(), maxReason)
 		if slices.ContainsFunc(m.session.calls, func(o observed) bool { return c.calls(&o) }) {
 			r.left = "(not called again)"
 		}
@@ -122,7 +124,7 @@ func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 			words = append(words, assign(arg.name, show(got)))
 		}
 	}
-	return fold(strings.Join(append(words, others...), " "), maxLine), wants
+	return excerpt.Head(strings.Join(append(words, others...), " "), maxLine), wants
 }
 
 // broken returns the rules of c that the call breaks.

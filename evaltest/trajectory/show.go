@@ -2,11 +2,10 @@ package trajectory
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -19,38 +18,16 @@ const (
 	maxArgs   = 4 // arguments of a call that nothing was expected of, or places in one argument
 )
 
-// fold cuts a text that is longer than limit runes.
-func fold(s string, limit int) string {
-	n := 0
-	for i := range s {
-		if n == limit {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
-}
-
-// show returns a value on one line, folded.
+// show returns a value on one line, folded. A text is bare where that cannot be misread, else in quotes: "1" is not 1.
 func show(v any) string {
 	s, ok := v.(string)
-	if !ok {
-		return fold(jsonvalue.Compact(v), maxValue)
+	switch {
+	case !ok:
+		return excerpt.Head(jsonvalue.Compact(v), maxValue)
+	case s == "" || json.Valid([]byte(s)) || !plainText(s, "_./:@%+-~$*?#&"):
+		return excerpt.Quote(s, maxValue)
 	}
-	cut := fold(s, maxValue)
-	if len(cut) != len(s) {
-		return quote(strings.TrimSuffix(cut, "…")) + "…"
-	}
-	return quote(s)
-}
-
-// quote returns s bare where that cannot be misread, else in quotes: "1" is not 1, and nothing that an agent writes
-// reaches a terminal as a control sequence.
-func quote(s string) string {
-	if s == "" || json.Valid([]byte(s)) || !plainText(s, "_./:@%+-~$*?#&") {
-		return strconv.Quote(s)
-	}
-	return s
+	return excerpt.Head(s, maxValue)
 }
 
 // plainText reports whether s consists of letters, digits and the given marks.
@@ -61,18 +38,11 @@ func plainText(s, marks string) bool {
 }
 
 // label returns a name that an agent or a user gave, on one line.
-func label(name string) string {
-	name = fold(name, maxName)
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
-		return strconv.Quote(name)
-	}
-	return name
-}
+func label(name string) string { return excerpt.Name(name, maxName) }
 
 func assign(name, value string) string {
 	if name == "" || !plainText(name, "_.-:$/@[]") {
-		name = strconv.Quote(fold(name, maxName))
+		name = excerpt.Quote(name, maxName)
 	}
 	return name + "=" + value
 }
@@ -82,21 +52,8 @@ func assign(name, value string) string {
 func showApart(a, b any) (string, string) {
 	s, okS := a.(string)
 	t, okT := b.(string)
-	if !okS || !okT || max(utf8.RuneCountInString(s), utf8.RuneCountInString(t)) <= maxValue {
+	if !okS || !okT {
 		return show(a), show(b)
 	}
-	var last [10]int // where the runes before the difference begin
-	same := 0
-	for i, r := range s {
-		if !strings.HasPrefix(t[i:], string(r)) {
-			break
-		}
-		last[same%len(last)] = i
-		same++
-	}
-	if same <= len(last) {
-		return show(a), show(b)
-	}
-	from := last[same%len(last)]
-	return "…" + show(s[from:]), "…" + show(t[from:])
+	return excerpt.Apart(s, t, maxValue, 10, func(text string) string { return show(text) })
 }
