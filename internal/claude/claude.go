@@ -96,7 +96,9 @@ type Command struct {
 }
 
 // ExitsZero reports whether the exit code of a command that did not fail is known, and so 0.
-func (c Command) ExitsZero() bool { return c.Background == "" && !c.Interrupted && c.Interpretation == "" }
+func (c Command) ExitsZero() bool {
+	return c.Background == "" && !c.Interrupted && c.Interpretation == ""
+}
 
 // exitCodes find the exit code in what the model is told of a command that failed.
 var exitCodes = lazyregexp.New(`^(?:Exit code|Exited with code) (\d+)\b`)
