@@ -8,7 +8,8 @@ AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 # Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
-LIVE_PKGS  = ./evals/... $(addprefix ./,$(sort $(dir $(shell git grep -l '^func TestReal' -- '*_test.go'))))
+# The packages that have tests with a prefix.
+having     = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func $(1)' -- '*_test.go'))))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
 FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)
@@ -32,8 +33,12 @@ test: ## Run all tests with -race, but for those of test-live, and write junit.x
 
 .PHONY: test-live
 test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with npm and run the tests that need them.
-	PATH="$(RUNTIMES):$$PATH" $(GOTEST) --junitfile junit-live.xml -- $(FLAGS) -run '$(LIVE)' $(LIVE_PKGS)
+	PATH="$(RUNTIMES):$$PATH" $(GOTEST) --junitfile junit-live.xml -- $(FLAGS) -run '$(LIVE)' ./evals/... $(call having,TestReal)
 	$(call NO_SKIPS,junit-live.xml)
+
+.PHONY: soak
+soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.
+	SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^TestSoak' $(call having,TestSoak)
 
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.

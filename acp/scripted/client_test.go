@@ -21,6 +21,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // The tests in this file play faults to acp.Client, which has to get over them.
@@ -235,9 +236,9 @@ func TestClientTakesALineOf20MiB(t *testing.T) {
 	assert.Less(t, used, int64(4*size), "the line, its text, and what is left of reading it")
 }
 
-// TestPermissionNeverOvertakesItsToolCall floods the client before each request, so that it is late with handling.
-func TestPermissionNeverOvertakesItsToolCall(t *testing.T) {
-	const trials = 1000
+// TestSoakPermissionNeverOvertakesItsToolCall floods the client before each request, so that it is late with handling.
+func TestSoakPermissionNeverOvertakesItsToolCall(t *testing.T) {
+	trials := soak.Size(100, 10_000)
 	s := turn(
 		scripted.Action{Flood: &scripted.Flood{Updates: 10}},
 		scripted.Action{Tool: &scripted.Tool{Title: "Delete", Ask: &scripted.Ask{}}},
@@ -277,7 +278,7 @@ func exitsAfterTheAnswer() scripted.Script {
 }
 
 func TestAnswerFollowedByAnExitIsNotLost(t *testing.T) {
-	const trials = 1000
+	trials := soak.Size(100, 10_000)
 	for range trials {
 		said := ""
 		agent := scripted.Start(t.Context(), exitsAfterTheAnswer())
@@ -302,12 +303,8 @@ func waitDone(c *acp.Client) error {
 	return c.Err()
 }
 
-func TestAnswerFollowedByTheExitOfAProcessIsNotLost(t *testing.T) {
-	trials := 100
-	if testing.Short() {
-		trials = 10
-	}
-	for range trials {
+func TestSoakAnswerFollowedByTheExitOfAProcessIsNotLost(t *testing.T) {
+	for range soak.Size(10, 1000) {
 		c, wait := process(t, exitsAfterTheAnswer(), acp.ClientConfig{})
 		resp, err := newSession(t, c).Prompt(t.Context(), hello())
 		require.NoError(t, err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // crashPlaybook has six units, each short.
@@ -76,10 +78,10 @@ func unitsOf(t *testing.T, run string) map[string]int {
 	return units
 }
 
-// TestKilled kills runs at random moments, fifty times, and resumes them: in the end each unit has one result.
-func TestKilled(t *testing.T) {
+// TestSoakKilled kills runs at random moments and resumes them: in the end each unit has one result.
+func TestSoakKilled(t *testing.T) {
 	t.Parallel()
-	const kills = 50
+	kills := soak.Size(5, 200)
 	want := make(map[string]int)
 	for _, v := range []string{"a", "b", "c"} {
 		for trial := 1; trial <= 2; trial++ {
@@ -136,11 +138,11 @@ func finish(t *testing.T, dir string, want map[string]int) {
 	require.Equal(t, 1, strings.Count(string(jobs), "\n"), "%s", jobs)
 }
 
-// TestConcurrentRuns starts two hundred runs of the demo in one project at once: each has a directory of its own, and
-// all of it.
-func TestConcurrentRuns(t *testing.T) {
+// TestSoakConcurrentRuns starts many runs of the demo in one project at once: each has a directory of its own, and all
+// of it.
+func TestSoakConcurrentRuns(t *testing.T) {
 	t.Parallel()
-	const n = 200
+	n := soak.Size(20, 200)
 	dir := t.TempDir()
 	out, err := command(dir, "init", "--name", "demo").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // recordPlaybook has that many trials, each a unit that changes a file.
@@ -26,16 +28,16 @@ workflow:
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `
 
-// TestRecordTogether records a hundred units at a time, and then few by several processes at once: every cassette is that
-// of one of them.
-func TestRecordTogether(t *testing.T) {
+// TestSoakRecordTogether records many units at a time, and then few by several processes at once: every cassette is
+// that of one of them.
+func TestSoakRecordTogether(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name                       string
 		units, parallel, processes int
 	}{
-		{"a hundred units", 100, 16, 1},
-		{"four processes", 4, 4, 4},
+		{"many units", soak.Size(32, 1000), 16, 1},
+		{"processes", 4, 4, soak.Size(4, 16)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := project(t, fmt.Sprintf(recordPlaybook, tt.units))
@@ -54,9 +56,9 @@ func TestRecordTogether(t *testing.T) {
 	}
 }
 
-// TestRecordKilled kills recordings at random moments: the cassettes of before, or new ones, are whole. What else is left
-// is known as that.
-func TestRecordKilled(t *testing.T) {
+// TestSoakRecordKilled kills recordings at random moments: the cassettes of before, or new ones, are whole. What else
+// is left is known as that.
+func TestSoakRecordKilled(t *testing.T) {
 	t.Parallel()
 	dir := project(t, fmt.Sprintf(recordPlaybook, 4))
 	whole := time.Now()
@@ -66,7 +68,7 @@ func TestRecordKilled(t *testing.T) {
 	out, err := record().CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	took := time.Since(whole)
-	requireKillable(t, dir, record, took, 20)
+	requireKillable(t, dir, record, took, soak.Size(5, 100))
 }
 
 // levelPlaybook has that many trials, in which the agent asks its client and an MCP server.
@@ -83,13 +85,13 @@ workflow:
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `
 
-// TestRecordLevels records twenty units at a time at the levels at which the agent runs in replay, twice: the cassettes do
-// not differ. Then it kills recordings: the cassettes of before, or new ones, are whole.
-func TestRecordLevels(t *testing.T) {
+// TestSoakRecordLevels records units at the same time at the levels at which the agent runs in replay, twice: the
+// cassettes do not differ. Then it kills recordings: the cassettes of before, or new ones, are whole.
+func TestSoakRecordLevels(t *testing.T) {
 	t.Parallel()
 	for level, agent := range map[string]string{"client": "{kind: fake-acp}", "mcp": "{kind: acp, command: mcp-agent}"} {
 		t.Run(level, func(t *testing.T) {
-			const units = 20
+			units := soak.Size(4, 20)
 			dir := project(t, fmt.Sprintf(levelPlaybook, units, level, agent))
 			record := func() *exec.Cmd {
 				return command(dir, "run", "--playbook", "p.yaml", "--mode", "record", "--parallel", fmt.Sprint(units))
@@ -107,7 +109,7 @@ func TestRecordLevels(t *testing.T) {
 				out, err := command(dir, "cassette", "diff", filepath.Join(first, name), filepath.Join("cassettes", name)).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
-			requireKillable(t, dir, record, took, 3)
+			requireKillable(t, dir, record, took, soak.Size(1, 20))
 		})
 	}
 }

@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // What is found by digests, and what is copied from like calls, is what comparing each with each finds.
-func TestFitIsComplete(t *testing.T) {
+func TestSoakFitIsComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	pick := func(values ...any) any { return values[r.IntN(len(values))] }
 	value := func() any {
 		return pick(1, 1.0, "1", true, false, nil, 2, []any{1, "x"}, []any{"x", 1.0}, map[string]any{"b": 1.0, "c": nil},
 			map[string]any{"c": nil, "b": 1}, map[string]any{}, []any{}, "a.go", "./a.go", "$WORKSPACE/a.go", []any{"b.go", "src/../a.go"})
 	}
-	accepted := 0
-	for range 60 {
+	rounds, accepted := soak.Size(5, 200), 0
+	for range rounds {
 		run := &Run{Cwd: "$WORKSPACE"}
 		for i := range 150 {
 			args := map[string]any{}
@@ -63,7 +65,7 @@ func TestFitIsComplete(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, accepted, 10_000)
+	require.Greater(t, accepted, 100*rounds)
 }
 
 func TestLiteralInExpression(t *testing.T) {

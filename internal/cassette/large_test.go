@@ -41,9 +41,6 @@ func TestPlayLarge(t *testing.T) {
 		playLarge(t, path)
 		return
 	}
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
 	const turns, size = 100, 1 << 20
 	tests := []struct {
 		name  string

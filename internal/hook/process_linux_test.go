@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/capture"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // variableWriter makes the test binary a writer of so many lines; variableLimit limits the size of its files.
@@ -61,10 +62,10 @@ func startWriter(t *testing.T, file string, n int, environ ...string) *exec.Cmd 
 	return c
 }
 
-// TestProcesses holds that lines of several processes are neither torn nor lost.
-func TestProcesses(t *testing.T) {
+// TestSoakProcesses holds that lines of several processes are neither torn nor lost.
+func TestSoakProcesses(t *testing.T) {
 	t.Parallel()
-	const processes, each = 8, 200
+	processes, each := 8, soak.Size(20, 1000)
 	file := filepath.Join(t.TempDir(), "c")
 	var writers []*exec.Cmd
 	for range processes {
@@ -99,10 +100,10 @@ func TestDiskFull(t *testing.T) {
 	require.Empty(t, c.Notes, "no part of a line is left")
 }
 
-// TestKilledWriters holds that whatever writers were killed at, the lines of others are whole.
-func TestKilledWriters(t *testing.T) {
+// TestSoakKilledWriters holds that whatever writers were killed at, the lines of others are whole.
+func TestSoakKilledWriters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
-	for range 5 {
+	for range soak.Size(5, 200) {
 		w := startWriter(t, file, 1<<20)
 		require.Eventually(t, func() bool { info, err := os.Stat(file); return err == nil && info.Size() > 0 }, 10*time.Second, time.Millisecond)
 		require.NoError(t, w.Process.Kill())

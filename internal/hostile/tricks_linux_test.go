@@ -24,6 +24,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/hostile"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // atOnce is how long the end of a tree may take.
@@ -130,10 +131,11 @@ func (s *scene) beats(t *testing.T) bool {
 	return err != nil
 }
 
-// TestFlood: output of any size costs us little memory.
-func TestFlood(t *testing.T) {
+// TestSoakFlood: output of any size costs us little memory.
+func TestSoakFlood(t *testing.T) {
 	t.Parallel()
-	const size, most = 512 << 20, 64 << 20
+	const most = 64 << 20
+	size := soak.Size(256<<20, 8<<30)
 	sb, err := confine.New(confine.Auto, nil)
 	require.NoError(t, err)
 	s := newScene(t)

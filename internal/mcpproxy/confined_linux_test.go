@@ -81,9 +81,6 @@ func real(t *testing.T, name string, args ...string) playbook.MCPServer {
 
 // TestRealServers records servers that others wrote, confined as agents are, and replays them without.
 func TestRealServers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts node")
-	}
 	box := confined(t, confine.Auto)
 	tests := []struct {
 		name  string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // TestMain lets this binary be the processes of the tests: its first argument is what it does, the others are for that.
@@ -158,11 +159,11 @@ func (p process) kill(t *testing.T) []string {
 	return lines
 }
 
-func TestConcurrentCreate(t *testing.T) {
+func TestSoakConcurrentCreate(t *testing.T) {
 	tests := []struct {
 		name, seed string
 		each       int // for each of 8 processes
-	}{{"random", "", 25}, {"same seed", "ci", 8}}
+	}{{"random", "", soak.Size(5, 100)}, {"same seed", "ci", soak.Size(4, 32)}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			const count = 8

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 const (
@@ -401,10 +402,10 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestLinksSwappedInBetween has a directory and a file of the workspace change places with links to the outside, all the
-// time, and reads and writes by their paths.
-func TestLinksSwappedInBetween(t *testing.T) {
-	const rounds = 10_000
+// TestSoakLinksSwappedInBetween has a directory and a file of the workspace change places with links to the outside,
+// all the time, and reads and writes by their paths.
+func TestSoakLinksSwappedInBetween(t *testing.T) {
+	rounds := soak.Size(1000, 100_000)
 	s := newScene(t)
 	in := func(name string) string { return filepath.Join(s.ws, name) }
 	require.NoError(t, os.Mkdir(in("dir"), 0o755))

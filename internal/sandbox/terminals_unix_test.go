@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 const systemPath = "/usr/bin:/bin"
@@ -210,12 +212,12 @@ func TestMuchOutput(t *testing.T) {
 	assert.Len(t, out.Text, sandbox.DefaultMaxOutput)
 }
 
-// TestOutputOfAnySize has a command print 2 GiB: the memory does not grow with it.
-func TestOutputOfAnySize(t *testing.T) {
-	terminals, limit := newScene(t).terminals(t, "head"), int64(4096)
+// TestSoakOutputOfAnySize has a command print far more than is kept: the memory does not grow with it.
+func TestSoakOutputOfAnySize(t *testing.T) {
+	terminals, limit, size := newScene(t).terminals(t, "head"), int64(4096), strconv.Itoa(soak.Size(64<<20, 8<<30))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := run(t, terminals, sandbox.Spec{Command: "head", Args: []string{"-c", "2147483648", "/dev/zero"}, OutputByteLimit: &limit})
+	out := run(t, terminals, sandbox.Spec{Command: "head", Args: []string{"-c", size, "/dev/zero"}, OutputByteLimit: &limit})
 	runtime.ReadMemStats(&after)
 	assert.Len(t, out.Text, int(limit))
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "all that was ever allocated")

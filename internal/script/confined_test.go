@@ -114,9 +114,6 @@ func TestEnvironment(t *testing.T) {
 
 // A script may use the go command: its cache is there, and stays as it is.
 func TestGoCache(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a program")
-	}
 	r := runner(t, confine.Auto)
 	write(t, r, "go.mod", "module judge\ngo 1.26\n")
 	write(t, r, "judge/main.go", "package main\nfunc main() { print(1) }\n")

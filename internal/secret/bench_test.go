@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // fiftySecrets returns secrets as accounts have them: most are random, some are of several lines or have characters that
@@ -160,8 +161,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// TestMemory masks 100 MiB, and counts all that is ever allocated for it.
-func TestMemory(t *testing.T) {
+// TestSoakMemory masks 100 MiB, and counts all that is ever allocated for it.
+func TestSoakMemory(t *testing.T) {
 	secrets := fiftySecrets()
 	part := sessionLog(1<<20, secrets)
 	for name, newWriter := range map[string]func(*secret.Set) io.WriteCloser{
@@ -169,18 +170,23 @@ func TestMemory(t *testing.T) {
 		"Lines":  func(s *secret.Set) io.WriteCloser { return s.Lines(io.Discard) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			w := newWriter(newSet(secrets))
-			for range 100 {
-				_, err := w.Write(part)
-				require.NoError(t, err)
+			allocated := func(parts int) uint64 {
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				w := newWriter(newSet(secrets))
+				for range parts {
+					_, err := w.Write(part)
+					require.NoError(t, err)
+				}
+				require.NoError(t, w.Close())
+				runtime.ReadMemStats(&after)
+				return after.TotalAlloc - before.TotalAlloc
 			}
-			require.NoError(t, w.Close())
-			runtime.ReadMemStats(&after)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
-			t.Logf("allocated %d KiB", (after.TotalAlloc-before.TotalAlloc)>>10)
+			parts := soak.Size(16, 1000)
+			one, many := allocated(1), allocated(parts)
+			require.Less(t, many, 2*one)
+			t.Logf("allocated %d KiB for 1 MiB, %d KiB for %d MiB", one>>10, many>>10, parts)
 		})
 	}
 }

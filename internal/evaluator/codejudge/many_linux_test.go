@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // quick is a judge that does next to nothing.
@@ -29,12 +30,8 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// A thousand judges leave no file open, no goroutine and no directory.
-func TestManyJudges(t *testing.T) {
-	count := 1000
-	if testing.Short() {
-		count = 50
-	}
+// TestSoakJudges runs many judges: they leave no file open, no goroutine and no directory.
+func TestSoakJudges(t *testing.T) {
 	dir, r := project(t, confine.None)
 	e, err := load(dir, ".", quick)
 	require.NoError(t, err)
@@ -50,7 +47,7 @@ func TestManyJudges(t *testing.T) {
 	files, goroutines := descriptors(t), runtime.NumGoroutine()
 	var g errgroup.Group
 	g.SetLimit(4)
-	for range count {
+	for range soak.Size(50, 10_000) {
 		g.Go(judge)
 	}
 	require.NoError(t, g.Wait())

@@ -1,0 +1,13 @@
+// Package soak gives tests their size where a longer test shows more: how many processes are killed, how many bytes are
+// printed. They are small in `make test`. `make soak` runs them large, so their names begin with TestSoak.
+package soak
+
+import "os"
+
+// Size returns large in `make soak`, which sets SOAK=1, and small elsewhere.
+func Size(small, large int) int {
+	if os.Getenv("SOAK") == "1" {
+		return large
+	}
+	return small
+}
