@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -47,14 +46,11 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 	for _, o := range opts {
 		o(&h.settings)
 	}
-	if err := checkEnvironment(os.Environ()); err != nil {
-		return nil, err
-	}
 	mode, err := engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("EVALTEST_MODE: %w", err)
 	}
-	if h.environment, err = engine.FromEnvironment(mode, os.Getenv); err != nil {
+	if h.environment, err = engine.FromEnvironment(mode, os.Getenv, os.Environ()); err != nil {
 		return nil, err
 	}
 	if h.dir, err = os.Getwd(); err != nil {
@@ -75,26 +71,6 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 		}
 	}
 	return h, nil
-}
-
-// variables are the environment variables that this package knows, and that of the hooks.
-var variables = []string{
-	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX",
-	"EVALTEST_JUDGES", "EVALTEST_CAPTURE",
-}
-
-// checkEnvironment refuses unknown EVALTEST_ variables: a misspelt one would be ignored.
-func checkEnvironment(environ []string) error {
-	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "EVALTEST_") {
-			continue
-		}
-		if !slices.Contains(variables, name) {
-			return fmt.Errorf("unknown environment variable %s: use one of %s", name, strings.Join(variables, ", "))
-		}
-	}
-	return nil
 }
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
@@ -127,7 +103,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
 	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.cassettes, h.configDir
-	cfg.Environ, cfg.Models = os.Environ(), models
+	cfg.Models = models
 	if h.runDir != "" {
 		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: "evaltest"}
 	}

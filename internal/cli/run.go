@@ -116,14 +116,14 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	if err != nil {
 		return engine.Config{}, fmt.Errorf("--mode: %w", err)
 	}
-	cfg, err := engine.FromEnvironment(mode, a.Getenv)
+	cfg, err := engine.FromEnvironment(mode, a.Getenv, a.Environ)
 	if err != nil {
 		return engine.Config{}, err
 	}
 	cfg.Root, cfg.Source, cfg.Cassettes, cfg.ConfigDir = root, root, cmp.Or(o.cassettes, defaultCassettes), o.configDir
 	cfg.Sandbox, cfg.Parallel = cmp.Or(o.sandbox, cfg.Sandbox), cmp.Or(o.parallel, cfg.Parallel)
 	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
-	cfg.Environ, cfg.Secrets, cfg.Models = a.Environ, a.secrets, engine.Models(a.Getenv)
+	cfg.Secrets, cfg.Models = a.secrets, engine.Models(a.Getenv)
 	cfg.Keep = &engine.Keep{Below: root, Tool: tool}
 	return cfg, nil
 }

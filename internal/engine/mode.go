@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -53,32 +51,6 @@ const (
 	// StaleWarns replays it anyway and says so.
 	StaleWarns StaleMode = "warn"
 )
-
-// FromEnvironment returns what EVALTEST_STALE, EVAL_LLM_JUDGE, EVALTEST_JUDGES, EVALTEST_SANDBOX and EVALTEST_PARALLEL say of
-// a run in a mode.
-func FromEnvironment(mode Mode, getenv func(string) string) (c Config, err error) {
-	c.Mode, c.Getenv, c.Sandbox = mode, getenv, getenv("EVALTEST_SANDBOX")
-	if c.Stale, err = ParseStaleMode(getenv("EVALTEST_STALE")); err != nil {
-		return Config{}, fmt.Errorf("EVALTEST_STALE: %w", err)
-	}
-	if c.LLMJudge, err = ParseSwitch(getenv("EVAL_LLM_JUDGE")); err != nil {
-		return Config{}, fmt.Errorf("EVAL_LLM_JUDGE: %w", err)
-	}
-	if c.RecordJudges, err = ParseJudges(getenv("EVALTEST_JUDGES"), mode, getenv); err != nil {
-		return Config{}, fmt.Errorf("EVALTEST_JUDGES: %w", err)
-	}
-	if c.Sandbox != "" {
-		if _, err := confine.ParseKind(c.Sandbox); err != nil {
-			return Config{}, fmt.Errorf("EVALTEST_SANDBOX: %w", err)
-		}
-	}
-	if n := getenv("EVALTEST_PARALLEL"); n != "" {
-		if c.Parallel, err = strconv.Atoi(n); err != nil || c.Parallel < 1 {
-			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q is not a number of units, from 1", n)
-		}
-	}
-	return c, nil
-}
 
 // ParseStaleMode returns the stale mode that a user wrote; "" is [StaleFails].
 func ParseStaleMode(s string) (StaleMode, error) {
