@@ -18,9 +18,11 @@ package interaction
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
@@ -28,7 +30,7 @@ import (
 type Interaction struct {
 	// Tool names what was asked for, e.g. "fs/read_text_file" or "mcp__stock__count".
 	Tool string
-	// Args are the arguments as decoded JSON, normalised. Numbers may be of any type, and 1 is 1.0.
+	// Args are the arguments as JSON, normalised, compared by [jsonvalue.Equal]. Numbers may be of any type.
 	Args any
 	// Answer is what the agent was answered, of a type that the recorder and the player agree upon.
 	Answer any
@@ -50,6 +52,20 @@ type Book struct {
 // key is the digest of a request.
 type key [sha256.Size]byte
 
+// keyOf returns the digest of a request, the same one for equal arguments.
+func keyOf(tool string, args any) key {
+	return sha256.Sum256(fmt.Appendf(nil, "%q%s", tool, jsonvalue.Canonical(args)))
+}
+
+// decoded returns arguments as decoded JSON. It panics if they cannot be JSON.
+func decoded(args any) any {
+	v, err := jsonvalue.Of(args)
+	if err != nil {
+		panic(fmt.Sprintf("interaction: arguments have to be JSON: %v", err))
+	}
+	return v
+}
+
 // NewBook returns a book of interactions, which are in the order in which they were recorded. Arguments that cannot be
 // JSON panic.
 func NewBook(recorded []Interaction) *Book {
@@ -58,7 +74,7 @@ func NewBook(recorded []Interaction) *Book {
 	}
 	for i := range b.recorded {
 		r := &b.recorded[i]
-		r.Args = canonical(r.Args)
+		r.Args = decoded(r.Args)
 		k := keyOf(r.Tool, r.Args)
 		b.equal[k] = append(b.equal[k], i)
 	}
@@ -68,7 +84,7 @@ func NewBook(recorded []Interaction) *Book {
 // Take returns the recording of a request: the first of equal ones that was not taken so far. The error is a
 // [*DivergenceError].
 func (b *Book) Take(tool string, args any) (Interaction, error) {
-	args = canonical(args)
+	args = decoded(args)
 	k := keyOf(tool, args)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,6 +89,7 @@ func TestTake(t *testing.T) {
 		},
 		{name: "null is not nothing", recorded: []request{{"x", `{"a":null}`}}, asked: []request{{"x", `{}`}}, want: []int{0}},
 		{name: "large numbers", reason: "no float64 tells them apart", recorded: []request{{"x", `9007199254740993`}}, asked: []request{{"x", `9007199254740992`}}, want: []int{0}},
+		{name: "decimals", reason: "one float64 is near both", recorded: []request{{"x", `0.1`}}, asked: []request{{"x", `0.1000000000000000055`}}, want: []int{0}},
 		{name: "unicode", recorded: []request{read("größe 日本/ß")}, asked: []request{read("größe 日本/ß")}, want: []int{1}},
 		{name: "unicode of another form", reason: "files have both", recorded: []request{read("e\u0301")}, asked: []request{read("é")}, want: []int{0}},
 		{name: "no object", recorded: []request{{"x", `"text"`}, {"x", `null`}}, asked: []request{{"x", `null`}, {"x", `"text"`}}, want: []int{2, 1}},

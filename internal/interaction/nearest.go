@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // unusedBonus is what it counts that a recording was not used so far: it is what the agent is more likely to have meant
@@ -31,7 +33,7 @@ func (b *Book) nearest(tool string, args any) int {
 	return best
 }
 
-// similarity returns how much two canonical values have in common, from 0 to 1.
+// similarity returns how much two values have in common, from 0 to 1.
 func similarity(a, b any) float64 {
 	switch a := a.(type) {
 	case map[string]any:
@@ -62,7 +64,7 @@ func similarity(a, b any) float64 {
 			return share(float64(start+commonSuffix(a[start:], b[start:])), max(len(a), len(b)))
 		}
 	}
-	if equal(a, b) {
+	if jsonvalue.Equal(a, b) {
 		return 1
 	}
 	return 0
@@ -110,7 +112,7 @@ type difference struct{ field, was, is string }
 // nothing is shown where only one of two values has a member.
 const nothing = "nothing"
 
-// firstDifference returns the first place below the path field in which two canonical values differ.
+// firstDifference returns the first place below the path field in which two values differ.
 func firstDifference(field string, was, is any) difference {
 	switch was := was.(type) {
 	case map[string]any:
@@ -145,7 +147,7 @@ func differentMember(field string, was, is map[string]any) difference {
 			return difference{path, nothing, show(i)}
 		case !inIs:
 			return difference{path, show(w), nothing}
-		case !equal(w, i):
+		case !jsonvalue.Equal(w, i):
 			return firstDifference(path, w, i)
 		}
 	}
@@ -160,7 +162,7 @@ func differentItem(field string, was, is []any) difference {
 			return difference{path, nothing, show(is[i])}
 		case i >= len(is):
 			return difference{path, show(was[i]), nothing}
-		case !equal(was[i], is[i]):
+		case !jsonvalue.Equal(was[i], is[i]):
 			return firstDifference(path, was[i], is[i])
 		}
 	}

@@ -3,6 +3,8 @@ package interaction
 import (
 	"slices"
 	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Override is what a playbook says that a tool answers, whatever it would have answered.
@@ -32,7 +34,7 @@ type Overrides struct {
 func NewOverrides(all []Override) *Overrides {
 	o := &Overrides{all: slices.Clone(all), matched: make([]int, len(all)), applied: make([]bool, len(all))}
 	for i := range o.all {
-		o.all[i].Args = canonical(o.all[i].Args)
+		o.all[i].Args = decoded(o.all[i].Args)
 	}
 	return o
 }
@@ -50,7 +52,7 @@ func (o *Overrides) Apply(tool string, args any) (answer any, err string, ok boo
 	if o == nil || len(o.all) == 0 {
 		return nil, "", false
 	}
-	args = canonical(args)
+	args = decoded(args)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, over := range o.all {
@@ -81,4 +83,21 @@ func (o *Overrides) Unapplied() []Override {
 		}
 	}
 	return unapplied
+}
+
+// contains reports whether a value has all that part says: of an object the members that part names, of anything else the
+// whole. An empty object says nothing.
+func contains(v, part any) bool {
+	want, ok := part.(map[string]any)
+	if !ok {
+		return jsonvalue.Equal(v, part)
+	}
+	got, _ := v.(map[string]any)
+	for name, value := range want {
+		other, ok := got[name]
+		if !ok || !contains(other, value) {
+			return false
+		}
+	}
+	return true
 }

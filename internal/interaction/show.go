@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // maxShown is how much of a value is shown, in runes.
@@ -42,29 +43,12 @@ func showArgs(b *strings.Builder, args any) {
 	}
 }
 
-// show returns a canonical value on one line, texts in quotes.
+// show returns a value on one line, texts in quotes.
 func show(v any) string {
 	if text, ok := v.(string); ok {
 		return showFrom(text, 0)
 	}
-	return fold(printable(string(encode(v))))
-}
-
-// printable returns JSON that is still JSON, with escapes for what a terminal would not print as it is.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return b.String()
+	return fold(jsonvalue.Compact(v))
 }
 
 // showFrom returns text from the byte from on in quotes, cut where it is long.
@@ -76,7 +60,7 @@ func showFrom(text string, from int) string {
 	return quoted
 }
 
-// plain returns a canonical value on one line, texts without quotes where they cannot be misread: nothing that an agent
+// plain returns a value on one line, texts without quotes where they cannot be misread: nothing that an agent
 // wrote reaches a terminal as a control sequence.
 func plain(v any) string {
 	text, ok := v.(string)

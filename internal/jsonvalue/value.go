@@ -112,28 +112,43 @@ func equalNumbers(a, b json.Number) bool {
 
 // Canonical returns the one text of a decoded value: two values are [Equal] if and only if their canonical texts are. It is
 // JSON on one line with sorted keys, and with numbers as [Number.String] has them.
-func Canonical(v any) string { return Compact(canonical(v)) }
+func Canonical(v any) string {
+	v, _ = canonical(v)
+	return Compact(v)
+}
 
-func canonical(v any) any {
+// canonical returns v with canonical numbers, and whether it is another value than v.
+func canonical(v any) (_ any, changed bool) {
 	switch v := v.(type) {
 	case json.Number:
 		if n, ok := ParseNumber(v); ok {
-			return json.Number(n.String())
+			c := json.Number(n.String())
+			return c, c != v
 		}
 	case map[string]any:
-		m := make(map[string]any, len(v))
+		m := v
 		for key, value := range v {
-			m[key] = canonical(value)
+			if c, other := canonical(value); other {
+				if !changed {
+					m, changed = maps.Clone(v), true
+				}
+				m[key] = c
+			}
 		}
-		return m
+		return m, changed
 	case []any:
-		list := make([]any, len(v))
+		list := v
 		for i, element := range v {
-			list[i] = canonical(element)
+			if c, other := canonical(element); other {
+				if !changed {
+					list, changed = slices.Clone(v), true
+				}
+				list[i] = c
+			}
 		}
-		return list
+		return list, changed
 	}
-	return v
+	return v, false
 }
 
 // Type names the type of a decoded value, with its article.
