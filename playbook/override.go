@@ -1,14 +1,14 @@
 package playbook
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Override replaces the answers of calls of a tool.
@@ -73,10 +73,13 @@ func (p *Playbook) Override(o Override) error {
 	if o.Nth < 0 {
 		return fmt.Errorf("there is no call %d: calls are counted from 1", o.Nth)
 	}
-	for _, v := range []any{&o.Args, &o.Output} {
-		if err := decodedAgain(v); err != nil {
-			return fmt.Errorf("an override of %s: %w", o.Tool, err)
-		}
+	args, errArgs := jsonvalue.Of(o.Args)
+	output, errOutput := jsonvalue.Of(o.Output)
+	if err := cmp.Or(errArgs, errOutput); err != nil {
+		return fmt.Errorf("an override of %s: %w", o.Tool, err)
+	}
+	if o.Output = output; o.Args != nil {
+		o.Args = args.(map[string]any)
 	}
 	if key, err := p.checkOverride(o); err != nil {
 		return fmt.Errorf("%s: %w", key, err)
@@ -110,15 +113,4 @@ func (p *Playbook) checkOverride(o Override) (key string, err error) {
 		return "output", answer.Check(o.Tool, o.Output)
 	}
 	return "", nil
-}
-
-// decodedAgain makes of what v points to what it is as JSON.
-func decodedAgain(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return d.Decode(v)
 }

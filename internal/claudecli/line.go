@@ -1,11 +1,11 @@
 package claudecli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // line is what the model says, or what it is told.
@@ -58,12 +58,7 @@ func unmarshal(data []byte, v any) error {
 }
 
 // decoded returns JSON as Go values with numbers kept exact, nil if there is none.
-func decoded(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return nil
-	}
+func decoded(raw json.RawMessage) (v any) {
+	_ = jsonvalue.Decode(raw, &v)
 	return v
 }

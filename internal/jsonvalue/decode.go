@@ -76,17 +76,17 @@ func decode(data []byte, v any, options Option) error {
 		}
 		return nil
 	}
-	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
-	mismatch, isMismatch := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case errors.Is(err, io.EOF):
+	switch e := err.(type) { // others are those of types that decode themselves
+	case *json.SyntaxError: // its offset, like the next, is that of the byte after the offending one
+		return errorAt(data, int(e.Offset)-1, err)
+	case *json.UnmarshalTypeError:
+		return errorAt(data, int(e.Offset)-1, err)
+	}
+	switch err {
+	case io.EOF:
 		return errorAt(data, 0, errors.New("it is empty"))
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case io.ErrUnexpectedEOF:
 		return errorAt(data, len(bytes.TrimRight(data, space)), err)
-	case isSyntax: // its offset, like the next, is that of the byte after the offending one
-		return errorAt(data, int(syntax.Offset)-1, err)
-	case isMismatch:
-		return errorAt(data, int(mismatch.Offset)-1, err)
 	}
 	return &Error{Err: err}
 }

@@ -1,17 +1,16 @@
 package match
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools, such
@@ -95,18 +94,7 @@ func messages(side string, data json.RawMessage) ([]any, error) {
 }
 
 // decode decodes one JSON value, with numbers as json.Number.
-func decode(data []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = errors.New("no JSON value")
-		}
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text after the JSON value")
-	}
-	return v, nil
+func decode(data []byte) (v any, err error) {
+	err = jsonvalue.Decode(data, &v)
+	return v, err
 }

@@ -1,13 +1,13 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Methods of the protocol that are more to us than their names.
@@ -113,14 +113,10 @@ func subject(c trajectory.MCPCall) string {
 }
 
 // decoded decodes JSON; numbers keep their text.
-func decoded(raw json.RawMessage) (any, error) {
-	if len(raw) == 0 {
-		return nil, nil
+func decoded(raw json.RawMessage) (v any, err error) {
+	if len(raw) > 0 {
+		err = jsonvalue.Decode(raw, &v)
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
 	return v, err
 }
 
@@ -138,13 +134,11 @@ func object(raw json.RawMessage) (map[string]any, error) {
 
 // encoded encodes what was decoded from JSON, on one line. Text stays as it is: HTML is not escaped.
 func encoded(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.Marshal(v)
+	if err != nil {
 		panic(fmt.Sprintf("mcpproxy: a message that is no JSON: %v", err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return data
 }
 
 // short is the beginning of a text for an error.

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // update handles one session/update.
@@ -178,15 +178,7 @@ func blockText(b acp.ContentBlock) string {
 }
 
 // decoded returns JSON as Go values with numbers kept exact, nil if there is none.
-func decoded(raw json.RawMessage) any {
-	if len(raw) == 0 {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return nil
-	}
+func decoded(raw json.RawMessage) (v any) {
+	_ = jsonvalue.Decode(raw, &v)
 	return v
 }

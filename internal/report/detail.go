@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // What the page holds of one unit is bounded; all of it is in the unit's artifacts.
@@ -81,10 +82,8 @@ func (d *detail) shorten(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) <= maxDetail {
 		return raw, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
 	var v any
-	if err := dec.Decode(&v); err != nil {
+	if err := jsonvalue.Decode(raw, &v); err != nil {
 		return nil, err
 	}
 	texts := 0

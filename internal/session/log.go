@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -306,9 +307,7 @@ func chunkOf(line json.RawMessage) (kind, text string) {
 // withText returns a chunk's line with another text.
 func withText(line json.RawMessage, text string) json.RawMessage {
 	var l map[string]any
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	if err := d.Decode(&l); err != nil {
+	if err := jsonvalue.Decode(line, &l); err != nil {
 		panic(fmt.Sprintf("session: a line that was read cannot be read: %v", err))
 	}
 	content := l["frame"].(map[string]any)["params"].(map[string]any)["update"].(map[string]any)["content"].(map[string]any)

@@ -179,7 +179,7 @@ func TestClaudeErrors(t *testing.T) {
 		want string // behind the file's name
 	}{
 		{"half a line", begin().raw(`{"type":"assi`), ":2: this is not JSON: unexpected EOF"},
-		{"two values", begin().raw(`{"type":"tag"} {}`), ":2: text after the JSON of the line"},
+		{"two values", begin().raw(`{"type":"tag"} {}`), ":2: this is not JSON: text after the JSON value"},
 		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not have there"},
 		{"no type", begin().raw(`{}`), ":2: a line without a type: this is not a line of a session"},
 		{"an unknown type", begin().raw(`{"type":"telepathy"}`), `:2: lines of type "telepathy" are not known; if they are no part of the session, leave them out with --ignore telepathy`},

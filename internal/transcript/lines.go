@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // The largest file that is read and the longest line in it, in bytes.
@@ -78,13 +79,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // decode decodes one JSON value. Numbers in values of any type keep their text.
 func decode(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
+	if err := jsonvalue.Decode(data, v); err != nil {
 		return formatError(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text after the JSON of the line")
 	}
 	return nil
 }

@@ -3,14 +3,12 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Message is one message of a conversation.
@@ -105,8 +103,8 @@ func (r *reader) read(m *Message) error {
 		r.add(trajectory.Notice{Name: m.Role, Data: text})
 	}
 	for i, c := range m.ToolCalls {
-		args, err := decode(c.Function.Arguments)
-		if err != nil {
+		var args any
+		if err := jsonvalue.Decode([]byte(c.Function.Arguments), &args); err != nil {
 			return fmt.Errorf("call %d, %q: arguments: %w", i+1, c.Function.Name, err)
 		}
 		if r.open == nil {
@@ -119,19 +117,6 @@ func (r *reader) read(m *Message) error {
 		r.add(trajectory.ToolStart{ID: id, Name: c.Function.Name, Args: args})
 	}
 	return nil
-}
-
-func decode(text string) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("text after the value")
-	}
-	return v, nil
 }
 
 // Messages returns the run as messages: prompts, what the agent said, its tool calls with those made together in one

@@ -67,9 +67,9 @@ func TestRunOfOddMessages(t *testing.T) {
 
 func TestRunErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"":      "EOF",
+		"":      "it is empty",
 		"{oops": "invalid character 'o' looking for beginning of object key string",
-		"{} {}": "text after the value",
+		"{} {}": "text after the JSON value",
 	} {
 		_, err := chat.Run([]chat.Message{{Role: "user"}, {Role: "assistant", ToolCalls: []chat.ToolCall{call("1", "Read", args)}}})
 		require.EqualError(t, err, `message 2: call 1, "Read": arguments: `+want)
