@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -54,7 +55,7 @@ func (a *attempt) checkImported(c *cassette.Cassette) error {
 	}
 	prompted := false
 	for _, s := range a.unit.Steps {
-		if prompted && s.Run != "" {
+		if prompted && action.Of(s.Uses).Files {
 			return fmt.Errorf("%s: the step %s runs after the agent, and %s was %s: what the agent left is not known",
 				s.Position, stepName(s), c.Path, c.Header.Origin)
 		}
