@@ -32,7 +32,7 @@ func TestInterrupt(t *testing.T) {
 	require.Eventually(t, func() bool {
 		started, err := filepath.Glob(filepath.Join(tmp, "sdd-eval-*", "workspace", "started"))
 		return err == nil && len(started) > 0
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.Error(t, cmd.Wait())
 	require.Contains(t, out.String(), "interrupt signal received")

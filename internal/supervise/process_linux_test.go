@@ -440,7 +440,7 @@ func noLeaks(t *testing.T) {
 		supervise.EndIdle()
 		assert.Equal(t, fds, descriptors(), "descriptors")
 		// A goroutine that closed the channel we waited for may have its last instruction to go.
-		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines; runtime.Gosched() {
+		for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > goroutines; runtime.Gosched() {
 			if time.Now().After(end) {
 				stacks := make([]byte, 1<<20)
 				t.Errorf("%d goroutines, before there were %d:\n%s", runtime.NumGoroutine(), goroutines,

