@@ -1,14 +1,13 @@
 package evaltest
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -19,9 +18,7 @@ type Calls []trajectory.Call
 // UnmarshalJSON implements [json.Unmarshaler]. Unknown keys and malformed matchers are errors.
 func (c *Calls) UnmarshalJSON(data []byte) error {
 	var v any // written anew, there are no escapes that a playbook does not know
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	if err := jsonvalue.DecodeStrict(data, &v, 0); err != nil {
 		return err
 	}
 	plain, err := json.Marshal(v)
@@ -53,14 +50,15 @@ func readExpected(path, name string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := checkJSON(data); err != nil {
-		return fmt.Errorf("%s:%d: %w", name, err.line, err)
+	calls, ok := v.(*Calls)
+	if ok {
+		v = new(json.RawMessage)
 	}
-	if calls, ok := v.(*Calls); ok {
+	if err := jsonvalue.DecodeStrict(data, v, jsonvalue.Floats); err != nil {
+		return jsonvalue.In(name, err)
+	}
+	if ok {
 		return calls.parse(name, data)
-	}
-	if err := decodeStrict(data, v); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // record is a row as written in a file: its keys with values in JSON.
@@ -105,7 +106,7 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 			return fmt.Errorf("`%s` is required", f.key)
 		}
 		if ok {
-			if err := decodeStrict(value, f.v); err != nil {
+			if err := jsonvalue.DecodeStrict(value, f.v, jsonvalue.Floats); err != nil {
 				return fmt.Errorf("%s: %w", f.key, err)
 			}
 		}
@@ -137,10 +138,12 @@ func jsonLines(file string, data []byte) ([]record, error) {
 			continue
 		}
 		r := record{line: n}
-		if err := checkJSON(line); err != nil {
+		err := jsonvalue.DecodeStrict(line, &r.fields, 0)
+		if _, other := errors.AsType[*json.UnmarshalTypeError](err); other || err == nil && r.fields == nil {
+			err = errors.New("a row is an object")
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", file, n, err))
-		} else if err := json.Unmarshal(line, &r.fields); err != nil || r.fields == nil {
-			errs = append(errs, fmt.Errorf("%s:%d: a row is an object", file, n))
 		}
 		records = append(records, r)
 	}

@@ -83,7 +83,7 @@ func TestDeepRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("[", maxData-1)), 0o600))
 	_, err := readRows[string, string](file)
-	require.ErrorContains(t, err, "deep.jsonl:1: values lie too deep within each other")
+	require.ErrorContains(t, err, "deep.jsonl:1: invalid character '[' exceeded max depth")
 	require.NoError(t, os.WriteFile(file, make([]byte, maxData+1), 0o600))
 	_, err = readRows[string, string](file)
 	require.ErrorContains(t, err, "more than the 16777216 that it may have")

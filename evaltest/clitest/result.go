@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -67,49 +67,38 @@ func (r *Result) problem(want int) string {
 }
 
 // JSON decodes stdout into the value that v points to, as [json.Unmarshal] does, but strictly: stdout has to be one
-// JSON value with nothing before or after it and no field that v does not have. Anything else fails the test and ends
-// it.
+// JSON value with nothing before or after it, no object may have a key twice, and each key has to be that of a field of
+// v, in the same case. Anything else fails the test and ends it.
 func (r *Result) JSON(v any) {
 	r.t.Helper()
-	dec := json.NewDecoder(strings.NewReader(r.Stdout))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
+	err := jsonvalue.DecodeStrict([]byte(r.Stdout), v, jsonvalue.Floats)
 	if _, ok := errors.AsType[*json.InvalidUnmarshalError](err); ok {
 		panic("clitest: Result.JSON needs a pointer to decode into")
 	}
-	if err == nil {
-		end := int(dec.InputOffset())
-		if rest := strings.TrimLeft(r.Stdout[end:], " \t\r\n"); rest != "" {
-			r.fatal("printed JSON and something after it, at " + r.position(len(r.Stdout)-len(rest)))
-		}
-		return
+	if err != nil {
+		r.fatal(r.notJSON(err))
 	}
-	r.fatal(r.notJSON(err))
 }
 
 // notJSON says why stdout could not be decoded.
 func (r *Result) notJSON(err error) string {
-	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
-	mismatch, isMismatch := errors.AsType[*json.UnmarshalTypeError](err)
+	at := ""
+	if e, ok := errors.AsType[*jsonvalue.Error](err); ok && e.Line > 0 {
+		at = fmt.Sprintf(", at line %d, column %d", e.Line, e.Column)
+	}
+	_, isSyntax := errors.AsType[*json.SyntaxError](err)
 	switch {
-	case errors.Is(err, io.EOF):
+	case strings.TrimSpace(r.Stdout) == "":
 		return "printed nothing to stdout where JSON was expected"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "printed JSON that is cut: stdout ends within it"
-	case isSyntax: // the offset is that of the byte after the offending one
-		return fmt.Sprintf("printed to stdout what is not JSON, at %s: %v", r.position(int(syntax.Offset)-1), err)
-	case isMismatch:
-		return fmt.Sprintf("printed JSON that does not fit, at %s: %v", r.position(int(mismatch.Offset)-1), err)
+	case errors.Is(err, jsonvalue.ErrTrailing):
+		return "printed JSON and something after it" + at
+	case isSyntax:
+		return fmt.Sprintf("printed to stdout what is not JSON%s: %v", at, err)
 	default:
-		return fmt.Sprintf("printed JSON that does not fit: %v", err)
+		return fmt.Sprintf("printed JSON that does not fit%s: %v", at, err)
 	}
-}
-
-// position names the place of a byte of stdout for people.
-func (r *Result) position(offset int) string {
-	before := r.Stdout[:min(max(offset, 0), len(r.Stdout))]
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
 }
 
 // fatal ends the test.

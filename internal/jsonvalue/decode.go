@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"unicode/utf8"
@@ -54,6 +55,14 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// In returns an error of a decoding with its place in the file that the text is of: "file:line: reason".
+func In(file string, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Line > 0 {
+		return fmt.Errorf("%s:%d: %w", file, e.Line, err)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
 
 // ErrTrailing is the Err of an [Error] if something follows the value.
 var ErrTrailing = errors.New("text after the JSON value")

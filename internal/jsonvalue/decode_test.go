@@ -50,6 +50,8 @@ func TestDecode(t *testing.T) {
 	assert.Equal(t, [2]int{2, 3}, at)
 	assert.Equal(t, "json: cannot unmarshal string into Go value of type int", err)
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{"), &v), io.ErrUnexpectedEOF)
+	assert.EqualError(t, jsonvalue.In("a.json", jsonvalue.Decode([]byte("\n{"), &v)), "a.json:2: unexpected EOF")
+	assert.EqualError(t, jsonvalue.In("a.json", errors.New("not found")), "a.json: not found")
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{}{}"), &v), jsonvalue.ErrTrailing)
 }
 
@@ -159,8 +161,7 @@ func FuzzDecodeStrict(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var want, got record
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
+		d := tokens(text)
 		d.DisallowUnknownFields()
 		wantErr := d.Decode(&want)
 		if _, err := d.Token(); wantErr == nil && !errors.Is(err, io.EOF) {
@@ -174,13 +175,19 @@ func FuzzDecodeStrict(f *testing.F) {
 		}
 		if own := err.Error(); wantErr == nil && own != "it is not UTF-8" && !strings.Contains(own, "it is written") {
 			require.Contains(t, own, "duplicate key")
-			require.Error(t, twice(json.NewDecoder(bytes.NewReader(text))))
+			require.Error(t, twice(tokens(text)))
 		}
 		var all any
 		if jsonvalue.DecodeStrict(text, &all, 0) == nil {
-			require.NoError(t, twice(json.NewDecoder(bytes.NewReader(text))))
+			require.NoError(t, twice(tokens(text)))
 		}
 	})
+}
+
+func tokens(text []byte) *json.Decoder {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d
 }
 
 // twice returns an error if a key is twice in one object of the next value.

@@ -75,6 +75,7 @@ func TestJSON(t *testing.T) {
 		{"unknown-field", `echo '{"name": "tea", "cuont": 3}'`},
 		{"another-type", `printf '{\n  "name": "tea",\n  "count": "three"\n}\n'`},
 		{"two-values", `echo '{"name": "tea"}'; echo '{"name": "milk"}'`},
+		{"duplicate-key", `echo '{"name": "tea", "name": "milk"}'`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
