@@ -83,6 +83,20 @@ func Apart(a, b string, limit, before int, show func(string) string) (string, st
 	return ellipsis + show(a[from:]), ellipsis + show(b[from:])
 }
 
+// FirstLines returns the first line in which two different texts differ, of both with its end, and its number from 1.
+func FirstLines(a, b string) (number int, lineA, lineB string) {
+	same := a[:parting(a, b)]
+	start := strings.LastIndexByte(same, '\n') + 1
+	first := func(text string) string {
+		line, _, ended := strings.Cut(text, "\n")
+		if ended {
+			line += "\n"
+		}
+		return line
+	}
+	return 1 + strings.Count(same, "\n"), first(a[start:]), first(b[start:])
+}
+
 // parting returns the byte where the first character is that two texts do not share.
 func parting(a, b string) int {
 	at := 0

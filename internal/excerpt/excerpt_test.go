@@ -31,6 +31,23 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestFirstLines(t *testing.T) {
+	for _, tt := range []struct {
+		name, a, b   string
+		number       int
+		lineA, lineB string
+	}{
+		{"one line", "a", "b", 1, "a", "b"},
+		{"a later one", "1\n2\n3\n", "1\n2\nx\n4", 3, "3\n", "x\n"},
+		{"the end of a line", "1\n2", "1\n2\n3", 2, "2", "2\n"},
+		{"a line more", "1\n", "1\n2", 2, "", "2"},
+	} {
+		number, a, b := FirstLines(tt.a, tt.b)
+		assert.Equal(t, tt.number, number, tt.name)
+		assert.Equal(t, []string{tt.lineA, tt.lineB}, []string{a, b}, tt.name)
+	}
+}
+
 func TestApart(t *testing.T) {
 	for _, tt := range []struct{ name, a, b, wantA, wantB string }{
 		{"short", "abcdX", "abcdY", "[abcdX]", "[abcdY]"},

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -174,24 +174,11 @@ func differentText(field, was, is string) difference {
 	if field == "" {
 		field = "arguments"
 	}
-	same := commonPrefix(was, is)
 	if strings.Contains(was, "\n") && strings.Contains(is, "\n") {
-		field = fmt.Sprintf("%s, line %d", field, 1+strings.Count(was[:same], "\n"))
-		line := 1 + strings.LastIndexByte(was[:same], '\n')
-		was, is, same = firstLine(was[line:]), firstLine(is[line:]), same-line
+		var line int
+		line, was, is = excerpt.FirstLines(was, is)
+		field = fmt.Sprintf("%s, line %d", field, line)
 	}
-	from := 0
-	if same > maxShown/2 && max(len(was), len(is)) > maxShown {
-		for from = same - maxShown/4; from > 0 && !utf8.RuneStart(was[from]); from-- {
-		}
-	}
-	return difference{field, showFrom(was, from), showFrom(is, from)}
-}
-
-// firstLine returns the first line of a text with its end.
-func firstLine(text string) string {
-	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		return text[:i+1]
-	}
-	return text
+	was, is = excerpt.Apart(was, is, maxShown, maxShown/4, quote)
+	return difference{field, was, is}
 }

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -26,7 +24,7 @@ func (i Interaction) String() string {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		fmt.Fprintf(&b, " %s=%s", label(name), plain(args[name]))
 	}
-	return fold(b.String())
+	return excerpt.Head(b.String(), maxShown)
 }
 
 // showArgs shows arguments, each on a line of its own.
@@ -46,50 +44,22 @@ func showArgs(b *strings.Builder, args any) {
 // show returns a value on one line, texts in quotes.
 func show(v any) string {
 	if text, ok := v.(string); ok {
-		return showFrom(text, 0)
+		return quote(text)
 	}
-	return fold(jsonvalue.Compact(v))
-}
-
-// showFrom returns text from the byte from on in quotes, cut where it is long.
-func showFrom(text string, from int) string {
-	quoted := strconv.Quote(fold(text[from:]))
-	if from > 0 {
-		return "…" + quoted
-	}
-	return quoted
+	return excerpt.Head(jsonvalue.Compact(v), maxShown)
 }
 
 // plain returns a value on one line, texts without quotes where they cannot be misread: nothing that an agent
 // wrote reaches a terminal as a control sequence.
 func plain(v any) string {
-	text, ok := v.(string)
-	if ok && isPlain(text) && strings.TrimSpace(text) == text {
-		return fold(text)
+	if text, ok := v.(string); ok && strings.TrimSpace(text) == text {
+		return label(text)
 	}
 	return show(v)
 }
 
 // label returns the name of a tool or a member, quoted if empty or unprintable.
-func label(name string) string {
-	if !isPlain(name) {
-		return strconv.Quote(name)
-	}
-	return name
-}
+func label(name string) string { return excerpt.Name(name, maxShown) }
 
-func isPlain(text string) bool {
-	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-// fold cuts a text that is long.
-func fold(text string) string {
-	n := 0
-	for i := range text {
-		if n == maxShown {
-			return text[:i] + "…"
-		}
-		n++
-	}
-	return text
-}
+// quote returns a text in quotes, cut where it is long.
+func quote(text string) string { return excerpt.Quote(text, maxShown) }

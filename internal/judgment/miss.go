@@ -72,19 +72,12 @@ func common(a, b string) int {
 
 // firstDifference shows the first line in which two different texts differ.
 func firstDifference(recorded, asked string) string {
-	at := common(recorded, asked)
-	start := strings.LastIndexByte(asked[:at], '\n') + 1
-	was, is := excerpt.Apart(lineAt(recorded, start), lineAt(asked, start), maxShown, maxShown/2, func(line string) string {
-		return excerpt.Quote(line, maxShown)
+	line, was, is := excerpt.FirstLines(recorded, asked)
+	was, is = excerpt.Apart(strings.TrimSuffix(was, "\n"), strings.TrimSuffix(is, "\n"), maxShown, maxShown/2, func(text string) string {
+		return excerpt.Quote(text, maxShown)
 	})
-	return fmt.Sprintf("line %d was %s and is %s", 1+strings.Count(asked[:at], "\n"), was, is)
+	return fmt.Sprintf("line %d was %s and is %s", line, was, is)
 }
 
 // maxShown is how many characters of a line an error shows.
 const maxShown = 120
-
-// lineAt returns the line of a text that begins at start.
-func lineAt(text string, start int) string {
-	line, _, _ := strings.Cut(text[start:], "\n")
-	return line
-}
