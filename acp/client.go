@@ -33,6 +33,9 @@ type ClientConfig struct {
 	// Tap receives every frame of both directions, one at a time: frames from the agent in the order of the wire before
 	// anything else is done with them, frames to the agent in the order in which they are written.
 	Tap func(Frame)
+	// Panicked, if not nil, is called with what one of the functions above panicked with, and where. A request is then
+	// answered with an error; a panic of Update or Tap ends the connection. It may be called from several goroutines.
+	Panicked func(value any, stack []byte)
 
 	// MaxLine is the longest line in bytes that the agent may write; past it the connection ends with
 	// [ErrLineTooLong]. Zero means 64 MiB.
@@ -109,7 +112,7 @@ type Client struct {
 // connections are: it is closed when the connection ends.
 func NewClient(r io.Reader, w io.Writer, cfg ClientConfig) *Client {
 	c := &Client{cfg: cfg.withDefaults(), sessions: make(map[string]*Session)}
-	c.conn.notify, c.conn.serve, c.conn.tap = c.notify, c.serve, cfg.Tap
+	c.conn.notify, c.conn.serve, c.conn.tap, c.conn.panicked = c.notify, c.serve, cfg.Tap, cfg.Panicked
 	c.conn.start(r, w, c.cfg)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -32,7 +33,9 @@ type conn struct {
 	notify  func(Message)                               // handles a notification
 	serve   func(context.Context, Message) (any, error) // answers a request
 	tap     func(Frame)                                 // may be nil
-	taps    sync.Mutex                                  // held while tap runs
+	// panicked gets the panics of the functions above; it may be nil.
+	panicked func(value any, stack []byte)
+	taps     sync.Mutex // held while tap runs
 
 	context context.Context // of requests being served
 	cancel  context.CancelFunc
@@ -139,9 +142,26 @@ func (c *conn) record(f Frame) {
 	if c.tap == nil {
 		return
 	}
+	defer c.survive("the tap")
 	c.taps.Lock()
 	defer c.taps.Unlock()
 	c.tap(f)
+}
+
+// survive is deferred where a handler is called that has nobody to answer: its panic ends the connection, not the process.
+func (c *conn) survive(handler string) {
+	if p := recover(); p != nil {
+		c.fail(fmt.Errorf("acp: %s panicked: %v\n%s", handler, p, c.caught(p)))
+	}
+}
+
+// caught passes on what a handler panicked with and returns where that was. It is called while the stack still shows it.
+func (c *conn) caught(value any) (stack []byte) {
+	stack = debug.Stack()
+	if c.panicked != nil {
+		c.panicked(value, stack)
+	}
+	return stack
 }
 
 // dispatch handles the messages of the backlog in the order of the wire. A request is served concurrently, but it is
@@ -199,7 +219,7 @@ func (c *conn) accept(m Message) {
 	c.serving[m.ID] = cancel
 	c.mu.Unlock()
 	c.served.Go(func() {
-		result, err := guard(m.Method, func() (any, error) { return c.serve(ctx, m) })
+		result, err := guard(c, m.Method, func() (any, error) { return c.serve(ctx, m) })
 		cancel()
 		c.mu.Lock()
 		delete(c.serving, m.ID)
@@ -209,9 +229,10 @@ func (c *conn) accept(m Message) {
 }
 
 // guard runs the handler of a request. A panic is an error of that request.
-func guard[T any](method string, handle func() (T, error)) (result T, err error) {
+func guard[T any](c *conn, method string, handle func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			c.caught(p)
 			err = &Error{Code: CodeInternal, Message: fmt.Sprintf("handler of %s panicked: %v", method, p)}
 		}
 	}()

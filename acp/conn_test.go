@@ -3,6 +3,7 @@ package acp
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -341,7 +342,12 @@ func (s slowReader) Read(p []byte) (int, error) {
 }
 
 func TestHandlerPanics(t *testing.T) {
+	panics := make(chan any, 1)
 	s, p := open(t, ClientConfig{
+		Panicked: func(value any, stack []byte) {
+			assert.Contains(t, string(stack), "acp.TestHandlerPanics")
+			panics <- value
+		},
 		Permission: func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
 			panic("permission")
 		},
@@ -357,7 +363,7 @@ func TestHandlerPanics(t *testing.T) {
 		m := p.next()
 		require.NotNil(t, m.Error)
 		assert.Equal(t, CodeInternal, m.Error.Code)
-		assert.Contains(t, m.Error.Message, "handler of "+method+" panicked: ")
+		assert.Equal(t, fmt.Sprintf("handler of %s panicked: %v", method, <-panics), m.Error.Message)
 	}
 	require.NoError(t, s.client.Err(), "the connection lives on")
 }
@@ -370,6 +376,31 @@ func TestUpdatePanics(t *testing.T) {
 	})
 	_, err := s.Prompt(context.Background())
 	require.ErrorContains(t, err, "acp: session/prompt: acp: handler of session/update panicked: oh\n")
+}
+
+func TestTapPanics(t *testing.T) {
+	for _, direction := range []Direction{ToAgent, ToClient} {
+		t.Run(string(direction), func(t *testing.T) {
+			var told any
+			s, p := open(t, ClientConfig{
+				Tap: func(f Frame) {
+					if f.Direction == direction && strings.Contains(string(f.Raw), "prompt") {
+						panic("oh")
+					}
+				},
+				Panicked: func(value any, _ []byte) { told = value },
+			}, newSessionResult)
+			background(t, func() {
+				if direction == ToClient {
+					p.expect(MethodPrompt)
+					p.update("of the prompt")
+				}
+			})
+			_, err := s.Prompt(context.Background())
+			require.ErrorContains(t, err, "acp: session/prompt: acp: the tap panicked: oh\n")
+			require.Equal(t, "oh", told)
+		})
+	}
 }
 
 func TestTooManyRequests(t *testing.T) {

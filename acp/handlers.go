@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
@@ -154,13 +153,9 @@ func (c *Client) notify(m Message) {
 	}
 }
 
-// update passes an update on. It runs in the dispatcher. If the handler panics, the connection ends, not the process.
+// update passes an update on. It runs in the dispatcher.
 func (c *Client) update(s *Session, n SessionNotification) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.conn.fail(fmt.Errorf("acp: handler of %s panicked: %v\n%s", MethodUpdate, p, debug.Stack()))
-		}
-	}()
+	defer c.conn.survive("handler of " + MethodUpdate)
 	s.touch()
 	s.learn(n.Update)
 	if c.cfg.Update != nil {

@@ -142,7 +142,9 @@ func (s *Session) permission(ctx context.Context, req RequestPermissionRequest) 
 	decided := make(chan error, 1)
 	s.client.conn.served.Go(func() { // because decide need not heed its context
 		var err error
-		resp, err = guard(MethodRequestPermission, func() (RequestPermissionResponse, error) { return decide(ctx, req) })
+		resp, err = guard(&s.client.conn, MethodRequestPermission, func() (RequestPermissionResponse, error) {
+			return decide(ctx, req)
+		})
 		decided <- err
 	})
 	select {

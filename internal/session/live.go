@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -101,7 +102,6 @@ func (s *live) start(ctx context.Context) error {
 // connect speaks with the started agent until there is a session.
 func (s *live) connect(ctx context.Context) error {
 	s.observer.OnCall = s.countCall
-	p := permitter{permissions: s.Playbook.Permissions, tool: s.toolOf, broken: s.interruptTurn}
 	cfg := acp.ClientConfig{
 		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: s.Version},
 		Tap: func(f acp.Frame) {
@@ -112,9 +112,10 @@ func (s *live) connect(ctx context.Context) error {
 			s.watch.update(n.Update)
 			s.checkCost(n.Update)
 		},
+		Panicked:    func(v any, stack []byte) { s.interruptTurn(&panics.Error{Value: v, Stack: stack}) },
 		CancelGrace: s.Grace / 4,
 	}
-	client := clienttools.Client{Permission: p.decide}
+	client := clienttools.Client{Permission: s.decide}
 	if s.Profile.ClientFiles {
 		client.Files = s.files.Handler()
 	}

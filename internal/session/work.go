@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -34,11 +35,7 @@ type work struct {
 	// overdue returns what kept the session until its deadline, nil if that is the agent.
 	overdue func() error
 
-	mu sync.Mutex
-	// interrupt ends the current turn and says why, nil between turns.
-	interrupt context.CancelCauseFunc
-	// broken is what should have ended a turn when there was none.
-	broken error
+	interrupter
 }
 
 // limitReached is why the harness ended a turn.
@@ -89,7 +86,7 @@ func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
 	end := func() {
 		var why error = limitReached{result.StopTimeout}
 		if w.overdue != nil { // asked first: an agent that is interrupted waits for nothing any more
-			why = cmp.Or(w.overdue(), why)
+			why = cmp.Or(panics.Catch(w.overdue), why)
 		}
 		interrupt(why)
 	}
@@ -168,24 +165,33 @@ func (w *work) countCall(total int) {
 	}
 }
 
+// interrupter ends turns for reasons that are found on other goroutines.
+type interrupter struct {
+	mu sync.Mutex
+	// interrupt ends the current turn and says why, nil between turns.
+	interrupt context.CancelCauseFunc
+	// broken is what should have ended a turn when there was none.
+	broken error
+}
+
 // setInterrupt says how to end the turn that begins, nil that it has ended. It returns what should have ended one before.
-func (w *work) setInterrupt(f context.CancelCauseFunc) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.interrupt = f
-	return w.broken
+func (i *interrupter) setInterrupt(f context.CancelCauseFunc) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.interrupt = f
+	return i.broken
 }
 
 // interruptTurn ends the current turn for a reason. Without a turn, a limit has nothing to end, and any other reason ends
 // the next.
-func (w *work) interruptTurn(why error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (i *interrupter) interruptTurn(why error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	_, isLimit := errors.AsType[limitReached](why)
 	switch {
-	case w.interrupt != nil:
-		w.interrupt(why)
-	case w.broken == nil && !isLimit:
-		w.broken = why
+	case i.interrupt != nil:
+		i.interrupt(why)
+	case i.broken == nil && !isLimit:
+		i.broken = why
 	}
 }
