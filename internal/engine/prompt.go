@@ -81,8 +81,9 @@ func (a *attempt) sessionConfig() session.Config {
 		Playbook: a.pb, Unit: a.unit,
 		Dirs: session.Dirs{
 			Workspace: a.dirs.workspace, Base: a.dirs.base, Home: a.dirs.home, Tmp: a.dirs.tmp, Playbook: a.besidePlaybook("."),
+			Check: a.dirs.pins.check,
 		},
-		Prepared: a.manifest, Check: a.dirs.pins.check, Records: a.records, Log: a.log,
+		Prepared: a.manifest, Records: a.records, Log: a.log,
 	}
 }
 

@@ -2,6 +2,7 @@ package mcpproxy_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -86,6 +88,36 @@ func TestWaiting(t *testing.T) {
 	require.NoError(t, s.proxy.Close())
 	<-answered
 	require.NoError(t, s.proxy.Waiting())
+}
+
+// TestPanics holds that a panic of who gets the calls is reported with its stack, on whichever goroutine it is.
+func TestPanics(t *testing.T) {
+	breakDown := func(c *mcpproxy.Config) {
+		c.OnCall = func(trajectory.MCPCall) { panic("out of order") }
+	}
+	recorded := trajectory.MCPCall{Server: "shop", Method: "initialize", Result: map[string]any{}}
+	for name, scene := range map[string]func(*testing.T) *scene{
+		"a server's": func(t *testing.T) *scene { return newScene(t, breakDown, server("shop", "shop")) },
+		"an agent's": func(t *testing.T) *scene {
+			return replayScene(t, replayOf(t, []trajectory.MCPCall{recorded}), breakDown, server("shop", "shop"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scene(t)
+			conn, err := net.Dial("unix", s.relay(0).Args[1])
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
+				`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"n","version":"1"}}}`+"\n")
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) > 0 }, waitTime, time.Millisecond)
+			_, errs := s.seen()
+			caught, ok := errors.AsType[*panics.Error](errs[0])
+			require.True(t, ok, errs[0])
+			assert.Equal(t, "out of order", caught.Value)
+			assert.Contains(t, string(caught.Stack), "TestPanics")
+		})
+	}
 }
 
 // TestCloseWhileBusy holds that nothing survives, whatever is going on; that is looked for at the end of each test.

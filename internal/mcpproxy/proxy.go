@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -134,13 +135,21 @@ func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
 		select {
 		case free <- struct{}{}:
 			open.Go(func() {
-				p.serve(conn, s)
+				p.survive(func() { p.serve(conn, s) })
 				<-free
 			})
 		default:
 			conn.Close()
 			p.reportError(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name, maxConnections))
 		}
+	}
+}
+
+// survive calls what runs on a goroutine of its own. A panic there, be it of [Config.OnCall], is reported and ends nothing
+// else.
+func (p *Proxy) survive(f func()) {
+	if err := panics.Catch(func() error { f(); return nil }); err != nil {
+		p.reportError(err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *conversation) startReal() {
 		c.serverFailed(err)
 		return
 	}
-	r.listening.Go(c.readServer)
+	r.listening.Go(func() { c.proxy.survive(c.readServer) })
 }
 
 // readServer handles what the server sends, up to its end.
@@ -148,7 +148,9 @@ func (c *conversation) usable(r *jsonrpc.Request) bool {
 	if r.IsCall() && c.real.late == nil && !c.real.answers {
 		timeout := cmp.Or(c.proxy.config.StartTimeout, DefaultStartTimeout)
 		c.real.late = time.AfterFunc(timeout, func() {
-			c.serverFailed(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
+			c.proxy.survive(func() {
+				c.serverFailed(fmt.Errorf("did not answer its first request (%s) within %v", r.Method, timeout))
+			})
 		})
 	}
 	return true

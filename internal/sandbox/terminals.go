@@ -87,14 +87,17 @@ func (t *Terminals) Create(s Spec) (id string, err error) {
 	if id, err = t.reserve(); err != nil {
 		return "", err
 	}
-	term, err := t.start(s)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err != nil {
-		delete(t.open, id)
-		t.running.Done()
+	var term *terminal
+	defer func() {
+		if term == nil { // an error, or a panic
+			t.abandon(id)
+		}
+	}()
+	if term, err = t.start(s); err != nil {
 		return "", err
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if !t.closed {
 		t.open[id] = term
 	}
@@ -121,6 +124,14 @@ func (t *Terminals) reserve() (id string, err error) {
 	t.open[id] = nil
 	t.running.Add(1)
 	return id, nil
+}
+
+// abandon gives up what was reserved for a command that did not start.
+func (t *Terminals) abandon(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, id)
+	t.running.Done()
 }
 
 func (t *Terminals) start(s Spec) (*terminal, error) {

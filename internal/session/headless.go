@@ -84,7 +84,7 @@ func (s *headless) prepare() error {
 
 // called is called with each tool call.
 func (s *headless) called(total int, c trajectory.ToolStart) {
-	s.watch.tool(cmp.Or(c.Title, c.Name))
+	s.watch.note(func(a *Activity) { a.Tool = cmp.Or(c.Title, c.Name) })
 	s.countCall(total)
 }
 
@@ -116,7 +116,7 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 	}
 	whole, err := s.settle(ctx, events)
 	if cost := s.spent.Cost; cost != nil {
-		s.watch.cost(cost.Amount) // in USD, as the program has it
+		s.watch.note(func(a *Activity) { a.Cost = &cost.Amount }) // in USD, as the program has it
 	}
 	return whole, err
 }
@@ -140,7 +140,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _, _ = process.Kill() })
 	defer stop()
-	err = s.observer.Read(process.Stdout, func(at time.Time, line []byte) {
+	err = s.observer.Read(process.stdout, func(at time.Time, line []byte) {
 		s.Log.frame(acp.Frame{Time: at, Direction: acp.ToClient, Raw: line})
 	})
 	if err != nil {

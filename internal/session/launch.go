@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,17 +28,43 @@ func (c *Config) agentEnviron() []string {
 }
 
 // startAgent starts an agent's process in the workspace, with its account in its environment.
-func (c *Config) startAgent(ctx context.Context, program supervise.Command, p confine.Policy) (*supervise.Process, error) {
+func (c *Config) startAgent(ctx context.Context, program supervise.Command, p confine.Policy) (child, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Launch.Env)) {
 		program.Env = append(program.Env, name+"="+c.Launch.Env[name])
 	}
 	program.Dir, program.Scratch = c.Dirs.Workspace, c.Dirs.Base
-	process, err := c.Start(ctx, program, p)
-	if err == nil || fault.Advice(err) != "" {
-		return process, err
+	start := c.startChild
+	if start == nil {
+		start = c.startProcess
 	}
-	return nil, fault.Advise(err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command",
+	started, err := start(ctx, program, p)
+	if err == nil || fault.Advice(err) != "" {
+		return started, err
+	}
+	return child{}, fault.Advise(err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command",
 		c.Launch.Command, c.Unit.Variant.ID))
+}
+
+// child is an agent's process, as [supervise.Process] is one.
+type child struct {
+	process
+	stdin  io.WriteCloser
+	stdout io.Reader
+}
+
+type process interface {
+	Done() <-chan struct{}
+	Wait() (supervise.Exit, error)
+	Kill() (supervise.Exit, error)
+	Stop(context.Context) (supervise.Exit, error)
+}
+
+func (c *Config) startProcess(ctx context.Context, program supervise.Command, p confine.Policy) (child, error) {
+	started, err := c.Start(ctx, program, p)
+	if err != nil {
+		return child{}, err
+	}
+	return child{started, started.Stdin, started.Stdout}, nil
 }
 
 // writeFiles writes what an agent wants to find into a directory, such as its home.

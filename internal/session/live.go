@@ -28,7 +28,7 @@ const startTimeout = 2 * time.Minute
 type live struct {
 	work
 	tools     *tools
-	process   *supervise.Process
+	child     child
 	client    *acp.Client
 	session   *acp.Session
 	files     *sandbox.Files
@@ -41,7 +41,8 @@ type live struct {
 func startLive(ctx context.Context, c *Config, w *watch, t *tools) (conversation, error) {
 	s := &live{work: newWork(c, w, nil), tools: t}
 	s.overdue = t.waiting
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the agent took longer than %v to start", startTimeout))
+	late := fmt.Errorf("the agent took longer than %v to start", startTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, late)
 	defer cancel()
 	if err := s.start(ctx); err != nil {
 		if broken := s.setInterrupt(nil); broken != nil {
@@ -87,7 +88,7 @@ func (s *live) start(ctx context.Context) error {
 		}
 	}
 	s.stderr = s.Log.stderr()
-	s.process, err = s.startAgent(context.WithoutCancel(ctx), supervise.Command{
+	s.child, err = s.startAgent(context.WithoutCancel(ctx), supervise.Command{
 		Path: path, Args: args, Env: s.env, PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
 	}, policy)
 	if err != nil {
@@ -108,10 +109,7 @@ func (s *live) connect(ctx context.Context) error {
 			s.Log.frame(f)
 			s.observer.Frame(f)
 		},
-		Update: func(n acp.SessionNotification) {
-			s.watch.update(n.Update)
-			s.checkCost(n.Update)
-		},
+		Update:      s.update,
 		Panicked:    func(v any, stack []byte) { s.interruptTurn(&panics.Error{Value: v, Stack: stack}) },
 		CancelGrace: s.Grace / 4,
 	}
@@ -128,7 +126,7 @@ func (s *live) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.client = acp.NewClient(s.process.Stdout, s.process.Stdin, cfg)
+	s.client = acp.NewClient(s.child.stdout, s.child.stdin, cfg)
 	init, err := s.client.Initialize(ctx)
 	if err != nil {
 		return s.notStarted(err)
@@ -154,7 +152,9 @@ func (s *live) connect(ctx context.Context) error {
 func mcpServers(servers []playbook.MCPServer) []acp.McpServer {
 	all := make([]acp.McpServer, len(servers))
 	for i, s := range servers {
-		all[i] = acp.McpServerStdio{Name: s.Name, Command: s.Command[0], Args: append([]string{}, s.Command[1:]...), Env: []acp.EnvVariable{}}
+		all[i] = acp.McpServerStdio{
+			Name: s.Name, Command: s.Command[0], Args: append([]string{}, s.Command[1:]...), Env: []acp.EnvVariable{},
+		}
 	}
 	return all
 }
@@ -201,12 +201,13 @@ func (s *live) notStarted(err error) error { return fault.Transient(s.exited(err
 // exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
 // end of a context, need no such explanation.
 func (s *live) exited(err error) error {
-	if _, ok := errors.AsType[*acp.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	_, answered := errors.AsType[*acp.Error](err)
+	if answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	select {
-	case <-s.process.Done():
-		exit, waitErr := s.process.Wait()
+	case <-s.child.Done():
+		exit, waitErr := s.child.Wait()
 		err := fmt.Errorf("the agent ended by itself: %s", exit)
 		if said := s.stderr.lastWords(); said != "" {
 			err = fmt.Errorf("%w, and said: %s", err, said)
@@ -244,11 +245,12 @@ func (s *live) ask(ctx context.Context, text string) error {
 		if ctx.Err() == nil {
 			err = s.exited(err)
 		}
-		_, _ = s.process.Kill()
+		_, _ = s.child.Kill()
 		return modelFault(err)
 	}
 	if !slices.Contains(stopReasons, resp.StopReason) {
-		return fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have", resp.StopReason)
+		return fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have",
+			resp.StopReason)
 	}
 	return nil
 }
@@ -257,8 +259,8 @@ func (s *live) ask(ctx context.Context, text string) error {
 // them.
 var overloaded = lazyregexp.New(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
 
-// modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was not
-// to be had.
+// modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was
+// not to be had.
 func modelFault(err error) error {
 	answer, ok := errors.AsType[*acp.Error](err)
 	if ok && (overloaded.MatchString(answer.Message) || overloaded.Match(answer.Data)) {
@@ -281,11 +283,19 @@ func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
 	return errors.Join(s.work.complete(ctx, last, late), s.observer.Err())
 }
 
-// checkCost ends the turn in which the session becomes too expensive.
-func (s *live) checkCost(u acp.SessionUpdate) {
-	usage, ok := u.(acp.UsageUpdate)
-	if limit := s.Playbook.Limits.MaxCostUSD; ok && limit > 0 && usage.Cost != nil && usage.Cost.Currency == usd && usage.Cost.Amount > limit {
-		s.interruptTurn(limitReached{result.StopCostLimit})
+// update takes what the agent says of its session. The turn ends in which that becomes too expensive.
+func (s *live) update(n acp.SessionNotification) {
+	switch u := n.Update.(type) {
+	case acp.ToolCall:
+		s.watch.note(func(a *Activity) { a.Tool = u.Title })
+	case acp.UsageUpdate:
+		if u.Cost == nil || u.Cost.Currency != usd {
+			return
+		}
+		s.watch.note(func(a *Activity) { a.Cost = &u.Cost.Amount })
+		if limit := s.Playbook.Limits.MaxCostUSD; limit > 0 && u.Cost.Amount > limit {
+			s.interruptTurn(limitReached{result.StopCostLimit})
+		}
 	}
 }
 
@@ -302,10 +312,10 @@ func (s *live) end(ctx context.Context) error {
 	if s.client != nil {
 		s.client.Close()
 	}
-	if s.process != nil {
+	if s.child.process != nil {
 		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
 		// That something of it could not be ended does.
-		if _, err := s.process.Stop(ctx); err != nil {
+		if _, err := s.child.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("end the agent: %w", err))
 		}
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Log is a unit's session log: every frame in the order of the wire, what the agent wrote to stderr, what it was denied,
-// and notes of ours; a line of JSON each, without secrets. A log without a file passes on notes alone.
+// Log is a unit's session log: every frame in the order of the wire, what the agent wrote to stderr, what it was
+// denied, and notes of ours; a line of JSON each, without secrets. A log without a file passes on notes alone.
 type Log struct {
 	secrets *secret.Set
 	unit    string
@@ -59,8 +60,8 @@ func (l *Log) Open(dir string) error {
 	return nil
 }
 
-// Close ends the log. It returns the first error of writing: a log with holes is none. With an error of check, somebody has
-// put something else in the place of the log's directory, and the file is left as it is.
+// Close ends the log. It returns the first error of writing: a log with holes is none. With an error of check, somebody
+// has put something else in the place of the log's directory, and the file is left as it is.
 func (l *Log) Close(check func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,9 +129,15 @@ type stderrWriter struct {
 	last   sandbox.Tail
 }
 
-func (w *stderrWriter) Write(p []byte) (int, error) {
-	_, _ = w.last.Write(p) // it never fails
-	return w.masked.Write(p)
+// Write runs on a goroutine of the agent's process. Neither there nor in Close may a panic of who gets the notes keep
+// the agent from being ended.
+func (w *stderrWriter) Write(p []byte) (n int, err error) {
+	err = panics.Catch(func() error {
+		_, _ = w.last.Write(p) // it never fails
+		n, err = w.masked.Write(p)
+		return err
+	})
+	return n, err
 }
 
 // lastWords returns the end of what was written, without secrets: often the reason why a process ended.
@@ -145,11 +152,13 @@ func (w *stderrWriter) lastWords() string {
 
 // Close logs what is still held back.
 func (w *stderrWriter) Close() error {
-	err := w.masked.Close()
-	if len(w.lines.part) > 0 {
-		w.lines.flush()
-	}
-	return err
+	return panics.Catch(func() error {
+		err := w.masked.Close()
+		if len(w.lines.part) > 0 {
+			w.lines.flush()
+		}
+		return err
+	})
 }
 
 // maxStderr is how much of what an agent writes to stderr is logged, in bytes.
@@ -310,8 +319,11 @@ func withText(line json.RawMessage, text string) json.RawMessage {
 	if err := jsonvalue.Decode(line, &l); err != nil {
 		panic(fmt.Sprintf("session: a line that was read cannot be read: %v", err))
 	}
-	content := l["frame"].(map[string]any)["params"].(map[string]any)["update"].(map[string]any)["content"].(map[string]any)
-	content["text"] = text
+	at := l
+	for _, key := range []string{"frame", "params", "update", "content"} {
+		at = at[key].(map[string]any)
+	}
+	at["text"] = text
 	changed, err := json.Marshal(l)
 	if err != nil {
 		panic(fmt.Sprintf("session: a line that was read cannot be written: %v", err))

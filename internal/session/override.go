@@ -27,8 +27,8 @@ func overridesOf(all []playbook.Override) *interaction.Overrides {
 	return interaction.NewOverrides(overrides)
 }
 
-// override gives calls of tools in a run the answers that the playbook has for them. What the agent made of its own answers
-// stays as it was.
+// override gives calls of tools in a run the answers that the playbook has for them. What the agent made of its own
+// answers stays as it was.
 func override(run *trajectory.Run, overrides *interaction.Overrides) {
 	type answer struct {
 		output any
@@ -85,7 +85,8 @@ func unapplied(overrides *interaction.Overrides) error {
 		if o.Nth > 0 {
 			what = fmt.Sprintf("call %d of %s", o.Nth, what)
 		}
-		errs = append(errs, fmt.Errorf("%s: the override changed nothing: the agent made no such call, or another override answers it: %s", o.Position, what))
+		errs = append(errs, fmt.Errorf("%s: the override changed nothing: "+
+			"the agent made no such call, or another override answers it: %s", o.Position, what))
 	}
 	return errors.Join(errs...)
 }

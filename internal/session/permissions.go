@@ -55,12 +55,13 @@ func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (i
 	return "", false
 }
 
-// toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call of
-// which nothing is known.
+// toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call
+// of which nothing is known.
 func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err error) {
 	call, ok := s.observer.Call(u.ToolCallID) // the observer sees the request before it is to be answered
 	if !ok {
-		return "", nil, cmp.Or(s.observer.Err(), fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID))
+		unknown := fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID)
+		return "", nil, cmp.Or(s.observer.Err(), unknown)
 	}
 	for _, l := range call.Locations {
 		files = append(files, filepath.ToSlash(relative(s.Dirs.Workspace, l.Path)))
@@ -87,8 +88,8 @@ type grants struct {
 // toolName matches names of tools. Anything else in an agent's list of tools would mean something of its own there.
 var toolName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// grant returns the permissions of the unit's agent. What cannot be told to it is an error: it would be no permission, and
-// no limit.
+// grant returns the permissions of the unit's agent. What cannot be told to it is an error: it would be no permission,
+// and no limit.
 func (c *Config) grant() (g grants, err error) {
 	p, chosen, h := c.Playbook.Permissions, c.Unit.Variant.Agent, c.Profile.Headless
 	watched := p.Default == playbook.DecideError // some question is to end the unit
@@ -97,8 +98,10 @@ func (c *Config) grant() (g grants, err error) {
 		at := fmt.Sprintf("%s: permissions.rules[%d]", c.Playbook.File, i)
 		switch {
 		case r.Path != "":
-			return g, fault.Advise(fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at, chosen.Kind),
-				"name a tool alone, or confine the agent")
+			return g, fault.Advise(
+				fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at, chosen.Kind),
+				"name a tool alone, or confine the agent",
+			)
 		case !toolName.MatchString(r.Tool):
 			return g, fmt.Errorf("%s: %q cannot be the name of a tool of agents of kind %s", at, r.Tool, chosen.Kind)
 		case slices.Contains(ruled, r.Tool): // the first rule decides
@@ -115,7 +118,8 @@ func (c *Config) grant() (g grants, err error) {
 		}
 	}
 	if chosen.Mode == h.UnaskedMode && (!c.Confined || watched) {
-		return g, fmt.Errorf("%s: variants.%s.agent.mode: in the mode %s the agent asks for nothing, which is for a sandbox and for permissions without `error`",
+		return g, fmt.Errorf("%s: variants.%s.agent.mode: in the mode %s the agent asks for nothing, "+
+			"which is for a sandbox and for permissions without `error`",
 			c.Playbook.File, c.Unit.Variant.ID, chosen.Mode)
 	}
 	if p.Decide("", nil) != playbook.DecideAllow {

@@ -1,10 +1,11 @@
-// Package session holds conversations with agents: with one that speaks the Agent Client Protocol, with a program that is
-// started for each prompt, or with a cassette that plays what an agent did. What is above cannot tell which it is: each
-// hands over the same turns and leaves the same files.
+// Package session holds conversations with agents: with one that speaks the Agent Client Protocol, with a program that
+// is started for each prompt, or with a cassette that plays what an agent did. What is above cannot tell which it is:
+// each hands over the same turns and leaves the same files.
 package session
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -36,6 +37,11 @@ type Host struct {
 	Grace time.Duration
 	// Watch, if not nil, is called with what agents do, from several goroutines.
 	Watch func(Activity)
+	// Confined says that something confines the agent.
+	Confined bool
+
+	// startChild starts an agent; nil: Start does.
+	startChild func(context.Context, supervise.Command, confine.Policy) (child, error)
 }
 
 // Dirs are the directories of a session's unit.
@@ -45,6 +51,8 @@ type Dirs struct {
 	Base, Home, Tmp string
 	// Playbook is where the playbook's relative paths start.
 	Playbook string
+	// Check returns an error if something else has been put in the place of a directory.
+	Check func() error
 }
 
 // Config is what a session is made from. A replay needs Playbook, Unit, Recording and the workspace.
@@ -57,10 +65,8 @@ type Config struct {
 	Dirs     Dirs
 	// Prepared is what the workspace holds when the session begins.
 	Prepared workspace.Manifest
-	// Check returns an error if something else has been put in the place of the unit's directories.
-	Check func() error
-	// Records says that the session's turns are to become a cassette. Confined says that something confines the agent.
-	Records, Confined bool
+	// Records says that the session's turns are to become a cassette.
+	Records bool
 	// Recording is what is replayed; the zero value is nothing.
 	Recording Recording
 	Log       *Log
@@ -148,7 +154,7 @@ func (s *Session) Ask(ctx context.Context, prompts []string) error {
 		if s.over() {
 			return nil
 		}
-		s.watch.prompt(len(s.turns) + 1)
+		s.watch.note(func(a *Activity) { a.Iteration = len(s.turns) + 1 })
 		turn, err := s.with.prompt(ctx, text)
 		if err != nil {
 			return err
@@ -197,8 +203,8 @@ func (s *Session) Turns() []cassette.Turn {
 // Identity says who answers.
 func (s *Session) Identity() Identity { return s.with.identity() }
 
-// Run puts the turns together, with the playbook's answers in the place of the agent's own tools'. It is called once, when
-// the session has ended.
+// Run puts the turns together, with the playbook's answers in the place of the agent's own tools'. It is called once,
+// when the session has ended.
 func (s *Session) Run() *trajectory.Run {
 	run := &trajectory.Run{Agent: s.Identity().Agent, Cwd: "$WORKSPACE"}
 	for _, t := range s.turns {
@@ -208,6 +214,38 @@ func (s *Session) Run() *trajectory.Run {
 		override(run, s.overrides)
 	}
 	return run
+}
+
+// Activity is what a unit's agent is doing, for people who watch.
+type Activity struct {
+	// Unit is the unit's id.
+	Unit string
+	// Iteration is the prompt that it works on, from 1.
+	Iteration int
+	// Tool is the tool call that it made last, empty if none yet.
+	Tool string
+	// Cost is what the session has cost so far in USD, nil if the agent does not say.
+	Cost *float64
+}
+
+// watch reports one unit's activity.
+type watch struct {
+	tell func(Activity)
+
+	mu  sync.Mutex // agents' updates come from another goroutine than their prompts
+	now Activity
+}
+
+func newWatch(c *Config) *watch { return &watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}} }
+
+// note reports what has changed.
+func (w *watch) note(change func(*Activity)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.now)
+	if w.tell != nil {
+		w.tell(w.now)
+	}
 }
 
 // stopReason returns why a turn ended.

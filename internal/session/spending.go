@@ -57,7 +57,8 @@ func (s Spending) exceeded(tokens int64, costUSD float64) (string, error) {
 		)
 	case costUSD > 0 && (s.Cost == nil || s.Cost.Currency != usd):
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_cost_usd: the agent does not report its cost in USD, so nothing would hold it to %v", costUSD),
+			fmt.Errorf("limits.max_cost_usd: the agent does not report its cost in USD, so nothing would hold it to %v",
+				costUSD),
 			"remove limits.max_cost_usd, or bound the unit by timeout and max_tool_calls",
 		)
 	case tokens > 0 && *s.Tokens > tokens:

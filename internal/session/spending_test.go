@@ -57,7 +57,8 @@ func TestSpending(t *testing.T) {
 		},
 		{
 			name: "another currency", reason: "one dollar is not one yen", costUSD: 1,
-			turns: [][]trajectory.Event{{cost(0.6, "JPY"), stop(nil)}}, err: "limits.max_cost_usd: the agent does not report its cost in USD",
+			turns: [][]trajectory.Event{{cost(0.6, "JPY"), stop(nil)}},
+			err:   "limits.max_cost_usd: the agent does not report its cost in USD",
 		},
 	}
 	for _, tt := range tests {

@@ -136,8 +136,10 @@ func (w *work) complete(ctx context.Context, last *cassette.Turn, late []traject
 
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
 // asks, and the workspace may hold what no cassette could.
-func (w *work) changes(ctx context.Context, before workspace.Manifest, limit int64) (workspace.Manifest, workspace.Delta, error) {
-	if err := w.Check(); err != nil || !w.Records {
+func (w *work) changes(
+	ctx context.Context, before workspace.Manifest, limit int64,
+) (workspace.Manifest, workspace.Delta, error) {
+	if err := w.Dirs.Check(); err != nil || !w.Records {
 		return before, workspace.Delta{}, err
 	}
 	return workspace.Changes(ctx, w.Dirs.Workspace, before, limit)
@@ -174,7 +176,8 @@ type interrupter struct {
 	broken error
 }
 
-// setInterrupt says how to end the turn that begins, nil that it has ended. It returns what should have ended one before.
+// setInterrupt says how to end the turn that begins, nil that it has ended. It returns what should have ended one
+// before.
 func (i *interrupter) setInterrupt(f context.CancelCauseFunc) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -182,8 +185,8 @@ func (i *interrupter) setInterrupt(f context.CancelCauseFunc) error {
 	return i.broken
 }
 
-// interruptTurn ends the current turn for a reason. Without a turn, a limit has nothing to end, and any other reason ends
-// the next.
+// interruptTurn ends the current turn for a reason. Without a turn, a limit has nothing to end, and any other reason
+// ends the next.
 func (i *interrupter) interruptTurn(why error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,0 +1,91 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+// TestHeadless holds sessions with a program that is started for each prompt.
+func TestHeadless(t *testing.T) {
+	const (
+		begin  = `{"type":"system","subtype":"init","session_id":"s1","claude_code_version":"1.2.3"}` + "\n"
+		finish = `{"type":"result","subtype":"success","stop_reason":"end_turn",` +
+			`"usage":{"input_tokens":100,"output_tokens":10}}` + "\n"
+		denied = `{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t1"}` + "\n"
+	)
+	failed := func(status, text string) string {
+		return begin + `{"type":"result","subtype":"success","is_error":true` + status + `,"result":"` + text + `"}` + "\n"
+	}
+	tests := []struct {
+		name, reason string
+		more         string
+		prints       []string // to each prompt
+		code         int
+		stops        string
+		err          string
+		transient    bool
+	}{
+		{name: "two prompts", prints: []string{begin + finish, begin + finish}, stops: "end_turn end_turn"},
+		{
+			name: "tokens", reason: "turns add up", more: "limits: {max_tokens: 150}",
+			prints: []string{begin + finish, begin + finish}, stops: "end_turn token_limit",
+		},
+		{
+			name: "model refused", reason: "it will again", prints: []string{failed(`,"api_error_status":400`, "Bad request")},
+			err: "the model could not be asked: Bad request",
+		},
+		{
+			name: "model overloaded", reason: "it may be had later",
+			prints: []string{failed(`,"api_error_status":529`, "Overloaded")}, err: "Overloaded", transient: true,
+		},
+		{
+			name: "model gone", reason: "there was no status", prints: []string{failed("", "API Error: 503")}, err: "503",
+			transient: true,
+		},
+		{
+			name: "no session", reason: "it did not begin", prints: []string{""}, code: 3,
+			err: "the agent ended without a result: exit code 3", transient: true,
+		},
+		{
+			name: "no result", reason: "it had begun", prints: []string{begin}, code: 4,
+			err: "the agent ended without a result: exit code 4",
+		},
+		{name: "no JSON", prints: []string{begin + "Hello\n"}, err: "a line of the agent's output that cannot be read"},
+		{
+			name: "denied", reason: "the playbook expects no question", more: "permissions: {default: error}",
+			prints: []string{begin + denied + finish},
+			err:    errPermission.Error() + ": Bash",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := config(t, tt.more, scripted.Script{})
+			c.Profile = agent.Profile{Kind: "test", Headless: &agent.Headless{UnaskedMode: "unasked"}}
+			prints := tt.prints
+			c.startChild = func(context.Context, supervise.Command, confine.Policy) (child, error) {
+				ended := &played{done: make(chan struct{}), cancel: func() {}, err: &scripted.ExitError{Code: tt.code}}
+				close(ended.done)
+				said := prints[0]
+				prints = prints[1:]
+				return child{ended, nil, strings.NewReader(said)}, nil
+			}
+			o := hold(t.Context(), c, "one", "two")
+			if tt.err != "" {
+				require.ErrorContains(t, o.err, tt.err, tt.reason)
+				require.Equal(t, tt.transient, fault.IsTransient(o.err), tt.reason)
+				return
+			}
+			require.NoError(t, o.err)
+			require.Equal(t, tt.stops, o.stops(), tt.reason)
+		})
+	}
+}

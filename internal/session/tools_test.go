@@ -1,0 +1,115 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// TestClient records a session whose agent is answered by its client, and lets agents answer from the recording.
+func TestClient(t *testing.T) {
+	const level = "cassette: {level: client}"
+	recordable := config(t, level, script(acts{read("a.txt"), read("b.txt")}))
+	require.NoError(t, os.WriteFile(filepath.Join(recordable.Dirs.Workspace, "a.txt"), []byte("of then"), 0o600))
+	recordable.Records = true
+	var recorded, own outcome
+	synctest.Test(t, func(t *testing.T) {
+		recorded = hold(t.Context(), recordable, "one")
+		own = hold(t.Context(), config(t, level, script(acts{say("I know it all")})), "one")
+	})
+	require.NoError(t, recorded.err)
+	require.NoError(t, recorded.session.CheckReplayable())
+	require.ErrorContains(t, own.session.CheckReplayable(), "it works in its own process")
+	cassette := &cassette.Cassette{Path: "c.jsonl", Turns: recorded.session.Turns()}
+	reads := func(s *Session) (all []string) {
+		for _, e := range s.Run().Events {
+			if r, ok := e.Body.(trajectory.FileRead); ok {
+				all = append(all, r.Path+" "+r.Text)
+			}
+		}
+		return all
+	}
+	tests := []struct {
+		name, reason string
+		more         string
+		script       scripted.Script
+		reads        []string
+		unused       string // what the first line of them has
+		reordered    int
+		err          string // of the check of overrides
+	}{
+		{
+			name: "as recorded", script: script(acts{read("a.txt"), read("b.txt")}), reason: "the file is not there any more",
+			reads: []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+		},
+		{
+			name: "another order", reason: "it is found all the same", script: script(acts{read("b.txt"), read("a.txt")}),
+			reads: []string{"$WORKSPACE/b.txt ", "$WORKSPACE/a.txt of then"}, reordered: 1,
+		},
+		{
+			name: "less", reason: "an agent that does less does something else", script: script(acts{read("b.txt")}),
+			reads: []string{"$WORKSPACE/b.txt "}, unused: "turn 1, event 2: fs/read_text_file path=$WORKSPACE/a.txt",
+		},
+		{
+			name: "overridden", reason: "the agent gets what the playbook says",
+			script: script(acts{read("a.txt"), read("b.txt")}),
+			more:   ", overrides: [{tool: fs/read_text_file, args: {path: $WORKSPACE/a.txt}, output: of now}]",
+			reads:  []string{"$WORKSPACE/a.txt of now", "$WORKSPACE/b.txt "},
+		},
+		{
+			name: "overridden in vain", reason: "its author believes that something is tested",
+			script: script(acts{read("a.txt"), read("b.txt")}),
+			more:   ", overrides: [{tool: terminal/create, error: disk full}]",
+			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "}, err: "bench.yaml:5: the override changed nothing",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := config(t, strings.TrimSuffix(level, "}")+tt.more+"}", tt.script)
+				c.Recording = Recording{Cassette: cassette, Next: "record it"}
+				o := hold(t.Context(), c, "one")
+				require.NoError(t, o.err, tt.reason)
+				require.Equal(t, tt.reads, reads(o.session), tt.reason)
+				require.Len(t, o.session.Reordered(), tt.reordered, tt.reason)
+				require.Contains(t, strings.Join(o.session.Unused(), "\n"), tt.unused, tt.reason)
+				if err := o.session.CheckOverrides(); tt.err != "" {
+					require.ErrorContains(t, err, tt.err, tt.reason)
+				} else {
+					require.NoError(t, err, tt.reason)
+				}
+			})
+		})
+	}
+}
+
+// TestOverrideOfNoAnswer holds that a call which was cut off before its answer is none that an override has changed.
+func TestOverrideOfNoAnswer(t *testing.T) {
+	call := func(id string) trajectory.Event {
+		return trajectory.Event{Body: trajectory.ToolStart{ID: id, Name: "Bash"}}
+	}
+	end := trajectory.Event{Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Completed, Output: "ok"}}
+	run := &trajectory.Run{Events: []trajectory.Event{call("c1"), call("c2"), end}}
+	overrides := overridesOf([]playbook.Override{
+		{Tool: "Bash", Nth: 1, Error: "disk full"}, {Tool: "Bash", Nth: 2, Error: "no power"},
+	})
+	override(run, overrides)
+	assert.Equal(t, []trajectory.Event{
+		call("c1"), call("c2"),
+		{Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Failed, Output: "disk full"}},
+		{Body: trajectory.Notice{Name: "override", Data: map[string]any{"id": "c2"}}},
+	}, run.Events)
+	left := overrides.Unapplied()
+	assert.Len(t, left, 1)
+	assert.Equal(t, 2, left[0].Nth)
+}
