@@ -36,6 +36,10 @@ test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with 
 	PATH="$(RUNTIMES):$$PATH" $(GOTEST) --junitfile junit-live.xml -- $(FLAGS) -run '$(LIVE)' ./evals/... $(call having,TestReal)
 	$(call NO_SKIPS,junit-live.xml)
 
+.PHONY: test-twice
+test-twice: ## Run the tests of test twice in one process each, in random order and without -race.
+	$(GO) test -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
+
 .PHONY: soak
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.
 	SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^TestSoak' $(call having,TestSoak)
@@ -51,6 +55,10 @@ lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	$(GO) mod tidy -diff
 	cd internal/tracing/collectortest && $(GO) vet ./... && $(GO) mod tidy -diff
 	@dead=$$($(TOOL) deadcode -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
+
+.PHONY: mutate
+mutate: ## Change PKG in small ways, one at a time, and show which changes its tests do not notice.
+	$(TOOL) gremlins unleash --workers 2 --timeout-coefficient 20 --output-statuses lct $(PKG)
 
 .PHONY: agents
 agents: fixtures/agents/node_modules/.package-lock.json ## Install the pinned real agents with npm.
