@@ -287,16 +287,16 @@ func TestLoad(t *testing.T) {
 	const next = `{"unit":"demo/task/red-team/2","variant":"red-team","model":"m","score":1,"reason":"x"}`
 	one := fmt.Sprintf(score, "1")
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", "it is cut: unexpected end of JSON input"},
-		{"more", `{"version":1,"scores":[]}{}`, "invalid character '{' after top-level value"},
-		{"other version", `{"version":2,"scores":[]}`, "version 2 is not known"},
-		{"unknown key", `{"version":1,"score":[]}`, `the key "score" is unknown`},
-		{"key twice", `{"version":1,"scores":[],"scores":[]}`, `the key "scores" is there twice`},
-		{"key in capitals", `{"version":1,"SCORES":[]}`, `the key "SCORES" is unknown`},
-		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `the run has no unit "demo/task/red-team/9"`},
-		{"twice", `{"version":1,"scores":[` + one + "," + one + `]}`, `unit "demo/task/red-team/1" is there twice or out of order`},
-		{"order", `{"version":1,"scores":[` + next + "," + one + `]}`, `unit "demo/task/red-team/1" is there twice or out of order`},
-		{"range", `{"version":1,"scores":[` + fmt.Sprintf(score, "10.5") + `]}`, "unit demo/task/red-team/1: the score 10.5 is outside 0..10"},
+		{"not JSON", "{", ":1: it is cut: unexpected EOF"},
+		{"more", `{"version":1,"scores":[]}{}`, ":1: text after the JSON value"},
+		{"other version", `{"version":2,"scores":[]}`, ": version 2 is not known"},
+		{"unknown key", `{"version":1,"score":[]}`, `:1: unknown key "score"`},
+		{"key twice", `{"version":1,"scores":[],"scores":[]}`, `:1: duplicate key "scores"`},
+		{"key in capitals", `{"version":1,"SCORES":[]}`, `:1: unknown key "SCORES": it is written "scores"`},
+		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `: the run has no unit "demo/task/red-team/9"`},
+		{"twice", `{"version":1,"scores":[` + one + "," + one + `]}`, `: unit "demo/task/red-team/1" is there twice or out of order`},
+		{"order", `{"version":1,"scores":[` + next + "," + one + `]}`, `: unit "demo/task/red-team/1" is there twice or out of order`},
+		{"range", `{"version":1,"scores":[` + fmt.Sprintf(score, "10.5") + `]}`, ": unit demo/task/red-team/1: the score 10.5 is outside 0..10"},
 	}
 	r := newRun(t)
 	scores, err := Load(r)
@@ -306,7 +306,7 @@ func TestLoad(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, r.WriteFile("ai-scores.json", []byte(tt.data)))
 			_, err := Load(r)
-			require.EqualError(t, err, "read "+filepath.Join(r.Dir(), "ai-scores.json")+": "+tt.err)
+			require.EqualError(t, err, "read "+filepath.Join(r.Dir(), "ai-scores.json")+tt.err)
 			require.ErrorContains(t, Judge(t.Context(), r, says(good).start(t)), tt.err, "a broken file is not replaced")
 		})
 	}

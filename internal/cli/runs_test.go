@@ -172,7 +172,7 @@ func TestBrokenResults(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(forged), 0o644))
 	const next = "\nnext: remove that line, then have what it was about run again: sdd-eval run --resume " + newest
 	for _, args := range [][]string{{"show", newest}, {"report", "--run", newest}, {"run", "--resume", newest}} {
-		said := file + `:1: the key "outcome" is there twice`
+		said := file + `:1: duplicate key "outcome"`
 		if args[0] == "report" {
 			said = "report on run " + newest + ": " + said
 		}

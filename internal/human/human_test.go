@@ -316,23 +316,23 @@ func TestImportAfterOneWasKilled(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	const anna = `{"rater":"anna","variants":{"a":{"score":1,"notes":""}}}`
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", "it is cut: unexpected end of JSON input"},
-		{"more", `{"version":1,"raters":[]}{}`, "invalid character '{' after top-level value"},
-		{"version", `{"version":2,"raters":[]}`, "version 2 is not known"},
-		{"unknown key", `{"version":1,"people":[]}`, `the key "people" is unknown`},
-		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `the key "raters" is there twice`},
-		{"key in capitals", `{"version":1,"RATERS":[]}`, `the key "RATERS" is unknown`},
-		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `rater "anna" is there twice, out of order or without a name`},
-		{"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`, `rater "anna" scored 0 variants, and the run has 1`},
-		{"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`, `rater "anna" did not score variant "a"`},
-		{"range", `{"version":1,"raters":[` + strings.Replace(anna, "1", "11", 1) + `]}`, `rater "anna": variant "a": score 11 is outside 0..10`},
+		{"not JSON", "{", ":1: it is cut: unexpected EOF"},
+		{"more", `{"version":1,"raters":[]}{}`, ":1: text after the JSON value"},
+		{"version", `{"version":2,"raters":[]}`, ": version 2 is not known"},
+		{"unknown key", `{"version":1,"people":[]}`, `:1: unknown key "people"`},
+		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `:1: duplicate key "raters"`},
+		{"key in capitals", `{"version":1,"RATERS":[]}`, `:1: unknown key "RATERS": it is written "raters"`},
+		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `: rater "anna" is there twice, out of order or without a name`},
+		{"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`, `: rater "anna" scored 0 variants, and the run has 1`},
+		{"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`, `: rater "anna" did not score variant "a"`},
+		{"range", `{"version":1,"raters":[` + strings.Replace(anna, "1", "11", 1) + `]}`, `: rater "anna": variant "a": score 11 is outside 0..10`},
 	}
 	r := newRun(t, []string{"a"}, []string{"task"}, nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, r.WriteFile(scoresFile, []byte(tt.data)))
 			_, err := Load(r)
-			require.EqualError(t, err, "read "+filepath.Join(r.Dir(), scoresFile)+": "+tt.err)
+			require.EqualError(t, err, "read "+filepath.Join(r.Dir(), scoresFile)+tt.err)
 		})
 	}
 }
@@ -367,5 +367,5 @@ func TestWriteOfBrokenResults(t *testing.T) {
 	r := newRun(t, []string{"a", "b"}, []string{"task"}, nil)
 	file := filepath.Join(r.Dir(), "results.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"unit\":\"demo/ta\n"), 0o644))
-	require.EqualError(t, Write(r), "read the results: "+file+":1: it is cut: unexpected end of JSON input")
+	require.EqualError(t, Write(r), "read the results: "+file+":1: it is cut: unexpected EOF")
 }

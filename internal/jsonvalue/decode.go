@@ -95,7 +95,7 @@ func decode(data []byte, v any, options Option) error {
 	case io.EOF:
 		return errorAt(data, 0, errors.New("it is empty"))
 	case io.ErrUnexpectedEOF:
-		return errorAt(data, len(bytes.TrimRight(data, space)), err)
+		return errorAt(data, len(bytes.TrimRight(data, space)), fmt.Errorf("it is cut: %w", err))
 	}
 	return &Error{Err: err}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -29,7 +30,7 @@ func TestDecode(t *testing.T) {
 		{"blank", "", " \n", 1, 1, "it is empty"},
 		{"prose", "", "no", 1, 2, "invalid character 'o' in literal null (expecting 'u')"},
 		{"NaN", "JSON has none", "{\n  \"ä\": NaN}", 2, 8, "invalid character 'N' looking for beginning of value"},
-		{"cut", "the place is the end", "{\"a\":\n ", 1, 6, "unexpected EOF"},
+		{"cut", "the place is the end", "{\"a\":\n ", 1, 6, "it is cut: unexpected EOF"},
 		{"second value", "which one counts?", "{\"a\": 1}\n{\"a\": 2}", 2, 1, "text after the JSON value"},
 		{"text after", "", `{"a": 1} and more`, 1, 10, "text after the JSON value"},
 		{"deep", "the limit of encoding/json", strings.Repeat("[", 10_001), 1, 10_001, "invalid character '[' exceeded max depth"},
@@ -50,7 +51,7 @@ func TestDecode(t *testing.T) {
 	assert.Equal(t, [2]int{2, 3}, at)
 	assert.Equal(t, "json: cannot unmarshal string into Go value of type int", err)
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{"), &v), io.ErrUnexpectedEOF)
-	assert.EqualError(t, jsonvalue.In("a.json", jsonvalue.Decode([]byte("\n{"), &v)), "a.json:2: unexpected EOF")
+	assert.EqualError(t, jsonvalue.In("a.json", jsonvalue.Decode([]byte("\n{"), &v)), "a.json:2: it is cut: unexpected EOF")
 	assert.EqualError(t, jsonvalue.In("a.json", errors.New("not found")), "a.json: not found")
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{}{}"), &v), jsonvalue.ErrTrailing)
 }
@@ -116,6 +117,9 @@ func TestDecodeStrict(t *testing.T) {
 		{"duplicate key in raw text", "", `{"raw":{"a":{},"a":{}}}`, 0, 1, 16, `duplicate key "a"`},
 		{"duplicate key of what decodes itself", "", `{"upper":{"a":1,"a":1}}`, 0, 1, 17, `duplicate key "a"`},
 		{"duplicate key of a map", "", `{"by_name":{"a":null,"a":null}}`, 0, 1, 22, `duplicate key "a"`},
+		{"duplicate key among many", "", `{"any":{` + keys(20) + `,"k3":0}}`, 0, 1, 9 + len(keys(20)) + 1, `duplicate key "k3"`},
+		{"the last of many keys again", "", `{"any":{` + keys(20) + `,"k19":0}}`, 0, 1, 9 + len(keys(20)) + 1, `duplicate key "k19"`},
+		{"many keys, twice", "", `{"any":[{` + keys(20) + `},{` + keys(20) + `}]}`, 0, 0, 0, ""},
 		{"the same key elsewhere", "", `{"any":[{"a":1},{"a":2},{"b":{"a":3}}]}`, 0, 0, 0, ""},
 		{"unknown key", "a misspelt one would be lost", "{\"id\":\"a\",\n\t\"idd\":\"b\"}", 0, 2, 2, `unknown key "idd"`},
 		{"unknown key deep down", "", `{"by_name":{"x":{"idd":"c"}}}`, 0, 1, 18, `unknown key "idd"`},
@@ -129,7 +133,7 @@ func TestDecodeStrict(t *testing.T) {
 		{"private field", "", `{"private":1}`, 0, 1, 2, `unknown key "private"`},
 		{"ambiguous field", "encoding/json drops both", `{"Both":1}`, 0, 1, 2, `unknown key "Both"`},
 		{"not UTF-8", "readers differ", "{\"id\":\n\"ä\xff\"}", 0, 2, 3, "it is not UTF-8"},
-		{"cut", "", `{"id":"a"`, 0, 1, 10, "unexpected EOF"},
+		{"cut", "", `{"id":"a"`, 0, 1, 10, "it is cut: unexpected EOF"},
 		{"text after", "", `{"id":"a"},`, 0, 1, 11, "text after the JSON value"},
 		{"another type", "", `{"id":7}`, 0, 1, 7, "json: cannot unmarshal number into Go struct field record.base.id of type string"},
 	}
@@ -148,6 +152,15 @@ func TestDecodeStrict(t *testing.T) {
 	assert.Equal(t, 1.0, float.Any)
 	var invalid *json.InvalidUnmarshalError
 	assert.ErrorAs(t, jsonvalue.DecodeStrict([]byte(`{}`), exact, 0), &invalid)
+}
+
+// keys returns n members.
+func keys(n int) string {
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"k%d":0`, i))
+	}
+	return strings.Join(members, ",")
 }
 
 // FuzzDecodeStrict holds strict decoding against encoding/json: what it takes means the same there, and what it alone refuses

@@ -16,28 +16,36 @@ import (
 type keyChecker struct {
 	text    []byte
 	at      int
-	unknown bool // keys that no field has are ignored
+	unknown bool     // keys that no field has are ignored
+	keys    [][]byte // of the objects around the place, as far as they are read
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
 // value reads a value that was decoded into one of type t; nil is any type. After an error, c.at is its place.
 func (c *keyChecker) value(t reflect.Type) error {
-	for t != nil && t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
-		t = t.Elem()
-	}
-	if t != nil && (t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)) {
-		t = nil
-	}
 	switch c.next() {
 	case '{':
-		return c.object(t)
+		return c.object(container(t))
 	case '[':
-		return c.array(elementOf(t))
+		return c.array(elementOf(container(t)))
 	case '"':
 		c.quoted()
 	default:
-		c.at = len(c.text) - len(bytes.TrimLeft(c.text[c.at:], "+-.0123456789Eaeflnrstu"))
+		for c.at < len(c.text) && strings.IndexByte(space+",]}", c.text[c.at]) < 0 {
+			c.at++
+		}
+	}
+	return nil
+}
+
+// container returns the type that an object or an array is decoded into, nil if that decodes itself.
+func container(t reflect.Type) reflect.Type {
+	for t != nil && !t.Implements(unmarshaler) && !reflect.PointerTo(t).Implements(unmarshaler) {
+		if t.Kind() != reflect.Pointer {
+			return t
+		}
+		t = t.Elem()
 	}
 	return nil
 }
@@ -53,15 +61,15 @@ func (c *keyChecker) array(element reflect.Type) error {
 }
 
 func (c *keyChecker) object(t reflect.Type) error {
-	seen := make(map[string]bool)
+	first := len(c.keys)
+	var seen map[string]bool
 	for c.at++; c.next() != '}'; {
 		at := c.at
 		key := c.key()
-		if seen[key] {
+		if c.isDuplicate(key, first, &seen) {
 			c.at = at
 			return fmt.Errorf("duplicate key %q", key)
 		}
-		seen[key] = true
 		of := elementOf(t)
 		if t != nil && t.Kind() == reflect.Struct {
 			var err error
@@ -75,15 +83,41 @@ func (c *keyChecker) object(t reflect.Type) error {
 		}
 	}
 	c.at++
+	c.keys = c.keys[:first]
 	return nil
+}
+
+// isDuplicate adds a key to those of its object, which begin at the first. Of many it keeps a set, too.
+func (c *keyChecker) isDuplicate(key []byte, first int, seen *map[string]bool) bool {
+	const few = 16
+	own := c.keys[first:]
+	if len(own) < few {
+		c.keys = append(c.keys, key)
+		return slices.ContainsFunc(own, func(k []byte) bool { return bytes.Equal(k, key) })
+	}
+	if *seen == nil {
+		*seen = make(map[string]bool)
+		for _, k := range own {
+			(*seen)[string(k)] = true
+		}
+	}
+	if (*seen)[string(key)] {
+		return true
+	}
+	(*seen)[string(key)] = true
+	return false
 }
 
 // next returns the byte that the next token begins with.
 func (c *keyChecker) next() byte {
-	for strings.IndexByte(space+",:", c.text[c.at]) >= 0 {
-		c.at++
+	for {
+		switch b := c.text[c.at]; b {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			c.at++
+		default:
+			return b
+		}
 	}
-	return c.text[c.at]
 }
 
 // quoted reads a string.
@@ -98,26 +132,26 @@ func (c *keyChecker) quoted() []byte {
 	return c.text[start:c.at]
 }
 
-func (c *keyChecker) key() string {
+func (c *keyChecker) key() []byte {
 	quoted := c.quoted()
 	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
+		return quoted[1 : len(quoted)-1]
 	}
 	var key string
 	if err := json.Unmarshal(quoted, &key); err != nil {
 		panic(fmt.Sprintf("jsonvalue: a key that was decoded cannot be decoded: %v", err))
 	}
-	return key
+	return []byte(key)
 }
 
 // field returns the type of the field of t with that key, nil if there is none.
-func (c *keyChecker) field(t reflect.Type, key string) (reflect.Type, error) {
+func (c *keyChecker) field(t reflect.Type, key []byte) (reflect.Type, error) {
 	fields := fieldsOf(t)
-	if f, ok := fields[key]; ok {
+	if f, ok := fields[string(key)]; ok {
 		return f.of, nil
 	}
 	for name := range fields {
-		if strings.EqualFold(name, key) { // encoding/json has taken the one for the other
+		if strings.EqualFold(name, string(key)) { // encoding/json has taken the one for the other
 			return nil, fmt.Errorf("unknown key %q: it is written %q", key, name)
 		}
 	}

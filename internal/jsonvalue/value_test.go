@@ -138,7 +138,7 @@ func FuzzNumber(f *testing.F) {
 		require.Equal(t, p.Cmp(q), x.Compare(y))
 		require.Equal(t, p.Cmp(q) == 0, x == y)
 		require.Equal(t, p.IsInt(), x.IsInt())
-		if len(a) < 1000 {
+		if len(a) < 1000 && p.Sign() != 0 { // big.Rat computes the exponent of a zero, too
 			r, ok := new(big.Rat).SetString(a)
 			require.True(t, ok)
 			require.Zero(t, r.Cmp(p))

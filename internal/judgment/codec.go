@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
@@ -82,13 +82,11 @@ func digest(r llm.Request) string {
 // marshal returns JSON without a final newline. Nothing that is marshalled here can fail to be, but for a schema that is not
 // JSON, which is a mistake in the program.
 func marshal(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.Marshal(v)
+	if err != nil {
 		panic(fmt.Sprintf("judgment: %v", err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return data
 }
 
 // chain makes lines, each with a digest of all before it.
@@ -178,13 +176,8 @@ func decodeLine(text []byte) (line, error) {
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		return l, errors.New("the recording is cut: the line has no end")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&l); err != nil {
+	if err := jsonvalue.DecodeStrict(text, &l, 0); err != nil {
 		return l, fmt.Errorf("the recording was edited: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return l, errors.New("the recording was edited: the line holds more than one value")
 	}
 	n := 0
 	for _, there := range []bool{l.Header != nil, l.Question != nil, l.End != nil} {

@@ -305,7 +305,7 @@ func TestCorrupt(t *testing.T) {
 		name, text, want string
 	}{
 		{"empty", "", ":1: the recording is cut: it has no end"},
-		{"cassette", "{\"sdd_eval_cassette\":1}\n", `:1: the recording was edited: json: unknown field "sdd_eval_cassette"`},
+		{"cassette", "{\"sdd_eval_cassette\":1}\n", `:1: the recording was edited: unknown key "sdd_eval_cassette"`},
 		{"other version", strings.Replace(string(data), `"version":1`, `"version":2`, 1), ":1: the recording has format version 2, and this program reads version 1"},
 		{"answer", strings.Replace(string(data), `"score\": 3`, `"score\": 9`, 1), ":%d: the recording was edited: this line is not the one that was recorded"},
 		{"without end", strings.Join(lines[:3], ""), ":3: the recording is cut: it has no end"},

@@ -11,6 +11,7 @@ import (
 	"runtime"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // WriteFile writes a file of the run, masked: whole or not at all, and synced. Name is its path below the run's
@@ -44,8 +45,8 @@ func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := new(strictDecoder).decode(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Join(r.dir, name), err)
+	if err := jsonvalue.DecodeStrict(data, v, 0); err != nil {
+		return fmt.Errorf("read %w", jsonvalue.In(filepath.Join(r.dir, name), err))
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package rundir
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -221,17 +220,14 @@ func (m *Manifest) checkSecrets(mask *secret.Set) error {
 
 // encode returns the manifest's bytes, masked.
 func (m *Manifest) encode(mask *secret.Set) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(m); err != nil {
+	data, err := jsonvalue.MarshalIndent(m, "", "  ")
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
-	if b.Len() > maxFile {
-		return nil, fmt.Errorf("%s: it has %d bytes, more than the %d that it may have", manifestFile, b.Len(), maxFile)
+	if data = append(data, '\n'); len(data) > maxFile {
+		return nil, fmt.Errorf("%s: it has %d bytes, more than the %d that it may have", manifestFile, len(data), maxFile)
 	}
-	return mask.JSON(b.Bytes()), nil
+	return mask.JSON(data), nil
 }
 
 // readManifest reads and checks the manifest of the run in dir.
@@ -244,15 +240,15 @@ func readManifest(dir string) (Manifest, error) {
 	var head struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return Manifest{}, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+	if err := jsonvalue.DecodeStrict(data, &head, jsonvalue.UnknownKeys); err != nil {
+		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if head.Version != version {
 		return Manifest{}, fmt.Errorf("%s: it has version %d, and this program reads version %d", path, head.Version, version)
 	}
 	var m Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return Manifest{}, fmt.Errorf("%s:%d: %w", path, lineOf(data, err), err)
+	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.UnknownKeys); err != nil {
+		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if m.RunID != filepath.Base(dir) {
 		return Manifest{}, fmt.Errorf("%s: it is of the run %q", path, m.RunID)
@@ -261,15 +257,4 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
-}
-
-// lineOf returns the line in which decoding stopped.
-func lineOf(data []byte, err error) int {
-	offset := int64(len(data))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		offset = syntax.Offset
-	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		offset = kind.Offset
-	}
-	return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
 }

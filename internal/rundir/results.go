@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -83,22 +84,22 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 	if err := check(v); err != nil {
 		return err
 	}
-	var line bytes.Buffer
-	if err := encodeLine(&line, v); err != nil {
+	line, err := jsonvalue.Marshal(v)
+	if err != nil {
 		return err
 	}
-	masked := append(bytes.TrimSpace(mask.JSON(line.Bytes())), '\n')
-	if !bytes.Equal(masked, line.Bytes()) {
+	masked := bytes.TrimSpace(mask.JSON(line))
+	if !bytes.Equal(masked, line) {
 		// What is masked may be more than text: a line that could not be read again is worse than no line.
 		var again T
-		if err := new(strictDecoder).decode(masked, &again); err != nil {
+		if err := jsonvalue.DecodeStrict(masked, &again, 0); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
 		}
 		if err := check(again); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
 		}
 	}
-	if len(masked) > maxLine {
+	if masked = append(masked, '\n'); len(masked) > maxLine {
 		return fmt.Errorf("its line has %d bytes, more than the %d that one may have", len(masked), maxLine)
 	}
 	return j.append(id, masked)
@@ -133,13 +134,12 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	}
 	lines := make([]int, len(ids)) // where each was read, 0: not yet
 	found := make([]T, len(ids))
-	var decoder strictDecoder
 	_, torn, err := readLines(in, func(number int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return errors.New("the line is empty: remove it")
 		}
 		var v T
-		if err := decoder.decode(line, &v); err != nil {
+		if err := jsonvalue.DecodeStrict(bytes.TrimSuffix(line, []byte("\n")), &v, 0); err != nil {
 			return err
 		}
 		i, ok := index[id(v)]
