@@ -1,8 +1,6 @@
 package playbook
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,6 +8,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Schema returns the JSON schema (draft 7) of playbooks and eval files with these kinds of evaluators, for editors. It
@@ -47,14 +46,11 @@ func Schema(kinds Kinds) []byte {
 		},
 	}
 
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(root); err != nil {
+	data, err := jsonvalue.MarshalIndent(root, "", "  ")
+	if err != nil {
 		panic("playbook: " + err.Error()) // it consists of text and numbers
 	}
-	return b.Bytes()
+	return append(data, '\n')
 }
 
 // schema returns the schema of an evaluator: the keys that all have, and for each type its own.

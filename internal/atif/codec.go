@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // MaxSize is the size of the largest file that is read, in bytes.
@@ -34,17 +36,14 @@ func Decode(r io.Reader) (*Trajectory, error) {
 
 // Encode returns the trajectory as a JSON text of several lines. What Check refuses is an error.
 func Encode(t *Trajectory) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(t); err != nil {
+	data, err := jsonvalue.MarshalIndent(t, "", "  ")
+	if err != nil {
 		return nil, fmt.Errorf("encode trajectory: %w", err)
 	}
-	if err := Check(b.Bytes()); err != nil {
+	if err := Check(data); err != nil {
 		return nil, fmt.Errorf("encode trajectory that could not be read: %w", err)
 	}
-	return b.Bytes(), nil
+	return append(data, '\n'), nil
 }
 
 // numbers decodes one JSON value with numbers as [json.Number].

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // entry is an event for people.
@@ -94,13 +94,11 @@ func valueText(v any) string {
 }
 
 func jsonText(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.Marshal(v)
+	if err != nil {
 		return fmt.Sprintf("%+v", v) // it was never JSON
 	}
-	return strings.TrimSpace(b.String())
+	return string(data)
 }
 
 func planText(b trajectory.Plan) string {

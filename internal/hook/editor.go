@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // editor changes the hooks in the text of settings, and nothing else of it. Places hold until the text is changed, so each
@@ -212,7 +214,7 @@ func (e *editor) insert(c container, key string, v any) {
 		e.splice(last, last, ","+e.newline+e.lines(name, v, level))
 		return
 	}
-	data, err := encode(v)
+	data, err := jsonvalue.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("hook: settings of our own: %v", err))
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
@@ -114,7 +115,7 @@ func (h Hook) answer(now time.Time, d decision) int {
 		fmt.Fprintln(h.Stderr, h.Secrets.String(d.denied))
 		return exitDenied
 	case d.input != nil:
-		answer, err := encode(map[string]any{
+		answer, err := jsonvalue.Marshal(map[string]any{
 			"hookSpecificOutput": map[string]any{"hookEventName": events[Pre], "updatedInput": d.input},
 		})
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // The largest payload that is captured, and how much more is read, so that the agent can write it to the end.
@@ -136,7 +137,7 @@ func (l *lineWriter) field(name string, v any) {
 }
 
 func (l *lineWriter) value(v any) {
-	data, err := encode(v)
+	data, err := jsonvalue.Marshal(v)
 	l.b.Write(data)
 	l.err = errors.Join(l.err, err)
 }
@@ -144,15 +145,6 @@ func (l *lineWriter) value(v any) {
 func (l *lineWriter) close() ([]byte, error) {
 	l.b.WriteByte('}')
 	return l.b.Bytes(), l.err
-}
-
-// encode returns a value as JSON, in which < stays readable.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // exitCode returns the exit code of a command, nil if there was none or it is not told. Claude Code tells it in the text

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Policy says which calls to deny and which to rewrite; the zero value does neither. It keeps an agent to the subject
@@ -71,7 +73,7 @@ func (p Policy) rewrite(c call) (decision, error) {
 	if !changed {
 		return decision{}, nil
 	}
-	input, err := encode(c.input)
+	input, err := jsonvalue.Marshal(c.input)
 	return decision{input: input}, err
 }
 
@@ -116,6 +118,6 @@ func (r Rewrite) value(c call) json.RawMessage {
 		before = string(raw)
 	}
 	// No text fails to become JSON.
-	data, _ := encode(strings.ReplaceAll(r.filler, old, before))
+	data, _ := jsonvalue.Marshal(strings.ReplaceAll(r.filler, old, before))
 	return data
 }

@@ -1,13 +1,12 @@
 package hook
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp/syntax"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
@@ -145,12 +144,9 @@ func isOurs(text, command string) bool {
 
 // render returns a value as settings have it that are indented like these.
 func render(v any, prefix, indent string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, indent)
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.MarshalIndent(v, prefix, indent)
+	if err != nil {
 		panic(fmt.Sprintf("hook: settings of our own: %v", err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return data
 }

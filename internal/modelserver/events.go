@@ -2,12 +2,12 @@ package modelserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // events writes server-sent events.
@@ -67,11 +67,9 @@ func pieces(text string) []string {
 
 // compact returns v as JSON on one line.
 func compact(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.Marshal(v)
+	if err != nil {
 		panic("modelserver: a value that was decoded cannot be encoded: " + err.Error())
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(data)
 }

@@ -1,18 +1,9 @@
 package report
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 
 // JSON returns report.json, which docs/reports.md describes.
 func (rep *Report) JSON() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(rep); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	data, err := jsonvalue.MarshalIndent(rep, "", "  ")
+	return append(data, '\n'), err
 }

@@ -1,14 +1,13 @@
 package llmjudge
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // template is a text with variables. It is filled in one pass: values are never scanned.
@@ -115,16 +114,12 @@ func toolCalls(in judge.Input) []judge.ToolCall {
 
 // asJSON returns a value as indented JSON, with an empty list for none.
 func asJSON(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
+	data, err := jsonvalue.MarshalIndent(v, "", "  ")
+	if err != nil {
 		panic(fmt.Sprintf("llmjudge: %v", err)) // it came from JSON
 	}
-	text := strings.TrimSuffix(b.String(), "\n")
-	if text == "null" {
+	if string(data) == "null" {
 		return "[]"
 	}
-	return text
+	return string(data)
 }

@@ -1,14 +1,13 @@
 package llmjudge
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // maxSection is about how many bytes of each thing that the agent did the model is shown by our own prompt.
@@ -56,14 +55,13 @@ func orNothing(text string) string {
 
 // callLines is a line for each tool call.
 func callLines(in judge.Input) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
+	var b strings.Builder
 	for _, c := range toolCalls(in) {
-		b.WriteString(c.Tool + " ")
-		if err := e.Encode(c.Input); err != nil {
+		args, err := jsonvalue.Marshal(c.Input)
+		if err != nil {
 			panic(fmt.Sprintf("llmjudge: %v", err)) // it came from JSON
 		}
+		b.WriteString(c.Tool + " " + string(args) + "\n")
 	}
 	return b.String()
 }

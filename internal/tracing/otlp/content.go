@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 const (
@@ -101,11 +101,9 @@ func encode(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
+	data, err := jsonvalue.Marshal(value)
+	if err != nil {
 		return fmt.Sprintf("(not JSON: %v)", err)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(data)
 }
