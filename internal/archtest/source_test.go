@@ -26,13 +26,14 @@ type source struct {
 // load calls f with each package of the module, by its path below the root, as this system builds it.
 func load(t *testing.T, f func(r string, s *source)) {
 	t.Helper()
-	all := exports(t, "./...")
+	fset := token.NewFileSet()
+	importer := importerOf(t, fset, "./...")
 	for _, p := range list(t) {
 		r := rel(p.ImportPath)
 		if r == "" {
 			continue
 		}
-		s := &source{fset: token.NewFileSet()}
+		s := &source{fset: fset}
 		for _, name := range p.GoFiles {
 			file, err := parser.ParseFile(s.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
@@ -40,28 +41,27 @@ func load(t *testing.T, f func(r string, s *source)) {
 			}
 			s.files = append(s.files, file)
 		}
-		if err := s.check(p.ImportPath, all); err != nil {
+		if err := s.check(p.ImportPath, importer); err != nil {
 			t.Fatal(err)
 		}
 		f(r, s)
 	}
 }
 
-// exports returns the files that say what packages and their dependencies export, by import path.
-func exports(t *testing.T, patterns ...string) map[string]string {
+// importerOf imports packages and their dependencies.
+func importerOf(t *testing.T, fset *token.FileSet, patterns ...string) types.Importer {
 	t.Helper()
 	files := make(map[string]string)
 	for _, p := range goList(t, append([]string{"-deps", "-export", "-json=ImportPath,Export"}, patterns...)...) {
 		files[p.ImportPath] = p.Export
 	}
-	return files
+	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
 // check finds out what names mean.
-func (s *source) check(path string, exports map[string]string) error {
+func (s *source) check(path string, importer types.Importer) error {
 	s.info = types.Info{Uses: make(map[*ast.Ident]types.Object), Types: make(map[ast.Expr]types.TypeAndValue)}
-	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	conf := types.Config{Importer: importer.ForCompiler(s.fset, "gc", lookup)}
+	conf := types.Config{Importer: importer}
 	_, err := conf.Check(path, s.fset, s.files, &s.info)
 	return err
 }

@@ -123,7 +123,7 @@ func (*T) m() { Rename("a", "b") }
 		t.Fatal(err)
 	}
 	s := &source{fset: fset, files: []*ast.File{f}}
-	if err := s.check("p", exports(t, "fmt", "io", "log", "os")); err != nil {
+	if err := s.check("p", importerOf(t, s.fset, "fmt", "io", "log", "os")); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]string{
