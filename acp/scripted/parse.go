@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 //go:embed default.json
@@ -53,15 +55,16 @@ func Load(file string) (Script, error) {
 func Parse(file string, data []byte) (Script, error) {
 	p := parser{file: file, data: data, at: make(map[string]int64)}
 	var s Script
-	if p.syntax() {
+	var syntax *jsonvalue.Error
+	if errors.As(jsonvalue.DecodeStrict(data, new(json.RawMessage), 0), &syntax) {
+		p.problems = append(p.problems, fmt.Errorf("%s:%d:%d: %w", file, syntax.Line, syntax.Column, syntax))
+	} else {
 		p.dec = json.NewDecoder(bytes.NewReader(data))
 		p.dec.UseNumber()
 		p.value(reflect.TypeFor[Script](), "")
 	}
 	if p.problems == nil {
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber() // numbers in tools' arguments stay as they are written
-		if err := dec.Decode(&s); err != nil {
+		if err := jsonvalue.Decode(data, &s); err != nil {
 			p.report(0, "", err.Error())
 		}
 	}
@@ -72,7 +75,7 @@ func Parse(file string, data []byte) (Script, error) {
 }
 
 // parser compares a JSON text with the types that it is to be decoded into, because encoding/json does not tell where
-// an unknown member is, and takes double ones and nulls.
+// an unknown member is, and takes nulls.
 type parser struct {
 	file     string
 	data     []byte
@@ -99,16 +102,6 @@ func (p *parser) find(path string) int64 {
 		}
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
-}
-
-// syntax reports whether the data is one JSON value. Nothing after it can fail or nest without bound.
-func (p *parser) syntax() bool {
-	var raw json.RawMessage
-	err := json.Unmarshal(p.data, &raw)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		p.report(max(syntax.Offset-1, 0), "", "not JSON: "+err.Error())
-	}
-	return err == nil
 }
 
 // next returns where the next token begins.
@@ -156,15 +149,10 @@ func (p *parser) value(t reflect.Type, path string) {
 
 // object checks the members of an object whose brace has been read.
 func (p *parser) object(t reflect.Type, path string) {
-	seen := make(map[string]bool)
 	for p.dec.More() {
 		offset := p.next()
 		name := p.token().(string)
 		below := strings.TrimPrefix(path+"."+name, ".")
-		if seen[name] {
-			p.report(offset, below, "is given twice")
-		}
-		seen[name] = true
 		var member reflect.Type
 		switch {
 		case t == nil:

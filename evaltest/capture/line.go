@@ -1,13 +1,13 @@
 package capture
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // The phases of a call that lines are about.
@@ -44,16 +44,11 @@ type line struct {
 // decodeLine decodes a line, and is strict where calls depend on it.
 func decodeLine(data []byte) (line, error) {
 	var l line
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(&l); err != nil {
+	if err := jsonvalue.DecodeStrict(data, &l, jsonvalue.UnknownKeys); err != nil {
 		if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return line{}, fmt.Errorf("%s is of type %s", cmp.Or(other.Field, "the line"), other.Value)
 		}
 		return line{}, fmt.Errorf("this is not a line of a capture: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return line{}, errors.New("text behind the JSON of the line")
 	}
 	switch {
 	case l.Phase != phasePre && l.Phase != phasePost && l.Phase != phaseFailure:

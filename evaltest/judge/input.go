@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // Version is the version of the form of an [Input].
@@ -82,7 +84,7 @@ func readInput(r io.Reader) (Input, error) {
 		Question        *string `json:"question"`
 		CandidateAnswer *string `json:"candidate_answer"`
 	}
-	if err := json.Unmarshal(text, &must); err != nil { // this one finds text behind the object, too
+	if err := jsonvalue.DecodeStrict(text, &must, jsonvalue.UnknownKeys); err != nil {
 		return Input{}, err
 	}
 	switch {
@@ -92,9 +94,7 @@ func readInput(r io.Reader) (Input, error) {
 		return Input{}, errors.New("candidate_answer is missing")
 	}
 	var in Input
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&in); err != nil {
+	if err := jsonvalue.DecodeStrict(text, &in, jsonvalue.UnknownKeys); err != nil {
 		return Input{}, err
 	}
 	in.Config, in.Metrics = orNil(in.Config), orNil(in.Metrics)

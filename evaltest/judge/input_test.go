@@ -44,9 +44,11 @@ func TestTraceSummaryAsText(t *testing.T) {
 
 func TestReadInputErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"nothing", "", "unexpected end of JSON input"},
+		{"nothing", "", "it is empty"},
 		{"a list", "[]", "cannot unmarshal array"},
-		{"text behind", `{"question":"q","candidate_answer":"a"} x`, "after top-level value"},
+		{"another case", `{"Question":"q","candidate_answer":"a"}`, `unknown key "Question": it is written "question"`},
+		{"duplicate key", `{"question":"q","candidate_answer":"a","config":{"a":1,"a":2}}`, `duplicate key "a"`},
+		{"text behind", `{"question":"q","candidate_answer":"a"} x`, "text after the JSON value"},
 		{"no question", `{"candidate_answer":"a"}`, "question is missing"},
 		{"null answer", `{"question":"q","candidate_answer":null}`, "candidate_answer is missing"},
 		{"other type", `{"question":"q","candidate_answer":"a","input_files":"x"}`, "cannot unmarshal string"},

@@ -5,58 +5,40 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
-// parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and none comes twice.
+// parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and none is there twice, nor in an
+// object within.
 // Errors say what the text is or has, to be put behind a word for it: "is not a JSON object".
 func parseObject(text []byte, keys ...string) (object, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if t, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
-	} else if t != json.Delim('{') {
+	var o object
+	err := jsonvalue.DecodeStrict(text, &o, 0)
+	_, other := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case other, err == nil && o == nil:
 		return nil, errors.New("is not a JSON object")
+	case errors.Is(err, jsonvalue.ErrTrailing):
+		return nil, errors.New("has text after its JSON object")
+	case errors.Is(err, jsonvalue.ErrDuplicateKey):
+		return nil, fmt.Errorf("has a %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("is not JSON: %w", err)
 	}
-	o := make(object)
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
-		}
-		key := t.(string) // the decoder takes no other keys
-		if _, ok := o[key]; ok {
-			return nil, fmt.Errorf("has the key %q twice", key)
-		}
+	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(keys, key) {
 			return nil, fmt.Errorf("has an unknown key %q: the keys are %s", key, strings.Join(keys, ", "))
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, fmt.Errorf("is not JSON: %s: %w", key, jsonError(err))
-		}
-		o[key] = value
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("is not JSON: %w", jsonError(err))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has text after its JSON object")
 	}
 	return o, nil
-}
-
-func jsonError(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // has reports whether there is a value, which null is not.

@@ -56,7 +56,7 @@ func TestParseResult(t *testing.T) {
 
 func TestParseResultErrors(t *testing.T) {
 	tests := []struct{ name, reply, want string }{
-		{"nothing", "", "the reply is not JSON: unexpected EOF; it was"},
+		{"nothing", "", "the reply is not JSON: it is empty; it was"},
 		{"blank", " \n", "not JSON"},
 		{"words", "fine", `it was "fine"`},
 		{"null", "null", "not a JSON object"},
@@ -64,13 +64,13 @@ func TestParseResultErrors(t *testing.T) {
 		{"text", `"0.9"`, "not a JSON object"},
 		{"number", "1", "not a JSON object"},
 		{"empty object", "{}", "score is missing"},
-		{"cut", `{"score":1`, "not JSON: unexpected EOF"},
+		{"cut", `{"score":1`, "not JSON: it is cut: unexpected EOF"},
 		{"cut value", `{"score":`, "not JSON"},
 		{"line before", `debug {"score":1}`, "not JSON"},
 		{"fence", "```json\n{\"score\":1}\n```", "not JSON"},
 		{"line behind", `{"score":1} debug`, "the reply has text after its JSON object; it was"},
 		{"second object", `{"score":0}{"score":1}`, "the reply has text after its JSON object"},
-		{"key twice", `{"score":0,"score":1}`, `the reply has the key "score" twice; it was`},
+		{"key twice", `{"score":0,"score":1}`, `the reply has a duplicate key "score"; it was`},
 		{"key in other letters", `{"Score":1}`, `the reply has an unknown key "Score": the keys are score, hits`},
 		{"unknown key", `{"score":1,"mises":[]}`, `unknown key "mises"`},
 		{"score a text", `{"score":"1"}`, `score must be a number, not "\"1\""`},

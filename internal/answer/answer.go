@@ -3,11 +3,12 @@
 package answer
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // The tools that an agent asks its client for, by the names of the protocol's methods.
@@ -72,9 +73,7 @@ func Terminal(output any) (Printed, error) {
 	var p Printed
 	data, err := json.Marshal(output)
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.DisallowUnknownFields()
-		err = d.Decode(&p)
+		err = jsonvalue.DecodeStrict(data, &p, 0)
 	}
 	if _, object := output.(map[string]any); !object || err != nil {
 		return Printed{}, fmt.Errorf("must be what is printed, or {output, exit_code}, not %s", shown(output))

@@ -1,7 +1,6 @@
 package atif
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -23,69 +23,15 @@ const maxDepth = 32
 // format's rules; null stands for a field that is left out.
 func Check(data []byte) error {
 	var tree any
-	if err := numbers(data, &tree); err != nil {
-		return syntaxError(data, err)
-	}
-	if key := duplicateKey(data); key != "" {
-		return fmt.Errorf("the key %q is twice in one object", key)
+	if err := jsonvalue.DecodeStrict(data, &tree, 0); err != nil {
+		if e, ok := errors.AsType[*jsonvalue.Error](err); ok {
+			err = fmt.Errorf("line %d: %w", e.Line, err)
+		}
+		return err
 	}
 	var c checker
 	c.trajectory("", tree, 0)
 	return c.err()
-}
-
-// syntaxError names the line of invalid JSON.
-func syntaxError(data []byte, err error) error {
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	line := 0
-	switch {
-	case ok:
-		line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
-	case len(bytes.TrimSpace(data)) == 0:
-		err = errors.New("it is empty")
-	default:
-		line = 1 + bytes.Count(bytes.TrimSpace(data), []byte("\n"))
-	}
-	if line == 0 {
-		return fmt.Errorf("this is not a trajectory: %w", err)
-	}
-	return fmt.Errorf("line %d: this is not JSON: %w", line, err)
-}
-
-// duplicateKey returns a key that one object has twice, of which a reader would see either value; empty: there is none.
-func duplicateKey(data []byte) string {
-	d := json.NewDecoder(bytes.NewReader(data))
-	type level struct {
-		keys   map[string]bool // nil: an array
-		wanted bool            // a key comes next
-	}
-	var levels []level
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return ""
-		}
-		top := len(levels) - 1
-		if top >= 0 && levels[top].keys != nil && levels[top].wanted && token != json.Delim('}') {
-			key := token.(string)
-			if levels[top].keys[key] {
-				return key
-			}
-			levels[top].keys[key], levels[top].wanted = true, false
-			continue
-		}
-		if top >= 0 {
-			levels[top].wanted = true
-		}
-		switch token {
-		case json.Delim('{'):
-			levels = append(levels, level{make(map[string]bool), true})
-		case json.Delim('['):
-			levels = append(levels, level{})
-		case json.Delim('}'), json.Delim(']'):
-			levels = levels[:top]
-		}
-	}
 }
 
 // checker collects what is wrong.
@@ -123,7 +69,7 @@ type shape map[string]func(c *checker, path string, v any)
 func (c *checker) object(path string, v any, s shape) map[string]any {
 	o, ok := v.(map[string]any)
 	if !ok {
-		c.addf(path, "must be an object, not %s", kindOf(v))
+		c.addf(path, "must be an object, not %s", jsonvalue.Type(v))
 		return nil
 	}
 	fields := make(map[string]any, len(o))
@@ -160,28 +106,12 @@ func join(path, name string) string {
 func (c *checker) list(path string, v any, check func(path string, v any)) {
 	a, ok := v.([]any)
 	if !ok {
-		c.addf(path, "must be an array, not %s", kindOf(v))
+		c.addf(path, "must be an array, not %s", jsonvalue.Type(v))
 		return
 	}
 	for i, e := range a {
 		check(fmt.Sprintf("%s[%d]", path, i), e)
 	}
-}
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case json.Number:
-		return "a number"
-	case bool:
-		return "a boolean"
-	case []any:
-		return "an array"
-	}
-	return "an object"
 }
 
 // shown is a value for people, its beginning if it is long.
@@ -192,31 +122,31 @@ func shown(v any) string {
 	case json.Number:
 		return fmt.Sprintf("%.40s", v)
 	}
-	return kindOf(v)
+	return jsonvalue.Type(v)
 }
 
 func isText(c *checker, path string, v any) {
 	if _, ok := v.(string); !ok {
-		c.addf(path, "must be a string, not %s", kindOf(v))
+		c.addf(path, "must be a string, not %s", jsonvalue.Type(v))
 	}
 }
 
 func isBool(c *checker, path string, v any) {
 	if _, ok := v.(bool); !ok {
-		c.addf(path, "must be a boolean, not %s", kindOf(v))
+		c.addf(path, "must be a boolean, not %s", jsonvalue.Type(v))
 	}
 }
 
 func isObject(c *checker, path string, v any) {
 	if _, ok := v.(map[string]any); !ok {
-		c.addf(path, "must be an object, not %s", kindOf(v))
+		c.addf(path, "must be an object, not %s", jsonvalue.Type(v))
 	}
 }
 
 func isInteger(c *checker, path string, v any) {
 	n, ok := v.(json.Number)
 	if !ok {
-		c.addf(path, "must be an integer, not %s", kindOf(v))
+		c.addf(path, "must be an integer, not %s", jsonvalue.Type(v))
 		return
 	}
 	if _, err := n.Int64(); err != nil {
@@ -227,7 +157,7 @@ func isInteger(c *checker, path string, v any) {
 func isNumber(c *checker, path string, v any) {
 	n, ok := v.(json.Number)
 	if !ok {
-		c.addf(path, "must be a number, not %s", kindOf(v))
+		c.addf(path, "must be a number, not %s", jsonvalue.Type(v))
 		return
 	}
 	if _, err := n.Float64(); err != nil {
@@ -256,7 +186,7 @@ var iso8601 = lazyregexp.New(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?
 func isTimestamp(c *checker, path string, v any) {
 	text, ok := v.(string)
 	if !ok {
-		c.addf(path, "must be a string, not %s", kindOf(v))
+		c.addf(path, "must be a string, not %s", jsonvalue.Type(v))
 		return
 	}
 	if _, err := Time(text); err != nil {

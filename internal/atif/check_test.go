@@ -136,12 +136,12 @@ func TestSubagentTwice(t *testing.T) {
 
 func TestNoJSON(t *testing.T) {
 	tests := []struct{ name, data, want string }{
-		{"empty", " \n", "this is not a trajectory: it is empty"},
-		{"cut", "{\n\"agent\": {", "line 2: this is not JSON: unexpected EOF"},
-		{"broken", "{\n\"agent\": }\n}", "line 2: this is not JSON: invalid character '}' looking for beginning of value"},
-		{"two values", "{}\n{}", "line 2: this is not JSON: text after the value"},
+		{"empty", " \n", "line 1: it is empty"},
+		{"cut", "{\n\"agent\": {", "line 2: it is cut: unexpected EOF"},
+		{"broken", "{\n\"agent\": }\n}", "line 2: invalid character '}' looking for beginning of value"},
+		{"two values", "{}\n{}", "line 2: text after the JSON value"},
 		{"another value", "[]", "the trajectory: must be an object, not an array"},
-		{"a key twice", `{"agent":{"name":"a","name":"b"}}`, `the key "name" is twice in one object`},
+		{"a key twice", `{"agent":{"name":"a","name":"b"}}`, `line 1: duplicate key "name"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,9 +1,6 @@
 package atif
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -28,7 +25,7 @@ func Decode(r io.Reader) (*Trajectory, error) {
 		return nil, err
 	}
 	t := new(Trajectory)
-	if err := numbers(data, t); err != nil {
+	if err := jsonvalue.Decode(data, t); err != nil {
 		return nil, fmt.Errorf("decode trajectory: %w", err)
 	}
 	return t, nil
@@ -44,17 +41,4 @@ func Encode(t *Trajectory) ([]byte, error) {
 		return nil, fmt.Errorf("encode trajectory that could not be read: %w", err)
 	}
 	return append(data, '\n'), nil
-}
-
-// numbers decodes one JSON value with numbers as [json.Number].
-func numbers(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text after the value")
-	}
-	return nil
 }

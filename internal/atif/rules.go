@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // versions are those that are read. Earlier ones than 1.7 have fewer fields, and are held to the same rules.
@@ -174,14 +176,14 @@ func content(c *checker, path string, v any) {
 	case []any:
 		c.list(path, v, func(path string, v any) { part(c, path, v) })
 	default:
-		c.addf(path, "must be a string or an array of parts, not %s", kindOf(v))
+		c.addf(path, "must be a string or an array of parts, not %s", jsonvalue.Type(v))
 	}
 }
 
 func part(c *checker, path string, v any) {
 	o, ok := v.(map[string]any)
 	if !ok {
-		c.addf(path, "must be an object, not %s", kindOf(v))
+		c.addf(path, "must be an object, not %s", jsonvalue.Type(v))
 		return
 	}
 	other := "" // the field of the other type

@@ -72,7 +72,7 @@ func (e *editor) member(in container, key string) (s spot, ok bool, err error) {
 		return spot{}, false, nil
 	}
 	if again := slices.IndexFunc(in.children[s.index+1:], func(m child) bool { return m.key == key }); again >= 0 {
-		return spot{}, false, e.place(&syntaxError{in.children[s.index+1+again].start, fmt.Sprintf("the key %q is there twice", key)})
+		return spot{}, false, e.place(&syntaxError{in.children[s.index+1+again].start, fmt.Sprintf("duplicate key %q", key)})
 	}
 	return s, true, nil
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
@@ -22,8 +22,8 @@ const (
 // parseScores reads a file of scores, strictly. Its error joins all that is wrong, each with file, line and key.
 func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 	p := &parser{file: file, data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))}
-	if err := p.checkSyntax(); err != nil {
-		return Scores{}, err
+	if err := jsonvalue.DecodeStrict(p.data, new(json.RawMessage), 0); err != nil {
+		return Scores{}, jsonvalue.In(file, err)
 	}
 	s := Scores{Rater: anonymous, Variants: make(map[string]Rating)}
 	seen := false
@@ -158,34 +158,18 @@ func (p *parser) fail(at value, format string, args ...any) {
 	p.errs = append(p.errs, errors.New(where+fmt.Sprintf(format, args...)))
 }
 
-func (p *parser) checkSyntax() error {
-	if len(bytes.TrimSpace(p.data)) == 0 {
-		return fmt.Errorf("%s: not JSON: the file is empty", p.file)
-	}
-	var whole json.RawMessage
-	err := json.Unmarshal(p.data, &whole)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%s:%d: not JSON: %w", p.file, p.line(int(syntax.Offset)), err)
-	}
-	if err == nil && !utf8.Valid(p.data) {
-		return fmt.Errorf("%s: not JSON: the text is not UTF-8", p.file)
-	}
-	return err
-}
-
 func (p *parser) root() value {
 	raw := bytes.TrimSpace(p.data)
 	return value{at: bytes.Index(p.data, raw), raw: raw}
 }
 
-// members calls visit for each member of an object. A value that is no object, and a key that comes twice, are failures.
+// members calls visit for each member of an object. A value that is no object is a failure.
 func (p *parser) members(of value, prefix string, visit func(at value, key string)) bool {
 	decoder := json.NewDecoder(bytes.NewReader(of.raw))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		p.fail(of, "not an object")
 		return false
 	}
-	seen := make(map[string]bool)
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
@@ -199,11 +183,6 @@ func (p *parser) members(of value, prefix string, visit func(at value, key strin
 			return false
 		}
 		member.at = of.at + int(decoder.InputOffset()) - len(member.raw)
-		if seen[key] {
-			p.fail(member, "this key comes twice")
-			continue
-		}
-		seen[key] = true
 		visit(member, key)
 	}
 	return true

@@ -64,8 +64,12 @@ func In(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// ErrTrailing is the Err of an [Error] if something follows the value.
-var ErrTrailing = errors.New("text after the JSON value")
+var (
+	// ErrTrailing is the Err of an [Error] if something follows the value.
+	ErrTrailing = errors.New("text after the JSON value")
+	// ErrDuplicateKey is wrapped by that of an object which has a key twice.
+	ErrDuplicateKey = errors.New("duplicate key")
+)
 
 func errorAt(data []byte, at int, err error) *Error {
 	before := data[:min(max(at, 0), len(data))]

@@ -68,7 +68,7 @@ func (c *keyChecker) object(t reflect.Type) error {
 		key := c.key()
 		if c.isDuplicate(key, first, &seen) {
 			c.at = at
-			return fmt.Errorf("duplicate key %q", key)
+			return fmt.Errorf("%w %q", ErrDuplicateKey, key)
 		}
 		of := elementOf(t)
 		if t != nil && t.Kind() == reflect.Struct {

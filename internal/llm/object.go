@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // ParseObject finds the one JSON object in a model's reply: the reply as a whole, else the content of its first fenced
@@ -28,8 +29,8 @@ func ParseObject(text string) (json.RawMessage, error) {
 	if strings.ContainsAny(outside, "{}[]") {
 		return nil, errors.New("the reply holds more than one JSON object, or a part of one")
 	}
-	if err := unique(object); err != nil {
-		return nil, err
+	if err := jsonvalue.DecodeStrict([]byte(object), new(json.RawMessage), 0); err != nil {
+		return nil, fmt.Errorf("the reply's JSON object: %w", err)
 	}
 	return json.RawMessage(object), nil
 }
@@ -80,47 +81,4 @@ func fenced(text string) (before, block, after string, ok bool) {
 	}
 	end += body
 	return text[:start], text[body:end], text[end+1+len(fence):], true
-}
-
-// unique reports a key that one of the objects in valid JSON has twice: readers differ in which of them counts.
-func unique(object string) error {
-	type level struct {
-		keys  map[string]bool // nil in an array
-		value bool            // the next token is a value of an object
-	}
-	var levels []level
-	decoder := json.NewDecoder(strings.NewReader(object))
-	decoder.UseNumber()
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the reply's JSON object: %w", err)
-		}
-		delim, _ := token.(json.Delim)
-		if delim == '}' || delim == ']' {
-			levels = levels[:len(levels)-1]
-			continue
-		}
-		if n := len(levels); n > 0 && levels[n-1].keys != nil {
-			top := &levels[n-1]
-			if !top.value {
-				key, _ := token.(string)
-				if top.keys[key] {
-					return fmt.Errorf("the reply's JSON object has the key %q twice", key)
-				}
-				top.keys[key], top.value = true, true
-				continue
-			}
-			top.value = false
-		}
-		switch delim {
-		case '{':
-			levels = append(levels, level{keys: make(map[string]bool)})
-		case '[':
-			levels = append(levels, level{})
-		}
-	}
 }

@@ -127,7 +127,7 @@ func TestVerdicts(t *testing.T) {
 		{"a debug line around a fail", says("debug\n"+`{"pass":false}`, ""), broken, 0, "debug"},
 		{"a line behind", says(`{"score":1}`+"\nbye", ""), broken, 0, "text after it"},
 		{"a second object", says(`{"score":0}{"score":1}`, ""), broken, 0, "has text after its JSON object"},
-		{"a key twice", says(`{"score":0,"score":1}`, ""), broken, 0, `has the key "score" twice`},
+		{"a key twice", says(`{"score":0,"score":1}`, ""), broken, 0, `has a duplicate key "score"`},
 		{"NaN", says(`{"score":NaN}`, ""), broken, 0, "not JSON"},
 		{"nothing", says("", ""), broken, 0, "not JSON"},
 		{"C3 a verdict and exit code 1", says(`{"score":1}`, "exit 1"), broken, 0, "exit code 1"},

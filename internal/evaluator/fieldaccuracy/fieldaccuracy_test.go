@@ -149,7 +149,7 @@ func TestAnswer(t *testing.T) {
 		{"prose", "INV-7", "the reply holds no JSON object"},
 		{"cut", `{"id": "INV-7"`, "the reply's JSON object: unexpected EOF"},
 		{"two objects", `{"id": "INV-7"} {"id": "INV-8"}`, "the reply holds more than one JSON object, or a part of one"},
-		{"twice the same key", `{"id": "INV-8", "id": "INV-7"}`, `the reply's JSON object has the key "id" twice`},
+		{"twice the same key", `{"id": "INV-8", "id": "INV-7"}`, `the reply's JSON object: duplicate key "id"`},
 		{"list", `[{"id": "INV-7"}]`, "the reply holds more than one JSON object, or a part of one"},
 	}
 	for _, tt := range tests {

@@ -43,7 +43,7 @@ func TestParseScore(t *testing.T) {
 		{"two blocks", "", "```\n{\"score\": 0}\n```\n```\n{\"score\": 1}\n```", opinion{}, several},
 		{"nested object", "what is inside is no verdict", `{"verdict": {"score": 1}}`, opinion{}, `the reply: unknown key "verdict"`},
 		{"nested beside", "", `{"score": 0, "override": {"score": 1}}`, opinion{}, `the reply: unknown key "override"`},
-		{"score twice", "readers differ in which counts", `{"score": 0, "score": 1}`, opinion{}, `the reply's JSON object has the key "score" twice`},
+		{"score twice", "readers differ in which counts", `{"score": 0, "score": 1}`, opinion{}, `the reply's JSON object: duplicate key "score"`},
 		{"other case", "encoding/json would take it", `{"score": 0, "Score": 1}`, opinion{}, `the reply: unknown key "Score"`},
 		{"list", "", `[{"score": 1}]`, opinion{}, several},
 
