@@ -16,9 +16,9 @@ import (
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
-// parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and none is there twice, nor in an
-// object within.
-// Errors say what the text is or has, to be put behind a word for it: "is not a JSON object".
+// parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and neither it nor
+// an object within has a key twice. Errors say what the text is or has, to be put behind a word for it: "is not a JSON
+// object".
 func parseObject(text []byte, keys ...string) (object, error) {
 	var o object
 	err := jsonvalue.DecodeStrict(text, &o, 0)

@@ -21,7 +21,8 @@ type Override struct {
 	Position string
 }
 
-// Overrides are those of one session, which count its calls. The methods may be called concurrently; nil is no overrides.
+// Overrides are those of one session, which count its calls. The methods may be called concurrently; nil is no
+// overrides.
 type Overrides struct {
 	all []Override
 
@@ -30,7 +31,8 @@ type Overrides struct {
 	applied []bool
 }
 
-// NewOverrides returns overrides, of which the first that applies to a call counts. Arguments that cannot be JSON panic.
+// NewOverrides returns overrides, of which the first that applies to a call counts. Arguments that cannot be JSON
+// panic.
 func NewOverrides(all []Override) *Overrides {
 	o := &Overrides{all: slices.Clone(all), matched: make([]int, len(all)), applied: make([]bool, len(all))}
 	for i := range o.all {
@@ -85,8 +87,8 @@ func (o *Overrides) Unapplied() []Override {
 	return unapplied
 }
 
-// contains reports whether a value has all that part says: of an object the members that part names, of anything else the
-// whole. An empty object says nothing.
+// contains reports whether a value has all that part says: of an object the members that part names, of anything else
+// the whole. An empty object says nothing.
 func contains(v, part any) bool {
 	want, ok := part.(map[string]any)
 	if !ok {

@@ -1,4 +1,4 @@
-// Package jsonvalue decodes, compares and shows JSON values, the one way in which the program does.
+// Package jsonvalue decodes, compares and shows JSON values, for the whole program.
 //
 // A decoded value is a map[string]any, []any, string, json.Number, bool or nil. Numbers keep their text, so no digit is
 // lost, and are compared by their exact value: see [Equal].
@@ -15,8 +15,8 @@ import (
 )
 
 // Decode decodes one JSON value into what v points to, as encoding/json does, and lets nothing follow it. In values of
-// type any, numbers become [json.Number]. It is for what agents and other programs wrote: unknown keys are ignored, and the
-// last of duplicate keys counts, as it does for most readers. The error is an [*Error].
+// type any, numbers become [json.Number]. It is for what agents and other programs wrote: unknown keys are ignored, and
+// the last of duplicate keys counts, as it does for most readers. The error is an [*Error].
 func Decode(data []byte, v any) error { return decode(data, v, 0) }
 
 // Option relaxes [DecodeStrict].
@@ -25,12 +25,13 @@ type Option uint
 const (
 	// UnknownKeys ignores keys that no field has.
 	UnknownKeys Option = 1 << iota
-	// Floats decodes numbers into values of type any as float64, as encoding/json does, for types of the program's users.
+	// Floats decodes numbers into values of type any as float64, as encoding/json does, for types of the program's
+	// users.
 	Floats
 )
 
-// DecodeStrict is [Decode] for what is written for this program, or by it. The text has to be UTF-8, every object, however
-// deep, has each key once, and a key is that of a field, in the same case. Types that decode themselves
+// DecodeStrict is [Decode] for what is written for this program, or by it. The text has to be UTF-8, every object,
+// however deep, has each key once, and a key is that of a field, in the same case. Types that decode themselves
 // ([json.Unmarshaler]) have the keys that they like. The error is an [*Error].
 func DecodeStrict(data []byte, v any, options Option) error {
 	if !utf8.Valid(data) {

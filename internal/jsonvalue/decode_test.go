@@ -163,8 +163,8 @@ func keys(n int) string {
 	return strings.Join(members, ",")
 }
 
-// FuzzDecodeStrict holds strict decoding against encoding/json: what it takes means the same there, and what it alone refuses
-// is not UTF-8, or has a key twice, or in another case.
+// FuzzDecodeStrict holds strict decoding against encoding/json: what it takes means the same there, and what it alone
+// refuses is not UTF-8, or has a key twice, or in another case.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, text := range []string{
 		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2,"-":3}`, `{"Tags":null}`, `{"any":{"a":[1,"\"}"]}}`,

@@ -16,17 +16,17 @@ type Number struct {
 	exp    int64
 }
 
-// ParseNumber returns the value of a number. It is false for what is not a JSON number, and for an exponent of more than 18
-// digits, which is not computed with.
+// ParseNumber returns the value of a number. It is false for what is not a JSON number, and for an exponent of more
+// than 18 digits, which is not computed with.
 func ParseNumber(text json.Number) (n Number, ok bool) {
 	n, power, ok := split(string(text))
 	if !ok || n.digits == "" || power == "" {
 		return n, ok
 	}
-	const most = 18 // digits
+	const limit, digits = 1e18, 18
 	magnitude, negative := strings.CutPrefix(power, "-")
 	magnitude = strings.TrimLeft(strings.TrimPrefix(magnitude, "+"), "0")
-	if len(magnitude) > most {
+	if len(magnitude) > digits {
 		return Number{}, false
 	}
 	exp, _ := strconv.ParseInt("0"+magnitude, 10, 64)
@@ -34,6 +34,9 @@ func ParseNumber(text json.Number) (n Number, ok bool) {
 		exp = -exp
 	}
 	n.exp += exp
+	if p := n.power(); p >= limit || p <= -limit {
+		return Number{}, false
+	}
 	return n, true
 }
 
@@ -92,7 +95,7 @@ func (n Number) Compare(m Number) int {
 }
 
 // IsInt reports whether n is a whole number, such as 1.0 or 1e3.
-func (n Number) IsInt() bool { return n.exp >= int64(len(n.digits)) }
+func (n Number) IsInt() bool { return n.power() >= 0 }
 
 // Rat returns n to compute with. It is false for a number of more than 400 digits, or beyond 10^400 or 10^-400, which
 // bounds the work.
@@ -104,8 +107,8 @@ func (n Number) Rat() (*big.Rat, bool) {
 	return new(big.Rat).SetString(n.String())
 }
 
-// String returns the canonical form of n: a whole number that does not end with 0, and a power of ten. So 1.50 is 15e-1,
-// 100 is 1e2, and 7 is 7.
+// String returns the canonical form of n: a whole number that does not end with 0, and a power of ten. So 1.50 is
+// 15e-1, 100 is 1e2, and 7 is 7.
 func (n Number) String() string {
 	if n.sign == 0 {
 		return "0"
@@ -114,8 +117,11 @@ func (n Number) String() string {
 	if n.sign < 0 {
 		text = "-" + text
 	}
-	if power := n.exp - int64(len(n.digits)); power != 0 {
+	if power := n.power(); power != 0 {
 		text += "e" + strconv.FormatInt(power, 10)
 	}
 	return text
 }
+
+// power returns the power of ten by which the digits, read as a whole number, are multiplied.
+func (n Number) power() int64 { return n.exp - int64(len(n.digits)) }

@@ -65,7 +65,8 @@ func of(v any, depth int) (any, error) {
 		return nil, err
 	}
 	var decoded any
-	return decoded, Decode(text, &decoded)
+	err = Decode(text, &decoded)
+	return decoded, err
 }
 
 // inside says where in a value the error is, unless that would not help a person.
@@ -76,9 +77,10 @@ func inside(place string, err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// Equal reports whether two decoded values are the same JSON value. Numbers are equal if their exact values are: 1 is 1.0
-// and 1e0, and no digit is lost, however many there are. A number with an exponent of more than 18 digits equals only one
-// that is written the same. Types count: 1 is not "1", null is not a missing member. The order of members does not.
+// Equal reports whether two decoded values are the same JSON value. Numbers are equal if their exact values are: 1 is
+// 1.0 and 1e0, and no digit is lost, however many there are. A number with an exponent of more than 18 digits equals
+// only one that is written the same. Types count: 1 is not "1", null is not a missing member. The order of members does
+// not.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:
@@ -110,8 +112,8 @@ func equalNumbers(a, b json.Number) bool {
 	return ok && both && n == m
 }
 
-// Canonical returns the one text of a decoded value: two values are [Equal] if and only if their canonical texts are. It is
-// JSON on one line with sorted keys, and with numbers as [Number.String] has them.
+// Canonical returns the one text of a decoded value: two values are [Equal] if and only if their canonical texts are.
+// It is JSON on one line with sorted keys, and with numbers as [Number.String] has them.
 func Canonical(v any) string {
 	v, _ = canonical(v)
 	return Compact(v)

@@ -42,6 +42,8 @@ func TestEqual(t *testing.T) {
 		{"tiny", "", "1e-999999999", "0", false},
 		{"exponent beyond computing", "equal as written", "1e9999999999999999999", "1e9999999999999999999", true},
 		{"exponents beyond computing", "", "1e9999999999999999999", "10e9999999999999999998", false},
+		{"at the limit of computing", "", "10e999999999999999998", "1e999999999999999999", true},
+		{"over the limit of computing", "equal as written", "10e999999999999999999", "1e1000000000000000000", false},
 		{"zero with any exponent", "", "0e9999999999999999999", "0", true},
 		{"long", "", long, long, true},
 		{"long with a point", "", long, long + ".00", true},

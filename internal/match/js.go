@@ -140,7 +140,8 @@ func keys(v any) []string {
 // isNothing reports whether the value is null or undefined.
 func isNothing(v any) bool { return v == nil || v == undefined{} }
 
-// deepEqual compares as AgentEvals does: null is undefined, and an array is an object with its indexes as keys.
+// deepEqual compares as AgentEvals does, unlike jsonvalue.Equal: numbers are doubles, null is undefined, and an array
+// is an object with its indexes as keys.
 func deepEqual(a, b any) bool {
 	if isNothing(a) && isNothing(b) {
 		return true
