@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -229,12 +230,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 
 // Reports reports whether a job of the plan makes reports.
 func (r *Runner) Reports() bool {
-	for _, j := range r.plan.Jobs {
-		if reports(j) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.plan.Jobs, reports)
 }
 
 // scrub masks the secrets that stand in the run's directory although nothing of ours writes any: an agent that is not
