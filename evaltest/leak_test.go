@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
 )
 
@@ -137,9 +138,9 @@ func leaks(t *testing.T) (module, []string) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(outside, name), []byte(text), 0o755))
 	}
-	self, err := os.Executable() // which has the engine in it, and so the agent
+	agent, err := helper.Find()
 	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(outside, "fake-acp")))
+	require.NoError(t, os.Symlink(agent.Path, filepath.Join(outside, "fake-acp")))
 	m.write("leaks/leaks.yaml", strings.NewReplacer(
 		"COMMAND", filepath.Join(outside, "agent"), "SCRIPT", filepath.Join(outside, "script.json"),
 	).Replace(leaksPlaybook))

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // TestStepsAroundTheAgent has commands change the workspace before, between and after the agent's turns: a replay makes
@@ -59,7 +61,9 @@ func TestLeak(t *testing.T) {
 	m := newModule(t)
 	suite := m.compile("./evals")
 	bin := t.TempDir()
-	require.NoError(t, os.Symlink(suite.bin, filepath.Join(bin, "fake-acp")))
+	agent, err := helper.Find()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(agent.Path, filepath.Join(bin, "fake-acp")))
 	key := "sk-test-" + "0123456789"
 	m.write("config/claude-code.toml", "[groups.mine]\nANTHROPIC_API_KEY = \""+key+"\"\n")
 	m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // curiousSuite runs the agent, and leaves something for people.
@@ -64,9 +65,9 @@ func newProject(t *testing.T) (module, []string) {
 	t.Helper()
 	m := newModule(t)
 	outside := t.TempDir()
-	self, err := os.Executable() // which has the engine in it, and so the agent
+	agent, err := helper.Find()
 	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(outside, "fake-acp")))
+	require.NoError(t, os.Symlink(agent.Path, filepath.Join(outside, "fake-acp")))
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "curious"), []byte(curiousAgent), 0o755))
 	require.NoError(t, os.Rename(m.path("scripts/greet.json"), filepath.Join(outside, "greet.json")))
 	m.write("evals/evals_test.go", curiousSuite)

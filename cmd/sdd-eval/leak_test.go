@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
 )
 
@@ -59,7 +60,9 @@ func newLeaky(t *testing.T) leaky {
 	l.write("claude-code.toml", secrettest.Preset("mine"), 0o600)
 	l.write("agent", wrapper, 0o755)
 	l.write("agent.stderr", "", 0o644)
-	require.NoError(t, os.Symlink(filepath.Join(bin, "sdd-eval"), filepath.Join(l.outside, "fake-acp")))
+	agent, err := helper.Find()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(agent.Path, filepath.Join(l.outside, "fake-acp")))
 	return l
 }
 

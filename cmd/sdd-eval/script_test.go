@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
@@ -63,6 +64,11 @@ func TestScript(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("BIN", bin)
+			h, err := helper.Find()
+			if err != nil {
+				return err
+			}
+			e.Setenv("HELPER", h.Path)                           // the scripted agent, if a link to it has that name
 			e.Setenv("SECRET", "sk-test-"+"not-a-real-key-1234") // of the presets in the scripts
 			e.Setenv("HOME", home)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))

@@ -158,7 +158,14 @@ var rules = []rule{
 		name: "commands are a screenful",
 		why:  "what a command does is tested in its package, without a process",
 		check: forPackages(under("cmd"), imports(func(p pkg) bool {
-			return p.Standard || rel(p.ImportPath) == "internal/cli"
+			return p.Standard || rel(p.ImportPath) == "internal/cli" || under("internal/helper")(rel(p.ImportPath))
+		})),
+	},
+	{
+		name: "the helper does without package net",
+		why:  "it is built with CGO_ENABLED=0, for which net and all that imports it would have to be compiled anew",
+		check: forPackages(among("internal/helper/program"), deps(func(p pkg) bool {
+			return p.ImportPath != "net"
 		})),
 	},
 }
@@ -248,6 +255,7 @@ func TestRulesBite(t *testing.T) {
 		"testkit is for tests":                                {"evaltest/clitest", module + "/internal/testkit/golden"},
 		"nothing builds on the façade":                        {"internal/cli", module + "/evaltest"},
 		"commands are a screenful":                            {"cmd/sdd-eval", module + "/internal/engine"},
+		"the helper does without package net":                 {"internal/helper/program", "net"},
 	}
 	for _, rule := range rules {
 		edge, ok := breaks[rule.name]

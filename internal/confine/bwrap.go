@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -51,7 +52,7 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	p, err := helper.Find()
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 		args = append(args, "--ro-bind-try", path, path) // root may write the kernel's settings without any capability
 	}
-	args = append(args, "--ro-bind", self, supervise.SupervisorPath, "--remount-ro", "/")
+	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
 	c.Enclosure = append(args, "--")
 	c.Rules = &lockdown.Rules{}
 	return nil

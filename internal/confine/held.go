@@ -3,29 +3,23 @@ package confine
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/confine/probe"
 )
 
 // Property is something that a process outside its policy cannot do.
-type Property string
+type Property = probe.Property
 
-// The properties, in the order in which they are shown.
+// The properties, in the order in which they are shown; see those of package probe.
 const (
-	// FilesRead: read a file outside.
-	FilesRead Property = "files read"
-	// FilesWritten: create, change or remove a file outside.
-	FilesWritten Property = "files written"
-	// FileModes: change the mode or times of a file outside.
-	FileModes Property = "file modes"
-	// Terminals: read or write another terminal of the same user.
-	Terminals Property = "terminals"
-	// Processes: signal a process outside, read its memory or environment, or change its limits.
-	Processes Property = "processes"
-	// Sockets: connect to a unix socket outside, be it a file or an abstract one.
-	Sockets Property = "unix sockets"
-	// Network: reach another process by TCP or UDP, where the policy has no network.
-	Network Property = "network"
-	// Forks: grow to more threads than [MaxThreads].
-	Forks Property = "fork bombs"
+	FilesRead    = probe.FilesRead
+	FilesWritten = probe.FilesWritten
+	FileModes    = probe.FileModes
+	Terminals    = probe.Terminals
+	Processes    = probe.Processes
+	Sockets      = probe.Sockets
+	Network      = probe.Network
+	Forks        = probe.Forks
 )
 
 // Properties returns all properties.

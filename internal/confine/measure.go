@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sdd-eval/sdd-eval/internal/confine/probe"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -32,11 +34,14 @@ func measure(ctx context.Context, kind Kind, m method) (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
+	if _, err := helper.Find(); err != nil { // which may take its time
+		return Held{}, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, measureTimeout, fmt.Errorf("trying it took longer than %v", measureTimeout))
 	defer cancel()
 	b, err := setBait()
 	if err != nil {
-		return Held{}, fmt.Errorf("try it: %w", err)
+		return Held{}, &untried{fmt.Errorf("try it: %w", err)}
 	}
 	defer b.remove()
 	var online, offline map[Property]bool
@@ -55,6 +60,9 @@ func measure(ctx context.Context, kind Kind, m method) (Held, error) {
 		return err
 	})
 	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = &untried{context.Cause(ctx)}
+		}
 		return Held{}, err
 	}
 	offline[Network] = offline[Network] && !b.packetArrived()
@@ -76,7 +84,7 @@ type bait struct {
 	dir       string
 	listeners []net.Listener
 	packets   net.PacketConn
-	targets   targets
+	targets   probe.Targets
 	process   *supervise.Process
 	terminal  *os.File
 }
@@ -92,8 +100,8 @@ func setBait() (_ *bait, err error) {
 	if b.dir, err = os.MkdirTemp("", "sdd-eval-bait-"); err != nil {
 		return nil, err
 	}
-	b.targets = targets{Dir: b.dir, Socket: filepath.Join(b.dir, "s"), Address: "@sdd-eval-" + rand.Text()}
-	if err = os.WriteFile(filepath.Join(b.dir, secretFile), []byte(secretText), 0o600); err != nil {
+	b.targets = probe.Targets{Dir: b.dir, Socket: filepath.Join(b.dir, "s"), Address: "@sdd-eval-" + rand.Text()}
+	if err = os.WriteFile(filepath.Join(b.dir, probe.SecretFile), []byte(probe.SecretText), 0o600); err != nil {
 		return nil, err
 	}
 	for _, l := range []struct{ network, address string }{
@@ -116,13 +124,13 @@ func setBait() (_ *bait, err error) {
 
 // setProcess starts a process with a marker in its environment: a prober that waits for its targets.
 func (b *bait) setProcess() error {
-	self, err := os.Executable()
+	p, err := helper.Find()
 	if err != nil {
 		return err
 	}
 	b.targets.Marker = "MARKER=" + rand.Text()
 	b.process, err = supervise.Start(context.Background(), supervise.Command{
-		Path: self, Args: []string{self, proberName}, Env: []string{b.targets.Marker}, PipeStdin: true, Grace: time.Millisecond,
+		Path: p.Path, Args: p.Command(helper.Prober), Env: []string{b.targets.Marker}, PipeStdin: true, Grace: time.Millisecond,
 	})
 	if err != nil {
 		return err
@@ -151,7 +159,7 @@ func (b *bait) remove() {
 }
 
 // local returns the targets on this machine, for a prober that may use the network.
-func (b *bait) local() targets {
+func (b *bait) local() probe.Targets {
 	t := b.targets
 	t.TCP, t.UDP = "", ""
 	return t
@@ -162,20 +170,20 @@ func (b *bait) packetArrived() bool {
 	if err := b.packets.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
 		return true // unknown
 	}
-	packet := make([]byte, len(secretText))
+	packet := make([]byte, len(probe.SecretText))
 	n, _, err := b.packets.ReadFrom(packet)
-	return err == nil && string(packet[:n]) == secretText
+	return err == nil && string(packet[:n]) == probe.SecretText
 }
 
 // try returns which properties hold under a policy.
-func (b *bait) try(ctx context.Context, m method, p Policy, t targets) (map[Property]bool, error) {
+func (b *bait) try(ctx context.Context, m method, p Policy, t probe.Targets) (map[Property]bool, error) {
 	var r prober
 	if err := r.start(ctx, m, p, t, 0); err != nil {
 		return nil, err
 	}
 	exit, err := r.process.Wait()
 	if err != nil {
-		return nil, err
+		return nil, &untried{err}
 	}
 	var held map[Property]bool
 	if err := json.Unmarshal(r.stdout.Bytes(), &held); err != nil || exit != (supervise.Exit{}) {
@@ -195,9 +203,9 @@ func (b *bait) tryThreads(ctx context.Context, m method) (bool, error) {
 	}
 	exit, _ := r.process.Wait() // that it has grown too large is an error
 	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
+		return false, &untried{context.Cause(ctx)}
 	}
-	bounded := !strings.Contains(r.stdout.String(), allStarted)
+	bounded := !strings.Contains(r.stdout.String(), probe.AllStarted)
 	if bounded && exit == (supervise.Exit{}) {
 		return false, r.failed(exit)
 	}
@@ -210,8 +218,8 @@ type prober struct {
 	stdout, stderr bytes.Buffer
 }
 
-func (r *prober) start(ctx context.Context, m method, p Policy, t targets, maxThreads int) error {
-	self, err := os.Executable()
+func (r *prober) start(ctx context.Context, m method, policy Policy, t probe.Targets, maxThreads int) error {
+	p, err := helper.Find()
 	if err != nil {
 		return err
 	}
@@ -220,10 +228,10 @@ func (r *prober) start(ctx context.Context, m method, p Policy, t targets, maxTh
 		return err
 	}
 	c := supervise.Command{
-		Path: self, Args: []string{self, proberName}, Dir: "/", Env: []string{"GOTRACEBACK=none"}, MaxThreads: maxThreads,
+		Path: p.Path, Args: p.Command(helper.Prober), Dir: "/", Env: []string{"GOTRACEBACK=none"}, MaxThreads: maxThreads,
 		Stdin: bytes.NewReader(input), Stdout: &r.stdout, Stderr: &r.stderr,
 	}
-	if err := confined(m, &c, p); err != nil {
+	if err := confined(m, &c, policy); err != nil {
 		return err
 	}
 	if r.process, err = supervise.Start(ctx, c); err == nil {
@@ -238,5 +246,10 @@ func (r *prober) start(ctx context.Context, m method, p Policy, t targets, maxTh
 // failed is the error of a prober that printed something else than what it found out.
 func (r *prober) failed(exit supervise.Exit) error {
 	printed := strings.TrimSpace(r.stderr.String() + r.stdout.String())
-	return fmt.Errorf("a process in it did not do its work: %s: %s", exit, cmp.Or(printed, "it printed nothing"))
+	return &untried{fmt.Errorf("a process in it did not do its work: %s: %s", exit, cmp.Or(printed, "it printed nothing"))}
 }
+
+// untried is the error of a sandbox that starts, of which is not known what it holds.
+type untried struct{ error }
+
+func (u *untried) Unwrap() error { return u.error }

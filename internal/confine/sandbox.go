@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -109,29 +110,56 @@ func (s *Sandbox) choose(ctx context.Context) (method, Held, error) {
 	if s.kind == None {
 		return nil, Held{Kind: None, Holds: []Property{}, Open: Properties()}, nil
 	}
-	methods := []struct {
-		kind   Kind
-		method method
-	}{{Bwrap, bwrap{}}, {Landlock, landlock{}}, {Wrapper, wrapper(s.command)}}
-	var reasons []string
+	methods := []kindMethod{{Bwrap, bwrap{}}, {Landlock, landlock{}}}
+	if s.kind != Auto {
+		methods = append(methods, kindMethod{Wrapper, wrapper(s.command)})
+		methods = slices.DeleteFunc(methods, func(m kindMethod) bool { return m.kind != s.kind })
+	}
+	unavailable := &UnavailableError{Kind: s.kind}
 	for _, m := range methods {
-		if s.kind != m.kind && (s.kind != Auto || m.kind == Wrapper) {
-			continue
-		}
 		held, err := measure(ctx, m.kind, m.method)
 		if err == nil {
-			held.PassedOver = reasons
+			held.PassedOver = unavailable.Reasons
 			return m.method, held, nil
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", m.kind, err))
+		if _, ok := errors.AsType[*helper.Error](err); ok { // which says nothing about the sandbox
+			return nil, Held{}, err
+		}
+		unavailable.add(m.kind, err)
 	}
-	return nil, Held{}, &UnavailableError{Kind: s.kind, Reasons: reasons}
+	if s.kind != Auto && !unavailable.Starts {
+		unavailable.Other = worksInstead(ctx)
+	}
+	return nil, Held{}, unavailable
 }
 
-// UnavailableError says that a sandbox does not work on this machine.
+type kindMethod struct {
+	kind   Kind
+	method method
+}
+
+// worksInstead returns the kind that works where the chosen one does not, empty if there is none.
+func worksInstead(ctx context.Context) Kind {
+	auto := &Sandbox{kind: Auto}
+	_, held, _ := auto.choose(ctx)
+	return held.Kind
+}
+
+// UnavailableError says that a sandbox cannot be used on this machine.
 type UnavailableError struct {
 	Kind    Kind     // what was asked for
 	Reasons []string // one for each kind that was tried
+	// Starts is set if a sandbox works as far as can be seen: what failed is the process in it that tries what it holds.
+	Starts bool
+	// Other is a kind that works, where a certain one was asked for.
+	Other Kind
+}
+
+func (e *UnavailableError) add(k Kind, err error) {
+	e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %v", k, err))
+	if _, ok := errors.AsType[*untried](err); ok && k != Wrapper { // what started there is the user's command
+		e.Starts = true
+	}
 }
 
 func (e *UnavailableError) Error() string {
@@ -139,16 +167,25 @@ func (e *UnavailableError) Error() string {
 	if e.Kind != Auto {
 		what = fmt.Sprintf("the sandbox %s does not work on this machine", e.Kind)
 	}
+	if e.Starts {
+		what = "a sandbox starts on this machine, but what it holds could not be tried"
+	}
 	return what + ": " + strings.Join(e.Reasons, "; ")
 }
 
-// Advice returns what the user can do.
+// Advice returns what the user can do, empty if that is not known. It names no sandbox at all only where none starts.
 func (e *UnavailableError) Advice() string {
-	const none = "let agents and tests run with all of your rights: --sandbox none, EVALTEST_SANDBOX=none with go test"
-	if runtime.GOOS != "linux" {
-		return none
+	if e.Starts {
+		return ""
 	}
-	return "install bubblewrap (Debian: apt-get install bubblewrap), or " + none
+	advice := "let agents and tests run with all of your rights: --sandbox none, EVALTEST_SANDBOX=none with go test"
+	if e.Other != "" {
+		advice = fmt.Sprintf("use the kind that works here: --sandbox %s, EVALTEST_SANDBOX=%[1]s with go test", e.Other)
+	}
+	if runtime.GOOS == "linux" && e.Other != Bwrap {
+		advice = "install bubblewrap (Debian: apt-get install bubblewrap), or " + advice
+	}
+	return advice
 }
 
 // errNotLinux is why kinds do not work on other systems.

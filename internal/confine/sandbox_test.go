@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -80,10 +81,10 @@ func TestNew(t *testing.T) {
 	assert.Equal(t, confine.Wrapper, kind)
 }
 
-const advice = "install bubblewrap (Debian: apt-get install bubblewrap), or let agents and tests run with all of your rights: " +
-	"--sandbox none, EVALTEST_SANDBOX=none with go test"
+const install = "install bubblewrap (Debian: apt-get install bubblewrap), or "
 
-// TestUnavailable: what does not work is an error, each time, and nothing starts.
+// TestUnavailable: what does not work is an error, each time, and nothing starts. Since Landlock works here, no advice is to
+// confine nothing.
 func TestUnavailable(t *testing.T) {
 	broken := "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap 0.8.0 && exit\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
 	tests := []struct {
@@ -107,14 +108,14 @@ func TestUnavailable(t *testing.T) {
 		},
 		{
 			name: "deaf-wrapper", kind: confine.Wrapper, command: []string{"/bin/echo", "hello"},
-			want: "the sandbox command does not work on this machine: command: a process in it did not do its work: exit code 0: hello $EXE sdd-eval-prober",
+			want: "the sandbox command does not work on this machine: command: a process in it did not do its work: exit code 0: hello $HELPER $KEY prober",
 		},
 		{
 			name: "failing-wrapper", kind: confine.Wrapper, command: []string{"/bin/sh", "-c", "echo no >&2; exit 3"},
 			want: "the sandbox command does not work on this machine: command: a process in it did not do its work: exit code 3: no",
 		},
 	}
-	exe, err := os.Executable()
+	p, err := helper.Find()
 	require.NoError(t, err)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,8 +130,8 @@ func TestUnavailable(t *testing.T) {
 				_, err = s.Held(t.Context())
 				var unavailable *confine.UnavailableError
 				require.ErrorAs(t, err, &unavailable)
-				assert.Equal(t, tt.want, strings.NewReplacer(exe, "$EXE", bin, "$BIN").Replace(err.Error()))
-				assert.Equal(t, advice, unavailable.Advice())
+				assert.Equal(t, tt.want, strings.NewReplacer(p.Path, "$HELPER", helper.Key(), "$KEY", bin, "$BIN").Replace(err.Error()))
+				assert.Equal(t, install+"use the kind that works here: --sandbox landlock, EVALTEST_SANDBOX=landlock with go test", unavailable.Advice())
 			}
 			_, err = s.Start(t.Context(), supervise.Command{Path: "/bin/true"}, confine.Policy{})
 			assert.ErrorAs(t, err, new(*confine.UnavailableError))
@@ -138,6 +139,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	none := &confine.UnavailableError{Kind: confine.Auto, Reasons: []string{"bwrap: bwrap is not in PATH", "landlock: it is off"}}
 	assert.EqualError(t, none, "no sandbox works on this machine: bwrap: bwrap is not in PATH; landlock: it is off")
+	assert.Equal(t, install+"let agents and tests run with all of your rights: --sandbox none, EVALTEST_SANDBOX=none with go test", none.Advice())
 }
 
 // TestAuto: without bubblewrap it is Landlock.

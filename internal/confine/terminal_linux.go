@@ -22,13 +22,3 @@ func openTerminal() (master *os.File, path string, err error) {
 	}
 	return master, fmt.Sprintf("/dev/pts/%d", n), nil
 }
-
-// opensTerminal reports whether a terminal can be opened.
-func opensTerminal(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	f.Close()
-	return true
-}

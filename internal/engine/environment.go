@@ -41,7 +41,7 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 // variables are the environment variables that this package reads, and those that only tests or hooks do.
 var variables = []string{
 	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX",
-	"EVALTEST_JUDGES", "EVALTEST_CAPTURE",
+	"EVALTEST_HELPER", "EVALTEST_JUDGES", "EVALTEST_CAPTURE",
 }
 
 // checkVariables refuses unknown EVALTEST_ variables: a misspelt one would be ignored.

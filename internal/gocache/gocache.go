@@ -17,29 +17,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/reexec"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// programName makes our binary the program, see [reexec.Register]. What follows are the directories to read and to write.
-const programName = "sdd-eval-gocache"
-
-func init() {
-	reexec.Register(programName, 2, func(dirs []string) int {
-		if err := serve(os.Stdin, os.Stdout, store{read: dirs[0], write: dirs[1]}); err != nil {
-			fmt.Fprintln(os.Stderr, "sdd-eval: go build cache:", err)
-			return 1
-		}
-		return 0
-	})
+// Main is the helper's program of that name. Its arguments are the directories to read and to write.
+func Main(args []string) int {
+	err := errors.New("want the directory to read and the one to write")
+	if len(args) == 2 {
+		err = serve(os.Stdin, os.Stdout, store{read: args[0], write: args[1]})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sdd-eval: go build cache:", err)
+		return 1
+	}
+	return 0
 }
 
 // Variables returns the variables that have go commands use the cache in the directory read, and put what is new into
-// write. Program is our own binary, which the commands must be able to start.
-func Variables(program, read, write string) []string {
-	return []string{
-		"GOCACHE=" + write,
-		"GOCACHEPROG=" + quote(program) + " " + programName + " " + quote(read) + " " + quote(write),
+// write. The commands must be able to start the helper.
+func Variables(p helper.Program, read, write string) []string {
+	var quoted []string
+	for _, word := range p.Command(helper.GoCache, read, write) {
+		quoted = append(quoted, quote(word))
 	}
+	return []string{"GOCACHE=" + write, "GOCACHEPROG=" + strings.Join(quoted, " ")}
 }
 
 // quote quotes a word as the go command takes it apart. A word with both kinds of quotes cannot be written.

@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // TestVariables tests a module with the user's cache to read: what is in it is used, what is new goes elsewhere.
 func TestVariables(t *testing.T) {
-	exe, err := os.Executable()
+	program, err := helper.Find()
 	require.NoError(t, err)
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	require.NoError(t, err)
@@ -28,7 +29,7 @@ func TestVariables(t *testing.T) {
 	run := func() string {
 		cmd := exec.Command("go", "test", "-x", ".")
 		cmd.Dir = module
-		cmd.Env = append(os.Environ(), gocache.Variables(exe, read, added)...)
+		cmd.Env = append(os.Environ(), gocache.Variables(program, read, added)...)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)

@@ -22,7 +22,7 @@ import (
 const playbook = `name: hostile
 task: {prompt: Get out.}
 variants: {a: {agent: {kind: fake-acp, args: [script.json]}}}
-sandbox: {allow_commands: [sh]}
+sandbox: {allow_commands: [sh], allow_read: [PROGRAM]}
 workflow:
   jobs:
     eval:
@@ -77,7 +77,6 @@ func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	program := "./" + strings.Join(args, " ")
 	line := func(who string) []string { return []string{"-c", program + " >" + who + ".reports"} }
 	turn := scripted.Turn{Actions: []scripted.Action{
-		// Nobody but the agent is shown its program.
 		{Exec: &scripted.Exec{Command: "cp", Args: []string{s.exe, hostile.Name}}},
 		{Exec: &scripted.Exec{Command: "sh", Args: line("agent")}},
 		{Terminal: &scripted.Terminal{Command: "sh", Args: line("terminal")}},
@@ -86,7 +85,7 @@ func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	script, err := json.Marshal(scripted.Script{Turns: []scripted.Turn{turn}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "script.json"), script, 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), []byte(playbook), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), []byte(strings.ReplaceAll(playbook, "PROGRAM", s.exe)), 0o644))
 }
 
 // run runs the playbook, and returns what the hostile processes printed by who started them.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // ordinary is the user that the tests are run as, too, if we are root.
@@ -44,6 +46,11 @@ func TestAsUser(t *testing.T) {
 	binary, err := os.ReadFile(exe)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(in("hostile.test"), binary, 0o755))
+	h, err := helper.Find()
+	require.NoError(t, err)
+	binary, err = os.ReadFile(h.Path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(in("sdd-eval-helper"), binary, 0o755))
 	require.NoError(t, os.CopyFS(in("testdata"), os.DirFS("testdata")))
 	for _, dir := range []string{"home", "tmp", "cache"} {
 		require.NoError(t, os.Mkdir(in(dir), 0o755))

@@ -104,7 +104,7 @@ func TestPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scene(t)
-			conn, err := net.Dial("unix", s.relay(0).Args[1])
+			conn, err := net.Dial("unix", s.socket(0))
 			require.NoError(t, err)
 			defer conn.Close()
 			_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
@@ -132,7 +132,7 @@ func TestCloseWhileBusy(t *testing.T) {
 		fmt.Fprintf(&asked, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", id)
 	}
 	for n, lines := range []string{"", asked.String()} {
-		conn, err := net.Dial("unix", s.relay(n).Args[1])
+		conn, err := net.Dial("unix", s.socket(n))
 		require.NoError(t, err)
 		defer conn.Close()
 		_, err = io.WriteString(conn, lines)
@@ -149,7 +149,7 @@ func TestCloseWhileBusy(t *testing.T) {
 func TestCloseUnread(t *testing.T) {
 	list := trajectory.MCPCall{Server: "shop", Method: "tools/list", Result: strings.Repeat("x", 4<<20)}
 	s := replayScene(t, replayOf(t, []trajectory.MCPCall{list}), nil, server("shop", "shop"))
-	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`+"\n")
@@ -162,7 +162,7 @@ func TestCloseUnread(t *testing.T) {
 // TestBrokenServerEnds holds that a server with which something is wrong ends at once, whatever the agent does then.
 func TestBrokenServerEnds(t *testing.T) {
 	s := newScene(t, nil, server("shop", "garbage"))
-	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	defer conn.Close()
 	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) == 1 }, waitTime, time.Millisecond)
@@ -191,7 +191,7 @@ func TestStubbornServer(t *testing.T) {
 // TestAgentLeaves holds that a server ends with the agent's connection, and what it was asked is told.
 func TestAgentLeaves(t *testing.T) {
 	s := newScene(t, nil, server("shop", "shop"))
-	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -225,7 +225,7 @@ func TestAgentsThatFail(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &mcpproxy.Replay{Calls: []trajectory.MCPCall{{Server: "shop", Method: "initialize", Params: map[string]any{"protocolVersion": "1"}, Result: "recorded"}}}
 			s := replayScene(t, r, nil, server("shop", "shop"))
-			conn, err := net.Dial("unix", s.relay(0).Args[1])
+			conn, err := net.Dial("unix", s.socket(0))
 			require.NoError(t, err)
 			_, err = io.WriteString(conn, tt.lines)
 			require.NoError(t, err)
@@ -248,7 +248,7 @@ func TestAgentsThatFail(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	s := replayScene(t, &mcpproxy.Replay{}, nil, server("shop", "shop"))
 	for range 40 { // one after the other are not too many
-		conn, err := net.Dial("unix", s.relay(0).Args[1])
+		conn, err := net.Dial("unix", s.socket(0))
 		require.NoError(t, err)
 		require.NoError(t, conn.(*net.UnixConn).CloseWrite())
 		_, err = io.ReadAll(conn)
@@ -258,7 +258,7 @@ func TestTooManyConnections(t *testing.T) {
 	_, errs := s.seen()
 	require.Empty(t, errs)
 	for range 17 {
-		conn, err := net.Dial("unix", s.relay(0).Args[1])
+		conn, err := net.Dial("unix", s.socket(0))
 		require.NoError(t, err)
 		defer conn.Close()
 	}
@@ -269,7 +269,7 @@ func TestTooManyConnections(t *testing.T) {
 
 func TestTooManyRequests(t *testing.T) {
 	s := newScene(t, nil, server("shop", "silent"))
-	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	defer conn.Close()
 	var lines strings.Builder

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -92,17 +93,16 @@ func Listen(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Servers are what the agent is told to start: for each server our own binary, as a relay.
+// Servers are what the agent is told to start: for each server the helper, as a relay.
 func (p *Proxy) Servers() ([]acp.McpServer, error) {
-	self, err := os.Executable()
+	relay, err := helper.Find()
 	if err != nil {
 		return nil, err
 	}
 	all := make([]acp.McpServer, len(p.listeners))
 	for i, l := range p.listeners {
-		all[i] = acp.McpServerStdio{
-			Name: p.config.Servers[i].Name, Command: self, Args: []string{relayWord, l.path}, Env: []acp.EnvVariable{},
-		}
+		argv := relay.Command(helper.Relay, l.path)
+		all[i] = acp.McpServerStdio{Name: p.config.Servers[i].Name, Command: argv[0], Args: argv[1:], Env: []acp.EnvVariable{}}
 	}
 	return all, nil
 }

@@ -317,7 +317,7 @@ func TestOverrides(t *testing.T) {
 // TestRequestsOfServers holds that a server gets answers to what it asks, but not from the agent.
 func TestRequestsOfServers(t *testing.T) {
 	s := newScene(t, nil, server("asker", "asker"))
-	conn, err := net.Dial("unix", s.relay(0).Args[1])
+	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"a":1}}}`+"\n")

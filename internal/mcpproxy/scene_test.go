@@ -108,6 +108,12 @@ func (s *scene) relay(n int) acp.McpServerStdio {
 	return servers[n].(acp.McpServerStdio)
 }
 
+// socket returns where the nth server can be reached.
+func (s *scene) socket(n int) string {
+	args := s.relay(n).Args
+	return args[len(args)-1]
+}
+
 // connect starts the nth server as agents do. The version of the protocol may be empty.
 func (s *scene) connect(n int, version string) *agent {
 	s.t.Helper()

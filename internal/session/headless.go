@@ -130,7 +130,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 		o.MaxTurns = max(limit-s.observer.Calls(), 0) + 1
 	}
 	policy := s.agentPolicy()
-	policy.Read = append(policy.Read, s.hooks.self, s.hooks.given)
+	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)
 	process, err := s.startAgent(context.WithoutCancel(ctx), supervise.Command{
 		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...), Env: append(s.agentEnviron(), s.hooks.environ...),
 		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,

@@ -3,39 +3,21 @@ package session
 import (
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/hook"
-	"github.com/sdd-eval/sdd-eval/internal/reexec"
-	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
-
-// hookWord makes our binary the hook of an agent that it drives, see [reexec.Register]. What follows is as `sdd-eval` takes
-// it: "hook", and the phase.
-const hookWord = "sdd-eval-hook"
-
-func init() {
-	reexec.Register(hookWord, 2, func(args []string) int {
-		var secrets secret.Set
-		secrets.AddEnvironment(os.Environ())
-		dir, err := os.Getwd()
-		return hook.Hook{
-			Phase: hook.Phase(args[1]), Fault: err, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-			Getenv: os.Getenv, Dir: dir, Now: time.Now, Secrets: &secrets,
-		}.Run()
-	})
-}
 
 // settingsFile is the file with the hooks, in the directory of what the agent is given.
 const settingsFile = "settings.json"
 
 // hooks are those of one session: what its agent is given to read, and where they write.
 type hooks struct {
-	self     string // our binary
+	program  string // the helper
 	given    string // a directory of files that the agent may read and not write
 	settings string // the file with the hooks
 	capture  string // the file that they write
@@ -44,9 +26,11 @@ type hooks struct {
 
 // installHooks makes the hooks of the unit's agent.
 func installHooks(c *Config) (h hooks, err error) {
-	if h.self, err = os.Executable(); err != nil {
+	p, err := helper.Find()
+	if err != nil {
 		return h, err
 	}
+	h.program = p.Path
 	if h.given, err = disk.MkdirTemp(c.TempDir); err != nil {
 		return h, err
 	}
@@ -57,7 +41,9 @@ func installHooks(c *Config) (h hooks, err error) {
 	h.settings = filepath.Join(h.given, settingsFile)
 	h.capture = filepath.Join(c.Dirs.Base, "hooks", "tool-calls.jsonl")
 	h.environ = hook.Target{RunID: id, Project: c.Dirs.Workspace, Capture: h.capture}.Environment()
-	settings := hook.Settings(hook.Handlers{Command: words.Quote(filepath.ToSlash(h.self)) + " " + hookWord})
+	argv := p.Command() // to which the settings add the hook and its phase
+	argv[0] = filepath.ToSlash(argv[0])
+	settings := hook.Settings(hook.Handlers{Command: words.Join(argv...)})
 	if err := os.Mkdir(filepath.Dir(h.capture), 0o700); err != nil {
 		return h, err
 	}

@@ -2,16 +2,21 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
@@ -38,11 +43,21 @@ func (c *Config) startAgent(ctx context.Context, program supervise.Command, p co
 		start = c.startProcess
 	}
 	started, err := start(ctx, program, p)
-	if err == nil || fault.Advice(err) != "" {
+	if err == nil || fault.Advice(err) != "" || !isUnstartable(err) {
 		return started, err
 	}
 	return child{}, fault.Advise(err, fmt.Sprintf("install %s, or name another program under variants.%s.agent.command",
 		c.Launch.Command, c.Unit.Variant.ID))
+}
+
+// isUnstartable reports whether an error is about the program that was to be started.
+func isUnstartable(err error) bool {
+	if _, ok := errors.AsType[*helper.Error](err); ok {
+		return false
+	}
+	return slices.ContainsFunc([]error{exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 // child is an agent's process, as [supervise.Process] is one.

@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -124,14 +125,14 @@ func (s *live) servers() ([]acp.McpServer, error) {
 	return s.tools.proxy.Servers()
 }
 
-// showRelays lets an agent start what stands for MCP servers, our own binary, and that connect to us: to what is in a
+// showRelays lets an agent start what stands for MCP servers, the helper, and that connect to us: to what is in a
 // directory which has to be there when the agent starts.
 func (c *Config) showRelays(p *confine.Policy) error {
-	self, err := os.Executable()
+	relay, err := helper.Find()
 	if err != nil {
 		return err
 	}
-	p.Read = append(p.Read, self)
+	p.Read = append(p.Read, relay.Path)
 	p.Connect = append(p.Connect, c.socketDir())
 	return os.Mkdir(c.socketDir(), 0o700)
 }

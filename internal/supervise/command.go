@@ -17,7 +17,7 @@ import (
 // DefaultGrace is the grace of a [Command] that names none.
 const DefaultGrace = 5 * time.Second
 
-// SupervisorPath is the path at which a [Command.Enclosure] finds our binary.
+// SupervisorPath is the path at which a [Command.Enclosure] has the helper.
 const SupervisorPath = "/run/sdd-eval-supervisor"
 
 // Command describes a child process. Only Path is required.
@@ -52,8 +52,8 @@ type Command struct {
 	// elsewhere they are an error.
 	Rules *lockdown.Rules
 	// Enclosure, if not empty, is the command that makes the surroundings in which the supervisor and the child are to
-	// live, such as bwrap with its options: a program's absolute path and arguments, to which Start adds [SupervisorPath].
-	// It has to run our binary under that name as the first process of a process namespace. Only on Linux.
+	// live, such as bwrap with its options: a program's absolute path and arguments, to which Start adds [SupervisorPath]
+	// and arguments. There it has to run the helper as the first process of a process namespace. Only on Linux.
 	Enclosure []string
 	// MaxThreads, if not 0, is how many threads the child and its descendants may have all together. A tree that grows past
 	// it is killed. Only on Linux.

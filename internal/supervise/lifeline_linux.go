@@ -1,20 +1,29 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // lifeline is a supervisor as we see it. It ends when its control is closed, by us or by our end.
 type lifeline struct {
 	supervisor *exec.Cmd
 	control    *os.File
+	program    helper.Program
+	// words is what the supervisor writes before it works, such as why it does not; nil: in an enclosure, where its standard
+	// error is the child's.
+	words *os.File
 	// enclosed tells that the supervisor is the first process of a namespace.
 	enclosed bool
 	// locked tells that it locks down all of its children: with the first it gave up its own right to dump core.
@@ -34,26 +43,32 @@ var idle struct {
 
 // startLifeline starts a supervisor.
 func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline, error) {
+	program, err := helper.Find()
+	if err != nil {
+		return nil, err
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	l := &lifeline{control: ours, enclosed: len(c.Enclosure) > 0, locked: c.Rules != nil}
+	l := &lifeline{control: ours, program: program, enclosed: len(c.Enclosure) > 0, locked: c.Rules != nil}
+	argv := program.Command(helper.Supervisor)
 	l.supervisor = &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{supervisorName},
+		Path: program.Path, Args: argv,
 		Env:        []string{"GOMAXPROCS=1"}, // nothing of ours, and fewer threads to start: a quarter of the supervisor's cost
 		ExtraFiles: []*os.File{theirs},
 		// A session of its own: no terminal sends it signals, and no process of ours can be in a group of the tree's.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if l.enclosed {
-		l.supervisor.Path, l.supervisor.Args = c.Enclosure[0], append(slices.Clone(c.Enclosure), SupervisorPath)
+		argv[0] = SupervisorPath
+		l.supervisor.Path, l.supervisor.Args = c.Enclosure[0], slices.Concat(c.Enclosure, argv)
 		// What makes the enclosure says there why it cannot.
 		l.supervisor.Stdin, l.supervisor.Stdout, l.supervisor.Stderr = streams.files[0], streams.files[1], streams.files[2]
 		err = group.start(l.supervisor)
 	} else { // out of the group, the supervisor does not go down when the tree needs all that there is
-		err = l.supervisor.Start()
+		err = l.startHearing()
 	}
 	if err != nil {
 		ours.Close()
@@ -61,6 +76,51 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 	}
 	return l, nil
 }
+
+// startHearing starts the supervisor with a pipe for its words.
+func (l *lifeline) startHearing() error {
+	words, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	l.supervisor.Stderr = theirs
+	if err := l.supervisor.Start(); err != nil {
+		words.Close()
+		return l.program.Failed(err)
+	}
+	l.words = words
+	return nil
+}
+
+// works is called when the supervisor has begun to work.
+func (l *lifeline) works() {
+	if l.words != nil {
+		l.words.Close()
+		l.words = nil
+	}
+}
+
+// death says how a supervisor ended that did not begin to work.
+func (l *lifeline) death(cause error) string {
+	if errors.Is(cause, os.ErrDeadlineExceeded) { // we ended it
+		return fmt.Sprintf("it did not answer in %v", startTimeout)
+	}
+	how := l.supervisor.ProcessState.String()
+	if l.words == nil {
+		return how
+	}
+	_ = l.words.SetReadDeadline(time.Now().Add(pipeDelay))
+	said, _ := io.ReadAll(io.LimitReader(l.words, maxWords))
+	l.works()
+	if text := strings.TrimSpace(string(said)); text != "" {
+		how += ": " + text
+	}
+	return how
+}
+
+// maxWords is how much of a supervisor's words is read, in bytes.
+const maxWords = 4 << 10
 
 // takeIdle returns an idle supervisor, nil if there is none.
 func takeIdle(locked bool) *lifeline {

@@ -17,16 +17,15 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
-// init makes this process a supervisor if that is what it was started as. It looks at nothing but argv, so that it costs
-// other processes nothing and go test's cache learns of no environment variable.
-func init() {
-	if len(os.Args) == 1 && (os.Args[0] == supervisorName || os.Args[0] == SupervisorPath) {
-		(&supervisor{control: os.NewFile(controlFD, "control"), specs: make(chan *spec)}).run()
-	}
+// Main is the helper's program supervisor. It does not return.
+func Main([]string) int {
+	runtime.LockOSThread()
+	(&supervisor{control: os.NewFile(controlFD, "control"), specs: make(chan *spec)}).run()
+	return 0
 }
 
-// supervisor is the process between us and a child, and then perhaps another. It runs in init, that is on the process's
-// first thread, which is never ended: the child's parent-death signal is bound to that thread.
+// supervisor is the process between us and a child, and then perhaps another. It runs on one thread that never ends: the
+// child's parent-death signal is bound to it.
 type supervisor struct {
 	control *os.File
 	specs   chan *spec

@@ -75,14 +75,21 @@ func (t *tree) start(path string, c *Command) (err error) {
 		if err != nil {
 			return err
 		}
-		if err = t.handshake(s, c, files); err == nil {
+		err = t.handshake(s, c, files)
+		if err == nil {
+			t.works()
 			return nil
 		}
 		_ = t.supervisor.Process.Kill()
 		t.end()
+		silent, ok := errors.AsType[silence](err)
+		if !ok {
+			t.works()
+			return err
+		}
 		// A kept one may have been ended by somebody. Then it has not read what it was to run, or the child would run twice.
 		if !kept || !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
-			return err
+			return t.explain(silent)
 		}
 	}
 }
@@ -131,7 +138,7 @@ func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 		m, err = receive(t.control)
 	}
 	if err != nil {
-		return t.silent(err)
+		return silence{err}
 	}
 	switch m.Kind {
 	case started:
@@ -147,16 +154,22 @@ func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 	}
 }
 
-// silent is the error of a supervisor that does not listen or answer.
-func (t *tree) silent(err error) error {
+// silence is the error of a supervisor that does not listen or answer.
+type silence struct{ error }
+
+func (s silence) Unwrap() error { return s.error }
+
+// explain says why a supervisor that has ended was silent.
+func (t *tree) explain(s silence) error {
 	if refused := t.refused(); refused != nil { // a fork bomb may be faster than its supervisor
 		return refused
 	}
+	how := t.death(s)
 	if t.enclosed {
-		return fmt.Errorf("%s did not start the supervisor (%w); what it has to say is in the command's standard error",
-			filepath.Base(t.supervisor.Path), err)
+		return fmt.Errorf("%s did not start the supervisor (%s); what it has to say is in the command's standard error",
+			filepath.Base(t.supervisor.Path), how)
 	}
-	return fmt.Errorf("supervisor: %w", err)
+	return t.program.Failed(fmt.Errorf("the supervisor %s ended before it began to work: %s", t.program.Path, how))
 }
 
 func (t *tree) childID() int {

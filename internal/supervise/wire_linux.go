@@ -17,9 +17,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
-// supervisorName is the argv[0] that makes our binary a supervisor, beside [SupervisorPath].
-const supervisorName = "sdd-eval-supervisor"
-
 // controlFD is the supervisor's end of the socket to us.
 const controlFD = 3
 

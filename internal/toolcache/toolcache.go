@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
 // Caches are the directories of the user's caches, empty where there are none.
 type Caches struct {
-	build, modules string // of Go
-	packages       string // of npm
-	program        string // ours, which go commands start in place of their cache
+	build, modules string         // of Go
+	packages       string         // of npm
+	program        helper.Program // which go commands start in place of their cache
 }
 
 // Find returns the caches of the user with that environment.
@@ -44,9 +45,11 @@ func Find(environ []string) Caches {
 		modules:  find("GOMODCACHE", below(gopath, "pkg/mod")),
 		packages: find("npm_config_cache", below(home, ".npm")),
 	}
-	var err error
-	if c.program, err = os.Executable(); err != nil {
-		c.build = "" // it cannot be used without
+	if c.build != "" {
+		var err error
+		if c.program, err = helper.Find(); err != nil {
+			c.build = "" // it cannot be used without
+		}
 	}
 	return c
 }
@@ -72,7 +75,7 @@ func (c Caches) Variables(home string, offline bool) []string {
 
 // Paths are what a process has to read for that.
 func (c Caches) Paths() []string {
-	return slices.DeleteFunc([]string{c.build, c.modules, c.packages, c.program}, func(path string) bool { return path == "" })
+	return slices.DeleteFunc([]string{c.build, c.modules, c.packages, c.program.Path}, func(path string) bool { return path == "" })
 }
 
 // userCache is [os.UserCacheDir] for another environment than ours.

@@ -1,0 +1,89 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the helper's program prober.
+func Main([]string) int {
+	var t Targets
+	if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {
+		fmt.Fprintln(os.Stderr, "prober:", err)
+		return 1
+	}
+	if t.Threads > 0 {
+		startThreads(t.Threads)
+		return 0
+	}
+	held := make(map[Property]bool)
+	for property, succeeds := range map[Property]func(Targets) bool{
+		FilesRead: readsFile, FilesWritten: writesFile, FileModes: changesMode, Terminals: opensTerminal,
+		Processes: reachesProcess, Sockets: connectsSocket, Network: reachesNetwork,
+	} {
+		held[property] = !succeeds(t)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(held); err != nil {
+		fmt.Fprintln(os.Stderr, "prober:", err)
+		return 1
+	}
+	return 0
+}
+
+func readsFile(t Targets) bool {
+	data, err := os.ReadFile(filepath.Join(t.Dir, SecretFile))
+	return err == nil && string(data) == SecretText
+}
+
+func writesFile(t Targets) bool {
+	if _, err := os.Lstat(t.Dir); err != nil {
+		return false
+	}
+	return os.WriteFile(filepath.Join(t.Dir, "new"), nil, 0o600) == nil
+}
+
+func changesMode(t Targets) bool { return os.Chmod(filepath.Join(t.Dir, SecretFile), 0o400) == nil }
+
+func opensTerminal(t Targets) bool {
+	if t.Tty == "" {
+		return false
+	}
+	f, err := os.OpenFile(t.Tty, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+func reachesProcess(t Targets) bool {
+	if pids, err := os.Readlink("/proc/self/ns/pid"); err == nil && pids != t.PIDs {
+		return false // the number is another's
+	}
+	if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", t.Process)); err == nil && bytes.Contains(environ, []byte(t.Marker)) {
+		return true
+	}
+	return unix.Kill(t.Process, 0) == nil // no signal is sent
+}
+
+// startThreads starts threads and says so when all are there.
+func startThreads(n int) {
+	var started sync.WaitGroup
+	for range n {
+		started.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			started.Done()
+			select {}
+		}()
+	}
+	started.Wait()
+	fmt.Println(AllStarted)
+}

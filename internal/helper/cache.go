@@ -1,0 +1,144 @@
+package helper
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+)
+
+const (
+	// lockTimeout is how long a process waits for another one that builds the helper; then it builds its own.
+	lockTimeout = buildTimeout
+	// A helper that was not used for keepTime is removed when another one is built. That it is used is noted once in
+	// noteTime.
+	keepTime = 30 * 24 * time.Hour
+	noteTime = 24 * time.Hour
+)
+
+// cached returns the helper from the first directory that has it, or that it can be built in.
+func (p place) cached() (Program, error) {
+	dirs := []string{filepath.Join(p.temp, fmt.Sprintf("sdd-eval-helper-%d", os.Geteuid()))}
+	if p.cache != "" {
+		dirs = append([]string{filepath.Join(p.cache, "sdd-eval", "helper")}, dirs...)
+	}
+	name := cachedName()
+	var errs []error
+	for _, dir := range dirs {
+		err := makePrivate(dir)
+		if err == nil {
+			h := Program{Path: filepath.Join(dir, name), remedy: "remove " + dir + ", and the next test builds it anew"}
+			if err = p.findIn(dir, h); err == nil {
+				return h, nil
+			}
+		}
+		if e, ok := errors.AsType[*Error](err); ok { // the go command's, which says the same for each directory
+			return Program{}, e
+		}
+		errs = append(errs, err)
+	}
+	return Program{}, &Error{fault.Advise(fmt.Errorf("keep the helper of sdd-eval: %w", errors.Join(errs...)), buildAdvice)}
+}
+
+// cachedName is the name of the helper's file in a cache, where helpers of other versions may be.
+func cachedName() string {
+	sum := sha256.Sum256([]byte(sourcesKey() + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()))
+	return fileName(hex.EncodeToString(sum[:8]))
+}
+
+// makePrivate makes a directory that is this user's alone, or makes sure that it is. Who can write to it decides what we run.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !ours(info) || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s: it is not a directory that only this user can write to", dir)
+	}
+	return nil
+}
+
+// findIn finds the helper in a directory, or builds it there. Of several processes one does.
+func (p place) findIn(dir string, h Program) error {
+	if used(h) {
+		return nil
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if used(h) { // by now
+		return nil
+	}
+	scratch, err := os.MkdirTemp(dir, "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	built := filepath.Join(scratch, fileName("helper"))
+	if err := p.build(built); err != nil {
+		return err
+	}
+	if err := os.Rename(built, h.Path); err != nil {
+		return err
+	}
+	removeOld(dir)
+	return h.check()
+}
+
+// used reports whether the helper is there and works, and notes that it is used.
+func used(h Program) bool {
+	info, err := os.Stat(h.Path)
+	if err != nil || h.check() != nil {
+		return false
+	}
+	if now := time.Now(); now.Sub(info.ModTime()) > noteTime {
+		_ = os.Chtimes(h.Path, now, now) // a cache that is only read is not cleaned up either
+	}
+	return true
+}
+
+// lock locks a file. That systems without locks, and processes that are stopped, keep nobody from building.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for began := time.Now(); time.Since(began) < lockTimeout; time.Sleep(20 * time.Millisecond) {
+		if err := disk.Lock(f); !errors.Is(err, disk.ErrLocked) {
+			break
+		}
+	}
+	return func() { f.Close() }, nil
+}
+
+// removeOld removes what nobody has used for long.
+func removeOld(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && e.Name() != "lock" && time.Since(info.ModTime()) > keepTime {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// trusted returns an error about a program that another user, who is not root, may have planted.
+func trusted(info fs.FileInfo) error {
+	if !ours(info) && !root(info) {
+		return errors.New("belongs to another user")
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+// Package program is the helper: the programs that package helper names, as one.
+package program
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/gocache"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/hook"
+	"github.com/sdd-eval/sdd-eval/internal/mcpproxy/relay"
+)
+
+// programs are what the helper is on every system. Each gets the arguments behind its name and returns the exit code.
+var programs = map[string]func(args []string) int{
+	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent, helper.Check: check,
+}
+
+// The exit codes of a helper that is none of its programs.
+const (
+	exitUsage   = 2
+	exitVersion = 3
+)
+
+// Main runs the program that args, those of the process without its own name, are for, and ends the process: by the bare
+// system call, since what a binary does at its exit, such as a race report, takes time.
+func Main(args []string) { syscall.Exit(run(args)) }
+
+func run(args []string) int {
+	if filepath.Base(os.Args[0]) == helper.Agent { // a link of that name
+		return agent(args)
+	}
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "sdd-eval-helper: sdd-eval and its tests start this program; it does nothing for people")
+		return exitUsage
+	}
+	key, name, rest := args[0], args[1], args[2:]
+	if key != helper.Key() {
+		fmt.Fprintf(os.Stderr, "sdd-eval-helper: this is version %s of the helper, and version %s is wanted\n", helper.Key(), key)
+		return exitVersion
+	}
+	program := programs[name]
+	if program == nil {
+		program = systemPrograms[name]
+	}
+	if program == nil {
+		fmt.Fprintf(os.Stderr, "sdd-eval-helper: there is no program %q in it\n", name)
+		return exitUsage
+	}
+	return program(rest)
+}
+
+func agent(args []string) int { return scripted.Main(args, os.Stdin, os.Stdout, os.Stderr) }
+
+// check shows that this is the helper.
+func check([]string) int {
+	fmt.Println(helper.Key())
+	return 0
+}

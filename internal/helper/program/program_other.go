@@ -1,0 +1,5 @@
+//go:build !linux
+
+package program
+
+var systemPrograms map[string]func(args []string) int
