@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -59,7 +60,7 @@ func LLMJudge(j Judge) Scorer {
 			return unknown(err)
 		}
 		file, err := c.row.openJudgments()
-		if next := engine.Advice(err); next != "" {
+		if next := fault.Advice(err); next != "" {
 			err = fmt.Errorf("%w\nnext: %s", err, next)
 		}
 		if err != nil {

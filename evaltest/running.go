@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -86,7 +87,7 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *playbook.Plan, 
 
 // withAdvice adds to an error what a person can do about it.
 func withAdvice(err error) error {
-	if next := engine.Advice(err); next != "" {
+	if next := fault.Advice(err); next != "" {
 		return fmt.Errorf("%w\nnext: %s", err, next)
 	}
 	return err

@@ -28,7 +28,7 @@ var writers = []writer{
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask what they hand over"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and files without content"},
 	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},
-	{"internal/engine", []string{"(*attempt).checkWritable"}, "a file without content"},
+	{"internal/engine", []string{"(*tape).checkWritable"}, "a file without content"},
 	{"internal/session", []string{"writeFiles"}, "the agent's account, in a home that goes with the unit"},
 	{"internal/gocache", nil, "a build cache that goes with the unit"},
 	{"internal/cassette", []string{"writeFile"}, "a session that shows a secret is not recorded"},

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -208,7 +209,7 @@ func (o runOptions) commandLine(what ...string) string {
 // failed gives an error its exit code and says how to get on.
 func (o runOptions) failed(ctx context.Context, err error, done engine.Finished) error {
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
-		return &exitError{code: exitUsage, err: input, next: engine.Advice(input)}
+		return &exitError{code: exitUsage, err: input, next: fault.Advice(input)}
 	}
 	e := &exitError{code: exitCode(ctx, err), err: err}
 	if done.ID == "" && ctx.Err() == nil {

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
-	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -79,13 +78,5 @@ func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 
 // startsAgent reports whether a unit's session would be with an agent.
 func (r *Runner) startsAgent(u playbook.Unit) bool {
-	if !r.pb.Cassette.Level.RunsAgent() {
-		switch r.cfg.Mode {
-		case Replay:
-			return false
-		case Missing:
-			return !cassette.Exists(r.CassettePath(u))
-		}
-	}
-	return slices.ContainsFunc(u.Steps, playbook.Step.Prompts)
+	return r.roleOf(u).runsAgent() && slices.ContainsFunc(u.Steps, playbook.Step.Prompts)
 }

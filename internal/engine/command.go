@@ -37,7 +37,7 @@ func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs
 	p, err := r.start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out, Scratch: dirs.steps,
 	}, confine.Policy{
-		Write: []string{dirs.workspace, dirs.stepHome, dirs.stepTmp}, Network: r.pb.Sandbox.Network == playbook.NetworkAll,
+		Write: []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()}, Network: r.pb.Sandbox.Network == playbook.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
@@ -68,8 +68,8 @@ func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
 	})
-	env = append(env, "HOME="+dirs.stepHome, "TMPDIR="+dirs.stepTmp, "TMPPREFIX="+filepath.Join(dirs.stepTmp, "zsh"))
-	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome, r.pb.Sandbox.Network != playbook.NetworkAll)...)
+	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(), "TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
+	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != playbook.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

@@ -42,7 +42,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 		v := evaluator.Verdict{Outcome: result.Skip, Reason: "the agent was not started"}
 		switch {
 		case in.Run == nil:
-		case a.imported && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
+		case a.tape.imported() && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
 			v = evaluator.Verdict{Outcome: result.Error, Reason: "the session was imported: what the agent left in its workspace is not known"}
 		default:
 			v = evaluator.Judge(ctx, e, in)
@@ -64,12 +64,12 @@ func (a *attempt) evidence() (evaluator.Input, error) {
 		}
 	}
 	if in.Run != nil {
-		in.Metrics = a.measure()
+		in.Metrics = measure(a.result)
 	}
-	if a.dirs.workspace != "" && !a.imported {
-		in.Workspace = a.dirs.workspace
+	if a.site.dirs.workspace != "" && !a.tape.imported() {
+		in.Workspace = a.site.dirs.workspace
 		in.Changes = func(ctx context.Context) (string, error) {
-			d, err := a.diff(ctx)
+			d, err := a.site.diff(ctx, a.session.Turns())
 			if err != nil {
 				return "", fmt.Errorf("compare the workspace with what was prepared: %w", err)
 			}
@@ -88,11 +88,8 @@ func (a *attempt) openJudgments() error {
 	if a.judgments != nil || !asks {
 		return nil
 	}
-	if a.rehearses {
-		decider = ""
-	}
 	j := Judges{
-		Path: judgment.Path(a.cassettePath), Name: judgment.Path(a.relCassettePath()),
+		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
 		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Decider: decider,
 		Advice: "set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or say `required: false` of what need not judge",
 		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,

@@ -9,12 +9,12 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
@@ -22,14 +22,14 @@ const keepTimeout = time.Minute
 
 // keep writes the artifacts of a unit that is kept to its place.
 func (a *attempt) keep(ctx context.Context) error {
-	if a.place == nil {
+	if a.site.place == nil {
 		return nil
 	}
-	a.result.Metrics = a.measure()
+	a.result.Metrics = measure(a.result)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	changes := a.keepChanges
-	if a.imported { // that there are none would not be true
+	if a.tape.imported() { // that there are none would not be true
 		changes = func(context.Context) error { return nil }
 	}
 	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun())
@@ -37,7 +37,7 @@ func (a *attempt) keep(ctx context.Context) error {
 
 // keepChanges compares the workspace with what was prepared.
 func (a *attempt) keepChanges(ctx context.Context) error {
-	d, err := a.diff(ctx)
+	d, err := a.site.diff(ctx, a.session.Turns())
 	if err != nil {
 		return err
 	}
@@ -64,32 +64,18 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 	return errors.Join(a.keepJSON(rundir.Changes, changes), a.keepFile(rundir.Diff, d.Text))
 }
 
-// diff compares the workspace with what was prepared. One that is our own work holds what we have put there, and of that
-// only what differs is read.
-func (a *attempt) diff(ctx context.Context) (workspace.Diff, error) {
-	after, known := a.manifest, a.ownWork()
-	turns := a.session.Turns()
-	for i := 0; i < len(turns) && known; i++ {
-		after, known = turns[i].Delta.ApplyTo(after)
-	}
-	if known {
-		return a.baseline.Compare(ctx, a.dirs.workspace, after)
-	}
-	return a.baseline.Diff(ctx, a.dirs.workspace)
-}
-
 // keepRun writes what the agent did, an event a line.
 func (a *attempt) keepRun() error {
 	if a.result.Run == nil {
 		return nil
 	}
-	return a.secrets.WriteLines(filepath.Join(a.place.Artifacts, rundir.Trajectory), 0o644, func(w io.Writer) error {
+	return a.secrets.WriteLines(filepath.Join(a.site.place.Artifacts, rundir.Trajectory), 0o644, func(w io.Writer) error {
 		return writeRun(w, a.result.Run)
 	})
 }
 
-// writeRun writes a run as json.Marshal does, a line at a time: that would go through each event several times, and hold
-// all of them. HTML is not escaped, which would hide from the search for secrets that there is nothing to find.
+// writeRun writes a run as json.Marshal does, a line at a time: that would go through each event several times, and
+// hold all of them. HTML is not escaped, which would hide from the search for secrets that there is nothing to find.
 func writeRun(w io.Writer, run *trajectory.Run) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -149,5 +135,115 @@ func (a *attempt) keepJSON(name string, v any) error {
 
 // keepFile writes a file masked, by its extension.
 func (a *attempt) keepFile(name string, data []byte) error {
-	return a.secrets.WriteFile(filepath.Join(a.place.Artifacts, name), data, 0o644)
+	return a.secrets.WriteFile(filepath.Join(a.site.place.Artifacts, name), data, 0o644)
+}
+
+// sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
+// there is an error: what an agent can write down it could have sent elsewhere.
+func (a *attempt) sweep(ctx context.Context) error {
+	if a.site.place == nil && !a.site.live() || a.cleanByOrigin() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	look, kept := a.secrets.Sweep, ""
+	if a.site.place != nil {
+		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
+	}
+	found, err := look(ctx, a.site.dirs.workspace)
+	a.site.touched = true // what is masked is no longer what was put there
+	if err != nil {
+		err = fmt.Errorf("look for secrets in the workspace: %w", err)
+	}
+	if len(found) == 0 {
+		return err
+	}
+	places := make([]string, len(found))
+	for i, f := range found {
+		places[i] = f.String()
+	}
+	return errors.Join(err, fmt.Errorf("leak: the workspace holds secrets%s: %s", kept, strings.Join(places, "; ")))
+}
+
+// cleanByOrigin reports whether the workspace is known to hold no secret without being read: nothing has run in it, and
+// none is in what it was made of.
+func (a *attempt) cleanByOrigin() bool {
+	if !a.site.ownWork() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate() {
+		return false
+	}
+	for path, text := range a.unit.Case.Files {
+		if a.shows([]byte(path)) || a.shows([]byte(text)) {
+			return false
+		}
+	}
+	for _, t := range a.session.Turns() {
+		for _, c := range t.Delta.Changes {
+			if c.Writes() && c.Data == nil { // it is in the cassette alone
+				return false
+			}
+			if a.shows([]byte(c.Path)) || a.shows([]byte(c.Target)) || a.shows(c.Data) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// shows reports whether a secret is in a text.
+func (r *Runner) shows(text []byte) bool {
+	_, found := r.secrets.Contains(text)
+	return found
+}
+
+// redact takes secrets out of all texts of a unit's result but its run: it is shown to people and written down.
+func (r *Runner) redact(u *result.Unit) {
+	r.mask(&u.Reason, &u.Next)
+	r.maskAll(u.Warnings)
+	r.maskAll(u.Attempts)
+	r.redactSteps(u.Steps)
+	for i := range u.Evaluations {
+		e := &u.Evaluations[i]
+		r.mask(&e.Reason, &e.Detail)
+	}
+}
+
+func (r *Runner) redactJob(j *result.Job) {
+	r.mask(&j.Reason)
+	r.redactSteps(j.Steps)
+}
+
+func (r *Runner) redactSteps(steps []result.Step) {
+	for i := range steps {
+		s := &steps[i]
+		r.mask(&s.Name, &s.Reason, &s.Output)
+	}
+}
+
+func (r *Runner) mask(texts ...*string) {
+	for _, t := range texts {
+		*t = r.secrets.String(*t)
+	}
+}
+
+func (r *Runner) maskAll(texts []string) {
+	for i := range texts {
+		r.mask(&texts[i])
+	}
+}
+
+// masked returns a run without secrets: what evaluators quote from it is cut if it is long, and half a secret is not
+// one that could be masked. A run that shows none stays as it is.
+func (r *Runner) masked(run *trajectory.Run) (*trajectory.Run, error) {
+	data, err := json.Marshal(run)
+	if err != nil {
+		return nil, fmt.Errorf("look for secrets in the run: %w", err)
+	}
+	if _, found := r.secrets.Contains(data); !found {
+		return run, nil
+	}
+	masked := new(trajectory.Run)
+	if err := json.Unmarshal(r.secrets.JSON(data), masked); err != nil {
+		return nil, fmt.Errorf("mask the secrets in the run: %w", err)
+	}
+	return masked, nil
 }

@@ -14,11 +14,8 @@ import (
 // metricsVersion is the version of the metrics' format.
 const metricsVersion = 1
 
-// measure counts what the agent did and what was run around it, once: both are over.
-func (a *attempt) measure() *result.Metrics {
-	if a.metrics != nil {
-		return a.metrics
-	}
+// measure counts what the agent did and what was run around it: both are over.
+func measure(u result.Unit) *result.Metrics {
 	m := meter{
 		metrics: &result.Metrics{
 			Version: metricsVersion, StopReasons: []string{}, ToolCalls: map[string]int{},
@@ -27,16 +24,15 @@ func (a *attempt) measure() *result.Metrics {
 		},
 		calls: make(map[string]*trajectory.ToolCall),
 	}
-	if a.result.Run != nil {
-		m.run(a.result.Run)
+	if u.Run != nil {
+		m.run(u.Run)
 	}
-	for _, s := range a.result.Steps {
+	for _, s := range u.Steps {
 		if s.Command != nil {
 			m.metrics.Commands = append(m.metrics.Commands, *s.Command)
 		}
 	}
-	a.metrics = m.metrics
-	return a.metrics
+	return m.metrics
 }
 
 // meter counts the events of one run.

@@ -50,18 +50,18 @@ func TestMeasure(t *testing.T) {
 		trajectory.Stop{Reason: "max_tokens", Usage: &trajectory.Usage{Input: n(5)}},
 	)
 	took := result.Duration(2 * time.Second)
-	a := &attempt{result: result.Unit{
+	unit := result.Unit{
 		Run:   &trajectory.Run{Events: events},
 		Steps: []result.Step{{Name: "prepare"}, {Command: &result.Command{Source: result.FromStep, Command: "go test", ExitCode: code(0), Duration: &took}}},
-	}}
-	got, err := json.MarshalIndent(a.measure(), "", "  ")
+	}
+	got, err := json.MarshalIndent(measure(unit), "", "  ")
 	require.NoError(t, err)
 	golden.Equal(t, "testdata/metrics.json", string(got)+"\n")
 }
 
 // TestMeasureNothing: what is unknown is null and never 0.
 func TestMeasureNothing(t *testing.T) {
-	m := (&attempt{}).measure()
+	m := measure(result.Unit{})
 	require.Nil(t, m.Tokens)
 	require.Nil(t, m.Cost)
 	require.Nil(t, m.Changes)

@@ -53,9 +53,6 @@ func (r *Runner) stem() string {
 	return stem
 }
 
-// relCassettePath is the file of the unit's cassette for people.
-func (a *attempt) relCassettePath() string { return a.relCassette(a.unit) }
-
 // relCassette is the file of a unit's cassette for people.
 func (r *Runner) relCassette(u playbook.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
 

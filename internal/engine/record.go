@@ -2,15 +2,14 @@ package engine
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // save writes the cassette of a unit that was recorded and what models said of it, unless the unit ended in error: then
@@ -22,47 +21,47 @@ func (a *attempt) save(ctx context.Context) error {
 	if err := a.saveSession(ctx); err != nil {
 		return err
 	}
-	if a.judgments == nil || a.rehearses {
+	if a.judgments == nil || a.role == rehearses {
 		return nil
 	}
 	return a.judgments.Save()
 }
 
 func (a *attempt) saveSession(ctx context.Context) error {
-	if a.session == nil || !a.records {
+	if a.session == nil || a.role != records {
 		return nil
 	}
 	if err := a.session.CheckReplayable(); err != nil {
 		return err
 	}
-	if err := a.checkLeak(); err != nil {
+	if err := a.checkLeak(a.session); err != nil {
 		return err
 	}
 	held, err := a.held(ctx)
 	if err != nil {
 		return err
 	}
-	c := &cassette.Cassette{Header: a.header(held.String()), Turns: a.session.Turns()}
+	header := a.tape.header(a.session.Identity(), held.String(), a.site.manifest)
+	c := &cassette.Cassette{Header: header, Turns: a.session.Turns()}
 	if err := a.rehearse(ctx, c); err != nil {
 		return err
 	}
-	if err := cassette.Write(a.cassettePath, c); err != nil {
+	if err := cassette.Write(a.tape.path, c); err != nil {
 		return err
 	}
-	a.result.Session = a.relCassettePath()
+	a.result.Session = a.tape.name()
 	return nil
 }
 
 // rehearse replays a recording before it takes the place of another. What a cassette does not keep, such as what git
 // ignores, could make its replay judge otherwise than was judged now.
 func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
-	path := filepath.Join(a.dirs.base, "rehearsal.jsonl")
+	path := filepath.Join(a.site.dirs.base, "rehearsal.jsonl")
 	if err := cassette.Write(path, c); err != nil {
 		return err
 	}
-	again := a.newAttempt(a.unit, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.cassettePath, again.live, again.records = path, false, false
-	again.judgments, again.rehearses = a.judgments, true
+	again := a.newAttempt(a.unit, rehearses, io.Discard, newUnit(a.unit, a.now(), nil))
+	again.tape.path, again.judgments = path, a.judgments
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
 	}
@@ -90,29 +89,34 @@ func difference(live, replayed result.Unit) string {
 	return ""
 }
 
-// checkWritable finds out whether a cassette can be written before the agent does work that would be lost.
-func (a *attempt) checkWritable() error {
-	if !a.records {
-		return nil
+// checkLeak returns an error if a recording of the session would show a secret: agents print their environment, and
+// recordings are committed.
+func (r *Runner) checkLeak(s *session.Session) error {
+	said := []any{s.Identity().Agent} // it is called as it calls itself
+	for _, t := range s.Turns() {
+		for _, e := range t.Events {
+			said = append(said, e.Body)
+		}
+		for _, c := range t.Delta.Changes {
+			for _, data := range [][]byte{c.Data, []byte(c.Path), []byte(c.Target)} {
+				if name, found := r.secrets.Contains(data); found {
+					return leakError(name)
+				}
+			}
+		}
 	}
-	dir := filepath.Dir(a.cassettePath)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	for _, v := range said {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if name, found := r.secrets.Contains(data); found {
+			return leakError(name)
+		}
 	}
-	if info, err := os.Lstat(a.cassettePath); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file: no cassette can be written there", a.relCassettePath())
-	}
-	f, err := os.CreateTemp(dir, ".probe-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return nil
 }
 
-func (a *attempt) header(sandbox string) cassette.Header {
-	who := a.session.Identity()
-	return cassette.Header{
-		Unit: a.unit.ID(), Level: a.level(), Agent: who.Agent, Endpoint: who.Endpoint, ProtocolVersion: who.Protocol,
-		ClientVersion: Version, RecordedAt: a.now().UTC().Truncate(time.Second), Sandbox: sandbox, Fingerprints: a.fingerprints(),
-	}
+func leakError(name string) error {
+	return fmt.Errorf("leak: the session shows the value of %s; no cassette was written", name)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -30,6 +31,7 @@ type sink struct {
 	notes []string
 	units []result.Unit
 	jobs  []result.Job
+	doing []session.Activity
 	// starts, if not nil, is called when a unit does.
 	starts func(playbook.Unit)
 }
@@ -54,7 +56,11 @@ func (s *sink) UnitEnds(_ playbook.Unit, u result.Unit) {
 
 func (s *sink) JobEnds(j result.Job) { s.jobs = append(s.jobs, j) }
 
-func (s *sink) Activity(session.Activity) {}
+func (s *sink) Activity(a session.Activity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doing = append(s.doing, a)
+}
 
 func (s *sink) Note(text string) {
 	s.mu.Lock()
@@ -239,4 +245,21 @@ func TestRunPanics(t *testing.T) {
 	require.Equal(t, result.Error, told.jobs[0].Outcome)
 	require.Contains(t, told.jobs[0].Steps[0].Reason, "panic: out of ink")
 	require.Contains(t, told.jobs[0].Steps[0].Reason, "run_test.go:", "the stack tells where")
+}
+
+// TestActivity holds that people see what the agent does while it is recorded, and not once more when that is rehearsed.
+func TestActivity(t *testing.T) {
+	text := headlessPlaybook(t, "", "permissions: {default: allow}", "args", "args")
+	runner, _ := newRunner(t, t.TempDir(), text, engine.Record, confinedBy(t, confine.None))
+	told := new(sink)
+	_, err := runner.Run(t.Context(), told)
+	require.NoError(t, err)
+	require.Equal(t, result.Completed, told.units[0].Outcome, told.units[0].Reason)
+	var prompts []int
+	for _, a := range told.doing {
+		if n := len(prompts); n == 0 || prompts[n-1] != a.Iteration {
+			prompts = append(prompts, a.Iteration)
+		}
+	}
+	require.Equal(t, []int{1, 2}, prompts)
 }

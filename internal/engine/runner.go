@@ -39,13 +39,7 @@ type Runner struct {
 	scripts  func() (*script.Runner, error)
 	models   func() (llm.Asker, error)
 	given    names // of variables that presets give to agents only
-	template struct {
-		mu sync.Mutex
-		t  *workspace.Template
-		// clean: the last search, for the first n secrets, found none in the template.
-		searched, clean bool
-		secrets         int
-	}
+	template template
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.

@@ -41,19 +41,21 @@ func (a *attempt) runUnitStep(ctx context.Context, s playbook.Step) (result.Step
 	})
 }
 
-func (u *unitStep) Prepare(ctx context.Context) error    { return u.prepare(ctx) }
-func (u *unitStep) WriteStyle(ctx context.Context) error { return u.writeStyle(ctx) }
+func (u *unitStep) Prepare(ctx context.Context) error    { return u.site.prepare(ctx) }
+func (u *unitStep) WriteStyle(ctx context.Context) error { return u.site.writeStyle(ctx) }
 func (u *unitStep) Ask(ctx context.Context) error        { return u.ask(ctx, u.unit.PromptsOf(u.step)) }
 
 func (u *unitStep) Exhaust(ctx context.Context) error {
 	err := u.Ask(ctx)
-	u.byLimit = err == nil
+	if err == nil {
+		u.result.Stop = result.StopByLimit
+	}
 	return err
 }
 
 func (u *unitStep) Command(ctx context.Context) (err error) {
-	u.touched = true
-	u.command, err = u.runCommand(ctx, u.step, &u.dirs)
+	u.site.touched = true
+	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs)
 	return err
 }
 
@@ -108,3 +110,15 @@ func stepName(s playbook.Step) string {
 		return s.Run
 	}
 }
+
+// stepFailure is a step that says that the agent did wrong; every other error says that we know nothing about it.
+type stepFailure struct {
+	reason string
+}
+
+func (f *stepFailure) Error() string { return f.reason }
+
+// stepSkipped is a step that does not apply in this run.
+type stepSkipped string
+
+func (s stepSkipped) Error() string { return string(s) }

@@ -5,21 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// Unit runs one unit. What its agent writes to stderr goes to log. Infrastructure errors are tried again as often as the
-// playbook says.
+// Unit runs one unit. What its agent writes to stderr goes to log. Infrastructure errors are tried again as often as
+// the playbook says.
 func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) result.Unit {
 	start := r.now()
 	if why := r.blocked(r.jobsBefore(u)); why != "" {
@@ -29,13 +34,13 @@ func (r *Runner) Unit(ctx context.Context, u playbook.Unit, log io.Writer) resul
 	}
 	var attempts []string
 	for {
-		a := r.newAttempt(u, log, newUnit(u, start, attempts))
+		a := r.newAttempt(u, r.roleOf(u), log, newUnit(u, start, attempts))
 		err := panics.Catch(func() error { return a.runKept(ctx) })
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
 		if err != nil {
-			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), Advice(err)
+			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
 		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
@@ -54,39 +59,53 @@ func newUnit(u playbook.Unit, start time.Time, attempts []string) result.Unit {
 	}
 }
 
+// role is what stands for the agent in an attempt.
+type role int
+
+const (
+	replays   role = iota // the unit's cassette
+	rehearses             // what another attempt has recorded, before it becomes the unit's cassette
+	answered              // the agent, which is answered from the unit's cassette
+	lives                 // the agent
+	records               // the agent, and a cassette is made of it
+)
+
+func (r role) runsAgent() bool { return r == answered || r == lives || r == records }
+func (r role) needsTape() bool { return r == answered || r == replays || r == rehearses }
+
+// roleOf returns what stands for the unit's agent.
+func (r *Runner) roleOf(u playbook.Unit) role {
+	switch mode := r.cfg.Mode; {
+	case mode == Record, mode == Missing && !cassette.Exists(r.CassettePath(u)):
+		return records
+	case mode == Live:
+		return lives
+	case r.pb.Cassette.Level.RunsAgent():
+		return answered
+	}
+	return replays
+}
+
 // attempt is one try at a unit.
 type attempt struct {
 	*Runner
-	unit         playbook.Unit
-	log          *session.Log
-	result       result.Unit
-	live         bool // the session is with an agent, not from a cassette
-	records      bool // a cassette of it is written
-	cassettePath string
-	place        *rundir.Place // where the unit is kept; nil: nowhere
-
-	dirs     unitDirs
-	prepared bool
-	manifest workspace.Manifest // of the prepared workspace
-	baseline workspace.Baseline
-	session  *session.Session // nil: not begun
-	metrics  *result.Metrics  // of what was done; nil: not measured yet
+	unit    playbook.Unit
+	role    role
+	log     *session.Log
+	result  result.Unit
+	site    site
+	tape    tape
+	session *session.Session // nil: not begun
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
-	rehearses bool // it replays what another attempt recorded, to compare
-	imported  bool // the replayed session was not recorded: what it left in the workspace is unknown
-	stale     bool // the cassette is, and was allowed
-	byLimit   bool // a loop used all its iterations
-	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of them.
-	touched bool
 }
 
-func (r *Runner) newAttempt(u playbook.Unit, log io.Writer, res result.Unit) *attempt {
-	a := &attempt{Runner: r, unit: u, result: res, log: session.NewLog(r.secrets, u.ID(), log, r.now)}
-	a.cassettePath = r.CassettePath(u)
-	a.records = a.cfg.Mode == Record || a.cfg.Mode == Missing && !cassette.Exists(a.cassettePath)
-	a.live = a.records || a.cfg.Mode == Live || a.pb.Cassette.Level.RunsAgent()
-	return a
+func (r *Runner) newAttempt(u playbook.Unit, is role, notes io.Writer, res result.Unit) *attempt {
+	log := session.NewLog(r.secrets, u.ID(), notes, r.now)
+	return &attempt{
+		Runner: r, unit: u, role: is, log: log, result: res,
+		site: site{Runner: r, unit: u, log: log}, tape: tape{Runner: r, unit: u, path: r.CassettePath(u)},
+	}
 }
 
 // runKept is run for a unit that is kept, if there is a place for it.
@@ -98,11 +117,11 @@ func (a *attempt) runKept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.place = &place
+	a.site.place = &place
 	if err := a.log.Open(place.Logs); err != nil {
 		return err
 	}
-	return errors.Join(a.run(ctx), a.log.Close(a.dirs.pins.check))
+	return errors.Join(a.run(ctx), a.log.Close(a.site.dirs.pins.check))
 }
 
 // run returns an error if nothing is known about the agent.
@@ -113,7 +132,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		a.result.Outcome, a.result.Reason = result.Skip, reason
 		return nil
 	}
-	if a.records || a.cfg.Mode == Live { // an agent that could not be judged had better not run
+	if !a.role.needsTape() { // an agent that could not be judged had better not run
 		if err := a.openJudgments(); err != nil {
 			return err
 		}
@@ -121,13 +140,13 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err := a.openDirs(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.dirs.remove()) }()
+	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
 	failed, err := a.steps(ctx)
 	err = errors.Join(err, a.setRun())
 	if err == nil {
 		err = a.checkSession()
 	}
-	if replaced := a.dirs.pins.check(); replaced != nil {
+	if replaced := a.site.dirs.pins.check(); replaced != nil {
 		if _, told := errors.AsType[replacedError](err); !told {
 			err = errors.Join(err, replaced)
 		}
@@ -146,16 +165,14 @@ func (a *attempt) run(ctx context.Context) (err error) {
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
 func (a *attempt) openDirs() error {
-	if !a.live && !a.needsWorkspace(a.unit) {
-		return nil
+	if a.role.runsAgent() || a.needsWorkspace(a.unit) {
+		return a.site.open(a.role.runsAgent())
 	}
-	var err error
-	a.dirs, err = makeUnitDirs(a.cfg.TempDir, a.live, a.place)
-	return err
+	return nil
 }
 
-// steps runs the unit's steps until one does not pass. The session ends with the last step that speaks with the agent, so
-// that nothing but later steps changes what the agent left.
+// steps runs the unit's steps until one does not pass. The session ends with the last step that speaks with the agent,
+// so that nothing but later steps changes what the agent left.
 func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
 	defer func() { err = errors.Join(err, a.endSession(ctx)) }()
 	last := -1
@@ -200,16 +217,165 @@ func (a *attempt) setRun() error {
 	run := a.session.Run()
 	a.result.Endpoint = a.session.Identity().Endpoint
 	if stops := run.StopReasons(); len(stops) > 0 {
-		a.result.Stop = stops[len(stops)-1]
-	}
-	if a.byLimit && a.result.Stop == result.StopEndTurn {
-		a.result.Stop = result.StopByLimit
+		if last := stops[len(stops)-1]; last != result.StopEndTurn || a.result.Stop == "" {
+			a.result.Stop = last
+		}
 	}
 	a.result.Run = run
-	if !a.live { // no cassette is written of what shows a secret
+	if !a.role.runsAgent() { // no cassette is written of what shows a secret
 		return nil
 	}
 	var err error
 	a.result.Run, err = a.masked(run)
 	return err
+}
+
+// ask sends the unit's agent prompts; the first time it starts the session.
+func (a *attempt) ask(ctx context.Context, prompts []string) error {
+	if !a.site.prepared && (a.pb.Workspace.From != "" || len(a.unit.Case.Files) > 0) {
+		return errors.New("the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
+	}
+	if a.session == nil {
+		if err := a.openSession(ctx); err != nil {
+			return err
+		}
+	}
+	if a.site.touched {
+		if err := a.session.Resync(ctx); err != nil {
+			return err
+		}
+	}
+	a.site.touched, a.result.Stop = false, ""
+	err := a.session.Ask(ctx, prompts)
+	a.site.touched = err != nil // a part of a turn's changes may have been made
+	return err
+}
+
+// openSession starts the unit's session, with its agent or from its cassette.
+func (a *attempt) openSession(ctx context.Context) (err error) {
+	c := a.sessionConfig()
+	if a.role == records {
+		if err := a.tape.checkWritable(); err != nil {
+			return err
+		}
+	}
+	a.result.Replayed = !a.role.runsAgent()
+	if a.role.needsTape() {
+		if c.Recording, err = a.openRecording(); err != nil {
+			return err
+		}
+	}
+	if !a.role.runsAgent() {
+		a.session = session.Replay(c)
+		return nil
+	}
+	a.result.SessionStarted = a.now().UTC()
+	var ok bool
+	if c.Profile, ok = agent.Lookup(a.unit.Variant.Agent.Kind); !ok {
+		return fmt.Errorf("unknown kind of agent %q", a.unit.Variant.Agent.Kind)
+	}
+	if c.Launch, err = a.account(c.Profile, a.unit.Variant.Agent); err != nil {
+		return err
+	}
+	held, err := a.held(ctx)
+	if err != nil {
+		return err
+	}
+	c.Confined = held.Kind != confine.None
+	a.session, err = session.Start(ctx, c)
+	return err
+}
+
+// sessionConfig is what each session of the unit is made from.
+func (a *attempt) sessionConfig() session.Config {
+	dirs, tell := a.site.dirs, a.tell
+	if a.role == rehearses {
+		tell = nil
+	}
+	return session.Config{
+		Host: session.Host{
+			Version: Version, Start: a.start, Environ: a.cfg.Environ, Getenv: a.cfg.Getenv, TempDir: a.cfg.TempDir,
+			Secrets: a.secrets, Grace: a.grace(), Watch: tell,
+		},
+		Playbook: a.pb, Unit: a.unit,
+		Dirs: session.Dirs{
+			Workspace: dirs.workspace, Base: dirs.base, Home: dirs.home, Tmp: dirs.tmp, Playbook: a.besidePlaybook("."),
+			Check: dirs.pins.check,
+		},
+		Prepared: a.site.manifest, Records: a.role == records, Log: a.log,
+	}
+}
+
+// openRecording opens the unit's cassette to replay it.
+func (a *attempt) openRecording() (session.Recording, error) {
+	a.result.Session = a.tape.name()
+	next := a.cfg.Command(Record, a.unit)
+	err := a.tape.open(a.site.manifest)
+	a.result.Warnings = append(a.result.Warnings, a.tape.warnings...)
+	if err != nil {
+		return session.Recording{}, fault.Advise(err, next)
+	}
+	return session.Recording{Cassette: a.tape.recorded, Stale: a.tape.stale, Next: next}, nil
+}
+
+// checkSession tells what the session did not need, now that it has ended: overrides, which is an error, and the
+// recorded order, which is a warning.
+func (a *attempt) checkSession() error {
+	if a.session == nil {
+		return nil
+	}
+	for _, line := range a.session.Reordered() {
+		a.result.Warnings = append(a.result.Warnings, "reordered: "+line)
+	}
+	err := a.session.CheckOverrides()
+	if err == nil {
+		return nil
+	}
+	next := "correct the override, or take it away"
+	switch {
+	case a.result.Session != "":
+		next = "sdd-eval cassette show " + a.result.Session
+	case a.site.place != nil:
+		next = "see which calls there were in " + filepath.Join(a.site.place.Artifacts, rundir.Trajectory)
+	}
+	return fault.Advise(err, next)
+}
+
+// failOnUnusedAnswers fails a unit that otherwise passed if its agent did not ask for all that was recorded.
+func (a *attempt) failOnUnusedAnswers() {
+	if a.session == nil || a.result.Outcome != result.Pass && a.result.Outcome != result.Completed {
+		return
+	}
+	unused := a.session.Unused()
+	if len(unused) == 0 {
+		return
+	}
+	const shown = 10
+	if more := len(unused) - shown; more > 1 {
+		unused = append(unused[:shown], fmt.Sprintf("and %d more", more))
+	}
+	a.result.Outcome = result.Fail
+	a.result.Reason = "the agent did not ask for all that was recorded " +
+		"(cassette.allow_unused permits it for a tool):\n  " + strings.Join(unused, "\n  ")
+	a.result.Next = a.cfg.Command(Record, a.unit)
+}
+
+// missingPrograms returns why the unit is skipped for want of programs; in CI that is an error, because a suite that CI
+// silently skips looks like one that passes.
+func (r *Runner) missingPrograms() (reason string, err error) {
+	var missing []string
+	for _, name := range r.pb.Requires {
+		if _, err := exec.LookPath(name); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return "", nil
+	}
+	reason = fmt.Sprintf("%s requires %s, not found in PATH", r.pb.File, strings.Join(missing, ", "))
+	if testrun.InCI(r.cfg.Getenv) {
+		err = fmt.Errorf("%s; CI is set, so this is an error", reason)
+		return "", fault.Advise(err, "install "+strings.Join(missing, " "))
+	}
+	return reason, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -34,29 +35,28 @@ type Defect struct {
 // workspace and runs nothing that the playbook names. Whether judges would still ask what is recorded is not known
 // without asking them.
 func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect, warnings []string, err error) {
-	a := r.newAttempt(u, io.Discard, newUnit(u, r.now(), nil))
-	a.live, a.records = false, false
-	defer func() { err = errors.Join(err, a.dirs.remove()) }()
+	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
+	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
 	if err := a.openDirs(); err != nil {
 		return nil, nil, err
 	}
 	if err := a.prepareFor(ctx); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", u.ID(), err)
 	}
-	if _, err := a.openCassette(); err != nil {
-		d, known := a.defect(err)
+	if err := a.tape.open(a.site.manifest); err != nil {
+		d, known := a.tape.defect(err)
 		if !known {
 			return nil, nil, err
 		}
 		defects = append(defects, d)
 	}
-	path := judgment.Path(a.cassettePath)
+	path := judgment.Path(a.tape.path)
 	if cassette.Exists(path) {
 		if _, err := judgment.Open(path, judgment.Config{Mode: judgment.Replay, Secrets: r.secrets}); err != nil {
 			defects = append(defects, Defect{DefectCorrupt, r.rel(path), strings.ReplaceAll(err.Error(), path, r.rel(path))})
 		}
 	}
-	return defects, a.result.Warnings, nil
+	return defects, a.tape.warnings, nil
 }
 
 // prepareFor takes the steps that make the workspace which the agent begins with.
@@ -74,11 +74,11 @@ func (a *attempt) prepareFor(ctx context.Context) error {
 	return nil
 }
 
-// defect tells what an error says of the unit's cassette, if it is about that.
-func (a *attempt) defect(err error) (d Defect, known bool) {
-	d = Defect{File: a.relCassettePath(), Reason: err.Error()}
+// defect tells what an error says of the cassette, if it is about that.
+func (t *tape) defect(err error) (d Defect, known bool) {
+	d = Defect{File: t.name(), Reason: err.Error()}
 	if _, ok := errors.AsType[*cassette.MissingError](err); ok {
-		d.Kind, d.Reason = DefectMissing, a.unit.ID()+" was not recorded"
+		d.Kind, d.Reason = DefectMissing, t.unit.ID()+" was not recorded"
 		return d, true
 	}
 	if stale, ok := errors.AsType[*cassette.StaleError](err); ok {
@@ -115,4 +115,23 @@ func (r *Runner) Orphans() ([]string, error) {
 		own[path], own[cassette.Compressed(path)], own[judgment.Path(path)] = true, true, true
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return own[file] }), nil
+}
+
+// Migrate makes a unit's cassette what it would be if its session were recorded today, and reports whether that changes
+// it; with dry it does not change it. A unit without a cassette has nothing to migrate.
+func (r *Runner) Migrate(u playbook.Unit, dry bool) (changed bool, err error) {
+	path := r.CassettePath(u)
+	if !cassette.Exists(path) {
+		return false, nil
+	}
+	kind := u.Variant.Agent.Kind
+	profile, ok := agent.Lookup(kind)
+	if !ok {
+		return false, fmt.Errorf("%s: unknown agent kind %q", u.ID(), kind)
+	}
+	changed, err = cassette.Migrate(path, u.ID(), cassette.NewNormaliser(nil, r.pb.Cassette.Normalise, profile.Volatile), dry)
+	if _, ok := errors.AsType[*cassette.UnitError](err); ok {
+		err = fmt.Errorf("%s:1: %w", r.relCassette(u), err)
+	}
+	return changed, r.shorten(err, u)
 }

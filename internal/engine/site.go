@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/style"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// site is where a unit works: its directories, and what is known of the files in its workspace.
+type site struct {
+	*Runner
+	unit  playbook.Unit
+	log   *session.Log
+	place *rundir.Place // where the unit is kept; nil: nowhere
+	dirs  unitDirs
+
+	prepared bool
+	manifest workspace.Manifest // of what was prepared
+	baseline workspace.Baseline
+	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of
+	// them.
+	touched bool
+}
+
+// open makes the unit's directories, those of an agent among them if it is for one.
+func (s *site) open(forAgent bool) (err error) {
+	s.dirs, err = makeUnitDirs(s.cfg.TempDir, forAgent, s.place)
+	return err
+}
+
+// live reports whether an agent works here, and not a cassette.
+func (s *site) live() bool { return s.dirs.home != "" }
+
+// prepare makes the workspace that the agent starts with. Where nobody looks at the files, it is enough to know what
+// they would be.
+func (s *site) prepare(ctx context.Context) error {
+	t, err := s.loadTemplate(ctx)
+	if err != nil {
+		return err
+	}
+	if s.dirs.workspace == "" {
+		m, known, err := t.Manifest(s.unit.Case.Files)
+		if err != nil {
+			return err
+		}
+		if known {
+			s.manifest, s.prepared = m, true
+			return nil
+		}
+		if err := s.open(false); err != nil {
+			return err
+		}
+	}
+	var notes []workspace.Note
+	s.manifest, notes, err = t.Prepare(ctx, s.dirs.workspace, s.unit.Case.Files)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		s.log.Notef("workspace: %s is left out: %s", n.Path, n.Reason)
+	}
+	s.prepared = true
+	s.baseline = t.Baseline(s.manifest, s.unit.Case.Files)
+	if err := s.stamp(); err != nil {
+		return err
+	}
+	if s.pb.Workspace.Git {
+		return s.makeRepository(ctx)
+	}
+	return nil
+}
+
+// stamp gives the files of an agent's workspace the time at which it begins.
+func (s *site) stamp() error {
+	if !s.live() {
+		return nil
+	}
+	return workspace.Stamp(s.dirs.workspace, s.manifest, s.now().Truncate(time.Second))
+}
+
+// writeStyle writes the variant's workflow style into the workspace. The agent begins with it, so it is part of the
+// baseline.
+func (s *site) writeStyle(ctx context.Context) error {
+	written, err := s.loadStyle(s.unit.Variant.Style)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.dirs.workspace)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	paths, err := written.Write(root)
+	if err != nil {
+		return fmt.Errorf("style %s: %w", written.Name(), err)
+	}
+	files := make(map[string][]byte, len(paths))
+	for _, p := range paths {
+		if files[p], err = root.ReadFile(filepath.FromSlash(p)); err != nil {
+			return fmt.Errorf("style %s: %w", written.Name(), err)
+		}
+	}
+	if s.manifest, err = workspace.Snapshot(ctx, s.dirs.workspace); err != nil {
+		return err
+	}
+	s.baseline = s.baseline.With(s.manifest, files)
+	return s.stamp()
+}
+
+// loadStyle returns one of our own styles, or one of the playbook's.
+func (r *Runner) loadStyle(name string) (*style.Style, error) {
+	if name == "" {
+		return nil, errors.New("the variant has no style")
+	}
+	for _, s := range r.pb.Styles {
+		if s.Name == name {
+			loaded, err := style.Load(name, r.besidePlaybook(s.Dir))
+			if err != nil {
+				return nil, fmt.Errorf("%s: style %s: %w", s.Position, name, err)
+			}
+			return loaded, nil
+		}
+	}
+	return style.Load(name, "")
+}
+
+// baselineTime dates the first commit of a workspace, so that it has the same name each time.
+const baselineTime = "2000-01-01T00:00:00Z"
+
+// makeRepository makes a git repository of the workspace, with what was prepared as its first commit.
+func (s *site) makeRepository(ctx context.Context) error {
+	env := sandbox.Environment(sandbox.EnvironmentSpec{Environ: s.cfg.Environ, Workspace: s.dirs.workspace})
+	env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_AUTHOR_DATE="+baselineTime, "GIT_COMMITTER_DATE="+baselineTime)
+	for _, args := range [][]string{
+		{"git", "init", "--quiet", "--initial-branch=main"},
+		{"git", "add", "--all", "--force"},
+		{
+			"git", "-c", "user.name=sdd-eval", "-c", "user.email=sdd-eval@localhost",
+			"commit", "--quiet", "--allow-empty", "--no-verify", "--message=baseline",
+		},
+	} {
+		if err := s.git(ctx, args, env); err != nil {
+			return fmt.Errorf("workspace.git: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *site) git(ctx context.Context, args, env []string) error {
+	out := &sandbox.Tail{Limit: shownOutput}
+	p, err := supervise.Start(ctx, supervise.Command{
+		Path: args[0], Args: args, Dir: s.dirs.workspace, Env: env, Stdout: out, Stderr: out,
+	})
+	if err != nil {
+		return fault.Advise(err, "install git")
+	}
+	exit, err := p.Wait()
+	if err == nil && exit != (supervise.Exit{}) {
+		text, _ := lastLines(out)
+		err = fmt.Errorf("%s: %s", exit, text)
+	}
+	return err
+}
+
+// ownWork reports whether all that is in the workspace was put there by us: nothing has run in it, and no turn has
+// failed.
+func (s *site) ownWork() bool {
+	return !s.live() && s.prepared && !s.touched && !s.pb.Workspace.Git && !does(s.unit.Steps, startsChild) &&
+		evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
+}
+
+// diff compares the workspace, in which there were these turns, with what was prepared. One that is our own work holds
+// what we have put there, and of that only what differs is read.
+func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff, error) {
+	after, known := s.manifest, s.ownWork()
+	for i := 0; i < len(turns) && known; i++ {
+		after, known = turns[i].Delta.ApplyTo(after)
+	}
+	if known {
+		return s.baseline.Compare(ctx, s.dirs.workspace, after)
+	}
+	return s.baseline.Diff(ctx, s.dirs.workspace)
+}
+
+// unitDirs are the directories of one unit.
+type unitDirs struct {
+	base      string // of what is removed when the unit ends; empty: there is nothing
+	workspace string
+	home, tmp string // of the agent; empty in a replay
+	steps     string // of run steps, with stepHome and stepTmp; empty: there was none yet
+	pins      pins
+}
+
+// makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
+// before has left there is removed. Such a unit that is replayed needs no others.
+func makeUnitDirs(parent string, forAgent bool, place *rundir.Place) (d unitDirs, err error) {
+	if forAgent || place == nil {
+		if d.base, err = disk.MkdirTemp(parent); err != nil {
+			return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
+		}
+	}
+	if err := d.fill(forAgent, place); err != nil {
+		return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
+	}
+	return d, nil
+}
+
+// fill makes the directories below the base.
+func (d *unitDirs) fill(forAgent bool, place *rundir.Place) (err error) {
+	var dirs, own []string
+	if place == nil {
+		d.workspace = filepath.Join(d.base, "workspace")
+		dirs = append(dirs, d.workspace)
+	} else {
+		d.workspace = place.Workspace
+		if forAgent { // agents report paths without links
+			if d.workspace, err = filepath.EvalSymlinks(d.workspace); err != nil {
+				return err
+			}
+		}
+		if err := clearDir(d.workspace); err != nil {
+			return err
+		}
+		own = append(own, place.Logs, place.Artifacts)
+	}
+	if forAgent {
+		d.home, d.tmp = filepath.Join(d.base, "home"), filepath.Join(d.base, "tmp")
+		dirs = append(dirs, d.home, d.tmp)
+	}
+	for _, dir := range dirs {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	d.pins, err = pin(append(own, d.workspace)...)
+	return err
+}
+
+// makeStepDirs makes the directories of run steps, unless they are there. They are not below the base, which is the
+// agent's to write.
+func (d *unitDirs) makeStepDirs(parent string) error {
+	if d.steps != "" {
+		return nil
+	}
+	made, err := disk.MkdirTemp(parent)
+	if err != nil {
+		return fmt.Errorf("make the steps' directories: %w", err)
+	}
+	d.steps = made
+	for _, dir := range []string{d.stepHome(), d.stepTmp()} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("make the steps' directories: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *unitDirs) stepHome() string { return filepath.Join(d.steps, "home") }
+func (d *unitDirs) stepTmp() string  { return filepath.Join(d.steps, "tmp") }
+
+// clearDir empties a directory.
+func clearDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, disk.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// remove deletes the directories that were made for the unit alone.
+func (d unitDirs) remove() error {
+	var errs []error
+	for _, dir := range []string{d.base, d.steps} {
+		if dir != "" {
+			errs = append(errs, disk.RemoveAll(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pins remember directories that an agent could put something else in the place of: a link there would lead what we
+// write, and what we read, to the user's own files.
+type pins struct {
+	paths []string
+	infos []os.FileInfo
+}
+
+// replacedError says that there is something else at a path than was.
+type replacedError struct{ path string }
+
+func (e replacedError) Error() string {
+	return "the agent put something else in the place of " + e.path
+}
+
+// pin remembers what is at these paths, which are directories.
+func pin(paths ...string) (pins, error) {
+	all := pins{paths: paths}
+	for _, p := range paths {
+		info, err := os.Lstat(p)
+		if err != nil {
+			return pins{}, err
+		}
+		all.infos = append(all.infos, info)
+	}
+	return all, nil
+}
+
+// check returns an error unless the same directories still stand there.
+func (p pins) check() error {
+	for i, path := range p.paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() || !os.SameFile(info, p.infos[i]) {
+			return replacedError{path}
+		}
+	}
+	return nil
+}

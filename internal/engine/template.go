@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// template is what a run's workspaces are copied from, read once for all units.
+type template struct {
+	mu sync.Mutex
+	t  *workspace.Template
+	// clean: the last search, for the first n secrets, found none in the template.
+	searched, clean bool
+	secrets         int
+}
+
+// loadTemplate reads the files that workspaces are made of, unless they were read before.
+func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if r.template.t == nil {
+		if r.source != "" {
+			if info, err := os.Stat(r.source); err != nil {
+				return nil, fmt.Errorf("workspace.from: %w", err)
+			} else if !info.IsDir() {
+				return nil, fmt.Errorf("workspace.from: %s is not a directory", r.source)
+			}
+		}
+		own, err := r.ownFiles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := workspace.Load(ctx, workspace.Source{
+			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: slices.Concat(r.pb.Workspace.Exclude, own),
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.template.t = t
+	}
+	return r.template.t, nil
+}
+
+// cleanTemplate reports whether there is no secret in the files that workspaces are made of. They are searched once for
+// all units, and again when there are more secrets.
+func (r *Runner) cleanTemplate() bool {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if secrets := r.secrets.Len(); !r.template.searched || r.template.secrets != secrets {
+		clean := true
+		held := r.template.t.Each(func(path string, content []byte) {
+			clean = clean && !r.shows([]byte(path)) && !r.shows(content)
+		})
+		r.template.searched, r.template.secrets, r.template.clean = true, secrets, clean && held
+	}
+	return r.template.clean
+}
+
+// Notes are those of the plan, and about patterns of the playbook's workspace that match nothing.
+func (r *Runner) Notes(ctx context.Context) []string {
+	notes, w := r.plan.Notes(), r.pb.Workspace
+	prepares := func(u playbook.Unit) bool {
+		return does(u.Steps, func(a action.Action) bool { return a.Template })
+	}
+	if len(w.Include)+len(w.Exclude) == 0 || !slices.ContainsFunc(r.plan.Units, prepares) {
+		return notes
+	}
+	t, err := r.loadTemplate(ctx)
+	if err != nil {
+		return notes // each unit ends with the error
+	}
+	for _, pattern := range w.Include {
+		if !t.Includes(pattern) {
+			notes = append(notes,
+				fmt.Sprintf("%s: note: workspace.include: %q matches nothing that is copied", w.Position, pattern))
+		}
+	}
+	for _, pattern := range w.Exclude {
+		if !t.Excludes(pattern) {
+			notes = append(notes, fmt.Sprintf("%s: note: workspace.exclude: %q leaves out nothing", w.Position, pattern))
+		}
+	}
+	return notes
+}
+
+// ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes, runs and our
+// own notes, which runs change, and playbooks, which say what is expected.
+func (r *Runner) ownFiles(ctx context.Context) ([]string, error) {
+	if r.source == "" {
+		return nil, nil
+	}
+	own := []string{
+		r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
+		r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
+	}
+	if r.kept != nil {
+		own = append(own, filepath.Dir(r.kept.Dir()))
+	}
+	if r.pb.Workspace.From == "" { // nobody chose what is in it
+		playbooks, err := playbooksBelow(ctx, r.source)
+		if err != nil {
+			return nil, err
+		}
+		own = append(own, playbooks...)
+	}
+	var globs []string
+	for _, path := range own {
+		rel, err := filepath.Rel(r.source, path)
+		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
+		globs = append(globs, glob, glob+"/**")
+	}
+	return globs, nil
+}
+
+// globMeta matches what means something else in a glob.
+var globMeta = lazyregexp.New(`[*?\[\]{}\\]`)
+
+const (
+	// maxLooked is how many files and directories are looked at for playbooks.
+	maxLooked = 100_000
+	// maxPlaybook is how large a playbook may be, in bytes.
+	maxPlaybook = 1 << 20
+)
+
+var (
+	yamlName = lazyregexp.New(`\.ya?ml$`)
+	workflow = lazyregexp.New(`(?m)^["']?workflow["']?:`)
+	variants = lazyregexp.New(`(?m)^["']?variants["']?:`)
+	// elsewhere are directories that are not copied either, or belong to others.
+	elsewhere = []string{".git", ".llman", "node_modules", ".venv", "target", "dist", "build", "vendor"}
+)
+
+// playbooksBelow returns the directories below root that hold playbooks, and the playbooks in root itself. What cannot
+// be read is passed over: the copy of the directory tells of it. The error is that of the context.
+func playbooksBelow(ctx context.Context, root string) ([]string, error) {
+	var found []string
+	looked := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		looked++
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case looked > maxLooked:
+			return fs.SkipAll
+		case err != nil:
+			return nil
+		case d.IsDir() && path != root && slices.Contains(elsewhere, d.Name()):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !yamlName.MatchString(d.Name()) || !isPlaybook(path):
+			return nil
+		case filepath.Dir(path) == root:
+			found = append(found, path)
+			return nil
+		}
+		found = append(found, filepath.Dir(path))
+		return fs.SkipDir
+	})
+	return found, err
+}
+
+// isPlaybook reports whether a file looks like one.
+func isPlaybook(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > maxPlaybook {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && workflow.Match(data) && variants.Match(data)
+}
