@@ -88,7 +88,6 @@ type (
 		named `json:"named"`
 		loop
 		Plain   int
-		Dashed  int              `json:"-,"`
 		Tags    []base           `json:"tags,omitempty"`
 		ByName  map[string]*base `json:"by_name"`
 		Any     any              `json:"any"`
@@ -97,6 +96,8 @@ type (
 		private int
 	}
 )
+
+var _ = record{private: 1, loop: loop{loop: nil}} // they are used
 
 func (u *upper) UnmarshalJSON(data []byte) error { *u = upper(bytes.ToUpper(data)); return nil }
 
@@ -107,7 +108,7 @@ func TestDecodeStrict(t *testing.T) {
 		line, column       int
 		err                string
 	}{
-		{"all fields", "", `{"id":"a", "named":{"inner":1}, "deep":1, "Plain":1, "-":1, "tags":[{"id":"b"},{}], "by_name":{"x":{"id":"c"}},
+		{"all fields", "", `{"id":"a", "named":{"inner":1}, "deep":1, "Plain":1, "tags":[{"id":"b"},{}], "by_name":{"x":{"id":"c"}},
 			"any":{"ID":[]}, "raw":{"Id":-1.5e+3}, "upper":{"Id":true}}`, 0, 0, 0, ""},
 		{"null", "it leaves a Go value as it is", "null", 0, 0, 0, ""},
 		{"empty containers", "", `{"tags":[], "any":{}, "by_name":null}`, 0, 0, 0, ""},
@@ -167,7 +168,7 @@ func keys(n int) string {
 // refuses is not UTF-8, or has a key twice, or in another case.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, text := range []string{
-		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2,"-":3}`, `{"Tags":null}`, `{"any":{"a":[1,"\"}"]}}`,
+		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2}`, `{"Tags":null}`, `{"any":{"a":[1,"\"}"]}}`,
 		"{\"raw\":{\"\\u0061\":1,\"a\":2}} ", `{"upper":{"a":{}},"unknown":-1e5}`, "[\"\xff\"]", "1 2", "", `{"deep":true}`,
 	} {
 		f.Add([]byte(text))
