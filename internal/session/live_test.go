@@ -83,7 +83,8 @@ func TestErrors(t *testing.T) {
 		return Recording{
 			Next: "record it",
 			Cassette: &cassette.Cassette{Path: "cassettes/bench.jsonl", Turns: []cassette.Turn{{Events: []trajectory.Event{
-				{Turn: 1, Body: trajectory.Prompt{Text: "one"}}, {Turn: 1, Body: trajectory.FileRead{Path: path}},
+				{Turn: 1, Body: trajectory.Prompt{Text: "one"}},
+				{Turn: 1, Body: trajectory.FileRead{Path: path}},
 				{Turn: 1, Body: trajectory.Stop{Reason: result.StopEndTurn}},
 			}}}},
 		}
