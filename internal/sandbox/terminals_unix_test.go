@@ -380,8 +380,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// TestCwdSwappedInBetween has the working directory change places with a link to the outside.
-func TestCwdSwappedInBetween(t *testing.T) {
+// TestSoakCwdSwappedInBetween has the working directory change places with a link to the outside.
+func TestSoakCwdSwappedInBetween(t *testing.T) {
 	s := newScene(t)
 	terminals := s.terminals(t, "pwd")
 	in := func(name string) string { return filepath.Join(s.ws, name) }
@@ -400,8 +400,8 @@ func TestCwdSwappedInBetween(t *testing.T) {
 			}
 		}
 	})
-	ran := 0
-	for end := time.Now().Add(time.Minute); ran < 50 && time.Now().Before(end); {
+	ran, rounds := 0, soak.Size(5, 200)
+	for end := time.Now().Add(10 * time.Minute); ran < rounds && time.Now().Before(end); {
 		id, err := terminals.Create(sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: in("sub")})
 		if err != nil {
 			continue
@@ -416,7 +416,7 @@ func TestCwdSwappedInBetween(t *testing.T) {
 	}
 	close(stop)
 	swapper.Wait()
-	assert.NotZero(t, ran)
+	assert.Equal(t, rounds, ran)
 }
 
 func TestTerminalsAreCounted(t *testing.T) {
