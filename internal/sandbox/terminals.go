@@ -83,8 +83,9 @@ func (t *Terminals) deny(op, path, reason string) error {
 // Create starts a command and returns its terminal's id at once.
 //
 // Its errors are [*Denied], those of the working directory, or say why the program cannot be run.
-func (t *Terminals) Create(s Spec) (id string, err error) {
-	if id, err = t.reserve(); err != nil {
+func (t *Terminals) Create(s Spec) (string, error) {
+	id, err := t.reserve()
+	if err != nil {
 		return "", err
 	}
 	var term *terminal

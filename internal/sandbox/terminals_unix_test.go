@@ -432,3 +432,12 @@ func TestTerminalsAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(id, "terminal-"))
 }
+
+// TestNotStarted holds that a command which does not start takes no place.
+func TestNotStarted(t *testing.T) {
+	terminals := newScene(t).terminals(t, "nothing")
+	for range 1000 {
+		_, err := terminals.Create(sandbox.Spec{Command: "nothing"})
+		require.ErrorContains(t, err, "nothing")
+	}
+}
