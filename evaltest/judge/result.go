@@ -84,7 +84,7 @@ func resultOf(o object) (Result, error) {
 	}
 	r := Result{}
 	if o.has("details") {
-		r.Details = o["details"]
+		r.Details = o.Object["details"]
 	}
 	scored, passed := o.hasAny("hits", "misses", "reasoning"), o.hasAny("pass", "reason", "checks")
 	switch {
@@ -106,7 +106,7 @@ func invalid(err error) error { return fmt.Errorf("not a verdict: %w", err) }
 
 func (o object) hasAny(keys ...string) bool {
 	for _, key := range keys {
-		if _, ok := o[key]; ok {
+		if _, ok := o.Object[key]; ok {
 			return true
 		}
 	}

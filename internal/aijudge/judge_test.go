@@ -192,17 +192,17 @@ func TestWorkIsFenced(t *testing.T) {
 
 func TestBadReplies(t *testing.T) {
 	tests := []struct{ name, reply, err string }{
-		{"above", `{"score": 11, "reason": "x"}`, "the score 11 is outside 0..10"},
-		{"below", `{"score": -0.1, "reason": "x"}`, "the score -0.1 is outside 0..10"},
-		{"string", `{"score": "7", "reason": "x"}`, "the reply's score is not a number"},
-		{"null", `{"score": null, "reason": "x"}`, "the reply's score is not a number"},
-		{"beyond numbers", `{"score": 1e999, "reason": "x"}`, "the reply's score is not a number"},
-		{"no score", `{"reason": "x"}`, "the reply has no score"},
-		{"no reason", `{"score": 7}`, "the reply has no reason"},
+		{"above", `{"score": 11, "reason": "x"}`, "the reply: score 11 is out of range: it is from 0 to 10"},
+		{"below", `{"score": -0.1, "reason": "x"}`, "the reply: score -0.1 is out of range: it is from 0 to 10"},
+		{"string", `{"score": "7", "reason": "x"}`, `the reply: score must be a number, not "\"7\""`},
+		{"null", `{"score": null, "reason": "x"}`, `the reply: score must be a number, not "null"`},
+		{"beyond numbers", `{"score": 1e999, "reason": "x"}`, "the reply: score 1e999 is out of range: it is from 0 to 10"},
+		{"no score", `{"reason": "x"}`, "the reply: score is missing"},
+		{"no reason", `{"score": 7}`, "the reply: reason is missing"},
 		{"blank reason", `{"score": 7, "reason": " "}`, "the score has no reason"},
-		{"reason that is no text", `{"score": 7, "reason": ["x"]}`, "the reply's reason is not a string"},
+		{"reason that is no text", `{"score": 7, "reason": ["x"]}`, `the reply: reason must be a string, not "[\"x\"]"`},
 		{"long reason", `{"score": 7, "reason": "` + strings.Repeat("x", 10_001) + `"}`, "the reason has more than 10000 bytes"},
-		{"unknown keys", `{"score": 7, "reason": "x", "b": 1, "Score": 9}`, `unknown keys in the reply: "Score", "b"`},
+		{"unknown keys", `{"score": 7, "reason": "x", "b": 1, "Score": 9}`, `the reply: unknown key "Score": the keys are score, reason`},
 		{"two scores", `{"score": 7, "reason": "x"} or {"score": 9, "reason": "x"}`, "the reply holds more than one JSON object, or a part of one"},
 		{"prose", "a solid seven \x1b[2J", "the reply holds no JSON object"},
 	}

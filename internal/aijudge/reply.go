@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
@@ -21,41 +20,21 @@ func parse(reply string) (score float64, reason string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(object, &fields); err != nil {
+	var o jsonvalue.Object
+	if err := json.Unmarshal(object, &o); err != nil {
 		return 0, "", err
 	}
-	var unknown []string
-	for key := range fields {
-		if key != "score" && key != "reason" {
-			unknown = append(unknown, strconv.Quote(key))
+	for _, err := range []error{
+		o.Only("score", "reason"), o.Number("score", 10, &score), o.Decode("reason", "a string", &reason),
+	} {
+		if err != nil {
+			return 0, "", fmt.Errorf("the reply: %w", err)
 		}
-	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return 0, "", fmt.Errorf("unknown keys in the reply: %s", strings.Join(unknown, ", "))
-	}
-	if err := decodeField(fields, "score", "number", &score); err != nil {
-		return 0, "", err
-	}
-	if err := decodeField(fields, "reason", "string", &reason); err != nil {
-		return 0, "", err
 	}
 	if err := check(score, reason); err != nil {
 		return 0, "", err
 	}
 	return score, reason, nil
-}
-
-func decodeField(fields map[string]json.RawMessage, key, kind string, to any) error {
-	raw, ok := fields[key]
-	if !ok {
-		return fmt.Errorf("the reply has no %s", key)
-	}
-	if err := json.Unmarshal(raw, to); err != nil || string(raw) == "null" { // null leaves a Go value as it is
-		return fmt.Errorf("the reply's %s is not a %s", key, kind)
-	}
-	return nil
 }
 
 // check holds a score and its reason to their ranges.

@@ -16,8 +16,7 @@ import (
 type keyChecker struct {
 	text    []byte
 	at      int
-	unknown bool     // keys that no field has are ignored
-	keys    [][]byte // of the objects around the place, as far as they are read
+	unknown bool // keys that no field has are ignored
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -61,15 +60,15 @@ func (c *keyChecker) array(element reflect.Type) error {
 }
 
 func (c *keyChecker) object(t reflect.Type) error {
-	first := len(c.keys)
-	var seen map[string]bool
+	seen := make(map[string]bool)
 	for c.at++; c.next() != '}'; {
 		at := c.at
 		key := c.key()
-		if c.isDuplicate(key, first, &seen) {
+		if seen[key] {
 			c.at = at
 			return fmt.Errorf("%w %q", ErrDuplicateKey, key)
 		}
+		seen[key] = true
 		of := elementOf(t)
 		if t != nil && t.Kind() == reflect.Struct {
 			var err error
@@ -83,29 +82,7 @@ func (c *keyChecker) object(t reflect.Type) error {
 		}
 	}
 	c.at++
-	c.keys = c.keys[:first]
 	return nil
-}
-
-// isDuplicate adds a key to those of its object, which begin at the first. Of many it keeps a set, too.
-func (c *keyChecker) isDuplicate(key []byte, first int, seen *map[string]bool) bool {
-	const few = 16
-	own := c.keys[first:]
-	if len(own) < few {
-		c.keys = append(c.keys, key)
-		return slices.ContainsFunc(own, func(k []byte) bool { return bytes.Equal(k, key) })
-	}
-	if *seen == nil {
-		*seen = make(map[string]bool)
-		for _, k := range own {
-			(*seen)[string(k)] = true
-		}
-	}
-	if (*seen)[string(key)] {
-		return true
-	}
-	(*seen)[string(key)] = true
-	return false
 }
 
 // next returns the byte that the next token begins with.
@@ -132,26 +109,26 @@ func (c *keyChecker) quoted() []byte {
 	return c.text[start:c.at]
 }
 
-func (c *keyChecker) key() []byte {
+func (c *keyChecker) key() string {
 	quoted := c.quoted()
 	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
+		return string(quoted[1 : len(quoted)-1])
 	}
 	var key string
 	if err := json.Unmarshal(quoted, &key); err != nil {
 		panic(fmt.Sprintf("jsonvalue: a key that was decoded cannot be decoded: %v", err))
 	}
-	return []byte(key)
+	return key
 }
 
 // field returns the type of the field of t with that key, nil if there is none.
-func (c *keyChecker) field(t reflect.Type, key []byte) (reflect.Type, error) {
+func (c *keyChecker) field(t reflect.Type, key string) (reflect.Type, error) {
 	fields := fieldsOf(t)
-	if f, ok := fields[string(key)]; ok {
+	if f, ok := fields[key]; ok {
 		return f.of, nil
 	}
 	for name := range fields {
-		if strings.EqualFold(name, string(key)) { // encoding/json has taken the one for the other
+		if strings.EqualFold(name, key) { // encoding/json has taken the one for the other
 			return nil, fmt.Errorf("unknown key %q: it is written %q", key, name)
 		}
 	}

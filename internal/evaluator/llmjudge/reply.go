@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
@@ -33,15 +33,15 @@ func parse(reply string, rubrics []rubric) (opinion, error) {
 	if err != nil {
 		return opinion{}, err
 	}
-	f, err := fieldsOf(object)
-	if err != nil {
-		return opinion{}, fmt.Errorf("the reply: %w", err)
+	var fields jsonvalue.Object
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return opinion{}, err
 	}
 	var o opinion
 	if len(rubrics) == 0 {
-		o, err = parseScore(f)
+		o, err = parseScore(fields)
 	} else {
-		o, err = parseChecks(f, rubrics)
+		o, err = parseChecks(fields, rubrics)
 	}
 	if err != nil {
 		return opinion{}, fmt.Errorf("the reply: %w", err)
@@ -49,27 +49,29 @@ func parse(reply string, rubrics []rubric) (opinion, error) {
 	return o, nil
 }
 
-func parseScore(f fields) (opinion, error) {
+func parseScore(f jsonvalue.Object) (opinion, error) {
 	var o opinion
 	if _, ok := f["pass"]; ok {
 		return o, errors.New("it has a `pass` beside or instead of the score: the threshold decides what passes")
 	}
 	err := errors.Join(
-		f.only("score", "reason", "reasoning", "hits", "misses"), f.number("score", 1, &o.score), f.reason(&o.reason),
-		f.texts("hits", &o.hits), f.texts("misses", &o.misses),
+		f.Only("score", "reason", "reasoning", "hits", "misses"), f.Number("score", 1, &o.score), reason(f, &o.reason),
+		texts(f, "hits", &o.hits), texts(f, "misses", &o.misses),
 	)
 	return o, first(err)
 }
 
-func parseChecks(f fields, rubrics []rubric) (opinion, error) {
+func parseChecks(f jsonvalue.Object, rubrics []rubric) (opinion, error) {
 	var o opinion
-	var list []json.RawMessage
-	if err := first(errors.Join(f.only("checks", "reason", "reasoning"), f.decode("checks", "a list", &list), f.reason(&o.reason))); err != nil {
+	var list []jsonvalue.Object
+	if err := first(errors.Join(
+		f.Only("checks", "reason", "reasoning"), f.Decode("checks", "a list of objects", &list), reason(f, &o.reason),
+	)); err != nil {
 		return o, err
 	}
 	found := make(map[string]check)
-	for i, raw := range list {
-		id, c, err := parseCheck(raw, rubrics)
+	for i, f := range list {
+		id, c, err := parseCheck(f, rubrics)
 		if err != nil {
 			return o, fmt.Errorf("checks[%d]: %w", i, err)
 		}
@@ -104,12 +106,8 @@ func mean(rubrics []rubric, checks []check) float64 {
 	return rounded(min(sum/weight, math.Nextafter(1, 0)))
 }
 
-func parseCheck(raw json.RawMessage, rubrics []rubric) (id string, c check, err error) {
-	f, err := fieldsOf(raw)
-	if err != nil {
-		return "", c, err
-	}
-	if err := f.decode("id", "a string", &id); err != nil {
+func parseCheck(f jsonvalue.Object, rubrics []rubric) (id string, c check, err error) {
+	if err := f.Decode("id", "a string", &id); err != nil {
 		return "", c, err
 	}
 	i := slices.IndexFunc(rubrics, func(r rubric) bool { return r.id == id })
@@ -117,14 +115,14 @@ func parseCheck(raw json.RawMessage, rubrics []rubric) (id string, c check, err 
 		return "", c, fmt.Errorf("there is no rubric %q", id)
 	}
 	if rubrics[i].graded() {
-		err = errors.Join(f.only("id", "score", "reason", "reasoning"), f.number("score", maxScore, &c.score), f.reason(&c.reason))
+		err = errors.Join(f.Only("id", "score", "reason", "reasoning"), f.Number("score", maxScore, &c.score), reason(f, &c.reason))
 		if err == nil && c.score != math.Trunc(c.score) {
 			err = fmt.Errorf("the score %v of rubric %s is not an integer", c.score, id)
 		}
 		return id, c, first(err)
 	}
 	var holds bool
-	err = errors.Join(f.only("id", "pass", "reason", "reasoning"), f.decode("pass", "true or false", &holds), f.reason(&c.reason))
+	err = errors.Join(f.Only("id", "pass", "reason", "reasoning"), f.Decode("pass", "true or false", &holds), reason(f, &c.reason))
 	if holds {
 		c.score = maxScore
 	}
@@ -139,85 +137,27 @@ func first(err error) error {
 	return err
 }
 
-// fields are the fields of an object by their exact names.
-type fields map[string]json.RawMessage
-
-func fieldsOf(object json.RawMessage) (fields, error) {
-	var f fields
-	if err := json.Unmarshal(object, &f); err != nil || f == nil {
-		return nil, fmt.Errorf("%.40q is not an object", object)
-	}
-	return f, nil
-}
-
-// only reports keys besides these.
-func (f fields) only(keys ...string) error {
-	for _, key := range slices.Sorted(maps.Keys(f)) {
-		if !slices.Contains(keys, key) {
-			return fmt.Errorf("unknown key %q", key)
-		}
-	}
-	return nil
-}
-
-// decode stores the value of a key that must be there.
-func (f fields) decode(key, kind string, to any) error {
-	raw, ok := f[key]
-	if !ok {
-		return fmt.Errorf("it has no %q", key)
-	}
-	if err := json.Unmarshal(raw, to); err != nil || string(raw) == "null" { // null leaves a Go value as it is
-		return fmt.Errorf("%q is not %s", key, kind)
-	}
-	return nil
-}
-
-// number stores a number from 0 to most.
-func (f fields) number(key string, most float64, to *float64) error {
-	if err := f.decode(key, "a number", to); err != nil {
-		if raw := f[key]; len(raw) > 0 && strings.ContainsAny(string(raw[:1]), "-0123456789") { // one, but for no float64
-			return fmt.Errorf("the %s %.40s is outside 0..%v", key, raw, most)
-		}
-		return err
-	}
-	if !(*to >= 0 && *to <= most) {
-		return fmt.Errorf("the %s %v is outside 0..%v", key, *to, most)
-	}
-	*to = math.Abs(*to) // -0
-	return nil
-}
-
 // reason stores the reason, which goes by two names and may be absent.
-func (f fields) reason(to *string) error {
+func reason(f jsonvalue.Object, to *string) error {
 	_, short := f["reason"]
 	_, long := f["reasoning"]
 	switch {
 	case short && long:
 		return errors.New("it has a reason and a reasoning")
 	case short:
-		return f.decode("reason", "a string", to)
+		return f.Decode("reason", "a string", to)
 	case long:
-		return f.decode("reasoning", "a string", to)
+		return f.Decode("reasoning", "a string", to)
 	}
 	return nil
 }
 
 // texts stores a list of texts that may be absent; blank ones are left out.
-func (f fields) texts(key string, to *[]string) error {
-	if _, ok := f[key]; !ok {
+func texts(o jsonvalue.Object, key string, to *[]string) error {
+	if _, ok := o[key]; !ok {
 		return nil
 	}
-	var list []*string
-	if err := f.decode(key, "a list of strings", &list); err != nil {
-		return err
-	}
-	for _, text := range list {
-		if text == nil {
-			return fmt.Errorf("%q is not a list of strings", key)
-		}
-		if strings.TrimSpace(*text) != "" {
-			*to = append(*to, *text)
-		}
-	}
-	return nil
+	err := o.Texts(key, to)
+	*to = slices.DeleteFunc(*to, func(text string) bool { return strings.TrimSpace(text) == "" })
+	return err
 }

@@ -41,26 +41,26 @@ func TestParseScore(t *testing.T) {
 		{"second object", "which one counts?", `{"score": 0} {"score": 1}`, opinion{}, several},
 		{"second object in a block", "", "{\"score\": 0}\n```json\n{\"score\": 1}\n```", opinion{}, several},
 		{"two blocks", "", "```\n{\"score\": 0}\n```\n```\n{\"score\": 1}\n```", opinion{}, several},
-		{"nested object", "what is inside is no verdict", `{"verdict": {"score": 1}}`, opinion{}, `the reply: unknown key "verdict"`},
-		{"nested beside", "", `{"score": 0, "override": {"score": 1}}`, opinion{}, `the reply: unknown key "override"`},
+		{"nested object", "what is inside is no verdict", `{"verdict": {"score": 1}}`, opinion{}, `the reply: unknown key "verdict": the keys are score, reason, reasoning, hits, misses`},
+		{"nested beside", "", `{"score": 0, "override": {"score": 1}}`, opinion{}, `the reply: unknown key "override": the keys are score, reason, reasoning, hits, misses`},
 		{"score twice", "readers differ in which counts", `{"score": 0, "score": 1}`, opinion{}, `the reply's JSON object: duplicate key "score"`},
-		{"other case", "encoding/json would take it", `{"score": 0, "Score": 1}`, opinion{}, `the reply: unknown key "Score"`},
+		{"other case", "encoding/json would take it", `{"score": 0, "Score": 1}`, opinion{}, `the reply: unknown key "Score": the keys are score, reason, reasoning, hits, misses`},
 		{"list", "", `[{"score": 1}]`, opinion{}, several},
 
-		{"no score", "", `{"reason": "bad"}`, opinion{}, `the reply: it has no "score"`},
-		{"null", "", `{"score": null}`, opinion{}, `the reply: "score" is not a number`},
-		{"string", "", `{"score": "1"}`, opinion{}, `the reply: "score" is not a number`},
-		{"boolean", "", `{"score": true}`, opinion{}, `the reply: "score" is not a number`},
+		{"no score", "", `{"reason": "bad"}`, opinion{}, "the reply: score is missing"},
+		{"null", "", `{"score": null}`, opinion{}, `the reply: score must be a number, not "null"`},
+		{"string", "", `{"score": "1"}`, opinion{}, `the reply: score must be a number, not "\"1\""`},
+		{"boolean", "", `{"score": true}`, opinion{}, `the reply: score must be a number, not "true"`},
 		{"NaN", "", `{"score": NaN}`, opinion{}, "the reply's JSON object: invalid character 'N' looking for beginning of value"},
-		{"NaN in a string", "", `{"score": "NaN"}`, opinion{}, `the reply: "score" is not a number`},
-		{"infinite", "a number, but too large", `{"score": 1e999}`, opinion{}, `the reply: the score 1e999 is outside 0..1`},
-		{"negative", "", `{"score": -0.1}`, opinion{}, "the reply: the score -0.1 is outside 0..1"},
-		{"percent", "", `{"score": 85}`, opinion{}, "the reply: the score 85 is outside 0..1"},
+		{"NaN in a string", "", `{"score": "NaN"}`, opinion{}, `the reply: score must be a number, not "\"NaN\""`},
+		{"infinite", "a number, but too large", `{"score": 1e999}`, opinion{}, "the reply: score 1e999 is out of range: it is from 0 to 1"},
+		{"negative", "", `{"score": -0.1}`, opinion{}, "the reply: score -0.1 is out of range: it is from 0 to 1"},
+		{"percent", "", `{"score": 85}`, opinion{}, "the reply: score 85 is out of range: it is from 0 to 1"},
 		{"pass", "", `{"score": 1, "pass": true}`, opinion{}, "the reply: it has a `pass` beside or instead of the score: the threshold decides what passes"},
 		{"two reasons", "", `{"score": 1, "reason": "a", "reasoning": "b"}`, opinion{}, "the reply: it has a reason and a reasoning"},
-		{"reason of another type", "", `{"score": 1, "reason": 1}`, opinion{}, `the reply: "reason" is not a string`},
-		{"null in hits", "", `{"score": 1, "hits": ["a", null]}`, opinion{}, `the reply: "hits" is not a list of strings`},
-		{"number in misses", "", `{"score": 1, "misses": [1]}`, opinion{}, `the reply: "misses" is not a list of strings`},
+		{"reason of another type", "", `{"score": 1, "reason": 1}`, opinion{}, `the reply: reason must be a string, not "1"`},
+		{"null in hits", "", `{"score": 1, "hits": ["a", null]}`, opinion{}, "the reply: hits[1] must be a string, not null"},
+		{"number in misses", "", `{"score": 1, "misses": [1]}`, opinion{}, `the reply: misses must be a list of strings, not "[1]"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,16 +91,16 @@ func TestParseChecks(t *testing.T) {
 		{"one is missing", `{"id": "r1", "pass": true}`, opinion{}, "the reply: rubric acc is missing"},
 		{"twice", `{"id": "r1", "pass": false}, {"id": "r1", "pass": true}`, opinion{}, "the reply: checks[1]: rubric r1 is there twice"},
 		{"unknown", `{"id": "r2", "pass": true}`, opinion{}, `the reply: checks[0]: there is no rubric "r2"`},
-		{"no id", `{"pass": true}`, opinion{}, `the reply: checks[0]: it has no "id"`},
-		{"score of what holds or not", `{"id": "r1", "score": 10}`, opinion{}, `the reply: checks[0]: unknown key "score"`},
-		{"pass of what is graded", `{"id": "acc", "pass": true}`, opinion{}, `the reply: checks[0]: unknown key "pass"`},
-		{"both", `{"id": "r1", "pass": false, "score": 10}`, opinion{}, `the reply: checks[0]: unknown key "score"`},
-		{"pass in a string", `{"id": "r1", "pass": "true"}`, opinion{}, `the reply: checks[0]: "pass" is not true or false`},
-		{"pass null", `{"id": "r1", "pass": null}`, opinion{}, `the reply: checks[0]: "pass" is not true or false`},
+		{"no id", `{"pass": true}`, opinion{}, "the reply: checks[0]: id is missing"},
+		{"score of what holds or not", `{"id": "r1", "score": 10}`, opinion{}, `the reply: checks[0]: unknown key "score": the keys are id, pass, reason, reasoning`},
+		{"pass of what is graded", `{"id": "acc", "pass": true}`, opinion{}, `the reply: checks[0]: unknown key "pass": the keys are id, score, reason, reasoning`},
+		{"both", `{"id": "r1", "pass": false, "score": 10}`, opinion{}, `the reply: checks[0]: unknown key "score": the keys are id, pass, reason, reasoning`},
+		{"pass in a string", `{"id": "r1", "pass": "true"}`, opinion{}, `the reply: checks[0]: pass must be true or false, not "\"true\""`},
+		{"pass null", `{"id": "r1", "pass": null}`, opinion{}, `the reply: checks[0]: pass must be true or false, not "null"`},
 		{"fraction", `{"id": "acc", "score": 7.5}`, opinion{}, "the reply: checks[0]: the score 7.5 of rubric acc is not an integer"},
-		{"too much", `{"id": "acc", "score": 11}`, opinion{}, "the reply: checks[0]: the score 11 is outside 0..10"},
-		{"no object", `"r1"`, opinion{}, `the reply: checks[0]: "\"r1\"" is not an object`},
-		{"null", `null`, opinion{}, `the reply: checks[0]: "null" is not an object`},
+		{"too much", `{"id": "acc", "score": 11}`, opinion{}, "the reply: checks[0]: score 11 is out of range: it is from 0 to 10"},
+		{"no object", `"r1"`, opinion{}, `the reply: checks must be a list of objects, not "[\"r1\"]"`},
+		{"null", `null`, opinion{}, "the reply: checks[0]: id is missing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,11 +114,11 @@ func TestParseChecks(t *testing.T) {
 		})
 	}
 	for reply, want := range map[string]string{
-		`{"score": 1}`:                `the reply: unknown key "score"`,
-		`{"reason": "x"}`:             `the reply: it has no "checks"`,
-		`{"checks": {"r1": true}}`:    `the reply: "checks" is not a list`,
-		`{"checks": null}`:            `the reply: "checks" is not a list`,
-		`{"checks": [], "score": 10}`: `the reply: unknown key "score"`,
+		`{"score": 1}`:                `the reply: unknown key "score": the keys are checks, reason, reasoning`,
+		`{"reason": "x"}`:             "the reply: checks is missing",
+		`{"checks": {"r1": true}}`:    `the reply: checks must be a list of objects, not "{\"r1\": true}"`,
+		`{"checks": null}`:            `the reply: checks must be a list of objects, not "null"`,
+		`{"checks": [], "score": 10}`: `the reply: unknown key "score": the keys are checks, reason, reasoning`,
 	} {
 		_, err := parse(reply, testRubrics)
 		require.EqualError(t, err, want, reply)
