@@ -218,7 +218,6 @@ func TestImportRefuses(t *testing.T) {
 		{"empty", "", " \n", "FILE:1: it is empty"},
 		{"not JSON", "", "{\n\"variants\": }", "FILE:2: invalid character '}' looking for beginning of value"},
 		{"cut", "", `{"variants": {`, "FILE:1: it is cut: unexpected EOF"},
-		{"two documents", "", `{} {}`, "FILE:1: text after the JSON value"},
 		{"not UTF-8", "", "{\"rater\": \"\xff\"}", "FILE:1: it is not UTF-8"},
 		{"array", "", "\n[]", "FILE:2: not an object\nFILE: variants: missing"},
 		{"no variants", "", `{"rater": "x"}`, "FILE: variants: missing"},
@@ -228,7 +227,6 @@ func TestImportRefuses(t *testing.T) {
 		{"unknown variant", "", `{"variants": {` + all + ", \n\"c\": {\"score\": 1}}}", "FILE:2: variants.c: unknown variant; the run has a, b"},
 		{"missing variant", "", `{"variants": {` + goodA + `}}`, `FILE:1: variants: variant "b" is missing`},
 		{"variant twice", "which one counts?", `{"variants": {` + all + ", " + goodA + `}}`, `FILE:1: duplicate key "a"`},
-		{"key twice", "", `{"variants": {` + all + `}, "variants": {` + all + `}}`, `FILE:1: duplicate key "variants"`},
 		{"score twice", "", `{"variants": {"a": {"score": 1, "score": 2}, ` + goodB + `}}`, `FILE:1: duplicate key "score"`},
 		{"above", "", `{"variants": {"a": {"score": 10.5}, ` + goodB + `}}`, "FILE:1: variants.a.score: 10.5 is outside 0..10"},
 		{"below", "", `{"variants": {"a": {"score": -1}, ` + goodB + `}}`, "FILE:1: variants.a.score: -1 is outside 0..10"},
@@ -317,11 +315,8 @@ func TestLoadRefuses(t *testing.T) {
 	const anna = `{"rater":"anna","variants":{"a":{"score":1,"notes":""}}}`
 	tests := []struct{ name, data, err string }{
 		{"not JSON", "{", ":1: it is cut: unexpected EOF"},
-		{"more", `{"version":1,"raters":[]}{}`, ":1: text after the JSON value"},
 		{"version", `{"version":2,"raters":[]}`, ": version 2 is not known"},
-		{"unknown key", `{"version":1,"people":[]}`, `:1: unknown key "people"`},
 		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `:1: duplicate key "raters"`},
-		{"key in capitals", `{"version":1,"RATERS":[]}`, `:1: unknown key "RATERS": it is written "raters"`},
 		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `: rater "anna" is there twice, out of order or without a name`},
 		{"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`, `: rater "anna" scored 0 variants, and the run has 1`},
 		{"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`, `: rater "anna" did not score variant "a"`},
