@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,8 +17,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/claudecli"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/hook"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/words"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -31,7 +37,8 @@ type headless struct {
 }
 
 // startHeadless makes ready what the unit's agent is started with.
-func startHeadless(ctx context.Context, c *Config, w *watch) (conversation, error) {
+func startHeadless(ctx context.Context, of *Session) (conversation, error) {
+	c := &of.config
 	if level := c.Playbook.Cassette.Level; level.RunsAgent() {
 		return nil, fault.Advise(fmt.Errorf("cassette.level: %s: agents of kind %s work in their own process, "+
 			"and ask us for nothing that could be replayed", level, c.Profile.Kind), "use `level: run`")
@@ -40,7 +47,7 @@ func startHeadless(ctx context.Context, c *Config, w *watch) (conversation, erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("install the agent's hooks: %w", err), h.remove())
 	}
-	s := &headless{work: newWork(c, w, h.paths()), hooks: h}
+	s := &headless{work: newWork(of, h.paths()), hooks: h}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.close(ctx, nil))
 	}
@@ -132,7 +139,8 @@ func (s *headless) run(ctx context.Context, text string) error {
 	policy := s.agentPolicy()
 	policy.Read = append(policy.Read, s.hooks.program, s.hooks.given)
 	process, err := s.startAgent(context.WithoutCancel(ctx), supervise.Command{
-		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...), Env: append(s.agentEnviron(), s.hooks.environ...),
+		Path: s.Launch.Command, Args: append([]string{s.Launch.Command}, o.Argv()...),
+		Env:   append(s.agentEnviron(), s.hooks.environ...),
 		Stdin: strings.NewReader(text), PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
 	}, policy)
 	if err != nil {
@@ -179,8 +187,8 @@ func headlessFault(err error) error {
 	return err
 }
 
-// checkCapture makes sure that the hooks saw all that the agent reported: a session in which they did not work is one of
-// which nobody knows whether its agent reported everything.
+// checkCapture makes sure that the hooks saw all that the agent reported: a session in which they did not work is one
+// of which nobody knows whether its agent reported everything.
 func (s *headless) checkCapture(turn claudecli.Turn) error {
 	s.ran = append(s.ran, turn.Ran...)
 	captured, err := capture.Check(s.hooks.capture, s.ran)
@@ -203,4 +211,55 @@ func (s *headless) close(ctx context.Context, last *cassette.Turn) error {
 		return err
 	}
 	return s.complete(ctx, last, nil)
+}
+
+// settingsFile is the file with the hooks, in the directory of what the agent is given.
+const settingsFile = "settings.json"
+
+// hooks are those of one session: what its agent is given to read, and where they write.
+type hooks struct {
+	program  string // the helper
+	given    string // a directory of files that the agent may read and not write
+	settings string // the file with the hooks
+	capture  string // the file that they write
+	environ  []string
+}
+
+// installHooks makes the hooks of the unit's agent.
+func installHooks(c *Config) (h hooks, err error) {
+	p, err := helper.Find()
+	if err != nil {
+		return h, err
+	}
+	h.program = p.Path
+	if h.given, err = disk.MkdirTemp(c.TempDir); err != nil {
+		return h, err
+	}
+	id, err := testrun.ID(c.Getenv)
+	if err != nil {
+		return h, err
+	}
+	h.settings = filepath.Join(h.given, settingsFile)
+	h.capture = filepath.Join(c.Dirs.Base, "hooks", "tool-calls.jsonl")
+	h.environ = hook.Target{RunID: id, Project: c.Dirs.Workspace, Capture: h.capture}.Environment()
+	argv := p.Command() // to which the settings add the hook and its phase
+	argv[0] = filepath.ToSlash(argv[0])
+	settings := hook.Settings(hook.Handlers{Command: words.Join(argv...)})
+	if err := os.Mkdir(filepath.Dir(h.capture), 0o700); err != nil {
+		return h, err
+	}
+	return h, writeFiles(h.given, []agent.File{{Path: settingsFile, Data: settings}})
+}
+
+// paths are the directories of the hooks, with their names in recordings.
+func (h hooks) paths() map[string]string {
+	return map[string]string{h.given: "$HOOKS", filepath.Dir(h.capture): "$CAPTURE"}
+}
+
+// remove deletes what was made for the hooks outside of the unit's directories.
+func (h hooks) remove() error {
+	if h.given == "" {
+		return nil
+	}
+	return disk.RemoveAll(h.given)
 }

@@ -55,9 +55,8 @@ func isUnstartable(err error) bool {
 	if _, ok := errors.AsType[*helper.Error](err); ok {
 		return false
 	}
-	return slices.ContainsFunc([]error{exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC}, func(e error) bool {
-		return errors.Is(err, e)
-	})
+	kinds := []error{exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC}
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // child is an agent's process, as [supervise.Process] is one.
@@ -135,4 +134,22 @@ func (c *Config) commandPolicy() confine.Policy {
 		Write:   []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
 		Network: c.Playbook.Sandbox.Network == playbook.NetworkAll,
 	}
+}
+
+// fakeKind is the agent kind that the helper plays, so that a first run needs no agent installed.
+const fakeKind = helper.Agent
+
+// fakeCommand returns how to start the scripted agent, and its scripts, whose paths are relative to the playbook.
+func (c *Config) fakeCommand() (path string, args, scripts []string, err error) {
+	p, err := helper.Find()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	for _, script := range c.Unit.Variant.Agent.Args {
+		if !filepath.IsAbs(script) {
+			script = filepath.Join(c.Dirs.Playbook, filepath.FromSlash(script))
+		}
+		scripts = append(scripts, script)
+	}
+	return p.Path, append(p.Command(helper.Agent), scripts...), scripts, nil
 }

@@ -38,9 +38,9 @@ type live struct {
 }
 
 // startLive starts the unit's agent and opens a session in its workspace.
-func startLive(ctx context.Context, c *Config, w *watch, t *tools) (conversation, error) {
-	s := &live{work: newWork(c, w, nil), tools: t}
-	s.overdue = t.waiting
+func startLive(ctx context.Context, of *Session) (conversation, error) {
+	s := &live{work: newWork(of, nil), tools: &of.tools}
+	s.overdue = s.waiting
 	late := fmt.Errorf("the agent took longer than %v to start", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, late)
 	defer cancel()

@@ -92,12 +92,13 @@ type Identity struct {
 
 // Session is a conversation with an agent. It is for one goroutine.
 type Session struct {
-	with  conversation
-	watch *watch
-	turns []cassette.Turn
-	// tools stand between the agent and what it asks of others; nil: nothing does.
-	tools *tools
-	// overrides are answers in place of those of tools that the agent uses in its own process. They are put into the run.
+	config Config
+	with   conversation
+	watch  watch
+	turns  []cassette.Turn
+	// tools stand between the agent and what it asks of others.
+	tools tools
+	// overrides are answers of the playbook's, which the agent gets, or the run if the agent uses tools of its own.
 	overrides *interaction.Overrides
 	ended     bool
 }
@@ -115,36 +116,38 @@ type conversation interface {
 
 // Start starts the unit's agent, by whatever it is driven.
 func Start(ctx context.Context, c Config) (*Session, error) {
-	s := &Session{watch: newWatch(&c)}
-	overrides := overridesOf(c.Playbook.Cassette.OverridesOf(c.Unit))
-	var err error
-	switch {
-	case c.Profile.Headless != nil:
-		s.overrides = overrides
-		s.with, err = startHeadless(ctx, &c, s.watch)
-	case c.Playbook.Cassette.Level.RunsAgent():
-		s.tools = newTools(&c, overrides)
-		s.with, err = startLive(ctx, &c, s.watch, s.tools)
-	default:
-		s.overrides = overrides
-		s.with, err = startLive(ctx, &c, s.watch, nil)
+	s := newSession(c, c.Playbook.Cassette.OverridesOf(c.Unit))
+	if c.Playbook.Cassette.Level.RunsAgent() {
+		s.tools = newTools(&c, s.overrides)
 	}
-	if err != nil {
+	start := startLive
+	if c.Profile.Headless != nil {
+		start = startHeadless
+	}
+	var err error
+	if s.with, err = start(ctx, s); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Replay returns the session that a recording plays. Overrides that an agent was given are in what it did.
+// Replay returns the session that a recording plays.
 func Replay(c Config) *Session {
-	s := &Session{watch: newWatch(&c)}
-	if !c.Playbook.Cassette.Level.RunsAgent() {
-		s.overrides = overridesOf(c.Playbook.Cassette.OverridesOf(c.Unit))
+	overrides := c.Playbook.Cassette.OverridesOf(c.Unit)
+	if c.Playbook.Cassette.Level.RunsAgent() {
+		overrides = nil // the agent was given these answers: they are in what it did
 	}
+	s := newSession(c, overrides)
 	player := cassette.NewPlayer(c.Recording.Cassette, c.Dirs.Workspace)
 	player.AnyPrompt = c.Recording.Stale
 	s.with = replay{player, c.Recording}
 	return s
+}
+
+func newSession(c Config, overrides []playbook.Override) *Session {
+	return &Session{
+		config: c, overrides: overridesOf(overrides), watch: watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}},
+	}
 }
 
 // Ask sends the agent prompts, one turn each, with nothing added. A turn that ends early, by the agent's will or by a
@@ -210,7 +213,7 @@ func (s *Session) Run() *trajectory.Run {
 	for _, t := range s.turns {
 		run.Events = append(run.Events, t.Events...)
 	}
-	if s.overrides != nil {
+	if !s.config.Playbook.Cassette.Level.RunsAgent() {
 		override(run, s.overrides)
 	}
 	return run
@@ -235,8 +238,6 @@ type watch struct {
 	mu  sync.Mutex // agents' updates come from another goroutine than their prompts
 	now Activity
 }
-
-func newWatch(c *Config) *watch { return &watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}} }
 
 // note reports what has changed.
 func (w *watch) note(change func(*Activity)) {

@@ -249,6 +249,7 @@ func TestReplay(t *testing.T) {
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
 				require.Equal(t, "record it", fault.Advice(err))
+				require.NoError(t, s.Close(t.Context()), "it is told once")
 				return
 			}
 			require.NoError(t, err, tt.reason)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,12 +21,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// tools is what stands between the agent and those it asks, where the playbook's level says that the agent runs in replay,
-// too. Where it does not, there are none: the methods of nil do nothing.
+// tools is what stands between the agent and those it asks, where the playbook's level says that the agent runs in
+// replay, too. With the zero value, nothing does.
 type tools struct {
-	*Config
+	// overrides are answers of the playbook's.
 	overrides *interaction.Overrides
 	// player makes the changes of the recorded turns in the workspace, which commands made that do not run again; nil: the
 	// agent's own are made.
@@ -39,8 +41,8 @@ type tools struct {
 }
 
 // newTools opens what the agent is answered from.
-func newTools(c *Config, overrides *interaction.Overrides) *tools {
-	t, level, recorded := &tools{Config: c, overrides: overrides}, c.Playbook.Cassette.Level, c.Recording.Cassette
+func newTools(c *Config, overrides *interaction.Overrides) tools {
+	t, level, recorded := tools{overrides: overrides}, c.Playbook.Cassette.Level, c.Recording.Cassette
 	if recorded == nil {
 		return t
 	}
@@ -73,12 +75,12 @@ func ofServer(err error) error {
 }
 
 // waiting returns which MCP server has not answered the agent, nil if there is none.
-func (t *tools) waiting() error {
-	if t == nil || t.proxy == nil {
+func (s *live) waiting() error {
+	if s.tools.proxy == nil {
 		return nil
 	}
-	if err := t.proxy.Waiting(); err != nil {
-		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", t.Playbook.Limits.UnitTimeout(), err))
+	if err := s.tools.proxy.Waiting(); err != nil {
+		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", s.Playbook.Limits.UnitTimeout(), err))
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func (c *Config) socketDir() string { return filepath.Join(c.Dirs.Base, "mcp") }
 
 // replayChanges makes the changes that the recorded turn made.
 func (t *tools) replayChanges(ctx context.Context) error {
-	if t == nil || t.player == nil {
+	if t.player == nil {
 		return nil
 	}
 	return t.player.ApplyNext(ctx)
@@ -150,9 +152,6 @@ func (t *tools) replayChanges(ctx context.Context) error {
 
 // close ends what stands between.
 func (t *tools) close() error {
-	if t == nil {
-		return nil
-	}
 	var errs []error
 	if t.proxy != nil {
 		errs = append(errs, t.proxy.Close())
@@ -166,10 +165,10 @@ func (t *tools) close() error {
 // books are those that the agent is answered from.
 func (t *tools) books() []*interaction.Book {
 	var books []*interaction.Book
-	if t != nil && t.client != nil {
+	if t.client != nil {
 		books = append(books, t.client)
 	}
-	if t != nil && t.servers != nil {
+	if t.servers != nil {
 		books = append(books, t.servers.Book)
 	}
 	return books
@@ -187,21 +186,27 @@ func (s *Session) Reordered() []string {
 // CheckOverrides returns an error for each override that changed no answer: whoever wrote it believes that something is
 // tested that is not. It is called after [Session.Run].
 func (s *Session) CheckOverrides() error {
-	overrides := s.overrides
-	if s.tools != nil {
-		overrides = s.tools.overrides
+	var errs []error
+	for _, o := range s.overrides.Unapplied() {
+		what := o.Tool
+		if o.Args != nil {
+			args, err := json.Marshal(o.Args)
+			if err != nil {
+				return err
+			}
+			what += " " + string(args)
+		}
+		if o.Nth > 0 {
+			what = fmt.Sprintf("call %d of %s", o.Nth, what)
+		}
+		errs = append(errs, fmt.Errorf("%s: the override changed nothing: "+
+			"the agent made no such call, or another override answers it: %s", o.Position, what))
 	}
-	if overrides == nil {
-		return nil
-	}
-	return unapplied(overrides)
+	return errors.Join(errs...)
 }
 
 // Unused tells what the agent did not ask for of what was recorded, a line each.
 func (s *Session) Unused() []string {
-	if s.tools == nil {
-		return nil
-	}
 	var unused []string
 	if s.tools.servers != nil {
 		for _, name := range s.unstarted() {
@@ -209,30 +214,29 @@ func (s *Session) Unused() []string {
 		}
 	}
 	for _, b := range s.tools.books() {
-		for _, i := range b.Unused(s.tools.Playbook.Cassette.AllowUnused) {
+		for _, i := range b.Unused(s.config.Playbook.Cassette.AllowUnused) {
 			unused = append(unused, fmt.Sprintf("%s: %s", i.Position, i))
 		}
 	}
 	return unused
 }
 
-// CheckReplayable refuses a recording from which nothing would be replayed at the playbook's level: of an agent that works
-// in its own process.
+// CheckReplayable refuses a recording from which nothing would be replayed at the playbook's level: of an agent that
+// works in its own process.
 func (s *Session) CheckReplayable() error {
-	if s.tools == nil {
-		return nil
-	}
-	level, next := s.tools.Playbook.Cassette.Level, fmt.Sprintf("write `cassette: {level: run}` in %s", s.tools.Playbook.File)
+	level := s.config.Playbook.Cassette.Level
+	next := fmt.Sprintf("write `cassette: {level: run}` in %s", s.config.Playbook.File)
 	if level.Client() && !s.usedClient() {
 		return fault.Advise(
-			fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, and this one asked it for no file and no terminal: "+
-				"it works in its own process", level),
+			fmt.Errorf("no cassette was written: with `level: %s` an agent is answered by its client, "+
+				"and this one asked it for no file and no terminal: it works in its own process", level),
 			next,
 		)
 	}
 	if missing := s.unstarted(); level.MCP() && len(missing) > 0 {
 		return fault.Advise(
-			fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q", level, missing[0]),
+			fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q",
+				level, missing[0]),
 			next,
 		)
 	}
@@ -263,10 +267,70 @@ func (s *Session) unstarted() []string {
 		}
 	}
 	var names []string
-	for _, server := range s.tools.Playbook.MCP {
+	for _, server := range s.config.Playbook.MCP {
 		if !started[server.Name] {
 			names = append(names, server.Name)
 		}
 	}
 	return names
+}
+
+// noticeOverride is the name of the notice that follows an overridden answer in a run.
+const noticeOverride = "override"
+
+// overridesOf returns the overrides of one session.
+func overridesOf(all []playbook.Override) *interaction.Overrides {
+	overrides := make([]interaction.Override, len(all))
+	for i, o := range all {
+		overrides[i] = interaction.Override{
+			Tool: o.Tool, Nth: o.Nth, Output: o.Output, Error: o.Error, Position: o.Position.String(),
+		}
+		if o.Args != nil { // an empty map in an interface is not nil
+			overrides[i].Args = o.Args
+		}
+	}
+	return interaction.NewOverrides(overrides)
+}
+
+// override gives calls of tools in a run the answers that the playbook has for them. What the agent made of its own
+// answers stays as it was.
+func override(run *trajectory.Run, overrides *interaction.Overrides) {
+	type answer struct {
+		output any
+		err    string
+	}
+	answered := make(map[string]bool) // calls; the others have no answer to change
+	for _, e := range run.Events {
+		if end, ok := e.Body.(trajectory.ToolEnd); ok {
+			answered[end.ID] = true
+		}
+	}
+	answers := make(map[string]answer) // by call
+	var events []trajectory.Event
+	for _, e := range run.Events {
+		switch b := e.Body.(type) {
+		case trajectory.ToolStart:
+			if answered[b.ID] {
+				if output, err, ok := overrides.Apply(b.Name, b.Args); ok {
+					answers[b.ID] = answer{output, err}
+				}
+			}
+		case trajectory.ToolEnd:
+			a, ok := answers[b.ID]
+			if !ok {
+				break
+			}
+			end := trajectory.ToolEnd{ID: b.ID, Status: trajectory.Completed, Output: a.output}
+			if a.err != "" {
+				end.Status, end.Output = trajectory.Failed, a.err
+			}
+			e.Body = end
+			notice := e
+			notice.Body = trajectory.Notice{Name: noticeOverride, Data: map[string]any{"id": b.ID}}
+			events = append(events, e, notice)
+			continue
+		}
+		events = append(events, e)
+	}
+	run.Events = events
 }
