@@ -128,6 +128,14 @@ func TestErrors(t *testing.T) {
 			err: "file does not exist", advice: "install test-agent, or name another program under variants.fake.agent.command",
 		},
 		{
+			name: "not to be confined", reason: "it is not the agent that is missing", change: func(c *Config) {
+				c.startChild = func(context.Context, supervise.Command, confine.Policy) (child, error) {
+					return child{}, errors.New("no sandbox")
+				}
+			},
+			err: "no sandbox",
+		},
+		{
 			name: "overloaded", reason: "the model may be had later",
 			script: fails("API error 529: overloaded"),
 			err:    "API error 529: overloaded", transient: true,

@@ -55,9 +55,25 @@ func TestLogChunks(t *testing.T) {
 	log := readLog(t, dir)
 	assert.NotContains(t, log, key[9:])
 	assert.Contains(t, log, "it is [REDACTED:KEY]!")
+	assert.Contains(t, log, `"text":""`, "the text of the second stands in the first")
 	assert.Contains(t, log, `"nothing "`, "what shows no secret stays as it was said")
 	assert.Contains(t, log, `"n":1.0`, "numbers stay as they were written")
 	assert.Empty(t, notes.String(), "frames are no notes")
+}
+
+// TestLogMasks holds that no line shows a secret, not even while the log is open.
+func TestLogMasks(t *testing.T) {
+	dir := t.TempDir()
+	l, notes := openLog(t, dir)
+	l.frame(chunk("agent_message_chunk", "it is "+key))
+	l.frame(acp.Frame{Direction: acp.ToClient, Raw: []byte("no JSON: " + key), Err: errors.New("invalid")})
+	l.denied(errors.New("read " + key))
+	l.Notef("the key is %s", key)
+	log := readLog(t, dir)
+	assert.NotContains(t, log, key)
+	assert.Equal(t, 4, strings.Count(log, "[REDACTED:KEY]"))
+	assert.Equal(t, "bench/a/b/1: read [REDACTED:KEY]\nbench/a/b/1: the key is [REDACTED:KEY]\n", notes.String())
+	require.NoError(t, l.Close(func() error { return nil }))
 }
 
 // TestLogReplaced holds that nothing is done to a file for which an agent may have put another.
@@ -89,6 +105,7 @@ func stderrOf(t *testing.T, writes ...string) (texts []string, last string) {
 		texts = append(texts, l.Text)
 	}
 	require.NotContains(t, notes.String(), key)
+	require.LessOrEqual(t, notes.Len(), maxStderr+100)
 	return texts, w.lastWords()
 }
 

@@ -157,7 +157,7 @@ func TestChanges(t *testing.T) {
 			return scripted.Action{DiskWrite: &scripted.DiskWrite{Path: path, Text: path}}
 		}
 		c := config(t, "", scripted.Script{Turns: []scripted.Turn{
-			{Actions: acts{write("a")}}, {Actions: acts{write("c")}, After: acts{sleep(time.Minute), write("d")}},
+			{Actions: acts{write("a")}}, {Actions: acts{write("c")}, After: acts{sleep(time.Minute), write("d"), say("late")}},
 		}})
 		c.Records = true
 		s, err := Start(t.Context(), c)
@@ -179,6 +179,7 @@ func TestChanges(t *testing.T) {
 			changed = append(changed, strings.Join(paths, " "))
 		}
 		require.Equal(t, []string{"a", "c d"}, changed, "what the agent did after its last answer is the last turn's")
+		require.Equal(t, "late", s.Run().Answer())
 		require.Equal(t, Identity{
 			Agent: trajectory.Agent{Kind: "test", Name: "fake-acp", Version: "1"}, Endpoint: "scripted", Protocol: 1,
 		}, s.Identity())

@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -31,6 +32,7 @@ func TestClient(t *testing.T) {
 	require.NoError(t, recorded.session.CheckReplayable())
 	require.ErrorContains(t, own.session.CheckReplayable(), "it works in its own process")
 	cassette := &cassette.Cassette{Path: "c.jsonl", Turns: recorded.session.Turns()}
+	cassette.Turns[0].Delta.Changes = []workspace.Change{{Path: "built", Op: workspace.Added, Kind: workspace.File}}
 	reads := func(s *Session) (all []string) {
 		for _, e := range s.Run().Events {
 			if r, ok := e.Body.(trajectory.FileRead); ok {
@@ -80,6 +82,7 @@ func TestClient(t *testing.T) {
 				c.Recording = Recording{Cassette: cassette, Next: "record it"}
 				o := hold(t.Context(), c, "one")
 				require.NoError(t, o.err, tt.reason)
+				require.FileExists(t, filepath.Join(c.Dirs.Workspace, "built"), "a command made it, which does not run again")
 				require.Equal(t, tt.reads, reads(o.session), tt.reason)
 				require.Len(t, o.session.Reordered(), tt.reordered, tt.reason)
 				require.Contains(t, strings.Join(o.session.Unused(), "\n"), tt.unused, tt.reason)
