@@ -1,6 +1,7 @@
 //go:build sdd_eval_never
 
-// This file is never built. For it, `go mod vendor` copies the helper's sources, which tests have built when they need it.
+// This file is never built. It makes `go mod vendor` copy the sources of the helper, which tests have the go command
+// build when they need it.
 
 package evaltest
 

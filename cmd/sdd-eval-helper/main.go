@@ -1,5 +1,5 @@
-// Command sdd-eval-helper works beside agents in tests: it supervises children, relays to MCP servers and the like. Tests
-// find it or build it themselves; see docs/confinement.md for those that cannot.
+// Command sdd-eval-helper works beside agents in tests: it supervises children, relays to MCP servers and the like.
+// Tests find it, or have the go command build it; docs/confinement.md says what to do where they cannot.
 package main
 
 import (

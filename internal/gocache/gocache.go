@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// Main is the helper's program of that name. Its arguments are the directories to read and to write.
+// Main is the program [helper.GoCache]. Its arguments are the directories to read and to write.
 func Main(args []string) int {
 	err := errors.New("want the directory to read and the one to write")
 	if len(args) == 2 {

@@ -23,12 +23,14 @@ const (
 	maxOutput = 4 << 10
 )
 
-var buildAdvice = "build the helper where the module is, `" + buildCommand("/path/to/sdd-eval-helper") + "`, and set " + variable + " to its path"
+var buildAdvice = "build the helper where the module is, `" + buildCommand("/path/to/sdd-eval-helper") +
+	"`, and set " + variable + " to its path"
 
-// build has the go command build the helper in the user's module, whose go.mod or vendor directory says from which sources.
+// build has the go command build the helper in the user's module: its go.mod or vendor directory names the sources.
 func (p place) build(path string) error {
 	fail := func(err error) error {
-		return &Error{fault.Advise(fmt.Errorf("there is no helper of sdd-eval beside %s, and building it failed: %w", p.exe, err), buildAdvice)}
+		err = fmt.Errorf("there is no helper of sdd-eval beside %s, and building it failed: %w", p.exe, err)
+		return &Error{fault.Advise(err, buildAdvice)}
 	}
 	root, err := testrun.ModuleRoot(p.dir)
 	if err != nil {
@@ -45,8 +47,8 @@ func (p place) build(path string) error {
 	return nil
 }
 
-// buildEnviron is the environment for a build of a program for this system. Of the user's flags it has those that say which
-// modules there are: others, such as -race, are for the user's own code.
+// buildEnviron is the environment for building a program for this system. It keeps those of the user's flags that
+// choose modules: others, such as -race, are for the user's own code.
 func buildEnviron(environ []string) []string {
 	var flags []string
 	for flag := range strings.FieldsSeq(lookup(environ, "GOFLAGS")) {

@@ -18,8 +18,8 @@ import (
 const (
 	// lockTimeout is how long a process waits for another one that builds the helper; then it builds its own.
 	lockTimeout = buildTimeout
-	// A helper that was not used for keepTime is removed when another one is built. That it is used is noted once in
-	// noteTime.
+	// A helper that was not used for keepTime is removed when another one is built. Its file's time says when it was
+	// used, give or take noteTime.
 	keepTime = 30 * 24 * time.Hour
 	noteTime = 24 * time.Hour
 )
@@ -40,21 +40,23 @@ func (p place) cached() (Program, error) {
 				return h, nil
 			}
 		}
-		if e, ok := errors.AsType[*Error](err); ok { // the go command's, which says the same for each directory
+		if e, ok := errors.AsType[*Error](err); ok { // building failed, as it would for the next directory
 			return Program{}, e
 		}
 		errs = append(errs, err)
 	}
-	return Program{}, &Error{fault.Advise(fmt.Errorf("keep the helper of sdd-eval: %w", errors.Join(errs...)), buildAdvice)}
+	err := fmt.Errorf("there is no directory for the helper of sdd-eval: %w", errors.Join(errs...))
+	return Program{}, &Error{fault.Advise(err, buildAdvice)}
 }
 
-// cachedName is the name of the helper's file in a cache, where helpers of other versions may be.
+// cachedName is the name of the helper's file in a cache, which holds helpers of other versions, too.
 func cachedName() string {
 	sum := sha256.Sum256([]byte(sourcesKey() + " " + runtime.GOOS + "/" + runtime.GOARCH + " " + runtime.Version()))
 	return fileName(hex.EncodeToString(sum[:8]))
 }
 
-// makePrivate makes a directory that is this user's alone, or makes sure that it is. Who can write to it decides what we run.
+// makePrivate makes a directory that only this user can write to, or makes sure that it is one: who can write to it
+// decides what we run.
 func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -64,12 +66,12 @@ func makePrivate(dir string) error {
 		return err
 	}
 	if !info.IsDir() || !ours(info) || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s: it is not a directory that only this user can write to", dir)
+		return fmt.Errorf("%s is not a directory that only this user can write to", dir)
 	}
 	return nil
 }
 
-// findIn finds the helper in a directory, or builds it there. Of several processes one does.
+// findIn finds the helper in a directory, or builds it there. Of several processes at once, one builds it.
 func (p place) findIn(dir string, h Program) error {
 	if used(h) {
 		return nil
@@ -79,7 +81,7 @@ func (p place) findIn(dir string, h Program) error {
 		return err
 	}
 	defer unlock()
-	if used(h) { // by now
+	if used(h) { // another process has built it meanwhile
 		return nil
 	}
 	scratch, err := os.MkdirTemp(dir, "new-")
@@ -105,12 +107,13 @@ func used(h Program) bool {
 		return false
 	}
 	if now := time.Now(); now.Sub(info.ModTime()) > noteTime {
-		_ = os.Chtimes(h.Path, now, now) // a cache that is only read is not cleaned up either
+		_ = os.Chtimes(h.Path, now, now) // fails where nothing is removed either
 	}
 	return true
 }
 
-// lock locks a file. That systems without locks, and processes that are stopped, keep nobody from building.
+// lock locks a file. Where that does not work, or a process holds the lock for too long, it returns without: what is
+// built is renamed into place, so two may build at once.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -135,7 +138,7 @@ func removeOld(dir string) {
 	}
 }
 
-// trusted returns an error about a program that another user, who is not root, may have planted.
+// trusted returns an error for a program that another user, who is not root, may have planted.
 func trusted(info fs.FileInfo) error {
 	if !ours(info) && !root(info) {
 		return errors.New("belongs to another user")

@@ -26,7 +26,8 @@ type place struct {
 	temp    string   // the directory for temporary files
 }
 
-// here is where this process was started. Tests change their working directory, and HOME and PATH, for what they test.
+// here is where this process was started. Tests change their working directory, and HOME and PATH: what they look for
+// would then not be there, or be built once more.
 var here = func() place {
 	p := place{environ: os.Environ(), temp: os.TempDir()}
 	p.exe, _ = os.Executable() // without one there is nothing beside it
@@ -40,7 +41,8 @@ func (p place) find(chosen string) (Program, error) {
 	if chosen != "" {
 		h := Program{Path: chosen, remedy: "unset " + variable + ", or build the helper anew: " + buildCommand(chosen)}
 		if !filepath.IsAbs(chosen) {
-			return h, h.Failed(fmt.Errorf("%s: %s: tests run in the directories of their packages, so the path has to be absolute", variable, chosen))
+			return h, h.Failed(fmt.Errorf(
+				"%s: %s: tests run in the directories of their packages, so the path has to be absolute", variable, chosen))
 		}
 		if err := h.check(); err != nil {
 			return h, h.Failed(fmt.Errorf("%s: %w", variable, err))

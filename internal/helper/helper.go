@@ -1,6 +1,6 @@
-// Package helper finds the program that works beside an agent: it supervises children, relays to MCP servers, and does what
-// else the constants name. It is a program of its own and not the user's test binary started again, so that no child runs
-// the init functions of a user's packages.
+// Package helper finds the program that works beside an agent: it supervises children, relays to MCP servers, and does
+// what else the constants name. It is a program of its own, and not the user's test binary started again, so no child
+// runs the init functions of a user's packages.
 //
 //	p, err := helper.Find()
 //	...
@@ -13,7 +13,7 @@
 //  3. the user's cache
 //  4. the go command, which builds it in the user's module, for the cache
 //
-// A helper that was built from other sources than this package was is an error.
+// A helper that was not built from the same sources as this package is an error.
 package helper
 
 import (
@@ -48,16 +48,16 @@ type Program struct {
 	remedy string   // what a person can do if it does not work
 }
 
-// Command returns the command line that starts the helper as one of its programs: argv[0], which is Path, the key, by which
-// the helper knows that it is the right one, and args.
+// Command returns the command line that starts the helper as one of its programs: Path, the key, by which the helper
+// sees that it is the right one, and args.
 func (p Program) Command(args ...string) []string {
 	return slices.Concat([]string{p.Path}, p.first, []string{Key()}, args)
 }
 
-// Failed returns an error of the helper's own, with the advice that belongs to where it was found.
+// Failed marks err as the helper's own fault, and says what a person can do: that depends on where the helper was found.
 func (p Program) Failed(err error) error { return &Error{fault.Advise(err, p.remedy)} }
 
-// Error is an error of the helper: there is none, or it does not work. [fault.Advice] returns what a person can do about it.
+// Error is an error of the helper: there is none, or it does not work. [fault.Advice] returns what a person can do.
 type Error struct{ error }
 
 func (e *Error) Unwrap() error { return e.error }
@@ -65,14 +65,14 @@ func (e *Error) Unwrap() error { return e.error }
 // self is this process's own program, if that is the helper.
 var self Program
 
-// Self declares that this process's program is the helper if [Word] is its first argument. The function main calls it.
+// Self declares that this process's program is the helper if [Word] is its first argument. Only its main calls it.
 func Self() {
 	if path, err := os.Executable(); err == nil {
 		self = Program{Path: path, first: []string{Word}}
 	}
 }
 
-// Find returns the helper. It is looked for once in a process, when something first needs it.
+// Find returns the helper. A process looks for it once, when something first needs it. The error is an [Error].
 func Find() (Program, error) {
 	if self.Path != "" {
 		return self, nil

@@ -13,7 +13,7 @@ import (
 
 //go:generate env UPDATE_GOLDEN=1 go test -count=1 -run ^TestSources$ .
 
-// sources has, line by line, the sum of the sources that the helper is built from, and the packages that these are.
+// sources has the sum of the sources that the helper is built from and, line by line, the packages that they are.
 //
 //go:embed generated/sources.txt
 var sources string
@@ -24,11 +24,11 @@ func Key() string {
 	return key
 }
 
-// sourcesKey is Key for the sources as they are now, where they are on this machine. Where people work on sdd-eval, be it
-// their main module or one that replaces another, tests would else go on with a helper from before a change.
+// sourcesKey returns what [Key] would be if it were renewed now, as long as the sources are where they were compiled.
+// Tests of people who work on sdd-eval, as their main module or by a replace directive, have to see their changes.
 func sourcesKey() string {
 	_, file, _, _ := runtime.Caller(0)
-	if !filepath.IsAbs(file) { // by -trimpath
+	if !filepath.IsAbs(file) || strings.Contains(file, "sdd-eval@") { // by -trimpath, or in the module cache
 		return Key()
 	}
 	_, packages, _ := strings.Cut(sources, "\n")

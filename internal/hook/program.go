@@ -7,7 +7,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Main is the helper's program of that name, for agents that sdd-eval drives. Its argument is the phase.
+// Main is the program [helper.Hook], for agents that sdd-eval drives. Its argument is the phase.
 func Main(args []string) int {
 	var secrets secret.Set
 	secrets.AddEnvironment(os.Environ())

@@ -16,8 +16,8 @@
 //
 //	Replay: mcpproxy.Recorded(cassette.Turns)
 //
-// What the agent starts as a server is our own binary again, as a relay: it copies its stdin and stdout to and from a
-// unix socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
+// What the agent starts as a server is the helper, as a relay: it copies its stdin and stdout to and from a unix
+// socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
 // process of the real server, as it would be without us. A server that cannot be started, that ends before the agent
 // does, or that sends anything but MCP is reported to Config.OnError; from then on the agent gets errors as answers.
 //

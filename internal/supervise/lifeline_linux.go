@@ -21,8 +21,8 @@ type lifeline struct {
 	supervisor *exec.Cmd
 	control    *os.File
 	program    helper.Program
-	// words is what the supervisor writes before it works, such as why it does not; nil: in an enclosure, where its standard
-	// error is the child's.
+	// words is the supervisor's standard error until it works: what it writes there says why it does not. It is nil in
+	// an enclosure, where the standard error is the child's.
 	words *os.File
 	// enclosed tells that the supervisor is the first process of a namespace.
 	enclosed bool
@@ -68,7 +68,7 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 		l.supervisor.Stdin, l.supervisor.Stdout, l.supervisor.Stderr = streams.files[0], streams.files[1], streams.files[2]
 		err = group.start(l.supervisor)
 	} else { // out of the group, the supervisor does not go down when the tree needs all that there is
-		err = l.startHearing()
+		err = l.startHeard()
 	}
 	if err != nil {
 		ours.Close()
@@ -77,8 +77,8 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 	return l, nil
 }
 
-// startHearing starts the supervisor with a pipe for its words.
-func (l *lifeline) startHearing() error {
+// startHeard starts the supervisor with a pipe for its words.
+func (l *lifeline) startHeard() error {
 	words, theirs, err := os.Pipe()
 	if err != nil {
 		return err

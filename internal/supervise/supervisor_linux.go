@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
-// Main is the helper's program supervisor. It does not return.
+// Main is the program [helper.Supervisor]. It does not return.
 func Main([]string) int {
 	runtime.LockOSThread()
 	(&supervisor{control: os.NewFile(controlFD, "control"), specs: make(chan *spec)}).run()

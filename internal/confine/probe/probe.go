@@ -1,5 +1,5 @@
-// Package probe is the process that tries to get out of a sandbox: whether one holds is only what was tried on this
-// machine. It does without package net, for which every build of the helper would take five times as long.
+// Package probe is the process that tries to get out of a sandbox, to find out what the sandbox holds on this machine.
+// It does without package net, which every build of the helper would have to compile.
 package probe
 
 // Property is something that a process outside its policy cannot do.
@@ -25,8 +25,8 @@ const (
 	Forks Property = "fork bombs"
 )
 
-// Targets are what a prober outside of which they lie tries to get at. It reads them as JSON from its standard input, and
-// prints as JSON which properties held.
+// Targets are what a prober tries to get at; they lie outside of its sandbox. It reads them as JSON from its standard
+// input, and prints as JSON which properties held.
 type Targets struct {
 	Dir     string // holds SecretFile
 	Tty     string // a terminal; empty: there are none

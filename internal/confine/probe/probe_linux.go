@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the helper's program prober.
+// Main is the program [helper.Prober].
 func Main([]string) int {
 	var t Targets
 	if err := json.NewDecoder(os.Stdin).Decode(&t); err != nil {

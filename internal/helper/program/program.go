@@ -16,7 +16,8 @@ import (
 
 // programs are what the helper is on every system. Each gets the arguments behind its name and returns the exit code.
 var programs = map[string]func(args []string) int{
-	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent, helper.Check: check,
+	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent,
+	helper.Check: check,
 }
 
 // The exit codes of a helper that is none of its programs.
@@ -25,8 +26,8 @@ const (
 	exitVersion = 3
 )
 
-// Main runs the program that args, those of the process without its own name, are for, and ends the process: by the bare
-// system call, since what a binary does at its exit, such as a race report, takes time.
+// Main runs the program that args, the process's arguments, name, and ends the process. It does so by the bare system
+// call, since what a binary does at its exit, such as a race report, takes time.
 func Main(args []string) { syscall.Exit(run(args)) }
 
 func run(args []string) int {
@@ -34,12 +35,13 @@ func run(args []string) int {
 		return agent(args)
 	}
 	if len(args) < 2 {
-		fmt.Fprintln(os.Stderr, "sdd-eval-helper: sdd-eval and its tests start this program; it does nothing for people")
+		fmt.Fprintln(os.Stderr, "sdd-eval-helper: this program is started by tests that use sdd-eval, not by people")
 		return exitUsage
 	}
 	key, name, rest := args[0], args[1], args[2:]
 	if key != helper.Key() {
-		fmt.Fprintf(os.Stderr, "sdd-eval-helper: this is version %s of the helper, and version %s is wanted\n", helper.Key(), key)
+		fmt.Fprintf(os.Stderr, "sdd-eval-helper: this is version %s of the helper, and version %s is wanted\n",
+			helper.Key(), key)
 		return exitVersion
 	}
 	program := programs[name]

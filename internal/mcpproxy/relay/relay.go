@@ -1,5 +1,5 @@
-// Package relay connects an agent, which starts MCP servers as its children, to what stands for a server: a socket of
-// package mcpproxy. It does without package net, for which every build of the helper would take five times as long.
+// Package relay is the program that an agent starts in place of an MCP server: it connects the agent to a socket of
+// package mcpproxy. On Unix it does without package net, which every build of the helper would have to compile.
 package relay
 
 import (
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Main is the helper's program of that name: it copies between its streams and the socket that the argument names.
+// Main is the program [helper.Relay]: it copies between its streams and the socket that the argument names.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "sdd-eval: relay to an MCP server: want the path of a socket")
@@ -29,8 +29,8 @@ type connection interface {
 	CloseWrite() error
 }
 
-// relay copies between the socket and the streams until the socket's other end closes it, which it does soon after the end
-// of in.
+// relay copies between the socket and the streams until the socket's other end closes it, which happens soon after the
+// end of in.
 func relay(socket string, in io.Reader, out io.Writer) error {
 	// The path from here may be longer than the system lets a socket's path be.
 	if err := os.Chdir(filepath.Dir(socket)); err != nil {
