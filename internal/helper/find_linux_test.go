@@ -220,7 +220,7 @@ func TestCaches(t *testing.T) {
 			require.NoError(t, os.RemoveAll(u.path(second)))
 			require.NoError(t, tt.spoil(u, u.path(second)))
 			reason, next := u.refused("")
-			assert.Contains(t, reason, "keep the helper of sdd-eval: ")
+			assert.Contains(t, reason, "there is no directory for the helper of sdd-eval: ")
 			assert.Contains(t, reason, "$BASE/"+cached)
 			assert.Contains(t, reason, "$BASE/"+second)
 			assert.Equal(t, buildAdvice, next)
