@@ -282,19 +282,9 @@ func fieldOf(of reflect.Type, name string) (reflect.Type, error) {
 	if of.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%v has no fields", of)
 	}
-	var names []string
-	for _, f := range reflect.VisibleFields(of) {
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() || tag == "-" {
-			continue
-		}
-		if tag == "" {
-			tag = f.Name
-		}
-		if tag == name {
-			return f.Type, nil
-		}
-		names = append(names, tag)
+	fields := jsonvalue.Fields(of)
+	if field, ok := fields[name]; ok {
+		return field, nil
 	}
-	return nil, fmt.Errorf("%v has no field %q%s", of, name, doc.DidYouMean(name, names))
+	return nil, fmt.Errorf("%v has no field %q%s", of, name, doc.DidYouMean(name, slices.Sorted(maps.Keys(fields))))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -159,7 +160,7 @@ func (p *parser) object(t reflect.Type, path string) {
 		case t.Kind() == reflect.Map:
 			member = t.Elem()
 		case t.Kind() == reflect.Struct:
-			fields := fieldsOf(t)
+			fields := jsonvalue.Fields(t)
 			if member = fields[name]; member == nil {
 				p.report(offset, below, "unknown; known here: "+knownNames(fields))
 			}
@@ -215,21 +216,6 @@ func describe(token json.Token) string {
 	}
 }
 
-// fieldsOf returns the types of a struct's fields by their names in JSON.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := make(map[string]reflect.Type)
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		fields[name] = field.Type
-	}
-	return fields
-}
-
 func knownNames(fields map[string]reflect.Type) string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -123,9 +122,9 @@ func (c *keyChecker) key() string {
 
 // field returns the type of the field of t with that key, nil if there is none.
 func (c *keyChecker) field(t reflect.Type, key string) (reflect.Type, error) {
-	fields := fieldsOf(t)
-	if f, ok := fields[key]; ok {
-		return f.of, nil
+	fields := Fields(t)
+	if of, ok := fields[key]; ok {
+		return of, nil
 	}
 	for name := range fields {
 		if strings.EqualFold(name, key) { // encoding/json has taken the one for the other
@@ -154,18 +153,23 @@ type field struct {
 	ambiguous bool // two fields have the key, so that neither gets it
 }
 
-var structs sync.Map // map[string]field by reflect.Type
+var structs sync.Map // map[string]reflect.Type by reflect.Type
 
-// fieldsOf returns the fields of a struct by their keys, by the rules of encoding/json.
-func fieldsOf(t reflect.Type) map[string]field {
-	if fields, ok := structs.Load(t); ok {
-		return fields.(map[string]field)
+// Fields returns the types of a struct's fields by their keys, by the rules of encoding/json. The map must not be changed.
+func Fields(t reflect.Type) map[string]reflect.Type {
+	if types, ok := structs.Load(t); ok {
+		return types.(map[string]reflect.Type)
 	}
 	fields := make(map[string]field)
 	addFields(fields, t, nil)
-	maps.DeleteFunc(fields, func(_ string, f field) bool { return f.ambiguous })
-	structs.Store(t, fields)
-	return fields
+	types := make(map[string]reflect.Type)
+	for key, f := range fields {
+		if !f.ambiguous {
+			types[key] = f.of
+		}
+	}
+	structs.Store(t, types)
+	return types
 }
 
 // addFields adds the fields of t, which is embedded in the structs around it.
