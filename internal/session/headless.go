@@ -168,10 +168,7 @@ func (s *headless) run(ctx context.Context, text string) error {
 
 // unanswered says that the program ended without an answer. Before there was a session, another attempt may get one.
 func (s *headless) unanswered(exit supervise.Exit) error {
-	err := fmt.Errorf("the agent ended without a result: %s", exit)
-	if said := s.stderr.lastWords(); said != "" {
-		err = fmt.Errorf("%w, and said: %s", err, said)
-	}
+	err := s.stderr.explain(fmt.Errorf("the agent ended without a result: %s", exit))
 	if s.observer.Session().ID == "" {
 		return fault.Transient(err)
 	}

@@ -179,17 +179,13 @@ func (s *live) configure(ctx context.Context) error {
 
 // offered returns the first of the wanted modes that the session has.
 func offered(modes *acp.SessionModeState, wanted []string) string {
-	if modes == nil {
+	i := slices.IndexFunc(wanted, func(w string) bool {
+		return modes != nil && slices.ContainsFunc(modes.AvailableModes, func(m acp.SessionMode) bool { return m.ID == w })
+	})
+	if i < 0 {
 		return ""
 	}
-	for _, w := range wanted {
-		for _, m := range modes.AvailableModes {
-			if m.ID == w {
-				return w
-			}
-		}
-	}
-	return ""
+	return wanted[i]
 }
 
 // exitWait is how long an agent that closed its output has to exit before it is ended.
@@ -208,11 +204,7 @@ func (s *live) exited(err error) error {
 	select {
 	case <-s.child.Done():
 		exit, waitErr := s.child.Wait()
-		err := fmt.Errorf("the agent ended by itself: %s", exit)
-		if said := s.stderr.lastWords(); said != "" {
-			err = fmt.Errorf("%w, and said: %s", err, said)
-		}
-		return errors.Join(err, waitErr)
+		return errors.Join(s.stderr.explain(fmt.Errorf("the agent ended by itself: %s", exit)), waitErr)
 	case <-time.After(exitWait):
 		return err
 	}
@@ -274,15 +266,6 @@ var stopReasons = []acp.StopReason{
 	acp.StopEndTurn, acp.StopMaxTokens, acp.StopMaxTurnRequests, acp.StopRefusal, acp.StopCancelled,
 }
 
-// complete adds to the last turn what the agent did after its answer.
-func (s *live) complete(ctx context.Context, last *cassette.Turn) error {
-	late := slices.DeleteFunc(s.observer.Turn(), func(e trajectory.Event) bool {
-		_, isStop := e.Body.(trajectory.Stop) // to a turn that a limit has ended
-		return isStop
-	})
-	return errors.Join(s.work.complete(ctx, last, late), s.observer.Err())
-}
-
 // update takes what the agent says of its session. The turn ends in which that becomes too expensive.
 func (s *live) update(n acp.SessionNotification) {
 	switch u := n.Update.(type) {
@@ -304,9 +287,14 @@ func (s *live) close(ctx context.Context, last *cassette.Turn) error {
 	if err := s.end(ctx); err != nil || last == nil {
 		return err
 	}
-	return s.complete(ctx, last)
+	late := slices.DeleteFunc(s.observer.Turn(), func(e trajectory.Event) bool {
+		_, isStop := e.Body.(trajectory.Stop) // to a turn that a limit has ended
+		return isStop
+	})
+	return errors.Join(s.complete(ctx, last, late), s.observer.Err())
 }
 
+// end ends what was started, and what was not is nil.
 func (s *live) end(ctx context.Context) error {
 	var errs []error
 	if s.client != nil {

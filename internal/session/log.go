@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,36 +119,34 @@ func (l *Log) write(line logLine) {
 
 // stderr returns what takes the agent's standard error, to be closed at its end.
 func (l *Log) stderr() *stderrWriter {
-	lines := &stderrLines{Log: l, left: maxStderr}
-	return &stderrWriter{masked: l.secrets.Writer(lines), lines: lines, last: sandbox.Tail{Limit: maxStderrLine}}
+	lines := &stderrLines{Log: l, left: maxStderr, last: sandbox.Tail{Limit: lastWordsSize}}
+	return &stderrWriter{masked: l.secrets.Writer(lines), lines: lines}
 }
 
 // stderrWriter takes secrets out of what is written to it before it looks for lines.
 type stderrWriter struct {
 	masked *secret.Writer
 	lines  *stderrLines
-	last   sandbox.Tail
 }
 
 // Write runs on a goroutine of the agent's process. Neither there nor in Close may a panic of who gets the notes keep
 // the agent from being ended.
 func (w *stderrWriter) Write(p []byte) (n int, err error) {
 	err = panics.Catch(func() error {
-		_, _ = w.last.Write(p) // it never fails
 		n, err = w.masked.Write(p)
 		return err
 	})
 	return n, err
 }
 
-// lastWords returns the end of what was written, without secrets: often the reason why a process ended.
-func (w *stderrWriter) lastWords() string {
-	text, _ := w.last.Text(true)
-	// Masked before it is cut, or it could begin with the rest of a secret.
-	words := sandbox.Tail{Limit: lastWordsSize}
-	_, _ = words.Write([]byte(w.lines.secrets.String(text)))
-	text, _ = words.Text(true)
-	return strings.TrimSpace(text)
+// explain adds to how the process ended what it wrote last, without secrets: often that is why.
+func (w *stderrWriter) explain(err error) error {
+	_ = w.Close() // it says again what is wrong
+	text, _ := w.lines.last.Text(true)
+	if text = strings.TrimSpace(text); text != "" {
+		err = fmt.Errorf("%w, and said: %s", err, text)
+	}
+	return err
 }
 
 // Close logs what is still held back.
@@ -175,10 +174,12 @@ type stderrLines struct {
 	*Log
 	left int
 	part []byte
+	last sandbox.Tail
 }
 
 func (s *stderrLines) Write(p []byte) (int, error) {
 	n := len(p)
+	_, _ = s.last.Write(p) // it never fails
 	if s.left == 0 {
 		return n, nil
 	}
@@ -216,27 +217,31 @@ func toText(b []byte) string {
 }
 
 // seal masks what a session log shows although each of its lines is masked: a secret that an agent says in several
-// chunks. Its text is then joined in the first chunk of its kind.
+// chunks. The text of all chunks of a kind is then joined in the first of them.
 func (l *Log) seal(path string) error {
-	texts, err := joinedChunks(path)
+	texts := make(map[string][]byte) // by kind
+	err := eachLine(path, func(line json.RawMessage) error {
+		if kind, text := chunkOf(line); kind != "" {
+			texts[kind] = append(texts[kind], text...)
+		}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("read the session log again: %w", err)
 	}
-	for kind, text := range texts {
-		if _, found := l.secrets.Contains([]byte(text)); !found {
-			delete(texts, kind)
-		}
-	}
+	maps.DeleteFunc(texts, func(_ string, text []byte) bool {
+		_, found := l.secrets.Contains(text)
+		return !found
+	})
 	if len(texts) == 0 {
 		return nil
 	}
 	var sealed bytes.Buffer
 	err = eachLine(path, func(line json.RawMessage) error {
-		if kind, _ := chunkOf(line); kind != "" {
-			if text, ok := texts[kind]; ok {
-				line = withText(line, text)
-				texts[kind] = ""
-			}
+		kind, _ := chunkOf(line)
+		if text, ok := texts[kind]; ok {
+			line = withText(line, string(text))
+			texts[kind] = nil
 		}
 		sealed.Write(line)
 		sealed.WriteByte('\n')
@@ -246,27 +251,6 @@ func (l *Log) seal(path string) error {
 		return fmt.Errorf("mask the session log: %w", err)
 	}
 	return l.secrets.WriteFile(path, sealed.Bytes(), 0o644)
-}
-
-// joinedChunks returns the whole text of each kind of chunks in a session log.
-func joinedChunks(path string) (map[string]string, error) {
-	texts := make(map[string]*strings.Builder)
-	err := eachLine(path, func(line json.RawMessage) error {
-		kind, text := chunkOf(line)
-		if kind == "" {
-			return nil
-		}
-		if texts[kind] == nil {
-			texts[kind] = new(strings.Builder)
-		}
-		texts[kind].WriteString(text)
-		return nil
-	})
-	joined := make(map[string]string, len(texts))
-	for kind, b := range texts {
-		joined[kind] = b.String()
-	}
-	return joined, err
 }
 
 // eachLine calls f with each line of a session log, which we wrote.

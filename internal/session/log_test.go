@@ -97,6 +97,7 @@ func stderrOf(t *testing.T, writes ...string) (texts []string, last string) {
 		require.NoError(t, err)
 		require.Equal(t, len(text), n)
 	}
+	said := w.explain(errors.New("it ended")).Error()
 	require.NoError(t, w.Close())
 	require.NoError(t, l.Close(func() error { return nil }))
 	for line := range strings.Lines(readLog(t, dir)) {
@@ -106,7 +107,7 @@ func stderrOf(t *testing.T, writes ...string) (texts []string, last string) {
 	}
 	require.NotContains(t, notes.String(), key)
 	require.LessOrEqual(t, notes.Len(), maxStderr+100)
-	return texts, w.lastWords()
+	return texts, strings.TrimPrefix(said, "it ended, and said: ")
 }
 
 // TestLogStderr holds that what the agent writes to standard error is logged by lines, and masked.

@@ -29,30 +29,22 @@ func (s *live) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.Re
 		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, name))
 		return acp.Cancelled(), nil
 	}
-	if id, ok := choose(r.Options, kindsFor(d)); ok {
-		return acp.Selected(id), nil
-	}
-	return acp.Cancelled(), nil
+	return choose(r.Options, d), nil
 }
 
-// kindsFor returns the kinds of options that carry a decision out, the narrowest first: what is allowed once leaves the
-// next question to the policy.
-func kindsFor(d playbook.Decision) []acp.PermissionOptionKind {
+// choose returns the option that carries a decision out, the narrowest that there is: what is allowed once leaves the next
+// question to the policy.
+func choose(options []acp.PermissionOption, d playbook.Decision) acp.RequestPermissionResponse {
+	kinds := []acp.PermissionOptionKind{acp.AllowOnce, acp.AllowAlways}
 	if d == playbook.DecideReject {
-		return []acp.PermissionOptionKind{acp.RejectOnce, acp.RejectAlways}
+		kinds = []acp.PermissionOptionKind{acp.RejectOnce, acp.RejectAlways}
 	}
-	return []acp.PermissionOptionKind{acp.AllowOnce, acp.AllowAlways}
-}
-
-func choose(options []acp.PermissionOption, kinds []acp.PermissionOptionKind) (id string, ok bool) {
 	for _, k := range kinds {
-		for _, o := range options {
-			if o.Kind == k {
-				return o.OptionID, true
-			}
+		if i := slices.IndexFunc(options, func(o acp.PermissionOption) bool { return o.Kind == k }); i >= 0 {
+			return acp.Selected(options[i].OptionID)
 		}
 	}
-	return "", false
+	return acp.Cancelled()
 }
 
 // toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call

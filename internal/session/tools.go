@@ -295,42 +295,34 @@ func overridesOf(all []playbook.Override) *interaction.Overrides {
 // override gives calls of tools in a run the answers that the playbook has for them. What the agent made of its own
 // answers stays as it was.
 func override(run *trajectory.Run, overrides *interaction.Overrides) {
-	type answer struct {
-		output any
-		err    string
-	}
-	answered := make(map[string]bool) // calls; the others have no answer to change
-	for _, e := range run.Events {
+	ends := make(map[string]int) // of calls; those without have no answer to change
+	for i, e := range run.Events {
 		if end, ok := e.Body.(trajectory.ToolEnd); ok {
-			answered[end.ID] = true
+			ends[end.ID] = i
 		}
 	}
-	answers := make(map[string]answer) // by call
-	var events []trajectory.Event
+	answers := make(map[int]trajectory.ToolEnd) // by the event that they take the place of
 	for _, e := range run.Events {
-		switch b := e.Body.(type) {
-		case trajectory.ToolStart:
-			if answered[b.ID] {
-				if output, err, ok := overrides.Apply(b.Name, b.Args); ok {
-					answers[b.ID] = answer{output, err}
-				}
+		start, ok := e.Body.(trajectory.ToolStart)
+		if end, answered := ends[start.ID]; ok && answered {
+			if output, failure, ok := overrides.Apply(start.Name, start.Args); ok && failure != "" {
+				answers[end] = trajectory.ToolEnd{ID: start.ID, Status: trajectory.Failed, Output: failure}
+			} else if ok {
+				answers[end] = trajectory.ToolEnd{ID: start.ID, Status: trajectory.Completed, Output: output}
 			}
-		case trajectory.ToolEnd:
-			a, ok := answers[b.ID]
-			if !ok {
-				break
-			}
-			end := trajectory.ToolEnd{ID: b.ID, Status: trajectory.Completed, Output: a.output}
-			if a.err != "" {
-				end.Status, end.Output = trajectory.Failed, a.err
-			}
-			e.Body = end
-			notice := e
-			notice.Body = trajectory.Notice{Name: noticeOverride, Data: map[string]any{"id": b.ID}}
-			events = append(events, e, notice)
+		}
+	}
+	var events []trajectory.Event
+	for i, e := range run.Events {
+		answer, ok := answers[i]
+		if !ok {
+			events = append(events, e)
 			continue
 		}
-		events = append(events, e)
+		e.Body = answer
+		notice := e
+		notice.Body = trajectory.Notice{Name: noticeOverride, Data: map[string]any{"id": answer.ID}}
+		events = append(events, e, notice)
 	}
 	run.Events = events
 }
