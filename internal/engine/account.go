@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -22,8 +21,8 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	if err != nil {
 		return agent.Launch{}, err
 	}
-	r.given.add(slices.Collect(maps.Keys(launch.Env)))
 	for name, value := range launch.Env {
+		r.given.Store(name, true)
 		if slices.Contains(launch.SecretNames, name) {
 			r.secrets.Mark(name, value)
 		} else {
@@ -33,24 +32,13 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	return launch, nil
 }
 
-// names is a set of names that several goroutines add to.
-type names struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (n *names) add(more []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.all = append(n.all, more...)
-	slices.Sort(n.all)
-	n.all = slices.Compact(n.all)
-}
-
-func (n *names) list() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.all)
+// givenNames are the names of the variables that presets give to agents only.
+func (r *Runner) givenNames() []string {
+	var names []string
+	for name := range r.given.Range {
+		names = append(names, name.(string))
+	}
+	return names
 }
 
 // accounts resolves the accounts of the agents that the run would start for units that have not ended, so that what is

@@ -63,7 +63,7 @@ func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs
 // stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of the
 // agent, which is not there in a replay.
 func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
-	env := sandbox.StepEnvironment(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.given.list()...)
+	env := sandbox.StepEnvironment(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)

@@ -38,7 +38,7 @@ type Runner struct {
 	// scripts runs what the playbook's author wrote to judge units.
 	scripts  func() (*script.Runner, error)
 	models   func() (llm.Asker, error)
-	given    names // of variables that presets give to agents only
+	given    sync.Map // names of variables that presets give to agents only
 	template template
 }
 
