@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -287,8 +288,11 @@ func TestBuildFails(t *testing.T) {
 		want  string
 	}{
 		{
-			"no-go", func(u *user) { u.environ = []string{"PATH=" + u.path("nothing") + ":relative"} },
-			`"go": executable file not found in $PATH (PATH=$BASE/nothing:relative)`,
+			"no-go", func(u *user) {
+				u.t.Chdir(u.base)
+				u.environ = []string{"PATH=" + u.path("nothing") + ":path"}
+			},
+			`"go": executable file not found in $PATH (PATH=$BASE/nothing:path)`,
 		},
 		{
 			"no-module", func(u *user) { require.NoError(u.t, os.Remove(u.path("module/go.mod"))) },
@@ -313,6 +317,15 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
+// TestBuiltInVain: what was built and cannot be started, as on a file system without programs, is not the helper.
+func TestBuiltInVain(t *testing.T) {
+	u := newUser(t)
+	u.write("path/go", "#!/bin/sh\nfor out; do [ \"$before\" = -o ] && break; before=$out; done\necho >\"$out\"\n", 0o755)
+	reason, _ := u.refused("")
+	assert.Regexp(t, `^there is no directory for the helper of sdd-eval: fork/exec \$BASE/cache/.*: permission denied\n`+
+		`fork/exec \$BASE/tmp/.*: permission denied$`, reason)
+}
+
 // TestRun: what hangs is ended, with all that it started, and of long outputs the end is kept.
 func TestRun(t *testing.T) {
 	pipe, theirs, err := os.Pipe()
@@ -322,8 +335,9 @@ func TestRun(t *testing.T) {
 	_, _, err = run(200*time.Millisecond, []string{"/bin/sh", "-c", script}, "", nil)
 	require.EqualError(t, err, "it took longer than 200ms")
 	theirs.Close()
-	_, err = pipe.Read(make([]byte, 1)) // until nobody holds the other end
-	require.Error(t, err)
+	require.NoError(t, pipe.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = pipe.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "nobody holds the other end")
 
 	out, stderr, err := run(time.Minute, []string{"/bin/sh", "-c", "seq 100000; echo no >&2; exit 7"}, "", nil)
 	var exit *exec.ExitError
