@@ -80,6 +80,11 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *playbook.Plan, 
 	case <-r.begun:
 		return r, nil
 	case <-r.ended:
+	}
+	select {
+	case <-r.begun: // it has been quick
+		return r, nil
+	default:
 		r.cancel()
 		return nil, withAdvice(r.err)
 	}

@@ -258,7 +258,7 @@ func TestUselessServerIsAskedNoFurther(t *testing.T) {
 	err := Judge(t.Context(), r, s.start(t))
 	require.ErrorContains(t, err, "status 401: bad key [REDACTED:OPENAI_API_KEY] (check OPENAI_API_KEY)")
 	require.ErrorContains(t, err, "4 of 4 units have no score")
-	require.Equal(t, 1, strings.Count(err.Error(), "401"), "once is enough")
+	require.Equal(t, 1, strings.Count(err.Error(), "status 401"), "once is enough")
 	_, err = os.Stat(filepath.Join(r.Dir(), "ai-scores.json"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
