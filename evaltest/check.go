@@ -26,6 +26,8 @@ type Unit struct {
 // Check adds an expectation written in Go to every unit of the playbooks: an evaluator called name, with its own
 // subtest, to which the pass rule of the playbook's trials applies as to any other.
 //
+// Checks of several units may run at the same time, see EVALTEST_PARALLEL.
+//
 //	evaltest.Check("ends with a summary", func(t *evaltest.T, u evaltest.Unit) {
 //		require.Contains(t, u.Run.Answer(), "fixed")
 //	})

@@ -28,6 +28,14 @@ func TestFaces(t *testing.T) {
 	out, code = module{t, root}.run(nil, "go", "build", "-o", f.command, "./cmd/sdd-eval")
 	require.Zero(t, code, out)
 
+	t.Run("the command does not finish a test's run", func(t *testing.T) {
+		project := suite.in(t)
+		out, code := project.test([]string{"EVALTEST_RUN_DIR=" + project.dir})
+		require.Zero(t, code, out)
+		out, code = project.run(nil, f.command, "run", "--resume", "latest", "--root", ".")
+		require.Equal(t, 2, code, out)
+		require.Contains(t, out, "was made by go test, whose checks in Go the command does not have: run the test again")
+	})
 	for _, tt := range scenarios {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.testsOnly != "" {

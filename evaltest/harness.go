@@ -105,7 +105,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook
 	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.cassettes, h.configDir
 	cfg.Models = models
 	if h.runDir != "" {
-		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: "evaltest"}
+		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: engine.TestTool}
 	}
 	return cfg
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +37,7 @@ type running struct {
 	moved *sync.Cond
 	next  int // the unit that the test asks for, or will next
 	last  int // the index after the last unit that is to be run
+	left  int // jobs that the test has not asked for
 	units map[string]*pendingUnit
 	jobs  map[string]result.Job // that have ended, and nobody has taken
 	notes []string              // that are not logged yet
@@ -67,6 +69,12 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *playbook.Plan, 
 		r.index[u.ID()] = i
 		if cfg.Selected == nil || cfg.Selected(u) {
 			r.last = i + 1
+		}
+	}
+	r.left = len(plan.Before())
+	for _, j := range plan.After() {
+		if cfg.SelectedJob == nil || cfg.SelectedJob(j) {
+			r.left++
 		}
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -201,6 +209,7 @@ func (r *running) job(id string) result.Job {
 		j, known = r.jobs[id]
 	}
 	delete(r.jobs, id)
+	r.left--
 	if !known {
 		return result.Job{ID: id, Outcome: result.Error, Reason: "the job was not run: " + r.why().Error()}
 	}
@@ -218,23 +227,28 @@ func (r *running) why() error {
 	return errors.New("-run and -skip were taken to leave it out (please report this)")
 }
 
+// toldNotes are those of this process. What is wrong with its traces is said once.
+var toldNotes sync.Map
+
 // logNotes logs the notes of the run so far.
 func (r *running) logNotes(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, note := range r.notes {
-		t.Log(note)
+		if _, told := toldNotes.LoadOrStore(note, true); !told || !strings.HasPrefix(note, engine.TracingWarning) {
+			t.Log(note)
+		}
 	}
 	r.notes = nil
 }
 
-// close waits for the end of the run, or brings it about if the test has not asked for all units, and says where it is
+// close waits for the end of the run, or brings it about if the test has not asked for everything, and says where it is
 // kept.
 func (r *running) close(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
-	if r.next < r.last {
+	if r.next < r.last || r.left > 0 {
 		r.cancel()
 	}
 	r.mu.Unlock()

@@ -174,6 +174,10 @@ func (a *App) resumed(root string, o runOptions) (id string, again runOptions, e
 	}
 	defer run.Close()
 	m := run.Manifest()
+	if m.Tool == engine.TestTool {
+		return "", runOptions{}, usageError("run: %s was made by go test, whose checks in Go the command does not have: "+
+			"run the test again", id)
+	}
 	again = o
 	again.playbook = filepath.FromSlash(m.Playbook.Path)
 	if !filepath.IsAbs(again.playbook) {

@@ -46,7 +46,13 @@ func (r *Runner) givenNames() []string {
 // variant's id.
 func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 	given := make(map[string][]string)
+	if reason, err := r.missingPrograms(); reason != "" || err != nil {
+		return given, nil // no agent starts, and each unit says why
+	}
 	for _, u := range r.plan.Units {
+		if r.cfg.Selected != nil && !r.cfg.Selected(u) {
+			continue
+		}
 		hasEnded := slices.ContainsFunc(ended, func(e result.Unit) bool { return e.ID == u.ID() })
 		if given[u.Variant.ID] != nil || hasEnded || !r.startsAgent(u) {
 			continue

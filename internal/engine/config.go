@@ -61,6 +61,9 @@ type Config struct {
 	SelectedJob func(playbook.Job) bool
 }
 
+// TestTool is the [Keep.Tool] of runs of tests.
+const TestTool = "evaltest"
+
 // Keep says where a run is kept.
 type Keep struct {
 	// Below is the directory below which the run's directory is made.

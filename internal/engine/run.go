@@ -37,6 +37,9 @@ type Sink interface {
 	Note(text string)
 }
 
+// TracingWarning is how notes begin that say why traces were not sent, which decides nothing.
+const TracingWarning = "warning: tracing: "
+
 // Finished is how a run ended. Without a directory in which the run is kept, it is the zero value.
 type Finished struct {
 	ID, Dir string
@@ -67,7 +70,7 @@ func (r *Runner) Run(ctx context.Context, sink Sink) (Finished, error) {
 	}
 	err := run.carryOut(ctx)
 	if warning := run.tracer.Close(); warning != nil {
-		sink.Note("warning: tracing: " + warning.Error())
+		sink.Note(TracingWarning + warning.Error())
 	}
 	done, finishErr := run.finish(ctx, err)
 	return done, errors.Join(finishErr, run.closeDir())
@@ -116,7 +119,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	r.tracer, err = tracing.Open(traces)
 	if errors.Is(err, tracing.ErrNotLinked) {
-		r.warning = "warning: tracing: " + err.Error()
+		r.warning = TracingWarning + err.Error()
 	} else if err != nil {
 		return &InputError{err}
 	}

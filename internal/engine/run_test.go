@@ -145,11 +145,29 @@ func idsOf(units []result.Unit) (ids []string) {
 	return ids
 }
 
+// TestRunSelectedAccounts asks for no account of an agent that does not run.
+func TestRunSelectedAccounts(t *testing.T) {
+	root := recorded(t, 1)
+	text := strings.NewReplacer("{fake: {agent: {kind: fake-acp}}}",
+		"{fake: {agent: {kind: fake-acp}}, other: {agent: {kind: claude-code-acp, preset: nobody}}}",
+		"variant: [fake]", "variant: [fake, other]").Replace(benchPlaybook)
+	runner, _ := newRunner(t, root, text, engine.Missing, func(c *engine.Config) {
+		c.ConfigDir, c.Sandbox = t.TempDir(), "none"
+		c.Selected = func(u playbook.Unit) bool { return u.Variant.ID == "fake" }
+	})
+	told := new(sink)
+	_, err := runner.Run(t.Context(), told)
+	require.NoError(t, err)
+	require.Len(t, told.units, 1)
+	require.Equal(t, result.Pass, told.units[0].Outcome, told.units[0].Reason)
+}
+
 // TestRunInterrupted tells units that were cut short from those that failed, and keeps none of them.
 func TestRunInterrupted(t *testing.T) {
 	root := recorded(t, 4)
-	runner, _ := newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) {
-		c.Parallel, c.Keep = 1, &engine.Keep{Below: root}
+	text := strings.Replace(fourTrials, "  jobs:\n", "  jobs:\n    check: {needs: [eval], steps: [{run: git --version}]}\n", 1)
+	runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
+		c.Parallel, c.Sandbox, c.Keep = 1, "none", &engine.Keep{Below: root}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	told := new(sink)
@@ -166,10 +184,13 @@ func TestRunInterrupted(t *testing.T) {
 	require.Equal(t, result.Error, told.units[1].Outcome)
 	require.Equal(t, []string{"bench/task/fake/1"}, idsOf(done.Units))
 	require.True(t, done.Resumable)
+	require.Empty(t, done.Jobs, "nothing is known about a job whose units have not run")
 
 	resumed, err := rundir.Resume(root, done.ID, new(secret.Set))
 	require.NoError(t, err)
-	runner, _ = newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) { c.Keep = &engine.Keep{Resumed: resumed} })
+	runner, _ = newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
+		c.Sandbox, c.Keep = "none", &engine.Keep{Resumed: resumed}
+	})
 	told = new(sink)
 	done, err = runner.Run(t.Context(), told)
 	require.NoError(t, err)
@@ -178,6 +199,8 @@ func TestRunInterrupted(t *testing.T) {
 	slices.Sort(ids)
 	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/3", "bench/task/fake/4"}, ids)
 	require.Len(t, done.Units, 4)
+	require.Len(t, done.Jobs, 1)
+	require.Equal(t, result.Pass, done.Jobs[0].Outcome, done.Jobs[0].Reason)
 	for _, u := range done.Units {
 		require.Equal(t, result.Pass, u.Outcome, u.Reason)
 	}

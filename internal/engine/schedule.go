@@ -12,6 +12,9 @@ import (
 // runJobs runs those of the jobs outside the matrix that are selected, nil being all, and have not run yet.
 func (r *run) runJobs(ctx context.Context, jobs []playbook.Job, selected func(playbook.Job) bool) error {
 	for _, j := range jobs {
+		if ctx.Err() != nil { // what it needs may not have run: nothing is known about the job
+			return nil
+		}
 		if r.ran(j.ID) || selected != nil && !selected(j) {
 			continue
 		}
@@ -66,7 +69,14 @@ func (r *run) runUnits(ctx context.Context) error {
 }
 
 func (r *run) runUnit(ctx context.Context, u playbook.Unit) error {
-	res := r.Unit(ctx, u, r.sink.UnitStarts(u))
+	notes := r.sink.UnitStarts(u) // which may wait
+	var res result.Unit
+	if err := context.Cause(ctx); err != nil {
+		res = newUnit(u, r.now(), nil)
+		res.Outcome, res.Reason = result.Error, "the unit was not run: "+err.Error()
+	} else {
+		res = r.Unit(ctx, u, notes)
+	}
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error // nothing is known
 	if !res.Interrupted {
 		if r.kept != nil {

@@ -109,7 +109,7 @@ func (r *Runner) newAttempt(u playbook.Unit, is role, notes io.Writer, res resul
 }
 
 // runKept is run for a unit that is kept, if there is a place for it.
-func (a *attempt) runKept(ctx context.Context) error {
+func (a *attempt) runKept(ctx context.Context) (err error) {
 	if a.kept == nil {
 		return a.run(ctx)
 	}
@@ -121,7 +121,8 @@ func (a *attempt) runKept(ctx context.Context) error {
 	if err := a.log.Open(place.Logs); err != nil {
 		return err
 	}
-	return errors.Join(a.run(ctx), a.log.Close(a.site.dirs.pins.check))
+	defer func() { err = errors.Join(err, a.log.Close(a.site.dirs.pins.check)) }() // also where run panics
+	return a.run(ctx)
 }
 
 // run returns an error if nothing is known about the agent.
