@@ -9,7 +9,7 @@ RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 # Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
 # The packages that have tests with a prefix.
-having     = $(addprefix ./,$(sort $(dir $(shell git grep -l '^func $(1)' -- '*_test.go'))))
+having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
 FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)

@@ -98,12 +98,14 @@ func TestHelperIsBuilt(t *testing.T) {
 	vendor := module{t, t.TempDir()}
 	require.NoError(t, os.CopyFS(vendor.dir, os.DirFS(m.dir)))
 	require.NoError(t, os.RemoveAll(m.path("vendor")))
+	m.write("go.env", "GOFLAGS=-race\n") // as `go env -w` keeps it; it needs cgo
 	tests := []struct {
 		name string
 		dir  module
 		env  []string
 	}{
 		{"replace", m, nil},
+		{"go env -w", vendor, []string{"GOFLAGS=", "GOENV=" + m.path("go.env")}},
 		{"vendor", vendor, []string{"GOFLAGS=-mod=vendor -race", "GOPROXY=off", "GOMODCACHE=" + filepath.Join(m.dir, "no-modules")}},
 	}
 	for _, tt := range tests {

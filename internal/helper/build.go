@@ -40,7 +40,7 @@ func (p place) build(path string) error {
 	if err != nil {
 		return fail(err)
 	}
-	argv := []string{goCommand, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, command}
+	argv := []string{goCommand, "build", "-ldflags=-s -w", "-o", path, command}
 	if out, stderr, err := run(buildTimeout, argv, root, buildEnviron(p.environ)); err != nil {
 		return fail(fmt.Errorf("go build in %s: %w: %s", root, err, strings.TrimSpace(out+stderr)))
 	}
@@ -48,9 +48,10 @@ func (p place) build(path string) error {
 }
 
 // buildEnviron is the environment for building a program for this system. It keeps those of the user's flags that
-// choose modules: others, such as -race, are for the user's own code.
+// choose modules: others, such as -race, are for the user's own code. GOFLAGS is never empty: the go command would then
+// take the flags that `go env -w` has kept.
 func buildEnviron(environ []string) []string {
-	var flags []string
+	flags := []string{"-buildvcs=false"}
 	for flag := range strings.FieldsSeq(lookup(environ, "GOFLAGS")) {
 		if name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); name == "mod" || name == "modfile" {
 			flags = append(flags, flag)

@@ -93,11 +93,16 @@ func (p place) findIn(dir string, h Program) error {
 	if err := p.build(built); err != nil {
 		return err
 	}
-	if err := os.Rename(built, h.Path); err != nil {
-		return err
+	err = Program{Path: built}.check()
+	if _, cannotStart := errors.AsType[*fs.PathError](err); cannotStart {
+		return err // nothing can be executed in this directory
+	}
+	if err != nil {
+		err = fmt.Errorf("the module of the working directory requires another sdd-eval than this test was built with: %w", err)
+		return &Error{fault.Advise(err, buildAdvice)}
 	}
 	removeOld(dir)
-	return h.check()
+	return os.Rename(built, h.Path)
 }
 
 // used reports whether the helper is there and works, and notes that it is used.

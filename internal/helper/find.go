@@ -50,7 +50,7 @@ func (p place) find(chosen string) (Program, error) {
 		return h, nil
 	}
 	beside := filepath.Join(filepath.Dir(p.exe), fileName("sdd-eval-helper"))
-	if info, err := os.Stat(beside); err == nil {
+	if info, err := os.Stat(beside); err == nil && p.exe != "" {
 		h := Program{Path: beside, remedy: "remove it, or build it anew: " + buildCommand(beside)}
 		if err := trusted(info); err != nil {
 			return h, h.Failed(fmt.Errorf("the helper beside the test binary: %s %w", beside, err))

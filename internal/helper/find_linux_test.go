@@ -144,7 +144,7 @@ func TestOrder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, u.path("cache/sdd-eval/helper"), filepath.Dir(h.Path))
 	build := strings.ReplaceAll(strings.Join(u.builds(), ""), u.base, "$BASE")
-	assert.Regexp(t, `^in \$BASE/module: -mod=vendor 0: build -buildvcs=false -ldflags=-s -w `+
+	assert.Regexp(t, `^in \$BASE/module: -buildvcs=false -mod=vendor 0: build -ldflags=-s -w `+
 		`-o \$BASE/cache/sdd-eval/helper/new-\d+/helper `+command+"\n$", build)
 	again, err := u.find("")
 	require.NoError(t, err)
