@@ -195,7 +195,7 @@ func TestHelperBroken(t *testing.T) {
 		},
 		{
 			"dies", write("dies", "#!/bin/sh\n[ \"$2\" = check ] && echo $1 && exit\necho no memory >&2; exit 4\n", 0o755),
-			"the supervisor $HELPER ended before it began to work: exit status 4: no memory",
+			"the supervisor $HELPER ended before it started a child: exit status 4: no memory",
 		},
 	}
 	record := suite.in(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// BenchmarkStart compares a supervised child with a plain one: start, and wait for its end. The first child of all pays
-// for the start of a supervisor, too. The CPU time is that of the
-// children and supervisors, which is steadier than the time on a busy machine.
+// BenchmarkStart compares starting a supervised child, and waiting for its end, with a plain one. The first child also
+// pays for the start of a supervisor. The CPU time is that of the children and supervisors, which on a busy machine is
+// steadier than the elapsed time.
 func BenchmarkStart(b *testing.B) {
 	const path = "/bin/true"
 	b.Run("exec", func(b *testing.B) {

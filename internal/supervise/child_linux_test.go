@@ -60,7 +60,7 @@ func exitChild(args []string) {
 	syscall.Exit(code)
 }
 
-// signalChild ends by a signal, as a shell: a Go program is deaf to some.
+// signalChild becomes a shell that ends by a signal: a Go program catches some signals.
 func signalChild(args []string) {
 	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -$0 $$", args[0]}, nil)
 }
@@ -81,7 +81,7 @@ func stubbornChild([]string) {
 // floodSize is more than is kept of output that nobody reads.
 const floodSize = 4 << 20
 
-// floodChild writes without end; when its input ends, it has floodSize more to say before it ends too.
+// floodChild writes until its input ends, and then writes floodSize more before it ends.
 func floodChild([]string) {
 	var last atomic.Bool
 	go func() {
@@ -95,14 +95,14 @@ func floodChild([]string) {
 	_, _ = io.WriteString(os.Stdout, flood)
 }
 
-// answerChild writes as much as asked for when its input ends, and exits at once.
+// answerChild writes as many bytes as its argument says when its input ends, and exits at once.
 func answerChild(args []string) {
 	n, _ := strconv.Atoi(args[0])
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_, _ = io.WriteString(os.Stdout, strings.Repeat("a", n))
 }
 
-// sleepChild tells its pid on stderr and holds on to that, deaf to signals.
+// sleepChild writes its pid to stderr, keeps that open and ignores signals.
 func sleepChild([]string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	fmt.Fprintf(os.Stderr, "pid %d\n", os.Getpid())
@@ -117,7 +117,7 @@ func runnerChild(args []string) {
 	}
 }
 
-// family is how many processes familyChild makes that tell their pid.
+// family is the number of processes of familyChild that write their pid.
 const family = 4
 
 // familyChild starts children of every kind, and stays unless it is told to leave them behind.
@@ -128,7 +128,7 @@ func familyChild(args []string) {
 	if args[0] == "stay" {
 		sleepChild(nil)
 	}
-	// Leave when the others have come: they tell on their own time, so it is the test that says when.
+	// Leave when the others have written their pids. Only the test knows when.
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
@@ -151,7 +151,7 @@ func command(t testing.TB, args ...string) supervise.Command {
 	return supervise.Command{Path: exe, Args: append([]string{childName}, args...)}
 }
 
-// start starts the command and sees to it that the test does not leave it.
+// start starts the command and kills it when the test ends.
 func start(t testing.TB, c supervise.Command) *supervise.Process {
 	t.Helper()
 	p, err := supervise.Start(t.Context(), c)
@@ -163,7 +163,7 @@ func start(t testing.TB, c supervise.Command) *supervise.Process {
 	return p
 }
 
-// tether is a pipe whose writing end only processes of a tree hold: it ends when all of them have.
+// tether is a pipe whose writing end only processes of a tree hold: it ends when all of them have ended.
 type tether struct {
 	t     testing.TB
 	r     *os.File
@@ -180,7 +180,7 @@ func newTether(t testing.TB) (*tether, *os.File) {
 	return &tether{t, r, bufio.NewScanner(r)}, w
 }
 
-// processes waits until n processes have told their pid.
+// processes waits until n processes have written their pid.
 func (f *tether) processes(n int) []process {
 	f.t.Helper()
 	var all []process
@@ -191,7 +191,7 @@ func (f *tether) processes(n int) []process {
 			all = append(all, look(n))
 		}
 	}
-	require.Len(f.t, all, n, "processes that told their pid; %v", f.lines.Err())
+	require.Len(f.t, all, n, "processes that wrote their pid; %v", f.lines.Err())
 	return all
 }
 
@@ -207,11 +207,11 @@ func (f *tether) ended(all []process) {
 	}
 }
 
-// process is what /proc tells of a process. The zero value is none.
+// process is what /proc says about a process. The zero value is no process.
 type process struct {
 	pid, parent int
 	state       string
-	started     string // tells it from another one with the same pid
+	started     string // distinguishes it from another process with the same pid
 }
 
 // look returns the process with the pid, zombies included.

@@ -14,10 +14,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
-// DefaultGrace is the grace of a [Command] that names none.
+// DefaultGrace is the grace of a [Command] whose Grace is 0.
 const DefaultGrace = 5 * time.Second
 
-// SupervisorPath is the path at which a [Command.Enclosure] has the helper.
+// SupervisorPath is the helper's path inside a [Command.Enclosure].
 const SupervisorPath = "/run/sdd-eval-supervisor"
 
 // Command describes a child process. Only Path is required.
@@ -29,8 +29,8 @@ type Command struct {
 	Args []string
 	// Dir is the working directory; if empty, it is ours.
 	Dir string
-	// DirFile, if not nil, is the working directory as an open directory, and wins over Dir: a path can come to mean
-	// another directory between check and use. Start needs it only until it returns, and does not close it.
+	// DirFile, if not nil, is the working directory as an open directory, and wins over Dir: between check and use, a
+	// path can come to mean another directory. Start does not close it, and needs it only until it returns.
 	DirFile *os.File
 	// Env is the whole environment, "KEY=value" each. Nothing is inherited.
 	Env []string
@@ -45,26 +45,26 @@ type Command struct {
 	// PipeStdout asks for [Process.Stdout], in place of Stdout.
 	PipeStdout bool
 
-	// Scratch, if not empty, is a directory that is removed with all that is in it if we are gone before the child has
-	// ended: then we cannot. Only on Linux.
+	// Scratch, if not empty, is a directory that the supervisor removes, with its contents, if we end before the child
+	// does and cannot remove it ourselves. Only on Linux.
 	Scratch string
-	// Rules, if not nil, are what the child and its descendants are locked down to. The supervisor is not. Only on Linux:
-	// elsewhere they are an error.
+	// Rules, if not nil, restrict the child and its descendants, but not the supervisor. Only on Linux: elsewhere they
+	// are an error.
 	Rules *lockdown.Rules
-	// Enclosure, if not empty, is the command that makes the surroundings in which the supervisor and the child are to
-	// live, such as bwrap with its options: a program's absolute path and arguments, to which Start adds [SupervisorPath]
-	// and arguments. There it has to run the helper as the first process of a process namespace. Only on Linux.
+	// Enclosure, if not empty, is the command that makes the surroundings of the supervisor and the child, such as
+	// bwrap with its options: a program's absolute path and arguments, to which Start adds [SupervisorPath] and
+	// arguments. The command must run these as the first process of a process namespace. Only on Linux.
 	Enclosure []string
-	// MaxThreads, if not 0, is how many threads the child and its descendants may have all together. A tree that grows past
-	// it is killed. Only on Linux.
+	// MaxThreads, if not 0, is how many threads the child and its descendants may have in total. A tree that grows
+	// larger is killed. Only on Linux.
 	MaxThreads int
-	// Grace is how long Stop waits after each of its polite steps; 0 means DefaultGrace.
+	// Grace is how long Stop waits after closing the input and again after SIGTERM; 0 means DefaultGrace.
 	Grace time.Duration
 }
 
-// LookPath returns the path of the program file, which must not contain a slash, in the directories of path, a list as in
-// $PATH. Empty and relative directories in the list are passed over: what they mean depends on who looks. The error wraps
-// [exec.ErrNotFound] and names the list.
+// LookPath returns the path of the program file in the directories of path, a list as in $PATH. The name must not
+// contain a slash. Empty and relative directories in the list are skipped, because their meaning depends on who looks.
+// The error wraps [exec.ErrNotFound] and names the list.
 func LookPath(file, path string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -77,7 +77,7 @@ func LookPath(file, path string) (string, error) {
 	return "", fmt.Errorf("%q: %w (PATH=%s)", file, exec.ErrNotFound, path)
 }
 
-// Program returns the absolute path of the program that Path means.
+// Program returns the absolute path of the program that Path names.
 func (c *Command) Program() (string, error) {
 	switch {
 	case c.Path == "":
@@ -94,10 +94,10 @@ func (c *Command) Program() (string, error) {
 	return LookPath(c.Path, path)
 }
 
-// check reports what no process can be given.
+// check returns an error if c has something that no process can be given.
 func (c *Command) check() error {
 	if strings.ContainsRune(c.Path, 0) || strings.ContainsRune(c.Dir, 0) {
-		return errors.New("path with a NUL byte")
+		return errors.New("the path has a NUL byte")
 	}
 	for _, s := range c.Args {
 		if strings.ContainsRune(s, 0) {
@@ -127,7 +127,7 @@ func (c *Command) argv() []string {
 func execError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, statErr := os.Stat(path); statErr == nil {
-			return fmt.Errorf("exec: %w (the file is there: is the interpreter or loader that it names?)", err)
+			return fmt.Errorf("exec: %w (the file exists: check the interpreter or loader that it names)", err)
 		}
 	}
 	return fmt.Errorf("exec: %w", err)

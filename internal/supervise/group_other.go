@@ -9,7 +9,7 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
-// terminateGroup does nothing: there is no polite way. The kill follows after the grace.
+// terminateGroup does nothing: the system has no signal for it. The kill follows after the grace.
 func terminateGroup(*os.Process) {}
 
 func killGroup(p *os.Process) { _ = p.Kill() }

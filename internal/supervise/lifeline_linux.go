@@ -16,17 +16,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// lifeline is a supervisor as we see it. It ends when its control is closed, by us or by our end.
+// lifeline is our side of a supervisor, which ends when control is closed: by us, or because we ended.
 type lifeline struct {
 	supervisor *exec.Cmd
 	control    *os.File
 	program    helper.Program
-	// words is the supervisor's standard error until it works: what it writes there says why it does not. It is nil in
-	// an enclosure, where the standard error is the child's.
-	words *os.File
-	// enclosed tells that the supervisor is the first process of a namespace.
+	// stderr is the supervisor's standard error until its first child has started: there it says why it cannot start
+	// one. It is nil in an enclosure, where the standard error is the child's.
+	stderr *os.File
+	// enclosed means that the supervisor is the first process of a namespace.
 	enclosed bool
-	// locked tells that it locks down all of its children: with the first it gave up its own right to dump core.
+	// locked means that the supervisor locks down all its children. With the first one it gave up its own right to dump
+	// core.
 	locked bool
 	expiry *time.Timer // ends it if it is idle
 }
@@ -34,8 +35,8 @@ type lifeline struct {
 // idleTime is how long a supervisor without a child is kept.
 const idleTime = 5 * time.Second
 
-// idle are supervisors whose child has ended with all of its descendants, kept for the next child: to start one costs
-// several times as much as a small child does. They are no more than there are processors.
+// idle has the supervisors whose child has ended with all its descendants. They are kept for the next child, since
+// starting a supervisor costs several times as much as a small child does. There are at most GOMAXPROCS of them.
 var idle struct {
 	sync.Mutex
 	lifelines []*lifeline
@@ -56,19 +57,21 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 	argv := program.Command(helper.Supervisor)
 	l.supervisor = &exec.Cmd{
 		Path: program.Path, Args: argv,
-		Env:        []string{"GOMAXPROCS=1"}, // nothing of ours, and fewer threads to start: a quarter of the supervisor's cost
+		// Nothing of our environment. One processor means fewer threads to start, which saves a quarter of the cost.
+		Env:        []string{"GOMAXPROCS=1"},
 		ExtraFiles: []*os.File{theirs},
-		// A session of its own: no terminal sends it signals, and no process of ours can be in a group of the tree's.
+		// A session of its own: no terminal sends it signals, and no process of ours can join a group of the tree.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if l.enclosed {
 		argv[0] = SupervisorPath
 		l.supervisor.Path, l.supervisor.Args = c.Enclosure[0], slices.Concat(c.Enclosure, argv)
-		// What makes the enclosure says there why it cannot.
-		l.supervisor.Stdin, l.supervisor.Stdout, l.supervisor.Stderr = streams.files[0], streams.files[1], streams.files[2]
+		// The enclosure's command writes its errors to the child's standard error.
+		files := streams.files
+		l.supervisor.Stdin, l.supervisor.Stdout, l.supervisor.Stderr = files[0], files[1], files[2]
 		err = group.start(l.supervisor)
-	} else { // out of the group, the supervisor does not go down when the tree needs all that there is
-		err = l.startHeard()
+	} else { // outside the group, so that the supervisor does not fail when the tree takes all the threads
+		err = l.startWithStderr()
 	}
 	if err != nil {
 		ours.Close()
@@ -77,52 +80,51 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 	return l, nil
 }
 
-// startHeard starts the supervisor with a pipe for its words.
-func (l *lifeline) startHeard() error {
-	words, theirs, err := os.Pipe()
+// startWithStderr starts the supervisor with a pipe as its standard error.
+func (l *lifeline) startWithStderr() error {
+	stderr, theirs, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
 	l.supervisor.Stderr = theirs
 	if err := l.supervisor.Start(); err != nil {
-		words.Close()
+		stderr.Close()
 		return l.program.Failed(err)
 	}
-	l.words = words
+	l.stderr = stderr
 	return nil
 }
 
-// works is called when the supervisor has begun to work.
-func (l *lifeline) works() {
-	if l.words != nil {
-		l.words.Close()
-		l.words = nil
+// closeStderr closes our end of the supervisor's standard error, if it is still open.
+func (l *lifeline) closeStderr() {
+	if l.stderr != nil {
+		l.stderr.Close()
+		l.stderr = nil
 	}
 }
 
-// death says how a supervisor ended that did not begin to work.
+// death says how a supervisor ended that did not start its child. It reads stderr to its end.
 func (l *lifeline) death(cause error) string {
-	if errors.Is(cause, os.ErrDeadlineExceeded) { // we ended it
+	if errors.Is(cause, os.ErrDeadlineExceeded) { // we killed it
 		return fmt.Sprintf("it did not answer in %v", startTimeout)
 	}
 	how := l.supervisor.ProcessState.String()
-	if l.words == nil {
+	if l.stderr == nil {
 		return how
 	}
-	_ = l.words.SetReadDeadline(time.Now().Add(pipeDelay))
-	said, _ := io.ReadAll(io.LimitReader(l.words, maxWords))
-	l.works()
+	_ = l.stderr.SetReadDeadline(time.Now().Add(pipeDelay))
+	said, _ := io.ReadAll(io.LimitReader(l.stderr, maxStderr))
 	if text := strings.TrimSpace(string(said)); text != "" {
 		how += ": " + text
 	}
 	return how
 }
 
-// maxWords is how much of a supervisor's words is read, in bytes.
-const maxWords = 4 << 10
+// maxStderr is how many bytes of a supervisor's standard error are read.
+const maxStderr = 4 << 10
 
-// takeIdle returns an idle supervisor, nil if there is none.
+// takeIdle returns an idle supervisor, or nil if there is none.
 func takeIdle(locked bool) *lifeline {
 	idle.Lock()
 	defer idle.Unlock()
@@ -136,8 +138,7 @@ func takeIdle(locked bool) *lifeline {
 	return nil
 }
 
-// release gives up a supervisor without a child: it is kept for a while, or ends. That of an enclosure ends, with the
-// enclosure.
+// release keeps a supervisor whose child has ended for a while, or ends it. The supervisor of an enclosure always ends.
 func (l *lifeline) release() {
 	if l.enclosed || !l.keep() {
 		l.end()
@@ -147,7 +148,7 @@ func (l *lifeline) release() {
 func (l *lifeline) keep() bool {
 	idle.Lock()
 	defer idle.Unlock()
-	// It may have been told to kill its child, within some time.
+	// The deadline was set if the supervisor was asked to kill its child.
 	if len(idle.lifelines) >= runtime.GOMAXPROCS(0) || l.control.SetDeadline(time.Time{}) != nil {
 		return false
 	}
@@ -156,16 +157,16 @@ func (l *lifeline) keep() bool {
 	return true
 }
 
-// EndIdle ends the supervisors that are kept for later children. They would end soon, and with us in any case: it is for
-// those who count processes and descriptors.
+// EndIdle ends the supervisors that are kept for later children. They would end by themselves, soon or when we do: it
+// is for tests that count processes and descriptors.
 func EndIdle() { endIdle(func(*lifeline) bool { return true }) }
 
-// endIdle ends the idle supervisors for which old is true.
-func endIdle(old func(*lifeline) bool) {
+// endIdle ends the idle supervisors for which match is true.
+func endIdle(match func(*lifeline) bool) {
 	idle.Lock()
 	var ending []*lifeline
 	idle.lifelines = slices.DeleteFunc(idle.lifelines, func(l *lifeline) bool {
-		if old(l) {
+		if match(l) {
 			ending = append(ending, l)
 			return true
 		}

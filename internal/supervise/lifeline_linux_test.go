@@ -31,14 +31,17 @@ func run(t *testing.T, c supervise.Command, script string) (text string, above p
 	return rest, look(pid)
 }
 
-// TestSupervisorsAreKept for the next child, which gets nothing of what was the last one's.
+// TestSupervisorsAreKept for the next child, which gets nothing that the last one had.
 func TestSupervisorsAreKept(t *testing.T) {
 	const describe = `pwd; env | grep SECRET; ulimit -c; cat <&0`
 	plain := supervise.Command{Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}}
 	supervise.EndIdle()
 	before, _ := run(t, plain, describe)
 
-	other := supervise.Command{Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin", "SECRET=1"}, Stdin: strings.NewReader("input"), MaxThreads: 50}
+	other := supervise.Command{
+		Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin", "SECRET=1"}, Stdin: strings.NewReader("input"),
+		MaxThreads: 50,
+	}
 	_, first := run(t, other, describe)
 	after, second := run(t, plain, describe)
 	assert.Equal(t, before, after)
@@ -47,7 +50,8 @@ func TestSupervisorsAreKept(t *testing.T) {
 	assert.False(t, first.there())
 }
 
-// TestLockedDownSupervisors are not for children that are not: what it takes to lock a child down, the supervisor loses too.
+// TestLockedDownSupervisors are kept only for children that are locked down, too: to lock one down, the supervisor
+// gives up a right of its own.
 func TestLockedDownSupervisors(t *testing.T) {
 	supervise.EndIdle()
 	limit, plain := run(t, supervise.Command{}, "ulimit -c")
@@ -60,7 +64,7 @@ func TestLockedDownSupervisors(t *testing.T) {
 	assert.Equal(t, locked.pid, fourth.pid)
 }
 
-// TestKilledIdleSupervisor: one that somebody killed is nobody's trouble.
+// TestKilledIdleSupervisor: an idle supervisor that somebody killed is replaced.
 func TestKilledIdleSupervisor(t *testing.T) {
 	supervise.EndIdle()
 	_, first := run(t, supervise.Command{}, "")
@@ -71,7 +75,7 @@ func TestKilledIdleSupervisor(t *testing.T) {
 	assert.False(t, first.there(), "a zombie")
 }
 
-// TestIdleSupervisorEndsWithUs, however that comes about.
+// TestIdleSupervisorEndsWithUs, however we end.
 func TestIdleSupervisorEndsWithUs(t *testing.T) {
 	if os.Getenv(hostVariable) != "" {
 		_, idle := run(t, supervise.Command{}, "")

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How often the threads of a tree are counted: soon at first, since a fork bomb needs no time, then seldom.
+// The threads of a tree are counted soon at first, since a fork bomb is fast, and then less and less often.
 const (
 	firstCount = 5 * time.Millisecond
 	lastCount  = 100 * time.Millisecond
@@ -28,7 +28,7 @@ const (
 // hardLimit is the kernel's limit for a tree allowed maxThreads: a little more, so that we see the tree exceed it.
 func hardLimit(maxThreads int) int { return maxThreads + maxThreads/8 + 16 }
 
-// bound kills the child once there are more than limit threads below the supervisor, and says so.
+// bound kills the child once there are more than limit threads below the supervisor, and reports that.
 func (s *supervisor) bound(c *child, limit int) {
 	for pause := firstCount; ; pause = min(2*pause, lastCount) {
 		select {
@@ -38,7 +38,7 @@ func (s *supervisor) bound(c *child, limit int) {
 		}
 		if n := threadsBelow(os.Getpid(), limit); n > limit {
 			c.mu.Lock()
-			if !c.ended { // else what was counted is another's
+			if !c.ended { // else the threads may be those of the next child
 				s.tell(report{grew, uint32(n)})
 			}
 			c.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *supervisor) bound(c *child, limit int) {
 	}
 }
 
-// threadsBelow counts the threads of the descendants of a process, up to a few more than limit.
+// threadsBelow counts the threads of a process's descendants. It stops counting soon after limit.
 func threadsBelow(pid, limit int) int {
 	n := 0
 	var count func(pid int)
@@ -66,7 +66,7 @@ func threadsBelow(pid, limit int) int {
 	return n
 }
 
-// startBounded starts the child, and has the kernel bound the threads of its user.
+// startBounded starts the child with the kernel's limit on the threads of its user.
 func (s *supervisor) startBounded(spec *spec) (pid int) {
 	if spec.maxThreads == 0 {
 		return s.start(spec)
@@ -75,29 +75,29 @@ func (s *supervisor) startBounded(spec *spec) (pid int) {
 	raise := inheritLimit(limit)
 	pid = s.start(spec)
 	raise()
-	// What the child inherited it could raise again.
-	_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: limit}, nil) // fails if there is a lower one
+	// The child could raise the soft limit that it inherited.
+	_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: limit}, nil) // fails if it is lower already
 	return pid
 }
 
-// userLimit is to how many threads the kernel bounds the child's user, who is not root: root has no such bound. All of the
-// user's count, and how many there are already only the whole system tells.
+// userLimit is the number of threads to which the kernel limits the child's user, unless that is root. It counts all
+// threads of the user. How many there are already is not known, so the limit allows for all threads of the system.
 func userLimit(maxThreads int) uint64 {
 	limit := hardLimit(maxThreads)
-	if os.Getpid() != 1 { // not in a namespace where nobody else is counted
+	if os.Getpid() != 1 { // in a namespace of our own nobody else is counted
 		limit += threadsOfAll()
 	}
 	return uint64(limit)
 }
 
-// inheritLimit lowers our own limit, so that a child has it from its first moment on: what a fork bomb starts before it has
-// a limit never gets one. Raise takes that back, since a supervisor without threads cannot do its work.
+// inheritLimit lowers our own limit, so that the child has it from the beginning: processes that a fork bomb starts
+// before it is limited would never be. The caller must call raise, since a supervisor needs threads itself.
 func inheritLimit(limit uint64) (raise func()) {
 	var own unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NPROC, &own) != nil || own.Cur <= limit {
 		return func() {}
 	}
-	_ = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: own.Max}) // it is lower
+	_ = unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: limit, Max: own.Max}) // lowering cannot fail
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) }
 }
 
@@ -116,21 +116,20 @@ func threadsOfAll() int {
 	return all
 }
 
-// controlGroup is a control group of the kernel's (cgroups(7)) in which a supervisor and its tree have no more threads
-// than they may. Making one takes rights that root often has and others seldom. A nil group does nothing.
+// controlGroup is a control group (cgroups(7)) that limits the threads of a tree and, in an enclosure, of its
+// supervisor. Root often has the rights to make one, others seldom do. The methods of a nil group do nothing.
 type controlGroup struct {
-	dir string
-	// unified tells that it is of version 2.
-	unified bool
+	dir     string
+	unified bool // version 2
 }
 
 // groupsMade numbers our groups.
 var groupsMade atomic.Int64
 
-// groupPrefix begins the names of groups; the id of the process that made it follows.
+// groupPrefix begins the names of our groups. The id of the process that made the group follows.
 const groupPrefix = "sdd-eval-"
 
-// newControlGroup returns a group for at most limit threads, nil if there cannot be one.
+// newControlGroup returns a group for at most limit threads, or nil if none can be made.
 func newControlGroup(limit int) *controlGroup {
 	parent, unified := groupParent()
 	if parent == "" {
@@ -143,7 +142,7 @@ func newControlGroup(limit int) *controlGroup {
 	if os.Mkdir(g.dir, 0o755) != nil {
 		return nil
 	}
-	if g.write("pids.max", strconv.Itoa(limit)) != nil { // the controller is not for us
+	if g.write("pids.max", strconv.Itoa(limit)) != nil { // we may not use the controller
 		_ = os.Remove(g.dir)
 		return nil
 	}
@@ -154,8 +153,8 @@ func (g *controlGroup) write(file, text string) error {
 	return os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0)
 }
 
-// groupParent returns the directory below which groups can bound threads, "" if there is none. What was left there by
-// processes that are gone is removed.
+// groupParent returns the directory below which groups can limit threads, or "" if there is none. It removes the groups
+// there that belong to processes that are gone.
 var groupParent = sync.OnceValues(func() (dir string, unified bool) {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -171,7 +170,8 @@ var groupParent = sync.OnceValues(func() (dir string, unified bool) {
 		case parts[1] == "pids":
 			dir, unified = filepath.Join(root, "pids", parts[2]), false
 		case parts[1] == "" && dir == "":
-			// A group of version 2 that has processes has no groups with controllers below it. Beside it there may be.
+			// In version 2 a group that has processes has no groups with controllers below it, but it may have
+			// siblings.
 			dir, unified = filepath.Join(root, filepath.Dir(parts[2])), true
 		}
 	}
@@ -184,12 +184,12 @@ func removeLeftGroups(parent string) {
 	for _, dir := range left {
 		id, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), groupPrefix), "-")
 		if pid, err := strconv.Atoi(id); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-			_ = removeGroup(dir) // which fails while something lives in it
+			_ = removeGroup(dir) // fails while a process is in it
 		}
 	}
 }
 
-// removeGroup removes a group, and those below it that a process in it made which is one of ours and is gone.
+// removeGroup removes a group, with the groups below it that an sdd-eval which ran in it has left behind.
 func removeGroup(dir string) error {
 	below, _ := filepath.Glob(filepath.Join(dir, groupPrefix+"*"))
 	for _, b := range below {
@@ -212,7 +212,7 @@ func (g *controlGroup) start(cmd *exec.Cmd) error {
 		if err == nil {
 			err = cmd.Start()
 			if leave() == nil {
-				runtime.UnlockOSThread() // else the thread ends with its goroutine
+				runtime.UnlockOSThread() // otherwise the thread ends with its goroutine
 			}
 		}
 		started <- err
@@ -220,7 +220,8 @@ func (g *controlGroup) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// enter sees to it that a process which the calling thread starts with attr is in the group. Leave ends that.
+// enter makes a process that the calling thread starts with attr a member of the group. The caller must call leave when
+// it has started the process.
 func (g *controlGroup) enter(attr *syscall.SysProcAttr) (leave func() error, err error) {
 	if g.unified {
 		dir, err := os.Open(g.dir)
@@ -256,8 +257,8 @@ func (g *controlGroup) refused() int {
 	return 0
 }
 
-// remove kills what is in the group, which cannot grow any more, and removes it. The supervisor is not killed: in version 1 a
-// thread of it may not have ended yet.
+// remove kills the processes in the group and removes it. It does not kill the supervisor, of which a thread may still
+// be in the group in version 1.
 func (g *controlGroup) remove(supervisor int) error {
 	if g == nil {
 		return nil
@@ -272,8 +273,9 @@ func (g *controlGroup) remove(supervisor int) error {
 			return fmt.Errorf("remove the control group: %w", err)
 		}
 		for field := range bytes.FieldsSeq(members) {
-			// Our own process is a member as long as one of its threads is.
-			if pid, err := strconv.Atoi(string(field)); err == nil && pid != os.Getpid() && pid != supervisor && pid > 0 {
+			// Our own process is a member while one of its threads is.
+			pid, err := strconv.Atoi(string(field))
+			if err == nil && pid > 0 && pid != os.Getpid() && pid != supervisor {
 				_ = unix.Kill(pid, syscall.SIGKILL)
 			}
 		}

@@ -12,14 +12,14 @@ import (
 )
 
 // pipeDelay is how long the pipes of a child may stay open once its tree is gone. They close at once unless a process
-// that got away holds them.
+// that escaped holds them.
 const pipeDelay = 2 * time.Second
 
 // Exit is how a child ended. The zero value is success.
 type Exit struct {
 	// Code is the exit code, -1 if a signal ended the child or the code is unknown.
 	Code int
-	// Signal is the name of the signal that ended the child, e.g. "SIGKILL"; empty: none did.
+	// Signal is the name of the signal that ended the child, such as "SIGKILL", or empty.
 	Signal string
 }
 
@@ -35,14 +35,14 @@ type Process struct {
 	// Stdin is the child's standard input, nil unless [Command.PipeStdin] asked for it. It is an [os.File] with write
 	// deadlines. Stop closes it, and so does the end of the child.
 	Stdin io.WriteCloser
-	// Stdout is the child's standard output, nil unless [Command.PipeStdout] asked for it. It need not be closed, it may
-	// be read after Wait, and it then still has what the child wrote last. While the child runs, one that is not read
-	// from blocks the child's writes; from Stop on it is drained in the background, into memory, and what is not read
-	// in time past 1 MiB is dropped: Read then ends with [ErrDropped] in place of io.EOF.
+	// Stdout is the child's standard output, nil unless [Command.PipeStdout] asked for it. It need not be closed, and
+	// after Wait it still has what the child wrote last. While the child runs, it blocks the child's writes if nobody
+	// reads it. From Stop on it is drained into memory in the background, and unread output past 1 MiB is dropped: Read
+	// then ends with [ErrDropped] in place of io.EOF.
 	Stdout io.Reader
 
 	tree   *tree
-	stdout *output // what Stdout is, or nil
+	stdout *output // the value of Stdout, or nil
 	grace  time.Duration
 	term   sync.Once
 
@@ -52,10 +52,8 @@ type Process struct {
 	err  error
 }
 
-// Start starts the command. The end of ctx is as good as a call of Stop, so that the process may outlive a deadline by
-// twice the grace.
-//
-// A program or a directory that is not there, or that we may not use, is an error here.
+// Start starts the command. When ctx ends, the process is stopped as by Stop, so it may outlive a deadline by twice the
+// grace. Start returns an error if the program or the directory does not exist or may not be used.
 func Start(ctx context.Context, c Command) (*Process, error) {
 	p, err := start(ctx, &c)
 	if err != nil {
@@ -93,7 +91,8 @@ func start(ctx context.Context, c *Command) (*Process, error) {
 	return p, nil
 }
 
-// pipe makes the pipes that the command asks for. The child's ends must be closed in any case once it has them.
+// pipe makes the pipes that the command asks for. The caller must call closeTheirs once the child has its ends, and
+// also after an error.
 func (p *Process) pipe(cmd *exec.Cmd, c *Command) (closeTheirs func(), err error) {
 	var theirs []*os.File
 	closeTheirs = func() {
@@ -131,7 +130,7 @@ func (p *Process) closeOurs() {
 	}
 }
 
-// run sees the process through to its end.
+// run waits for the end of the process and stops it when ctx ends.
 func (p *Process) run(ctx context.Context) {
 	var streams, watch sync.WaitGroup
 	if p.stdout != nil {
@@ -162,25 +161,25 @@ func (p *Process) run(ctx context.Context) {
 	close(p.done)
 }
 
-// Wait returns when the child has ended and nothing of its tree is alive any more: descendants that it left behind are
-// killed. It may be called any number of times.
+// Wait returns when the child and all its descendants have ended; those that the child left behind are killed. It may
+// be called any number of times.
 //
-// The error says why the end is not the child's own or not a clean one: the context ended, a stream could not be copied,
-// a process could not be killed, the supervisor was killed. Exit is as good as it is known, -1 if it is not.
+// An error means that the child did not end by itself or not cleanly: the context ended, a stream could not be copied,
+// a process could not be killed, or the supervisor was killed. Then Exit is what is known, with code -1 if nothing is.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	return p.exit, p.err
 }
 
-// PID returns the child's process id, 0 if it is in an enclosure: there it counts for those inside.
+// PID returns the child's process id, or 0 if the child is in an enclosure, where the id has a meaning only inside.
 func (p *Process) PID() int { return p.tree.childID() }
 
 // Done is closed when Wait would return.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Stop ends the process and returns as Wait does: it closes the child's standard input if that is a pipe of ours and
-// waits for the grace, sends SIGTERM to the child's process group and waits for the grace, and then kills the whole tree.
-// The end of ctx skips to the kill.
+// Stop ends the process and returns as Wait does. It closes the child's standard input, if [Process.Stdin] is it, and
+// waits for the grace. Then it sends SIGTERM to the child's process group and waits for the grace. Then it kills the
+// whole tree. When ctx ends, it goes straight to the kill.
 func (p *Process) Stop(ctx context.Context) (Exit, error) {
 	p.stop(ctx)
 	return p.Wait()
@@ -228,20 +227,20 @@ func (p *Process) isGone(ctx context.Context, d time.Duration) bool {
 }
 
 const (
-	runningBuffer  = 64 << 10 // bytes held for the reader while the child runs; more block the child
-	drainingBuffer = 1 << 20  // bytes held while the child is being stopped; more are dropped
+	runningBuffer  = 64 << 10 // bytes kept for the reader while the child runs; more block the child
+	drainingBuffer = 1 << 20  // bytes kept while the child is being stopped; more are dropped
 )
 
-// ErrDropped is what [Process.Stdout] ends with when output was dropped because it was not read while the child was
-// being stopped.
+// ErrDropped is the error with which [Process.Stdout] ends if output was dropped, because nobody read it while the
+// child was being stopped.
 var ErrDropped = errors.New("output of the child was dropped: nobody read it while the child was being stopped")
 
-// output hands the child's output to a reader, and goes on taking it when there is no reader.
+// output passes the child's output to a reader, and keeps taking it when there is no reader.
 type output struct {
 	file *os.File
 
 	mu       sync.Mutex
-	changed  sync.Cond // buf, draining or err
+	changed  sync.Cond // buf, draining or err has changed
 	buf      []byte
 	draining bool
 	dropped  bool
@@ -279,7 +278,7 @@ func (o *output) put(data []byte) {
 	if len(o.buf)+len(data) > drainingBuffer {
 		o.dropped = true
 	}
-	if o.dropped { // all that follows too: the reader must not see text with a hole in it
+	if o.dropped { // drop all that follows, too: the reader must not see text with a gap
 		return
 	}
 	o.buf = append(o.buf, data...)
@@ -293,7 +292,7 @@ func (o *output) drain() {
 	o.changed.Broadcast()
 }
 
-// end is called when no process should hold the pipe any more; it lets pump take what is left in the pipe, for at most d.
+// end is called when no process should hold the pipe any more. It lets pump take what is left in it, for at most d.
 func (o *output) end(d time.Duration) {
 	o.drain()
 	_ = o.file.SetReadDeadline(time.Now().Add(d)) // fails if pump has closed it already

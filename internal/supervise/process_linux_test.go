@@ -37,7 +37,7 @@ func TestExit(t *testing.T) {
 		{"largest-code", []string{"exit", "255"}, supervise.Exit{Code: 255}, "exit code 255"},
 		{"terminated", []string{"signal", "15"}, supervise.Exit{Code: -1, Signal: "SIGTERM"}, "killed by SIGTERM"},
 		{"killed", []string{"signal", "9"}, supervise.Exit{Code: -1, Signal: "SIGKILL"}, "killed by SIGKILL"},
-		{"real-time-signal", []string{"signal", "40"}, supervise.Exit{Code: -1, Signal: "signal 40"}, "killed by signal 40"},
+		{"real-time", []string{"signal", "40"}, supervise.Exit{Code: -1, Signal: "signal 40"}, "killed by signal 40"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,13 +58,14 @@ func TestChildGetsWhatItWasGivenAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	c := command(t, "describe", "", "two words", "not\xffutf-8")
 	c.Dir = dir
-	c.Env = []string{"A=b=c", "EMPTY=", "BYTES=\xfe", "LONG=" + strings.Repeat("l", 100_000), "GODEBUG=x=y", "GOMAXPROCS=0"}
+	long := "LONG=" + strings.Repeat("l", 100_000)
+	c.Env = []string{"A=b=c", "EMPTY=", "BYTES=\xfe", long, "GODEBUG=x=y", "GOMAXPROCS=0"}
 	var out bytes.Buffer
 	c.Stdout = &out
 	_, err = start(t, c).Wait()
 	require.NoError(t, err)
 	want := `args ["supervise-test-child" "describe" "" "two words" "not\xffutf-8"]` + "\n" +
-		`env ["A=b=c" "EMPTY=" "BYTES=\xfe" "LONG=` + strings.Repeat("l", 100_000) + `" "GODEBUG=x=y" "GOMAXPROCS=0"]` + "\n" +
+		`env ["A=b=c" "EMPTY=" "BYTES=\xfe" "` + long + `" "GODEBUG=x=y" "GOMAXPROCS=0"]` + "\n" +
 		"dir " + dir + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -82,7 +83,7 @@ func TestChildIsLikeAnyOther(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if len(c.ignore) > 0 {
-				supervise.EndIdle() // those that wait were started before
+				supervise.EndIdle() // idle supervisors were started before
 				signal.Ignore(c.ignore...)
 				t.Cleanup(func() { supervise.EndIdle(); signal.Reset(c.ignore...) })
 			}
@@ -101,7 +102,7 @@ func TestChildIsLikeAnyOther(t *testing.T) {
 	}
 }
 
-// TestChildGetsNoStrayDescriptors: what we, or those who started us, left open is not for the child.
+// TestChildGetsNoStrayDescriptors that we, or those who started us, have left open.
 func TestChildGetsNoStrayDescriptors(t *testing.T) {
 	stray, err := syscall.Dup(0) // without close-on-exec
 	require.NoError(t, err)
@@ -149,8 +150,9 @@ func TestStartErrors(t *testing.T) {
 		{
 			name:    "not-in-path",
 			command: supervise.Command{Path: "no-such-agent", Env: []string{"PATH=/usr/bin:" + dir}},
-			want:    `start no-such-agent: "no-such-agent": executable file not found in $PATH (PATH=/usr/bin:` + dir + `)`,
-			is:      exec.ErrNotFound,
+			want: `start no-such-agent: "no-such-agent": executable file not found in $PATH ` +
+				`(PATH=/usr/bin:` + dir + `)`,
+			is: exec.ErrNotFound,
 		},
 		{
 			name:    "not-executable-in-path",
@@ -180,7 +182,7 @@ func TestStartErrors(t *testing.T) {
 			name:    "no-interpreter",
 			command: supervise.Command{Path: script},
 			want: "start " + script + ": exec: no such file or directory " +
-				"(the file is there: is the interpreter or loader that it names?)",
+				"(the file exists: check the interpreter or loader that it names)",
 			is: fs.ErrNotExist,
 		},
 		{
@@ -391,8 +393,8 @@ func TestContextStopsTheChild(t *testing.T) {
 	assert.Equal(t, supervise.Exit{Code: -1, Signal: "SIGTERM"}, exit)
 }
 
-// TestFloodIsHeldBackAndThenDrained: while the child runs, output that nobody reads blocks it; Stop lets it write on, so
-// that it can end in its own way, and bounds what is kept.
+// TestFloodIsHeldBackAndThenDrained: while the child runs, output that nobody reads blocks it; Stop lets it write on,
+// so that it can end in its own way, and bounds what is kept.
 func TestFloodIsHeldBackAndThenDrained(t *testing.T) {
 	noLeaks(t)
 	c := command(t, "flood")

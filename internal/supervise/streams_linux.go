@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// streams are the standard streams of a child: files, and what copies to and from those that are not files. [exec.Cmd]
-// does the same for a process that it starts itself.
+// streams are the standard streams of a child: files, and the copying to and from streams that are not files.
+// [exec.Cmd] does the same for a process that it starts itself.
 type streams struct {
 	files  [streamFiles]*os.File // for the child
-	theirs []*os.File            // those of them that are ours to close
+	theirs []*os.File            // those of files that we must close
 	ours   []*os.File            // our ends of pipes
 	copies []func() error
 	errs   chan error // of each copy
@@ -38,7 +38,7 @@ func openStreams(cmd *exec.Cmd) (s *streams, err error) {
 	return s, nil
 }
 
-// same reports whether both are the same writer. Not all can be compared.
+// same reports whether a and b are the same writer. Writers that cannot be compared count as different.
 func same(a, b io.Writer) bool {
 	defer func() { _ = recover() }()
 	return a == b
@@ -94,21 +94,21 @@ func (s *streams) null(flag int) (*os.File, error) {
 	return f, err
 }
 
-// handedOver closes what is the child's, which has it by now or never will.
+// handedOver closes the child's files, once the child has them or has failed to start.
 func (s *streams) handedOver() {
 	for _, f := range s.theirs {
 		f.Close()
 	}
 }
 
-// stop closes our ends, and what is being copied ends.
+// stop closes our ends, which ends the copying.
 func (s *streams) stop() {
 	for _, f := range s.ours {
 		f.Close()
 	}
 }
 
-// copy starts to copy.
+// copy starts the copying.
 func (s *streams) copy() {
 	s.errs = make(chan error, len(s.copies))
 	for _, c := range s.copies {
@@ -116,7 +116,7 @@ func (s *streams) copy() {
 	}
 }
 
-// wait returns when all is copied, or no more is after d.
+// wait returns when everything has been copied. After d it stops the copying.
 func (s *streams) wait(d time.Duration) error {
 	timer := time.AfterFunc(d, s.stop)
 	var errs []error

@@ -30,24 +30,24 @@ func Main([]string) int {
 	return 0
 }
 
-// supervisor is the process between us and a child, and then perhaps another. It runs on one thread that never ends: the
-// child's parent-death signal is bound to it.
+// supervisor is the process between us and a child, and later perhaps between us and another one. It runs on one thread
+// that never ends, since the child's parent-death signal is bound to that thread.
 type supervisor struct {
 	control *os.File
 	specs   chan *spec
 
 	mu     sync.Mutex
-	child  *child // nil: there is none to be signalled
-	broken bool   // the lifeline is, so that no child may live
+	child  *child // the child to signal, or nil
+	broken bool   // the lifeline is broken, so that no child may live
 }
 
-// run does the supervisor's whole life and ends the process, by the bare system call: what a binary does at its exit (a
-// race or coverage report, say) is not for the supervisor.
+// run supervises one child after the other and then ends the process by the bare system call, because the supervisor
+// must not do what its binary does at exit, such as write a race or coverage report.
 func (s *supervisor) run() {
 	closeOnExec()
 	dropStreams()
-	// The supervisor ends when its work does. The signals are caught, not ignored: the child would inherit that. What was
-	// ignored already, as nohup does, the child is to inherit.
+	// No signal may end the supervisor. Signals are caught and not ignored, because the child would inherit that. It
+	// does inherit signals that were ignored already, as nohup does.
 	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM} {
 		if !signal.Ignored(sig) {
 			signal.Notify(make(chan os.Signal, 1), sig)
@@ -63,7 +63,7 @@ func (s *supervisor) run() {
 	syscall.Exit(0)
 }
 
-// supervise sees one child through to its end, and that of all its descendants.
+// supervise starts a child and returns when it and all its descendants have ended.
 func (s *supervisor) supervise(spec *spec) {
 	if err := spec.enter(); err != nil {
 		s.fail(dirFailed, err)
@@ -78,8 +78,8 @@ func (s *supervisor) supervise(spec *spec) {
 	status := c.await()
 	s.adopt(nil)
 	n := sweep()
-	if err := (report{exited, uint32(status)}).send(s.control); err != nil && spec.scratch != "" { // our end has gone, and cleans nothing up
-		_ = disk.RemoveAll(spec.scratch)
+	if err := (report{exited, uint32(status)}).send(s.control); err != nil && spec.scratch != "" {
+		_ = disk.RemoveAll(spec.scratch) // the process that would have removed it is gone
 	}
 	s.tell(report{left, uint32(n)})
 	if n > 0 || os.Getpid() == 1 { // an enclosure is for one child
@@ -87,7 +87,7 @@ func (s *supervisor) supervise(spec *spec) {
 	}
 }
 
-// adopt makes c the child that is signalled, nil for none. With the lifeline broken, it is killed.
+// adopt makes c, which may be nil, the child that is signalled. If the lifeline is broken, the child is killed.
 func (s *supervisor) adopt(c *child) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,15 +104,15 @@ func (s *supervisor) signal(sig syscall.Signal) {
 	}
 }
 
-// closeOnExec keeps the child from getting the supervisor's descriptors, and those that some ancestor of ours left open,
-// as make does with its job server.
+// closeOnExec keeps the child from inheriting the supervisor's descriptors, and those that one of our ancestors left
+// open, as make does for its job server.
 func closeOnExec() {
 	if unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // Linux before 5.11
 		unix.CloseOnExec(controlFD)
 	}
 }
 
-// tell reports to our end. If that is gone, the report is dropped.
+// tell sends a report. If nobody can receive it, it is dropped.
 func (s *supervisor) tell(r report) { _ = r.send(s.control) }
 
 func (s *supervisor) fail(kind reportKind, err error) {
@@ -121,7 +121,7 @@ func (s *supervisor) fail(kind reportKind, err error) {
 	syscall.Exit(1)
 }
 
-// lockFailed tells that the child could not be locked down.
+// lockFailed reports that the child could not be locked down.
 func (s *supervisor) lockFailed(err error) {
 	text := err.Error()
 	s.tell(report{lockFailed, uint32(len(text))})
@@ -131,7 +131,9 @@ func (s *supervisor) lockFailed(err error) {
 
 // start starts the child and returns its process id.
 func (s *supervisor) start(spec *spec) int {
-	attr := &syscall.ProcAttr{Env: spec.env, Files: make([]uintptr, streamFiles), Sys: &syscall.SysProcAttr{Setpgid: true}}
+	attr := &syscall.ProcAttr{
+		Env: spec.env, Files: make([]uintptr, streamFiles), Sys: &syscall.SysProcAttr{Setpgid: true},
+	}
 	for i := range attr.Files {
 		attr.Files[i] = uintptr(spec.files[i])
 	}
@@ -139,9 +141,9 @@ func (s *supervisor) start(spec *spec) int {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
 		return s.forkExec(spec, attr)
 	}
-	// A thread that is locked down starts the child, which inherits that, and ends with its goroutine: with it around, the
-	// child could kill all of the supervisor through its one thread in the same Landlock domain. There is no parent-death
-	// signal then, which would come at the end of the thread.
+	// A thread that is locked down starts the child, which inherits the restrictions. The thread then ends with its
+	// goroutine: through one thread in its own Landlock domain, the child could kill the whole supervisor. There is no
+	// parent-death signal, because it would be sent at the end of the thread.
 	started := make(chan int)
 	go func() {
 		runtime.LockOSThread()
@@ -158,7 +160,7 @@ func (s *supervisor) start(spec *spec) int {
 			}
 		}
 		pid := s.forkExec(spec, attr)
-		_ = leave() // a thread that is locked down leaves a group by its end
+		_ = leave() // fails if the thread is locked down; it leaves the group when it ends
 		started <- pid
 	}()
 	return <-started
@@ -172,7 +174,7 @@ func (s *supervisor) forkExec(spec *spec, attr *syscall.ProcAttr) int {
 	return pid
 }
 
-// enter goes to the child's working directory.
+// enter changes to the child's working directory.
 func (s *spec) enter() error {
 	if s.dir != "" {
 		return unix.Chdir(s.dir)
@@ -180,8 +182,8 @@ func (s *spec) enter() error {
 	return unix.Fchdir(s.files[streamFiles])
 }
 
-// leave gives up what the child has now: its streams, so that others see them end when the child's processes close them,
-// and its directory.
+// leave gives up what the child has now: its streams, so that they end when the child's processes close them, and its
+// directory.
 func (s *spec) leave() {
 	for _, fd := range s.files {
 		_ = unix.Close(fd)
@@ -189,7 +191,7 @@ func (s *spec) leave() {
 	_ = unix.Chdir("/")
 }
 
-// listen does what it is asked until the lifeline breaks, and then kills the child.
+// listen carries out orders until the lifeline breaks, and then kills the child.
 func (s *supervisor) listen() {
 	for {
 		what, text, files, err := receiveOrder(s.control)
@@ -234,13 +236,13 @@ func dropStreams() {
 // child is the supervisor's direct child.
 type child struct {
 	pid  int
-	gone chan struct{} // closed when it has ended
+	gone chan struct{} // closed when the child has ended
 
 	mu    sync.Mutex
-	ended bool // the process id may be another's
+	ended bool // the process id may belong to another process
 }
 
-// signal sends sig to the child's process group, and to the child itself in case it has left that.
+// signal sends sig to the child's process group, and to the child itself if it has left the group.
 func (c *child) signal(sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,10 +252,10 @@ func (c *child) signal(sig syscall.Signal) {
 	if pgid, err := unix.Getpgid(c.pid); err != nil || pgid != c.pid {
 		_ = unix.Kill(c.pid, sig)
 	}
-	_ = unix.Kill(-c.pid, sig) // nothing is in the group if the child left it alone
+	_ = unix.Kill(-c.pid, sig) // fails if the child has left the group and nobody else is in it
 }
 
-// await returns the child's wait status when it has ended. Orphans that end before are reaped.
+// await returns the child's wait status when it has ended. Until then it reaps orphans that end.
 func (c *child) await() syscall.WaitStatus {
 	for {
 		pid := nextZombie()
@@ -262,8 +264,8 @@ func (c *child) await() syscall.WaitStatus {
 		}
 		_, _ = unix.Wait4(pid, nil, 0, nil)
 	}
-	// As long as the child is a zombie, the number of its group is nobody else's. Killing the group is one act, which no
-	// process in it can escape by forking; sweep has to run after each process.
+	// While the child is a zombie, no other group can have its number. Killing the group is one operation, which no
+	// process in the group can escape by forking; sweep has to kill processes one by one.
 	c.signal(unix.SIGKILL)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -282,26 +284,27 @@ func nextZombie() (pid int) {
 		if err == nil {
 			break
 		}
-		if err != unix.EINTR { // cannot be: there is a child. Our end takes over.
+		if err != unix.EINTR { // cannot happen: there is a child. The other end of the lifeline takes over.
 			syscall.Exit(1)
 		}
 	}
-	// The process id is in what x/sys declares as padding: after three ints, aligned as a pointer is.
+	// The process id is in a field that x/sys declares as padding: after three ints, aligned like a pointer.
 	const align = unsafe.Sizeof(uintptr(0))
 	const offset = (3*4 + align - 1) &^ (align - 1)
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), offset)))
 }
 
-// sweepTimeout bounds the end of the descendants: only one that we may not kill (it became another user's) or that hangs
-// in the kernel lasts that long.
+// sweepTimeout bounds the time in which the descendants must end. Only a process that we may not kill, because it
+// became another user's, or that hangs in the kernel takes so long.
 const sweepTimeout = 5 * time.Second
 
-// sweepInterval is the time that a killed process has to end before sweep looks again. Short: one that forks is chased.
+// sweepInterval is the time that killed processes have to end before sweep looks again. It is short so that sweep
+// catches up with a process that forks.
 const sweepInterval = 200 * time.Microsecond
 
-// sweep kills and reaps all children until there are none, and returns how many it could not kill. The children of those
-// it kills become its children, so that it gets hold of every descendant; and as only we can reap our children, no process
-// id in hand can have become that of a stranger.
+// sweep kills and reaps all children until there are none, and returns how many it could not kill. It reaches every
+// descendant, because the children of a killed process become ours. Since only we can reap our children, none of the
+// process ids can have passed to a stranger.
 func sweep() (left int) {
 	deadline := time.Now().Add(sweepTimeout)
 	for {
@@ -312,18 +315,18 @@ func sweep() (left int) {
 		if time.Now().After(deadline) {
 			return max(len(pids), 1)
 		}
-		if os.Getpid() == 1 { // of a namespace: this reaches all others in it at once
+		if os.Getpid() == 1 { // we are the first process of a namespace: this kills all others in it at once
 			_ = unix.Kill(-1, unix.SIGKILL)
 		}
 		for _, pid := range pids {
-			_ = unix.Kill(-pid, unix.SIGKILL) // the group it leads, if it does: see child.await
+			_ = unix.Kill(-pid, unix.SIGKILL) // the group, if it leads one: see child.await
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		time.Sleep(sweepInterval)
 	}
 }
 
-// reap buries the dead and reports whether there are no children left.
+// reap reaps the children that have ended and reports whether there are none left.
 func reap() (none bool) {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
@@ -337,7 +340,7 @@ func reap() (none bool) {
 	}
 }
 
-// children returns the process ids of our children, as far as the kernel tells: it may pass over some while others end.
+// children returns the process ids of our children. The kernel may omit some of them while others end.
 func children() []int {
 	pids := childrenOf(os.Getpid())
 	if len(pids) == 0 { // a kernel without CONFIG_PROC_CHILDREN has no such files
@@ -346,7 +349,7 @@ func children() []int {
 	return pids
 }
 
-// childrenOf returns the process ids of the children of a process, as far as the kernel tells.
+// childrenOf returns the process ids of a process's children. The kernel may omit some of them while others end.
 func childrenOf(pid int) []int {
 	var pids []int
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -364,7 +367,7 @@ func childrenOf(pid int) []int {
 	return pids
 }
 
-// childrenByStat looks at every process there is.
+// childrenByStat finds our children by looking at every process of the system.
 func childrenByStat() []int {
 	var pids []int
 	self := strconv.Itoa(os.Getpid())
@@ -372,7 +375,7 @@ func childrenByStat() []int {
 	for _, stat := range stats {
 		data, err := os.ReadFile(stat)
 		if err != nil {
-			continue // it has gone
+			continue // the process has gone
 		}
 		// pid (name) state ppid: the name may contain anything.
 		fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))

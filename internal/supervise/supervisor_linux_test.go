@@ -1,8 +1,10 @@
 package supervise
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,7 +33,8 @@ func FuzzSpec(f *testing.F) {
 			want.group = &controlGroup{dir: paths, unified: flag}
 			want.rules = &lockdown.Rules{
 				Files: flag, Offline: !flag,
-				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{}, Devices: []string{path, dir},
+				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{},
+				Devices: []string{path, dir},
 			}
 		}
 		got, err := decodeSpec(want.encode(), want.files)
@@ -49,15 +52,15 @@ func TestDecodeSpecErrors(t *testing.T) {
 		files      int
 		want       string
 	}{
-		{"nothing", "", 4, "spec that is cut"},
-		{"few-fields", "a\x00b\x00", 4, "spec that is cut"},
-		{"no-number", "/\x00\x00\x00many\x00", 4, `spec with the number "many"`},
-		{"arguments-missing", head + "2\x00true\x00", 4, "spec that is cut"},
-		{"more-arguments-than-bytes", head + "2000000000\x00true\x00", 4, "spec that is cut"},
-		{"negative", head + "-2\x00", 4, `spec with the number "-2"`},
-		{"more", head + tail + "x", 4, "spec with 1 bytes too many"},
-		{"no-streams", head + tail, 2, "spec with 2 files"},
-		{"no-directory", head + tail, 3, "spec with 3 files"},
+		{"nothing", "", 4, "spec is truncated"},
+		{"few-fields", "a\x00b\x00", 4, "spec is truncated"},
+		{"no-number", "/\x00\x00\x00many\x00", 4, `spec has the bad number "many"`},
+		{"arguments-missing", head + "2\x00true\x00", 4, "spec is truncated"},
+		{"more-arguments-than-bytes", head + "2000000000\x00true\x00", 4, "spec is truncated"},
+		{"negative", head + "-2\x00", 4, `spec has the bad number "-2"`},
+		{"more", head + tail + "x", 4, "spec has 1 bytes too many"},
+		{"no-streams", head + tail, 2, "spec has 2 files"},
+		{"no-directory", head + tail, 3, "spec has 3 files"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,4 +83,30 @@ func TestChildren(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 	assert.NotContains(t, children(), cmd.Process.Pid)
 	assert.NotContains(t, childrenByStat(), cmd.Process.Pid)
+}
+
+// TestExplainClosesStderr, whatever the reason that the supervisor did not start a child.
+func TestExplainClosesStderr(t *testing.T) {
+	refusing := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(refusing, "pids.events"), []byte("max 7\n"), 0o600))
+	tests := []struct {
+		name  string
+		group *controlGroup
+		cause error
+		want  string
+	}{
+		{"refused", &controlGroup{dir: refusing}, io.EOF, "exceeded the thread limit (7 attempts refused)"},
+		{"silent", nil, os.ErrDeadlineExceeded, "it did not answer in 30s"},
+		{"ended", nil, io.EOF, "exit status 0: no memory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &lifeline{supervisor: exec.Command("/bin/sh", "-c", "echo no memory >&2")}
+			require.NoError(t, l.startWithStderr())
+			require.NoError(t, l.supervisor.Wait())
+			stderr := l.stderr
+			require.ErrorContains(t, (&tree{lifeline: l, group: tt.group}).explain(silence{tt.cause}), tt.want)
+			require.ErrorIs(t, stderr.Close(), os.ErrClosed)
+		})
+	}
 }

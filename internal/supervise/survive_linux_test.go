@@ -20,7 +20,7 @@ import (
 // hostVariable makes TestNothingSurvivesUs, in a test binary of its own, the one that is going to end suddenly.
 const hostVariable = "SUPERVISE_TEST_HOST"
 
-// scratchVariable names the directory that has to be gone after that.
+// scratchVariable names the directory that has to be gone after the end.
 const scratchVariable = "SUPERVISE_TEST_SCRATCH"
 
 // hostTetherFD is where the host finds the tether's writing end.
@@ -86,8 +86,8 @@ func startHost(t *testing.T, test, timeout string, env ...string) (*tether, *exe
 	return tether, host, input
 }
 
-// host is the test in a test binary of its own: it has a child until its own end comes, under a supervisor that has had
-// another before.
+// host is the test in a test binary of its own. It has a child until it ends, under a supervisor that has had another
+// child before.
 func host(t *testing.T, child ...string) {
 	_, err := start(t, command(t, "exit", "0")).Wait()
 	require.NoError(t, err)
@@ -181,7 +181,8 @@ func TestOrphansAreReaped(t *testing.T) {
 	var orphans []process
 	require.Eventually(t, func() bool {
 		orphans = slices.DeleteFunc(slices.Clone(all), func(p process) bool {
-			return look(p.pid).parent != above.pid || slices.ContainsFunc(all, func(q process) bool { return q.parent == p.pid })
+			return look(p.pid).parent != above.pid ||
+				slices.ContainsFunc(all, func(q process) bool { return q.parent == p.pid })
 		})
 		return len(orphans) == 1
 	}, lifetime/2, time.Millisecond)
@@ -189,7 +190,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	require.Eventually(t, func() bool { return !orphans[0].there() }, lifetime/2, time.Millisecond)
 }
 
-// TestSupervisorKilled: the child and its process group are ended without it, and Wait says what happened.
+// TestSupervisorKilled: the child and its process group are killed without it, and Wait says what happened.
 func TestSupervisorKilled(t *testing.T) {
 	noLeaks(t)
 	tether, w := newTether(t)
@@ -200,12 +201,12 @@ func TestSupervisorKilled(t *testing.T) {
 	all := tether.processes(2)
 	require.NoError(t, syscall.Kill(supervisor(t, all).pid, syscall.SIGKILL))
 	exit, err := p.Wait()
-	require.EqualError(t, err, "supervisor ended before its child: was it killed?")
+	require.EqualError(t, err, "the supervisor ended before its child; it may have been killed")
 	assert.Equal(t, supervise.Exit{Code: -1}, exit)
 	tether.ended(all)
 }
 
-// TestChildEndsWithItsSupervisor, by the kernel's hand: we are stopped and can do nothing.
+// TestChildEndsWithItsSupervisor: the kernel kills it, even when we are stopped and can do nothing.
 func TestChildEndsWithItsSupervisor(t *testing.T) {
 	if os.Getenv(hostVariable) != "" {
 		host(t, "sleep")
@@ -246,7 +247,8 @@ func TestSupervisorIsDeafToSignals(t *testing.T) {
 	w.Close()
 	all := tether.processes(1)
 	for _, sig := range []syscall.Signal{
-		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1,
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGUSR1,
 	} {
 		require.NoError(t, syscall.Kill(supervisor(t, all).pid, sig))
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// startTimeout bounds the supervisor's start, a matter of milliseconds.
+	// startTimeout bounds the supervisor's start, which takes milliseconds.
 	startTimeout = 30 * time.Second
-	// killTimeout is how long a supervisor that was told to kill its tree may take before it is killed itself. It is
-	// longer than sweepTimeout, so that a supervisor that works has the time to report.
+	// killTimeout is how long a supervisor may take to kill its tree before it is killed itself. It is longer than
+	// sweepTimeout, so that a working supervisor has the time to report.
 	killTimeout = sweepTimeout + 5*time.Second
 )
 
@@ -27,8 +27,8 @@ const (
 type tree struct {
 	*lifeline
 	streams *streams
-	pid     int // of the child; in an enclosure it counts there
-	grown   int // to how many threads the tree grew, if that is why it was killed
+	pid     int // the child's, as it is seen inside an enclosure
+	grown   int // the number of threads, if the tree was killed because it exceeded the limit
 	group   *controlGroup
 
 	mu   sync.Mutex
@@ -46,7 +46,7 @@ func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
 	streams.handedOver()
 	streams.copy()
 	if err != nil {
-		return nil, errors.Join(err, t.group.remove(0), streams.wait(pipeDelay)) // with what an enclosure said
+		return nil, errors.Join(err, t.group.remove(0), streams.wait(pipeDelay)) // waits for the enclosure's messages
 	}
 	return t, nil
 }
@@ -77,24 +77,25 @@ func (t *tree) start(path string, c *Command) (err error) {
 		}
 		err = t.handshake(s, c, files)
 		if err == nil {
-			t.works()
+			t.closeStderr()
 			return nil
 		}
 		_ = t.supervisor.Process.Kill()
 		t.end()
 		silent, ok := errors.AsType[silence](err)
 		if !ok {
-			t.works()
+			t.closeStderr()
 			return err
 		}
-		// A kept one may have been ended by somebody. Then it has not read what it was to run, or the child would run twice.
+		// Somebody may have killed a kept supervisor. Try again only if it has not read the spec: the child must not
+		// run twice.
 		if !kept || !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 			return t.explain(silent)
 		}
 	}
 }
 
-// attach finds the tree a supervisor, which may be one that was kept.
+// attach gives the tree a supervisor, and reports whether it is one that was kept.
 func (t *tree) attach(c *Command) (kept bool, err error) {
 	if len(c.Enclosure) == 0 {
 		if t.lifeline = takeIdle(c.Rules != nil); t.lifeline != nil {
@@ -105,8 +106,8 @@ func (t *tree) attach(c *Command) (kept bool, err error) {
 	return false, err
 }
 
-// dirName returns the working directory's name: a directory that was opened outside would be a way out of an enclosure, and
-// the name means only what it means inside.
+// dirName returns the name of the working directory for a child in an enclosure. A directory that was opened outside
+// would be a way out; a name is looked up inside.
 func (c *Command) dirName() (string, error) {
 	if c.DirFile != nil {
 		return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", c.DirFile.Fd()))
@@ -114,7 +115,7 @@ func (c *Command) dirName() (string, error) {
 	return cmp.Or(c.Dir, "."), nil
 }
 
-// openDir opens the working directory, which means what it means to us: a supervisor may have been started in another.
+// openDir opens the working directory. A relative name is relative to ours: the supervisor may be in another directory.
 func (c *Command) openDir() (*os.File, error) {
 	name := cmp.Or(c.Dir, ".")
 	if c.DirFile != nil {
@@ -127,7 +128,7 @@ func (c *Command) openDir() (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// handshake tells the supervisor what to run and learns whether it runs.
+// handshake sends the supervisor the spec and returns an error if the child does not run.
 func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 	if err := t.control.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
@@ -154,22 +155,23 @@ func (t *tree) handshake(s *spec, c *Command, files []*os.File) error {
 	}
 }
 
-// silence is the error of a supervisor that does not listen or answer.
+// silence is the error of a supervisor that does not accept the spec or does not answer.
 type silence struct{ error }
 
 func (s silence) Unwrap() error { return s.error }
 
 // explain says why a supervisor that has ended was silent.
 func (t *tree) explain(s silence) error {
+	defer t.closeStderr()
 	if refused := t.refused(); refused != nil { // a fork bomb may be faster than its supervisor
 		return refused
 	}
 	how := t.death(s)
 	if t.enclosed {
-		return fmt.Errorf("%s did not start the supervisor (%s); what it has to say is in the command's standard error",
+		return fmt.Errorf("%s did not start the supervisor (%s); see the command's standard error",
 			filepath.Base(t.supervisor.Path), how)
 	}
-	return t.program.Failed(fmt.Errorf("the supervisor %s ended before it began to work: %s", t.program.Path, how))
+	return t.program.Failed(fmt.Errorf("the supervisor %s ended before it started a child: %s", t.program.Path, how))
 }
 
 func (t *tree) childID() int {
@@ -192,11 +194,11 @@ func (t *tree) kill() {
 	defer t.mu.Unlock()
 	t.ask(askKill)
 	if !t.over {
-		_ = t.control.SetReadDeadline(time.Now().Add(killTimeout)) // fails if there is no supervisor any more
+		_ = t.control.SetReadDeadline(time.Now().Add(killTimeout)) // fails if the supervisor is gone
 	}
 }
 
-// ask cannot fail in a way that matters: a supervisor that does not listen is gone, and wait sees that. t.mu is held.
+// ask sends the supervisor an order. It returns no error: if the supervisor is gone, wait finds out. t.mu is held.
 func (t *tree) ask(what byte) {
 	if t.over {
 		return
@@ -214,7 +216,7 @@ func (t *tree) wait() (Exit, error) {
 	if err == nil {
 		t.release()
 	} else {
-		_ = t.supervisor.Process.Kill() // it may be stopped, or have gone already
+		_ = t.supervisor.Process.Kill() // it may be stopped, or already gone
 		if !t.enclosed {
 			_ = unix.Kill(-t.pid, unix.SIGKILL)
 		}
@@ -232,11 +234,11 @@ func (t *tree) wait() (Exit, error) {
 	return exit, err
 }
 
-// refused is the error of a tree that was kept from growing further, nil if nothing kept it. That may have been the end of
-// an enclosed supervisor, too, which has no threads left for itself then.
+// refused returns an error if the control group refused threads to the tree. That may also have ended an enclosed
+// supervisor, which could then start no threads itself.
 func (t *tree) refused() error {
 	if n := t.group.refused(); n > 0 {
-		return fmt.Errorf("it wanted more threads than it may have, and was refused %d times", n)
+		return fmt.Errorf("exceeded the thread limit (%d attempts refused)", n)
 	}
 	return nil
 }
@@ -249,20 +251,20 @@ func (t *tree) outcome() (Exit, error) {
 		m, err = receive(t.control)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return Exit{Code: -1}, fmt.Errorf("supervisor did not end process %d in %v", t.pid, killTimeout)
+		return Exit{Code: -1}, fmt.Errorf("the supervisor did not end process %d in %v", t.pid, killTimeout)
 	}
 	if err != nil || m.Kind != exited {
-		return Exit{Code: -1}, errors.New("supervisor ended before its child: was it killed?")
+		return Exit{Code: -1}, errors.New("the supervisor ended before its child; it may have been killed")
 	}
 	exit := exitOf(syscall.WaitStatus(m.Value))
 	switch m, err = receive(t.control); {
 	case err != nil || m.Kind != left:
-		return exit, errors.New("supervisor ended before it was through with what its child left behind: was it killed?")
+		return exit, errors.New("the supervisor ended before its child's descendants; it may have been killed")
 	case m.Value > 0:
-		return exit, fmt.Errorf("%d processes that the child left behind could not be killed", m.Value)
+		return exit, fmt.Errorf("could not kill %d processes that the child left behind", m.Value)
 	}
 	if t.grown > 0 {
-		return exit, fmt.Errorf("killed: it grew to %d threads, which is more than it may have", t.grown)
+		return exit, fmt.Errorf("killed: exceeded the thread limit (grew to %d threads)", t.grown)
 	}
 	return exit, nil
 }
@@ -278,7 +280,7 @@ func exitOf(status syscall.WaitStatus) Exit {
 	return Exit{Code: -1, Signal: name}
 }
 
-// socketPair returns the two ends of a stream. Ours has deadlines.
+// socketPair returns the two ends of a stream. Only ours has deadlines.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"os/exec"
 )
 
-// tree is a child and, where there are process groups, what stays in its group.
+// tree is a child and, where there are process groups, the descendants that stay in its group.
 type tree struct {
 	cmd *exec.Cmd
 }
 
-// startTree runs the command. The working directory is DirFile's name: a weaker promise than on Linux.
+// startTree runs the command. DirFile is used by its name, which is a weaker promise than on Linux.
 func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
 	if c.Rules != nil || len(c.Enclosure) > 0 {
-		return nil, errors.New("processes can be confined on Linux only")
+		return nil, errors.New("processes can be confined only on Linux")
 	}
 	cmd.Path, cmd.Args, cmd.Dir = path, c.argv(), c.Dir
-	cmd.Env = append([]string{}, c.Env...) // never nil: that would be ours
+	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean our own environment
 	if c.DirFile != nil {
 		cmd.Dir = c.DirFile.Name()
 	}

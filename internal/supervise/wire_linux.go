@@ -20,23 +20,23 @@ import (
 // controlFD is the supervisor's end of the socket to us.
 const controlFD = 3
 
-// What we ask of the supervisor. The end of the stream means kill.
+// The orders that we give the supervisor. The end of the stream means kill.
 const (
 	askRun       = 'R' // with a spec and files
 	askTerminate = 'T'
 	askKill      = 'K'
 )
 
-// orderHeader is the length of what every order begins with: what we ask, and the length of the text that follows.
+// orderHeader is the length of an order's header: the order, and the length of the text that follows.
 const orderHeader = 1 + 4
 
-// A spec comes with the child's streams as files and, unless it names that, the working directory.
+// A spec comes with files: the child's streams and, unless the spec names it, the working directory.
 const (
 	streamFiles = 3
 	maxFiles    = streamFiles + 1
 )
 
-// sendOrder asks something of the supervisor, which gets the files with the first of the bytes.
+// sendOrder sends the supervisor an order. The files go with the first bytes.
 func sendOrder(control *os.File, what byte, text []byte, files ...*os.File) error {
 	if len(text) > math.MaxInt32 {
 		return errors.New("arguments and environment are too long")
@@ -68,7 +68,7 @@ func sendOrder(control *os.File, what byte, text []byte, files ...*os.File) erro
 	return err
 }
 
-// receiveOrder returns what is asked of the supervisor, with descriptors that are not for children.
+// receiveOrder receives an order. The descriptors of files are closed on exec.
 func receiveOrder(control *os.File) (what byte, text []byte, files []int, err error) {
 	header, rights := make([]byte, orderHeader), make([]byte, unix.CmsgSpace(4*maxFiles))
 	var n, oobn int
@@ -95,8 +95,8 @@ func receiveOrder(control *os.File) (what byte, text []byte, files []int, err er
 	return header[0], text, files, err
 }
 
-// report is what the supervisor tells us of a child: started or one of the failures, then perhaps grew, then exited, then
-// left. After a failure, and if it left some, it ends.
+// report is what the supervisor reports about a child: started or one of the failures, then perhaps grew, then exited,
+// then left. The supervisor ends after a failure, and if there are processes that it could not kill.
 type report struct {
 	Kind  reportKind
 	Value uint32
@@ -122,11 +122,11 @@ func receive(r io.Reader) (report, error) {
 	return m, err
 }
 
-// spec is what the supervisor is to run. It travels over the socket and not in the arguments and the environment of the
-// supervisor, because some variables mean something to the Go runtime and to the loader, and others can see arguments.
+// spec is what the supervisor is to run. It travels over the socket and not in the supervisor's arguments and
+// environment, because some variables affect the Go runtime and the loader, and other processes can see arguments.
 type spec struct {
 	path       string
-	dir        string // empty: it comes as a file
+	dir        string // empty: the directory is the last of files
 	scratch    string // empty: none
 	maxThreads int    // 0: any number
 	group      *controlGroup
@@ -136,7 +136,7 @@ type spec struct {
 	files []int // descriptors, beside the text
 }
 
-// encode returns the fields with a NUL after each, which none of them can contain. Lists have their lengths before them.
+// encode returns the fields, each followed by a NUL, which none of them can contain. A list begins with its length.
 func (s *spec) encode() []byte {
 	var text bytes.Buffer
 	put := func(fields ...string) {
@@ -180,15 +180,15 @@ func decodeSpec(text []byte, files []int) (*spec, error) {
 	}
 	s.args, s.env = f.list(), f.list()
 	if f.err == nil && f.rest != "" {
-		f.err = fmt.Errorf("spec with %d bytes too many", len(f.rest))
+		f.err = fmt.Errorf("spec has %d bytes too many", len(f.rest))
 	}
 	if f.err == nil && (len(files) < streamFiles || len(files) == streamFiles && s.dir == "") {
-		f.err = fmt.Errorf("spec with %d files", len(files))
+		f.err = fmt.Errorf("spec has %d files", len(files))
 	}
 	return s, f.err
 }
 
-// fields reads what spec.encode wrote. Its methods return zero values once there is an error.
+// fields decodes the fields of an encoded spec. After an error its methods return zero values.
 type fields struct {
 	rest string
 	err  error
@@ -197,7 +197,7 @@ type fields struct {
 func (f *fields) text() string {
 	field, rest, ok := strings.Cut(f.rest, "\x00")
 	if !ok && f.err == nil {
-		f.err = errors.New("spec that is cut")
+		f.err = errors.New("spec is truncated")
 	}
 	if f.err != nil {
 		return ""
@@ -212,15 +212,15 @@ func (f *fields) number() int {
 	field := f.text()
 	n, err := strconv.Atoi(field)
 	if f.err == nil && (err != nil || n < 0 || n > math.MaxInt32) {
-		f.err = fmt.Errorf("spec with the number %q", field)
+		f.err = fmt.Errorf("spec has the bad number %q", field)
 	}
 	return n
 }
 
 func (f *fields) list() []string {
 	n := f.number()
-	if f.err == nil && n > len(f.rest) { // each has its NUL
-		f.err = errors.New("spec that is cut")
+	if f.err == nil && n > len(f.rest) { // each item has at least its NUL
+		f.err = errors.New("spec is truncated")
 	}
 	if f.err != nil {
 		return nil
