@@ -1,13 +1,17 @@
 package cassette
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -122,4 +126,172 @@ func names(t *testing.T, dir string) []string {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+func TestMigrate(t *testing.T) {
+	large := sample()
+	large.Turns[0].Events[6].Body = trajectory.Message{Text: strings.Repeat("It is done. ", maxPlain/10)}
+	tests := []struct {
+		name   string
+		reason string
+		c      *Cassette
+		plant  func(t *testing.T, path string) // beside what Write wrote
+		remove string                          // a pattern
+		want   bool
+	}{
+		{name: "as-written", c: sample()},
+		{name: "as-written-compressed", c: large},
+		{name: "new-pattern", c: sample(), remove: `Fixed`, want: true},
+		{name: "new-pattern-of-a-large-one", reason: "what is left is small", c: large, remove: `(It is done\. )+`, want: true},
+		{
+			name: "decompressed-by-a-person", reason: "as nobody would write it", c: large, want: true,
+			plant: func(t *testing.T, path string) {
+				src, err := open(path)
+				require.NoError(t, err)
+				defer src.Close()
+				data, err := os.Create(path)
+				require.NoError(t, err)
+				_, err = data.ReadFrom(src)
+				require.NoError(t, err)
+				require.NoError(t, data.Close())
+				require.NoError(t, os.Remove(Compressed(path)))
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.1.jsonl")
+			require.NoError(t, Write(path, tt.c))
+			if tt.plant != nil {
+				tt.plant(t, path)
+			}
+			migrate := func(dry bool) bool {
+				var patterns []*regexp.Regexp
+				if tt.remove != "" {
+					patterns = append(patterns, regexp.MustCompile(tt.remove))
+				}
+				changed, err := Migrate(path, tt.c.Header.Unit, NewNormaliser(nil, patterns, nil), dry)
+				require.NoError(t, err)
+				return changed
+			}
+			before := files(t, filepath.Dir(path))
+			assert.Equal(t, tt.want, migrate(true), tt.reason)
+			assert.Equal(t, before, files(t, filepath.Dir(path)), "a dry run changes nothing")
+			assert.Equal(t, tt.want, migrate(false))
+			assert.Equal(t, tt.want, !assert.ObjectsAreEqual(before, files(t, filepath.Dir(path))))
+			assert.Len(t, files(t, filepath.Dir(path)), 1)
+			assert.False(t, migrate(false), "once is enough")
+			_, err := Read(path)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestMigrateOnce: what a recording with the same patterns made is as it would be recorded today, whatever they match.
+func TestMigrateOnce(t *testing.T) {
+	tests := []struct {
+		name     string
+		pattern  string
+		volatile string
+		body     trajectory.Body
+	}{
+		{name: "keys-that-become-equal", pattern: `\d+`, body: trajectory.ToolStart{ID: "x", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}}},
+		{name: "keys-that-were-told-apart", pattern: `#`, body: trajectory.ToolStart{ID: "x", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}}},
+		{name: "the-protocols-words", pattern: `[a-z]+_[a-z]+`, body: trajectory.Permission{
+			ID: "x", Options: []trajectory.PermissionOption{{ID: "allow_it", Kind: "allow_once"}}, Decision: "allow_it",
+		}},
+		{name: "a-plan", pattern: `\w+`, body: trajectory.Plan{Entries: []trajectory.PlanEntry{{Content: "Do it", Priority: "high", Status: "in_progress"}}}},
+		{name: "ids-below-what-is-volatile", volatile: "turn", body: trajectory.Notice{Name: "n", Data: map[string]any{
+			"turn": map[string]any{"toolCallId": "lost"}, "zoo": map[string]any{"toolCallId": "kept"},
+		}}},
+		{name: "a-key-that-says-id", pattern: `toolCallId|session/\w+`, body: trajectory.Notice{Name: "session/update", Data: map[string]any{"toolCallId": "own"}}},
+		{name: "keys-whose-order-changes", pattern: `b+`, body: trajectory.Notice{Name: "n", Data: map[string]any{
+			"a": map[string]any{"toolCallId": "first"}, "bb": map[string]any{"toolCallId": "second"},
+		}}},
+		{name: "all-there-is", pattern: `(?s).+`, body: trajectory.Message{Text: "It is done."}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var patterns []*regexp.Regexp
+			if tt.pattern != "" {
+				patterns = append(patterns, regexp.MustCompile(tt.pattern))
+			}
+			normaliser := func() *Normaliser { return NewNormaliser(nil, patterns, []string{tt.volatile}) }
+			recorded := normaliser().Events([]trajectory.Event{
+				{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}}, {Turn: 1, Body: tt.body}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+			})
+			assert.Equal(t, trajectory.Stop{Reason: "end_turn"}, recorded[2].Body)
+			path := filepath.Join(t.TempDir(), "a.1.jsonl")
+			require.NoError(t, Write(path, &Cassette{Header: sample().Header, Turns: []Turn{{Events: recorded}}}))
+			before, err := os.ReadFile(path)
+			require.NoError(t, err)
+			changed, err := Migrate(path, sample().Header.Unit, normaliser(), false)
+			require.NoError(t, err)
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.False(t, changed, "%s\n%s", before, after)
+		})
+	}
+}
+
+// FuzzMigrateOnce holds the same of what agents send as they like.
+func FuzzMigrateOnce(f *testing.F) {
+	f.Add(`{"a":{"toolCallId":"1"},"1":"2","1#2":[]}`, `\d+`)
+	f.Add(`{"sessionId":"a","x#2":{"terminal_id":"b"},"x":{}}`, `[a-z]`)
+	f.Add(`[{"a":"c1"},{"toolCallId":"c1"}]`, `#\d`)
+	f.Fuzz(func(t *testing.T, data, pattern string) {
+		var patterns []*regexp.Regexp
+		if p, err := regexp.Compile(pattern); err == nil && !p.MatchString("") {
+			patterns = append(patterns, p)
+		}
+		var sent any
+		if json.Unmarshal([]byte(data), &sent) != nil {
+			t.Skip()
+		}
+		events := []trajectory.Event{
+			{Turn: 1, Body: trajectory.Notice{Name: "n", Data: sent}},
+			{Turn: 1, Body: trajectory.ToolStart{ID: data, Args: sent}},
+			{Turn: 1, Body: trajectory.State{Mode: data}},
+			{Turn: 1, Body: trajectory.Stop{Reason: "cancelled"}},
+			{Turn: 1, Body: trajectory.State{Title: data}},
+		}
+		once := NewNormaliser(nil, patterns, []string{"v"}).Events(events)
+		again := NewNormaliser(nil, patterns, []string{"v"})
+		again.numbered = true
+		if diff := cmp.Diff(once, again.Events(once)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestMigrateRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.1.jsonl")
+	refuses := func(want string) {
+		t.Helper()
+		before := files(t, filepath.Dir(path))
+		_, err := Migrate(path, sample().Header.Unit, NewNormaliser(nil, nil, nil), false)
+		require.ErrorContains(t, err, want)
+		assert.Equal(t, before, files(t, filepath.Dir(path)))
+	}
+	refuses("there is no such cassette")
+	other := sample()
+	other.Header.Unit = "other/task/a/1"
+	require.NoError(t, Write(path, other))
+	refuses("the cassette was recorded for other/task/a/1")
+	require.NoError(t, os.WriteFile(path, []byte("{\n"), 0o644))
+	refuses("this is not a cassette")
+}
+
+// files returns the contents of the files in a directory, by their names.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	all := make(map[string]string)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		require.NoError(t, err)
+		all[e.Name()] = string(data)
+	}
+	return all
 }
