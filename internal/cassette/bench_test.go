@@ -21,7 +21,10 @@ func benchmarkCassette() *Cassette {
 	c := sample()
 	turn := Turn{Events: []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: strings.Repeat("Do it. ", 50)}}}}
 	add := func(b trajectory.Body) {
-		turn.Events = append(turn.Events, trajectory.Event{Turn: 1, At: time.Duration(len(turn.Events)) * time.Millisecond, Body: b})
+		turn.Events = append(turn.Events, trajectory.Event{
+			Turn: 1,
+			At:   time.Duration(len(turn.Events)) * time.Millisecond, Body: b,
+		})
 	}
 	for i := range 20 {
 		id, path := fmt.Sprintf("c%d", i+1), fmt.Sprintf("$WORKSPACE/internal/pkg%d/file.go", i)

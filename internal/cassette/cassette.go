@@ -1,10 +1,11 @@
-// Package cassette keeps what an agent did: at the level of tools, readable in a review, and the same bytes for the same
-// behaviour.
+// Package cassette reads, writes and replays recordings of sessions: what an agent did, at the level of tools, readable
+// in a review, and the same bytes for the same behaviour. It holds no answers of judges (package judgment), and it does
+// not match the requests of an agent that runs with recorded answers (package interaction).
 //
 // A cassette is a file of JSON lines. The first is the header. Each turn begins with a line of its own, then come the
 // turn's events, then what the turn changed in the workspace, one line per file. The last line but one has the times of
-// all events, so that two recordings of the same behaviour differ in little else. The last has totals and checksums, by
-// which Read recognises a file that was cut or edited and can name the line.
+// all events, so that two recordings of the same behaviour differ in little else. The last has totals and checksums:
+// from them Read knows that a file was truncated or edited, and at which line.
 package cassette
 
 import (
@@ -23,63 +24,45 @@ const Version = 1
 // LevelRun is the level of cassettes that replay a whole session, without its agent.
 const LevelRun = "run"
 
-// levels are those that a cassette can be of. At all but the first, an agent runs and is answered what it asks.
+// levels are the levels that a cassette can have. At all but the first, an agent runs, and its requests are answered
+// from the cassette.
 var levels = []string{LevelRun, "client", "mcp", "client+mcp"}
 
 // OriginRecorded is the origin of cassettes that were recorded from an agent.
 const OriginRecorded = "recorded"
 
-// OriginImported begins the origin of cassettes that were made of what an agent or another tool kept of a session:
+// OriginImported begins the origin of cassettes that were converted from another tool's record of a session, such as
 // "imported from claude 2.1.316".
 const OriginImported = "imported"
 
 // Cassette is one recorded session.
 type Cassette struct {
-	// Path is the file it was read from, empty if it was not.
+	// Path is the file that the cassette was read from, empty if there is none.
 	Path   string
 	Header Header
 	Turns  []Turn
 
-	deferred *deferred // nil: the contents of changed files are here
+	deferred *deferred // nil: the contents of changed files are in Turns
 }
 
-// Turn is the result of one prompt: what happened, in order, and what it changed in the workspace.
+// Turn is the result of one prompt: the events, in order, and the changes to the workspace.
 type Turn struct {
 	Events []trajectory.Event
 	Delta  workspace.Delta
 }
 
-// check holds that a turn has one prompt and one end: what a session that was recorded to its end has.
-func (t Turn) check() error {
-	prompts, stops := 0, 0
-	for _, e := range t.Events {
-		switch e.Body.(type) {
-		case trajectory.Prompt:
-			prompts++
-		case trajectory.Stop:
-			stops++
-		}
-	}
-	switch {
-	case prompts != 1:
-		return fmt.Errorf("it has %s instead of one", count(prompts, "prompt", "prompts"))
-	case stops != 1:
-		return fmt.Errorf("it has %s instead of one", count(stops, "stop", "stops"))
-	}
-	return nil
-}
-
 // Header says what a cassette is a recording of.
 type Header struct {
 	Version int `json:"cassette"` // Write sets it
-	// Level is what a replay takes from the cassette: [LevelRun], "client", "mcp" or "client+mcp".
+	// Level says what a replay takes from the cassette: [LevelRun], "client", "mcp" or "client+mcp".
 	Level string `json:"level"`
 	// Unit is playbook/case/variant/trial.
 	Unit string `json:"unit"`
-	// Origin is where the session comes from: [OriginRecorded], or what [OriginImported] begins; empty: OriginRecorded.
+	// Origin says where the session comes from: [OriginRecorded] or a text that begins with [OriginImported]. The empty
+	// origin means OriginRecorded.
 	Origin string           `json:"origin"`
 	Agent  trajectory.Agent `json:"agent"`
-	// Endpoint is what stood behind the agent: "real", or "scripted" where a test double played the model.
+	// Endpoint is "real", or "scripted" if a test double played the model.
 	Endpoint        string       `json:"endpoint"`
 	ProtocolVersion int          `json:"protocol_version"`
 	ClientVersion   string       `json:"client_version"`
@@ -88,8 +71,8 @@ type Header struct {
 	Fingerprints    Fingerprints `json:"fingerprints"`
 }
 
-// Imported reports whether nobody recorded the session. Then nothing is known of the workspace and of what the session
-// depended on, its prompts excepted.
+// Imported reports whether the cassette was converted from another tool's record. Then nothing is known of the
+// workspace or of the session's inputs, except the prompts.
 func (h Header) Imported() bool { return strings.HasPrefix(h.Origin, OriginImported+" ") }
 
 // CheckUnit returns a [*UnitError] if the cassette was recorded for another unit.
@@ -110,7 +93,7 @@ func (t Turn) prompt() string {
 	return ""
 }
 
-// stop returns why the last turn ended, empty if that is unknown.
+// stop returns the reason why the last turn ended, empty if it is unknown.
 func (c *Cassette) stop() string {
 	reason := ""
 	for _, t := range c.Turns {
@@ -123,6 +106,26 @@ func (c *Cassette) stop() string {
 	return reason
 }
 
+// check returns an error unless the turn has one prompt and one stop, as all turns of a finished session have.
+func (t Turn) check() error {
+	prompts, stops := 0, 0
+	for _, e := range t.Events {
+		switch e.Body.(type) {
+		case trajectory.Prompt:
+			prompts++
+		case trajectory.Stop:
+			stops++
+		}
+	}
+	switch {
+	case prompts != 1:
+		return fmt.Errorf("%s, want 1", count(prompts, "prompt", "prompts"))
+	case stops != 1:
+		return fmt.Errorf("%s, want 1", count(stops, "stop", "stops"))
+	}
+	return nil
+}
+
 // MissingError says that there is no cassette. It is an [fs.ErrNotExist].
 type MissingError struct{ Path string }
 
@@ -131,12 +134,17 @@ func (e *MissingError) Error() string { return fmt.Sprintf("%s: there is no such
 // Unwrap returns [fs.ErrNotExist].
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
-// CorruptError says that a file is not what was recorded: it was cut, edited, is of another version, or never was a
+// CorruptError says that a file is not what was recorded: it was truncated or edited, has another version, or is not a
 // cassette.
 type CorruptError struct {
 	Path   string
 	Line   int // 1-based; 0: unknown
 	Reason string
+}
+
+// corruptf returns an error for a line of a cassette whose path the caller knows.
+func corruptf(line int, format string, args ...any) *CorruptError {
+	return &CorruptError{Line: line, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (e *CorruptError) Error() string {
@@ -146,7 +154,7 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Reason)
 }
 
-// UnitError says that a cassette, in its first line, is that of another unit than the one to be replayed.
+// UnitError says that the header of a cassette names another unit than the one to be replayed.
 type UnitError struct {
 	Recorded, Wanted string // unit ids
 }
@@ -155,7 +163,7 @@ func (e *UnitError) Error() string {
 	return fmt.Sprintf("the cassette was recorded for %s, not for %s", e.Recorded, e.Wanted)
 }
 
-// StaleError says that a cassette was recorded from something else than what the playbook says now.
+// StaleError says that inputs of a cassette have changed since it was recorded.
 type StaleError struct {
 	Path    string
 	Changes []Change
@@ -163,7 +171,7 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "stale cassette %s: since it was recorded there changed", e.Path)
+	fmt.Fprintf(&b, "stale cassette %s: these inputs changed after it was recorded:", e.Path)
 	for _, c := range e.Changes {
 		b.WriteString("\n  " + strings.ReplaceAll(c.String(), "\n", "\n  "))
 	}

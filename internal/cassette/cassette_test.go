@@ -31,13 +31,21 @@ func sample() *Cassette {
 	return &Cassette{
 		Header: Header{
 			Version: Version, Level: LevelRun, Unit: "fix-bug/task/claude/1", Origin: OriginRecorded,
-			Agent:    trajectory.Agent{Kind: "claude-code-acp", Name: "claude-agent-acp", Version: "0.100.0", Model: "opus"},
-			Endpoint: "scripted", ProtocolVersion: 1, ClientVersion: "0.1.0", RecordedAt: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC),
-			Sandbox: "none",
+			Agent: trajectory.Agent{
+				Kind: "claude-code-acp", Name: "claude-agent-acp",
+				Version: "0.100.0", Model: "opus",
+			},
+			Endpoint: "scripted", ProtocolVersion: 1, ClientVersion: "0.1.0",
+			RecordedAt: time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC),
+			Sandbox:    "none",
 			Fingerprints: Fingerprints{
-				Kind: "claude-code-acp", Model: "opus", Args: []string{"--quiet"}, Permissions: []string{"tool Bash, path any: reject", "default: allow"},
-				Timeout: "30m0s", ToolCalls: 20,
-				Workspace: Files{Digest: "8f14e45fceea167a", ByPath: map[string]string{"add.go": "33dd790e841b", "run.sh": "5762dd426773x"}},
+				Kind: "claude-code-acp", Model: "opus", Args: []string{"--quiet"},
+				Permissions: []string{"tool Bash, path any: reject", "default: allow"},
+				Timeout:     "30m0s", ToolCalls: 20,
+				Workspace: Files{
+					Digest: "8f14e45fceea167a",
+					ByPath: map[string]string{"add.go": "33dd790e841b", "run.sh": "5762dd426773x"},
+				},
 			},
 		},
 		Turns: []Turn{
@@ -46,19 +54,33 @@ func sample() *Cassette {
 					{Turn: 1, Body: trajectory.Prompt{Text: "Fix Add in add.go.\nRun the tests."}},
 					{Turn: 1, At: 120 * ms, Body: trajectory.Thought{Text: "Let me look."}},
 					{Turn: 1, At: 150 * ms, Body: trajectory.ToolStart{
-						ID: "c1", Name: "Read", Kind: "read", Title: "Read add.go", Args: map[string]any{"path": "$WORKSPACE/add.go", "limit": json.Number("2000")},
+						ID: "c1", Name: "Read", Kind: "read", Title: "Read add.go",
+						Args:      map[string]any{"path": "$WORKSPACE/add.go", "limit": json.Number("2000")},
 						Locations: []trajectory.Location{{Path: "$WORKSPACE/add.go", Line: &line}},
 					}},
-					{Turn: 1, At: 180 * ms, Body: trajectory.ToolEnd{ID: "c1", Status: trajectory.Completed, Output: "func Add(a, b int) int { return a - b } // <&>"}},
-					{Turn: 1, At: 400 * ms, Body: trajectory.ToolStart{ID: "c2", Name: "Edit", Kind: "edit", Args: map[string]any{"path": "$WORKSPACE/add.go"}}},
+					{Turn: 1, At: 180 * ms, Body: trajectory.ToolEnd{
+						ID: "c1", Status: trajectory.Completed,
+						Output: "func Add(a, b int) int { return a - b } // <&>",
+					}},
+					{Turn: 1, At: 400 * ms, Body: trajectory.ToolStart{
+						ID: "c2", Name: "Edit", Kind: "edit",
+						Args: map[string]any{"path": "$WORKSPACE/add.go"},
+					}},
 					{Turn: 1, At: 420 * ms, Body: trajectory.ToolEnd{
-						ID: "c2", Status: trajectory.Completed, Diffs: []trajectory.Diff{{Path: "$WORKSPACE/add.go", Old: &old, New: "return a + b"}},
+						ID: "c2", Status: trajectory.Completed,
+						Diffs: []trajectory.Diff{{Path: "$WORKSPACE/add.go", Old: &old, New: "return a + b"}},
 					}},
 					{Turn: 1, At: 500 * ms, Body: trajectory.Message{Text: "Fixed."}},
-					{Turn: 1, At: 510 * ms, Body: trajectory.Stop{Reason: "end_turn", Usage: &trajectory.Usage{Input: &used, Total: &total}}},
+					{Turn: 1, At: 510 * ms, Body: trajectory.Stop{
+						Reason: "end_turn",
+						Usage:  &trajectory.Usage{Input: &used, Total: &total},
+					}},
 				},
 				Delta: workspace.Delta{Changes: []workspace.Change{
-					{Path: "add.go", Op: workspace.Modified, Kind: workspace.File, Data: []byte("package add\n\nfunc Add(a, b int) int { return a + b }\n")},
+					{
+						Path: "add.go", Op: workspace.Modified, Kind: workspace.File,
+						Data: []byte("package add\n\nfunc Add(a, b int) int { return a + b }\n"),
+					},
 					{Path: "add.png", Op: workspace.Added, Kind: workspace.File, Data: []byte("\x89PNG\r\n\x00")},
 					{Path: "bin", Op: workspace.Added, Kind: workspace.Dir, Ignored: true, Digest: "0b5ad3c8"},
 					{Path: "run.sh", Op: workspace.Modified, Kind: workspace.File, Exec: true, ModeOnly: true},
@@ -67,7 +89,10 @@ func sample() *Cassette {
 			{
 				Events: []trajectory.Event{
 					{Turn: 2, At: 600 * ms, Body: trajectory.Prompt{Text: "Now the tests."}},
-					{Turn: 2, At: 700 * ms, Body: trajectory.Terminal{ID: "t1", Command: "go", Args: []string{"test", "./..."}, Output: "ok  \tadd\n", ExitCode: &zero}},
+					{Turn: 2, At: 700 * ms, Body: trajectory.Terminal{
+						ID: "t1", Command: "go",
+						Args: []string{"test", "./..."}, Output: "ok  \tadd\n", ExitCode: &zero,
+					}},
 					{Turn: 2, At: 900 * ms, Body: trajectory.State{}},
 					{Turn: 2, At: 950 * ms, Body: trajectory.Stop{Reason: "end_turn"}},
 				},
@@ -127,7 +152,10 @@ func TestEveryField(t *testing.T) {
 			c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{Turn: 1, Body: body}) // none set
 			fill(v)
 		}
-		c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{Turn: 1, At: time.Second, Body: v.Interface().(trajectory.Body)})
+		c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{
+			Turn: 1, At: time.Second,
+			Body: v.Interface().(trajectory.Body),
+		})
 	}
 	c.Turns[0].Events = c.Turns[0].Events[1:] // the second prompt
 	c.Turns[0].Delta = sample().Turns[0].Delta
@@ -181,7 +209,8 @@ func fill(v reflect.Value) {
 		v.SetMapIndex(reflect.ValueOf("a"), elem)
 	case reflect.Interface:
 		v.Set(reflect.ValueOf(map[string]any{
-			"n": []any{json.Number("9007199254740993"), json.Number("1.0"), json.Number("1e400")}, "b": true, "null": nil, "<": map[string]any{},
+			"n": []any{json.Number("9007199254740993"), json.Number("1.0"), json.Number("1e400")}, "b": true,
+			"null": nil, "<": map[string]any{},
 		}))
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {

@@ -19,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// The keys that a line can begin with; they say what it is.
+// The first key of a line says which kind of line it is.
 const (
 	headerKey  = "cassette"
 	turnKey    = "turn"
@@ -34,8 +34,8 @@ type turnLine struct {
 	Turn int `json:"turn"`
 }
 
-// timingsLine has the time of each event of the session, in order, in microseconds since the session began. It is one
-// line, so that it is one line that differs between two recordings of the same behaviour.
+// timingsLine has the time of each event of the session, in order, in microseconds since the session began. All times
+// are in one line, so that only this line differs between two recordings of the same behaviour.
 type timingsLine struct {
 	Timings []int64 `json:"timings"`
 }
@@ -56,7 +56,8 @@ type changeLine struct {
 
 func lineOf(c workspace.Change) changeLine {
 	l := changeLine{
-		Op: c.Op, Path: c.Path, Kind: c.Kind, Exec: c.Exec, ModeOnly: c.ModeOnly, Target: c.Target, Ignored: c.Ignored, Digest: c.Digest,
+		Op: c.Op, Path: c.Path, Kind: c.Kind, Exec: c.Exec, ModeOnly: c.ModeOnly, Target: c.Target,
+		Ignored: c.Ignored, Digest: c.Digest,
 	}
 	if !l.hasContent() {
 		return l
@@ -70,15 +71,16 @@ func lineOf(c workspace.Change) changeLine {
 	return l
 }
 
-// hasContent tells whether the line is one of a file's new content.
+// hasContent reports whether the line has a file's new content.
 func (l changeLine) hasContent() bool {
 	return l.Kind == workspace.File && l.Op != workspace.Deleted && !l.ModeOnly && !l.Ignored
 }
 
-// isText tells whether a file is readable as a JSON string: other control characters than these would be six letters
+// isText reports whether a file is readable as a JSON string: other control characters than these take six characters
 // each.
 func isText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
+	return utf8.ValidString(s) && !strings.ContainsFunc(s,
+		func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' })
 }
 
 var (
@@ -88,7 +90,8 @@ var (
 
 func (l changeLine) change() (workspace.Change, error) {
 	c := workspace.Change{
-		Path: l.Path, Op: l.Op, Kind: l.Kind, Exec: l.Exec, ModeOnly: l.ModeOnly, Target: l.Target, Ignored: l.Ignored, Digest: l.Digest,
+		Path: l.Path, Op: l.Op, Kind: l.Kind, Exec: l.Exec, ModeOnly: l.ModeOnly, Target: l.Target,
+		Ignored: l.Ignored, Digest: l.Digest,
 	}
 	var err error
 	switch {
@@ -97,7 +100,7 @@ func (l changeLine) change() (workspace.Change, error) {
 	case !slices.Contains(kinds, l.Kind):
 		err = fmt.Errorf("unknown kind %q", l.Kind)
 	case (l.Text != nil) != (l.hasContent() && l.Base64 == nil) || l.Base64 != nil && !l.hasContent():
-		err = errors.New("a file's new content is either text or base64, and nothing else has any")
+		err = errors.New("the new content of a file must be either text or base64; other changes have no content")
 	case l.Text != nil:
 		c.Data = []byte(*l.Text)
 	case l.Base64 != nil:
@@ -133,7 +136,7 @@ func appendEvent(b []byte, body trajectory.Body) ([]byte, error) {
 	return append(b[:at], b[at+1:]...), nil
 }
 
-// key returns the first key of a line, empty if no line of ours begins with it.
+// key returns the first key of a line, empty if it is not that of any kind of line.
 func key(line []byte) string {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
 	if !ok {
@@ -151,11 +154,11 @@ func key(line []byte) string {
 	return ""
 }
 
-// decoder decodes the lines of a file. We wrote the file, so an unknown field is an error. Numbers in values of any
-// type keep their text.
+// decoder decodes the lines of a cassette. Unknown fields are errors: this package wrote the file. Numbers keep their
+// text in values of any type.
 type decoder struct {
 	line bytes.Reader
-	json *json.Decoder // over line, again and again: it costs more than most lines do
+	json *json.Decoder // reads line, and is used for all lines: creating one costs more than decoding most lines
 	read int64         // bytes given to json
 
 	quick quick
@@ -169,7 +172,7 @@ func newDecoder() *decoder {
 	return d
 }
 
-// decode decodes a line, which is one object. After an error the decoder is of no more use.
+// decode decodes a line, which is one object. After an error the decoder must not be used.
 func (d *decoder) decode(line []byte, v any) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	d.line.Reset(line)
@@ -183,7 +186,7 @@ func (d *decoder) decode(line []byte, v any) error {
 	return nil
 }
 
-// decodeEvent decodes an event's line, in which it blots out the name, so that the fields are an object of their own.
+// decodeEvent decodes an event's line. It overwrites the comma after the name, so that the other fields are an object.
 func (d *decoder) decodeEvent(line []byte) (trajectory.Body, error) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`+eventKey+`":"`))
 	end := bytes.IndexByte(rest, '"')
@@ -203,12 +206,12 @@ func (d *decoder) decodeEvent(line []byte) (trajectory.Body, error) {
 	return trajectory.DecodeBody(string(name), func(v any) error { return d.decode(fields, v) })
 }
 
-// totalsLine ends a cassette. A file without it was cut.
+// totalsLine is the last line of a cassette. A file without it was truncated.
 type totalsLine struct {
 	Totals totals `json:"totals"`
-	// Lines has a CRC-32 of each line before, 8 hexadecimal digits each: by it an edited line is named.
+	// Lines has the CRC-32 of each line before, in 8 hexadecimal digits, so that an error can name an edited line.
 	Lines string `json:"lines"`
-	// SHA256 is that of everything before.
+	// SHA256 is the sum of all lines before.
 	SHA256 string `json:"sha256"`
 }
 
@@ -231,7 +234,8 @@ func totalsOf(turns []Turn) totals {
 	return t
 }
 
-const sumSize = 2 * crc32.Size // of a line's checksum in hexadecimal
+// sumSize is the length of a line's checksum in hexadecimal digits.
+const sumSize = 2 * crc32.Size
 
 // sums are the checksums of a cassette's lines.
 type sums struct {
@@ -241,7 +245,7 @@ type sums struct {
 
 func newSums() *sums { return &sums{whole: sha256.New()} }
 
-// add takes the next line, with its line break.
+// add adds the next line, with its line break.
 func (s *sums) add(line []byte) {
 	s.lines = appendSum(s.lines, line)
 	s.whole.Write(line)
@@ -252,12 +256,12 @@ func appendSum(b, line []byte) []byte {
 	return hex.AppendEncode(b, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(line)))
 }
 
-// totals returns the totals line of all lines so far, without the counts.
+// totals returns the totals line for the lines that were added, without the counts.
 func (s *sums) totals() totalsLine {
 	return totalsLine{Lines: string(s.lines), SHA256: hex.EncodeToString(s.whole.Sum(nil))}
 }
 
-// checksums returns the totals line of these bytes, without the counts.
+// checksums returns the totals line for the lines before it, without the counts.
 func checksums(before []byte) totalsLine {
 	s := newSums()
 	for line := range bytes.Lines(before) {
@@ -266,8 +270,8 @@ func checksums(before []byte) totalsLine {
 	return s.totals()
 }
 
-// compare names the first line of a file with checksums l whose recorded checksum is another, and tells why; 0 if there
-// is none.
+// compare compares the checksums l of a file with the recorded ones. It returns the first line that differs and the
+// reason, or 0 if no line does.
 func (l totalsLine) compare(recorded totalsLine) (line int, reason string) {
 	if l.Lines == recorded.Lines {
 		return 0, ""
@@ -279,9 +283,11 @@ func (l totalsLine) compare(recorded totalsLine) (line int, reason string) {
 	line = same/sumSize + 1
 	switch more := len(l.Lines)/sumSize - len(recorded.Lines)/sumSize; {
 	case more < 0:
-		return line, "the cassette is cut: " + count(-more, "line is", "lines are") + " missing, from this line on it is not what was recorded"
+		reason = count(-more, "line is", "lines are") + " missing"
+		return line, "the cassette is incomplete: " + reason + ", and this is the first line that differs"
 	case more > 0:
-		return line, "the cassette was edited: it has " + count(more, "line", "lines") + " too many, from this line on it is not what was recorded"
+		reason = count(more, "extra line", "extra lines")
+		return line, "the cassette was edited: it has " + reason + ", and this is the first line that differs"
 	}
 	return line, "the cassette was edited: this line is not the one that was recorded"
 }

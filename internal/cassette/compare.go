@@ -29,8 +29,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("lines %d and %d:\n%s", d.LineA, d.LineB, diff(d.A, d.B))
 }
 
-// Compare returns the lines in which two cassettes differ, apart from what says how a session was recorded and not what
-// it was: when, how long everything took, and what confined the agent.
+// Compare returns the lines in which the behaviour in two cassettes differs. It ignores when they were recorded, how
+// long everything took, and the sandbox.
 func Compare(a, b *Cassette) ([]Difference, error) {
 	x, err := behaviourLines(a)
 	if err != nil {
@@ -60,8 +60,8 @@ func behaviourLines(c *Cassette) ([]string, error) {
 	return lines, nil
 }
 
-// maxAligned bounds the table of line pairs by which lines are aligned; cassettes that differ in more are compared line
-// by line.
+// maxAligned is the largest table of line pairs by which lines are aligned. Cassettes that would need a larger one are
+// compared line by line.
 const maxAligned = 4 << 20
 
 // align pairs the lines of two cassettes so that most are equal.
@@ -77,7 +77,7 @@ func align(x, y []string) []Difference {
 	n, m := len(x)-start-end, len(y)-start-end
 	equal := func(i, j int) bool { return x[start+i] == y[start+j] }
 	var diffs []Difference
-	from, to := 0, 0 // what is before these is paired
+	from, to := 0, 0 // the lines before these are paired
 	gap := func(i, j int) {
 		for ; from < i || to < j; from, to = min(from+1, i), min(to+1, j) {
 			var d Difference
@@ -103,7 +103,7 @@ func longestCommon(n, m int, equal func(i, j int) bool) [][2]int {
 	if n*m > maxAligned {
 		return nil
 	}
-	table := make([]int32, (n+1)*(m+1)) // lengths for what begins at i and j
+	table := make([]int32, (n+1)*(m+1)) // lengths for the sequences from i and j on
 	at := func(i, j int) *int32 { return &table[i*(m+1)+j] }
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
@@ -129,15 +129,15 @@ func longestCommon(n, m int, equal func(i, j int) bool) [][2]int {
 	return pairs
 }
 
-// What a diff shows of long texts: runes of a line, of which some before the difference, and lines of a side.
+// The parts of long texts that a diff shows.
 const (
-	maxShown   = 100
-	maxContext = 30
-	maxLines   = 6
+	maxShown   = 100 // runes of a line
+	maxContext = 30  // of these, runes before the difference
+	maxLines   = 6   // lines of each side
 )
 
-// diff shows how one text became another, for people: in one line where both are short, else as lines that begin with -
-// and +, of which the parts that are equal are left out. An empty text is none.
+// diff shows how one text became another, for people: in one line if both are short, else as lines that begin with -
+// and +, without the lines that are equal. It shows an empty text as none.
 func diff(was, now string) string {
 	if !strings.Contains(was+now, "\n") && len(was)+len(now) < 60 {
 		return fmt.Sprintf("was %s, is %s", quoted(was), quoted(now))
@@ -176,7 +176,7 @@ func diff(was, now string) string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// lines splits a text; one without any has none.
+// lines splits a text into lines; an empty text has none.
 func lines(s string) []string {
 	if s == "" {
 		return nil

@@ -30,20 +30,28 @@ func TestCompare(t *testing.T) {
 				c.Turns[0].Events[i].At += time.Second
 			}
 		}},
-		{name: "sandbox", reason: "it says how the session was recorded", edit: func(c *Cassette) { c.Header.Sandbox = "landlock ABI 7" }},
+		{
+			name: "sandbox", reason: "it says how the session was recorded",
+			edit: func(c *Cassette) { c.Header.Sandbox = "landlock ABI 7" },
+		},
 		{name: "header", edit: func(c *Cassette) { c.Header.Endpoint = "real" }, want: []string{"line 1:"}},
 		{name: "event", edit: func(c *Cassette) { c.Turns[0].Events[6] = message("Done.") }, want: []string{"line 9:"}},
 		{name: "event more", reason: "what follows it is aligned", edit: func(c *Cassette) {
 			c.Turns[0].Events = slices.Insert(c.Turns[0].Events, 2, message("Hm."))
 		}, want: []string{"line 5 is only in the second:"}},
-		{name: "event less", edit: func(c *Cassette) { c.Turns[0].Events = slices.Delete(c.Turns[0].Events, 1, 2) }, want: []string{"line 4 is only in the first:"}},
+		{
+			name: "event less", edit: func(c *Cassette) { c.Turns[0].Events = slices.Delete(c.Turns[0].Events, 1, 2) },
+			want: []string{"line 4 is only in the first:"},
+		},
 		{name: "changes at both ends", edit: func(c *Cassette) {
 			c.Turns[0].Events = slices.Insert(c.Turns[0].Events, 2, message("Hm."))
 			c.Turns[1].Delta.Changes[2].Op, c.Turns[1].Delta.Changes[2].Data = workspace.Modified, []byte("x")
 		}, want: []string{"line 5 is only in the second:", "lines 22 and 23:"}},
 		{name: "turn less", edit: func(c *Cassette) { c.Turns = c.Turns[:1] }, want: []string{
-			"line 15 is only in the first:", "line 16 is only in the first:", "line 17 is only in the first:", "line 18 is only in the first:",
-			"line 19 is only in the first:", "line 20 is only in the first:", "line 21 is only in the first:", "line 22 is only in the first:",
+			"line 15 is only in the first:", "line 16 is only in the first:", "line 17 is only in the first:",
+			"line 18 is only in the first:",
+			"line 19 is only in the first:", "line 20 is only in the first:", "line 21 is only in the first:",
+			"line 22 is only in the first:",
 		}},
 	}
 	for _, tt := range tests {
@@ -62,7 +70,7 @@ func TestCompare(t *testing.T) {
 	}
 	t.Run("not a cassette", func(t *testing.T) {
 		_, err := Compare(sample(), &Cassette{Turns: make([]Turn, 1)})
-		require.ErrorContains(t, err, "compare cassettes: turn 1: it has 0 prompts instead of one")
+		require.ErrorContains(t, err, "compare cassettes: turn 1: 0 prompts, want 1")
 	})
 }
 

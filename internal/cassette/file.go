@@ -19,34 +19,33 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// gzipExt is what the name of a cassette ends in that was compressed, behind its own extension.
+// gzipExt follows the extension of a cassette that was compressed.
 const gzipExt = ".gz"
 
-// maxPlain is up to how many bytes a cassette is written as it is. Nobody reads the diff of a larger one, and git keeps
-// one that is compressed no worse.
+// maxPlain is the size in bytes above which a cassette is compressed. Nobody reads the diff of a larger one, and git
+// stores it compressed anyway.
 const maxPlain = 1 << 20
 
-// File returns the file that the cassette at path is in: path itself, or path with .gz behind it if it was compressed.
-// Where there is neither it is path.
+// File returns the file of the cassette at path: path.gz if only that exists, else path.
 func File(path string) string {
-	if gz := Compressed(path); !there(path) && there(gz) {
+	if gz := Compressed(path); !isFile(path) && isFile(gz) {
 		return gz
 	}
 	return path
 }
 
-// Compressed returns where the cassette at path is if it was compressed.
+// Compressed returns the name of the file of the cassette at path if it is compressed.
 func Compressed(path string) string { return path + gzipExt }
 
-// Exists reports whether there is a cassette at path, be it readable or not: what is broken is not missing.
-func Exists(path string) bool { return there(path) || there(Compressed(path)) }
+// Exists reports whether there is a cassette at path, even one that cannot be read.
+func Exists(path string) bool { return isFile(path) || isFile(Compressed(path)) }
 
-func there(path string) bool {
+func isFile(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// source is the text of a cassette's file.
+// source reads the text of a cassette's file.
 type source struct {
 	io.Reader
 	file *os.File
@@ -54,16 +53,18 @@ type source struct {
 
 func (s source) Close() error { return s.file.Close() }
 
-// open opens the file of the cassette at path. Its errors are as those of [Read].
+// open opens the file of the cassette at path. Its errors are those of [Read].
 func open(path string) (source, error) {
 	name := strings.TrimSuffix(path, gzipExt)
-	if gz := Compressed(name); there(gz) {
-		if there(name) {
-			return source{}, &CorruptError{Path: name, Reason: fmt.Sprintf("there is %s, too: one of them is old, and which one cannot be known", filepath.Base(gz))}
+	if gz := Compressed(name); isFile(gz) {
+		if isFile(name) {
+			reason := filepath.Base(gz) + " exists, too: delete the outdated one of the two"
+			return source{}, &CorruptError{Path: name, Reason: reason}
 		}
 		name = gz
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|disk.Nonblock, 0) // or opening a FIFO would wait for a writer
+	// without Nonblock, opening a FIFO would wait for a writer
+	f, err := os.OpenFile(name, os.O_RDONLY|disk.Nonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return source{}, &MissingError{path}
 	}
@@ -83,10 +84,10 @@ func newSource(f *os.File) (source, error) {
 		return source{}, fmt.Errorf("read cassette: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return source{}, &CorruptError{Path: f.Name(), Reason: "this is not a cassette: it is not a regular file"}
+		return source{}, &CorruptError{Path: f.Name(), Reason: "not a cassette: this is not a regular file"}
 	}
 	if info.Size() > maxFile {
-		reason := fmt.Sprintf("the cassette has %d bytes, more than the %d that one may have", info.Size(), maxFile)
+		reason := fmt.Sprintf("the cassette has %d bytes, which exceeds the limit of %d", info.Size(), maxFile)
 		return source{}, &CorruptError{Path: f.Name(), Reason: reason}
 	}
 	s := source{f, f}
@@ -96,7 +97,7 @@ func newSource(f *os.File) (source, error) {
 	return s, explain(err, f.Name())
 }
 
-// explain tells errors of the file system from those of a file that was changed.
+// explain returns err, met while reading the file name, as a [*CorruptError] unless it comes from the file system.
 func explain(err error, name string) error {
 	corrupt, isCorrupt := errors.AsType[*CorruptError](err)
 	_, isPath := errors.AsType[*fs.PathError](err)
@@ -109,10 +110,11 @@ func explain(err error, name string) error {
 	case isPath:
 		return fmt.Errorf("read cassette: %w", err)
 	}
-	return &CorruptError{Path: name, Reason: "the cassette is cut or was edited: it cannot be decompressed: " + err.Error()}
+	reason := "the cassette was truncated or edited: cannot decompress it: " + err.Error()
+	return &CorruptError{Path: name, Reason: reason}
 }
 
-// gzipHeader is how all compressed cassettes begin (RFC 1952): deflate, no name, no time, no system.
+// gzipHeader begins all compressed cassettes (RFC 1952): deflate, no name, no time, no system.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
 // zip compresses the bytes of a cassette.
@@ -126,14 +128,14 @@ func zip(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// unzip reads what zip returned, and nothing else that means the same.
+// unzip decompresses what zip returned. It rejects the output of other compressors, so that a cassette has one form.
 func unzip(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	header, err := in.Peek(len(gzipHeader))
 	if err == nil && !bytes.Equal(header, gzipHeader) {
 		err = gzip.ErrHeader
 		if bytes.HasPrefix(header, gzipHeader[:3]) {
-			err = &CorruptError{Reason: "another program compressed the cassette, in another way: decompress it, with gunzip"}
+			err = &CorruptError{Reason: "another program compressed the cassette: decompress it with gunzip"}
 		}
 	}
 	if err != nil {
@@ -152,23 +154,23 @@ type unzipped struct {
 	in   *bufio.Reader
 }
 
-// Read implements [io.Reader]. Something behind the end of what was compressed is an error.
+// Read implements [io.Reader]. Data after the end of the compressed text is an error.
 func (u *unzipped) Read(p []byte) (int, error) {
 	n, err := u.text.Read(p)
 	if errors.Is(err, io.EOF) {
-		if _, behind := u.in.Peek(1); !errors.Is(behind, io.EOF) {
-			err = errors.Join(errors.New("there is something behind its end"), behind)
+		if _, after := u.in.Peek(1); !errors.Is(after, io.EOF) {
+			err = errors.Join(errors.New("there is data after its end"), after)
 		}
 	}
 	return n, err
 }
 
-// GoExt is the extension of what stands for a playbook's path where the recordings are of a test in Go. Nothing here knows
-// which of those recordings are still wanted: [List] and [Playbooks] leave them out.
+// GoExt is the extension of the path that a test in Go has in place of a playbook's. [List] and [Playbooks] leave out
+// the recordings of such tests: only the test knows which of them are still needed.
 const GoExt = ".go"
 
-// Path returns where a unit's cassette is: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path below
-// the module root, without extension, with slashes. A path that leads elsewhere is a mistake of the caller.
+// Path returns the path of a unit's cassette: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path
+// below the module root, without extension, with slashes. Path panics if it leads out of the module root.
 func Path(dir, playbook, caseID, variant string, trial int) string {
 	below := filepath.Join(filepath.FromSlash(playbook), caseID, variant+"."+strconv.Itoa(trial)+".jsonl")
 	if !filepath.IsLocal(filepath.FromSlash(playbook)) || !filepath.IsLocal(below) {
@@ -177,8 +179,8 @@ func Path(dir, playbook, caseID, variant string, trial int) string {
 	return filepath.Join(dir, below)
 }
 
-// List returns the recordings of a playbook, sorted, be they whole or not: cassettes, what judges said, and what a
-// recording that was cut short has left. It is empty if there are none.
+// List returns the recordings of a playbook, sorted, complete or not: cassettes, answers of judges, and temporary files
+// that an interrupted recording has left.
 func List(dir, playbook string) ([]string, error) {
 	if path.Ext(playbook) == GoExt {
 		return nil, nil
@@ -222,7 +224,7 @@ func Playbooks(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// isRecording tells by its name whether a file is a recording, or was to become one.
+// isRecording reports whether, by its name, a file is a recording or the temporary file of one.
 func isRecording(name string) bool {
 	name, hidden := strings.CutPrefix(name, ".")
 	if hidden {

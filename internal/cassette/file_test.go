@@ -92,7 +92,7 @@ func TestOpenLeaves(t *testing.T) {
 		require.NoError(t, Write(path, other))
 		p := NewPlayer(c, t.TempDir())
 		_, err := p.Prompt(t.Context(), samplePrompts[0])
-		require.ErrorContains(t, err, "the cassette was written anew while it was played")
+		require.ErrorContains(t, err, "the file changed while the cassette was replayed")
 		require.Error(t, p.End(), "a turn is left")
 	})
 }
@@ -105,15 +105,16 @@ func TestReadTwoFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(path+".gz", zipped, 0o644))
 	for _, name := range []string{path, path + ".gz"} {
 		_, err = Read(name)
-		assert.EqualError(t, err, path+": there is a.1.jsonl.gz, too: one of them is old, and which one cannot be known")
+		assert.EqualError(t, err,
+			path+": a.1.jsonl.gz exists, too: delete the outdated one of the two")
 	}
 	require.NoError(t, Write(path, sample()), "to record anew mends it")
 	_, err = Read(path)
 	require.NoError(t, err)
 }
 
-// TestReadCompressedDamaged cuts a compressed cassette at every byte and flips each of its bits: it is an error, but for
-// the bits by which deflate fills its last byte, which say nothing.
+// TestReadCompressedDamaged cuts a compressed cassette at every byte and flips each of its bits: it is an error, but
+// for the bits by which deflate fills its last byte, which say nothing.
 func TestReadCompressedDamaged(t *testing.T) {
 	good, err := zip(encoded(t, sample()))
 	require.NoError(t, err)
@@ -148,12 +149,27 @@ func TestReadCompressedDamaged(t *testing.T) {
 	assert.Less(t, same, 8)
 
 	for _, tt := range []struct{ name, data, want string }{
-		{"cut", string(good[:100]), path + ": the cassette is cut or was edited: it cannot be decompressed: unexpected EOF"},
-		{"empty", "", path + ": the cassette is cut or was edited: it cannot be decompressed: EOF"},
-		{"not compressed", string(encoded(t, sample())), path + ": the cassette is cut or was edited: it cannot be decompressed: gzip: invalid header"},
-		{"something behind", string(good) + "\x00", path + ": the cassette is cut or was edited: it cannot be decompressed: there is something behind its end"},
-		{"twice", string(good) + string(good), path + ": the cassette is cut or was edited: it cannot be decompressed: there is something behind its end"},
-		{"by gzip", string(named(t, good)), path + ": another program compressed the cassette, in another way: decompress it, with gunzip"},
+		{
+			"cut", string(good[:100]),
+			path + ": the cassette was truncated or edited: cannot decompress it: unexpected EOF",
+		},
+		{"empty", "", path + ": the cassette was truncated or edited: cannot decompress it: EOF"},
+		{
+			"not compressed", string(encoded(t, sample())),
+			path + ": the cassette was truncated or edited: cannot decompress it: gzip: invalid header",
+		},
+		{
+			"something behind", string(good) + "\x00",
+			path + ": the cassette was truncated or edited: cannot decompress it: there is data after its end",
+		},
+		{
+			"twice", string(good) + string(good),
+			path + ": the cassette was truncated or edited: cannot decompress it: there is data after its end",
+		},
+		{
+			"by gzip", string(named(t, good)),
+			path + ": another program compressed the cassette: decompress it with gunzip",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(tt.data), 0o644))
@@ -182,8 +198,8 @@ func TestReadBomb(t *testing.T) {
 	for _, tt := range []struct {
 		name, line, want string
 	}{
-		{"a long line", " ", "the line has more than the 134217728 bytes that one may have"},
-		{"many lines", "{}\n", "the cassette has more than the 4194304 lines that one may have"},
+		{"a long line", " ", "the line exceeds the limit of 134217728 bytes"},
+		{"many lines", "{}\n", "the cassette exceeds the limit of 4194304 lines"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lines := newLineReader(&repeated{text: strings.Repeat(tt.line, 1000), left: maxFile})

@@ -12,21 +12,21 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// maxFiles is up to how many files a workspace's fingerprint lists, so that a changed one can be named.
+// maxFiles is the largest number of files that a workspace's fingerprint lists, so that errors can name a changed one.
 const maxFiles = 500
 
-// Fingerprints are what a recording depended on. The prompts are not among them: they are in the events.
+// Fingerprints are the inputs of a recording, except the prompts, which are in the events.
 type Fingerprints struct {
 	Kind        string   `json:"kind"`
 	Command     string   `json:"command,omitempty"`
 	Args        []string `json:"args,omitempty"`
 	Model       string   `json:"model,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
-	Permissions []string `json:"permissions"` // a line a rule
-	// Steps are the commands that ran before the agent was done: it saw what they left.
+	Permissions []string `json:"permissions"` // one line a rule
+	// Steps are the commands that ran before the last prompt: the agent saw what they did to the workspace.
 	Steps []string `json:"steps,omitempty"`
-	// Commands are the programs that the agent might run beyond those that any may, and Variables those of our environment
-	// that it saw.
+	// Commands are the programs that the playbook allows the agent to run, and Variables the variables of our
+	// environment that it passes to the agent.
 	Commands  []string `json:"allow_commands,omitempty"`
 	Variables []string `json:"env,omitempty"`
 	Timeout   string   `json:"timeout"` // as [time.Duration.String] writes it; empty: none
@@ -34,15 +34,16 @@ type Fingerprints struct {
 	Tokens    int64    `json:"max_tokens,omitempty"`
 	CostUSD   float64  `json:"max_cost_usd,omitempty"`
 	Git       bool     `json:"git,omitempty"`         // the workspace was a repository
-	Servers   []string `json:"mcp_servers,omitempty"` // a line a server
-	Overrides []string `json:"overrides,omitempty"`   // of answers that the agent was given, a line each
+	Servers   []string `json:"mcp_servers,omitempty"` // one line a server
+	Overrides []string `json:"overrides,omitempty"`   // one line an overridden answer
 	Workspace Files    `json:"workspace"`
 }
 
 // Files is the fingerprint of a prepared workspace.
 type Files struct {
 	Digest string `json:"digest"`
-	// ByPath has a short digest of each file, "x" behind it if it may be executed; nil if there are too many.
+	// ByPath has a short digest of each file, followed by "x" if the file is executable; nil if there are too many
+	// files.
 	ByPath map[string]string `json:"files,omitempty"`
 }
 
@@ -67,7 +68,7 @@ func FilesOf(m workspace.Manifest) Files {
 	return f
 }
 
-// Change is one input of a recording that is not what it was.
+// Change is one input of a recording that has changed.
 type Change struct {
 	Input    string
 	Was, Now string
@@ -81,9 +82,10 @@ func (c Change) String() string {
 	return c.Input + ": " + d
 }
 
-// Stale returns what changed since the recording: now is what the recording would be made from today, with these prompts,
-// if they are known before. A limit counts only if it would have cut the recording, or did. Of what was imported nothing
-// else is known. Where the agent runs again, what it is asked and how it is started may be others.
+// Stale returns the inputs that have changed since the recording. Now and prompts are the inputs of today; prompts has
+// only those that are known in advance. A limit counts only if it did cut the recording or would cut it now. Of an
+// imported cassette, only prompts and limits are known. If an agent runs (any level but [LevelRun]), its prompts,
+// command and limits may differ.
 func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 	if c.Header.Level != LevelRun {
 		return c.staleWorld(now)
@@ -107,7 +109,7 @@ func (c *Cassette) staleAgent(now Fingerprints) []Change {
 	)
 }
 
-// staleWorld compares what the agent found, and what it was allowed.
+// staleWorld compares the workspace and what the agent was allowed to do.
 func (c *Cassette) staleWorld(now Fingerprints) []Change {
 	was := c.Header.Fingerprints
 	changes := changed(
@@ -122,12 +124,12 @@ func (c *Cassette) staleWorld(now Fingerprints) []Change {
 	return append(changes, was.Workspace.changes(now.Workspace)...)
 }
 
-// changed returns those of the inputs that are not what they were.
+// changed returns the inputs that differ.
 func changed(inputs ...Change) []Change {
 	return slices.DeleteFunc(inputs, func(c Change) bool { return c.Was == c.Now })
 }
 
-// joinArgs writes arguments as one text, different ones differently.
+// joinArgs joins arguments to one text, which differs for different arguments.
 func joinArgs(args []string) string {
 	written := make([]string, len(args))
 	for i, arg := range args {
@@ -158,7 +160,7 @@ func (c *Cassette) stalePrompts(now []string) []Change {
 	return changes
 }
 
-// maxNamed is how many changed files of a workspace are named.
+// maxNamed is how many changed files of a workspace an error names.
 const maxNamed = 10
 
 // changes names the files that changed, or only the digest if they are not listed.
@@ -180,7 +182,7 @@ func (f Files) changes(now Files) []Change {
 	var changes []Change
 	for i, p := range slices.Sorted(maps.Keys(paths)) {
 		if i == maxNamed && len(paths) > maxNamed+1 {
-			more := fmt.Sprintf("%d more files of the workspace, in all", len(paths)-i)
+			more := fmt.Sprintf("%d more workspace files; the whole workspace", len(paths)-i)
 			return append(changes, Change{more, short(f.Digest), short(now.Digest)})
 		}
 		changes = append(changes, Change{"workspace file " + p, f.ByPath[p], now.ByPath[p]})
@@ -188,15 +190,16 @@ func (f Files) changes(now Files) []Change {
 	return changes
 }
 
-// short is enough of a digest to tell it from others.
+// short returns the beginning of a digest, which is enough to tell it from others.
 func short(digest string) string { return digest[:min(12, len(digest))] }
 
-// staleLimits compares the limits with what the recording took.
+// staleLimits compares the limits of now with what the recording used.
 func (c *Cassette) staleLimits(now Fingerprints) []Change {
 	was := c.Header.Fingerprints
 	var changes []Change
 	calls := totalsOf(c.Turns).ToolCalls
-	if was.ToolCalls != now.ToolCalls && (c.stop() == result.StopToolCalls || now.ToolCalls > 0 && calls > now.ToolCalls) {
+	if was.ToolCalls != now.ToolCalls && (c.stop() == result.StopToolCalls ||
+		now.ToolCalls > 0 && calls > now.ToolCalls) {
 		changes = append(changes, Change{"limit max_tool_calls", limit(was.ToolCalls), limit(now.ToolCalls)})
 	}
 	timeout, err := time.ParseDuration(now.Timeout)
@@ -206,8 +209,8 @@ func (c *Cassette) staleLimits(now Fingerprints) []Change {
 	return append(changes, c.staleSpending(now)...)
 }
 
-// staleSpending compares the limits on tokens and cost. A new one always counts: it is checked as the session goes, and
-// what the session had used at each moment is not recorded.
+// staleSpending compares the limits on tokens and cost. A new limit always counts: it is checked during the session,
+// and a recording does not say how much had been used at each moment.
 func (c *Cassette) staleSpending(now Fingerprints) []Change {
 	was := c.Header.Fingerprints
 	var changes []Change
@@ -220,7 +223,7 @@ func (c *Cassette) staleSpending(now Fingerprints) []Change {
 	return changes
 }
 
-// took is how long the session was.
+// took returns how long the session took.
 func (c *Cassette) took() time.Duration {
 	var last time.Duration
 	for _, t := range c.Turns {

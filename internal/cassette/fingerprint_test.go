@@ -37,17 +37,35 @@ func TestStale(t *testing.T) {
 		want    []string
 	}{
 		{name: "nothing"},
-		{name: "kind", now: func(f *Fingerprints) { f.Kind = "acp" }, want: []string{`agent kind: was "claude-code-acp", is "acp"`}},
-		{name: "command", now: func(f *Fingerprints) { f.Command = "claude" }, want: []string{`agent command: was none, is "claude"`}},
-		{name: "model", now: func(f *Fingerprints) { f.Model = "" }, want: []string{`agent model: was "opus", is none`}},
-		{name: "mode", now: func(f *Fingerprints) { f.Mode = "plan" }, want: []string{`agent mode: was none, is "plan"`}},
-		{name: "args", now: func(f *Fingerprints) { f.Args = []string{"--quiet", "--x"} }, want: []string{`agent args: was "--quiet", is "--quiet --x"`}},
 		{
-			name: "args split elsewhere", reason: "two arguments are not one with a space", was: func(c *Cassette) { c.Header.Fingerprints.Args = []string{"a", "b"} },
-			now: func(f *Fingerprints) { f.Args = []string{"a b"} }, want: []string{`agent args: was "a b", is "\"a b\""`},
+			name: "kind", now: func(f *Fingerprints) { f.Kind = "acp" },
+			want: []string{`agent kind: was "claude-code-acp", is "acp"`},
 		},
 		{
-			name: "permissions", now: func(f *Fingerprints) { f.Permissions = []string{"tool Bash, path any: allow", "default: allow"} },
+			name: "command", now: func(f *Fingerprints) { f.Command = "claude" },
+			want: []string{`agent command: was none, is "claude"`},
+		},
+		{
+			name: "model", now: func(f *Fingerprints) { f.Model = "" },
+			want: []string{`agent model: was "opus", is none`},
+		},
+		{
+			name: "mode", now: func(f *Fingerprints) { f.Mode = "plan" },
+			want: []string{`agent mode: was none, is "plan"`},
+		},
+		{
+			name: "args", now: func(f *Fingerprints) { f.Args = []string{"--quiet", "--x"} },
+			want: []string{`agent args: was "--quiet", is "--quiet --x"`},
+		},
+		{
+			name: "args split elsewhere", reason: "two arguments are not one with a space",
+			was:  func(c *Cassette) { c.Header.Fingerprints.Args = []string{"a", "b"} },
+			now:  func(f *Fingerprints) { f.Args = []string{"a b"} },
+			want: []string{`agent args: was "a b", is "\"a b\""`},
+		},
+		{
+			name: "permissions",
+			now:  func(f *Fingerprints) { f.Permissions = []string{"tool Bash, path any: allow", "default: allow"} },
 			want: []string{"permissions:\n  - tool Bash, path any: reject\n  + tool Bash, path any: allow"},
 		},
 		{
@@ -55,10 +73,14 @@ func TestStale(t *testing.T) {
 			want: []string{`prompt 2: was "Now the tests.", is "Now all tests."`},
 		},
 		{
-			name: "prompt of several lines", prompts: []string{"Fix Add in add.go.\nRun all tests.\nTwice.", samplePrompts[1]},
-			want: []string{"prompt 1:\n  line 2:\n  - Run the tests.\n  + Run all tests.\n  + Twice."},
+			name:    "prompt of several lines",
+			prompts: []string{"Fix Add in add.go.\nRun all tests.\nTwice.", samplePrompts[1]},
+			want:    []string{"prompt 1:\n  line 2:\n  - Run the tests.\n  + Run all tests.\n  + Twice."},
 		},
-		{name: "prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), want: []string{`prompt 3: was none, is "Thanks."`}},
+		{
+			name: "prompt more", prompts: append(samplePrompts[:2:2], "Thanks."),
+			want: []string{`prompt 3: was none, is "Thanks."`},
+		},
 		{name: "prompt less", prompts: samplePrompts[:1], want: []string{`prompt 2: was "Now the tests.", is none`}},
 		{
 			name: "prompt more, which the session never reached", reason: "a refusal ends it", was: stop("refusal"),
@@ -66,32 +88,52 @@ func TestStale(t *testing.T) {
 		},
 		{
 			name: "files", now: func(f *Fingerprints) {
-				f.Workspace = Files{Digest: "new", ByPath: map[string]string{"add.go": "33dd790e841bx", "new.go": "111111111111"}}
+				f.Workspace = Files{Digest: "new", ByPath: map[string]string{
+					"add.go": "33dd790e841bx",
+					"new.go": "111111111111",
+				}}
 			},
 			want: []string{
-				`workspace file add.go: was "33dd790e841b", is "33dd790e841bx"`, `workspace file new.go: was none, is "111111111111"`,
+				`workspace file add.go: was "33dd790e841b", is "33dd790e841bx"`,
+				`workspace file new.go: was none, is "111111111111"`,
 				`workspace file run.sh: was "5762dd426773x", is none`,
 			},
 		},
 		{
-			name: "many files", was: func(c *Cassette) { c.Header.Fingerprints.Workspace.ByPath = map[string]string{} }, now: files(12),
-			want: append(numbered(10, `workspace file f%02d: was none, is "1"`), `2 more files of the workspace, in all: was "8f14e45fceea", is "new"`),
+			name: "many files", was: func(c *Cassette) { c.Header.Fingerprints.Workspace.ByPath = map[string]string{} },
+			now: files(12),
+			want: append(numbered(10, `workspace file f%02d: was none, is "1"`),
+				`2 more workspace files; the whole workspace: was "8f14e45fceea", is "new"`),
 		},
 		{
-			name: "just not many files", was: func(c *Cassette) { c.Header.Fingerprints.Workspace.ByPath = map[string]string{} }, now: files(11),
+			name: "just not many files",
+			was:  func(c *Cassette) { c.Header.Fingerprints.Workspace.ByPath = map[string]string{} }, now: files(11),
 			want: numbered(11, `workspace file f%02d: was none, is "1"`),
 		},
-		{name: "files that are not listed", now: func(f *Fingerprints) { f.Workspace = Files{Digest: "new"} }, want: []string{`workspace: was "8f14e45fceea", is "new"`}},
+		{
+			name: "files that are not listed", now: func(f *Fingerprints) { f.Workspace = Files{Digest: "new"} },
+			want: []string{`workspace: was "8f14e45fceea", is "new"`},
+		},
 		{name: "limit that would not have cut", now: func(f *Fingerprints) { f.ToolCalls, f.Timeout = 2, "950ms" }},
 		{name: "no limit", now: func(f *Fingerprints) { f.ToolCalls, f.Timeout = 0, "" }},
-		{name: "limit that would have cut the calls", now: func(f *Fingerprints) { f.ToolCalls = 1 }, want: []string{`limit max_tool_calls: was "20", is "1"`}},
-		{name: "limit that would have cut the time", now: func(f *Fingerprints) { f.Timeout = "949ms" }, want: []string{`limit timeout: was "30m0s", is "949ms"`}},
+		{
+			name: "limit that would have cut the calls", now: func(f *Fingerprints) { f.ToolCalls = 1 },
+			want: []string{`limit max_tool_calls: was "20", is "1"`},
+		},
+		{
+			name: "limit that would have cut the time", now: func(f *Fingerprints) { f.Timeout = "949ms" },
+			want: []string{`limit timeout: was "30m0s", is "949ms"`},
+		},
 		{name: "same limit that did cut", was: stop("max_tool_calls")},
 		{
 			name: "limit that did cut, raised", reason: "the session would go on today", was: stop("max_tool_calls"),
 			now: func(f *Fingerprints) { f.ToolCalls = 0 }, want: []string{`limit max_tool_calls: was "20", is none`},
 		},
-		{name: "time limit that did cut, raised", was: stop("timeout"), now: func(f *Fingerprints) { f.Timeout = "1h0m0s" }, want: []string{`limit timeout: was "30m0s", is "1h0m0s"`}},
+		{
+			name: "time limit that did cut, raised", was: stop("timeout"),
+			now:  func(f *Fingerprints) { f.Timeout = "1h0m0s" },
+			want: []string{`limit timeout: was "30m0s", is "1h0m0s"`},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,10 +173,16 @@ func TestFilesOf(t *testing.T) {
 	m.Entries = append(m.Entries, workspace.Entry{Path: "l", Kind: workspace.Symlink, Target: "d/a"},
 		workspace.Entry{Path: "x", Kind: workspace.File, Exec: true, Digest: strings.Repeat("0", 64)},
 		workspace.Entry{Path: "y", Kind: workspace.File, Ignored: true, Digest: strings.Repeat("0", 64)})
-	assert.Equal(t, Files{Digest: m.Digest(), ByPath: map[string]string{"d/a": "6b86b273ff34", "l": "-> d/a", "x": "000000000000x"}}, FilesOf(m))
+	assert.Equal(t, Files{Digest: m.Digest(), ByPath: map[string]string{
+		"d/a": "6b86b273ff34", "l": "-> d/a",
+		"x": "000000000000x",
+	}}, FilesOf(m))
 
 	for i := range maxFiles {
-		m.Entries = append(m.Entries, workspace.Entry{Path: fmt.Sprint("z", i), Kind: workspace.File, Digest: strings.Repeat("0", 64)})
+		m.Entries = append(m.Entries, workspace.Entry{
+			Path: fmt.Sprint("z", i), Kind: workspace.File,
+			Digest: strings.Repeat("0", 64),
+		})
 	}
 	assert.Equal(t, Files{Digest: m.Digest()}, FilesOf(m))
 }
@@ -154,8 +202,14 @@ func TestTexts(t *testing.T) {
 	section("many lines", Change{"prompt 1", "a\n" + list(20) + "\nz", "a\nb\nz"})
 	section("line break at the end", Change{"prompt 1", "a\nb\n", "a\nb"})
 	section("new text", Change{"prompt 3", "", "line 1\nline 2"})
-	section("stale", &StaleError{"cassettes/x/y.1.jsonl", []Change{{"agent model", "opus", "sonnet"}, {"prompt 1", "a\nb", "a\nc"}}})
-	section("line changed", Difference{5, 5, `{"event":"message","text":"` + long + `yes"}`, `{"event":"message","text":"` + long + `no"}`})
+	section("stale", &StaleError{
+		"cassettes/x/y.1.jsonl",
+		[]Change{{"agent model", "opus", "sonnet"}, {"prompt 1", "a\nb", "a\nc"}},
+	})
+	section("line changed", Difference{
+		5, 5, `{"event":"message","text":"` + long + `yes"}`,
+		`{"event":"message","text":"` + long + `no"}`,
+	})
 	section("line moved", Difference{5, 7, `{"event":"message","text":"yes"}`, `{"event":"message","text":"no"}`})
 	section("line in one", Difference{0, 7, "", `{"event":"message","text":"` + long + `no"}`})
 	golden.Equal(t, "testdata/texts.txt", b.String())

@@ -50,7 +50,10 @@ func TestPlayLarge(t *testing.T) {
 	}{
 		{"files", false, func(turn int) Turn {
 			return Turn{Events: largeEvents(turn, 10), Delta: workspace.Delta{Changes: []workspace.Change{
-				{Path: fmt.Sprintf("out%d.txt", turn), Op: workspace.Added, Kind: workspace.File, Data: []byte(strings.Repeat("0123456789abcde\n", size/16))},
+				{
+					Path: fmt.Sprintf("out%d.txt", turn), Op: workspace.Added, Kind: workspace.File,
+					Data: []byte(strings.Repeat("0123456789abcde\n", size/16)),
+				},
 			}}}
 		}, 64 << 20},
 		{"outputs", true, func(turn int) Turn { return Turn{Events: largeEvents(turn, size/20)} }, turns*size + 64<<20},

@@ -18,52 +18,53 @@ import (
 // Placeholder stands for text that differs from run to run.
 const Placeholder = "<normalised>"
 
-// shortID is the length in bytes up to which an id is replaced only where it stands as an id: in other text "1" says
-// nothing.
+// shortID is the length in bytes up to which an id is replaced only in the fields for ids: in other text, "1" need not
+// be an id.
 const shortID = 8
 
-// idKeys are the keys whose values the protocol has as ids, with the prefix of their numbers.
+// idKeys are the protocol's keys whose values are ids, with the prefix of their numbers.
 var idKeys = map[string]string{
 	"sessionId": "s", "session_id": "s", "messageId": "m", "message_id": "m", "toolCallId": "c", "tool_call_id": "c",
 	"terminalId": "t", "terminal_id": "t",
 }
 
-// Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs are
-// judged on the same bytes: directories get names, ids get numbers in the order in which they appear, matches of the
-// playbook's patterns become [Placeholder], and a turn that was cut short does not tell how full the context was. Prompts
-// stay as they are: they are the playbook's own words, to which they are held in replay. [Migrate] normalises once more, which
-// changes nothing unless there is more to remove now.
+// Normaliser removes from events what differs between two runs of the same behaviour, so that live and replayed runs
+// are judged on the same bytes: directories get names, ids get numbers in the order in which they appear, matches of
+// the playbook's patterns become [Placeholder], and turns that were cut short lose the size of the context. Prompts
+// stay as they are: a replay compares them with the playbook's. Normalising events again changes nothing, unless
+// patterns or rules were added.
 //
 // Its methods may be called concurrently.
 type Normaliser struct {
 	dirs     []namedDir // longest first
-	given    []namedDir // those of dirs that are no resolved names of others
+	given    []namedDir // dirs without the resolved names of symbolic links
 	patterns []*regexp.Regexp
 	volatile map[string]bool
 
 	mu     sync.Mutex
 	ids    map[id]string
-	long   []longID         // those of ids that are replaced in other text, by their appearance
+	long   []longID         // the ids that are replaced in all text, in the order in which they appeared
 	index  idIndex          // of long
-	counts map[string]int   // ids by prefix
+	counts map[string]int   // of ids, by prefix
 	cut    map[int]bool     // turns that were cut short
-	state  trajectory.State // the last that was reported, without its context
-	// numbered tells that ids are numbers already, as those in a recording are, and stay what they are.
+	state  trajectory.State // the last reported one, without the size of the context
+	// numbered says that the events come from a recording, where ids are numbers already. They are kept.
 	numbered bool
 }
 
-// id is an agent's own name for something. The prefix of ours tells ids of different things apart.
+// id is an id that an agent has given, with the prefix of our number for it, which tells kinds of ids apart.
 type id struct{ prefix, own string }
 
 // namedDir is a directory of one run and its name in all runs.
 type namedDir struct{ dir, name string }
 
 // NewNormaliser returns a normaliser for one session, which remembers ids from turn to turn. Paths maps absolute
-// directories of the run to their names, such as "$WORKSPACE"; a directory is replaced under its resolved name, too. The
-// values of the volatile keys become [Placeholder] wherever they stand in tools' input and output.
+// directories of the run to their names, such as "$WORKSPACE"; a directory is replaced under its resolved name, too.
+// The values of the volatile keys become [Placeholder] wherever they stand in tools' input and output.
 func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile []string) *Normaliser {
 	n := &Normaliser{
-		patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int), cut: make(map[int]bool),
+		patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int),
+		cut: make(map[int]bool),
 	}
 	for _, key := range volatile {
 		n.volatile[key] = true
@@ -85,7 +86,7 @@ func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile 
 	return n
 }
 
-// addDir adds a directory unless it is that of everything.
+// addDir adds a directory unless it is the root.
 func (n *Normaliser) addDir(dir, name string) {
 	d := namedDir{strings.TrimRight(dir, `/\`), name}
 	if d.dir != "" && !slices.Contains(n.dirs, d) {
@@ -93,7 +94,7 @@ func (n *Normaliser) addDir(dir, name string) {
 	}
 }
 
-// Session tells the session's id, which agents put into the names of files and the like.
+// Session adds the session's id, which agents put into names of files, for example.
 func (n *Normaliser) Session(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,8 +126,8 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 	return out
 }
 
-// reported returns what counts of a state that an agent reported in a turn, and whether anything does. Agents tell how
-// full the context is when the model's answer has ended, and where the turn was cut short that may be after it, or never.
+// reported returns the state that an agent reported in a turn, and whether to keep it. If the turn was cut short, the
+// state loses the size of the context: agents report it after the model's answer, so it may have come late or never.
 func (n *Normaliser) reported(s trajectory.State, cut bool) (trajectory.State, bool) {
 	before, now := n.state, s
 	now.ContextUsed, now.ContextSize = nil, nil
@@ -137,14 +138,14 @@ func (n *Normaliser) reported(s trajectory.State, cut bool) (trajectory.State, b
 	return s, true
 }
 
-// isCut reports whether an event is the end of a turn that the agent did not bring to one: a limit did, or who cancelled it.
+// isCut reports whether an event is the end of a turn that was cut short, by a limit or by being cancelled.
 func isCut(e trajectory.Event) bool {
 	stop, ok := e.Body.(trajectory.Stop)
 	return ok && !slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal"}, stop.Reason)
 }
 
-// Value returns a copy of v, decoded JSON or the body of an event, with every string in it normalised. It knows the ids of
-// the turns before, and of the turn that goes on none.
+// Value returns a copy of v, decoded JSON or the body of an event, with every string in it normalised. It replaces the
+// ids of earlier turns only, not those of the current turn.
 func (n *Normaliser) Value(v any) any {
 	if v == nil {
 		return nil
@@ -154,7 +155,7 @@ func (n *Normaliser) Value(v any) any {
 	return n.normalised(v, false)
 }
 
-// collect gives numbers to the ids of an event.
+// collect numbers the ids of an event.
 func (n *Normaliser) collect(b trajectory.Body) {
 	switch b := b.(type) {
 	case trajectory.ToolStart:
@@ -170,7 +171,7 @@ func (n *Normaliser) collect(b trajectory.Body) {
 	}
 }
 
-// collectKeys gives numbers to the ids in what an agent sent as it came.
+// collectKeys numbers the ids in raw data of the protocol.
 func (n *Normaliser) collectKeys(data any) {
 	switch data := data.(type) {
 	case []any:
@@ -211,7 +212,7 @@ func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
 	}
 	_, isNotice := b.(trajectory.Notice)
 	normal := n.normalised(b, isNotice).(trajectory.Body)
-	switch b := b.(type) { // short ids, too
+	switch b := b.(type) { // fields for ids: replace short ids, too
 	case trajectory.ToolStart:
 		to := normal.(trajectory.ToolStart)
 		to.ID = n.ids[id{"c", b.ID}]
@@ -232,8 +233,8 @@ func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
 	return normal
 }
 
-// normalised returns a copy of v with every string in it normalised, but for the protocol's own words: what a turn came to, say,
-// is nothing that differs from run to run, whatever a pattern matches.
+// normalised returns a copy of v with every string in it normalised, except the protocol's own words: a stop reason,
+// say, does not differ from run to run, even if a pattern matches it.
 func (n *Normaliser) normalised(v any, asSent bool) any {
 	normal := copier{n, asSent}.copy(reflect.ValueOf(v)).Interface()
 	switch v := v.(type) {
@@ -268,7 +269,7 @@ func (n *Normaliser) normalised(v any, asSent bool) any {
 	return normal
 }
 
-// text normalises one string, which becomes valid UTF-8, as JSON has to be. It goes on until nothing changes: what a
+// text normalises one string and makes it valid UTF-8, which JSON needs. It repeats until nothing changes: what a
 // pattern leaves may be a path, or match another pattern.
 func (n *Normaliser) text(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
@@ -290,7 +291,7 @@ func (n *Normaliser) text(s string) string {
 // copier copies a value with every string in it normalised, by reflection, so that no field of an event is forgotten.
 type copier struct {
 	*Normaliser
-	asSent bool // keys are those of the protocol
+	asSent bool // raw data of the protocol, in which idKeys have ids
 }
 
 var stringType = reflect.TypeFor[string]()
@@ -298,7 +299,7 @@ var stringType = reflect.TypeFor[string]()
 func (n copier) copy(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type() != stringType { // a json.Number or one of our own words
+		if v.Type() != stringType { // a json.Number or a value of an enumeration
 			return v
 		}
 		return reflect.ValueOf(n.text(v.String()))
@@ -335,7 +336,7 @@ func (n copier) copy(v reflect.Value) reflect.Value {
 	return v
 }
 
-// copyMap copies a map. Keys that become equal are told apart by a number behind them.
+// copyMap copies a map. It adds a number to keys that would become equal.
 func (n copier) copyMap(v reflect.Value) reflect.Value {
 	if v.IsNil() {
 		return v
@@ -358,7 +359,7 @@ func (n copier) copyMap(v reflect.Value) reflect.Value {
 	return c
 }
 
-// name returns what a key of a map becomes. What told it from another key before stays.
+// name returns what a key of a map becomes. A number that copyMap added in an earlier pass stays.
 func (n copier) name(v reflect.Value, key string) string {
 	if n.asSent && idKeys[key] != "" {
 		return key

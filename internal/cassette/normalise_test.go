@@ -18,8 +18,14 @@ import (
 
 func newTestNormaliser() *Normaliser {
 	return NewNormaliser(
-		map[string]string{"/run/ws": "$WORKSPACE", "/run/ws/home/": "$HOME", "/run": "$TMPDIR", "/": "$ROOT", "": "$NONE"},
-		[]*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`), regexp.MustCompile(`pid \w+`), regexp.MustCompile(`^done .*`)},
+		map[string]string{
+			"/run/ws": "$WORKSPACE", "/run/ws/home/": "$HOME", "/run": "$TMPDIR",
+			"/": "$ROOT", "": "$NONE",
+		},
+		[]*regexp.Regexp{
+			regexp.MustCompile(`\d+\.\d+s`), regexp.MustCompile(`pid \w+`),
+			regexp.MustCompile(`^done .*`),
+		},
 		[]string{"turn_id"},
 	)
 }
@@ -28,18 +34,34 @@ func TestNormaliseText(t *testing.T) {
 	tests := []struct{ name, reason, in, want string }{
 		{"whole path", "", "/run/ws", "$WORKSPACE"},
 		{"below", "", "/run/ws/a/b.go", "$WORKSPACE/a/b.go"},
-		{"inside text", "", "see file:///run/ws/a, /run/ws: and /run/ws.", "see file://$WORKSPACE/a, $WORKSPACE: and $WORKSPACE."},
-		{"sibling", "the beginning of a name is another name", "/run/ws2 /run/ws-old /run/ws.bak /run/ws_x /run/wsé", "$TMPDIR/ws2 $TMPDIR/ws-old $TMPDIR/ws.bak $TMPDIR/ws_x $TMPDIR/wsé"},
-		{"below another directory", "it is the beginning that counts", "/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run", "/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run"},
+		{
+			"inside text", "", "see file:///run/ws/a, /run/ws: and /run/ws.",
+			"see file://$WORKSPACE/a, $WORKSPACE: and $WORKSPACE.",
+		},
+		{
+			"sibling", "the beginning of a name is another name",
+			"/run/ws2 /run/ws-old /run/ws.bak /run/ws_x /run/wsé",
+			"$TMPDIR/ws2 $TMPDIR/ws-old $TMPDIR/ws.bak $TMPDIR/ws_x $TMPDIR/wsé",
+		},
+		{
+			"below another directory", "it is the beginning that counts",
+			"/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run", "/src/run/ws ./run/ws ~/run/ws ${X}/run/ws **/run",
+		},
 		{"longest first", "home lies below the workspace", "/run/ws/home/x /run/ws/homes", "$HOME/x $WORKSPACE/homes"},
-		{"options", "they have no space before their value", "gcc -I/run/ws -L/run/x --y=/run/ws", "gcc -I$WORKSPACE -L$TMPDIR/x --y=$WORKSPACE"},
+		{
+			"options", "they have no space before their value", "gcc -I/run/ws -L/run/x --y=/run/ws",
+			"gcc -I$WORKSPACE -L$TMPDIR/x --y=$WORKSPACE",
+		},
 		{"escapes", "output is often quoted JSON", `{"o":"a\n/run/ws/b\t/run"}`, `{"o":"a\n$WORKSPACE/b\t$TMPDIR"}`},
 		{"colours", "", "\x1b[31m/run/ws\x1b[0m", "\x1b[31m$WORKSPACE\x1b[0m"},
 		{"text without spaces", "", "打开/run/ws吧，/run/ws。", "打开/run/ws吧，$WORKSPACE。"},
 		{"pattern", "durations differ", "ok  shop  0.123s", "ok  shop  <normalised>"},
 		{"patterns do not touch placeholders", "", "pid normalised pid <normalised>", "<normalised> pid <normalised>"},
 		{"patterns take placeholders in", "", "done in 1.2s and 2.3s", "<normalised>"},
-		{"long id", "agents put ids into their output", "see toolu_0123456789, not toolu_01234567890", "see c1, not toolu_01234567890"},
+		{
+			"long id", "agents put ids into their output", "see toolu_0123456789, not toolu_01234567890",
+			"see c1, not toolu_01234567890",
+		},
 		{"short id", "1 says nothing", "1 of 1", "1 of 1"},
 		{"invalid UTF-8", "JSON cannot hold it", "a\xff\xfeb", "a\ufffdb"},
 	}
@@ -62,42 +84,71 @@ func TestNormaliseEverything(t *testing.T) {
 	events := []trajectory.Event{
 		{Turn: 1, Body: trajectory.Prompt{Text: "Make /run/ws take 1.5s."}},
 		{Turn: 1, At: 1234567, Body: trajectory.Notice{Name: "session/update:x", Data: map[string]any{
-			"sessionId": session, "update": []any{map[string]any{"messageId": message, "toolCallId": "7", "n": json.Number("1.50")}},
+			"sessionId": session, "update": []any{map[string]any{
+				"messageId": message, "toolCallId": "7",
+				"n": json.Number("1.50"),
+			}},
 		}}},
 		{Turn: 1, Body: trajectory.ToolStart{
-			ID: call, Name: "Read", Title: "Read /run/ws/a", Locations: []trajectory.Location{{Path: "/run/ws/a", Line: &line}},
+			ID: call, Name: "Read", Title: "Read /run/ws/a",
+			Locations: []trajectory.Location{{Path: "/run/ws/a", Line: &line}},
 			Args: map[string]any{
-				"/run/ws/a": []any{"/run/ws/b", nil, json.Number("3"), true}, "turn_id": "xyz", "log": "/x/" + session + ".log", "sessionId": "mine",
+				"/run/ws/a": []any{"/run/ws/b", nil, json.Number("3"), true}, "turn_id": "xyz",
+				"log": "/x/" + session + ".log", "sessionId": "mine",
 				"pid 1": 1, "pid 2": 2,
 			},
 		}},
-		{Turn: 1, Body: trajectory.ToolEnd{ID: call, Status: trajectory.Completed, Output: message, Printed: "0.1s", Diffs: []trajectory.Diff{{Path: "/run/ws/a"}}}},
-		{Turn: 1, Body: trajectory.Permission{ID: "7", Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7"}},
-		{Turn: 1, Body: trajectory.Terminal{ID: "7", Command: "ls", Args: []string{"/run/ws"}, Cwd: "/run/ws", ExitCode: &one}},
+		{Turn: 1, Body: trajectory.ToolEnd{
+			ID: call, Status: trajectory.Completed, Output: message, Printed: "0.1s",
+			Diffs: []trajectory.Diff{{Path: "/run/ws/a"}},
+		}},
+		{Turn: 1, Body: trajectory.Permission{
+			ID:      "7",
+			Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7",
+		}},
+		{Turn: 1, Body: trajectory.Terminal{
+			ID: "7", Command: "ls", Args: []string{"/run/ws"},
+			Cwd: "/run/ws", ExitCode: &one,
+		}},
 		{Turn: 1, Body: trajectory.State{Options: map[string]string{"dir": "/run/ws"}}},
 	}
 	want := []trajectory.Event{
 		{Turn: 1, Body: trajectory.Prompt{Text: "Make /run/ws take 1.5s."}},
 		{Turn: 1, At: 1234 * time.Microsecond, Body: trajectory.Notice{Name: "session/update:x", Data: map[string]any{
-			"sessionId": "s1", "update": []any{map[string]any{"messageId": "m1", "toolCallId": "c1", "n": json.Number("1.50")}},
+			"sessionId": "s1", "update": []any{map[string]any{
+				"messageId": "m1", "toolCallId": "c1",
+				"n": json.Number("1.50"),
+			}},
 		}}},
 		{Turn: 1, Body: trajectory.ToolStart{
-			ID: "c2", Name: "Read", Title: "Read $WORKSPACE/a", Locations: []trajectory.Location{{Path: "$WORKSPACE/a", Line: &line}},
+			ID: "c2", Name: "Read", Title: "Read $WORKSPACE/a",
+			Locations: []trajectory.Location{{Path: "$WORKSPACE/a", Line: &line}},
 			Args: map[string]any{
-				"$WORKSPACE/a": []any{"$WORKSPACE/b", nil, json.Number("3"), true}, "turn_id": Placeholder, "log": "/x/s1.log", "sessionId": "mine",
+				"$WORKSPACE/a": []any{"$WORKSPACE/b", nil, json.Number("3"), true}, "turn_id": Placeholder,
+				"log": "/x/s1.log", "sessionId": "mine",
 				Placeholder: 1, Placeholder + "#2": 2,
 			},
 		}},
-		{Turn: 1, Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Completed, Output: "m1", Printed: Placeholder, Diffs: []trajectory.Diff{{Path: "$WORKSPACE/a"}}}},
-		{Turn: 1, Body: trajectory.Permission{ID: "c1", Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7"}},
-		{Turn: 1, Body: trajectory.Terminal{ID: "t1", Command: "ls", Args: []string{"$WORKSPACE"}, Cwd: "$WORKSPACE", ExitCode: &one}},
+		{Turn: 1, Body: trajectory.ToolEnd{
+			ID: "c2", Status: trajectory.Completed, Output: "m1", Printed: Placeholder,
+			Diffs: []trajectory.Diff{{Path: "$WORKSPACE/a"}},
+		}},
+		{Turn: 1, Body: trajectory.Permission{
+			ID:      "c1",
+			Options: []trajectory.PermissionOption{{ID: "7", Kind: "allow_once"}}, Decision: "7",
+		}},
+		{Turn: 1, Body: trajectory.Terminal{
+			ID: "t1", Command: "ls", Args: []string{"$WORKSPACE"},
+			Cwd: "$WORKSPACE", ExitCode: &one,
+		}},
 		{Turn: 1, Body: trajectory.State{Options: map[string]string{"dir": "$WORKSPACE"}}},
 	}
 	n := newTestNormaliser()
 	got := n.Events(events)
 	require.Empty(t, cmp.Diff(want, got), "-want +got")
 	assert.Empty(t, cmp.Diff(want, newTestNormaliser().Events(got)), "what is normalised stays as it is")
-	assert.Equal(t, "toolu_01ABCDEFGH", events[2].Body.(trajectory.ToolStart).ID, "the events themselves stay as they were")
+	assert.Equal(t, "toolu_01ABCDEFGH", events[2].Body.(trajectory.ToolStart).ID,
+		"the events themselves stay as they were")
 
 	again := n.Events([]trajectory.Event{{Body: trajectory.ToolStart{ID: "new"}}, {Body: trajectory.ToolEnd{ID: call}}})
 	assert.Equal(t, trajectory.ToolStart{ID: "c3"}, again[0].Body, "numbers go on from turn to turn")
@@ -111,7 +162,8 @@ func TestNormaliseSession(t *testing.T) {
 	assert.Equal(t, trajectory.ToolEnd{ID: "c1", Output: "/x/s1.jsonl"}, got[0].Body)
 }
 
-// TestNormaliseProtocolWords: no pattern changes what the protocol has words for, or a replay would not know a turn's end.
+// TestNormaliseProtocolWords: no pattern changes what the protocol has words for, or a replay would not know a turn's
+// end.
 func TestNormaliseProtocolWords(t *testing.T) {
 	n := NewNormaliser(nil, []*regexp.Regexp{regexp.MustCompile(`\w+`)}, nil)
 	for _, body := range []trajectory.Body{
@@ -127,7 +179,8 @@ func TestNormaliseProtocolWords(t *testing.T) {
 	assert.Equal(t, trajectory.Message{Text: Placeholder}, n.Value(trajectory.Message{Text: "edit"}))
 }
 
-// TestNormaliseContext: of a turn that was cut short nobody knows whether the agent still told how full the context was.
+// TestNormaliseContext: of a turn that was cut short nobody knows whether the agent still told how full the context
+// was.
 func TestNormaliseContext(t *testing.T) {
 	used := int64(1075)
 	told := trajectory.State{Mode: "auto", ContextUsed: &used, ContextSize: &used}
@@ -142,23 +195,46 @@ func TestNormaliseContext(t *testing.T) {
 		want   []trajectory.Body // without the stop
 	}{
 		{name: "whole", stop: "end_turn", state: told, want: []trajectory.Body{told}},
-		{name: "whole-and-nothing-else-is-new", stop: "end_turn", before: trajectory.State{Mode: "auto"}, state: told, want: []trajectory.Body{told}},
-		{name: "refused", reason: "the model's answer has ended", stop: "refusal", state: told, want: []trajectory.Body{told}},
+		{
+			name: "whole-and-nothing-else-is-new", stop: "end_turn",
+			before: trajectory.State{Mode: "auto"}, state: told,
+			want: []trajectory.Body{told},
+		},
+		{
+			name: "refused", reason: "the model's answer has ended", stop: "refusal", state: told,
+			want: []trajectory.Body{told},
+		},
 		{name: "cancelled", stop: "cancelled", state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
-		{name: "limit", stop: "max_tool_calls", before: other, state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
-		{name: "cancelled-before", stop: "cancelled", before: other, state: told, late: true, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
-		{name: "cancelled-before-and-nothing-else-is-new", stop: "cancelled", before: told, state: told, late: true, want: []trajectory.Body{}},
+		{
+			name: "limit", stop: "max_tool_calls", before: other, state: told,
+			want: []trajectory.Body{trajectory.State{Mode: "auto"}},
+		},
+		{
+			name: "cancelled-before", stop: "cancelled", before: other, state: told, late: true,
+			want: []trajectory.Body{trajectory.State{Mode: "auto"}},
+		},
+		{
+			name: "cancelled-before-and-nothing-else-is-new", stop: "cancelled", before: told, state: told, late: true,
+			want: []trajectory.Body{},
+		},
 		{name: "whole-before", stop: "end_turn", state: told, late: true, want: []trajectory.Body{told}},
 		{
-			name: "cancelled-and-nothing-else-is-new", reason: "without the context it would not have been reported", stop: "cancelled",
+			name: "cancelled-and-nothing-else-is-new", reason: "without the context it would not have been reported",
+			stop:   "cancelled",
 			before: told, state: told, want: []trajectory.Body{},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := newTestNormaliser()
-			n.Events([]trajectory.Event{{Turn: 1, Body: tt.before}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}}})
-			state, stop := trajectory.Event{Turn: 2, Body: tt.state}, trajectory.Event{Turn: 2, Body: trajectory.Stop{Reason: tt.stop}}
+			n.Events([]trajectory.Event{
+				{Turn: 1, Body: tt.before},
+				{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+			})
+			state, stop := trajectory.Event{Turn: 2, Body: tt.state}, trajectory.Event{
+				Turn: 2,
+				Body: trajectory.Stop{Reason: tt.stop},
+			}
 			var events []trajectory.Event
 			if tt.late {
 				events = append(n.Events([]trajectory.Event{stop}), n.Events([]trajectory.Event{state})...)
@@ -182,7 +258,8 @@ func TestNormaliseResolvedDirectories(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(base, "real"), 0o755))
 	require.NoError(t, os.Symlink("real", filepath.Join(base, "link")))
 	n := NewNormaliser(map[string]string{filepath.Join(base, "link"): "$WORKSPACE"}, nil, nil)
-	got := n.Events([]trajectory.Event{{Body: trajectory.Message{Text: base + "/link/a " + base + "/real/a " + base + "/other"}}})
+	got := n.Events([]trajectory.Event{{Body: trajectory.Message{Text: base + "/link/a " + base +
+		"/real/a " + base + "/other"}}})
 	assert.Equal(t, trajectory.Message{Text: "$WORKSPACE/a $WORKSPACE/a " + base + "/other"}, got[0].Body)
 }
 
@@ -196,7 +273,10 @@ func TestFoldMatches(t *testing.T) {
 		{"into a placeholder", `\w <nor`, "a b <normalised>", "a b <normalised>"},
 		{"around a placeholder", `b .* c`, "a b <normalised> c d", "a <normalised> d"},
 		{"a placeholder", `<\w+>`, "a <normalised>", "a <normalised>"},
-		{"several placeholders", `\w+$|sed> <`, "<normalised> <normalised> a", "<normalised> <normalised> <normalised>"},
+		{
+			"several placeholders", `\w+$|sed> <`, "<normalised> <normalised> a",
+			"<normalised> <normalised> <normalised>",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,24 +9,24 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// Player stands where the agent stands: it answers prompts with the recorded turns and makes the changes that the agent
-// made ([Player.Prompt]). Where the agent runs, it makes the changes only ([Player.ApplyNext]). It is for one session.
+// Player takes the place of the agent in one session: it answers prompts with the recorded turns and makes the changes
+// that the agent made ([Player.Prompt]). If an agent runs, it only makes the changes ([Player.ApplyNext]).
 type Player struct {
-	// AnyPrompt plays turns whatever the prompt is, and does not mind those that are left over, for a caller who knows
-	// that the recording is stale. A prompt without a turn is still an error.
+	// AnyPrompt plays the turns whatever the prompts are and allows turns to be left over, for a caller who knows that
+	// the recording is stale. A prompt without a turn is still an error.
 	AnyPrompt bool
 
 	cassette *Cassette
 	dir      string
 	next     int
-	deferred *deferredReader // of a cassette whose changes are in the file; nil: not needed so far
+	deferred *deferredReader // reads the contents of changed files that Open left in the file; nil until needed
 }
 
-// NewPlayer returns a player whose workspace is dir; empty: the files are not needed, and none are written.
+// NewPlayer returns a player whose workspace is dir. If dir is empty, it writes no files.
 func NewPlayer(c *Cassette, dir string) *Player { return &Player{cassette: c, dir: dir} }
 
-// Prompt plays the next turn. What [Open] left in the file it does not return. A prompt that is not the one that was
-// recorded, or that is one too many, is a [*StaleError].
+// Prompt plays the next turn. The turn that it returns lacks the contents that [Open] left in the file. If the prompt
+// differs from the recorded one, or there is no further turn, the error is a [*StaleError].
 func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return Turn{}, context.Cause(ctx)
@@ -45,8 +45,8 @@ func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	return turn, nil
 }
 
-// ApplyNext makes the changes of the next turn, whatever was asked, in a workspace in which somebody else may have made
-// some of them. After the last turn it does nothing.
+// ApplyNext makes the changes of the next turn, whatever its prompt, in a workspace where some of them may have been
+// made already. After the last turn it does nothing.
 func (p *Player) ApplyNext(ctx context.Context) error {
 	if p.next == len(p.cassette.Turns) {
 		return nil
@@ -57,7 +57,7 @@ func (p *Player) ApplyNext(ctx context.Context) error {
 	return p.advance(workspace.Delta.Complete)
 }
 
-// advance makes the changes of the next turn, which there is, by apply.
+// advance makes the changes of the next turn, which must exist, by apply.
 func (p *Player) advance(apply func(d workspace.Delta, dir string) error) error {
 	turn := p.cassette.Turns[p.next]
 	p.next++
@@ -88,7 +88,7 @@ func (p *Player) delta(turn Turn) (workspace.Delta, error) {
 	return p.deferred.delta(p.next)
 }
 
-// Close ends the playing, whether or not all was played.
+// Close releases the cassette's file, whether or not all turns were played.
 func (p *Player) Close() error {
 	if p.deferred == nil {
 		return nil
@@ -100,8 +100,7 @@ func (p *Player) Close() error {
 	return err
 }
 
-// End ends the playing. It returns a [*StaleError] if there are turns that nobody asked for, unless any prompt is good
-// enough.
+// End closes the player. It returns a [*StaleError] if turns are left over, unless AnyPrompt is set.
 func (p *Player) End() error {
 	if err := p.Close(); err != nil {
 		return err
@@ -120,30 +119,32 @@ func (p *Player) stale(changes ...Change) *StaleError {
 	return &StaleError{Path: p.cassette.Path, Changes: changes}
 }
 
-// deferred is where the contents of changed files are that [Open] has not kept: in a file, whose lines have these
-// checksums.
+// deferred is the file in which [Open] left the contents of changed files, and the checksums of its lines.
 type deferred struct{ file, sums string }
 
-// deferredReader reads the changes of a cassette's turns, in order, whose contents [Open] has left in the file.
+// deferredReader reads the changes of a cassette's turns, in order, if [Open] has left their contents in the file.
 type deferredReader struct {
 	source
 	lines   *lineReader
 	decoder *decoder
-	sums    string // of the lines as they were when the cassette was opened
+	sums    string // checksums of the lines when the cassette was opened
 	path    string
-	turn    int // the one whose lines come next
+	turn    int // the turn whose lines come next
 }
 
-// openDeferred opens the file of a cassette once more.
+// openDeferred opens the file of a cassette again.
 func openDeferred(c *Cassette) (*deferredReader, error) {
 	src, err := open(c.deferred.file)
 	if err != nil {
 		return nil, err
 	}
-	return &deferredReader{source: src, lines: newLineReader(src), decoder: newDecoder(), sums: c.deferred.sums, path: c.Path}, nil
+	return &deferredReader{
+		source: src, lines: newLineReader(src), decoder: newDecoder(),
+		sums: c.deferred.sums, path: c.Path,
+	}, nil
 }
 
-// delta returns what a turn changed. Turns have to be asked for in order.
+// delta returns the changes of a turn. It must be called for turns in order.
 func (r *deferredReader) delta(turn int) (workspace.Delta, error) {
 	var d workspace.Delta
 	for {
@@ -171,7 +172,7 @@ func (r *deferredReader) delta(turn int) (workspace.Delta, error) {
 	}
 }
 
-// next returns the next line, which has to be the one that was there when the cassette was opened.
+// next returns the next line, or an error if it has changed since the cassette was opened.
 func (r *deferredReader) next() ([]byte, error) {
 	line, err := r.lines.next()
 	from := (r.lines.number - 1) * sumSize
@@ -182,5 +183,5 @@ func (r *deferredReader) next() ([]byte, error) {
 	case from+sumSize <= len(r.sums) && string(appendSum(nil, line)) == r.sums[from:from+sumSize]:
 		return line, nil
 	}
-	return nil, fmt.Errorf("%s: the cassette was written anew while it was played", r.path)
+	return nil, fmt.Errorf("%s: the file changed while the cassette was replayed", r.path)
 }

@@ -43,10 +43,19 @@ func TestPlayerRefuses(t *testing.T) {
 		wantEnd string
 	}{
 		{name: "all turns", prompts: samplePrompts},
-		{name: "another prompt", prompts: []string{"Fix it."}, want: "prompt 1:\n    - Fix Add in add.go.\n    - Run the tests.\n    + Fix it.", wantEnd: "prompt 1:"},
+		{
+			name: "another prompt", prompts: []string{"Fix it."},
+			want: "prompt 1:\n    - Fix Add in add.go.\n    - Run the tests.\n    + Fix it.", wantEnd: "prompt 1:",
+		},
 		{name: "any prompt", prompts: []string{"Fix it.", "Go on."}, any: true},
-		{name: "a prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), want: `prompt 3: was none, is "Thanks."`},
-		{name: "any prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), any: true, want: `prompt 3: was none, is "Thanks."`},
+		{
+			name: "a prompt more", prompts: append(samplePrompts[:2:2], "Thanks."),
+			want: `prompt 3: was none, is "Thanks."`,
+		},
+		{
+			name: "any prompt more", prompts: append(samplePrompts[:2:2], "Thanks."), any: true,
+			want: `prompt 3: was none, is "Thanks."`,
+		},
 		{name: "any prompt less", prompts: samplePrompts[:1], any: true},
 		{name: "a prompt less", prompts: samplePrompts[:1], wantEnd: `prompt 2: was "Now the tests.", is none`},
 	}
@@ -75,12 +84,16 @@ func requireStale(t *testing.T, err error, want string) {
 	}
 	var stale *StaleError
 	require.ErrorAs(t, err, &stale)
-	require.ErrorContains(t, err, "stale cassette cassettes/a.1.jsonl: since it was recorded there changed\n  "+want)
+	require.ErrorContains(t, err,
+		"stale cassette cassettes/a.1.jsonl: these inputs changed after it was recorded:\n  "+want)
 }
 
 func TestPlayerAppliesNext(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"add.go": "what the agent made of it now", "run.sh": "old", "old.go": "old"} {
+	for name, text := range map[string]string{
+		"add.go": "what the agent made of it now",
+		"run.sh": "old", "old.go": "old",
+	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	require.NoError(t, os.Symlink("add.go", filepath.Join(dir, "latest")), "the agent has made this already")

@@ -12,20 +12,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// quick decodes events as we write them: the kinds that are most of a cassette, without white space. It decodes several
-// times as fast as encoding/json, which goes through each byte of an output three times and copies it twice. Where it
-// meets anything else it fails, and encoding/json decides: what quick takes means the same there.
+// quick decodes the frequent kinds of events, in the form in which this package writes them, without white space. It is
+// several times as fast as encoding/json, which goes through each byte of an output three times and copies it twice. It
+// fails on anything else, which encoding/json then decodes. What it accepts means the same to encoding/json.
 type quick struct {
-	rest   []byte // what was not read yet
+	rest   []byte // not yet read
 	text   []byte // for a string with escapes
 	nested int
 	failed bool
 }
 
-// maxNested is how many arrays and objects quick takes inside of each other.
+// maxNested is how deeply arrays and objects may be nested for quick.
 const maxNested = 64
 
-// body decodes the fields of an event of that name.
+// body decodes the fields of the event with this name.
 func (q *quick) body(name string, fields []byte) (body trajectory.Body, ok bool) {
 	q.rest, q.nested, q.failed = bytes.TrimSuffix(fields, []byte("\n")), 0, false
 	switch name {
@@ -154,7 +154,7 @@ func (q *quick) fileWrite() (b trajectory.FileWrite) {
 	return b
 }
 
-// next reports whether c comes next, and takes it.
+// next consumes c if it comes next, and reports whether it did.
 func (q *quick) next(c byte) bool {
 	if len(q.rest) == 0 || q.rest[0] != c {
 		return false
@@ -163,14 +163,14 @@ func (q *quick) next(c byte) bool {
 	return true
 }
 
-// must takes c.
+// must consumes c.
 func (q *quick) must(c byte) {
 	if !q.next(c) {
 		q.failed = true
 	}
 }
 
-// object takes an object; field takes the value of each key.
+// object consumes an object; field consumes the value of each key.
 func (q *quick) object(field func(key string)) {
 	q.list('{', '}', func() {
 		key := q.string()
@@ -181,7 +181,7 @@ func (q *quick) object(field func(key string)) {
 	})
 }
 
-// array takes an array; element takes each element.
+// array consumes an array; element consumes each element.
 func (q *quick) array(element func()) { q.list('[', ']', element) }
 
 func (q *quick) list(begin, end byte, item func()) {
@@ -200,7 +200,7 @@ func (q *quick) list(begin, end byte, item func()) {
 	q.nested--
 }
 
-// value takes a value of any type.
+// value consumes a value of any type.
 func (q *quick) value() any {
 	if len(q.rest) == 0 {
 		q.failed = true
@@ -237,7 +237,7 @@ func (q *quick) number(word []byte) {
 	}
 }
 
-// word takes what ends where the next token begins.
+// word consumes everything up to the next token.
 func (q *quick) word() []byte {
 	end := bytes.IndexAny(q.rest, ",]}")
 	if end < 0 {
@@ -248,7 +248,7 @@ func (q *quick) word() []byte {
 	return word
 }
 
-// int takes a whole number.
+// int consumes an integer.
 func (q *quick) int() *int {
 	word := q.word()
 	q.number(word)
@@ -259,7 +259,7 @@ func (q *quick) int() *int {
 	return &n
 }
 
-// string takes a string.
+// string consumes a string.
 func (q *quick) string() string {
 	if !q.next('"') {
 		q.failed = true
@@ -278,12 +278,12 @@ func (q *quick) string() string {
 	return string(text)
 }
 
-// hasControl reports whether a byte is a control character, which has to be escaped in a string.
+// hasControl reports whether text contains a control character, which must be escaped in a string.
 func hasControl(text []byte) bool {
 	const each = 0x0101010101010101
 	for ; len(text) >= 8; text = text[8:] {
-		// Of a byte below 0x20 the highest bit is set by the subtraction alone. What one borrows from the next is one too
-		// many only where there is such a byte.
+		// The subtraction sets the highest bit of each byte below 0x20. It can borrow from the next byte, and so set a
+		// wrong bit, only after such a byte.
 		if eight := binary.LittleEndian.Uint64(text); (eight-each*' ')&^eight&(each*0x80) != 0 {
 			return true
 		}
@@ -291,7 +291,7 @@ func hasControl(text []byte) bool {
 	return slices.ContainsFunc(text, func(c byte) bool { return c < ' ' })
 }
 
-// unquote takes the rest of a string and returns its meaning, which is valid until the next call.
+// unquote consumes the rest of a string and returns its text, which is valid until the next call.
 func (q *quick) unquote() (text []byte, ok bool) {
 	q.text = q.text[:0]
 	escaped := false
@@ -321,10 +321,11 @@ func (q *quick) unquote() (text []byte, ok bool) {
 	return nil, false
 }
 
-// escapes are what \n and so on mean; 0: it is no escape.
+// escapes maps the letter of an escape, such as the n of \n, to its meaning; 0 means that there is no such escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape returns what the escape that raw begins with means, and its size; 0: it is invalid, or half of a pair.
+// escape returns the meaning and size of the escape at the beginning of raw. The size is 0 if the escape is invalid or
+// half of a surrogate pair.
 func escape(raw []byte) (meaning rune, size int) {
 	if len(raw) < 2 {
 		return 0, 0

@@ -47,17 +47,30 @@ var quickSeeds = []struct {
 	{"no end", "message", `{"text":"a`, false},
 	{"more than one value", "message", `{"text":"a"}{}`, false},
 	{"a field twice", "message", `{"text":"a","text":"b"}`, true},
-	{"a call", "tool_call", `{"id":"c","name":"Read","kind":"read","title":"t","input":{"a":[1,-2.5e3,true,null,{}],"b":"x"},` +
-		`"locations":[{"path":"p","line":7},{"path":"q"}]}`, true},
+	{
+		"a call", "tool_call",
+		`{"id":"c","name":"Read","kind":"read","title":"t","input":{"a":[1,-2.5e3,true,null,{}],"b":"x"},` +
+			`"locations":[{"path":"p","line":7},{"path":"q"}]}`, true,
+	},
 	{"no location", "tool_call", `{"id":"c","locations":[]}`, true},
-	{"locations twice", "tool_call", `{"id":"c","locations":[{"path":"p","line":7}],"locations":[{"path":"q"}]}`, false},
+	{
+		"locations twice", "tool_call", `{"id":"c","locations":[{"path":"p","line":7}],"locations":[{"path":"q"}]}`,
+		false,
+	},
 	{"a comma too many", "tool_call", `{"id":"c","input":[1,]}`, false},
 	{"a number with a space", "tool_call", `{"id":"c","input":[ 1]}`, false},
 	{"a number with a zero before it", "tool_call", `{"id":"c","input":01}`, false},
 	{"half a number", "tool_call", `{"id":"c","input":1.}`, false},
 	{"a word that is none", "tool_call", `{"id":"c","input":nul}`, false},
-	{"nested too deep", "tool_call", `{"id":"c","input":` + strings.Repeat("[", maxNested) + strings.Repeat("]", maxNested) + `}`, false},
-	{"a result", "tool_result", `{"id":"c","status":"completed","output":{"content":[{"type":"text","text":"x"}]},"printed":"p","exit_code":-1}`, true},
+	{
+		"nested too deep", "tool_call",
+		`{"id":"c","input":` + strings.Repeat("[", maxNested) + strings.Repeat("]", maxNested) + `}`, false,
+	},
+	{
+		"a result", "tool_result",
+		`{"id":"c","status":"completed","output":{"content":[{"type":"text","text":"x"}]},` +
+			`"printed":"p","exit_code":-1}`, true,
+	},
 	{"an exit code that is no whole number", "tool_result", `{"id":"c","exit_code":1.0}`, false},
 	{"a result with diffs", "tool_result", `{"id":"c","status":"completed","diffs":[{"path":"p","new":"n"}]}`, false},
 	{"a file that is read", "file_read", `{"path":"p","line":1,"limit":2,"text":"t","error":"e"}`, true},

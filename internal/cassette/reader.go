@@ -15,18 +15,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// maxHeld is how many bytes of changed files [Open] keeps in memory.
-const maxHeld = 8 << 20
+// maxInMemory is how many bytes of changed files [Open] keeps in memory.
+const maxInMemory = 8 << 20
 
-// Read reads a cassette, compressed or not, and makes sure that it is whole and unchanged. Its errors are [*MissingError]
-// and [*CorruptError], or come from the file system.
+// Read reads a cassette, compressed or not, and makes sure that it is whole and unchanged. Its errors are
+// [*MissingError] and [*CorruptError], or come from the file system.
 func Read(path string) (*Cassette, error) { return read(path, maxFile) }
 
-// Open is [Read] for a cassette that is to be played: where the contents of changed files are larger than 8 MiB, they stay
-// in the file until a [Player] needs them. Such a cassette can neither be written nor compared.
-func Open(path string) (*Cassette, error) { return read(path, maxHeld) }
+// Open is [Read] for a cassette that is to be played: where the contents of changed files are larger than 8 MiB, they
+// stay in the file until a [Player] needs them. Such a cassette can neither be written nor compared.
+func Open(path string) (*Cassette, error) { return read(path, maxInMemory) }
 
-// read reads a cassette. Of the contents of changed files it keeps all, or nothing if there is not room enough.
+// read reads a cassette. It keeps the contents of changed files, or none of them if they have more than room bytes.
 func read(path string, room int) (*Cassette, error) {
 	src, err := open(path)
 	if err != nil {
@@ -49,17 +49,17 @@ func scan(text io.Reader, room int) (*Cassette, error) {
 	lines := newLineReader(text)
 	defer lines.release()
 	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room}
-	end := 0 // the line of the totals, where there is more behind them
+	end := 0 // the line of the totals, if other lines follow it
 	for {
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF) && lines.number == 0:
-			return nil, &CorruptError{Line: 1, Reason: "the cassette is cut: it is empty"}
+			return nil, corruptf(1, "the cassette is empty")
 		case errors.Is(err, io.EOF) && end > 0:
-			reason := fmt.Sprintf("the cassette was edited: it has %s too many, behind its totals", count(lines.number-end, "line", "lines"))
-			return nil, &CorruptError{Line: end + 1, Reason: reason}
+			extra := count(lines.number-end, "extra line", "extra lines")
+			return nil, corruptf(end+1, "the cassette was edited: it has %s after its totals", extra)
 		case errors.Is(err, io.EOF):
-			return nil, &CorruptError{Line: lines.number, Reason: "the cassette is cut: it ends without its totals"}
+			return nil, corruptf(lines.number, truncated)
 		case err != nil:
 			return nil, err
 		}
@@ -78,21 +78,23 @@ func scan(text io.Reader, room int) (*Cassette, error) {
 		r.sums.add(line) // before decoding, which changes the bytes
 		if r.bad == nil {
 			if err := r.line(lines.number, line); err != nil {
-				r.bad = &CorruptError{Line: lines.number, Reason: err.Error()}
+				r.bad = corruptf(lines.number, "%v", err)
 			}
 		}
 	}
 }
 
-// end makes sure by its totals line that what was read is what was recorded.
+const truncated = "the cassette is truncated: it does not end with its totals line"
+
+// end makes sure that what was read is what the totals line says was recorded.
 func (r *reading) end(number int, line []byte) (*Cassette, error) {
 	if !bytes.HasSuffix(line, []byte("}\n")) {
-		return nil, &CorruptError{Line: number, Reason: "the cassette is cut: it ends without its totals"}
+		return nil, corruptf(number, truncated)
 	}
 	want := r.sums.totals()
 	var recorded totalsLine
 	if err := newDecoder().decode(line, &recorded); err != nil {
-		return nil, &CorruptError{Line: number, Reason: "the cassette was edited: its totals are broken: " + err.Error()}
+		return nil, corruptf(number, "the cassette was edited: its totals line is malformed: %v", err)
 	}
 	if line, reason := want.compare(recorded); line > 0 {
 		return nil, &CorruptError{Line: line, Reason: reason}
@@ -101,16 +103,16 @@ func (r *reading) end(number int, line []byte) (*Cassette, error) {
 		return nil, r.bad
 	}
 	if !r.timed {
-		return nil, &CorruptError{Line: number - 1, Reason: "the timings are missing"}
+		return nil, corruptf(number-1, "the timings are missing")
 	}
 	for i, t := range r.Turns {
 		if err := t.check(); err != nil {
-			return nil, &CorruptError{Reason: fmt.Sprintf("turn %d is not one that was recorded: %v", i+1, err)}
+			return nil, corruptf(0, "turn %d is malformed: %v", i+1, err)
 		}
 	}
 	want.Totals = totalsOf(r.Turns)
 	if exact, err := appendJSON(nil, want); err != nil || !bytes.Equal(exact, line) {
-		return nil, &CorruptError{Line: number, Reason: "the cassette was edited: its totals are not those of its content"}
+		return nil, corruptf(number, "the cassette was edited: its totals do not match its content")
 	}
 	if r.deferred != nil {
 		r.deferred.sums = want.Lines
@@ -118,23 +120,22 @@ func (r *reading) end(number int, line []byte) (*Cassette, error) {
 	return r.Cassette, nil
 }
 
-// checkVersion tells by their first line files that are no cassettes, and those of another version, from those that were
-// changed.
+// checkVersion returns an error if, by its first line, a file is not a cassette or has another version, or if git has
+// converted the ends of its lines.
 func checkVersion(line []byte) *CorruptError {
 	if len(bytes.TrimSpace(line)) == 0 {
-		return &CorruptError{Line: 1, Reason: "the cassette is cut: its first line is empty"}
+		return corruptf(1, "not a cassette: the first line is empty")
 	}
 	rest, ok := bytes.CutPrefix(line, []byte(`{"`+headerKey+`":`))
 	if !ok {
-		return &CorruptError{Line: 1, Reason: "this is not a cassette: it has no header"}
+		return corruptf(1, "not a cassette: there is no header")
 	}
 	if number, _, _ := bytes.Cut(rest, []byte(",")); string(number) != strconv.Itoa(Version) {
-		reason := fmt.Sprintf("the cassette has format version %.20s, and this program reads version %d", number, Version)
-		return &CorruptError{Line: 1, Reason: reason}
+		return corruptf(1, "the cassette has format version %.20s, and this program reads version %d", number, Version)
 	}
 	if bytes.HasSuffix(line, []byte("\r\n")) {
-		return &CorruptError{Line: 1, Reason: "the lines end with CRLF, as git may make them: write `cassettes/** -text` in " +
-			".gitattributes, remove the file and check it out again"}
+		return corruptf(1, "the lines end with CRLF, which git may have done: write `cassettes/** -text` in "+
+			".gitattributes, remove the file and check it out again")
 	}
 	return nil
 }
@@ -145,8 +146,8 @@ type reading struct {
 	decoder *decoder
 	sums    *sums
 	bad     *CorruptError // the first line that cannot be decoded; it may be one that was edited
-	timed   bool          // the times were read, which is the end
-	room    int           // bytes that the contents of changed files may still have
+	timed   bool          // the timings were read; only the totals may follow
+	room    int           // how many more bytes of changed files may be kept
 }
 
 func (r *reading) line(number int, line []byte) error {
@@ -174,7 +175,7 @@ func (r *reading) header(line []byte) error {
 		return err
 	}
 	if !slices.Contains(levels, r.Header.Level) {
-		return fmt.Errorf("the cassette is of level %q, and this program reads levels %s", r.Header.Level, strings.Join(levels, ", "))
+		return fmt.Errorf("unknown level %q; this program reads %s", r.Header.Level, strings.Join(levels, ", "))
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func (r *reading) change(line []byte) error {
 	return err
 }
 
-// deferContents drops the contents of changed files: there is not room enough for all.
+// deferContents drops the contents of all changed files, because there is not enough room for them.
 func (r *reading) deferContents() {
 	r.deferred = new(deferred)
 	for _, t := range r.Turns {
@@ -232,7 +233,7 @@ func (r *reading) deferContents() {
 	}
 }
 
-// timings gives the events their times.
+// timings sets the times of the events.
 func (r *reading) timings(line []byte) error {
 	var l timingsLine
 	if err := r.decoder.decode(line, &l); err != nil {
@@ -252,8 +253,8 @@ func (r *reading) timings(line []byte) error {
 	return nil
 }
 
-// The largest cassette that is read or written, and the longest line in it, in bytes before they are compressed, and how
-// many lines it may have.
+// The largest cassette that is read or written, and the longest line in it, in bytes before they are compressed, and
+// how many lines it may have.
 const (
 	maxFile  = 512 << 20
 	maxLine  = 128 << 20
@@ -271,7 +272,7 @@ type lineReader struct {
 // maxBuffer is how much of a file is read at a time.
 const maxBuffer = 64 << 10
 
-// buffers are those of readers that were released.
+// buffers has the buffers of released readers.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxBuffer) }}
 
 // newLineReader returns a reader of the lines of a file.
@@ -281,15 +282,15 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{in: in}
 }
 
-// release gives the buffer, and with it the last line, to others.
+// release lets other readers use the buffer. The last line that next returned becomes invalid.
 func (l *lineReader) release() {
 	l.in.Reset(nil)
 	buffers.Put(l.in)
 	l.in = nil
 }
 
-// next returns the next line with its line break, if it has one; the caller may change it until the next call. After the
-// last line the error is io.EOF.
+// next returns the next line, with its line break if it has one. The caller may change it until the next call. After
+// the last line the error is io.EOF.
 func (l *lineReader) next() ([]byte, error) {
 	line, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -308,18 +309,18 @@ func (l *lineReader) next() ([]byte, error) {
 	l.read += int64(len(line))
 	switch {
 	case len(line) > maxLine:
-		return nil, &CorruptError{Line: l.number, Reason: fmt.Sprintf("the line has more than the %d bytes that one may have", maxLine)}
+		return nil, corruptf(l.number, "the line exceeds the limit of %d bytes", maxLine)
 	case l.read > maxFile:
-		return nil, &CorruptError{Line: l.number, Reason: fmt.Sprintf("the cassette has more than the %d bytes that one may have", maxFile)}
+		return nil, corruptf(l.number, "the cassette exceeds the limit of %d bytes", maxFile)
 	case l.number > maxCount:
-		return nil, &CorruptError{Line: l.number, Reason: fmt.Sprintf("the cassette has more than the %d lines that one may have", maxCount)}
+		return nil, corruptf(l.number, "the cassette exceeds the limit of %d lines", maxCount)
 	case errors.Is(err, io.EOF):
 		return line, nil
 	}
 	return line, err
 }
 
-// last tells whether there is nothing behind the last line. It may write over that line.
+// last reports whether nothing follows the line that next returned. It may overwrite that line.
 func (l *lineReader) last() bool {
 	_, err := l.in.Peek(1)
 	return errors.Is(err, io.EOF)

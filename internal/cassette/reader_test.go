@@ -51,30 +51,85 @@ func TestReadErrors(t *testing.T) {
 		data string
 		want string
 	}{
-		{"empty", "", "x:1: the cassette is cut: it is empty"},
-		{"blank", "\n\n", "x:1: the cassette is cut: its first line is empty"},
-		{"something else", "{\"a\":1}\n", "x:1: this is not a cassette: it has no header"},
-		{"another version", strings.Replace(good, `{"cassette":1,`, `{"cassette":2,`, 1), "x:1: the cassette has format version 2, and this program reads version 1"},
-		{"header only", lines[0], "x:1: the cassette is cut: it ends without its totals"},
-		{"last line lost", without(n, n), fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n-1)},
-		{"last line torn", good[:len(good)-20], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
-		{"last newline lost", good[:len(good)-1], fmt.Sprintf("x:%d: the cassette is cut: it ends without its totals", n)},
-		{"line behind the end", good + lines[3], fmt.Sprintf("x:%d: the cassette was edited: it has 1 line too many, behind its totals", n+1)},
-		{"empty lines behind the end", good + "\n\n", fmt.Sprintf("x:%d: the cassette was edited: it has 2 lines too many, behind its totals", n+1)},
-		{"line ends of Windows", strings.ReplaceAll(good, "\n", "\r\n"), "x:1: the lines end with CRLF, as git may make them: write `cassettes/** -text` in " +
-			".gitattributes, remove the file and check it out again"},
-		{"line edited", strings.Replace(good, "Let me look", "Let me see", 1), "x:4: the cassette was edited: this line is not the one that was recorded"},
-		{"argument edited", strings.Replace(good, `"limit":2000`, `"limit":2001`, 1), "x:5: the cassette was edited: this line is not the one that was recorded"},
-		{"header edited", strings.Replace(good, `"scripted"`, `"real"`, 1), "x:1: the cassette was edited: this line is not the one that was recorded"},
-		{"line lost", without(6, 6), "x:6: the cassette is cut: 1 line is missing, from this line on it is not what was recorded"},
-		{"lines lost", without(6, 9), "x:6: the cassette is cut: 4 lines are missing, from this line on it is not what was recorded"},
-		{"lines lost before the totals", without(n-2, n-1), fmt.Sprintf("x:%d: the cassette is cut: 2 lines are missing, from this line on it is not what was recorded", n-2)},
-		{"line doubled", strings.Replace(good, lines[6], lines[6]+lines[6], 1), "x:8: the cassette was edited: it has 1 line too many, from this line on it is not what was recorded"},
+		{"empty", "", "x:1: the cassette is empty"},
+		{"blank", "\n\n", "x:1: not a cassette: the first line is empty"},
+		{"something else", "{\"a\":1}\n", "x:1: not a cassette: there is no header"},
+		{
+			"another version", strings.Replace(good, `{"cassette":1,`, `{"cassette":2,`, 1),
+			"x:1: the cassette has format version 2, and this program reads version 1",
+		},
+		{"header only", lines[0], "x:1: the cassette is truncated: it does not end with its totals line"},
+		{
+			"last line lost", without(n, n),
+			fmt.Sprintf("x:%d: the cassette is truncated: it does not end with its totals line", n-1),
+		},
+		{
+			"last line torn", good[:len(good)-20],
+			fmt.Sprintf("x:%d: the cassette is truncated: it does not end with its totals line", n),
+		},
+		{
+			"last newline lost", good[:len(good)-1],
+			fmt.Sprintf("x:%d: the cassette is truncated: it does not end with its totals line", n),
+		},
+		{
+			"line behind the end", good + lines[3],
+			fmt.Sprintf("x:%d: the cassette was edited: it has 1 extra line after its totals", n+1),
+		},
+		{
+			"empty lines behind the end", good + "\n\n",
+			fmt.Sprintf("x:%d: the cassette was edited: it has 2 extra lines after its totals", n+1),
+		},
+		{
+			"line ends of Windows", strings.ReplaceAll(good, "\n", "\r\n"),
+			"x:1: the lines end with CRLF, which git may have done: write `cassettes/** -text` in " +
+				".gitattributes, remove the file and check it out again",
+		},
+		{
+			"line edited", strings.Replace(good, "Let me look", "Let me see", 1),
+			"x:4: the cassette was edited: this line is not the one that was recorded",
+		},
+		{
+			"argument edited", strings.Replace(good, `"limit":2000`, `"limit":2001`, 1),
+			"x:5: the cassette was edited: this line is not the one that was recorded",
+		},
+		{
+			"header edited", strings.Replace(good, `"scripted"`, `"real"`, 1),
+			"x:1: the cassette was edited: this line is not the one that was recorded",
+		},
+		{
+			"line lost", without(6, 6),
+			"x:6: the cassette is incomplete: 1 line is missing, and this is the first line that differs",
+		},
+		{
+			"lines lost", without(6, 9),
+			"x:6: the cassette is incomplete: 4 lines are missing, and this is the first line that differs",
+		},
+		{
+			"lines lost before the totals", without(n-2, n-1),
+			fmt.Sprintf("x:%d: the cassette is incomplete: 2 lines are missing, "+
+				"and this is the first line that differs", n-2),
+		},
+		{
+			"line doubled", strings.Replace(good, lines[6], lines[6]+lines[6], 1),
+			"x:8: the cassette was edited: it has 1 extra line, and this is the first line that differs",
+		},
 		{"lines swapped", swap(4, 7), "x:4: the cassette was edited: this line is not the one that was recorded"},
-		{"counts edited", strings.Replace(good, `"turns":2`, `"turns":3`, 1), fmt.Sprintf("x:%d: the cassette was edited: its totals are not those of its content", n)},
-		{"checksums edited", good[:len(good)-30] + "0" + good[len(good)-29:], fmt.Sprintf("x:%d: the cassette was edited: its totals are not those of its content", n)},
-		{"totals not JSON", good[:len(good)-2] + ",}\n", fmt.Sprintf("x:%d: the cassette was edited: its totals are broken: invalid character", n)},
-		{"totals with more in it", good[:len(good)-2] + `,"x":1}` + "\n", fmt.Sprintf("x:%d: the cassette was edited: its totals are broken: json: unknown field", n)},
+		{
+			"counts edited", strings.Replace(good, `"turns":2`, `"turns":3`, 1),
+			fmt.Sprintf("x:%d: the cassette was edited: its totals do not match its content", n),
+		},
+		{
+			"checksums edited", good[:len(good)-30] + "0" + good[len(good)-29:],
+			fmt.Sprintf("x:%d: the cassette was edited: its totals do not match its content", n),
+		},
+		{
+			"totals not JSON", good[:len(good)-2] + ",}\n",
+			fmt.Sprintf("x:%d: the cassette was edited: its totals line is malformed: invalid character", n),
+		},
+		{
+			"totals with more in it", good[:len(good)-2] + `,"x":1}` + "\n",
+			fmt.Sprintf("x:%d: the cassette was edited: its totals line is malformed: json: unknown field", n),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,36 +154,79 @@ func TestReadForeign(t *testing.T) {
 		name, lines, want string
 	}{
 		{"unknown event", start + `{"event":"dance","text":"p"}` + "\n" + end, `x:4: unknown event "dance"`},
-		{"unknown field", start + `{"event":"message","text":"p","mood":1}` + "\n" + end, `x:4: event message: json: unknown field "mood"`},
-		{"field of another type", start + `{"event":"message","text":1}` + "\n" + end, `x:4: event message: json: cannot unmarshal number`},
+		{
+			"unknown field", start + `{"event":"message","text":"p","mood":1}` + "\n" + end,
+			`x:4: event message: json: unknown field "mood"`,
+		},
+		{
+			"field of another type", start + `{"event":"message","text":1}` + "\n" + end,
+			`x:4: event message: json: cannot unmarshal number`,
+		},
 		{"event without a name", start + `{"event":1}` + "\n" + end, "x:4: an event without a name"},
 		{"event cut in its name", start + `{"event":"mess` + "\n" + end, "x:4: an event without a name"},
 		{"unknown kind of line", start + `{"song":"x"}` + "\n" + end, "x:4: a line of an unknown kind"},
 		{"no line", start + "\n" + end, "x:4: a line of an unknown kind"},
-		{"two values in a line", start + `{"event":"message","text":"p"} {}` + "\n" + end, "x:4: event message: more than one JSON value"},
-		{"a value over two lines", start + "{\"event\":\"message\",\n\"text\":\"p\"}\n" + end, "x:4: event message: unexpected EOF"},
-		{"unknown field in the header", strings.Replace(header, `"level"`, `"x":1,"level"`, 1) + end, `x:1: json: unknown field "x"`},
-		{"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end, `x:1: the cassette is of level "wire", and this program reads levels run, client, mcp, client+mcp`},
+		{
+			"two values in a line", start + `{"event":"message","text":"p"} {}` + "\n" + end,
+			"x:4: event message: more than one JSON value",
+		},
+		{
+			"a value over two lines", start + "{\"event\":\"message\",\n\"text\":\"p\"}\n" + end,
+			"x:4: event message: unexpected EOF",
+		},
+		{
+			"unknown field in the header", strings.Replace(header, `"level"`, `"x":1,"level"`, 1) + end,
+			`x:1: json: unknown field "x"`,
+		},
+		{
+			"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end,
+			`x:1: unknown level "wire"; this program reads run, client, mcp, client+mcp`,
+		},
 		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: a line before the first turn"},
 		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: turn 3 where turn 2 should begin"},
-		{"event behind a change", start + change + `{"event":"state"}` + "\n" + end, "x:5: an event after the turn's changes"},
-		{"unknown change", start + `{"change":"moved","path":"a","kind":"file"}` + "\n" + end, `x:4: unknown change "moved"`},
-		{"unknown kind", start + `{"change":"added","path":"a","kind":"fifo"}` + "\n" + end, `x:4: unknown kind "fifo"`},
+		{
+			"event behind a change", start + change + `{"event":"state"}` + "\n" + end,
+			"x:5: an event after the turn's changes",
+		},
+		{
+			"unknown change", start + `{"change":"moved","path":"a","kind":"file"}` + "\n" + end,
+			`x:4: unknown change "moved"`,
+		},
+		{
+			"unknown kind", start + `{"change":"added","path":"a","kind":"fifo"}` + "\n" + end,
+			`x:4: unknown kind "fifo"`,
+		},
 		{"change twice", start + change + change + end, "x:5: the turn's changes are not sorted by path"},
-		{"no content", start + `{"change":"added","path":"a","kind":"file"}` + "\n" + end, "x:4: a file's new content is either text or base64"},
-		{"content twice", start + `{"change":"added","path":"a","kind":"file","text":"","base64":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
-		{"content of a link", start + `{"change":"added","path":"a","kind":"symlink","target":"b","text":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
-		{"content of a deletion", start + `{"change":"deleted","path":"a","kind":"file","base64":""}` + "\n" + end, "x:4: a file's new content is either text or base64"},
-		{"bad base64", start + `{"change":"added","path":"a","kind":"file","base64":"!"}` + "\n" + end, "x:4: illegal base64 data"},
+		{
+			"no content", start + `{"change":"added","path":"a","kind":"file"}` + "\n" + end,
+			"x:4: the new content of a file must be either text or base64",
+		},
+		{
+			"content twice", start + `{"change":"added","path":"a","kind":"file","text":"","base64":""}` + "\n" + end,
+			"x:4: the new content of a file must be either text or base64",
+		},
+		{
+			"content of a link", start + `{"change":"added","path":"a","kind":"symlink","target":"b","text":""}` +
+				"\n" + end,
+			"x:4: the new content of a file must be either text or base64",
+		},
+		{
+			"content of a deletion", start + `{"change":"deleted","path":"a","kind":"file","base64":""}` + "\n" + end,
+			"x:4: the new content of a file must be either text or base64",
+		},
+		{
+			"bad base64", start + `{"change":"added","path":"a","kind":"file","base64":"!"}` + "\n" + end,
+			"x:4: illegal base64 data",
+		},
 		{"no timings", start, "x:3: the timings are missing"},
 		{"too few timings", start + "{\"timings\":[]}\n", "x:4: there are 0 timings for 1 events"},
 		{"too many timings", start + "{\"timings\":[1,2]}\n", "x:4: there are 2 timings for 1 events"},
 		{"timings that are no numbers", start + "{\"timings\":[1.5]}\n", "x:4: json: cannot unmarshal number 1.5"},
 		{"timings twice", start + end + end, "x:5: a line after the timings"},
 		{"line after the timings", start + end + change, "x:5: a line after the timings"},
-		{"wrong counts", whole, "x:6: the cassette was edited: its totals are not those of its content"},
-		{"no stop", start + end, "x: turn 1 is not one that was recorded: it has 0 stops instead of one"},
-		{"two prompts", start + prompt + stop + "{\"timings\":[0,0,0]}\n", "x: turn 1 is not one that was recorded: it has 2 prompts instead of one"},
+		{"wrong counts", whole, "x:6: the cassette was edited: its totals do not match its content"},
+		{"no stop", start + end, "x: turn 1 is malformed: 0 stops, want 1"},
+		{"two prompts", start + prompt + stop + "{\"timings\":[0,0,0]}\n", "x: turn 1 is malformed: 2 prompts, want 1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,7 +252,7 @@ func TestReadFiles(t *testing.T) {
 	})
 	t.Run("a directory", func(t *testing.T) {
 		_, err := Read(dir)
-		assert.EqualError(t, err, dir+": this is not a cassette: it is not a regular file")
+		assert.EqualError(t, err, dir+": not a cassette: this is not a regular file")
 		assert.True(t, Exists(dir))
 	})
 	t.Run("cut", func(t *testing.T) {
@@ -171,7 +269,7 @@ func TestReadFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		require.NoError(t, os.Truncate(path, maxFile+1))
 		_, err := Read(path)
-		assert.ErrorContains(t, err, "more than the 536870912 that one may have")
+		assert.ErrorContains(t, err, "exceeds the limit of 536870912")
 	})
 }
 
@@ -192,7 +290,8 @@ func TestReadFlipped(t *testing.T) {
 	var same []string
 	for i := 0; i < len(good); i += stride {
 		for _, b := range []byte{
-			good[i] ^ 1, good[i] ^ 2, good[i] ^ 4, good[i] ^ 8, good[i] ^ 16, good[i] ^ 32, good[i] ^ 64, good[i] ^ 128, '\n', '"', '{', '0',
+			good[i] ^ 1, good[i] ^ 2, good[i] ^ 4, good[i] ^ 8, good[i] ^ 16, good[i] ^ 32, good[i] ^ 64,
+			good[i] ^ 128, '\n', '"', '{', '0',
 		} {
 			if b == good[i] {
 				continue
@@ -248,11 +347,12 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzReadSealed puts checksums that fit behind whatever it makes up, so that all of it is decoded.
+// FuzzReadSealed appends the right checksums to the lines that it makes up, so that all of them are decoded.
 func FuzzReadSealed(f *testing.F) {
 	good := encoded(f, sample())
 	f.Add(string(good[:bytes.LastIndexByte(good[:len(good)-1], '\n')+1]), 2, 12, 2)
-	f.Add("{\"cassette\":1,\"level\":\"run\"}\n{\"turn\":1}\n{\"event\":\"notice\",\"data\":[1e9,{}]}\n{\"timings\":[5]}\n", 1, 1, 0)
+	f.Add("{\"cassette\":1,\"level\":\"run\"}\n{\"turn\":1}\n"+
+		"{\"event\":\"notice\",\"data\":[1e9,{}]}\n{\"timings\":[5]}\n", 1, 1, 0)
 	f.Fuzz(func(t *testing.T, lines string, turns, events, calls int) {
 		if c, bad := decode(seal(t, lines, totals{turns, events, calls})); bad == nil {
 			requireStable(t, c)

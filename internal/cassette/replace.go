@@ -11,8 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
-// replaceWhole replaces old by to where it stands for itself: starts has to hold for the text before, ends for the text
-// behind.
+// replaceWhole replaces old by to wherever starts holds for the text before it and ends for the text after it.
 func replaceWhole(s, old, to string, starts, ends func(string) bool) string {
 	var b strings.Builder
 	done := 0
@@ -37,19 +36,19 @@ func replaceWhole(s, old, to string, starts, ends func(string) bool) string {
 	return b.String()
 }
 
-// wordEnds tells whether no word goes on at the beginning of this text.
-func wordEnds(behind string) bool {
-	r, _ := utf8.DecodeRuneInString(behind)
+// wordEnds reports whether a word before this text ends there.
+func wordEnds(after string) bool {
+	r, _ := utf8.DecodeRuneInString(after)
 	return !isWord(r)
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// beforePath is text behind which an absolute path may begin although it ends in a letter: an option, an escape in a
-// quoted string, a colour.
+// beforePath matches text after which an absolute path may begin although it ends in a letter: an option, an escape in
+// a quoted string, a colour.
 var beforePath = lazyregexp.New(`(^|[\s"'])-[A-Za-z]$|\\[nrt]$|\x1b\[[0-9;]*m$`)
 
-// pathStarts tells whether an absolute path may begin behind this text: in /src/tmp there is no /tmp.
+// pathStarts reports whether an absolute path may begin after this text: /src/tmp does not contain the path /tmp.
 func pathStarts(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	if !isWord(r) {
@@ -58,12 +57,12 @@ func pathStarts(before string) bool {
 	return beforePath.MatchString(before[max(0, len(before)-16):])
 }
 
-// pathEnds tells whether a path ends, or goes on with another part, before this text: /tmp/ws2 and /tmp/ws.bak are not
-// below /tmp/ws, but a path may be the end of a sentence.
-func pathEnds(behind string) bool {
-	r, size := utf8.DecodeRuneInString(behind)
+// pathEnds reports whether a path, or one of its elements, ends before this text: /tmp/ws2 and /tmp/ws.bak are not
+// below /tmp/ws, but a path may end a sentence.
+func pathEnds(after string) bool {
+	r, size := utf8.DecodeRuneInString(after)
 	if strings.ContainsRune(".-+@%~", r) {
-		r, _ = utf8.DecodeRuneInString(behind[size:])
+		r, _ = utf8.DecodeRuneInString(after[size:])
 	}
 	if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
 		return true // text without spaces
@@ -71,7 +70,7 @@ func pathEnds(behind string) bool {
 	return !isWord(r) && r != '_'
 }
 
-// foldMatches replaces the matches of p by [Placeholder], but for those that cut one apart.
+// foldMatches replaces the matches of p by [Placeholder], except those that contain only a part of a placeholder.
 func foldMatches(s string, p *regexp.Regexp) string {
 	matches := p.FindAllStringIndex(s, -1)
 	if len(matches) == 0 {
@@ -84,7 +83,7 @@ func foldMatches(s string, p *regexp.Regexp) string {
 		for ; mark < m[1] && !cut; mark = nextPlaceholder(s, mark+len(Placeholder)) {
 			end := mark + len(Placeholder)
 			if cut = mark < m[0] && m[0] < end || m[1] < end; cut {
-				break // the next match may cut the same one
+				break // the next match may cut the same placeholder
 			}
 		}
 		if m[0] < m[1] && !cut {
@@ -107,15 +106,16 @@ func nextPlaceholder(s string, from int) int {
 
 // longID is an id that is replaced wherever text mentions it.
 type longID struct {
-	own, name string
-	rank      int     // of its first appearance
-	shorter   *longID // the longest other id that this one begins with
+	own     string  // the agent's id
+	name    string  // our number for it
+	rank    int     // position in the order of first appearance
+	shorter *longID // the longest other id that is a prefix of this one
 }
 
-// idIndex finds ids in text. It is sorted by the agent's own names, each of which it has once.
+// idIndex finds ids in text. It is sorted by the agent's ids, without duplicates.
 type idIndex []*longID
 
-// newIDIndex returns the index of ids in the order of their appearance; of equal ones the first counts.
+// newIDIndex returns the index of ids, which are in the order of their appearance. Of equal ids it keeps the first.
 func newIDIndex(ids []longID) idIndex {
 	x := make(idIndex, len(ids))
 	for i, id := range ids {
@@ -142,7 +142,7 @@ type mention struct {
 
 func (m mention) end() int { return m.start + len(m.own) }
 
-// replace replaces the ids that s mentions by their names, as if one id was replaced after the other, longest first.
+// replace replaces the ids in s by their names, as if one id was replaced after the other, longest first.
 func (x idIndex) replace(s string) string {
 	found := x.mentions(s)
 	if len(found) == 0 {
@@ -159,7 +159,7 @@ func (x idIndex) replace(s string) string {
 	return b.String()
 }
 
-// mentions returns all mentions in s by their starts, those within others, too.
+// mentions returns all mentions in s, also those within others, sorted by where they start.
 func (x idIndex) mentions(s string) []mention {
 	if len(x) == 0 {
 		return nil
@@ -179,8 +179,8 @@ func (x idIndex) mentions(s string) []mention {
 	return found
 }
 
-// before returns the last id that does not sort behind s, nil if there is none. The ids that s begins with are among it
-// and its shorter ones: what sorts between a beginning of s and s has that beginning as well.
+// before returns the last id that does not sort after s, nil if there is none. The ids that are prefixes of s are this
+// id and its shorter ones: any text that sorts between a prefix of s and s has that prefix, too.
 func (x idIndex) before(s string) *longID {
 	i, exact := slices.BinarySearchFunc(x, s, func(id *longID, s string) int { return strings.Compare(id.own, s) })
 	switch {
@@ -192,7 +192,7 @@ func (x idIndex) before(s string) *longID {
 	return nil
 }
 
-// apart returns those of the mentions that are replaced, by their starts.
+// apart returns the mentions to replace, which do not overlap, sorted by where they start.
 func apart(found []mention) []mention {
 	var replaced []mention
 	for len(found) > 0 {
@@ -211,21 +211,21 @@ func apart(found []mention) []mention {
 	return replaced
 }
 
-// separate chooses from mentions that overlap or touch each other, up to end. The longest comes first, of equally long
-// ones that of the older id. The name that replaces it is a word, and so what touches it no longer stands for itself,
-// except for the same id again.
+// separate chooses from mentions that overlap or touch each other, up to end. The longest comes first, then that of the
+// older id. Its name is a word, so a mention that touches it is no longer a word of its own, unless it is of the same
+// id.
 func separate(found []mention, end int) []mention {
 	base := found[0].start
 	found = slices.Clone(found)
 	slices.SortFunc(found, func(a, b mention) int {
 		return cmp.Or(cmp.Compare(len(b.own), len(a.own)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.start, b.start))
 	})
-	owners := make([]*longID, 1+end-base+1) // of each byte, and of those beside them
+	owners := make([]*longID, 1+end-base+1) // the chosen id at each byte, with one more on either side
 	var chosen []mention
 	for _, m := range found {
 		own := owners[m.start-base+1 : m.end()-base+1]
 		left, right := owners[m.start-base], owners[m.end()-base+1]
-		// Those chosen before are no shorter: one that overlaps has the first byte or the last.
+		// Mentions chosen before are no shorter, so one that overlaps has the first byte or the last.
 		free := own[0] == nil && own[len(own)-1] == nil
 		if free && (left == nil || left == m.longID) && (right == nil || right == m.longID) {
 			for i := range own {
@@ -238,7 +238,8 @@ func separate(found []mention, end int) []mention {
 	return chosen
 }
 
-// Restore returns a normalised text with the directories of this run for their names. Normalised, it is the text again.
+// Restore replaces the names of directories in a normalised text by the directories of this run. Normalising reverses
+// it.
 func (n *Normaliser) Restore(text string) string {
 	for _, d := range n.given {
 		text = replaceWhole(text, d.name, d.dir, pathStarts, pathEnds)
@@ -246,7 +247,7 @@ func (n *Normaliser) Restore(text string) string {
 	return text
 }
 
-// RestoreValue returns a copy of decoded JSON with every string in it restored, see [Normaliser.Restore]. Keys stay.
+// RestoreValue returns a copy of decoded JSON with every string in it, except keys, restored. See [Normaliser.Restore].
 func (n *Normaliser) RestoreValue(v any) any {
 	switch v := v.(type) {
 	case string:

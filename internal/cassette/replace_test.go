@@ -24,13 +24,29 @@ func TestReplaceIDs(t *testing.T) {
 	}{
 		{"none", "", nil, "toolu_0123456789", "toolu_0123456789"},
 		{"several", "", []string{"toolu_01", "call_1234"}, "call_1234/toolu_01/call_1234.", "c2/c1/c2."},
-		{"within words", "the beginning of an id is another id", []string{"toolu_01"}, "xtoolu_01 toolu_012 étoolu_01 toolu_01", "xtoolu_01 toolu_012 étoolu_01 c1"},
-		{"the longer", "", []string{"call-1234", "call-1234-5678"}, "call-1234 call-1234-5678 call-1234-5", "c1 c2 c1-5"},
+		{
+			"within words", "the beginning of an id is another id",
+			[]string{"toolu_01"},
+			"xtoolu_01 toolu_012 étoolu_01 toolu_01", "xtoolu_01 toolu_012 étoolu_01 c1",
+		},
+		{
+			"the longer", "",
+			[]string{"call-1234", "call-1234-5678"},
+			"call-1234 call-1234-5678 call-1234-5", "c1 c2 c1-5",
+		},
 		{"the longer, although behind", "", []string{"call-1234", "1234-56789"}, "call-1234-56789", "call-c2"},
 		{"equally long", "the older wins", []string{"1234-5678", "call-1234"}, "call-1234-5678", "call-c1"},
-		{"within a longer one that does not stand for itself", "", []string{"call-1234", "call-1234-5678"}, "call-1234-56789", "c1-56789"},
+		{
+			"within a longer one that does not stand for itself", "",
+			[]string{"call-1234", "call-1234-5678"},
+			"call-1234-56789", "c1-56789",
+		},
 		{"the same id twice", "numbers are the first's", []string{"call-1234", "call-1234"}, "call-1234", "c1"},
-		{"touching", "a name is a word, beside which nothing stands for itself", []string{"call-1234-", "-call-5678"}, "call-1234--call-5678", "c1-call-5678"},
+		{
+			"touching", "a name is a word, beside which nothing stands for itself",
+			[]string{"call-1234-", "-call-5678"},
+			"call-1234--call-5678", "c1-call-5678",
+		},
 		{"touching itself", "", []string{"-call-1234-"}, "-call-1234--call-1234-", "c1c1"},
 	}
 	for _, tt := range tests {
@@ -118,8 +134,14 @@ func callEvents(calls int) []trajectory.Event {
 		events = append(
 			events,
 			trajectory.Event{Body: trajectory.Message{Text: "I will look at the next file now."}},
-			trajectory.Event{Body: trajectory.ToolStart{ID: id, Name: "Read", Args: map[string]any{"file_path": fmt.Sprintf("/run/ws/pkg%d/file.go", i)}}},
-			trajectory.Event{Body: trajectory.ToolEnd{ID: id, Output: strings.Repeat("func f() { return }\n", 10) + id}},
+			trajectory.Event{Body: trajectory.ToolStart{
+				ID: id, Name: "Read",
+				Args: map[string]any{"file_path": fmt.Sprintf("/run/ws/pkg%d/file.go", i)},
+			}},
+			trajectory.Event{Body: trajectory.ToolEnd{
+				ID:     id,
+				Output: strings.Repeat("func f() { return }\n", 10) + id,
+			}},
 		)
 		summary.WriteString(id + "\n")
 	}
@@ -129,8 +151,14 @@ func callEvents(calls int) []trajectory.Event {
 func TestNormaliseValue(t *testing.T) {
 	n := newTestNormaliser()
 	n.Session("0199aaaa-bbbb-7ccc")
-	got := n.Value(map[string]any{"path": "/run/ws/0199aaaa-bbbb-7ccc/a", "turn_id": "xyz", "list": []any{"/run", 1.5, nil}})
-	assert.Equal(t, map[string]any{"path": "$WORKSPACE/s1/a", "turn_id": Placeholder, "list": []any{"$TMPDIR", 1.5, nil}}, got)
+	got := n.Value(map[string]any{
+		"path": "/run/ws/0199aaaa-bbbb-7ccc/a", "turn_id": "xyz",
+		"list": []any{"/run", 1.5, nil},
+	})
+	assert.Equal(t, map[string]any{
+		"path": "$WORKSPACE/s1/a", "turn_id": Placeholder,
+		"list": []any{"$TMPDIR", 1.5, nil},
+	}, got)
 	assert.Nil(t, n.Value(nil))
 	assert.Equal(t, trajectory.FileRead{Path: "$WORKSPACE/a"}, n.Value(trajectory.FileRead{Path: "/run/ws/a"}))
 
@@ -142,7 +170,10 @@ func TestRestore(t *testing.T) {
 	tests := []struct{ name, reason, in, want string }{
 		{"alone", "", "$WORKSPACE", "/run/ws"},
 		{"below, and others", "", "cp $HOME/a $WORKSPACE/b $TMPDIR.", "cp /run/ws/home/a /run/ws/b /run."},
-		{"another word", "no path was made into that", "$HOMES $HOME_DIR x$HOME ${HOME} $WORKSPACE-old", "$HOMES $HOME_DIR x$HOME ${HOME} $WORKSPACE-old"},
+		{
+			"another word", "no path was made into that", "$HOMES $HOME_DIR x$HOME ${HOME} $WORKSPACE-old",
+			"$HOMES $HOME_DIR x$HOME ${HOME} $WORKSPACE-old",
+		},
 		{"placeholder", "what it was is gone", "took <normalised>", "took <normalised>"},
 	}
 	for _, tt := range tests {

@@ -12,9 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// Write writes a cassette, its directory too if need be: at path, or compressed and with .gz behind path if it is larger
-// than 1 MiB. The file appears whole or not at all: on an error the one that was there stays. Times are kept in
-// microseconds.
+// Write writes a cassette at path, or, if it is larger than 1 MiB, compressed at path.gz. It creates the directory if
+// needed. The file is replaced as a whole; on an error the old one stays. Times are kept in microseconds.
 func Write(path string, c *Cassette) error {
 	f, err := pack(path, c)
 	if err != nil {
@@ -26,19 +25,19 @@ func Write(path string, c *Cassette) error {
 // packed is the file of a cassette before it is written.
 type packed struct {
 	name  string
-	other string // the name that the file would have if it were compressed, or were not
-	text  []byte // before it is compressed
-	data  []byte
+	other string // the name that the file must not have: the uncompressed one if it is compressed, or the reverse
+	text  []byte // uncompressed
+	data  []byte // as in the file
 }
 
-// pack returns the file that the cassette at path is to be.
+// pack returns the file of the cassette at path.
 func pack(path string, c *Cassette) (packed, error) {
 	text, err := encode(c)
 	if err != nil {
 		return packed{}, fmt.Errorf("write cassette %s: %w", path, err)
 	}
 	if _, err := scan(bytes.NewReader(text), maxFile); err != nil {
-		return packed{}, fmt.Errorf("write cassette that could not be read: %w", explain(err, path))
+		return packed{}, fmt.Errorf("write cassette: it could not be read back: %w", explain(err, path))
 	}
 	if len(text) <= maxPlain {
 		return packed{path, Compressed(path), text, text}, nil
@@ -54,14 +53,14 @@ func (f packed) write() error {
 	if err := writeFile(f.name, f.data); err != nil {
 		return fmt.Errorf("write cassette: %w", err)
 	}
-	// After a crash before this there are both, which is an error until one is recorded again.
+	// If we crash here, both files exist, which is an error until the cassette is recorded again.
 	if err := os.Remove(f.other); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the old cassette: %w", err)
 	}
 	return nil
 }
 
-// writeFile puts data in the place of what is at path, which survives a crash or a concurrent write as one or the other.
+// writeFile replaces the file at path. After a crash or a concurrent write it is one version or the other.
 func writeFile(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -73,7 +72,7 @@ func writeFile(path string, data []byte) error {
 // encode returns a cassette's bytes. The same cassette has the same bytes.
 func encode(c *Cassette) ([]byte, error) {
 	if c.deferred != nil {
-		panic("cassette: one that Open read has not all of its contents: use Read")
+		panic("cassette: the cassette was read by Open, which may leave out contents of files; use Read")
 	}
 	h := c.Header
 	h.Version = Version
@@ -100,7 +99,7 @@ func encode(c *Cassette) ([]byte, error) {
 	l.Totals = totalsOf(c.Turns)
 	b, err = appendJSON(b, l)
 	if len(b) > maxFile {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d that one may have", len(b), maxFile)
+		return nil, fmt.Errorf("the cassette has %d bytes, which exceeds the limit of %d", len(b), maxFile)
 	}
 	return b, err
 }
@@ -115,7 +114,7 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 	}
 	for _, e := range t.Events {
 		if e.Turn != n {
-			return nil, fmt.Errorf("an event of turn %d", e.Turn)
+			return nil, fmt.Errorf("it contains an event of turn %d", e.Turn)
 		}
 		if b, err = appendEvent(b, e.Body); err != nil {
 			return nil, err
@@ -129,9 +128,9 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 	return b, nil
 }
 
-// Migrate makes the cassette at path, which is of a unit, what it would be if its session were recorded today: written as
-// [Write] writes it, and normalised by n, a new normaliser of the session. It reports whether that changes the file; with dry
-// it does not change it. Its errors are those of [Read], [Cassette.CheckUnit] and Write.
+// Migrate rewrites the cassette of a unit at path as if its session were recorded today: as [Write] writes it,
+// normalised by n, a new normaliser of the session. It reports whether the file changes; if dry, it leaves the file
+// alone. Its errors are those of [Read], [Cassette.CheckUnit] and Write.
 func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err error) {
 	c, err := Read(path)
 	if err != nil {

@@ -42,14 +42,36 @@ func TestWriteRefuses(t *testing.T) {
 		damage func(*Cassette)
 		want   string
 	}{
-		{"no prompt", func(c *Cassette) { c.Turns[0].Events = c.Turns[0].Events[1:] }, "turn 1: it has 0 prompts instead of one"},
-		{"two prompts", func(c *Cassette) { c.Turns[1].Events[1].Body = trajectory.Prompt{} }, "turn 2: it has 2 prompts instead of one"},
-		{"turns mixed up", func(c *Cassette) { c.Turns[1].Events[1].Turn = 1 }, "turn 2: an event of turn 1"},
-		{"event without a body", func(c *Cassette) { c.Turns[1].Events[1].Body = nil }, "turn 2: an event without a body"},
-		{"event of an unknown type", func(c *Cassette) { c.Turns[1].Events[1].Body = unknown{} }, `unknown event "unknown"`},
-		{"value that is not JSON", func(c *Cassette) { c.Turns[1].Events[1].Body = trajectory.Notice{Data: func() {}} }, "turn 2: encode notice: json: unsupported type"},
-		{"changes not sorted", func(c *Cassette) { c.Turns[0].Delta.Changes[0].Path = "z" }, "the turn's changes are not sorted by path"},
-		{"another level", func(c *Cassette) { c.Header.Level = "wire" }, `the cassette is of level "wire"`},
+		{
+			"no prompt", func(c *Cassette) { c.Turns[0].Events = c.Turns[0].Events[1:] },
+			"turn 1: 0 prompts, want 1",
+		},
+		{
+			"two prompts", func(c *Cassette) { c.Turns[1].Events[1].Body = trajectory.Prompt{} },
+			"turn 2: 2 prompts, want 1",
+		},
+		{
+			"turns mixed up", func(c *Cassette) { c.Turns[1].Events[1].Turn = 1 },
+			"turn 2: it contains an event of turn 1",
+		},
+		{
+			"event without a body", func(c *Cassette) { c.Turns[1].Events[1].Body = nil },
+			"turn 2: an event without a body",
+		},
+		{
+			"event of an unknown type", func(c *Cassette) { c.Turns[1].Events[1].Body = unknown{} },
+			`unknown event "unknown"`,
+		},
+		{
+			"value that is not JSON",
+			func(c *Cassette) { c.Turns[1].Events[1].Body = trajectory.Notice{Data: func() {}} },
+			"turn 2: encode notice: json: unsupported type",
+		},
+		{
+			"changes not sorted", func(c *Cassette) { c.Turns[0].Delta.Changes[0].Path = "z" },
+			"the turn's changes are not sorted by path",
+		},
+		{"another level", func(c *Cassette) { c.Header.Level = "wire" }, `unknown level "wire"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +131,10 @@ func TestContents(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := sample()
-			c.Turns[0].Delta.Changes = []workspace.Change{{Path: "f", Op: workspace.Added, Kind: workspace.File, Data: []byte(tt.data)}}
+			c.Turns[0].Delta.Changes = []workspace.Change{{
+				Path: "f", Op: workspace.Added, Kind: workspace.File,
+				Data: []byte(tt.data),
+			}}
 			data := encoded(t, c)
 			assert.Contains(t, string(data), `{"change":"added","path":"f","kind":"file",`+tt.want+"}\n")
 			assert.Equal(t, tt.data, string(decoded(t, data).Turns[0].Delta.Changes[0].Data))
@@ -142,7 +167,10 @@ func TestMigrate(t *testing.T) {
 		{name: "as-written", c: sample()},
 		{name: "as-written-compressed", c: large},
 		{name: "new-pattern", c: sample(), remove: `Fixed`, want: true},
-		{name: "new-pattern-of-a-large-one", reason: "what is left is small", c: large, remove: `(It is done\. )+`, want: true},
+		{
+			name: "new-pattern-of-a-large-one", reason: "what is left is small", c: large,
+			remove: `(It is done\. )+`, want: true,
+		},
 		{
 			name: "decompressed-by-a-person", reason: "as nobody would write it", c: large, want: true,
 			plant: func(t *testing.T, path string) {
@@ -195,16 +223,28 @@ func TestMigrateOnce(t *testing.T) {
 		volatile string
 		body     trajectory.Body
 	}{
-		{name: "keys-that-become-equal", pattern: `\d+`, body: trajectory.ToolStart{ID: "x", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}}},
-		{name: "keys-that-were-told-apart", pattern: `#`, body: trajectory.ToolStart{ID: "x", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}}},
+		{
+			name: "keys-that-become-equal", pattern: `\d+`,
+			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}},
+		},
+		{
+			name: "keys-that-were-told-apart", pattern: `#`,
+			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}},
+		},
 		{name: "the-protocols-words", pattern: `[a-z]+_[a-z]+`, body: trajectory.Permission{
 			ID: "x", Options: []trajectory.PermissionOption{{ID: "allow_it", Kind: "allow_once"}}, Decision: "allow_it",
 		}},
-		{name: "a-plan", pattern: `\w+`, body: trajectory.Plan{Entries: []trajectory.PlanEntry{{Content: "Do it", Priority: "high", Status: "in_progress"}}}},
+		{name: "a-plan", pattern: `\w+`, body: trajectory.Plan{Entries: []trajectory.PlanEntry{{
+			Content:  "Do it",
+			Priority: "high", Status: "in_progress",
+		}}}},
 		{name: "ids-below-what-is-volatile", volatile: "turn", body: trajectory.Notice{Name: "n", Data: map[string]any{
 			"turn": map[string]any{"toolCallId": "lost"}, "zoo": map[string]any{"toolCallId": "kept"},
 		}}},
-		{name: "a-key-that-says-id", pattern: `toolCallId|session/\w+`, body: trajectory.Notice{Name: "session/update", Data: map[string]any{"toolCallId": "own"}}},
+		{
+			name: "a-key-that-says-id", pattern: `toolCallId|session/\w+`,
+			body: trajectory.Notice{Name: "session/update", Data: map[string]any{"toolCallId": "own"}},
+		},
 		{name: "keys-whose-order-changes", pattern: `b+`, body: trajectory.Notice{Name: "n", Data: map[string]any{
 			"a": map[string]any{"toolCallId": "first"}, "bb": map[string]any{"toolCallId": "second"},
 		}}},
@@ -218,7 +258,9 @@ func TestMigrateOnce(t *testing.T) {
 			}
 			normaliser := func() *Normaliser { return NewNormaliser(nil, patterns, []string{tt.volatile}) }
 			recorded := normaliser().Events([]trajectory.Event{
-				{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}}, {Turn: 1, Body: tt.body}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+				{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}},
+				{Turn: 1, Body: tt.body},
+				{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
 			})
 			assert.Equal(t, trajectory.Stop{Reason: "end_turn"}, recorded[2].Body)
 			path := filepath.Join(t.TempDir(), "a.1.jsonl")
@@ -279,7 +321,7 @@ func TestMigrateRefuses(t *testing.T) {
 	require.NoError(t, Write(path, other))
 	refuses("the cassette was recorded for other/task/a/1")
 	require.NoError(t, os.WriteFile(path, []byte("{\n"), 0o644))
-	refuses("this is not a cassette")
+	refuses("not a cassette")
 }
 
 // files returns the contents of the files in a directory, by their names.

@@ -47,7 +47,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: "bui
 		{
 			name: "changed-meanwhile", code: exitHarness,
 			stop: func(_ context.CancelCauseFunc, second string) { require.NoError(t, os.WriteFile(second, nil, 0o644)) },
-			want: "cassettes/p/task/a.2.jsonl:1: the cassette is cut: it is empty",
+			want: "cassettes/p/task/a.2.jsonl:1: the cassette is empty",
 		},
 	}
 	for _, tt := range tests {

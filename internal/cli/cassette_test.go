@@ -103,7 +103,7 @@ func TestCassetteShow(t *testing.T) {
 	require.Contains(t, got.stdout, "\nendpoint    real\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox unknown\n")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.jsonl"), []byte("{}\n"), 0o644))
-	require.Equal(t, called{exitHarness, "", "sdd-eval: " + filepath.Join(dir, "b.jsonl") + ":1: this is not a cassette: it has no header\n"},
+	require.Equal(t, called{exitHarness, "", "sdd-eval: " + filepath.Join(dir, "b.jsonl") + ":1: not a cassette: there is no header\n"},
 		call(t, dir, "cassette", "show", "b.jsonl"))
 	require.Equal(t, called{exitUsage, "", "sdd-eval: c.jsonl: there is no such file\n"}, call(t, dir, "cassette", "show", "c.jsonl"))
 	require.Equal(t, exitUsage, call(t, dir, "cassette", "show", "").code)

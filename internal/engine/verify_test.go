@@ -68,7 +68,7 @@ func TestVerify(t *testing.T) {
 			{Kind: engine.DefectMissing, File: cassettePath, Reason: "bench/task/fake/1 was not recorded"},
 		}},
 		{"cut", func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 3000)) }, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ":12: the cassette is cut: it ends without its totals"},
+			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ":12: the cassette is truncated: it does not end with its totals line"},
 		}},
 		{"of another unit", func(t *testing.T, path string) {
 			c, err := cassette.Read(path)
@@ -79,7 +79,7 @@ func TestVerify(t *testing.T) {
 			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ":1: the cassette was recorded for bench/task/other/1, not for bench/task/fake/1"},
 		}},
 		{"twice", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path+".gz", nil, 0o644)) }, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ": there is fake.1.jsonl.gz, too: one of them is old, and which one cannot be known"},
+			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ": fake.1.jsonl.gz exists, too: delete the outdated one of the two"},
 		}},
 		{
 			"stale", func(*testing.T, string) {}, strings.ReplaceAll(benchPlaybook, "Do it", "Do that") + "limits: {max_tool_calls: 5}\n",
