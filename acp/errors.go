@@ -39,6 +39,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("error %d: %s (%s)", e.Code, e.Message, excerpt.Head(string(e.Data), 512))
 }
 
+// MarshalJSON encodes e as the package describes.
+func (e Error) MarshalJSON() ([]byte, error) { return marshal(e) }
+
+// UnmarshalJSON decodes e as the package describes.
+func (e *Error) UnmarshalJSON(data []byte) error { return unmarshal(data, e) }
+
 // Reasons for which a connection ends; see [Client.Err].
 var (
 	// ErrClosed means that Close was called.

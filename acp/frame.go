@@ -3,7 +3,10 @@ package acp
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Direction says who sent a [Frame].
@@ -38,6 +41,17 @@ type Frame struct {
 // which is not the same as null. Each direction has ids of its own.
 type ID string
 
+// MarshalJSON returns the id's JSON text, null for the zero value.
+func (id ID) MarshalJSON() ([]byte, error) { return json.RawMessage(id).MarshalJSON() }
+
+// UnmarshalJSON takes the text of a number, a string or null.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	if s := (&scanner{data: bytes.Clone(data)}); !json.Valid(data) || !id.decode(s) {
+		return fmt.Errorf("acp: decode ID: want a number, a string or null, got %q", excerpt.Head(string(data), 64))
+	}
+	return nil
+}
+
 // Message is the envelope of JSON-RPC: a request has Method and ID, a notification has Method only, a response has no
 // Method but ID and either Result or Error.
 type Message struct {
@@ -49,6 +63,12 @@ type Message struct {
 	Error   *Error          `json:"error,omitzero"`
 	Extra
 }
+
+// MarshalJSON encodes m as the package describes.
+func (m Message) MarshalJSON() ([]byte, error) { return marshal(m) }
+
+// UnmarshalJSON decodes m as the package describes.
+func (m *Message) UnmarshalJSON(data []byte) error { return unmarshal(data, m) }
 
 // ParseMessage decodes the envelope of a line, as leniently as the schema's types. It returns [ErrBlank], [ErrNotJSON] or
 // [ErrNotMessage] for a line that is no message. The message shares memory with the line.

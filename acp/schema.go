@@ -1,6 +1,13 @@
 package acp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// The types of the protocol are generated from its published schema; here is what they have in common.
+//
+//go:generate go run ./internal/schemagen
 
 // ProtocolVersion is the version of the Agent Client Protocol that this package speaks.
 const ProtocolVersion = 1
@@ -37,21 +44,73 @@ type Other struct {
 	Raw json.RawMessage
 }
 
-// UpdateKind returns o.Kind.
-func (o Other) UpdateKind() string { return o.Kind }
+// MarshalJSON returns o.Raw, which has the kind in it.
+func (o Other) MarshalJSON() ([]byte, error) { return o.Raw.MarshalJSON() }
 
-// BlockType returns o.Kind.
-func (o Other) BlockType() string { return o.Kind }
-
-// OutputType returns o.Kind.
-func (o Other) OutputType() string { return o.Kind }
-
-// Transport returns o.Kind.
-func (o Other) Transport() string { return o.Kind }
-
-// EnvVariable is a variable of a process's environment.
-type EnvVariable struct {
-	Name  string `json:"name" acp:"required"`
-	Value string `json:"value" acp:"required"`
-	Extra
+// Selected returns the answer that chooses the option with that id.
+func Selected(optionID string) RequestPermissionResponse {
+	return RequestPermissionResponse{Outcome: PermissionOutcome{Outcome: "selected", OptionID: optionID}}
 }
+
+// Cancelled returns the answer to a request whose turn was cancelled, or that cannot be decided.
+func Cancelled() RequestPermissionResponse {
+	return RequestPermissionResponse{Outcome: PermissionOutcome{Outcome: "cancelled"}}
+}
+
+// Choices returns the values that can be chosen, those inside groups included.
+func (o ConfigOption) Choices() []ConfigChoice {
+	var flat []ConfigChoice
+	for _, c := range o.Options {
+		if c.Group != "" {
+			flat = append(flat, c.Options...)
+		} else {
+			flat = append(flat, c)
+		}
+	}
+	return flat
+}
+
+// method has the types of a method's params and, unless it is a notification, of its result.
+type method struct {
+	params, result reflect.Type
+}
+
+func request[Params, Result any]() method {
+	return method{params: reflect.TypeFor[Params](), result: reflect.TypeFor[Result]()}
+}
+
+func notification[Params any]() method {
+	return method{params: reflect.TypeFor[Params]()}
+}
+
+// union is an interface of the schema with the types it can hold.
+type union struct {
+	key      string // the member that tells the variants apart
+	variants map[string]reflect.Type
+}
+
+func unionOf[T any](key string, kind func(T) string, variants ...T) union {
+	u := union{key: key, variants: make(map[string]reflect.Type)}
+	for _, v := range variants {
+		u.variants[kind(v)] = reflect.TypeOf(v)
+	}
+	return u
+}
+
+// variantTag is the discriminator that a type has on the wire where it stands as a variant of a union. Empty: none.
+type variantTag struct {
+	key, kind string
+}
+
+// variantTags holds the tag of each variant. A variant without a kind (an MCP server over stdio) has no tag.
+var variantTags = func() map[reflect.Type]variantTag {
+	tags := make(map[reflect.Type]variantTag)
+	for _, u := range unions {
+		for kind, t := range u.variants {
+			if kind != "" {
+				tags[t] = variantTag{key: u.key, kind: kind}
+			}
+		}
+	}
+	return tags
+}()

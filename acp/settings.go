@@ -61,13 +61,13 @@ func (s *Session) SetModel(ctx context.Context, model string) error {
 }
 
 // setCategory sets the first option of a category.
-func (s *Session) setCategory(ctx context.Context, category, value string) error {
+func (s *Session) setCategory(ctx context.Context, category ConfigOptionCategory, value string) error {
 	for _, o := range s.ConfigOptions() {
 		if o.Category == category {
-			return s.setOption(ctx, o, category, value)
+			return s.setOption(ctx, o, string(category), value)
 		}
 	}
-	return &NotOfferedError{What: category, Wanted: value}
+	return &NotOfferedError{What: string(category), Wanted: value}
 }
 
 // SetConfigOption changes a setting of the session to one of the values that the agent offers for it; of a boolean one to

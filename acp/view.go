@@ -1,6 +1,9 @@
 package acp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // View is the typed view of a frame. It has everything the frame has: anything without a field is in an [Extra], or
 // raw.
@@ -40,17 +43,17 @@ func (d *Decoder) View(f Frame) (View, error) {
 	}
 	v := View{Method: m.Method, ID: m.ID, Response: m.IsResponse(), Error: m.Error, Extra: m.Extra}
 	own, other, otherName := m.Params, m.Result, "result"
-	decode := methods[m.Method].params
+	typ := methods[m.Method].params
 	if v.Response {
 		key := requestKey{f.Direction.opposite(), m.ID}
 		v.Method = d.requests[key]
 		delete(d.requests, key)
 		own, other, otherName = m.Result, m.Params, "params"
-		decode = methods[v.Method].result
+		typ = methods[v.Method].result
 	} else if m.IsRequest() {
 		d.remember(requestKey{f.Direction, m.ID}, m.Method)
 	}
-	v.Body = body(decode, own)
+	v.Body = body(typ, own)
 	if other != nil {
 		v.keep(otherName, other)
 	}
@@ -71,15 +74,18 @@ func (d *Decoder) remember(key requestKey, method string) {
 	d.requests[key] = method
 }
 
-// body decodes raw by decode, if that is possible, and returns nil for nil.
-func body(decode func(json.RawMessage) (any, error), raw json.RawMessage) any {
+// body decodes raw, which is valid JSON or nil, to a typ. It returns raw if there is no type or it does not fit, and nil
+// for nil.
+func body(typ reflect.Type, raw json.RawMessage) any {
 	if raw == nil {
 		return nil
 	}
-	if decode != nil {
-		if v, err := decode(raw); err == nil {
-			return v
-		}
+	if typ == nil {
+		return raw
 	}
-	return raw
+	v := reflect.New(typ)
+	if err := unmarshalValid(raw, v.Interface()); err != nil {
+		return raw
+	}
+	return v.Elem().Interface()
 }

@@ -54,6 +54,7 @@ var writers = []writer{
 	{"internal/mcpproxy/relay", nil, "a relay, in its own process, from a server of ours to the agent"},
 	{"internal/helper", []string{"(place).findIn", "lock"}, "a program that the go command built, and a file without content"},
 	{"internal/helper/program", nil, "another process, of texts of ours, or the scripted agent"},
+	{"acp/internal/schemagen", []string{"main"}, "Go that is made from the protocol's schema"},
 	{"acp/scripted", nil, "an agent, in its own process"},
 	{"acp/acptest", nil, "a kit for tests"},
 	{"internal/hostile", nil, "an agent for tests, which tries to get out"},
