@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
 // TestInstalls: what is installed with a program can be read, and nothing of what else is there. The user's home is home,

@@ -1,9 +1,13 @@
 package confine
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -47,3 +51,112 @@ func (p Policy) paths(env []string) []string {
 	}
 	return paths
 }
+
+// view is what a confined process sees of the files: a policy with what every program needs. Paths are absolute, clean
+// and without symbolic links.
+type view struct {
+	read, write, hide []string
+	connect           []string // in write
+	devices           []string
+	links             []link // by which read and write are reached, too
+	network           bool
+}
+
+// link is a symbolic link.
+type link struct{ path, target string }
+
+// newView returns the view of programs with the environment env.
+func newView(p Policy, programs, env []string) (view, error) {
+	v := view{network: p.Network, devices: devices}
+	read := slices.Concat(system, installs(programs, env, p.Private), p.Read)
+	for _, list := range []struct {
+		paths []string
+		to    *[]string
+	}{{read, &v.read}, {p.Write, &v.write}, {p.Hide, &v.hide}, {p.Connect, &v.connect}} {
+		for _, path := range list.paths {
+			if !filepath.IsAbs(path) {
+				return view{}, fmt.Errorf("policy: %q is not an absolute path", path)
+			}
+			v.show(filepath.Clean(path), list.to)
+		}
+	}
+	v.hide = append(v.hide, private()...)
+	for _, list := range []*[]string{&v.read, &v.write, &v.hide} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.SortFunc(v.links, func(a, b link) int { return strings.Compare(a.path, b.path) })
+	v.write = withoutCovered(v.write, v.write)
+	v.read = withoutCovered(v.read, slices.Concat(v.read, v.write))
+	return v, nil
+}
+
+// withoutCovered returns paths without those that are in, or below, others of by. Of equal ones in both lists it is in
+// none: what may be written may be read.
+func withoutCovered(paths, by []string) []string {
+	count := make(map[string]int)
+	for _, path := range by {
+		count[path]++
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		if count[path] > 1 {
+			return true
+		}
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if dir != path && count[dir] > 0 {
+				return true
+			}
+			if dir == filepath.Dir(dir) {
+				return false
+			}
+		}
+	})
+}
+
+// show adds a path to a list as it is without links, if it exists.
+func (v *view) show(path string, to *[]string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return
+	}
+	*to = append(*to, real)
+	if real != path && to != &v.hide {
+		v.links = append(v.links, link{path, real})
+	}
+}
+
+// system is what programs need of a system, and every user of it may read.
+var system = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store", "/snap",
+	// where a link in /etc leads
+	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system", "/var/lib/ca-certificates",
+}
+
+// devices are the devices that every program may use.
+var devices = []string{
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
+}
+
+// private returns the files and directories in /etc that not every user may read: we may be root, or in a group that is
+// trusted.
+var private = sync.OnceValue(func() []string {
+	var found []string
+	_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return nil // what cannot be read needs no hiding
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if d.IsDir() && info.Mode()&0o005 != 0o005 {
+			found = append(found, path)
+			return fs.SkipDir
+		}
+		if !d.IsDir() && info.Mode()&0o004 == 0 {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+})

@@ -1,0 +1,254 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/lockdown"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+)
+
+// Kind is a kind of sandbox.
+type Kind string
+
+// The kinds of sandboxes.
+const (
+	// Auto is the strongest kind that works on this machine: [Bwrap], else [Landlock]. That none works is an error.
+	Auto Kind = "auto"
+	// None confines nothing.
+	None Kind = "none"
+	// Landlock is the kernel's own confinement of files (Linux 5.19), with seccomp.
+	Landlock Kind = "landlock"
+	// Bwrap is bubblewrap: namespaces of its own for files, processes and the network.
+	Bwrap Kind = "bwrap"
+	// Wrapper is a command of the user's that confines the command behind it.
+	Wrapper Kind = "command"
+)
+
+// ParseKind returns the kind with that name.
+func ParseKind(name string) (Kind, error) {
+	for _, k := range Kinds() {
+		if string(k) == name {
+			return k, nil
+		}
+	}
+	names := make([]string, 0, 5)
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return "", fmt.Errorf("unknown kind of sandbox %q: it is one of %s", name, strings.Join(names, ", "))
+}
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
+
+// bwrap confines by namespaces that bubblewrap makes. The supervisor lives in them, too, as their first process: when it
+// ends, the kernel ends all others.
+type bwrap struct{}
+
+// tmpSize bounds what can be written to /tmp, which is memory, in bytes.
+const tmpSize = 1 << 30
+
+func (bwrap) version(ctx context.Context) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", errNotLinux
+	}
+	path, err := bwrapPath()
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", path, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "bubblewrap "), nil
+}
+
+// bwrapPath returns where bubblewrap is, in the PATH of our own.
+func bwrapPath() (string, error) {
+	path, err := supervise.LookPath("bwrap", os.Getenv("PATH"))
+	if err != nil {
+		return "", errors.New("bwrap is not in PATH")
+	}
+	return path, nil
+}
+
+func (bwrap) confine(c *supervise.Command, v view) error {
+	path, err := bwrapPath()
+	if err != nil {
+		return err
+	}
+	p, err := helper.Find()
+	if err != nil {
+		return err
+	}
+	// The supervisor is told when we end, so --die-with-parent is not needed; it would take the end of one of our threads for
+	// ours. The session without a terminal is the supervisor's, and the environment the child's alone.
+	args := []string{path, "--unshare-all", "--as-pid-1", "--cap-drop", "ALL"}
+	if v.network {
+		args = append(args, "--share-net")
+	}
+	args = append(args, "--size", fmt.Sprint(tmpSize), "--tmpfs", "/tmp")
+	args = append(append(args, mounts(v)...), "--proc", "/proc")
+	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+		args = append(args, "--ro-bind-try", path, path) // root may write the kernel's settings without any capability
+	}
+	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
+	c.Enclosure = append(args, "--")
+	c.Rules = &lockdown.Rules{}
+	return nil
+}
+
+// mounts returns the options that show a view's files where they are.
+func mounts(v view) []string {
+	var args []string
+	const dev = "/dev" // is made anew
+	shown := slices.Concat(v.read, v.write, []string{dev})
+	slices.Sort(shown) // a directory before what is in it, such as a workspace in /dev/shm
+	var mounted []string
+	for _, path := range slices.Compact(shown) {
+		if path == dev {
+			args = append(args, "--dev", dev)
+			continue
+		}
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		option := "--ro-bind"
+		if slices.Contains(v.write, path) {
+			option = "--bind"
+		}
+		args = append(args, option, path, path)
+		mounted = append(mounted, path)
+	}
+	there := func(path string) bool {
+		return slices.ContainsFunc(mounted, func(m string) bool { return m == path || isBelow(path, m) })
+	}
+	for _, link := range v.links { // one before those that are reached through it
+		if !there(link.path) {
+			args = append(args, "--symlink", link.target, link.path)
+			mounted = append(mounted, link.path)
+		}
+	}
+	for _, path := range v.hide {
+		if !there(path) {
+			continue
+		}
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil || info.Mode()&os.ModeSymlink != 0:
+		case info.IsDir():
+			args = append(args, "--perms", "0000", "--tmpfs", path, "--remount-ro", path)
+		default:
+			args = append(args, "--ro-bind", os.DevNull, path)
+		}
+	}
+	return args
+}
+
+// isBelow reports whether a path is below a directory, both clean and absolute.
+func isBelow(path, dir string) bool {
+	return dir == string(filepath.Separator) || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// landlock confines by rules that the supervisor puts on the child.
+type landlock struct{}
+
+func (landlock) version(context.Context) (string, error) {
+	abi := lockdown.ABI()
+	switch {
+	case runtime.GOOS != "linux":
+		return "", errNotLinux
+	case abi == 0:
+		return "", errors.New("the kernel does not have it, or it is off")
+	case abi < lockdown.MinABI:
+		return "", fmt.Errorf("the kernel has ABI %d of it, and %d is needed", abi, lockdown.MinABI)
+	}
+	return fmt.Sprintf("ABI %d", abi), nil
+}
+
+func (landlock) confine(c *supervise.Command, v view) error {
+	rules := &lockdown.Rules{Files: true, Offline: !v.network, Write: v.write, Devices: v.devices, Connect: v.connect}
+	for _, path := range append(slices.Clone(v.read), "/proc", "/sys/devices/system", "/sys/fs/cgroup") {
+		if err := allowRead(rules, path, v.hide); err != nil {
+			return err
+		}
+	}
+	c.Rules = rules
+	return nil
+}
+
+// allowRead allows a path but for what is hidden below it: rules only add rights, so everything beside it is named. That
+// there is something hidden can be listed.
+func allowRead(r *lockdown.Rules, path string, hide []string) error {
+	if slices.Contains(hide, path) {
+		return nil
+	}
+	if !slices.ContainsFunc(hide, func(h string) bool { return isBelow(h, path) }) {
+		r.Read = append(r.Read, path)
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	r.List = append(r.List, path)
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 {
+			continue // a rule would be for what it leads to
+		}
+		if err := allowRead(r, filepath.Join(path, e.Name()), hide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrapper is a command of the user's that confines the command which follows it.
+type wrapper []string
+
+// The variables in which a wrapper is told the policy. The lists are as in PATH.
+const (
+	variableWrite   = "EVALTEST_SANDBOX_WRITE"
+	variableRead    = "EVALTEST_SANDBOX_READ"
+	variableHide    = "EVALTEST_SANDBOX_HIDE"
+	variableNetwork = "EVALTEST_SANDBOX_NETWORK" // yes or no
+)
+
+func (w wrapper) version(context.Context) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", errNotLinux // it could not be tried
+	}
+	_, err := w.program()
+	return "", err
+}
+
+func (w wrapper) program() (string, error) {
+	c := supervise.Command{Path: w[0], Env: []string{"PATH=" + os.Getenv("PATH")}}
+	return c.Program()
+}
+
+func (w wrapper) confine(c *supervise.Command, v view) error {
+	program, err := w.program()
+	if err != nil {
+		return err
+	}
+	c.Args = append(append(append([]string{}, w...), c.Path), c.Args[1:]...)
+	c.Path = program
+	network := "no"
+	if v.network {
+		network = "yes"
+	}
+	list := func(paths []string) string { return strings.Join(paths, string(os.PathListSeparator)) }
+	c.Env = append(c.Env[:len(c.Env):len(c.Env)],
+		variableWrite+"="+list(v.write), variableRead+"="+list(v.read), variableHide+"="+list(v.hide), variableNetwork+"="+network)
+	return nil
+}
