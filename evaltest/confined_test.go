@@ -250,7 +250,7 @@ func TestNoSandbox(t *testing.T) {
 		},
 		{
 			name: "misspelt", env: []string{"EVALTEST_SANDBOX=bwarp"},
-			want: []string{`EVALTEST_SANDBOX: unknown kind of sandbox "bwarp": it is one of auto, bwrap, landlock, command, none`},
+			want: []string{`EVALTEST_SANDBOX: unknown kind of sandbox "bwarp"; available: auto, bwrap, landlock, command, none`},
 		},
 		{
 			name: "misspelt-variable", env: []string{"EVALTEST_SANBOX=none"},

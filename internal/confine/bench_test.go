@@ -23,10 +23,11 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(string(kind), func(b *testing.B) {
 			s, err := confine.New(kind, nil)
 			require.NoError(b, err)
-			_, err = s.Held(b.Context())
+			_, err = s.Properties(b.Context())
 			require.NoError(b, err)
 			for b.Loop() {
-				p, err := s.Start(b.Context(), supervise.Command{Path: path, Dir: "/", Stderr: os.Stderr}, confine.Policy{})
+				c := supervise.Command{Path: path, Dir: "/", Stderr: os.Stderr}
+				p, err := s.Start(b.Context(), c, confine.Policy{})
 				require.NoError(b, err)
 				_, err = p.Wait()
 				require.NoError(b, err)

@@ -1,14 +1,15 @@
-// Package confine runs processes that can touch only what they are given.
+// Package confine runs processes that can touch only what a policy allows. It decides what a process may reach; package
+// supervise ends processes, and package lockdown asks the kernel for restrictions.
 //
 //	s, err := confine.New(confine.Auto, nil)
 //	...
 //	p, err := s.Start(ctx, supervise.Command{Path: "go", Args: []string{"go", "test"}, Dir: workspace, Env: env},
 //		confine.Policy{Write: []string{workspace, home, tmp}})
 //
-// A process under evaluation does what an agent decided, or runs code that an agent wrote: the kernel confines it and
+// A process under evaluation does what an agent decided, or runs code that an agent wrote. The kernel confines it and
 // all its descendants, without their cooperation. There are several kinds of sandboxes, with different guarantees. No
-// kind is taken on trust: a [Sandbox] reports only what was measured on this machine, by a process that tried to
-// escape.
+// kind is taken on trust: a [Sandbox] reports only the properties that were measured on this machine, by a process that
+// tried to escape.
 package confine
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// MaxThreads is how many threads a confined process and its descendants may have all together.
+// MaxThreads is how many threads a confined process and its descendants may have in total.
 const MaxThreads = 2048
 
 // Sandbox confines processes. It is safe for concurrent use.
@@ -32,29 +33,30 @@ type Sandbox struct {
 	kind    Kind
 	command []string // of a Wrapper
 
-	mu     sync.Mutex
-	tried  bool
-	method method
-	held   Held
-	err    error
+	mu         sync.Mutex
+	tried      bool
+	method     method
+	properties Properties
+	err        error
 }
 
 // method is how one kind confines.
 type method interface {
-	// version returns the version of what confines, or why it cannot be used here.
+	// version returns the version of the program or kernel interface that confines. An error says why the method cannot
+	// be used here.
 	version(ctx context.Context) (string, error)
-	// confine changes a command, whose Path is absolute, so that it runs as the view has it.
+	// confine changes a command, whose Path is absolute, so that it runs with the view.
 	confine(c *supervise.Command, v view) error
 }
 
-// New returns a sandbox of a kind. Command is that of a [Wrapper], and empty for all other kinds. Whether the kind works
-// on this machine is found out when it is first used.
+// New returns a sandbox of a kind. Command is the command of a [Wrapper] and empty for all other kinds. The first use
+// of the sandbox tests whether the kind works on this machine.
 func New(kind Kind, command []string) (*Sandbox, error) {
 	if !slices.Contains(Kinds(), kind) {
 		return nil, fmt.Errorf("unknown kind of sandbox %q", kind)
 	}
 	if (kind == Wrapper) != (len(command) > 0) {
-		return nil, fmt.Errorf("a sandbox of kind %q has a command, and those of other kinds have none", Wrapper)
+		return nil, fmt.Errorf("a sandbox of kind %q needs a command, and no other kind takes one", Wrapper)
 	}
 	return &Sandbox{kind: kind, command: command}, nil
 }
@@ -72,7 +74,7 @@ func (s *Sandbox) Start(ctx context.Context, c supervise.Command, p Policy) (*su
 	return supervise.Start(ctx, c)
 }
 
-// confined changes a command so that a method confines it by a policy. A nil method does not.
+// confined changes a command so that a method confines it by a policy. With a nil method it does nothing.
 func confined(m method, c *supervise.Command, p Policy) error {
 	if m == nil {
 		return nil
@@ -95,31 +97,31 @@ func confined(m method, c *supervise.Command, p Policy) error {
 	return m.confine(c, v)
 }
 
-// Held returns what the sandbox holds. That is tried once, with processes that want to get out. The error says that the
-// kind, or for Auto every kind, does not work here, and what can be done.
-func (s *Sandbox) Held(ctx context.Context) (Held, error) {
-	_, held, err := s.open(ctx)
-	return held, err
+// Properties returns the properties of the sandbox. They are measured once, by processes that try to escape. The error
+// is an [UnavailableError] if the kind, or for Auto every kind, does not work here.
+func (s *Sandbox) Properties(ctx context.Context) (Properties, error) {
+	_, properties, err := s.open(ctx)
+	return properties, err
 }
 
-// open finds out once how to confine. A context that ends meanwhile leaves that open.
-func (s *Sandbox) open(ctx context.Context) (method, Held, error) {
+// open chooses the method and measures it, once. If the context ends meanwhile, the next call tries again.
+func (s *Sandbox) open(ctx context.Context) (method, Properties, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried {
-		return s.method, s.held, s.err
+		return s.method, s.properties, s.err
 	}
-	m, held, err := s.choose(ctx)
+	m, properties, err := s.choose(ctx)
 	if ctx.Err() != nil && err != nil {
-		return nil, Held{}, fmt.Errorf("try the sandbox: %w", context.Cause(ctx))
+		return nil, Properties{}, fmt.Errorf("try the sandbox: %w", context.Cause(ctx))
 	}
-	s.tried, s.method, s.held, s.err = true, m, held, err
-	return m, held, err
+	s.tried, s.method, s.properties, s.err = true, m, properties, err
+	return m, properties, err
 }
 
-func (s *Sandbox) choose(ctx context.Context) (method, Held, error) {
+func (s *Sandbox) choose(ctx context.Context) (method, Properties, error) {
 	if s.kind == None {
-		return nil, Held{Kind: None, Holds: []Property{}, Open: Properties()}, nil
+		return nil, Properties{Kind: None, Holds: []Property{}, Open: AllProperties()}, nil
 	}
 	methods := []kindMethod{{Bwrap, bwrap{}}, {Landlock, landlock{}}}
 	if s.kind != Auto {
@@ -128,20 +130,20 @@ func (s *Sandbox) choose(ctx context.Context) (method, Held, error) {
 	}
 	unavailable := &UnavailableError{Kind: s.kind}
 	for _, m := range methods {
-		held, err := measure(ctx, m.kind, m.method)
+		properties, err := measure(ctx, m.kind, m.method)
 		if err == nil {
-			held.PassedOver = unavailable.Reasons
-			return m.method, held, nil
+			properties.PassedOver = unavailable.Reasons
+			return m.method, properties, nil
 		}
-		if _, ok := errors.AsType[*helper.Error](err); ok { // which says nothing about the sandbox
-			return nil, Held{}, err
+		if isOurs(err) {
+			return nil, Properties{}, err
 		}
 		unavailable.add(m.kind, err)
 	}
-	if s.kind != Auto && !unavailable.Starts {
+	if s.kind != Auto && !unavailable.Untested {
 		unavailable.Other = worksInstead(ctx)
 	}
-	return nil, Held{}, unavailable
+	return nil, Properties{}, unavailable
 }
 
 type kindMethod struct {
@@ -149,27 +151,35 @@ type kindMethod struct {
 	method method
 }
 
-// worksInstead returns the kind that works where the chosen one does not, empty if there is none.
+// isOurs reports whether an error is about our preparations and says nothing about the sandbox.
+func isOurs(err error) bool {
+	_, isHelper := errors.AsType[*helper.Error](err)
+	_, isTargets := errors.AsType[*targetsError](err)
+	return isHelper || isTargets
+}
+
+// worksInstead returns the kind that works here in place of the chosen one, or "" if none does.
 func worksInstead(ctx context.Context) Kind {
 	auto := &Sandbox{kind: Auto}
-	_, held, _ := auto.choose(ctx)
-	return held.Kind
+	_, properties, _ := auto.choose(ctx)
+	return properties.Kind
 }
 
 // UnavailableError says that a sandbox cannot be used on this machine.
 type UnavailableError struct {
-	Kind    Kind     // what was asked for
+	Kind    Kind     // the kind that was asked for
 	Reasons []string // one for each kind that was tried
-	// Starts is set if a sandbox works as far as can be seen: what failed is the process in it that tries what it holds.
-	Starts bool
-	// Other is a kind that works, where a certain one was asked for.
+	// Untested is set if a sandbox may work: the process failed, or took too long, that was to test it.
+	Untested bool
+	// Other is a kind that works in place of Kind, or "".
 	Other Kind
 }
 
 func (e *UnavailableError) add(k Kind, err error) {
 	e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %v", k, err))
-	if _, ok := errors.AsType[*untried](err); ok && k != Wrapper { // what started there is the user's command
-		e.Starts = true
+	// The probe of a wrapper fails because of the user's command.
+	if _, ok := errors.AsType[*untested](err); ok && k != Wrapper {
+		e.Untested = true
 	}
 }
 
@@ -178,18 +188,19 @@ func (e *UnavailableError) Error() string {
 	if e.Kind != Auto {
 		what = fmt.Sprintf("the sandbox %s does not work on this machine", e.Kind)
 	}
-	if e.Starts {
-		what = "a sandbox starts on this machine, but what it holds could not be tried"
+	if e.Untested {
+		what = "the sandbox could not be tested on this machine"
 	}
 	return what + ": " + strings.Join(e.Reasons, "; ")
 }
 
-// Advice returns what the user can do, empty if that is not known. It names no sandbox at all only where none starts.
+// Advice returns what the user can do, or "" if that is not known. It suggests to run without a sandbox only if none
+// works.
 func (e *UnavailableError) Advice() string {
-	if e.Starts {
+	if e.Untested {
 		return ""
 	}
-	advice := "let agents and tests run with all of your rights: --sandbox none, EVALTEST_SANDBOX=none with go test"
+	advice := "run agents and tests with all your rights: --sandbox none, EVALTEST_SANDBOX=none with go test"
 	if e.Other != "" {
 		advice = fmt.Sprintf("use the kind that works here: --sandbox %s, EVALTEST_SANDBOX=%[1]s with go test", e.Other)
 	}
@@ -199,5 +210,5 @@ func (e *UnavailableError) Advice() string {
 	return advice
 }
 
-// errNotLinux is why kinds do not work on other systems.
-var errNotLinux = errors.New("it confines on Linux only")
+// errNotLinux says why a kind does not work on other systems.
+var errNotLinux = errors.New("works only on Linux")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,42 +24,54 @@ import (
 func TestHeld(t *testing.T) {
 	for kind, holds := range map[confine.Kind][]confine.Property{
 		confine.None:     {},
-		confine.Bwrap:    confine.Properties(),
+		confine.Bwrap:    confine.AllProperties(),
 		confine.Landlock: {confine.FilesRead, confine.FilesWritten, confine.Processes, confine.Network},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			held, err := open(t, kind).Held(t.Context())
+			properties, err := open(t, kind).Properties(t.Context())
 			require.NoError(t, err)
-			t.Log(held)
-			assert.Equal(t, kind, held.Kind)
-			assert.Subset(t, held.Holds, holds)
-			assert.ElementsMatch(t, confine.Properties(), append(held.Holds, held.Open...))
+			t.Log(properties)
+			assert.Equal(t, kind, properties.Kind)
+			assert.Subset(t, properties.Holds, holds)
+			assert.ElementsMatch(t, confine.AllProperties(), append(properties.Holds, properties.Open...))
 		})
 	}
 }
 
 func TestHeldString(t *testing.T) {
-	all := confine.Properties()
+	all := confine.AllProperties()
 	tests := []struct {
-		name string
-		held confine.Held
-		want string
+		name       string
+		properties confine.Properties
+		want       string
 	}{
-		{name: "all", held: confine.Held{Kind: confine.Bwrap, Version: "0.8.0", Holds: all}, want: "bwrap 0.8.0"},
 		{
-			name: "some", held: confine.Held{Kind: confine.Landlock, Version: "ABI 7", Holds: all[:2], Open: []confine.Property{confine.FileModes, confine.Sockets}},
+			name: "all", properties: confine.Properties{Kind: confine.Bwrap, Version: "0.8.0", Holds: all},
+			want: "bwrap 0.8.0",
+		},
+		{
+			name: "some",
+			properties: confine.Properties{
+				Kind: confine.Landlock, Version: "ABI 7", Holds: all[:2],
+				Open: []confine.Property{confine.FileModes, confine.Sockets},
+			},
 			want: "landlock ABI 7 (open: file modes, unix sockets)",
 		},
-		{name: "no-version", held: confine.Held{Kind: confine.Wrapper, Open: []confine.Property{confine.Forks}}, want: "command (open: fork bombs)"},
-		{name: "none", held: confine.Held{Kind: confine.None, Open: all}, want: "none"},
+		{
+			name:       "no-version",
+			properties: confine.Properties{Kind: confine.Wrapper, Open: []confine.Property{confine.Forks}},
+			want:       "command (open: fork bombs)",
+		},
+		{name: "none", properties: confine.Properties{Kind: confine.None, Open: all}, want: "none"},
 		{name: "zero", want: "unused"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, tt.held.String()) })
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, tt.properties.String()) })
 	}
 }
 
 func TestNew(t *testing.T) {
+	const commandOfWrapper = `a sandbox of kind "command" needs a command, and no other kind takes one`
 	tests := []struct {
 		name    string
 		kind    confine.Kind
@@ -67,8 +80,8 @@ func TestNew(t *testing.T) {
 	}{
 		{name: "unknown", kind: "jail", want: `unknown kind of sandbox "jail"`},
 		{name: "empty", want: `unknown kind of sandbox ""`},
-		{name: "wrapper-without-command", kind: confine.Wrapper, want: `a sandbox of kind "command" has a command, and those of other kinds have none`},
-		{name: "command-of-another", kind: confine.Auto, command: []string{"srt"}, want: `a sandbox of kind "command" has a command, and those of other kinds have none`},
+		{name: "wrapper-without-command", kind: confine.Wrapper, want: commandOfWrapper},
+		{name: "command-of-another", kind: confine.Auto, command: []string{"srt"}, want: commandOfWrapper},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,7 +90,7 @@ func TestNew(t *testing.T) {
 		})
 	}
 	_, err := confine.ParseKind("jail")
-	assert.EqualError(t, err, `unknown kind of sandbox "jail": it is one of auto, bwrap, landlock, command, none`)
+	assert.EqualError(t, err, `unknown kind of sandbox "jail"; available: auto, bwrap, landlock, command, none`)
 	kind, err := confine.ParseKind("command")
 	assert.NoError(t, err)
 	assert.Equal(t, confine.Wrapper, kind)
@@ -85,10 +98,12 @@ func TestNew(t *testing.T) {
 
 const install = "install bubblewrap (Debian: apt-get install bubblewrap), or "
 
-// TestUnavailable: what does not work is an error, each time, and nothing starts. Since Landlock works here, no advice is to
-// confine nothing.
+// TestUnavailable: a kind that does not work is an error, each time, and nothing starts. Since Landlock works here,
+// there is no advice to run without a sandbox.
 func TestUnavailable(t *testing.T) {
-	broken := "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap 0.8.0 && exit\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
+	const prefix = "the sandbox %s does not work on this machine: %[1]s: "
+	broken := "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap 0.8.0 && exit\n" +
+		"echo 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
 	tests := []struct {
 		name    string
 		kind    confine.Kind
@@ -98,23 +113,23 @@ func TestUnavailable(t *testing.T) {
 	}{
 		{
 			name: "no-bwrap", kind: confine.Bwrap,
-			want: "the sandbox bwrap does not work on this machine: bwrap: bwrap is not in PATH",
+			want: "bwrap is not in PATH",
 		},
 		{
 			name: "no-namespaces", kind: confine.Bwrap, bwrap: broken,
-			want: "the sandbox bwrap does not work on this machine: bwrap: bwrap: No permissions to create new namespace",
+			want: "bwrap: No permissions to create new namespace",
 		},
 		{
 			name: "no-wrapper", kind: confine.Wrapper, command: []string{"no-such-wrapper"},
-			want: `the sandbox command does not work on this machine: command: "no-such-wrapper": executable file not found in $PATH (PATH=$BIN)`,
+			want: `"no-such-wrapper": executable file not found in $PATH (PATH=$BIN)`,
 		},
 		{
 			name: "deaf-wrapper", kind: confine.Wrapper, command: []string{"/bin/echo", "hello"},
-			want: "the sandbox command does not work on this machine: command: a process in it did not do its work: exit code 0: hello $HELPER $KEY prober",
+			want: "the sandbox probe failed: exit code 0: hello $HELPER $KEY prober",
 		},
 		{
 			name: "failing-wrapper", kind: confine.Wrapper, command: []string{"/bin/sh", "-c", "echo no >&2; exit 3"},
-			want: "the sandbox command does not work on this machine: command: a process in it did not do its work: exit code 3: no",
+			want: "the sandbox probe failed: exit code 3: no",
 		},
 	}
 	p, err := helper.Find()
@@ -129,45 +144,51 @@ func TestUnavailable(t *testing.T) {
 			s, err := confine.New(tt.kind, tt.command)
 			require.NoError(t, err)
 			for range 2 {
-				_, err = s.Held(t.Context())
+				_, err = s.Properties(t.Context())
 				var unavailable *confine.UnavailableError
 				require.ErrorAs(t, err, &unavailable)
-				assert.Equal(t, tt.want, strings.NewReplacer(p.Path, "$HELPER", helper.Key(), "$KEY", bin, "$BIN").Replace(err.Error()))
-				assert.Equal(t, install+"use the kind that works here: --sandbox landlock, EVALTEST_SANDBOX=landlock with go test", unavailable.Advice())
+				text := strings.NewReplacer(p.Path, "$HELPER", helper.Key(), "$KEY", bin, "$BIN").Replace(err.Error())
+				assert.Equal(t, fmt.Sprintf(prefix, tt.kind)+tt.want, text)
+				assert.Equal(t, install+"use the kind that works here: "+
+					"--sandbox landlock, EVALTEST_SANDBOX=landlock with go test", unavailable.Advice())
 			}
 			_, err = s.Start(t.Context(), supervise.Command{Path: "/bin/true"}, confine.Policy{})
 			assert.ErrorAs(t, err, new(*confine.UnavailableError))
 		})
 	}
-	none := &confine.UnavailableError{Kind: confine.Auto, Reasons: []string{"bwrap: bwrap is not in PATH", "landlock: it is off"}}
+	none := &confine.UnavailableError{
+		Kind: confine.Auto, Reasons: []string{"bwrap: bwrap is not in PATH", "landlock: it is off"},
+	}
 	assert.EqualError(t, none, "no sandbox works on this machine: bwrap: bwrap is not in PATH; landlock: it is off")
-	assert.Equal(t, install+"let agents and tests run with all of your rights: --sandbox none, EVALTEST_SANDBOX=none with go test", none.Advice())
+	assert.Equal(t, install+"run agents and tests with all your rights: "+
+		"--sandbox none, EVALTEST_SANDBOX=none with go test", none.Advice())
 }
 
 // TestAuto: without bubblewrap it is Landlock.
 func TestAuto(t *testing.T) {
-	held, err := open(t, confine.Auto).Held(t.Context())
+	properties, err := open(t, confine.Auto).Properties(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, confine.Bwrap, held.Kind)
+	assert.Equal(t, confine.Bwrap, properties.Kind)
 	t.Setenv("PATH", t.TempDir())
-	held, err = open(t, confine.Auto).Held(t.Context())
+	properties, err = open(t, confine.Auto).Properties(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, confine.Landlock, held.Kind)
+	assert.Equal(t, confine.Landlock, properties.Kind)
 }
 
-// TestInterrupted: who gives up waiting for the result does not decide it.
+// TestInterrupted: a caller that gives up waiting does not decide the result for others.
 func TestInterrupted(t *testing.T) {
 	s := open(t, confine.Landlock)
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
-	_, err := s.Held(ctx)
+	_, err := s.Properties(ctx)
 	require.ErrorIs(t, err, enough)
-	_, err = s.Held(t.Context())
+	_, err = s.Properties(t.Context())
 	require.NoError(t, err)
 }
 
-// TestWrapper: the command of a user's gets the program, and the policy in variables. That it confines nothing is seen.
+// TestWrapper: a user's command gets the program as arguments and the policy in variables. It is found to confine
+// nothing.
 func TestWrapper(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "wrapper")
@@ -196,15 +217,15 @@ exec "$@"
 	if os.Getuid() == 0 {
 		assert.Contains(t, hidden, "/etc/shadow")
 	}
-	held, err := s.Held(t.Context())
+	properties, err := s.Properties(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, confine.Wrapper, held.Kind)
-	assert.Subset(t, held.Open, []confine.Property{
+	assert.Equal(t, confine.Wrapper, properties.Kind)
+	assert.Subset(t, properties.Open, []confine.Property{
 		confine.FilesRead, confine.FilesWritten, confine.FileModes, confine.Processes, confine.Sockets, confine.Network,
 	})
 }
 
-// TestDocumentedWrapper: the script in docs/confinement.md works, and holds what is said there.
+// TestDocumentedWrapper: the script in docs/confinement.md works, and has the properties that the page says it has.
 func TestDocumentedWrapper(t *testing.T) {
 	page, err := os.ReadFile("../../docs/confinement.md")
 	require.NoError(t, err)
@@ -215,14 +236,14 @@ func TestDocumentedWrapper(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte("#!"+text), 0o755))
 	s, err := confine.New(confine.Wrapper, []string{script})
 	require.NoError(t, err)
-	held, err := s.Held(t.Context())
+	properties, err := s.Properties(t.Context())
 	require.NoError(t, err)
-	t.Log(held)
-	assert.Subset(t, held.Holds, []confine.Property{confine.FilesWritten, confine.Processes, confine.Network})
-	assert.Contains(t, held.Open, confine.FilesRead)
+	t.Log(properties)
+	assert.Subset(t, properties.Holds, []confine.Property{confine.FilesWritten, confine.Processes, confine.Network})
+	assert.Contains(t, properties.Open, confine.FilesRead)
 }
 
-// TestMemoryBackedWorkspace: a workspace may lie in /dev/shm, beside what else is there.
+// TestMemoryBackedWorkspace: a workspace may lie in /dev/shm, where other files remain hidden.
 func TestMemoryBackedWorkspace(t *testing.T) {
 	const memory = "/dev/shm"
 	ws, err := os.MkdirTemp(memory, "sdd-eval-confine-")
@@ -237,8 +258,8 @@ func TestMemoryBackedWorkspace(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			var stderr bytes.Buffer
 			p, err := open(t, kind).Start(t.Context(), supervise.Command{
-				Path: "sh", Args: []string{"sh", "-c", `echo > new && [ -c /dev/null ] && ! cat "$0" 2>/dev/null`, other.Name()},
-				Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}, Stderr: &stderr,
+				Path: "sh", Dir: ws, Env: []string{"PATH=/usr/bin:/bin"}, Stderr: &stderr,
+				Args: []string{"sh", "-c", `echo > new && [ -c /dev/null ] && ! cat "$0" 2>/dev/null`, other.Name()},
 			}, confine.Policy{Write: []string{ws}})
 			require.NoError(t, err)
 			exit, err := p.Wait()
@@ -256,31 +277,30 @@ func open(t *testing.T, kind confine.Kind) *confine.Sandbox {
 	return s
 }
 
-// TestSoakForkBomb lets a fork bomb grow to what it may have. It is killed as a whole then, unless it has gone out by
-// itself.
+// TestSoakForkBomb lets a fork bomb grow to its limit. Then the whole tree is killed, unless it has ended by itself.
 func TestSoakForkBomb(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.Landlock, confine.Bwrap} {
 		t.Run(string(kind), func(t *testing.T) {
 			s, err := confine.New(kind, nil)
 			require.NoError(t, err)
-			held, err := s.Held(t.Context())
+			properties, err := s.Properties(t.Context())
 			require.NoError(t, err)
-			if !slices.Contains(held.Holds, confine.Forks) {
+			if !slices.Contains(properties.Holds, confine.Forks) {
 				require.NotZero(t, os.Getuid(), "root can have control groups")
 			}
 			for range soak.Size(1, 100) {
-				var stderr bytes.Buffer // of who confines, or of a shell that cannot fork
+				var stderr bytes.Buffer // of the sandbox, or of a shell that cannot fork
 				p, err := s.Start(t.Context(), supervise.Command{
 					Path: "/bin/sh", Args: []string{"sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 1"}, Dir: "/",
 					MaxThreads: 200, Stderr: &stderr,
 				}, confine.Policy{})
-				if err == nil { // else it was faster than the report that it had been started
+				if err == nil { // otherwise the bomb was faster than the report that it had started
 					_, err = p.Wait()
 				} else {
 					require.Zero(t, os.Getuid(), "%v: %s", err, &stderr)
 				}
-				if os.Getuid() == 0 { // with a control group, so that it is known in any case
-					require.ErrorContains(t, err, "more", "%s", &stderr)
+				if os.Getuid() == 0 { // with a control group, which always reports it
+					require.ErrorContains(t, err, "exceeded the thread limit", "%s", &stderr)
 				}
 			}
 		})

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// installs returns what has to be read for programs and those in the PATH of env to run: their directories, and what
-// belongs to them. Directories that are more than an installation, such as a user's home and those in private, are not
-// among them.
+// installs returns the paths that programs, and those in the PATH of env, have to read in order to run: their
+// directories and the rest of their installations. It returns no directory that holds more than an installation, such
+// as a user's home or one of private.
 func installs(programs, env, private []string) []string {
 	i := install{more: slices.Concat(homes(), private), done: make(map[string]bool)}
 	for _, program := range programs {
@@ -33,12 +33,12 @@ func installs(programs, env, private []string) []string {
 }
 
 type install struct {
-	more  []string // directories that are more than an installation
+	more  []string // directories that hold more than an installation
 	paths []string
-	done  map[string]bool // directories of programs that were added: many links lead to one place
+	done  map[string]bool // directories that were added: many links lead to the same one
 }
 
-// homes are directories that are never an installation as a whole.
+// homes returns directories that always hold more than an installation.
 func homes() []string {
 	dirs := []string{"/", "/home", "/root", "/tmp", "/var/tmp"}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -50,7 +50,7 @@ func homes() []string {
 	return dirs
 }
 
-// add adds the installation of a program: its file, where a link leads, and what stands around that.
+// add adds the installation of a program: its file, the targets of its links, and the files around these.
 func (i *install) add(program string) {
 	i.paths = append(i.paths, program)
 	i.paths = append(i.paths, hops(program)...)
@@ -65,11 +65,11 @@ func (i *install) add(program string) {
 	i.addBin(filepath.Dir(program))
 }
 
-// hops returns where a link leads, and where that leads if it is a link too, and so on. Who follows the first link in a
-// directory needs all of them, not only the file at the end.
+// hops returns the target of a link, the target's own target if that is a link, too, and so on. To follow a link, a
+// process must see all of them, not only the file at the end.
 func hops(link string) []string {
 	var paths []string
-	for range 40 { // as many as Linux follows
+	for range 40 { // Linux follows no more
 		target, err := os.Readlink(link)
 		if err != nil {
 			break
@@ -87,11 +87,11 @@ func hops(link string) []string {
 	return paths
 }
 
-// addBin adds a directory of programs and what belongs to it.
+// addBin adds a directory of programs and the installation that it belongs to.
 func (i *install) addBin(dir string) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
 		if !isSystem(dir) && !i.isMore(real) {
-			i.paths = append(i.paths, dir) // by which it is looked for
+			i.paths = append(i.paths, dir) // programs are looked up by this path
 		}
 		dir = real
 	}
@@ -111,7 +111,7 @@ func (i *install) addBin(dir string) {
 		return
 	}
 	switch name := filepath.Base(dir); {
-	case name == "shims", // which start one of several versions beside it, as pyenv and asdf have them
+	case name == "shims", // start one of several versions that are installed beside them, as in pyenv and asdf
 		name == "bin" && isDistribution(prefix):
 		i.paths = append(i.paths, prefix)
 	case name == "bin", name == "sbin":
@@ -121,13 +121,13 @@ func (i *install) addBin(dir string) {
 	}
 }
 
-// addLinks adds the programs to which links in a directory of programs lead. Around them it adds only what is known to be
-// an installation: a link may lead into anything.
+// addLinks adds the targets of links in a directory of programs. It adds the files around a target only if they are
+// known to be an installation, because a link may lead anywhere.
 func (i *install) addLinks(dir string) {
 	if isSystem(dir) {
 		return
 	}
-	entries, _ := os.ReadDir(dir) // one that is not there has none
+	entries, _ := os.ReadDir(dir) // a missing directory has none
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 {
 			continue
@@ -147,17 +147,17 @@ func (i *install) addLinks(dir string) {
 	}
 }
 
-// isSystem reports whether every program may read a path, see system.
+// isSystem reports whether a path is one that every program may read; see system.
 func isSystem(path string) bool {
 	return slices.ContainsFunc(system, func(s string) bool { return path == s || isBelow(path, s) })
 }
 
-// isMore reports whether a directory is more than an installation, or holds what is.
+// isMore reports whether a directory holds more than an installation.
 func (i *install) isMore(dir string) bool {
 	return slices.ContainsFunc(i.more, func(m string) bool { return m == dir || isBelow(m, dir) })
 }
 
-// isDistribution reports whether a directory as a whole is one installation: of Go, or a virtual environment of Python's.
+// isDistribution reports whether a directory as a whole is one installation: of Go, or a virtual environment of Python.
 func isDistribution(dir string) bool {
 	for _, mark := range []string{"go.env", "pyvenv.cfg"} {
 		if info, err := os.Lstat(filepath.Join(dir, mark)); err == nil && info.Mode().IsRegular() {
@@ -167,7 +167,7 @@ func isDistribution(dir string) bool {
 	return false
 }
 
-// outermost returns the part of a path up to its first component with a name, "" if it has none.
+// outermost returns the part of a path up to its first component with a name, or "" if there is none.
 func outermost(path, name string) string {
 	before, _, ok := strings.Cut(path+"/", "/"+name+"/")
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// TestInstalls: what is installed with a program can be read, and nothing of what else is there. The user's home is home,
-// and the project's root project.
+// TestInstalls: only files that are installed with a program can be read. The user's home is home, and the project's
+// root is project.
 func TestInstalls(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -24,8 +24,11 @@ func TestInstalls(t *testing.T) {
 		not     []string
 	}{
 		{
-			name:    "node-in-home",
-			files:   []string{"home/.nvm/v22/bin/node", "home/.nvm/v22/lib/node_modules/npm/cli.js", "home/.nvm/versions.txt", "home/.npmrc.txt"},
+			name: "node-in-home",
+			files: []string{
+				"home/.nvm/v22/bin/node", "home/.nvm/v22/lib/node_modules/npm/cli.js", "home/.nvm/versions.txt",
+				"home/.npmrc.txt",
+			},
 			program: "home/.nvm/v22/bin/node",
 			read:    []string{"home/.nvm/v22/bin/node", "home/.nvm/v22/lib/node_modules/npm/cli.js"},
 			not:     []string{"home/.npmrc.txt", "home/.nvm/versions.txt"},
@@ -33,7 +36,8 @@ func TestInstalls(t *testing.T) {
 		{
 			name: "agent-of-npm",
 			files: []string{
-				"home/npm/bin/agent -> ../lib/node_modules/@x/agent/dist/agent", "home/npm/lib/node_modules/@x/agent/dist/agent",
+				"home/npm/bin/agent -> ../lib/node_modules/@x/agent/dist/agent",
+				"home/npm/lib/node_modules/@x/agent/dist/agent",
 				"home/npm/lib/node_modules/@x/agent/node_modules/dep/index.js", "home/npm/cache.txt",
 			},
 			program: "home/npm/bin/agent",
@@ -43,16 +47,18 @@ func TestInstalls(t *testing.T) {
 		{
 			name: "agent-of-a-project",
 			files: []string{
-				"project/node_modules/.bin/agent -> ../agent/agent", "project/node_modules/agent/agent", "project/node_modules/dep/index.js",
-				"project/main.go",
+				"project/node_modules/.bin/agent -> ../agent/agent", "project/node_modules/agent/agent",
+				"project/node_modules/dep/index.js", "project/main.go",
 			},
 			program: "project/node_modules/.bin/agent",
 			read:    []string{"project/node_modules/agent/agent", "project/node_modules/dep/index.js"},
 			not:     []string{"project/main.go"},
 		},
 		{
-			name:    "distribution-of-go",
-			files:   []string{"home/sdk/go/bin/go", "home/sdk/go/go.env", "home/sdk/go/src/fmt/print.go", "home/sdk/notes.txt"},
+			name: "distribution-of-go",
+			files: []string{
+				"home/sdk/go/bin/go", "home/sdk/go/go.env", "home/sdk/go/src/fmt/print.go", "home/sdk/notes.txt",
+			},
 			program: "home/sdk/go/bin/go",
 			read:    []string{"home/sdk/go/src/fmt/print.go"},
 			not:     []string{"home/sdk/notes.txt"},
@@ -61,19 +67,22 @@ func TestInstalls(t *testing.T) {
 			name: "linked-into-a-virtual-environment",
 			files: []string{
 				"home/.local/bin/tool -> ../pipx/venvs/tool/bin/tool", "home/.local/pipx/venvs/tool/bin/tool",
-				"home/.local/pipx/venvs/tool/pyvenv.cfg", "home/.local/pipx/venvs/tool/share.txt", "home/.local/pipx/venvs/other/share.txt",
-				"home/.local/share/keyring.txt", "home/.local/lib/a.py",
+				"home/.local/pipx/venvs/tool/pyvenv.cfg", "home/.local/pipx/venvs/tool/share.txt",
+				"home/.local/pipx/venvs/other/share.txt", "home/.local/share/keyring.txt", "home/.local/lib/a.py",
 			},
 			path: "home/.local/bin",
 			read: []string{"home/.local/bin/tool", "home/.local/pipx/venvs/tool/share.txt", "home/.local/lib/a.py"},
 			not:  []string{"home/.local/pipx/venvs/other/share.txt", "home/.local/share/keyring.txt"},
 		},
 		{
-			name:  "links-in-path-that-lead-anywhere",
-			files: []string{"home/bin/tool -> ../src/tool/run", "home/src/tool/run", "home/src/tool/notes.txt", "home/bin/key -> ../.ssh/id.txt", "home/.ssh/id.txt", "home/bin/gone -> nowhere"},
-			path:  "home/bin",
-			read:  []string{"home/bin/tool", "home/src/tool/run"},
-			not:   []string{"home/src/tool/notes.txt", "home/.ssh/id.txt"},
+			name: "links-in-path-that-lead-anywhere",
+			files: []string{
+				"home/bin/tool -> ../src/tool/run", "home/src/tool/run", "home/src/tool/notes.txt",
+				"home/bin/key -> ../.ssh/id.txt", "home/.ssh/id.txt", "home/bin/gone -> nowhere",
+			},
+			path: "home/bin",
+			read: []string{"home/bin/tool", "home/src/tool/run"},
+			not:  []string{"home/src/tool/notes.txt", "home/.ssh/id.txt"},
 		},
 		{
 			name:  "shims",
@@ -151,21 +160,23 @@ func TestInstalls(t *testing.T) {
 	}
 }
 
-// TestLinkedProgram: a program starts that is reached by links to links, whether it is asked for or found in PATH.
+// TestLinkedProgram: a program that is reached by links to links starts, whether it is named or found in PATH.
 func TestLinkedProgram(t *testing.T) {
-	root := plant(t, "few/tool -> ../links/tool", "links/tool -> more", "v3/bin/tool", "current -> v3", "some -> few", "ws/")
+	root := plant(t,
+		"few/tool -> ../links/tool", "links/tool -> more", "v3/bin/tool", "current -> v3", "some -> few", "ws/")
 	in := func(name string) string { return filepath.Join(root, name) }
 	require.NoError(t, os.Symlink(in("current/bin/tool"), in("links/more")))
+	inPath := func(dir string) supervise.Command {
+		return supervise.Command{
+			Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in(dir)},
+		}
+	}
 	for _, kind := range []Kind{Bwrap, Landlock} {
 		for name, command := range map[string]supervise.Command{
-			"asked for": {Path: in("few/tool"), Args: []string{"tool"}, Env: []string{"PATH=/usr/bin:/bin"}},
-			"in PATH":   {Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("few")}},
-			"in PATH, which is a link": {
-				Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("some")},
-			},
-			"in PATH, which is below a link": {
-				Path: "/bin/sh", Args: []string{"sh", "-c", "tool"}, Env: []string{"PATH=/usr/bin:/bin:" + in("current/bin")},
-			},
+			"named":              {Path: in("few/tool"), Args: []string{"tool"}, Env: []string{"PATH=/usr/bin:/bin"}},
+			"in PATH":            inPath("few"),
+			"by a link in PATH":  inPath("some"),
+			"below one, in PATH": inPath("current/bin"),
 		} {
 			t.Run(string(kind)+" "+name, func(t *testing.T) {
 				var stderr bytes.Buffer
@@ -182,11 +193,13 @@ func TestLinkedProgram(t *testing.T) {
 	}
 }
 
-// TestPrograms: of the programs that a policy names, those that are there count.
+// TestPrograms: programs of a policy that do not exist are ignored.
 func TestPrograms(t *testing.T) {
 	root := plant(t, "bin/server", "home/script.js", "home/")
 	in := func(name string) string { return filepath.Join(root, name) }
 	t.Chdir(root)
-	p := Policy{Programs: []string{"server", "--verbose", in("home/script.js"), "home/script.js", in("home"), "/gone", ""}}
+	p := Policy{Programs: []string{
+		"server", "--verbose", in("home/script.js"), "home/script.js", in("home"), "/gone", "",
+	}}
 	assert.Equal(t, []string{in("bin/server"), in("home/script.js")}, p.paths([]string{"PATH=" + in("bin")}))
 }

@@ -21,15 +21,16 @@ type Kind string
 
 // The kinds of sandboxes.
 const (
-	// Auto is the strongest kind that works on this machine: [Bwrap], else [Landlock]. That none works is an error.
+	// Auto is the strongest kind that works on this machine: [Bwrap], else [Landlock]. If neither works, it is an
+	// error.
 	Auto Kind = "auto"
 	// None confines nothing.
 	None Kind = "none"
-	// Landlock is the kernel's own confinement of files (Linux 5.19), with seccomp.
+	// Landlock is the kernel's own confinement of files (since Linux 5.19), with seccomp.
 	Landlock Kind = "landlock"
-	// Bwrap is bubblewrap: namespaces of its own for files, processes and the network.
+	// Bwrap is bubblewrap: separate namespaces for files, processes and the network.
 	Bwrap Kind = "bwrap"
-	// Wrapper is a command of the user's that confines the command behind it.
+	// Wrapper is a command of the user's that confines the command that follows it.
 	Wrapper Kind = "command"
 )
 
@@ -40,21 +41,21 @@ func ParseKind(name string) (Kind, error) {
 			return k, nil
 		}
 	}
-	names := make([]string, 0, 5)
+	var names []string
 	for _, k := range Kinds() {
 		names = append(names, string(k))
 	}
-	return "", fmt.Errorf("unknown kind of sandbox %q: it is one of %s", name, strings.Join(names, ", "))
+	return "", fmt.Errorf("unknown kind of sandbox %q; available: %s", name, strings.Join(names, ", "))
 }
 
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
 
-// bwrap confines by namespaces that bubblewrap makes. The supervisor lives in them, too, as their first process: when it
-// ends, the kernel ends all others.
+// bwrap confines by namespaces that bubblewrap makes. The supervisor is the first process in them: when it ends, the
+// kernel kills all others.
 type bwrap struct{}
 
-// tmpSize bounds what can be written to /tmp, which is memory, in bytes.
+// tmpSize is the size in bytes of /tmp, which is in memory.
 const tmpSize = 1 << 30
 
 func (bwrap) version(ctx context.Context) (string, error) {
@@ -72,7 +73,7 @@ func (bwrap) version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(string(out)), "bubblewrap "), nil
 }
 
-// bwrapPath returns where bubblewrap is, in the PATH of our own.
+// bwrapPath returns the path of bubblewrap, looked up in our own PATH.
 func bwrapPath() (string, error) {
 	path, err := supervise.LookPath("bwrap", os.Getenv("PATH"))
 	if err != nil {
@@ -90,8 +91,9 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 	if err != nil {
 		return err
 	}
-	// The supervisor is told when we end, so --die-with-parent is not needed; it would take the end of one of our threads for
-	// ours. The session without a terminal is the supervisor's, and the environment the child's alone.
+	// --die-with-parent is not needed, since the supervisor learns when we end; and it would mistake the end of one of
+	// our threads for ours. The supervisor makes the session without a terminal, and only the child gets an
+	// environment.
 	args := []string{path, "--unshare-all", "--as-pid-1", "--cap-drop", "ALL"}
 	if v.network {
 		args = append(args, "--share-net")
@@ -99,7 +101,7 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 	args = append(args, "--size", fmt.Sprint(tmpSize), "--tmpfs", "/tmp")
 	args = append(append(args, mounts(v)...), "--proc", "/proc")
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
-		args = append(args, "--ro-bind-try", path, path) // root may write the kernel's settings without any capability
+		args = append(args, "--ro-bind-try", path, path) // root can change the kernel's settings without a capability
 	}
 	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
 	c.Enclosure = append(args, "--")
@@ -107,12 +109,12 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 	return nil
 }
 
-// mounts returns the options that show a view's files where they are.
+// mounts returns the options that show the files of a view at their own paths.
 func mounts(v view) []string {
 	var args []string
-	const dev = "/dev" // is made anew
+	const dev = "/dev" // bwrap makes a new one
 	shown := slices.Concat(v.read, v.write, []string{dev})
-	slices.Sort(shown) // a directory before what is in it, such as a workspace in /dev/shm
+	slices.Sort(shown) // a directory before its contents, such as /dev before a workspace in /dev/shm
 	var mounted []string
 	for _, path := range slices.Compact(shown) {
 		if path == dev {
@@ -129,17 +131,17 @@ func mounts(v view) []string {
 		args = append(args, option, path, path)
 		mounted = append(mounted, path)
 	}
-	there := func(path string) bool {
+	isShown := func(path string) bool {
 		return slices.ContainsFunc(mounted, func(m string) bool { return m == path || isBelow(path, m) })
 	}
-	for _, link := range v.links { // one before those that are reached through it
-		if !there(link.path) {
+	for _, link := range v.links { // a link comes before those that are reached through it
+		if !isShown(link.path) {
 			args = append(args, "--symlink", link.target, link.path)
 			mounted = append(mounted, link.path)
 		}
 	}
 	for _, path := range v.hide {
-		if !there(path) {
+		if !isShown(path) {
 			continue
 		}
 		info, err := os.Lstat(path)
@@ -168,9 +170,9 @@ func (landlock) version(context.Context) (string, error) {
 	case runtime.GOOS != "linux":
 		return "", errNotLinux
 	case abi == 0:
-		return "", errors.New("the kernel does not have it, or it is off")
+		return "", errors.New("the kernel does not have Landlock, or it is off")
 	case abi < lockdown.MinABI:
-		return "", fmt.Errorf("the kernel has ABI %d of it, and %d is needed", abi, lockdown.MinABI)
+		return "", fmt.Errorf("the kernel has Landlock ABI %d; want at least %d", abi, lockdown.MinABI)
 	}
 	return fmt.Sprintf("ABI %d", abi), nil
 }
@@ -186,8 +188,8 @@ func (landlock) confine(c *supervise.Command, v view) error {
 	return nil
 }
 
-// allowRead allows a path but for what is hidden below it: rules only add rights, so everything beside it is named. That
-// there is something hidden can be listed.
+// allowRead allows reading a path except the hidden files below it. Rules can only add rights, so every path beside the
+// hidden ones gets a rule. The names of hidden files can still be listed.
 func allowRead(r *lockdown.Rules, path string, hide []string) error {
 	if slices.Contains(hide, path) {
 		return nil
@@ -203,7 +205,7 @@ func allowRead(r *lockdown.Rules, path string, hide []string) error {
 	r.List = append(r.List, path)
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink != 0 {
-			continue // a rule would be for what it leads to
+			continue // a rule would apply to the link's target
 		}
 		if err := allowRead(r, filepath.Join(path, e.Name()), hide); err != nil {
 			return err
@@ -215,7 +217,7 @@ func allowRead(r *lockdown.Rules, path string, hide []string) error {
 // wrapper is a command of the user's that confines the command which follows it.
 type wrapper []string
 
-// The variables in which a wrapper is told the policy. The lists are as in PATH.
+// The variables that pass the policy to a wrapper. Lists are written as in PATH.
 const (
 	variableWrite   = "EVALTEST_SANDBOX_WRITE"
 	variableRead    = "EVALTEST_SANDBOX_READ"
@@ -225,7 +227,7 @@ const (
 
 func (w wrapper) version(context.Context) (string, error) {
 	if runtime.GOOS != "linux" {
-		return "", errNotLinux // it could not be tried
+		return "", errNotLinux // the prober does not run elsewhere
 	}
 	_, err := w.program()
 	return "", err
@@ -249,6 +251,7 @@ func (w wrapper) confine(c *supervise.Command, v view) error {
 	}
 	list := func(paths []string) string { return strings.Join(paths, string(os.PathListSeparator)) }
 	c.Env = append(c.Env[:len(c.Env):len(c.Env)],
-		variableWrite+"="+list(v.write), variableRead+"="+list(v.read), variableHide+"="+list(v.hide), variableNetwork+"="+network)
+		variableWrite+"="+list(v.write), variableRead+"="+list(v.read), variableHide+"="+list(v.hide),
+		variableNetwork+"="+network)
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 // Property is something that a process outside its policy cannot do.
 type Property = probe.Property
 
-// The properties, in the order in which they are shown; see those of package probe.
+// The properties, in the order in which they are shown; see package probe.
 const (
 	FilesRead    = probe.FilesRead
 	FilesWritten = probe.FilesWritten
@@ -36,26 +36,26 @@ const (
 	Forks        = probe.Forks
 )
 
-// Properties returns all properties.
-func Properties() []Property {
+// AllProperties returns all properties in the order in which they are shown.
+func AllProperties() []Property {
 	return []Property{FilesRead, FilesWritten, FileModes, Terminals, Processes, Sockets, Network, Forks}
 }
 
-// Held is what a sandbox was found to hold.
-type Held struct {
+// Properties are the properties that a sandbox was found to have.
+type Properties struct {
 	Kind Kind `json:"kind"`
-	// Version is that of what confines, e.g. "0.8.0" or "ABI 7"; empty: none is known.
+	// Version is the version of bubblewrap or Landlock, such as "0.8.0" or "ABI 7", or empty.
 	Version string `json:"version,omitempty"`
-	// Holds are the properties that held when they were tried, Open those that did not.
+	// Holds lists the properties that the sandbox has, Open those that it does not have.
 	Holds []Property `json:"holds"`
 	Open  []Property `json:"open"`
-	// PassedOver are the reasons why [Auto] did not take stronger kinds.
+	// PassedOver lists the reasons why [Auto] did not choose stronger kinds.
 	PassedOver []string `json:"passed_over,omitempty"`
 }
 
-// String tells the kind and version, and what it leaves open; "unused" for the zero value, of a run that starts nothing to
-// confine.
-func (h Held) String() string {
+// String returns the kind, its version and the properties that it does not have. For the zero value, of a run that
+// starts no process to confine, it returns "unused".
+func (h Properties) String() string {
 	if h.Kind == "" {
 		return "unused"
 	}
@@ -74,188 +74,195 @@ func (h Held) String() string {
 }
 
 const (
-	// measureTimeout bounds the measuring, a matter of milliseconds.
+	// measureTimeout bounds the measurement, which takes milliseconds.
 	measureTimeout = 20 * time.Second
-	// fewThreads is a limit that a prober starts more threads than, and no Go program fewer.
+	// fewThreads is a limit that is enough for every Go program. A prober tries to exceed it.
 	fewThreads = 64
 )
 
-// measure has probers try to get out of what a method makes, and returns what held.
-func measure(ctx context.Context, kind Kind, m method) (Held, error) {
+// measure has probers try to escape from a method's sandbox, and returns the properties that it was found to have.
+func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 	version, err := m.version(ctx)
 	if err != nil {
-		return Held{}, err
+		return Properties{}, err
 	}
-	if _, err := helper.Find(); err != nil { // which may take its time
-		return Held{}, err
+	if _, err := helper.Find(); err != nil { // before the timeout begins: it may be built
+		return Properties{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, measureTimeout, fmt.Errorf("trying it took longer than %v", measureTimeout))
+	timeout := fmt.Errorf("the sandbox probe took longer than %v", measureTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, measureTimeout, timeout)
 	defer cancel()
-	b, err := setBait()
+	outside, err := newTargets()
 	if err != nil {
-		return Held{}, &untried{fmt.Errorf("try it: %w", err)}
+		return Properties{}, &targetsError{err}
 	}
-	defer b.remove()
+	defer outside.remove()
 	var online, offline map[Property]bool
 	var bounded bool
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		online, err = b.try(ctx, m, Policy{Network: true}, b.local())
+		online, err = try(ctx, m, Policy{Network: true}, outside.local())
 		return err
 	})
 	group.Go(func() (err error) {
-		offline, err = b.try(ctx, m, Policy{}, b.targets)
+		offline, err = try(ctx, m, Policy{}, outside.probe)
 		return err
 	})
 	group.Go(func() (err error) {
-		bounded, err = b.tryThreads(ctx, m)
+		bounded, err = tryThreads(ctx, m)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
-			err = &untried{context.Cause(ctx)}
+			err = &untested{context.Cause(ctx)}
 		}
-		return Held{}, err
+		return Properties{}, err
 	}
-	offline[Network] = offline[Network] && !b.packetArrived()
-	online[Network] = true // it is allowed
+	offline[Network] = offline[Network] && !outside.packetArrived()
+	online[Network] = true // the policy allows it
 	online[Forks], offline[Forks] = bounded, bounded
-	held := Held{Kind: kind, Version: version, Holds: []Property{}, Open: []Property{}}
-	for _, p := range Properties() {
+	properties := Properties{Kind: kind, Version: version, Holds: []Property{}, Open: []Property{}}
+	for _, p := range AllProperties() {
 		if online[p] && offline[p] {
-			held.Holds = append(held.Holds, p)
+			properties.Holds = append(properties.Holds, p)
 		} else {
-			held.Open = append(held.Open, p)
+			properties.Open = append(properties.Open, p)
 		}
 	}
-	return held, nil
+	return properties, nil
 }
 
-// bait is what probers try to get at.
-type bait struct {
+// targets are what probers try to reach, outside of their sandboxes.
+type targets struct {
 	dir       string
 	listeners []net.Listener
 	packets   net.PacketConn
-	targets   probe.Targets
+	probe     probe.Targets // describes them to probers
 	process   *supervise.Process
 	terminal  *os.File
 }
 
-// setBait lays the bait out, outside of what probers are shown.
-func setBait() (_ *bait, err error) {
-	b := new(bait)
+// targetsError says that the targets could not be made. That says nothing about a sandbox.
+type targetsError struct{ err error }
+
+func (e *targetsError) Error() string { return "test the sandbox: " + e.err.Error() }
+
+func (e *targetsError) Unwrap() error { return e.err }
+
+// newTargets makes the targets.
+func newTargets() (_ *targets, err error) {
+	t := new(targets)
 	defer func() {
 		if err != nil {
-			b.remove()
+			t.remove()
 		}
 	}()
-	if b.dir, err = os.MkdirTemp("", "sdd-eval-bait-"); err != nil {
+	if t.dir, err = os.MkdirTemp("", "sdd-eval-probe-"); err != nil {
 		return nil, err
 	}
-	b.targets = probe.Targets{Dir: b.dir, Socket: filepath.Join(b.dir, "s"), Address: "@sdd-eval-" + rand.Text()}
-	if err = os.WriteFile(filepath.Join(b.dir, probe.SecretFile), []byte(probe.SecretText), 0o600); err != nil {
+	t.probe = probe.Targets{Dir: t.dir, Socket: filepath.Join(t.dir, "s"), Address: "@sdd-eval-" + rand.Text()}
+	if err = os.WriteFile(filepath.Join(t.dir, probe.SecretFile), []byte(probe.SecretText), 0o600); err != nil {
 		return nil, err
 	}
 	for _, l := range []struct{ network, address string }{
-		{"unix", b.targets.Socket}, {"unix", b.targets.Address}, {"tcp", "127.0.0.1:0"},
+		{"unix", t.probe.Socket}, {"unix", t.probe.Address}, {"tcp", "127.0.0.1:0"},
 	} {
 		listener, err := net.Listen(l.network, l.address)
 		if err != nil {
 			return nil, err
 		}
-		b.listeners = append(b.listeners, listener)
+		t.listeners = append(t.listeners, listener)
 	}
-	b.targets.TCP = b.listeners[2].Addr().String()
-	if b.packets, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
+	t.probe.TCP = t.listeners[2].Addr().String()
+	if t.packets, err = net.ListenPacket("udp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	b.targets.UDP = b.packets.LocalAddr().String()
-	b.terminal, b.targets.Tty, _ = openTerminal() // there may be none, in a container
-	return b, b.setProcess()
+	t.probe.UDP = t.packets.LocalAddr().String()
+	t.terminal, t.probe.Tty, _ = openTerminal() // a container may have none
+	return t, t.setProcess()
 }
 
 // setProcess starts a process with a marker in its environment: a prober that waits for its targets.
-func (b *bait) setProcess() error {
+func (t *targets) setProcess() error {
 	p, err := helper.Find()
 	if err != nil {
 		return err
 	}
-	b.targets.Marker = "MARKER=" + rand.Text()
-	b.process, err = supervise.Start(context.Background(), supervise.Command{
-		Path: p.Path, Args: p.Command(helper.Prober), Env: []string{b.targets.Marker}, PipeStdin: true, Grace: time.Millisecond,
+	t.probe.Marker = "MARKER=" + rand.Text()
+	t.process, err = supervise.Start(context.Background(), supervise.Command{
+		Path: p.Path, Args: p.Command(helper.Prober), Env: []string{t.probe.Marker}, PipeStdin: true,
+		Grace: time.Millisecond,
 	})
 	if err != nil {
 		return err
 	}
-	b.targets.Process = b.process.PID()
-	b.targets.PIDs, err = os.Readlink("/proc/self/ns/pid")
+	t.probe.Process = t.process.PID()
+	t.probe.PIDs, err = os.Readlink("/proc/self/ns/pid")
 	return err
 }
 
-func (b *bait) remove() {
-	if b.process != nil {
-		_, _ = b.process.Kill()
+func (t *targets) remove() {
+	if t.process != nil {
+		_, _ = t.process.Kill()
 	}
-	if b.terminal != nil {
-		b.terminal.Close()
+	if t.terminal != nil {
+		t.terminal.Close()
 	}
-	if b.packets != nil {
-		b.packets.Close()
+	if t.packets != nil {
+		t.packets.Close()
 	}
-	for _, l := range b.listeners {
+	for _, l := range t.listeners {
 		l.Close()
 	}
-	if b.dir != "" {
-		_ = os.RemoveAll(b.dir)
+	if t.dir != "" {
+		_ = os.RemoveAll(t.dir)
 	}
 }
 
 // local returns the targets on this machine, for a prober that may use the network.
-func (b *bait) local() probe.Targets {
-	t := b.targets
-	t.TCP, t.UDP = "", ""
-	return t
+func (t *targets) local() probe.Targets {
+	here := t.probe
+	here.TCP, here.UDP = "", ""
+	return here
 }
 
-// packetArrived reports whether a prober's packet has come. On loopback that takes no time.
-func (b *bait) packetArrived() bool {
-	if err := b.packets.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
+// packetArrived reports whether a prober's packet has arrived. On loopback it arrives at once.
+func (t *targets) packetArrived() bool {
+	if err := t.packets.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
 		return true // unknown
 	}
 	packet := make([]byte, len(probe.SecretText))
-	n, _, err := b.packets.ReadFrom(packet)
+	n, _, err := t.packets.ReadFrom(packet)
 	return err == nil && string(packet[:n]) == probe.SecretText
 }
 
-// try returns which properties hold under a policy.
-func (b *bait) try(ctx context.Context, m method, p Policy, t probe.Targets) (map[Property]bool, error) {
+// try returns which properties a method's sandbox has under a policy.
+func try(ctx context.Context, m method, p Policy, t probe.Targets) (map[Property]bool, error) {
 	var r prober
 	if err := r.start(ctx, m, p, t, 0); err != nil {
 		return nil, err
 	}
 	exit, err := r.process.Wait()
 	if err != nil {
-		return nil, &untried{err}
+		return nil, &untested{err}
 	}
-	var held map[Property]bool
-	if err := json.Unmarshal(r.stdout.Bytes(), &held); err != nil || exit != (supervise.Exit{}) {
+	var properties map[Property]bool
+	if err := json.Unmarshal(r.stdout.Bytes(), &properties); err != nil || exit != (supervise.Exit{}) {
 		return nil, r.failed(exit)
 	}
-	return held, nil
+	return properties, nil
 }
 
-// tryThreads reports whether the kernel keeps a prober from starting more threads than it may. That it is killed later
-// is no bound: a fork bomb is quicker than who counts.
-func (b *bait) tryThreads(ctx context.Context, m method) (bool, error) {
-	t := b.targets
-	t.Threads = 2 * fewThreads
+// tryThreads reports whether the kernel keeps a prober from exceeding its limit of threads. Killing it later is not
+// enough: a fork bomb is quicker than a supervisor that counts.
+func tryThreads(ctx context.Context, m method) (bool, error) {
 	var r prober
-	if err := r.start(ctx, m, Policy{}, t, fewThreads); err != nil {
+	if err := r.start(ctx, m, Policy{}, probe.Targets{Threads: 2 * fewThreads}, fewThreads); err != nil {
 		return false, err
 	}
-	exit, _ := r.process.Wait() // that it has grown too large is an error
+	exit, _ := r.process.Wait() // exceeding the limit is an error, which is expected
 	if ctx.Err() != nil {
-		return false, &untried{context.Cause(ctx)}
+		return false, &untested{context.Cause(ctx)}
 	}
 	bounded := !strings.Contains(r.stdout.String(), probe.AllStarted)
 	if bounded && exit == (supervise.Exit{}) {
@@ -264,7 +271,7 @@ func (b *bait) tryThreads(ctx context.Context, m method) (bool, error) {
 	return bounded, nil
 }
 
-// prober is a process that tries to get out, with what it prints.
+// prober is a process that tries to escape, with its output.
 type prober struct {
 	process        *supervise.Process
 	stdout, stderr bytes.Buffer
@@ -280,8 +287,8 @@ func (r *prober) start(ctx context.Context, m method, policy Policy, t probe.Tar
 		return err
 	}
 	c := supervise.Command{
-		Path: p.Path, Args: p.Command(helper.Prober), Dir: "/", Env: []string{"GOTRACEBACK=none"}, MaxThreads: maxThreads,
-		Stdin: bytes.NewReader(input), Stdout: &r.stdout, Stderr: &r.stderr,
+		Path: p.Path, Args: p.Command(helper.Prober), Dir: "/", Env: []string{"GOTRACEBACK=none"},
+		MaxThreads: maxThreads, Stdin: bytes.NewReader(input), Stdout: &r.stdout, Stderr: &r.stderr,
 	}
 	if err := confined(m, &c, policy); err != nil {
 		return err
@@ -290,18 +297,18 @@ func (r *prober) start(ctx context.Context, m method, policy Policy, t probe.Tar
 		return nil
 	}
 	if text := strings.TrimSpace(r.stderr.String()); text != "" {
-		return errors.New(text) // why there is none
+		return errors.New(text) // the reason why the sandbox does not start
 	}
 	return err
 }
 
-// failed is the error of a prober that printed something else than what it found out.
+// failed returns the error of a prober that did not print its findings.
 func (r *prober) failed(exit supervise.Exit) error {
 	printed := strings.TrimSpace(r.stderr.String() + r.stdout.String())
-	return &untried{fmt.Errorf("a process in it did not do its work: %s: %s", exit, cmp.Or(printed, "it printed nothing"))}
+	return &untested{fmt.Errorf("the sandbox probe failed: %s: %s", exit, cmp.Or(printed, "no output"))}
 }
 
-// untried is the error of a sandbox that starts, of which is not known what it holds.
-type untried struct{ error }
+// untested is the error of a sandbox that may work, although the prober in it failed or took too long.
+type untested struct{ error }
 
-func (u *untried) Unwrap() error { return u.error }
+func (u *untested) Unwrap() error { return u.error }

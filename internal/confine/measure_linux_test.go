@@ -1,6 +1,9 @@
 package confine
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// ofAnotherVersion is a sandbox that works, with probers that do not.
+// ofAnotherVersion is a sandbox that works, with probers of another version, which fail.
 type ofAnotherVersion struct{ method }
 
 func (m ofAnotherVersion) confine(c *supervise.Command, v view) error {
@@ -18,7 +21,7 @@ func (m ofAnotherVersion) confine(c *supervise.Command, v view) error {
 	return m.method.confine(c, v)
 }
 
-// TestProberFails: that a prober fails says nothing about the sandbox, and is no reason to go without one.
+// TestProberFails: if a prober fails, the sandbox may work, and there is no advice to run without one.
 func TestProberFails(t *testing.T) {
 	for kind, m := range map[Kind]method{Bwrap: bwrap{}, Landlock: landlock{}} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -26,10 +29,35 @@ func TestProberFails(t *testing.T) {
 			require.Error(t, err)
 			e := &UnavailableError{Kind: Auto}
 			e.add(kind, err)
-			assert.EqualError(t, e, "a sandbox starts on this machine, but what it holds could not be tried: "+string(kind)+
-				": a process in it did not do its work: exit code 3: sdd-eval-helper: this is version "+helper.Key()+
+			assert.EqualError(t, e, "the sandbox could not be tested on this machine: "+string(kind)+
+				": the sandbox probe failed: exit code 3: sdd-eval-helper: this is version "+helper.Key()+
 				" of the helper, and version 0123456789abcdef is wanted")
 			assert.Empty(t, e.Advice())
 		})
+	}
+}
+
+// TestProbeTimeout: a sandbox whose probe took too long may work, too.
+func TestProbeTimeout(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errors.New("it took too long"))
+	defer cancel()
+	_, err := measure(ctx, Landlock, landlock{})
+	e := &UnavailableError{Kind: Auto}
+	e.add(Landlock, err)
+	assert.EqualError(t, e, "the sandbox could not be tested on this machine: landlock: it took too long")
+	assert.Empty(t, e.Advice())
+}
+
+// TestNoTargets: that the targets of probers cannot be made says nothing about any sandbox.
+func TestNoTargets(t *testing.T) {
+	t.Setenv("TMPDIR", "/no/such/directory")
+	for _, kind := range []Kind{Auto, Bwrap, Landlock} {
+		s, err := New(kind, nil)
+		require.NoError(t, err)
+		_, err = s.Properties(t.Context())
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorContains(t, err, "test the sandbox: ")
+		_, isUnavailable := errors.AsType[*UnavailableError](err)
+		assert.False(t, isUnavailable)
 	}
 }

@@ -13,27 +13,27 @@ import (
 )
 
 // Policy says what a process and its descendants may touch, besides what every program needs: the system's programs and
-// libraries, and devices such as /dev/null. Paths are absolute. One that does not exist is passed over.
+// libraries, and devices such as /dev/null. Paths are absolute. Paths that do not exist are ignored.
 type Policy struct {
-	// Write are files and directories that may be read and changed, with all that is below.
+	// Write lists files and directories that may be read and changed, with everything below them.
 	Write []string
-	// Read are files and directories that may be read, with all that is below.
+	// Read lists files and directories that may be read, with everything below them.
 	Read []string
-	// Programs are programs that the process may start beside those of the system and of its PATH, by their absolute paths
-	// or by names in PATH. What is installed with them may be read. What is neither is passed over.
+	// Programs lists programs that the process may start besides those of the system and of its PATH, as absolute paths
+	// or as names in PATH; anything else in the list is ignored. Files that are installed with them may be read.
 	Programs []string
-	// Hide are files and directories below those of Read that may not be read.
+	// Hide lists files and directories below those of Read that may not be read.
 	Hide []string
-	// Private are directories that are not shown as a whole even if a program is installed in them, such as a project's
-	// root. Users' homes are private in any case.
+	// Private lists directories that are never shown as a whole, even if a program is installed in them, such as a
+	// project's root. Users' homes are always private.
 	Private []string
-	// Connect are directories of Write below which the process may connect to unix sockets of ours.
+	// Connect lists directories of Write below which the process may connect to our unix sockets.
 	Connect []string
-	// Network lets the process reach the network as we do. Without it there is at most a loopback of its own.
+	// Network lets the process reach the network as we can. Without it there is at most a loopback of its own.
 	Network bool
 }
 
-// paths returns the paths of the programs, as far as there are such programs.
+// paths returns the paths of the programs that exist.
 func (p Policy) paths(env []string) []string {
 	var paths []string
 	for _, name := range p.Programs {
@@ -52,20 +52,20 @@ func (p Policy) paths(env []string) []string {
 	return paths
 }
 
-// view is what a confined process sees of the files: a policy with what every program needs. Paths are absolute, clean
-// and without symbolic links.
+// view is the files that a confined process sees: those of a policy and those that every program needs. Paths are
+// absolute, clean and without symbolic links.
 type view struct {
 	read, write, hide []string
-	connect           []string // in write
+	connect           []string // also in write
 	devices           []string
-	links             []link // by which read and write are reached, too
+	links             []link // other ways to paths in read and write
 	network           bool
 }
 
 // link is a symbolic link.
 type link struct{ path, target string }
 
-// newView returns the view of programs with the environment env.
+// newView returns the view that programs with the environment env need under a policy.
 func newView(p Policy, programs, env []string) (view, error) {
 	v := view{network: p.Network, devices: devices}
 	read := slices.Concat(system, installs(programs, env, p.Private), p.Read)
@@ -91,8 +91,8 @@ func newView(p Policy, programs, env []string) (view, error) {
 	return v, nil
 }
 
-// withoutCovered returns paths without those that are in, or below, others of by. Of equal ones in both lists it is in
-// none: what may be written may be read.
+// withoutCovered returns paths without those that are below a path in by, or that are in by twice: a path in both read
+// and write is dropped from read, since files that may be written may be read.
 func withoutCovered(paths, by []string) []string {
 	count := make(map[string]int)
 	for _, path := range by {
@@ -113,7 +113,7 @@ func withoutCovered(paths, by []string) []string {
 	})
 }
 
-// show adds a path to a list as it is without links, if it exists.
+// show adds a path, if it exists, to a list with its links resolved.
 func (v *view) show(path string, to *[]string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -125,25 +125,26 @@ func (v *view) show(path string, to *[]string) {
 	}
 }
 
-// system is what programs need of a system, and every user of it may read.
+// system lists the paths of the system that programs need and that every user may read.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store", "/snap",
-	// where a link in /etc leads
-	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system", "/var/lib/ca-certificates",
+	// the targets of links in /etc
+	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/current-system",
+	"/var/lib/ca-certificates",
 }
 
-// devices are the devices that every program may use.
+// devices lists the devices that every program may use.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
 }
 
-// private returns the files and directories in /etc that not every user may read: we may be root, or in a group that is
-// trusted.
+// private returns the files and directories in /etc that not every user may read. We may be able to: as root, or as a
+// member of a trusted group.
 var private = sync.OnceValue(func() []string {
 	var found []string
 	_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
-			return nil // what cannot be read needs no hiding
+			return nil // what we cannot read need not be hidden
 		}
 		info, err := d.Info()
 		if err != nil {

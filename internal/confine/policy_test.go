@@ -37,12 +37,14 @@ func TestView(t *testing.T) {
 			read: []string{"ws"}, write: []string{"ws/a.txt"}, hide: []string{},
 		},
 		{
-			name: "once", policy: Policy{Read: in("ws", "ws/../ws/a.txt", "ws"), Write: in("other", "other/", "other/o.txt")},
-			read: []string{"ws"}, write: []string{"other"}, hide: []string{},
+			name:   "once",
+			policy: Policy{Read: in("ws", "ws/../ws/a.txt", "ws"), Write: in("other", "other/", "other/o.txt")},
+			read:   []string{"ws"}, write: []string{"other"}, hide: []string{},
 		},
 		{
 			name: "through-a-link", policy: Policy{Read: in("link/s.txt"), Hide: in("link")},
-			read: []string{"specs/s.txt"}, write: []string{}, hide: []string{"specs"}, links: []link{{in("link/s.txt")[0], in("specs/s.txt")[0]}},
+			read: []string{"specs/s.txt"}, write: []string{}, hide: []string{"specs"},
+			links: []link{{in("link/s.txt")[0], in("specs/s.txt")[0]}},
 		},
 		{
 			name: "not-there", policy: Policy{Read: in("gone"), Write: in("ws/gone"), Hide: in("gone")},
@@ -69,7 +71,7 @@ func TestRelativePolicy(t *testing.T) {
 	}
 }
 
-// TestPrivate: what not everybody may read in /etc is hidden, from root too.
+// TestPrivate: files in /etc that not every user may read are hidden, from root, too.
 func TestPrivate(t *testing.T) {
 	v, err := newView(Policy{}, nil, nil)
 	require.NoError(t, err)
@@ -82,9 +84,10 @@ func TestPrivate(t *testing.T) {
 	assert.NotContains(t, v.hide, "/etc")
 }
 
-// TestLandlockHides: rules can only add rights, so that everything is named but what is hidden.
+// TestLandlockHides: rules can only add rights, so every path has one except those that are hidden.
 func TestLandlockHides(t *testing.T) {
-	root := plant(t, "p/.git/config.txt", "p/src/a.txt", "p/src/deep/key.txt", "p/src/deep/b.txt", "p/link -> src/deep/key.txt", "q/c.txt")
+	root := plant(t, "p/.git/config.txt", "p/src/a.txt", "p/src/deep/key.txt", "p/src/deep/b.txt",
+		"p/link -> src/deep/key.txt", "q/c.txt")
 	in := func(name string) string { return filepath.Join(root, name) }
 	tests := []struct {
 		name, path string
@@ -132,8 +135,8 @@ func TestMounts(t *testing.T) {
 	}, mounts(v))
 }
 
-// plant makes files below a new directory, which it returns without links: "bin/tool" is a program, "lib/" a directory,
-// "bin/x -> ../tool" a link, and "lib/a.txt" a file that nobody can run.
+// plant makes files below a new directory and returns its path without links: "bin/tool" is a program, "lib/" a
+// directory, "bin/x -> ../tool" a link, and "lib/a.txt" a file that is not executable.
 func plant(t *testing.T, files ...string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -156,7 +159,7 @@ func plant(t *testing.T, files ...string) string {
 	return root
 }
 
-// shows reports whether a path is in a list, or below what is.
+// shows reports whether a path is in a list, or below a path in it.
 func shows(list []string, path string) bool {
 	return slices.ContainsFunc(list, func(p string) bool { return p == path || isBelow(path, p) })
 }

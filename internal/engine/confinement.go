@@ -52,22 +52,22 @@ var sandboxes sync.Map
 
 // Sandbox returns what confines what the run starts, the zero value if that is nothing. The error says that nothing can
 // confine it here, or that the playbook is wrong about it, and what can be done.
-func (r *Runner) Sandbox(ctx context.Context) (confine.Held, error) {
+func (r *Runner) Sandbox(ctx context.Context) (confine.Properties, error) {
 	if !r.StartsChildren() {
-		return confine.Held{}, nil
+		return confine.Properties{}, nil
 	}
 	if _, err := r.allowedReads(); err != nil {
-		return confine.Held{}, err
+		return confine.Properties{}, err
 	}
-	return r.held(ctx)
+	return r.properties(ctx)
 }
 
-func (r *Runner) held(ctx context.Context) (confine.Held, error) {
-	held, err := r.sandbox.Held(ctx)
+func (r *Runner) properties(ctx context.Context) (confine.Properties, error) {
+	properties, err := r.sandbox.Properties(ctx)
 	if unavailable, ok := errors.AsType[*confine.UnavailableError](err); ok {
 		err = fault.Advise(err, unavailable.Advice())
 	}
-	return held, err
+	return properties, err
 }
 
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
@@ -79,7 +79,7 @@ func (r *Runner) StartsChildren() bool {
 
 // start starts a child that is confined.
 func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Policy) (*supervise.Process, error) {
-	if _, err := r.held(ctx); err != nil {
+	if _, err := r.properties(ctx); err != nil {
 		return nil, err
 	}
 	allowed, err := r.allowedReads()

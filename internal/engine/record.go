@@ -37,11 +37,11 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err := a.checkLeak(a.session); err != nil {
 		return err
 	}
-	held, err := a.held(ctx)
+	properties, err := a.properties(ctx)
 	if err != nil {
 		return err
 	}
-	header := a.tape.header(a.session.Identity(), held.String(), a.site.manifest)
+	header := a.tape.header(a.session.Identity(), properties.String(), a.site.manifest)
 	c := &cassette.Cassette{Header: header, Turns: a.session.Turns()}
 	if err := a.rehearse(ctx, c); err != nil {
 		return err

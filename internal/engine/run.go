@@ -79,11 +79,11 @@ func (r *Runner) Run(ctx context.Context, sink Sink) (Finished, error) {
 // run is one run of a plan.
 type run struct {
 	*Runner
-	sink    Sink
-	tracer  *tracing.Tracer // nil: no traces are wanted
-	held    confine.Held    // what confines agents and their code
-	warning string          // about tracing
-	secrets int             // that were known before the first unit
+	sink       Sink
+	tracer     *tracing.Tracer    // nil: no traces are wanted
+	properties confine.Properties // what confines agents and their code
+	warning    string             // about tracing
+	secrets    int                // that were known before the first unit
 
 	// What ended before the run was resumed.
 	units []result.Unit
@@ -144,7 +144,7 @@ func (r *run) check(ctx context.Context) (map[string][]string, error) {
 	if err := tracer.Close(); err != nil {
 		return nil, err
 	}
-	r.held, err = r.Sandbox(ctx)
+	r.properties, err = r.Sandbox(ctx)
 	return env, err
 }
 
@@ -157,7 +157,7 @@ func (r *run) makeDir(env map[string][]string) error {
 	m := rundir.ManifestOf(r.plan)
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
-	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.held.String()
+	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.properties.String()
 	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
 	for i, v := range m.Variants {
 		m.Variants[i].Env = env[v.ID]
@@ -193,12 +193,12 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	}
 	notes = append(notes, r.Notes(ctx)...)
 	switch {
-	case r.held.Kind == confine.None:
+	case r.properties.Kind == confine.None:
 		note("warning: nothing confines the agents and their code (sandbox none): they run with all of your rights")
-	case len(r.held.PassedOver) > 0:
-		note(fmt.Sprintf("sandbox %s; %s", r.held, strings.Join(r.held.PassedOver, "; ")))
-	case len(r.held.Open) > 0:
-		note("sandbox " + r.held.String())
+	case len(r.properties.PassedOver) > 0:
+		note(fmt.Sprintf("sandbox %s; %s", r.properties, strings.Join(r.properties.PassedOver, "; ")))
+	case len(r.properties.Open) > 0:
+		note("sandbox " + r.properties.String())
 	}
 	return notes
 }

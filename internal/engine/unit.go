@@ -278,11 +278,11 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	if c.Launch, err = a.account(c.Profile, a.unit.Variant.Agent); err != nil {
 		return err
 	}
-	held, err := a.held(ctx)
+	properties, err := a.properties(ctx)
 	if err != nil {
 		return err
 	}
-	c.Confined = held.Kind != confine.None
+	c.Confined = properties.Kind != confine.None
 	a.session, err = session.Start(ctx, c)
 	return err
 }

@@ -37,18 +37,18 @@ workflow:
 // leaves for a run step.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, held confine.Held) {
+	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		s.bait(t)
 		s.target.Workspace = "."
 		s.own = filepath.Join(s.target.Project, ".llman")
 		escapes := slices.DeleteFunc(hostile.Escapes(), func(e hostile.Escape) bool {
 			// An agent has the network, and what is to be stopped or made can be so once.
-			return e.Alone || e.Property == confine.Network || held.Kind == confine.None && e.Proof != hostile.Secret
+			return e.Alone || e.Property == confine.Network || properties.Kind == confine.None && e.Proof != hostile.Secret
 		})
 		s.writePlaybook(t, escapes)
 		before := s.survey(t, escapes)
-		files := s.run(t, held.Kind)
+		files := s.run(t, properties.Kind)
 		after := s.survey(t, escapes)
 		t.Cleanup(func() { s.removeMarks(escapes, before) })
 		for _, who := range []string{"agent", "terminal", "step"} {
@@ -57,12 +57,12 @@ func TestRun(t *testing.T) {
 				t.Run(who+"/"+e.Name, func(t *testing.T) {
 					r, ok := reports[e.Name]
 					require.True(t, ok, "no report")
-					s.judge(t, held, e, r, s.escaped(e, r, before, after))
+					s.judge(t, properties, e, r, s.escaped(e, r, before, after))
 				})
 			}
 		}
-		if held.Kind != confine.None {
-			s.checkSurvey(t, held, before, after)
+		if properties.Kind != confine.None {
+			s.checkSurvey(t, properties, before, after)
 		}
 	})
 }

@@ -26,7 +26,7 @@ var kinds = []struct {
 }{
 	{confine.None, nil},
 	{confine.Landlock, []confine.Property{confine.FilesRead, confine.FilesWritten, confine.Processes}},
-	{confine.Bwrap, confine.Properties()},
+	{confine.Bwrap, confine.AllProperties()},
 }
 
 // sandboxes are one of each kind, so that what they hold is tried once.
@@ -48,7 +48,7 @@ var beyond = map[string]string{
 }
 
 // forEachKind runs a test for each kind of sandbox that there has to be on this machine.
-func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, held confine.Held)) {
+func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, properties confine.Properties)) {
 	for _, k := range kinds {
 		t.Run(string(k.kind), func(t *testing.T) {
 			t.Parallel()
@@ -56,13 +56,13 @@ func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, held
 				t.Skip("install bubblewrap to test it:", err)
 			}
 			sb := sandboxes[k.kind]
-			held, err := sb.Held(context.WithoutCancel(t.Context()))
+			properties, err := sb.Properties(context.WithoutCancel(t.Context()))
 			require.NoError(t, err)
-			require.Equal(t, k.kind, held.Kind)
+			require.Equal(t, k.kind, properties.Kind)
 			for _, p := range k.holds {
-				assert.Contains(t, held.Holds, p, "what the sandbox says it holds")
+				assert.Contains(t, properties.Holds, p, "what the sandbox says it holds")
 			}
-			test(t, sb, held)
+			test(t, sb, properties)
 		})
 	}
 }
@@ -71,7 +71,7 @@ func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, held
 // is none.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, held confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		s.bait(t)
 		escapes := slices.DeleteFunc(hostile.Escapes(), func(e hostile.Escape) bool { return e.Alone })
@@ -81,28 +81,28 @@ func TestEscapes(t *testing.T) {
 		after := s.survey(t, escapes)
 		for _, e := range escapes {
 			t.Run(e.Name, func(t *testing.T) {
-				s.judge(t, held, e, reports[e.Name], s.escaped(e, reports[e.Name], before, after))
+				s.judge(t, properties, e, reports[e.Name], s.escaped(e, reports[e.Name], before, after))
 			})
 		}
-		s.checkSurvey(t, held, before, after)
+		s.checkSurvey(t, properties, before, after)
 	})
 }
 
 // judge holds what became of an escape against what the sandbox holds.
-func (s *scene) judge(t *testing.T, held confine.Held, e hostile.Escape, r hostile.Report, escaped bool) {
+func (s *scene) judge(t *testing.T, properties confine.Properties, e hostile.Escape, r hostile.Report, escaped bool) {
 	t.Helper()
 	switch {
-	case slices.Contains(held.Holds, e.Property):
-		if why := beyond[e.Name]; why != "" && held.Kind == confine.Landlock {
+	case slices.Contains(properties.Holds, e.Property):
+		if why := beyond[e.Name]; why != "" && properties.Kind == confine.Landlock {
 			t.Logf("it worked: %t; %s", escaped, why)
 			return
 		}
-		assert.False(t, escaped, "%s holds %q and it worked: %+v", held.Kind, e.Property, r)
-	case held.Kind == confine.None && e.Uncertain == "":
+		assert.False(t, escaped, "%s holds %q and it worked: %+v", properties.Kind, e.Property, r)
+	case properties.Kind == confine.None && e.Uncertain == "":
 		assert.True(t, escaped, "nothing confines it and it did not work: %+v", r)
 	default:
-		assert.Contains(t, held.Open, e.Property)
-		t.Logf("%s leaves open: %s; it worked: %t %s", held.Kind, e.Property, escaped, r.Error)
+		assert.Contains(t, properties.Open, e.Property)
+		t.Logf("%s leaves open: %s; it worked: %t %s", properties.Kind, e.Property, escaped, r.Error)
 	}
 }
 
@@ -125,23 +125,23 @@ func (s *scene) escaped(e hostile.Escape, r hostile.Report, before, after map[st
 }
 
 // checkSurvey fails the test if anything outside has changed that the sandbox holds, by which escape ever.
-func (s *scene) checkSurvey(t *testing.T, held confine.Held, before, after map[string]state) {
+func (s *scene) checkSurvey(t *testing.T, properties confine.Properties, before, after map[string]state) {
 	t.Helper()
-	if slices.Contains(held.Holds, confine.FilesWritten) {
+	if slices.Contains(properties.Holds, confine.FilesWritten) {
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)), "files outside")
 	}
 	for path, was := range before {
 		is := after[path]
-		if slices.Contains(held.Holds, confine.FilesWritten) {
+		if slices.Contains(properties.Holds, confine.FilesWritten) {
 			assert.Equal(t, was.content, is.content, "content of %s", path)
 			assert.Equal(t, was.mode.Type(), is.mode.Type(), "type of %s", path)
 		}
-		if slices.Contains(held.Holds, confine.FileModes) {
+		if slices.Contains(properties.Holds, confine.FileModes) {
 			assert.Equal(t, was.mode, is.mode, "mode of %s", path)
 			assert.Equal(t, was.times, is.times, "times of %s", path)
 		}
 	}
-	if slices.Contains(held.Holds, confine.Processes) {
+	if slices.Contains(properties.Holds, confine.Processes) {
 		for _, pid := range []int{s.target.Victim, s.target.Stopper, s.target.Killer} {
 			assert.True(t, alive(pid), "process %d", pid)
 		}

@@ -37,7 +37,7 @@ func TestPolicy(t *testing.T) {
 		{name: "create", line: "echo legit > $P/new && cat $P/new", property: confine.FilesWritten},
 		{name: "remove", line: "rm -f $P/src/file && echo legit", property: confine.FilesWritten},
 	}
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, held confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		project := s.target.Project
 		for _, dir := range []string{"src", "hidden"} {
@@ -54,8 +54,8 @@ func TestPolicy(t *testing.T) {
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				if tt.property != "" && !slices.Contains(held.Holds, tt.property) && held.Kind != confine.None {
-					t.Skipf("%s leaves open: %s", held.Kind, tt.property)
+				if tt.property != "" && !slices.Contains(properties.Holds, tt.property) && properties.Kind != confine.None {
+					t.Skipf("%s leaves open: %s", properties.Kind, tt.property)
 				}
 				c := s.command([]string{"sh", "-c", tt.line})
 				c.Path, c.Env = "sh", append(c.Env, "P="+project)
@@ -64,7 +64,7 @@ func TestPolicy(t *testing.T) {
 				exit, err := start(t, sb, c, p).Wait()
 				require.NoError(t, err)
 				switch {
-				case held.Kind == confine.None:
+				case properties.Kind == confine.None:
 					assert.Zero(t, exit.Code, "nothing confines it and it did not work")
 				case tt.want != "":
 					assert.Equal(t, tt.want, out.String())

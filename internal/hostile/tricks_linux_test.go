@@ -30,7 +30,7 @@ import (
 // TestParents: the process above cannot be stopped or killed from inside, and the run ends as it would have.
 func TestParents(t *testing.T) {
 	t.Parallel()
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, held confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
 		for _, e := range hostile.Escapes() {
 			if !e.Alone {
 				continue
@@ -41,7 +41,7 @@ func TestParents(t *testing.T) {
 				var out bytes.Buffer
 				c.Stdout = &out
 				p := start(t, sb, c, s.policy())
-				if !slices.Contains(held.Holds, e.Property) {
+				if !slices.Contains(properties.Holds, e.Property) {
 					ended := within(p, 500*time.Millisecond)
 					_, err := p.Kill()
 					assert.True(t, err != nil || !ended, "nothing confines it and it did not work")
@@ -70,7 +70,7 @@ func within(p *supervise.Process, d time.Duration) bool {
 // TestNothingSurvives: neither the end of the hostile process nor its being stopped leaves one of its own.
 func TestNothingSurvives(t *testing.T) {
 	t.Parallel()
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, _ confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, _ confine.Properties) {
 		t.Run("outlive", func(t *testing.T) {
 			s := newScene(t)
 			c := s.command(hostile.Trick("outlive", s.target.Workspace))
@@ -172,8 +172,8 @@ func heap() uint64 {
 func TestSoakForks(t *testing.T) {
 	t.Parallel()
 	const limit = 64
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, held confine.Held) {
-		holds := slices.Contains(held.Holds, confine.Forks)
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
+		holds := slices.Contains(properties.Holds, confine.Forks)
 		t.Run("bomb", func(t *testing.T) {
 			s := newScene(t)
 			c := s.command(hostile.Trick("bomb", strconv.Itoa(limit+100)))

@@ -47,7 +47,7 @@ func TestWork(t *testing.T) {
 			"python3", "-c", `import subprocess; print(subprocess.check_output(["echo", "legit"], text=True), end="")`,
 		}, "legit\n"},
 	}
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, _ confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, _ confine.Properties) {
 		s := newScene(t)
 		s.sockets(t)
 		for _, tt := range tests {
@@ -94,13 +94,13 @@ func run(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Polic
 func TestGo(t *testing.T) {
 	t.Parallel()
 	g := newGoCaches(t)
-	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, held confine.Held) {
+	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
 		s := newScene(t)
 		require.NoError(t, os.CopyFS(s.target.Workspace, os.DirFS(g.module)))
 		age(t, s.target.Workspace)
 		p := s.policy()
 		p.Read = append(p.Read, g.root, g.build, g.modules)
-		p.Network = held.Kind == confine.Landlock // it has no loopback of its own
+		p.Network = properties.Kind == confine.Landlock // it has no loopback of its own
 		goCommand := func(args ...string) string {
 			c := s.command(append([]string{"go"}, args...))
 			c.Path = filepath.Join(g.root, "bin", "go")
@@ -114,7 +114,7 @@ func TestGo(t *testing.T) {
 			g.build, filepath.Join(g.modules, "example.com"),
 		}
 		got := goCommand(append([]string{"run", "./steal"}, outside...)...)
-		if held.Kind == confine.None {
+		if properties.Kind == confine.None {
 			want := s.secret + "\n" + s.secret + "\npoison in " + outside[2] + "\npoison in " + outside[3] + "\n"
 			assert.Equal(t, want, got)
 			assert.NoError(t, os.Remove(filepath.Join(outside[2], "poison")))

@@ -62,7 +62,7 @@ func newSandbox(t *testing.T, kind confine.Kind) *confine.Sandbox {
 	t.Helper()
 	s, err := confine.New(kind, nil)
 	if err == nil {
-		_, err = s.Held(t.Context())
+		_, err = s.Properties(t.Context())
 	}
 	if err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)

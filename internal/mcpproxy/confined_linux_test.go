@@ -28,7 +28,7 @@ func confined(t *testing.T, kind confine.Kind) *confine.Sandbox {
 	}
 	s, err := confine.New(kind, nil)
 	require.NoError(t, err)
-	_, err = s.Held(t.Context())
+	_, err = s.Properties(t.Context())
 	require.NoError(t, err)
 	return s
 }

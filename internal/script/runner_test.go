@@ -27,7 +27,7 @@ func kinds(t *testing.T, test func(t *testing.T, r *script.Runner)) {
 var auto = sync.OnceValues(func() (*confine.Sandbox, error) {
 	s, err := confine.New(confine.Auto, nil)
 	if err == nil {
-		_, err = s.Held(context.Background())
+		_, err = s.Properties(context.Background())
 	}
 	return s, err
 })

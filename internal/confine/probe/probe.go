@@ -1,5 +1,6 @@
-// Package probe is the process that tries to get out of a sandbox, to find out what the sandbox holds on this machine.
-// It does without package net, which every build of the helper would have to compile.
+// Package probe is the process that tries to escape from a sandbox, to find out which properties the sandbox has on
+// this machine. Escapes that are only for tests belong in the internal package hostile. The package does not import
+// net, which every build of the helper would have to compile.
 package probe
 
 // Property is something that a process outside its policy cannot do.
@@ -21,30 +22,30 @@ const (
 	Sockets Property = "unix sockets"
 	// Network: reach another process by TCP or UDP, where the policy has no network.
 	Network Property = "network"
-	// Forks: grow to more threads than it may have.
+	// Forks: start more threads than its limit.
 	Forks Property = "fork bombs"
 )
 
-// Targets are what a prober tries to get at; they lie outside of its sandbox. It reads them as JSON from its standard
-// input, and prints as JSON which properties held.
+// Targets describes what a prober tries to reach outside of its sandbox. The prober reads it as JSON from its standard
+// input, and prints as JSON which properties the sandbox has.
 type Targets struct {
-	Dir     string // holds SecretFile
-	Tty     string // a terminal; empty: there are none
-	Process int    // of our own
-	PIDs    string // the process namespace in which Process counts
+	Dir     string // a directory with SecretFile
+	Tty     string // the path of a terminal, or empty
+	Process int    // the id of a process
+	PIDs    string // the process namespace of that id
 	Marker  string // a variable in the environment of Process
-	Socket  string // of a listening unix socket
-	Address string // of an abstract one, which begins with @
-	TCP     string // the address and port of a listener; empty: the network is not tried
-	UDP     string // of another
-	Threads int    // how many to start; nothing else is tried then
+	Socket  string // the path of a listening unix socket
+	Address string // the address of an abstract unix socket, which begins with @
+	TCP     string // the address and port of a listener, or empty: then the network is not tried
+	UDP     string // the address and port of a listener
+	Threads int    // if not 0, how many threads to start; then nothing else is tried
 }
 
-// Where Targets.Dir has its secret, and the text of that file and of packets.
+// The file in Targets.Dir that has a secret, and the text of that file and of packets.
 const (
 	SecretFile = "secret"
 	SecretText = "not for you"
 )
 
-// AllStarted is what a prober prints that could start all the threads that it was to.
+// AllStarted is what a prober prints if it could start Targets.Threads threads.
 const AllStarted = "all started"

@@ -24,14 +24,14 @@ func Main([]string) int {
 		startThreads(t.Threads)
 		return 0
 	}
-	held := make(map[Property]bool)
+	properties := make(map[Property]bool)
 	for property, succeeds := range map[Property]func(Targets) bool{
 		FilesRead: readsFile, FilesWritten: writesFile, FileModes: changesMode, Terminals: opensTerminal,
 		Processes: reachesProcess, Sockets: connectsSocket, Network: reachesNetwork,
 	} {
-		held[property] = !succeeds(t)
+		properties[property] = !succeeds(t)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(held); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(properties); err != nil {
 		fmt.Fprintln(os.Stderr, "prober:", err)
 		return 1
 	}
@@ -66,15 +66,16 @@ func opensTerminal(t Targets) bool {
 
 func reachesProcess(t Targets) bool {
 	if pids, err := os.Readlink("/proc/self/ns/pid"); err == nil && pids != t.PIDs {
-		return false // the number is another's
+		return false // the id belongs to another process in this namespace
 	}
-	if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", t.Process)); err == nil && bytes.Contains(environ, []byte(t.Marker)) {
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", t.Process))
+	if err == nil && bytes.Contains(environ, []byte(t.Marker)) {
 		return true
 	}
-	return unix.Kill(t.Process, 0) == nil // no signal is sent
+	return unix.Kill(t.Process, 0) == nil // sends no signal
 }
 
-// startThreads starts threads and says so when all are there.
+// startThreads starts threads and prints AllStarted when all of them run.
 func startThreads(n int) {
 	var started sync.WaitGroup
 	for range n {
@@ -99,13 +100,14 @@ func connectsSocket(t Targets) bool {
 	return false
 }
 
-// reachesNetwork tells of TCP alone: whether a packet arrived is for its receiver to say.
+// reachesNetwork reports whether a TCP connection succeeds. It also sends a UDP packet, whose arrival only the receiver
+// can know.
 func reachesNetwork(t Targets) bool {
 	if t.TCP == "" {
 		return false
 	}
 	if fd, ok := connect(unix.AF_INET, unix.SOCK_DGRAM, inet(t.UDP)); ok {
-		_, _ = unix.Write(fd, []byte(SecretText))
+		_ = retry(func() error { _, err := unix.Write(fd, []byte(SecretText)); return err })
 		_ = unix.Close(fd)
 	}
 	fd, ok := connect(unix.AF_INET, unix.SOCK_STREAM, inet(t.TCP))
@@ -124,7 +126,7 @@ func inet(address string) unix.Sockaddr {
 	return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
 }
 
-// connect returns a socket that is connected. It gives up after a second: in some sandboxes packets get lost.
+// connect returns a connected socket. It gives up after a second, since packets get lost in some sandboxes.
 func connect(family, kind int, to unix.Sockaddr) (fd int, ok bool) {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -132,11 +134,25 @@ func connect(family, kind int, to unix.Sockaddr) (fd int, ok bool) {
 	}
 	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
 	if err == nil {
-		err = unix.Connect(fd, to)
+		err = retry(func() error { return unix.Connect(fd, to) })
 	}
 	if err != nil {
 		_ = unix.Close(fd)
 		return -1, false
 	}
 	return fd, true
+}
+
+// retry calls an attempt again as long as a signal interrupts it: an interrupted attempt is not one that the sandbox
+// prevented. A connection that was made meanwhile is a success.
+func retry(attempt func() error) error {
+	for {
+		switch err := attempt(); err {
+		case unix.EINTR:
+		case unix.EISCONN:
+			return nil
+		default:
+			return err
+		}
+	}
 }

@@ -94,7 +94,7 @@ func judging(b *testing.B, kind confine.Kind, script string) func() {
 	dir, r := project(b, confine.None)
 	sandbox, err := confine.New(kind, nil)
 	require.NoError(b, err)
-	if _, err := sandbox.Held(b.Context()); err != nil {
+	if _, err := sandbox.Properties(b.Context()); err != nil {
 		b.Skip(err)
 	}
 	r.Sandbox = sandbox

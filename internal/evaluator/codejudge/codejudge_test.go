@@ -44,7 +44,7 @@ func load(root, dir, keys string) (playbook.Evaluator, error) {
 var auto = sync.OnceValues(func() (*confine.Sandbox, error) {
 	s, err := confine.New(confine.Auto, nil)
 	if err == nil {
-		_, err = s.Held(context.Background())
+		_, err = s.Properties(context.Background())
 	}
 	return s, err
 })
