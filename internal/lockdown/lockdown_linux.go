@@ -3,7 +3,10 @@
 package lockdown
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,4 +48,152 @@ func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return unix.Capset(&header, &none[0])
+}
+
+// MinABI is the first version of Landlock with which files can be confined: before, no file could be moved or linked to
+// another directory.
+const MinABI = 2
+
+// ABI returns the kernel's version of Landlock, 0 if it has none or it is off.
+func ABI() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// Rights of Landlock that package unix does not name.
+const (
+	accessResolveUnix  = 1 << 16 // connect to a unix socket by its path
+	scopeAbstractUnix  = 1 << 0
+	scopeSignal        = 1 << 1
+	abiRefer           = 2
+	abiTruncate        = 3
+	abiIoctlDev        = 5
+	abiScopes          = 6
+	abiResolveUnix     = 9
+	accessUpToABI1     = 1<<13 - 1
+	accessExecuteFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	accessRead         = accessExecuteFiles | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	accessFile         = accessExecuteFiles | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// rulesetAttr is struct landlock_ruleset_attr of ABI 6.
+type rulesetAttr struct {
+	handledFS, handledNet, scoped uint64
+}
+
+// ruleset is a Landlock ruleset before it is enforced. The zero value has no ruleset.
+type ruleset struct {
+	fd      int
+	handled uint64 // rights of files that it takes away
+}
+
+// newRuleset returns a ruleset for the rules, as good as the kernel has it.
+func newRuleset(r Rules) (*ruleset, error) {
+	abi := ABI()
+	var attr rulesetAttr
+	if r.Files {
+		if abi < MinABI {
+			return nil, fmt.Errorf("the kernel has ABI %d of it, and %d is needed", abi, MinABI)
+		}
+		attr.handledFS = handledFiles(abi)
+	}
+	size := unsafe.Offsetof(attr.scoped) // what an older kernel knows of the struct
+	if abi >= abiScopes {
+		attr.scoped, size = scopeAbstractUnix|scopeSignal, unsafe.Sizeof(attr)
+	}
+	if attr == (rulesetAttr{}) {
+		return nil, nil
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("make a ruleset: %w", errno)
+	}
+	s := &ruleset{fd: int(fd), handled: attr.handledFS}
+	if !r.Files {
+		return s, nil
+	}
+	return s, s.add(r)
+}
+
+// handledFiles are the rights of files that an ABI knows.
+func handledFiles(abi int) uint64 {
+	all := uint64(accessUpToABI1)
+	for _, right := range []struct {
+		abi int
+		bit uint64
+	}{
+		{abiRefer, unix.LANDLOCK_ACCESS_FS_REFER},
+		{abiTruncate, unix.LANDLOCK_ACCESS_FS_TRUNCATE},
+		{abiIoctlDev, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
+		{abiResolveUnix, accessResolveUnix},
+	} {
+		if abi >= right.abi {
+			all |= right.bit
+		}
+	}
+	return all
+}
+
+func (s *ruleset) add(r Rules) error {
+	const write = ^uint64(unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | accessResolveUnix)
+	for _, rule := range []struct {
+		paths  []string
+		access uint64
+	}{
+		{r.Read, accessRead},
+		{r.Write, write},
+		{r.List, unix.LANDLOCK_ACCESS_FS_READ_DIR},
+		{r.Devices, accessRead | accessFile},
+		{r.Connect, accessResolveUnix},
+	} {
+		if rule.access&s.handled == 0 { // the kernel takes away nothing of it
+			continue
+		}
+		for _, path := range rule.paths {
+			if err := s.allow(path, rule.access); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// allow leaves rights to a file or directory, as far as they are taken away.
+func (s *ruleset) allow(path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= accessFile
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: access & s.handled, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// restrict enforces the ruleset on the calling thread.
+func (s *ruleset) restrict() error {
+	if s == nil {
+		return nil
+	}
+	defer unix.Close(s.fd)
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }
