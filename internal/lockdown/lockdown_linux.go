@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread locks the calling thread down, which the caller has bound to its goroutine by [runtime.LockOSThread] and does not
-// release. An error leaves the thread in between: it must not be used for anything.
+// Thread locks down the calling thread, which the caller must have bound to its goroutine by [runtime.LockOSThread] and
+// must not release. After an error the thread has lost some of its rights, and must not be used for anything.
 func Thread(r Rules) error {
-	ruleset, err := newRuleset(r) // while there are the rights to look up paths
+	ruleset, err := newRuleset(r) // first, while the thread may still look up paths
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
@@ -27,7 +27,7 @@ func Thread(r Rules) error {
 	if err := ruleset.restrict(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	// The dump of a process holds its memory, secrets too. It is the one rule that holds for the whole process.
+	// A core dump holds the process's memory, with its secrets. This is the one rule that applies to the whole process.
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("limit core dumps: %w", err)
 	}
@@ -37,12 +37,12 @@ func Thread(r Rules) error {
 	return nil
 }
 
-// dropCapabilities gives up all capabilities of the thread, and that of getting them back by exec.
+// dropCapabilities gives up all capabilities of the thread, and the possibility of regaining them by exec.
 func dropCapabilities() error {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // Linux 4.3
 	for c := uintptr(0); c <= unix.CAP_LAST_CAP+32; c++ {                       // newer kernels may have more
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			break // there is no such capability, or no right to do this and so none to lose
+			break // there are no more capabilities, or the thread may not do this and so has none to lose
 		}
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -50,11 +50,11 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// MinABI is the first version of Landlock with which files can be confined: before, no file could be moved or linked to
-// another directory.
+// MinABI is the first version of Landlock that is good enough: with version 1 no file can be moved or linked to another
+// directory.
 const MinABI = 2
 
-// ABI returns the kernel's version of Landlock, 0 if it has none or it is off.
+// ABI returns the kernel's version of Landlock, or 0 if the kernel has none or it is off.
 func ABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -63,7 +63,7 @@ func ABI() int {
 	return int(v)
 }
 
-// Rights of Landlock that package unix does not name.
+// Rights and scopes of Landlock that package unix does not name, the versions that introduced them, and sets of rights.
 const (
 	accessResolveUnix  = 1 << 16 // connect to a unix socket by its path
 	scopeAbstractUnix  = 1 << 0
@@ -80,28 +80,28 @@ const (
 		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// rulesetAttr is struct landlock_ruleset_attr of ABI 6.
+// rulesetAttr is the kernel's struct landlock_ruleset_attr of ABI 6.
 type rulesetAttr struct {
 	handledFS, handledNet, scoped uint64
 }
 
-// ruleset is a Landlock ruleset before it is enforced. The zero value has no ruleset.
+// ruleset is a Landlock ruleset that is not yet enforced. A nil ruleset restricts nothing.
 type ruleset struct {
 	fd      int
-	handled uint64 // rights of files that it takes away
+	handled uint64 // the rights of files that it takes
 }
 
-// newRuleset returns a ruleset for the rules, as good as the kernel has it.
+// newRuleset returns a ruleset for the rules, with all restrictions that the kernel knows.
 func newRuleset(r Rules) (*ruleset, error) {
 	abi := ABI()
 	var attr rulesetAttr
 	if r.Files {
 		if abi < MinABI {
-			return nil, fmt.Errorf("the kernel has ABI %d of it, and %d is needed", abi, MinABI)
+			return nil, fmt.Errorf("the kernel has ABI %d; want at least %d", abi, MinABI)
 		}
 		attr.handledFS = handledFiles(abi)
 	}
-	size := unsafe.Offsetof(attr.scoped) // what an older kernel knows of the struct
+	size := unsafe.Offsetof(attr.scoped) // the size of the struct in an older kernel
 	if abi >= abiScopes {
 		attr.scoped, size = scopeAbstractUnix|scopeSignal, unsafe.Sizeof(attr)
 	}
@@ -110,7 +110,7 @@ func newRuleset(r Rules) (*ruleset, error) {
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("make a ruleset: %w", errno)
+		return nil, fmt.Errorf("create a ruleset: %w", errno)
 	}
 	s := &ruleset{fd: int(fd), handled: attr.handledFS}
 	if !r.Files {
@@ -119,7 +119,7 @@ func newRuleset(r Rules) (*ruleset, error) {
 	return s, s.add(r)
 }
 
-// handledFiles are the rights of files that an ABI knows.
+// handledFiles returns the rights of files that an ABI knows.
 func handledFiles(abi int) uint64 {
 	all := uint64(accessUpToABI1)
 	for _, right := range []struct {
@@ -151,7 +151,7 @@ func (s *ruleset) add(r Rules) error {
 		{r.Devices, accessRead | accessFile},
 		{r.Connect, accessResolveUnix},
 	} {
-		if rule.access&s.handled == 0 { // the kernel takes away nothing of it
+		if rule.access&s.handled == 0 { // the kernel does not know these rights
 			continue
 		}
 		for _, path := range rule.paths {
@@ -163,7 +163,7 @@ func (s *ruleset) add(r Rules) error {
 	return nil
 }
 
-// allow leaves rights to a file or directory, as far as they are taken away.
+// allow leaves rights to a file or directory, of those that the ruleset takes.
 func (s *ruleset) allow(path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rulesVariable makes the test binary lock itself down by the rules in it, and then try everything.
+// rulesVariable has the rules by which the test binary locks itself down before it tries everything.
 const rulesVariable = "LOCKDOWN_TEST_RULES"
 
 func TestMain(m *testing.M) {
@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		syscall.Exit(0) // a race report at the exit would take a second
+		syscall.Exit(0) // not os.Exit, at which the race detector waits a second
 	}
 	os.Exit(m.Run())
 }
 
-// tryAll prints what became of each attempt, on the thread that is locked down.
+// tryAll prints the result of each attempt, on the thread that is locked down.
 func tryAll(text string) error {
 	var r Rules
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -59,7 +59,7 @@ func tryAll(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// attempts are made in the working directory, which has a directory for each thing that rules can allow.
+// attempts are made in the working directory, which has a directory for each field of Rules that has paths.
 var attempts = map[string]func() error{
 	"read":            func() error { return reads("outside/file") },
 	"read-read":       func() error { return reads("read/file") },
@@ -121,7 +121,7 @@ func call(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// noNewPrivileges, capable and coreSize are done if the thread is as it should not be.
+// noNewPrivileges, capable and coreSize return nil if the thread has what it should have lost.
 func noNewPrivileges() error {
 	if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || on == 1 {
 		return unix.EPERM
@@ -146,40 +146,42 @@ func coreSize() error {
 	return nil
 }
 
-// unlocked reads what the rules keep from this thread on another one, which keeps its rights.
+// unlocked reads a file that this thread may not read, on another thread, which has kept its rights.
 func unlocked() error {
 	done := make(chan error)
 	go func() { done <- reads("outside/file") }()
 	return <-done
 }
 
-// TestThread: what a locked thread cannot do any more, and what it still can.
+// TestThread: what a thread that is locked down can and cannot do.
 func TestThread(t *testing.T) {
 	if ABI() < MinABI {
 		t.Skipf("this kernel has ABI %d of Landlock", ABI())
 	}
 	always := map[string]string{ // whatever the rules
-		"uring": "ENOSYS", "set-uid": "EPERM", "capable": "EPERM", "core": "EPERM", "mount": "EPERM", "chroot": "EPERM", "node": "EPERM",
+		"uring": "ENOSYS", "set-uid": "EPERM", "capable": "EPERM", "core": "EPERM", "mount": "EPERM",
+		"chroot": "EPERM", "node": "EPERM",
 	}
 	if ABI() >= abiScopes {
 		always["signal"] = "EPERM"
 	}
 	files := map[string]string{
-		"read": "EACCES", "read-list": "EACCES", "list": "EACCES", "write-read": "EACCES", "write-list": "EACCES", "link-out": "EACCES",
-		"link-in": "EXDEV", "node": "EACCES", "shared": "ENOSYS", "limit-other": "EPERM",
+		"read": "EACCES", "read-list": "EACCES", "list": "EACCES", "write-read": "EACCES", "write-list": "EACCES",
+		"link-out": "EACCES", "link-in": "EXDEV", "node": "EACCES", "shared": "ENOSYS", "limit-other": "EPERM",
 	}
 	if ABI() >= abiResolveUnix {
 		files["connect-write"] = "EACCES"
 	}
+	network := map[string]string{"inet": "EACCES"}
 	tests := []struct {
 		name    string
 		rules   Rules
 		refused []map[string]string // and nothing else
 	}{
 		{name: "none", refused: []map[string]string{always}},
-		{name: "offline", rules: Rules{Offline: true}, refused: []map[string]string{always, {"inet": "EACCES"}}},
+		{name: "offline", rules: Rules{Offline: true}, refused: []map[string]string{always, network}},
 		{name: "files", rules: Rules{Files: true}, refused: []map[string]string{always, files}},
-		{name: "both", rules: Rules{Files: true, Offline: true}, refused: []map[string]string{always, files, {"inet": "EACCES"}}},
+		{name: "both", rules: Rules{Files: true, Offline: true}, refused: []map[string]string{always, files, network}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -194,7 +196,8 @@ func TestThread(t *testing.T) {
 				defer l.Close()
 			}
 			if tt.rules.Files {
-				tt.rules.Read, tt.rules.Write = []string{filepath.Join(dir, "read"), "/gone"}, []string{filepath.Join(dir, "write")}
+				tt.rules.Read = []string{filepath.Join(dir, "read"), "/gone"}
+				tt.rules.Write = []string{filepath.Join(dir, "write")}
 				tt.rules.List, tt.rules.Devices = []string{filepath.Join(dir, "list")}, []string{os.DevNull}
 				tt.rules.Connect = []string{filepath.Join(dir, "connect")}
 			}
@@ -210,7 +213,7 @@ func TestThread(t *testing.T) {
 	}
 }
 
-// locked returns what a process that locks itself down says.
+// locked returns the results of the attempts of a process that locks itself down.
 func locked(t *testing.T, dir string, r Rules) (results map[string]string) {
 	t.Helper()
 	text, err := json.Marshal(r)

@@ -4,13 +4,13 @@ package lockdown
 
 import "errors"
 
-// MinABI is the first version of Landlock with which files can be confined.
+// MinABI is the first version of Landlock that is good enough.
 const MinABI = 2
 
-// ABI returns 0: there is no Landlock, or none that we know how to use.
+// ABI returns 0: there is no Landlock that we can use.
 func ABI() int { return 0 }
 
-// Thread returns an error: threads can be locked down on Linux only, on amd64 and arm64.
+// Thread returns an error.
 func Thread(Rules) error {
-	return errors.New("threads can be locked down on Linux only, on amd64 and arm64")
+	return errors.New("threads can be locked down only on Linux on amd64 and arm64")
 }

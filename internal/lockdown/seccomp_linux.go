@@ -10,34 +10,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a filter finds things in struct seccomp_data. All systems we know are little-endian: the low half of an argument
-// comes first.
+// Offsets in the kernel's struct seccomp_data. Our architectures are little-endian: the low half of an argument comes
+// first.
 const (
 	offsetCall = 0
 	offsetArch = 4
 	offsetArg0 = 16
 )
 
-// architectures are the AUDIT_ARCH_ names of what we run on.
+// architectures has the AUDIT_ARCH_ values by GOARCH.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64,
 	"arm64": unix.AUDIT_ARCH_AARCH64,
 }
 
-// x32 is set in the numbers of calls of another ABI of amd64's.
+// x32 is set in the numbers of system calls of amd64's x32 ABI.
 const x32 = 0x40000000
 
-// around are calls that reach what other rules close: sockets and files without their calls, and the keys of the user.
-var around = []uint32{
+// bypasses lists system calls that bypass other rules: they reach sockets and files without the usual calls, or the
+// user's keys.
+var bypasses = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 }
 
-// shared are calls for memory and messages whose names are those of the whole machine, or of its IPC namespace.
+// shared lists system calls for memory and messages that the whole machine, or an IPC namespace, shares.
 var shared = []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN}
 
-// ofUser are calls that change how all processes of a user run, if their first argument has that value.
-var ofUser = []struct{ call, which uint32 }{
+// userCalls lists system calls that change how all processes of a user run, if their first argument has the value
+// which.
+var userCalls = []struct{ call, which uint32 }{
 	{unix.SYS_SETPRIORITY, unix.PRIO_USER},
 	{unix.SYS_IOPRIO_SET, ioprioWhoUser},
 }
@@ -45,8 +47,9 @@ var ofUser = []struct{ call, which uint32 }{
 // ioprioWhoUser is a value that package unix does not name.
 const ioprioWhoUser = 3
 
-// ofOthers are calls that change how another process runs, with the argument that names it; 0 is the caller.
-var ofOthers = []struct{ call, argument uint32 }{
+// otherCalls lists system calls that change how a process runs, with the index of the argument that is its id. The id 0
+// means the caller.
+var otherCalls = []struct{ call, argument uint32 }{
 	{unix.SYS_PRLIMIT64, 0},
 	{unix.SYS_SETPRIORITY, 1},
 	{unix.SYS_IOPRIO_SET, 1},
@@ -66,9 +69,9 @@ func filterCalls(r Rules) error {
 	return nil
 }
 
-// filter returns the program. Calls of another architecture, which have other numbers, are all refused. Offline, the only
-// sockets are those of unix and of netlink, by which programs learn their own addresses. With Files the machine is one that
-// others share, and not a namespace.
+// filter returns the program for the rules. It refuses all system calls of other architectures, whose numbers differ.
+// Offline leaves unix sockets and those of netlink, by which programs learn their own addresses. Files means that other
+// processes share the machine, which is not a namespace, so it refuses the shared calls, too.
 func filter(r Rules) []unix.SockFilter {
 	var p []unix.SockFilter
 	load := func(offset uint32) {
@@ -77,7 +80,8 @@ func filter(r Rules) []unix.SockFilter {
 	refuse := func(errno unix.Errno) {
 		p = append(p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
 	}
-	// Both skip the next n instructions: unless if what was loaded compares so with k, onlyIf if it does not.
+	// Both compare the loaded value with k: unless skips the next n instructions if the comparison holds, onlyIf if it
+	// does not.
 	unless := func(code uint16, k uint32, n uint8) {
 		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | code | unix.BPF_K, Jt: n, K: k})
 	}
@@ -92,23 +96,23 @@ func filter(r Rules) []unix.SockFilter {
 		onlyIf(unix.BPF_JGE, x32, 1)
 		refuse(unix.ENOSYS)
 	}
-	calls := around
+	calls := bypasses
 	if r.Files {
-		calls = slices.Concat(around, shared)
+		calls = slices.Concat(bypasses, shared)
 	}
 	for _, call := range calls {
 		onlyIf(unix.BPF_JEQ, call, 1)
-		refuse(unix.ENOSYS) // as on a kernel without it: libraries then do without
+		refuse(unix.ENOSYS) // as on a kernel without the call, so that libraries do without it
 	}
 	if r.Files {
-		for _, c := range ofUser {
+		for _, c := range userCalls {
 			onlyIf(unix.BPF_JEQ, c.call, 4)
 			load(offsetArg0)
 			onlyIf(unix.BPF_JEQ, c.which, 1)
 			refuse(unix.EPERM)
 			load(offsetCall)
 		}
-		for _, c := range ofOthers {
+		for _, c := range otherCalls {
 			onlyIf(unix.BPF_JEQ, c.call, 4)
 			load(offsetArg0 + 8*c.argument)
 			unless(unix.BPF_JEQ, 0, 1)

@@ -22,7 +22,7 @@ func TestFilter(t *testing.T) {
 		arch  uint32 // 0: ours
 		call  uint32
 		args  [3]uint32
-		want  unix.Errno // 0: it is allowed
+		want  unix.Errno // 0: the call is allowed
 	}{
 		{name: "read", rules: both, call: unix.SYS_READ},
 		{name: "of-another-architecture", arch: unix.AUDIT_ARCH_I386, call: unix.SYS_READ, want: unix.ENOSYS},
@@ -35,16 +35,31 @@ func TestFilter(t *testing.T) {
 		{name: "limits-of-another", rules: both, call: unix.SYS_PRLIMIT64, args: [3]uint32{other}, want: unix.EPERM},
 		{name: "limits-of-another-in-a-namespace", rules: offline, call: unix.SYS_PRLIMIT64, args: [3]uint32{other}},
 		{name: "own-priority", rules: both, call: unix.SYS_SETPRIORITY, args: [3]uint32{unix.PRIO_PROCESS, 0, 5}},
-		{name: "priority-of-another", rules: both, call: unix.SYS_SETPRIORITY, args: [3]uint32{unix.PRIO_PROCESS, other, 5}, want: unix.EPERM},
-		{name: "priority-of-the-user", rules: both, call: unix.SYS_SETPRIORITY, args: [3]uint32{unix.PRIO_USER, 0, 5}, want: unix.EPERM},
-		{name: "input-priority-of-the-user", rules: files, call: unix.SYS_IOPRIO_SET, args: [3]uint32{ioprioWhoUser}, want: unix.EPERM},
+		{
+			name: "priority-of-another", rules: both,
+			call: unix.SYS_SETPRIORITY, args: [3]uint32{unix.PRIO_PROCESS, other, 5}, want: unix.EPERM,
+		},
+		{
+			name: "priority-of-the-user", rules: both,
+			call: unix.SYS_SETPRIORITY, args: [3]uint32{unix.PRIO_USER, 0, 5}, want: unix.EPERM,
+		},
+		{
+			name: "input-priority-of-the-user", rules: files,
+			call: unix.SYS_IOPRIO_SET, args: [3]uint32{ioprioWhoUser}, want: unix.EPERM,
+		},
 		{name: "own-input-priority", rules: files, call: unix.SYS_IOPRIO_SET, args: [3]uint32{1}},
-		{name: "scheduler-of-another", rules: files, call: unix.SYS_SCHED_SETATTR, args: [3]uint32{other}, want: unix.EPERM},
+		{
+			name: "scheduler-of-another", rules: files,
+			call: unix.SYS_SCHED_SETATTR, args: [3]uint32{other}, want: unix.EPERM,
+		},
 		{name: "online", rules: files, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_INET}},
 		{name: "offline", rules: offline, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_INET}, want: unix.EACCES},
 		{name: "offline-6", rules: both, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_INET6}, want: unix.EACCES},
 		{name: "offline-vsock", rules: both, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_VSOCK}, want: unix.EACCES},
-		{name: "offline-packet", rules: both, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_PACKET}, want: unix.EACCES},
+		{
+			name: "offline-packet", rules: both,
+			call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_PACKET}, want: unix.EACCES,
+		},
 		{name: "offline-unix", rules: both, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_UNIX}},
 		{name: "offline-netlink", rules: both, call: unix.SYS_SOCKET, args: [3]uint32{unix.AF_NETLINK}},
 		{name: "offline-pair", rules: both, call: unix.SYS_SOCKETPAIR, args: [3]uint32{unix.AF_UNIX}},
@@ -57,7 +72,8 @@ func TestFilter(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			data := map[uint32]uint32{
-				offsetCall: tt.call, offsetArch: tt.arch, offsetArg0: tt.args[0], offsetArg0 + 8: tt.args[1], offsetArg0 + 16: tt.args[2],
+				offsetCall: tt.call, offsetArch: tt.arch,
+				offsetArg0: tt.args[0], offsetArg0 + 8: tt.args[1], offsetArg0 + 16: tt.args[2],
 			}
 			if tt.arch == 0 {
 				data[offsetArch] = ours
@@ -71,17 +87,17 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// run returns what a program returns for a call, whose data is there by its offset.
+// run returns the result of a program for a call, whose data has the values by their offsets.
 func run(t *testing.T, program []unix.SockFilter, data map[uint32]uint32) uint32 {
 	t.Helper()
 	var loaded uint32
 	for i := 0; ; i++ {
-		require.Less(t, i, len(program), "it goes on past its end")
+		require.Less(t, i, len(program), "the program runs past its end")
 		holds := false
 		switch p := program[i]; p.Code {
 		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
 			value, ok := data[p.K]
-			require.True(t, ok, "it loads what is at %d", p.K)
+			require.True(t, ok, "the program loads from offset %d", p.K)
 			loaded = value
 			continue
 		case unix.BPF_RET | unix.BPF_K:
@@ -91,7 +107,7 @@ func run(t *testing.T, program []unix.SockFilter, data map[uint32]uint32) uint32
 		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
 			holds = loaded >= p.K
 		default:
-			require.Fail(t, "an instruction that it has none of", "%+v", p)
+			require.Fail(t, "unexpected instruction", "%+v", p)
 		}
 		if holds {
 			i += int(program[i].Jt)
