@@ -1,18 +1,26 @@
 package acptest
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // agentName is the name under which the test binary is an agent.
@@ -60,4 +68,123 @@ func TestProcess(t *testing.T) {
 		a.AuthMethod, a.LongPrompt = "key", "Count to infinity."
 		return a
 	})
+}
+
+// fakeT is a reporter that keeps what it is told.
+type fakeT struct {
+	mu              sync.Mutex
+	errors, skipped []string
+}
+
+func (t *fakeT) Helper() {}
+
+func (t *fakeT) Errorf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.errors = append(t.errors, fmt.Sprintf(format, args...))
+}
+
+func (t *fakeT) Skipf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.skipped = append(t.skipped, fmt.Sprintf(format, args...))
+}
+
+// TempDir returns a directory that does not exist, so that messages have the same length everywhere.
+func (t *fakeT) TempDir() string { return "/acptest" }
+
+// outcome is what the kit said of an agent.
+type outcome struct {
+	errors  map[string][]string // by rule
+	skipped map[string][]string
+}
+
+// check runs the kit on an agent, in a bubble in which no time is lost by waiting for it.
+func check(t *testing.T, b brokenAgent) (o outcome) {
+	o = outcome{make(map[string][]string), make(map[string][]string)}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		run(func(rule string, check func(reporter, func() Agent)) {
+			fake := new(fakeT)
+			check(fake, func() Agent { return b.agent(ctx, rule) })
+			if len(fake.errors) > 0 {
+				o.errors[rule] = fake.errors
+			}
+			if len(fake.skipped) > 0 {
+				o.skipped[rule] = fake.skipped
+			}
+		})
+	})
+	return o
+}
+
+func ruleNames() (names []string) {
+	for _, c := range conversations {
+		names = append(names, c.name)
+	}
+	for _, h := range habits {
+		names = append(names, h.name)
+	}
+	return names
+}
+
+func TestGoodAgentBreaksNothingAndNothingIsSkipped(t *testing.T) {
+	o := check(t, brokenAgent{})
+	assert.Empty(t, o.errors)
+	assert.Empty(t, o.skipped)
+}
+
+// TestBrokenAgents shows that each rule is told from the others, and holds the texts that people read against
+// testdata/broken.txt.
+func TestBrokenAgents(t *testing.T) {
+	var got strings.Builder
+	broken := make(map[string]bool)
+	for _, b := range brokenAgents {
+		t.Run(b.rule+"/"+b.fault, func(t *testing.T) {
+			o := check(t, b)
+			assert.Contains(t, o.errors, b.rule)
+			broken[b.rule] = true
+			fmt.Fprintf(&got, "== %s: %s\n", b.rule, b.fault)
+			for _, rule := range ruleNames() {
+				for _, text := range o.errors[rule] {
+					got.WriteString(withoutMessages(rule, text) + "\n")
+				}
+			}
+			got.WriteString("\n")
+		})
+	}
+	for _, rule := range ruleNames() {
+		assert.True(t, broken[rule], "no agent breaks the rule %s", rule)
+	}
+	golden.Equal(t, "testdata/broken.txt", got.String())
+}
+
+// withoutMessages removes the last messages of a conversation, whose order is not always the same. The message that
+// breaks a habit stays.
+func withoutMessages(name, text string) string {
+	if slices.ContainsFunc(habits, func(h rule) bool { return h.name == name }) {
+		return text
+	}
+	return regexp.MustCompile(`\n\t[<>].*`).ReplaceAllString(text, "")
+}
+
+func TestFailureShowsTheLastMessages(t *testing.T) {
+	refuses := func(m object, line string) []string {
+		if m.has("id") {
+			return []string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no key"}}`}
+		}
+		return []string{line}
+	}
+	o := check(t, brokenAgent{fromAgent: refuses})
+	want := `broken rule initialize
+	initialize is answered by a result with a whole number as protocolVersion and, if the agent needs
+	authentication, with authMethods that have an id and a name.
+	got: initialize was answered by the error {"code":-32603,"message":"no key"}
+	> {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{},` +
+		`"clientInfo":{"name":"acptest","version":"1"},"protocolVersion":1}}
+	< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no key"}}`
+	assert.Equal(t, []string{want}, o.errors["initialize"])
+	assert.Equal(t, []string{`not checked: initialize was answered by the error {"code":-32603,"message":"no key"}`},
+		o.skipped["prompt"], "what cannot be checked is not blamed on the agent")
 }

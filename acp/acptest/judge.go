@@ -211,3 +211,104 @@ func (j *judge) permissionProblem(params object) string {
 	}
 	return ""
 }
+
+// updateProblem says what is wrong with a session/update, apart from what it says of tool calls.
+func (j *judge) updateProblem(params object) string {
+	if problem := j.sessionProblem(params); problem != "" {
+		return problem
+	}
+	u := params.object("update")
+	switch kind := u.text("sessionUpdate"); kind {
+	case "":
+		return "no update.sessionUpdate"
+	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
+		return contentProblem(kind, u.object("content"))
+	case "plan":
+		for _, e := range u.list("entries") {
+			if e.text("content") == "" || !e.oneOf("status", "pending", "in_progress", "completed") ||
+				!e.oneOf("priority", "high", "medium", "low") {
+				return "the plan entry " + compact(e)
+			}
+		}
+	case "current_mode_update":
+		if u.text("currentModeId") == "" {
+			return "current_mode_update without currentModeId"
+		}
+	}
+	return ""
+}
+
+// contentProblem says what is wrong with the content of a chunk.
+func contentProblem(kind string, content object) string {
+	if content.text("type") == "" {
+		return kind + " without content.type"
+	}
+	if _, ok := content["text"].(string); content.text("type") == "text" && !ok {
+		return kind + " without content.text"
+	}
+	return ""
+}
+
+func callKey(session string, call object) string { return session + "\x00" + call.text("toolCallId") }
+
+// tool judges an update that is about a tool call.
+func (j *judge) tool(session string, u object, line []byte) {
+	kind := u.text("sessionUpdate")
+	if kind != "tool_call" && kind != "tool_call_update" {
+		return
+	}
+	key := callKey(session, u)
+	problem := ""
+	switch {
+	case u.text("toolCallId") == "":
+		problem = kind + " without toolCallId"
+	case kind == "tool_call_update" && !j.calls[key]:
+		problem = fmt.Sprintf("tool_call_update for %q, of which nothing was said before", u.text("toolCallId"))
+	case kind == "tool_call" && u.text("title") == "":
+		problem = "tool_call without title"
+	case !u.oneOf("status", "pending", "in_progress", "completed", "failed"):
+		problem = kind + " with status " + compact(u["status"])
+	case !u.oneOf("kind", "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"):
+		problem = kind + " with kind " + compact(u["kind"])
+	}
+	j.calls[key] = true
+	j.ledger.judge("tool-calls", problem, line)
+}
+
+// maxViolations is how many violations of a rule are told; more say nothing new.
+const maxViolations = 3
+
+// ledger holds what was seen of the habits of all agents of a run.
+type ledger struct {
+	mu         sync.Mutex
+	count      map[string]int // by rule: how often it could have been broken
+	violations map[string][]violation
+}
+
+type violation struct {
+	what    string
+	message string // the message that breaks the rule, as the agent wrote it
+}
+
+func newLedger() *ledger {
+	return &ledger{count: make(map[string]int), violations: make(map[string][]violation)}
+}
+
+// judge notes that message was held against a rule; what says how it breaks it, empty: not.
+func (l *ledger) judge(rule, what string, message []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count[rule]++
+	same := func(v violation) bool { return v.what == what }
+	if what == "" || len(l.violations[rule]) == maxViolations || slices.ContainsFunc(l.violations[rule], same) {
+		return
+	}
+	l.violations[rule] = append(l.violations[rule], violation{what, "< " + clip(string(message))})
+}
+
+// of returns how often a rule could have been broken, and how it was.
+func (l *ledger) of(rule string) (count int, violations []violation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count[rule], slices.Clone(l.violations[rule])
+}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,46 +12,6 @@ import (
 	"strings"
 	"sync"
 )
-
-// ExitError means that the script asked the agent to exit.
-type ExitError struct {
-	Code int
-}
-
-// Error tells the code.
-func (e *ExitError) Error() string {
-	return fmt.Sprintf("scripted: the script exits with code %d", e.Code)
-}
-
-// errEnded is why an agent stops whose input has ended.
-var errEnded = errors.New("scripted: the client closed the connection")
-
-// Run is an agent that plays s for the client that writes to in and reads from out. It returns nil when in ends, an
-// [*ExitError] when the script says so, and the context's error when that is done; a script that makes no sense is
-// refused at once. As at the end of a process, in and out are closed when it returns, if they are io.Closers. What the
-// agent writes to standard error goes to stderr. A read of in that Close cannot interrupt outlives Run.
-func Run(ctx context.Context, s Script, in io.Reader, out, stderr io.Writer) error {
-	if err := s.Validate(); err != nil {
-		return fmt.Errorf("scripted: the script makes no sense: %w", err)
-	}
-	ctx, end := context.WithCancelCause(ctx)
-	srv := &server{
-		script: s, ctx: ctx, end: end, stderr: stderr, deaf: make(chan struct{}),
-		out:      writer{faults: s.Faults, out: out},
-		sessions: make(map[string]*session), calls: make(map[string]chan message),
-	}
-	srv.serve(in)
-	for _, c := range []any{in, out} { // whoever still reads or writes stops
-		if c, ok := c.(io.Closer); ok {
-			c.Close()
-		}
-	}
-	srv.work.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, errEnded) {
-		return cause
-	}
-	return nil
-}
 
 // server is one connection of a scripted agent.
 type server struct {
