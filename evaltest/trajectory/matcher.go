@@ -2,7 +2,11 @@ package trajectory
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // Matcher is an expectation of a run. Make one with [Superset], [InOrder] or another function, and combine several with
@@ -63,29 +67,6 @@ func Superset(calls ...Call) Matcher { return matcherOf(newSequence(superset, ca
 // matched by actual calls, in the pairing that matches most.
 func Subset(calls ...Call) Matcher { return matcherOf(newSequence(subset, calls)) }
 
-// AnyOrder expects that each of these tools was called at least as often as it says, whatever the arguments. Each
-// tool is one expectation of the score.
-func AnyOrder(minimums Counts) Matcher { return matcherOf(newCounts("any_order", minimums, true)) }
-
-// AtLeast is [AnyOrder] as a constraint beside other expectations.
-func AtLeast(counts Counts) Matcher { return matcherOf(newCounts("at_least", counts, true)) }
-
-// AtMost expects that each of these tools was called at most as often as it says. Each tool is one expectation of the
-// score.
-func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", counts, false)) }
-
-// Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
-// score. It holds for a run in which nothing happened: combine it with what should happen.
-func Never(tools ...string) Matcher { return matcherOf(never(slices.Clone(tools))) }
-
-// Before expects that each of these tools was called before the next one was first called. Each two neighbours are one
-// expectation of the score, which holds if the second was not called: combine it with what should happen.
-func Before(tools ...string) Matcher { return matcherOf(before(slices.Clone(tools))) }
-
-// NoDuplicates expects that none of these tools was called twice with the same arguments; each tool is one expectation
-// of the score. NoDuplicates() expects it of all tools, as one expectation.
-func NoDuplicates(tools ...string) Matcher { return matcherOf(distinct(slices.Clone(tools))) }
-
 // All expects what each of the matchers expects. Its score counts all their expectations together.
 func All(matchers ...Matcher) Matcher {
 	var all Matcher
@@ -130,3 +111,125 @@ func (m Matcher) Match(run *Run) (r Result) {
 	}
 	return r
 }
+
+// Result is the result of matching a run: it passed, it failed, or nothing is known because of Err.
+type Result struct {
+	// Pass is true if all expectations held, which is when Score is 1.
+	Pass bool
+	// Score is Held divided by Total, 1 if nothing was expected and nothing was wrong. It is meaningless if Err is set.
+	Score float64
+	// Held of Total expectations held: each expected call is one, and so is each limit and each tool of Never. For
+	// Exact, if there are more actual calls than expected ones, the excess adds to Total.
+	Held, Total int
+	// Matched is how many expected calls were matched by an actual call; Expected and Actual are how many there were of
+	// each. Several lists of expected calls are added up; without any, all are 0.
+	Matched, Expected, Actual int
+	// Pairs has for each expected call the index of its actual call in [Run.ToolCalls], or -1. Several lists of expected
+	// calls follow one another.
+	Pairs []int
+	// Err says why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
+	Err error
+
+	sections []section
+}
+
+// section is the result of one part of a matcher.
+type section struct {
+	name        string // as in YAML, e.g. "in_order"
+	held, total int
+	// Of lists of expected calls only.
+	matched, expected, actual int
+	pairs                     []int
+	// problems say in one line each what did not hold; none if the part passed.
+	problems []string
+	// rows explains each expectation; it is costly and called only for text.
+	rows func() []row
+}
+
+func (r *Result) add(s section) {
+	r.sections = append(r.sections, s)
+	r.Held += s.held
+	r.Total += s.total
+	r.Matched += s.matched
+	r.Expected += s.expected
+	r.Actual += s.actual
+	r.Pairs = append(r.Pairs, s.pairs...)
+	r.Pass = r.Held == r.Total
+	r.Score = share(r.Held, r.Total)
+}
+
+// share returns part by whole, 1 if both are 0.
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+// Precision is the share of the actual calls that were expected, 1 if there were none.
+func (r Result) Precision() float64 { return share(r.Matched, r.Actual) }
+
+// Recall is the share of the expected calls that were made, 1 if none was expected.
+func (r Result) Recall() float64 { return share(r.Matched, r.Expected) }
+
+// F1 is the harmonic mean of precision and recall.
+func (r Result) F1() float64 { return share(2*r.Matched, r.Expected+r.Actual) }
+
+// Reason returns in one line what did not hold, e.g. "in_order: step 2 not matched: issue_refund amount=40"; it is
+// empty if the result passed.
+func (r Result) Reason() string {
+	if r.Err != nil {
+		return "error: " + strings.ReplaceAll(r.Err.Error(), "\n", "; ")
+	}
+	var reasons []string
+	for _, s := range r.sections {
+		if len(s.problems) == 0 {
+			continue
+		}
+		reason := s.name + ": " + excerpt.Head(s.problems[0], maxReason)
+		if more := len(s.problems) - 1; more > 0 {
+			reason += fmt.Sprintf(" (and %d more)", more)
+		}
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// Format is how the text of a result is written. The zero value is plain text.
+type Format struct {
+	// Color marks what held and what did not with terminal control sequences. Set it only if the text goes to a
+	// terminal and the user has not set NO_COLOR.
+	Color bool
+}
+
+// Text returns the reason, if there is one, and the table.
+func (f Format) Text(r Result) string {
+	reason, rows := r.Reason(), f.Table(r)
+	if reason != "" && rows != "" {
+		reason += "\n"
+	}
+	return reason + rows
+}
+
+// Table shows each expectation beside the call that matched it or came nearest, and what that call should have been,
+// in aligned lines without a final newline. Long values and long runs of like lines are folded. It is empty with Err.
+func (f Format) Table(r Result) string {
+	if len(r.sections) == 1 {
+		return f.table(r.sections[0].rows(), "")
+	}
+	var blocks []string
+	for _, s := range r.sections {
+		block := fmt.Sprintf("%s: %d of %d", s.name, s.held, s.total)
+		if rows := f.table(s.rows(), "  "); rows != "" {
+			block += "\n" + rows
+		}
+		blocks = append(blocks, block)
+	}
+	return strings.Join(blocks, "\n")
+}
+
+// Table returns the table of the result as plain text: [Format.Table].
+func (r Result) Table() string { return Format{}.Table(r) }
+
+// String returns the result as plain text: [Format.Text].
+func (r Result) String() string { return Format{}.Text(r) }

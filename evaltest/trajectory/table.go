@@ -1,10 +1,17 @@
 package trajectory
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
 // The marks of rows.
@@ -88,4 +95,134 @@ func (f Format) line(r row, width, left int) string {
 	}
 	gap := 3 + max(0, left-utf8.RuneCountInString(r.left))
 	return line + strings.Repeat(" ", gap) + f.paint(r.mark, r.right)
+}
+
+// show returns the difference as it stands on both sides of a table.
+func (d difference) show() (had, want []string) {
+	switch {
+	case d.name == "":
+		return nil, []string{"no such arguments"}
+	case d.want == nil:
+		return []string{assign(d.name, show(d.got))}, []string{"no " + label(d.name)}
+	case !d.has:
+		return nil, []string{assign(d.name, d.want.String()) + " (missing)"}
+	case d.want.name != "equals":
+		return []string{assign(d.name, show(d.got))}, []string{assign(d.name, d.want.String())}
+	}
+	all := leaves(d.name, d.want.param, d.got)
+	for i, l := range all {
+		if i == maxArgs {
+			return had, append(want, fmt.Sprintf("%d more in %s", len(all)-i, label(d.name)))
+		}
+		switch {
+		case l.want == nothing:
+			had = append(had, assign(l.path, show(l.got)))
+			want = append(want, "no "+label(l.path))
+		case l.got == nothing:
+			want = append(want, assign(l.path, show(l.want))+" (missing)")
+		default:
+			a, b := showApart(l.want, l.got)
+			want = append(want, assign(l.path, a))
+			had = append(had, assign(l.path, b))
+		}
+	}
+	return had, want
+}
+
+// nothing stands for a value that is missing on one side.
+var nothing any = struct{}{}
+
+// leaf is a place in a nested value where two values part, e.g. opts.lines[1].
+type leaf struct {
+	path      string
+	want, got any // decoded JSON, or nothing
+}
+
+// leaves returns where two different values part, by name and index.
+func leaves(path string, want, got any) (all []leaf) {
+	if jsonvalue.Equal(want, got) {
+		return nil
+	}
+	wants, isObject := want.(map[string]any)
+	gots, isObjectToo := got.(map[string]any)
+	if isObject && isObjectToo {
+		both := maps.Clone(wants)
+		maps.Copy(both, gots)
+		for _, name := range slices.Sorted(maps.Keys(both)) {
+			all = append(all, leaves(path+"."+name, member(wants, name), member(gots, name))...)
+		}
+		return all
+	}
+	wantList, isList := want.([]any)
+	gotList, isListToo := got.([]any)
+	if isList && isListToo {
+		for i := range max(len(wantList), len(gotList)) {
+			all = append(all, leaves(path+"["+strconv.Itoa(i)+"]", element(wantList, i), element(gotList, i))...)
+		}
+		return all
+	}
+	return []leaf{{path, want, got}}
+}
+
+func member(object map[string]any, name string) any {
+	if value, ok := object[name]; ok {
+		return value
+	}
+	return nothing
+}
+
+func element(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nothing
+}
+
+// How much of a text is shown, in runes, before it folds.
+const (
+	maxValue  = 60
+	maxName   = 60
+	maxReason = 200
+	maxLine   = 160
+	maxArgs   = 4 // arguments of a call that nothing was expected of, or places in one argument
+)
+
+// show returns a value on one line, folded. A text is bare where that cannot be misread, else in quotes: "1" is not 1.
+func show(v any) string {
+	s, ok := v.(string)
+	switch {
+	case !ok:
+		return excerpt.Head(jsonvalue.Compact(v), maxValue)
+	case s == "" || json.Valid([]byte(s)) || !plainText(s, "_./:@%+-~$*?#&"):
+		return excerpt.Quote(s, maxValue)
+	}
+	return excerpt.Head(s, maxValue)
+}
+
+// plainText reports whether s consists of letters, digits and the given marks.
+func plainText(s, marks string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(marks, r)
+	})
+}
+
+// label returns a name that an agent or a user gave, on one line.
+func label(name string) string { return excerpt.Name(name, maxName) }
+
+func assign(name, value string) string {
+	if name == "" || !plainText(name, "_.-:$/@[]") {
+		name = excerpt.Quote(name, maxName)
+	}
+	return name + "=" + value
+}
+
+// showApart returns two different values such that the difference is to be seen: of long texts it shows the
+// place where they part.
+func showApart(a, b any) (string, string) {
+	s, okS := a.(string)
+	t, okT := b.(string)
+	if !okS || !okT {
+		return show(a), show(b)
+	}
+	return excerpt.Apart(s, t, maxValue, 10, func(text string) string { return show(text) })
 }

@@ -1,0 +1,321 @@
+package trajectory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+)
+
+// AnyOrder expects that each of these tools was called at least as often as it says, whatever the arguments. Each
+// tool is one expectation of the score.
+func AnyOrder(minimums Counts) Matcher { return matcherOf(newCounts("any_order", minimums, true)) }
+
+// AtLeast is [AnyOrder] as a constraint beside other expectations.
+func AtLeast(counts Counts) Matcher { return matcherOf(newCounts("at_least", counts, true)) }
+
+// AtMost expects that each of these tools was called at most as often as it says. Each tool is one expectation of the
+// score.
+func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", counts, false)) }
+
+// Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
+// score. It holds for a run in which nothing happened: combine it with what should happen.
+func Never(tools ...string) Matcher { return matcherOf(never(slices.Clone(tools))) }
+
+// Before expects that each of these tools was called before the next one was first called. Each two neighbours are one
+// expectation of the score, which holds if the second was not called: combine it with what should happen.
+func Before(tools ...string) Matcher { return matcherOf(before(slices.Clone(tools))) }
+
+// NoDuplicates expects that none of these tools was called twice with the same arguments; each tool is one expectation
+// of the score. NoDuplicates() expects it of all tools, as one expectation.
+func NoDuplicates(tools ...string) Matcher { return matcherOf(distinct(slices.Clone(tools))) }
+
+// MaxDuration expects that the whole run, from its first event to its last, took no longer than d, which must be
+// positive. For a single call see [Call.MaxDuration].
+func MaxDuration(d time.Duration) Matcher { return matcherOf(within(d)) }
+
+// within is the longest that a run may take.
+type within time.Duration
+
+func (w within) check() error {
+	if w <= 0 {
+		return fmt.Errorf("max_duration_ms: a limit of %v: want more than 0", time.Duration(w))
+	}
+	return nil
+}
+
+func (w within) judge(s *session) section {
+	limit := time.Duration(w)
+	took := fmt.Sprintf("the run took %v", s.took)
+	result := section{name: "max_duration_ms", total: 1, held: 1}
+	r := row{mark: good, left: took}
+	if s.took > limit {
+		result.held = 0
+		r = row{mark: bad, left: took, right: fmt.Sprintf("want at most %v", limit)}
+		result.problems = []string{fmt.Sprintf("%s, want at most %v", took, limit)}
+	}
+	result.rows = func() []row { return []row{r} }
+	return result
+}
+
+// never is a list of tools that must not be called.
+type never []string
+
+func (n never) check() error {
+	if len(n) == 0 {
+		return errors.New("never: needs at least one tool")
+	}
+	if slices.Contains(n, "") {
+		return errors.New("never: a tool needs a name")
+	}
+	return nil
+}
+
+func (n never) judge(s *session) section {
+	result := section{name: "never", total: len(n)}
+	for _, tool := range n {
+		first := s.first(tool)
+		if first == none {
+			result.held++
+		} else {
+			result.problems = append(result.problems, fmt.Sprintf("%s was called (call %d)", label(tool), first+1))
+		}
+	}
+	result.rows = func() []row { return n.rows(s.calls) }
+	return result
+}
+
+func (n never) rows(calls []observed) []row {
+	var rows []row
+	for _, tool := range n {
+		before := len(rows)
+		for i := range calls {
+			if calls[i].Name == tool {
+				rows = append(rows, row{mark: bad, left: calls[i].summary(), right: "want never"})
+			}
+		}
+		if len(rows) == before {
+			rows = append(rows, row{mark: good, left: "never " + label(tool)})
+		}
+	}
+	return rows
+}
+
+// before is a list of tools each of which must be called before the next.
+type before []string
+
+func (b before) check() error {
+	if len(b) < 2 {
+		return errors.New("before: needs at least two tools")
+	}
+	if slices.Contains(b, "") {
+		return errors.New("before: a tool needs a name")
+	}
+	for i, tool := range b {
+		if slices.Contains(b[:i], tool) {
+			return fmt.Errorf("before: %s twice", label(tool))
+		}
+	}
+	return nil
+}
+
+// holds reports whether tool i was called before tool i+1 was, whose first call is at.
+func (b before) holds(s *session, i int) (at int, ok bool) {
+	at = s.first(b[i+1])
+	first := s.first(b[i])
+	return at, at == none || first != none && first < at
+}
+
+func (b before) judge(s *session) section {
+	result := section{name: "before", total: len(b) - 1, rows: func() []row { return b.rows(s) }}
+	for i := range result.total {
+		at, ok := b.holds(s, i)
+		if ok {
+			result.held++
+			continue
+		}
+		problem := fmt.Sprintf("%s was called (call %d) before %s", label(b[i+1]), at+1, label(b[i]))
+		if s.first(b[i]) == none {
+			problem = fmt.Sprintf("%s was called (call %d) without %s", label(b[i+1]), at+1, label(b[i]))
+		}
+		result.problems = append(result.problems, problem)
+	}
+	return result
+}
+
+func (b before) rows(s *session) []row {
+	var rows []row
+	for i := range len(b) - 1 {
+		at, ok := b.holds(s, i)
+		if ok {
+			rows = append(rows, row{mark: good, left: label(b[i]) + " before " + label(b[i+1])})
+		} else {
+			rows = append(rows, row{mark: bad, left: s.calls[at].summary(), right: "want after " + label(b[i])})
+		}
+	}
+	return rows
+}
+
+// Counts are numbers of calls by the exact name of the tool.
+type Counts map[string]int
+
+// counts are bounds on how often tools are called.
+type counts struct {
+	name   string // as in YAML
+	bounds Counts
+	least  bool // the bounds are minimums
+}
+
+func newCounts(name string, bounds Counts, least bool) counts {
+	return counts{name: name, bounds: maps.Clone(bounds), least: least}
+}
+
+func (c counts) check() error {
+	if len(c.bounds) == 0 {
+		return fmt.Errorf("%s: needs at least one tool", c.name)
+	}
+	var errs []error
+	for _, tool := range c.tools() {
+		switch n := c.bounds[tool]; {
+		case tool == "":
+			errs = append(errs, fmt.Errorf("%s: a tool needs a name", c.name))
+		case n < 0 || n == 0 && c.least:
+			errs = append(errs, fmt.Errorf("%s: %s: a bound of %d holds always or never", c.name, label(tool), n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c counts) tools() []string { return slices.Sorted(maps.Keys(c.bounds)) }
+
+// holds reports whether n calls of the tool are within its bound.
+func (c counts) holds(tool string, n int) bool {
+	if c.least {
+		return n >= c.bounds[tool]
+	}
+	return n <= c.bounds[tool]
+}
+
+func (c counts) judge(s *session) section {
+	result := section{name: c.name, total: len(c.bounds), rows: func() []row { return c.rows(s) }}
+	for _, tool := range c.tools() {
+		n := s.count(tool)
+		switch {
+		case c.holds(tool, n):
+			result.held++
+		case c.least:
+			result.problems = append(result.problems, fmt.Sprintf("%s called %d of %d", label(tool), n, c.bounds[tool]))
+		default:
+			result.problems = append(result.problems,
+				fmt.Sprintf("%s called %s, at most %d", label(tool), times(n), c.bounds[tool]))
+		}
+	}
+	return result
+}
+
+func (c counts) rows(s *session) []row {
+	bound := "at most"
+	if c.least {
+		bound = "at least"
+	}
+	var rows []row
+	for _, tool := range c.tools() {
+		n := s.count(tool)
+		r := row{mark: good, left: fmt.Sprintf("%s called %s", label(tool), times(n))}
+		if !c.holds(tool, n) {
+			r.mark, r.right = bad, fmt.Sprintf("want %s %d", bound, c.bounds[tool])
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "1 time"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// distinct is a list of tools that must not be called twice with the same arguments; none stands for all tools.
+type distinct []string
+
+func (d distinct) check() error {
+	if slices.Contains(d, "") {
+		return errors.New("no_duplicates: a tool needs a name")
+	}
+	return nil
+}
+
+// duplicate is a call that was made before.
+type duplicate struct{ call, first int }
+
+// duplicates returns the duplicates of the tool, of all tools if it is empty, in order.
+func duplicates(s *session, tool string) []duplicate {
+	var found []duplicate
+	seen := make(map[uint64][]int)
+	for j := range s.calls {
+		o := &s.calls[j]
+		if tool != "" && o.Name != tool {
+			continue
+		}
+		key := o.digest()
+		same := slices.IndexFunc(seen[key], func(i int) bool {
+			p := &s.calls[i]
+			return p.Name == o.Name && jsonvalue.Equal(p.args, o.args) && jsonvalue.Equal(p.whole, o.whole)
+		})
+		if same == none {
+			seen[key] = append(seen[key], j)
+		} else {
+			found = append(found, duplicate{call: j, first: seen[key][same]})
+		}
+	}
+	return found
+}
+
+// each calls f with the duplicates of each of the tools.
+func (d distinct) each(s *session, f func(tool string, found []duplicate)) {
+	if len(d) == 0 {
+		f("", duplicates(s, ""))
+	}
+	for _, tool := range d {
+		f(tool, duplicates(s, tool))
+	}
+}
+
+func (d distinct) judge(s *session) section {
+	result := section{name: "no_duplicates", rows: func() []row { return d.rows(s) }}
+	d.each(s, func(_ string, found []duplicate) {
+		result.total++
+		if len(found) == 0 {
+			result.held++
+		}
+		for _, f := range found {
+			result.problems = append(result.problems,
+				fmt.Sprintf("call %d is call %d again: %s", f.call+1, f.first+1, s.calls[f.call].name()))
+		}
+	})
+	return result
+}
+
+func (d distinct) rows(s *session) []row {
+	var rows []row
+	d.each(s, func(tool string, found []duplicate) {
+		if len(found) == 0 {
+			left := "no duplicates"
+			if tool != "" {
+				left += " of " + label(tool)
+			}
+			rows = append(rows, row{mark: good, left: left})
+		}
+		for _, f := range found {
+			rows = append(rows, row{
+				mark: bad, left: s.calls[f.call].summary(), right: fmt.Sprintf("want no duplicate of call %d", f.first+1),
+			})
+		}
+	})
+	return rows
+}
