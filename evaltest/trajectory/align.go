@@ -28,8 +28,8 @@ func align(f fit) []int {
 // alignByBits finds a longest common subsequence with one operation for 64 cells of the table (Crochemore, Iliopoulos,
 // Pinzon and Reid 2001), which holds for any relation between the two sides.
 func alignByBits(g *grid) []int {
-	// same.has(i, p) tells that calls[j+1:] can reach as much as calls[j:] with the expected calls from i on. Position p
-	// counts columns from the last word's end, since carries run from late calls to early ones.
+	// same.has(i, p) tells that calls[j+1:] can reach as much as calls[j:] with the expected calls from i on. Position
+	// p counts columns from the last word's end, since carries run from late calls to early ones.
 	same := newGrid(g.rows, g.stride*64)
 	below := full(g.stride * 64)
 	for i := g.rows - 1; i >= 0; i-- {

@@ -169,10 +169,10 @@ func ofText(build func(s string) (test, error)) func(any) (test, error) {
 	return func(param any) (test, error) {
 		s, ok := param.(string)
 		if !ok {
-			return nil, fmt.Errorf("needs a text, not %s", describe(param))
+			return nil, fmt.Errorf("needs a string, not %s", describe(param))
 		}
 		if s == "" {
-			return nil, errors.New("needs a text that is not empty")
+			return nil, errors.New("needs a string that is not empty")
 		}
 		return build(s)
 	}
@@ -192,7 +192,7 @@ func ofNumber(holds func(actual, param jsonvalue.Number) bool) func(any) (test, 
 func ofTrue(answer bool) func(any) (test, error) {
 	return func(param any) (test, error) {
 		if param != true {
-			return nil, fmt.Errorf("takes no parameter but true, not %s", describe(param))
+			return nil, fmt.Errorf("the parameter must be true, not %s", describe(param))
 		}
 		return func(any, string) bool { return answer }, nil
 	}
@@ -321,7 +321,8 @@ func isNear(param any) (test, error) {
 	value, okValue := numberOf(m["value"])
 	within, okWithin := numberOf(m["within"])
 	if len(m) != 2 || !okValue || !okWithin || within.Compare(jsonvalue.Number{}) < 0 {
-		return nil, fmt.Errorf("needs a value and a distance, {value: 40, within: 0.5}, not %s", describe(param))
+		return nil, fmt.Errorf("needs a value and a distance, such as {value: 40, within: 0.5}, not %s",
+			describe(param))
 	}
 	middle, inRange := value.Rat()
 	if !inRange {

@@ -65,8 +65,14 @@ func TestArgMatchers(t *testing.T) {
 			name: "equals object with null for absent", want: trajectory.Equals(args{"a": nil}),
 			actual: map[string]any{"b": nil},
 		},
-		{name: "equals object with one key less", want: trajectory.Equals(args{"a": 1, "b": 2}), actual: map[string]any{"a": 1}},
-		{name: "equals struct", want: trajectory.Equals(struct{ A int }{1}), actual: map[string]any{"A": 1}, holds: true},
+		{
+			name: "equals object with one key less", want: trajectory.Equals(args{"a": 1, "b": 2}),
+			actual: map[string]any{"a": 1},
+		},
+		{
+			name: "equals struct", want: trajectory.Equals(struct{ A int }{1}),
+			actual: map[string]any{"A": 1}, holds: true,
+		},
 		{name: "contains", want: trajectory.Contains("TODO"), actual: "a TODO b", holds: true},
 		{name: "contains another case", want: trajectory.Contains("todo"), actual: "a TODO b"},
 		{name: "contains in a number", want: trajectory.Contains("1"), actual: 10},
@@ -89,7 +95,10 @@ func TestArgMatchers(t *testing.T) {
 		{name: "gte negative", want: trajectory.GTE(-2), actual: -1, holds: true},
 		{name: "gte of more digits", want: trajectory.GTE(9), actual: 10, holds: true},
 		{name: "gte text", want: trajectory.GTE(1), actual: "2"},
-		{name: "gte beyond 2^53", want: trajectory.GTE(int64(9007199254740993)), actual: json.Number("9007199254740992")},
+		{
+			name: "gte beyond 2^53", want: trajectory.GTE(int64(9007199254740993)),
+			actual: json.Number("9007199254740992"),
+		},
 		{name: "gte huge exponent", want: trajectory.GTE(1), actual: json.Number("1e999999"), holds: true},
 		{name: "lte", want: trajectory.LTE(0), actual: -0.5, holds: true},
 		{name: "lte more", want: trajectory.LTE(0), actual: json.Number("1e-300")},
@@ -114,7 +123,10 @@ func TestArgMatchers(t *testing.T) {
 
 		{name: "path itself", want: trajectory.Path("src/a.go"), actual: "src/a.go", holds: true},
 		{name: "path in the workspace", want: trajectory.Path("src/a.go"), actual: ws + "/src/a.go", holds: true},
-		{name: "path both in the workspace", want: trajectory.Path(ws + "/src/a.go"), actual: "./src/a.go", holds: true},
+		{
+			name: "path both in the workspace", want: trajectory.Path(ws + "/src/a.go"),
+			actual: "./src/a.go", holds: true,
+		},
 		{name: "path not clean", want: trajectory.Path("src/../src//a.go"), actual: "./src/./a.go", holds: true},
 		{name: "path another file with that end", want: trajectory.Path("a.go"), actual: "data.go"},
 		{name: "path another directory", want: trajectory.Path("a.go"), actual: "src/a.go"},
@@ -125,13 +137,28 @@ func TestArgMatchers(t *testing.T) {
 		{name: "path in home", want: trajectory.Path("$HOME/a.go"), actual: "$HOME/./a.go", holds: true},
 		{name: "path in home by tilde", want: trajectory.Path("~/a.go"), actual: "$HOME/a.go", holds: true},
 		{name: "path in home is not in the workspace", want: trajectory.Path(ws + "/$HOME/a.go"), actual: "$HOME/a.go"},
-		{name: "path in home is none of a real directory", want: trajectory.Path("$HOME/a.go"), actual: "/repo/$HOME/a.go", cwd: "/repo"},
-		{name: "path in a file that begins like home", want: trajectory.Path("$HOMES/a.go"), actual: ws + "/$HOMES/a.go", holds: true},
+		{
+			name: "path in home is none of a real directory", want: trajectory.Path("$HOME/a.go"),
+			actual: "/repo/$HOME/a.go", cwd: "/repo",
+		},
+		{
+			name: "path in a file that begins like home", want: trajectory.Path("$HOMES/a.go"),
+			actual: ws + "/$HOMES/a.go", holds: true,
+		},
 		{name: "path out of home", want: trajectory.Path("a.go"), actual: "$HOME/../a.go"},
 		{name: "path out of home and of the workspace", want: trajectory.Path("../a.go"), actual: "$HOME/../a.go"},
-		{name: "path out of home by the name of the workspace", want: trajectory.Path("a.go"), actual: "$HOME/../$WORKSPACE/a.go"},
-		{name: "path out of the temporary directory", want: trajectory.Path("$HOME/a.go"), actual: "$TMPDIR/../$HOME/a.go"},
-		{name: "path from a directory in home", want: trajectory.Path("a.go"), actual: "$HOME/p/a.go", cwd: "$HOME/p", holds: true},
+		{
+			name: "path out of home by the name of the workspace", want: trajectory.Path("a.go"),
+			actual: "$HOME/../$WORKSPACE/a.go",
+		},
+		{
+			name: "path out of the temporary directory", want: trajectory.Path("$HOME/a.go"),
+			actual: "$TMPDIR/../$HOME/a.go",
+		},
+		{
+			name: "path from a directory in home", want: trajectory.Path("a.go"), actual: "$HOME/p/a.go",
+			cwd: "$HOME/p", holds: true,
+		},
 		{name: "glob and home", want: trajectory.Glob("**"), actual: "$HOME/.ssh/id_rsa"},
 		{name: "glob and home by tilde", want: trajectory.Glob("**"), actual: "~/.ssh/id_rsa"},
 		{name: "glob and the temporary directory", want: trajectory.Glob("**/*.go"), actual: "$TMPDIR/a.go"},
@@ -141,7 +168,10 @@ func TestArgMatchers(t *testing.T) {
 		{name: "glob of home by tilde", want: trajectory.Glob("~/.ssh/*"), actual: "$HOME/.ssh/id_rsa", holds: true},
 		{name: "glob of home and the workspace", want: trajectory.Glob("$HOME/**"), actual: "a.go"},
 		{name: "glob of home in a real directory", want: trajectory.Glob("**"), actual: "$HOME/a.go", cwd: "/repo"},
-		{name: "glob of the temporary directory", want: trajectory.Glob("$TMPDIR/*.go"), actual: "$TMPDIR/a.go", holds: true},
+		{
+			name: "glob of the temporary directory", want: trajectory.Glob("$TMPDIR/*.go"),
+			actual: "$TMPDIR/a.go", holds: true,
+		},
 		{name: "path empty", want: trajectory.Path("."), actual: ""},
 		{
 			name: "path below a real directory", want: trajectory.Path("a.go"), actual: "/repo/a.go",
@@ -177,7 +207,10 @@ func TestArgMatchers(t *testing.T) {
 		{name: "glob class", want: trajectory.Glob("[ab].go"), actual: "b.go", holds: true},
 		{name: "glob_like, ** across none", want: trajectory.GlobLike("src/**/*.ts"), actual: "src/*.ts", holds: true},
 		{name: "glob_like, ** on the other side", want: trajectory.GlobLike("*.ts"), actual: "**/*.ts", holds: true},
-		{name: "glob_like in the workspace", want: trajectory.GlobLike("src/*.ts"), actual: ws + "/src/*.ts", holds: true},
+		{
+			name: "glob_like in the workspace", want: trajectory.GlobLike("src/*.ts"),
+			actual: ws + "/src/*.ts", holds: true,
+		},
 		{name: "glob_like all below", want: trajectory.GlobLike("src/**"), actual: "src/**/*", holds: true},
 		{name: "glob_like with braces", want: trajectory.GlobLike("**/*.{ts,js}"), actual: "*.{ts,js}", holds: true},
 		{name: "glob_like another directory", want: trajectory.GlobLike("src/**/*.ts"), actual: "tests/**"},
@@ -269,20 +302,24 @@ func TestMalformedExpectations(t *testing.T) {
 		},
 		{
 			"glob with braces", tool(trajectory.Glob("*.{go,mod}")),
-			"exact: step 1, Grep: pattern: glob: braces are not part of the pattern language: use one_of or regex",
+			"exact: step 1, Grep: pattern: glob: patterns have no braces: use one_of or regex",
 		},
 		{
 			"glob going up", tool(trajectory.Glob("../*")),
-			"exact: step 1, Grep: pattern: glob: a pattern cannot have .. in it",
+			"exact: step 1, Grep: pattern: glob: a pattern must not contain ..",
 		},
-		{"glob of nothing", tool(trajectory.Glob("./")), "exact: step 1, Grep: pattern: glob: pattern ./ names no file"},
+		{
+			"glob of nothing", tool(trajectory.Glob("./")),
+			"exact: step 1, Grep: pattern: glob: pattern ./ names no file",
+		},
 		{
 			"unknown type", tool(trajectory.Type("int")),
-			`exact: step 1, Grep: pattern: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
+			`exact: step 1, Grep: pattern: type: unknown type "int": want one of string, number, ` +
+				"integer, boolean, array, object, null",
 		},
 		{
 			"empty text", tool(trajectory.Contains("")),
-			"exact: step 1, Grep: pattern: contains: needs a text that is not empty",
+			"exact: step 1, Grep: pattern: contains: needs a string that is not empty",
 		},
 		{
 			"no choice", tool(trajectory.OneOf()),
@@ -298,22 +335,29 @@ func TestMalformedExpectations(t *testing.T) {
 		},
 		{
 			"negative distance", tool(trajectory.Near(1, -1)),
-			`exact: step 1, Grep: pattern: near: needs a value and a distance, {value: 40, within: 0.5}, not {"value":1,"within":-1} (object)`,
+			`exact: step 1, Grep: pattern: near: needs a value and a distance, such as {value: 40, within: 0.5}, ` +
+				`not {"value":1,"within":-1} (object)`,
 		},
 		{
 			"distance out of range", tool(trajectory.Near(json.Number("1e500"), 1)),
 			"exact: step 1, Grep: pattern: near: number 1e500 is out of range",
 		},
-		{"value that is not JSON", tool(func() {}), "exact: step 1, Grep: pattern: equals: json: unsupported type: func()"},
+		{
+			"value that is not JSON", tool(func() {}),
+			"exact: step 1, Grep: pattern: equals: json: unsupported type: func()",
+		},
 		{"value without end", tool(cyclic), "exact: step 1, Grep: pattern: equals: nested too deeply"},
-		{"number that is none", tool(json.Number("0x1")), `exact: step 1, Grep: pattern: equals: "0x1" is not a number`},
+		{
+			"number that is none", tool(json.Number("0x1")),
+			`exact: step 1, Grep: pattern: equals: "0x1" is not a number`,
+		},
 		{
 			"matcher within a value", tool(args{"x": trajectory.Any()}),
-			"exact: step 1, Grep: pattern: equals: x: an argument matcher stands for a whole argument, not for a part of one",
+			"exact: step 1, Grep: pattern: equals: x: an argument matcher must be a whole argument, not a part of one",
 		},
 		{
 			"zero matcher of arguments", tool(trajectory.Arg{}),
-			"exact: step 1, Grep: pattern: a zero Arg matches nothing: use one of the functions that return one",
+			"exact: step 1, Grep: pattern: a zero Arg matches nothing: use a function that returns an Arg",
 		},
 		{
 			"unknown mode", trajectory.InOrder(trajectory.Tool("a"), trajectory.Tool("b").Mode("exakt")),
@@ -321,50 +365,63 @@ func TestMalformedExpectations(t *testing.T) {
 		},
 		{
 			"no limit", trajectory.Superset(trajectory.Kind("edit").MaxDuration(0)),
-			"superset: step 1, kind edit: a limit of 0s: want more than 0",
+			"superset: step 1, kind edit: limit 0s must be positive",
 		},
 		{"no tool", trajectory.Superset(trajectory.Tool("")), "superset: step 1, kind \"\": a tool needs a name"},
 		{"no kind", trajectory.Superset(trajectory.Kind("")), "superset: step 1, kind \"\": a kind needs a name"},
-		{"no field", trajectory.Superset(trajectory.Tool("a").Fields()), "superset: step 1, a: no fields to compare: want paths, or the mode ignore"},
+		{
+			"no field", trajectory.Superset(trajectory.Tool("a").Fields()),
+			"superset: step 1, a: no fields to compare: name some, or use IgnoreArgs (mode ignore)",
+		},
 		{
 			"field without a name", trajectory.Superset(trajectory.Tool("a").Fields("x..y")),
-			`superset: step 1, a: field "x..y": want names with dots between them`,
+			`superset: step 1, a: field "x..y": want names separated by dots`,
 		},
 		{
-			"field of a matcher", trajectory.Superset(trajectory.Tool("a").Args(args{"x": trajectory.Any()}).Fields("x.y")),
-			"superset: step 1, a: field x.y: x is a matcher, which has no parts",
+			"field of a matcher",
+			trajectory.Superset(trajectory.Tool("a").Args(args{"x": trajectory.Any()}).Fields("x.y")),
+			"superset: step 1, a: field x.y: cannot look into x, which is a matcher",
 		},
 		{
-			"unknown matcher in a profile", trajectory.Superset(trajectory.Tool("a").Profile(trajectory.Profile{"x": "pth"})),
-			`superset: step 1, a: x: unknown argument matcher "pth": want one of absent, any, contains, contains_ci, ends_with, equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`,
+			"unknown matcher in a profile",
+			trajectory.Superset(trajectory.Tool("a").Profile(trajectory.Profile{"x": "pth"})),
+			`superset: step 1, a: x: unknown argument matcher "pth": want one of absent, any, contains, ` +
+				`contains_ci, ends_with, equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`,
 		},
 		{
-			"value that a profile has no use for", trajectory.Superset(trajectory.Tool("a").Args(args{"x": 1}).Profile(trajectory.Profile{"x": "path"})),
-			"superset: step 1, a: x: path: needs a text, not 1 (integer)",
+			"value that a profile has no use for",
+			trajectory.Superset(trajectory.Tool("a").Args(args{"x": 1}).Profile(trajectory.Profile{"x": "path"})),
+			"superset: step 1, a: x: path: needs a string, not 1 (integer)",
 		},
-		{"no rule", trajectory.Superset(trajectory.Tool("a").Where("so", nil)), "superset: step 1, a: where so: no function"},
+		{
+			"no rule", trajectory.Superset(trajectory.Tool("a").Where("so", nil)),
+			"superset: step 1, a: where so: no function",
+		},
 		{"empty group", trajectory.Strict(trajectory.Group{}), "strict: a group needs at least one call"},
 		{"no counts", trajectory.AtMost(nil), "at_most: needs at least one tool"},
 		{
 			"count that binds nothing", trajectory.AnyOrder(trajectory.Counts{"a": 0}),
-			"any_order: a: a bound of 0 holds always or never",
+			"any_order: a: bound 0 can never fail",
 		},
 		{"count of a blank", trajectory.AnyOrder(trajectory.Counts{"": 1}), "any_order: a tool needs a name"},
-		{"negative count", trajectory.AtMost(trajectory.Counts{"a": -1}), "at_most: a: a bound of -1 holds always or never"},
+		{
+			"negative count", trajectory.AtMost(trajectory.Counts{"a": -1}),
+			"at_most: a: bound -1 can never pass",
+		},
 		{"before nothing", trajectory.Before("a"), "before: needs at least two tools"},
-		{"before itself", trajectory.Before("a", "a"), "before: a twice"},
+		{"before itself", trajectory.Before("a", "a"), `before: duplicate tool "a"`},
 		{"before a blank", trajectory.Before("a", ""), "before: a tool needs a name"},
 		{"duplicates of a blank", trajectory.NoDuplicates(""), "no_duplicates: a tool needs a name"},
-		{"no time", trajectory.MaxDuration(0), "max_duration_ms: a limit of 0s: want more than 0"},
+		{"no time", trajectory.MaxDuration(0), "max_duration_ms: limit 0s must be positive"},
 		{
 			"zero call", trajectory.Superset(trajectory.Call{}),
 			"superset: step 1, kind \"\": a zero Call expects nothing: use Tool or Kind",
 		},
-		{"zero matcher", trajectory.Matcher{}, "a matcher without expectations: use one of the functions that return one"},
-		{"all of none", trajectory.All(), "a matcher without expectations: use one of the functions that return one"},
+		{"zero matcher", trajectory.Matcher{}, "the Matcher expects nothing: use a function such as Superset"},
+		{"all of none", trajectory.All(), "the Matcher expects nothing: use a function such as Superset"},
 		{
 			"all of a zero matcher", trajectory.All(trajectory.Exact(), trajectory.Matcher{}),
-			"a matcher without expectations: use one of the functions that return one",
+			"the Matcher expects nothing: use a function such as Superset",
 		},
 		{"never nothing", trajectory.Never(), "never: needs at least one tool"},
 		{"never a tool without name", trajectory.Never("a", ""), "never: a tool needs a name"},
@@ -381,12 +438,13 @@ func TestMalformedExpectations(t *testing.T) {
 
 func TestUnknownArgMatcher(t *testing.T) {
 	_, err := trajectory.NewArg("contians", "x")
-	assert.EqualError(t, err, `unknown argument matcher "contians": want one of absent, any, contains, contains_ci, ends_with, `+
-		`equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`)
+	assert.EqualError(t, err,
+		`unknown argument matcher "contians": want one of absent, any, contains, contains_ci, ends_with, `+
+			`equals, glob, glob_like, gte, lte, near, one_of, path, regex, type`)
 	_, err = trajectory.NewArg("any", false)
-	assert.EqualError(t, err, "any: takes no parameter but true, not false (boolean)")
+	assert.EqualError(t, err, "any: the parameter must be true, not false (boolean)")
 	_, err = trajectory.NewArg("regex", nil)
-	assert.EqualError(t, err, "regex: needs a text, not null")
+	assert.EqualError(t, err, "regex: needs a string, not null")
 }
 
 func TestRunThatCannotBeMatched(t *testing.T) {

@@ -32,7 +32,10 @@ func BenchmarkMatch(b *testing.B) {
 		actual[i].Duration = 2
 	}
 	exact := func(i int) trajectory.Call {
-		return tool.Args(args{"file_path": "$WORKSPACE/" + name(i), "offset": i, "limit": 100}).Mode(trajectory.ExactArgs)
+		return tool.Args(args{
+			"file_path": "$WORKSPACE/" + name(i), "offset": i,
+			"limit": 100,
+		}).Mode(trajectory.ExactArgs)
 	}
 	equals := func(i int) trajectory.Call { return tool.Args(args{"offset": i, "limit": 100}) }
 	common := func(i int) trajectory.Call { return tool.Args(args{"limit": 100}) }
@@ -60,8 +63,14 @@ func BenchmarkMatch(b *testing.B) {
 		{"in_order", trajectory.InOrder(expected(equals)...), true},
 		{"in_order reversed", trajectory.InOrder(reversed(equals)...), false},
 		{"in_order overlapping", trajectory.InOrder(reversed(lte)...), false},
-		{"in_order with limits", trajectory.InOrder(expected(func(i int) trajectory.Call { return equals(i).MaxDuration(2) })...), true},
-		{"superset with limits, all over", trajectory.Superset(expected(func(i int) trajectory.Call { return common(i).MaxDuration(1) })...), false},
+		{
+			"in_order with limits",
+			trajectory.InOrder(expected(func(i int) trajectory.Call { return equals(i).MaxDuration(2) })...), true,
+		},
+		{
+			"superset with limits, all over",
+			trajectory.Superset(expected(func(i int) trajectory.Call { return common(i).MaxDuration(1) })...), false,
+		},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -35,7 +35,7 @@ type Call struct {
 	mode       ArgMode
 	fields     []string // dotted paths; none: all arguments, by mode
 	profile    Profile
-	ownProfile bool // profile is in place of the tool's
+	ownProfile bool // profile replaces the tool's
 	rules      []rule
 	limit      time.Duration   // 0: none
 	tools      map[string]Call // of a kind: how the arguments of calls of these tools are compared
@@ -49,7 +49,7 @@ type namedArg struct {
 	plain bool // given as a value, not as a matcher
 }
 
-// of returns the argument as the call has it, and whether it does.
+// of returns the value that the call has for the argument, and whether it has one.
 func (a *namedArg) of(o *observed) (any, bool) {
 	if a.path == nil {
 		v, ok := o.args[a.name]
@@ -59,13 +59,13 @@ func (a *namedArg) of(o *observed) (any, bool) {
 	return v, v != nil
 }
 
-// rule is what a call must be like beyond its arguments.
+// rule is a condition on a call beyond its arguments.
 type rule struct {
 	name  string
 	holds func(ToolCall) bool
 }
 
-// ask returns whether the call keeps the rule, or an error if that panics.
+// ask reports whether the call satisfies the rule. If the rule panics, it returns an error.
 func (r rule) ask(o *observed) (holds bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -75,7 +75,7 @@ func (r rule) ask(o *observed) (holds bool, err error) {
 	return r.holds(o.ToolCall), nil
 }
 
-// fault is the panic that ends matching when a rule cannot be asked; [Matcher.Match] makes an error of it.
+// fault is the panic value that ends matching when a rule has panicked; [Matcher.Match] returns it as an error.
 type fault struct{ error }
 
 // Tool expects a call of the tool with exactly this name, [ToolCall.Name].
@@ -88,7 +88,7 @@ func Tool(name string) Call {
 }
 
 // Kind expects a call of this kind, [ToolCall.Kind], whatever its tool: read, edit, delete, move, search, execute,
-// think, fetch, other. For agents that give tools no names, or several names for one thing.
+// think, fetch, other. It is for agents that give tools no names, or several names for one thing.
 func Kind(kind string) Call {
 	c := Call{kind: kind}
 	if kind == "" {
@@ -106,7 +106,7 @@ func (c Call) Args(args Args) Call {
 			arg = Equals(args[name]) // or as the profile has it
 		}
 		if arg.err == nil && arg.holds == nil {
-			arg.err = errors.New("a zero Arg matches nothing: use one of the functions that return one")
+			arg.err = errors.New("a zero Arg matches nothing: use a function that returns an Arg")
 		}
 		if arg.err != nil {
 			c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, arg.err))
@@ -126,9 +126,9 @@ func (c Call) Mode(m ArgMode) Call {
 	return c
 }
 
-// Where returns the call with an additional rule: holds is called with calls that are otherwise as expected, possibly
-// more than once with each; if it panics, the result of matching is an error. In failure texts, what says what was
-// wanted.
+// Where returns the call with an additional rule: holds must return true. It is called with calls that are otherwise as
+// expected, possibly more than once with each. If it panics, matching returns an error. Failure texts show what as the
+// name of the rule.
 func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	c.rules = append(slices.Clip(c.rules), rule{what, holds})
 	if holds == nil {
@@ -137,8 +137,8 @@ func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	return c
 }
 
-// ForTool returns the call, which expects a kind, with the arguments of calls of this tool compared as in own; nothing
-// else of own is used.
+// ForTool returns the call, which must expect a kind, with the arguments of calls of this tool compared as own compares
+// them. Nothing else of own is used.
 func (c Call) ForTool(tool string, own Call) Call {
 	c.tools = maps.Clone(c.tools)
 	if c.tools == nil {
@@ -146,17 +146,17 @@ func (c Call) ForTool(tool string, own Call) Call {
 	}
 	c.tools[tool] = own
 	if c.kind == "" || tool == "" {
-		c.err = errors.Join(c.err, fmt.Errorf("for tool %q: want the name of a tool, and a call by kind", tool))
+		c.err = errors.Join(c.err, fmt.Errorf("for tool %q: needs the name of a tool and a call made by Kind", tool))
 	}
 	return c
 }
 
-// MaxDuration returns the call limited to d, which must be positive. The limit counts as one more expectation: a
-// slower call is still the call that was wanted. A call that never ended, or was cancelled, is over any limit.
+// MaxDuration returns the call limited to d, which must be positive. The limit counts as one more expectation: a slower
+// call still matches. A call that never ended, or was cancelled, exceeds any limit.
 func (c Call) MaxDuration(d time.Duration) Call {
 	c.limit = d
 	if d <= 0 {
-		c.err = errors.Join(c.err, fmt.Errorf("a limit of %v: want more than 0", d))
+		c.err = errors.Join(c.err, fmt.Errorf("limit %v must be positive", d))
 	}
 	return c
 }
@@ -184,13 +184,13 @@ func (c Call) name() string {
 	return "kind " + label(c.kind)
 }
 
-// Check returns why the call is malformed, nil if it is not. Matching reports it too.
+// Check returns an error if the call is malformed. Matching returns it, too.
 func (c Call) Check() error {
 	_, err := c.ready()
 	return err
 }
 
-// ready returns the call as it is compared, with its profile or its fields in place, and why it is malformed.
+// ready returns the call with its profile or its fields applied, or an error if the call is malformed.
 func (c Call) ready() (Call, error) {
 	if c.tool == "" && c.kind == "" && c.err == nil {
 		return c, errors.New("a zero Call expects nothing: use Tool or Kind")
@@ -218,7 +218,7 @@ func (c Call) ready() (Call, error) {
 	return c, err
 }
 
-// forCall returns c as the arguments of o are compared with it.
+// forCall returns the call with which the arguments of o are compared: c, or the one that [Call.ForTool] set.
 func (c *Call) forCall(o *observed) *Call {
 	own, ok := c.tools[o.Name]
 	if !ok {
@@ -228,7 +228,7 @@ func (c *Call) forCall(o *observed) *Call {
 	return &own
 }
 
-// key returns a text that calls have in common only if they accept the same, their rules aside.
+// key returns a text that is the same only for calls that accept the same calls, apart from their rules.
 func (c *Call) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q %s %v", c.tool, c.kind, c.mode, c.limit)
@@ -248,7 +248,7 @@ func (c *Call) calls(o *observed) bool {
 	return c.kind == o.Kind
 }
 
-// expects reports whether something is expected of the argument with this name.
+// expects reports whether there is an expected argument with this name.
 func (c *Call) expects(name string) bool {
 	_, ok := slices.BinarySearchFunc(c.args, name, func(a namedArg, name string) int {
 		return strings.Compare(a.name, name)
@@ -256,7 +256,7 @@ func (c *Call) expects(name string) bool {
 	return ok
 }
 
-// accepts reports whether o is the expected call, its duration aside.
+// accepts reports whether o is the expected call, apart from its duration.
 func (c *Call) accepts(o *observed, cwd string) bool {
 	if !c.calls(o) {
 		return false
@@ -289,7 +289,7 @@ type difference struct {
 	has  bool   // the argument is there
 }
 
-// differences yields how the arguments of o differ from the expected ones, by name.
+// differences yields the differences between the arguments of o and the expected ones, by name.
 func (c *Call) differences(o *observed, cwd string) iter.Seq[difference] {
 	return func(yield func(difference) bool) {
 		if c.mode == IgnoreArgs {

@@ -7,26 +7,27 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// AnyOrder expects that each of these tools was called at least as often as it says, whatever the arguments. Each
+// AnyOrder expects that each of these tools was called at least as often as minimums says, whatever the arguments. Each
 // tool is one expectation of the score.
 func AnyOrder(minimums Counts) Matcher { return matcherOf(newCounts("any_order", minimums, true)) }
 
-// AtLeast is [AnyOrder] as a constraint beside other expectations.
+// AtLeast is [AnyOrder] under the name that YAML has for a constraint added to other expectations.
 func AtLeast(counts Counts) Matcher { return matcherOf(newCounts("at_least", counts, true)) }
 
-// AtMost expects that each of these tools was called at most as often as it says. Each tool is one expectation of the
-// score.
+// AtMost expects that each of these tools was called at most as often as counts says. Each tool is one expectation of
+// the score.
 func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", counts, false)) }
 
 // Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
 // score. It holds for a run in which nothing happened: combine it with what should happen.
 func Never(tools ...string) Matcher { return matcherOf(never(slices.Clone(tools))) }
 
-// Before expects that each of these tools was called before the next one was first called. Each two neighbours are one
-// expectation of the score, which holds if the second was not called: combine it with what should happen.
+// Before expects that each of these tools was called before the first call of the next one. Each pair of neighbours is
+// one expectation of the score. It holds if the second was not called: combine it with what should happen.
 func Before(tools ...string) Matcher { return matcherOf(before(slices.Clone(tools))) }
 
 // NoDuplicates expects that none of these tools was called twice with the same arguments; each tool is one expectation
@@ -37,12 +38,12 @@ func NoDuplicates(tools ...string) Matcher { return matcherOf(distinct(slices.Cl
 // positive. For a single call see [Call.MaxDuration].
 func MaxDuration(d time.Duration) Matcher { return matcherOf(within(d)) }
 
-// within is the longest that a run may take.
+// within is the longest time that a run may take.
 type within time.Duration
 
 func (w within) check() error {
 	if w <= 0 {
-		return fmt.Errorf("max_duration_ms: a limit of %v: want more than 0", time.Duration(w))
+		return fmt.Errorf("max_duration_ms: limit %v must be positive", time.Duration(w))
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (b before) check() error {
 	}
 	for i, tool := range b {
 		if slices.Contains(b[:i], tool) {
-			return fmt.Errorf("before: %s twice", label(tool))
+			return fmt.Errorf("before: duplicate tool %s", excerpt.Quote(tool, maxName))
 		}
 	}
 	return nil
@@ -183,7 +184,11 @@ func (c counts) check() error {
 		case tool == "":
 			errs = append(errs, fmt.Errorf("%s: a tool needs a name", c.name))
 		case n < 0 || n == 0 && c.least:
-			errs = append(errs, fmt.Errorf("%s: %s: a bound of %d holds always or never", c.name, label(tool), n))
+			never := "pass"
+			if c.least {
+				never = "fail"
+			}
+			errs = append(errs, fmt.Errorf("%s: %s: bound %d can never %s", c.name, label(tool), n, never))
 		}
 	}
 	return errors.Join(errs...)
@@ -207,10 +212,11 @@ func (c counts) judge(s *session) section {
 		case c.holds(tool, n):
 			result.held++
 		case c.least:
-			result.problems = append(result.problems, fmt.Sprintf("%s called %d of %d", label(tool), n, c.bounds[tool]))
+			result.problems = append(result.problems,
+				fmt.Sprintf("%s called %s, want at least %d", label(tool), times(n), c.bounds[tool]))
 		default:
 			result.problems = append(result.problems,
-				fmt.Sprintf("%s called %s, at most %d", label(tool), times(n), c.bounds[tool]))
+				fmt.Sprintf("%s called %s, want at most %d", label(tool), times(n), c.bounds[tool]))
 		}
 	}
 	return result
@@ -240,7 +246,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// distinct is a list of tools that must not be called twice with the same arguments; none stands for all tools.
+// distinct is a list of tools that must not be called twice with the same arguments. An empty list means all tools.
 type distinct []string
 
 func (d distinct) check() error {
@@ -250,10 +256,10 @@ func (d distinct) check() error {
 	return nil
 }
 
-// duplicate is a call that was made before.
+// duplicate is a call that repeats an earlier one.
 type duplicate struct{ call, first int }
 
-// duplicates returns the duplicates of the tool, of all tools if it is empty, in order.
+// duplicates returns the duplicate calls of the tool, or of all tools if it is empty, in order.
 func duplicates(s *session, tool string) []duplicate {
 	var found []duplicate
 	seen := make(map[uint64][]int)
@@ -295,7 +301,7 @@ func (d distinct) judge(s *session) section {
 		}
 		for _, f := range found {
 			result.problems = append(result.problems,
-				fmt.Sprintf("call %d is call %d again: %s", f.call+1, f.first+1, s.calls[f.call].name()))
+				fmt.Sprintf("call %d repeats call %d: %s", f.call+1, f.first+1, s.calls[f.call].name()))
 		}
 	})
 	return result
@@ -313,7 +319,8 @@ func (d distinct) rows(s *session) []row {
 		}
 		for _, f := range found {
 			rows = append(rows, row{
-				mark: bad, left: s.calls[f.call].summary(), right: fmt.Sprintf("want no duplicate of call %d", f.first+1),
+				mark: bad, left: s.calls[f.call].summary(),
+				right: fmt.Sprintf("want no duplicate of call %d", f.first+1),
 			})
 		}
 	})

@@ -18,7 +18,8 @@ func TestDocsHaveProfiles(t *testing.T) {
 		for line := range strings.Lines(string(page)) {
 			tools, rest, _ := strings.Cut(strings.TrimPrefix(line, "| "), "|")
 			words := strings.FieldsFunc(tools, func(r rune) bool { return strings.ContainsRune(" ,;:|", r) })
-			if len(words) == 0 || !strings.Contains("Claude Codex Gemini", words[0]) || !strings.Contains(" "+strings.Join(words[1:], " ")+" ", " "+tool+" ") {
+			if len(words) == 0 || !strings.Contains("Claude Codex Gemini", words[0]) ||
+				!strings.Contains(" "+strings.Join(words[1:], " ")+" ", " "+tool+" ") {
 				continue
 			}
 			found = true

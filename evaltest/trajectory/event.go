@@ -43,7 +43,7 @@ type PlanEntry struct {
 	Status   string `json:"status,omitempty"`   // pending, in_progress, completed
 }
 
-// ToolStart is the agent's first mention of a tool call, but with its final input.
+// ToolStart is the start of a tool call: the agent's first mention of it, with its final input.
 type ToolStart struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name,omitempty"`
@@ -84,9 +84,9 @@ type FileRead struct {
 	Line  *int   `json:"line,omitempty"`
 	Limit *int   `json:"limit,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// Error is the client's refusal, empty if it served the file.
+	// Error is the text of the client's error, empty if it served the file.
 	Error string `json:"error,omitempty"`
-	// ErrorCode is the refusal's JSON-RPC code, 0 where the text tells it.
+	// ErrorCode is the error's JSON-RPC code, 0 if the text determines it.
 	ErrorCode int `json:"error_code,omitempty"`
 }
 
@@ -109,7 +109,7 @@ type Terminal struct {
 	Truncated bool     `json:"truncated,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Signal    string   `json:"signal,omitempty"`
-	Error     string   `json:"error,omitempty"`      // why there was no terminal, as that of FileRead
+	Error     string   `json:"error,omitempty"`      // as that of FileRead, if there was no terminal
 	ErrorCode int      `json:"error_code,omitempty"` // as that of FileRead
 }
 
@@ -117,7 +117,7 @@ type Terminal struct {
 type Permission struct {
 	// ID is the tool call it is about.
 	ID string `json:"id"`
-	// Asked is how the call was described when the agent asked, nil if its [ToolStart] says the same.
+	// Asked describes the call as the agent did when it asked, nil if its [ToolStart] says the same.
 	Asked    *AskedCall         `json:"asked,omitempty"`
 	Options  []PermissionOption `json:"options"`
 	Decision string             `json:"decision"` // an option's ID, or "cancelled"
@@ -137,8 +137,8 @@ type PermissionOption struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once, reject_always
 }
 
-// MCPCall is a request of the agent to an MCP server of the playbook, and the answer, as they were seen between the
-// two. It is not a tool call itself: agents report those as [ToolStart] and [ToolEnd].
+// MCPCall is a request of the agent to an MCP server of the playbook, and the response, as seen by the proxy between
+// them. It is not a tool call itself: agents report those as [ToolStart] and [ToolEnd].
 type MCPCall struct {
 	Server string `json:"server"`
 	Method string `json:"method"` // e.g. "tools/call"
@@ -146,37 +146,38 @@ type MCPCall struct {
 	Tool string `json:"tool,omitempty"`
 	// Params are the tool's arguments, and for other methods the parameters without those of the protocol (_meta).
 	Params any       `json:"params,omitempty"`
-	Result any       `json:"result,omitempty"` // as decoded JSON; nil: there is an error
+	Result any       `json:"result,omitempty"` // decoded JSON; nil if there is an error
 	Error  *MCPError `json:"error,omitempty"`
 }
 
-// IsDiscovery reports whether the request asks what the server is and has, or sets it up. Agents do that when they like,
-// even twice, so it says nothing about their behaviour.
+// IsDiscovery reports whether the request sets the server up or asks what it offers. Agents send such requests at any
+// time, even twice, so they say nothing about their behaviour.
 func (c MCPCall) IsDiscovery() bool {
 	switch c.Method {
-	case "initialize", "server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list", "logging/setLevel":
+	case "initialize", "server/discover", "tools/list", "resources/list", "resources/templates/list",
+		"prompts/list", "logging/setLevel":
 		return true
 	}
 	return false
 }
 
-// MCPError is an answer that says that a request failed. A failed tool is not an error but a result that says so
-// (isError).
+// MCPError is the error with which a server responds to a request. The failure of a tool is not an MCPError but a
+// result with isError.
 type MCPError struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-// Notice is anything else the agent sent, unchanged.
+// Notice is any other message of the agent, unchanged.
 type Notice struct {
 	// Name is the method, or "session/update:" and the name of the update.
 	Name string `json:"name"`
 	Data any    `json:"data,omitempty"`
 }
 
-// State is what the agent reported about its session during a turn: one event per turn, with the last values, because
-// agents send these in no fixed order.
+// State is what the agent reported about its session during a turn. There is one per turn, with the last values,
+// because agents send these in no fixed order.
 type State struct {
 	Title    string            `json:"title,omitempty"`
 	Mode     string            `json:"mode,omitempty"`
@@ -252,7 +253,8 @@ func decodeBody[T Body](decode func(v any) error) (Body, error) {
 	return b, err
 }
 
-// DecodeBody returns the body of the event with that name. Decode stores its fields in the struct that it is given.
+// DecodeBody returns the body of the event with this name. The function decode must store the event's fields in v, a
+// pointer to a struct.
 func DecodeBody(name string, decode func(v any) error) (Body, error) {
 	body, ok := bodies[name]
 	if !ok {
@@ -265,7 +267,7 @@ func DecodeBody(name string, decode func(v any) error) (Body, error) {
 	return b, nil
 }
 
-// eventHead is what every event has in JSON, before the fields of its body.
+// eventHead has the fields of every event in JSON. The fields of its body follow.
 type eventHead struct {
 	Event string `json:"event"`
 	Turn  int    `json:"turn"`
@@ -276,7 +278,7 @@ type eventHead struct {
 // fields of its body.
 func (e Event) MarshalJSON() ([]byte, error) {
 	if e.Body == nil {
-		return nil, errors.New("an event without a body")
+		return nil, errors.New("an event has no body")
 	}
 	head, err := json.Marshal(eventHead{Event: e.Body.EventName(), Turn: e.Turn, At: e.At.Microseconds()})
 	if err != nil {

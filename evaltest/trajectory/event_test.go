@@ -18,16 +18,26 @@ func TestRunJSON(t *testing.T) {
 			{Turn: 1, At: time.Millisecond, Body: Message{}},
 			{Turn: 1, At: 2 * time.Millisecond, Body: Thought{Text: "hm"}},
 			{Turn: 1, Body: Plan{Entries: []PlanEntry{{Content: "x"}}}},
-			{Turn: 1, Body: ToolStart{ID: "t1", Name: "Read", Kind: "read", Args: map[string]any{"n": json.Number("1.50")}, Locations: []Location{{Path: "a", Line: &line}}}},
+			{Turn: 1, Body: ToolStart{
+				ID: "t1", Name: "Read", Kind: "read",
+				Args: map[string]any{"n": json.Number("1.50")}, Locations: []Location{{Path: "a", Line: &line}},
+			}},
 			{Turn: 1, Body: ToolEnd{ID: "t1", Status: Completed, Output: "text", ExitCode: &code}},
 			{Turn: 1, Body: FileRead{Path: "a", Error: "denied"}},
 			{Turn: 1, Body: FileWrite{Path: "a", Text: "b"}},
 			{Turn: 1, Body: Terminal{Command: "go", Args: []string{"test"}, ExitCode: &code}},
-			{Turn: 1, Body: Permission{ID: "t1", Options: []PermissionOption{{ID: "y", Kind: "allow_once"}}, Decision: "y"}},
-			{Turn: 1, Body: MCPCall{
-				Server: "s", Method: "tools/call", Tool: "add", Params: map[string]any{"n": json.Number("1.50")}, Result: map[string]any{"isError": true},
+			{Turn: 1, Body: Permission{
+				ID: "t1", Options: []PermissionOption{{ID: "y", Kind: "allow_once"}},
+				Decision: "y",
 			}},
-			{Turn: 1, Body: MCPCall{Server: "s", Method: "prompts/get", Error: &MCPError{Code: -32602, Message: "no", Data: "why"}}},
+			{Turn: 1, Body: MCPCall{
+				Server: "s", Method: "tools/call", Tool: "add", Params: map[string]any{"n": json.Number("1.50")},
+				Result: map[string]any{"isError": true},
+			}},
+			{Turn: 1, Body: MCPCall{
+				Server: "s", Method: "prompts/get",
+				Error: &MCPError{Code: -32602, Message: "no", Data: "why"},
+			}},
 			{Turn: 1, Body: Notice{Name: "session/update:x", Data: []any{true, nil}}},
 			{Turn: 1, Body: State{Title: "t", Cost: &Cost{Amount: 0.5, Currency: "USD"}}},
 			{Turn: 1, Body: Stop{Reason: "end_turn", Usage: &Usage{Total: &tokens}}},
@@ -51,7 +61,7 @@ func TestRunJSON(t *testing.T) {
 
 func TestEventJSONErrors(t *testing.T) {
 	_, err := json.Marshal(Event{})
-	require.ErrorContains(t, err, "an event without a body")
+	require.ErrorContains(t, err, "an event has no body")
 	var e Event
 	require.EqualError(t, json.Unmarshal([]byte(`{"event":"dance"}`), &e), `unknown event "dance"`)
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"event":"message","text":1}`), &e), "event message: ")

@@ -14,9 +14,15 @@ import (
 
 // The run of an agent that refunded too much.
 var refunded = &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
-	{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "read_file", Kind: "read", Args: map[string]any{"path": "order.json"}}},
+	{Turn: 1, Body: trajectory.ToolStart{
+		ID: "1", Name: "read_file", Kind: "read",
+		Args: map[string]any{"path": "order.json"},
+	}},
 	{Turn: 1, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
-	{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "issue_refund", Kind: "other", Args: map[string]any{"amount": 100}}},
+	{Turn: 1, Body: trajectory.ToolStart{
+		ID: "2", Name: "issue_refund", Kind: "other",
+		Args: map[string]any{"amount": 100},
+	}},
 	{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
 	{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
 }}
@@ -72,7 +78,10 @@ func ExampleInOrder() {
 	run := &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
 		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "Read", Args: map[string]any{"file_path": "a.go"}}},
 		{Turn: 1, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
-		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "Read", Args: map[string]any{"file_path": "$WORKSPACE/b.go"}}},
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: "2", Name: "Read",
+			Args: map[string]any{"file_path": "$WORKSPACE/b.go"},
+		}},
 		{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
 	}}
 	// The second call is the one that is meant, whatever stands before it.
@@ -83,7 +92,8 @@ func ExampleInOrder() {
 func ExampleSuperset() {
 	// At least a read: the refund is one call more.
 	result := trajectory.Superset(trajectory.Kind("read"), trajectory.Kind("edit")).Match(refunded)
-	fmt.Printf("score %.2f, precision %.2f, recall %.2f, F1 %.2f\n", result.Score, result.Precision(), result.Recall(), result.F1())
+	fmt.Printf("score %.2f, precision %.2f, recall %.2f, F1 %.2f\n", result.Score, result.Precision(),
+		result.Recall(), result.F1())
 	// Output: score 0.50, precision 0.50, recall 0.50, F1 0.50
 }
 
@@ -118,7 +128,7 @@ func ExampleAtMost() {
 	)
 	fmt.Println(want.Match(refunded))
 	// Output:
-	// at_most: issue_refund called 1 time, at most 0
+	// at_most: issue_refund called 1 time, want at most 0
 	// at_least: 1 of 1
 	//   ✓ read_file called 1 time
 	// at_most: 0 of 1

@@ -10,8 +10,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// fit is which actual calls each expected call accepts, and which of those are within its limit besides. Without
-// limits the two are one grid.
+// fit says which actual calls each expected call accepts, and which of those are also within its limit. Without limits
+// the two grids are the same.
 type fit struct {
 	accepted, inTime *grid
 	limited          []bool // which expected calls have a limit
@@ -27,7 +27,7 @@ func newFit(expected []Call, s *session) fit {
 		f.inTime = newGrid(len(expected), len(s.calls))
 	}
 	x := newIndex(s)
-	same := make(map[string]int) // the first of several like expected calls, where comparing them again would be costly
+	same := make(map[string]int) // the first of several equal expected calls, if comparing the others would be costly
 	for i := range expected {
 		c := &expected[i]
 		candidates := x.candidates(c)
@@ -59,25 +59,25 @@ func newFit(expected []Call, s *session) fit {
 // keeps reports whether a pair of i and j keeps a limit.
 func (f fit) keeps(i, j int) bool { return f.limited[i] && f.inTime.has(i, j) }
 
-// index finds actual calls by what an expected one wants, so that not every pair of the two must be compared.
+// index finds actual calls by what an expected call wants, so that not all pairs need to be compared.
 type index struct {
 	session *session
 	called  map[tool][]int
-	having  map[place]map[uint64][]int // calls by the digest of one argument
+	having  map[argument]map[uint64][]int // calls by the digest of one argument
 }
 
-// tool is what a call may be found by: its tool's name, or its kind.
+// tool is the tool's name or the kind by which a call is found.
 type tool struct{ name, kind string }
 
-// place is an argument of the calls of a tool, as a form of argument matchers sees it.
-type place struct {
+// argument is an argument of the calls of a tool, as seen by a form of argument matchers.
+type argument struct {
 	tool      tool
 	arg, form string
 	field     bool // arg is a dotted path
 }
 
 func newIndex(s *session) *index {
-	x := &index{session: s, called: make(map[tool][]int), having: make(map[place]map[uint64][]int)}
+	x := &index{session: s, called: make(map[tool][]int), having: make(map[argument]map[uint64][]int)}
 	for j := range s.calls {
 		byName, byKind := tool{name: s.calls[j].Name}, tool{kind: s.calls[j].Kind}
 		x.called[byName] = append(x.called[byName], j)
@@ -86,12 +86,12 @@ func newIndex(s *session) *index {
 	return x
 }
 
-// candidates returns, in order, actual calls among which are all that c accepts.
+// candidates returns actual calls, in order, that include all calls that c accepts.
 func (x *index) candidates(c *Call) []int {
 	t := tool{c.tool, c.kind}
 	best := x.called[t]
 	if c.mode == IgnoreArgs || c.mode == SubsetArgs || len(c.tools) > 0 {
-		return best // an argument need not be there, or is compared otherwise
+		return best // arguments may be missing, or are compared differently
 	}
 	const few = 8
 	for i := range c.args {
@@ -102,8 +102,8 @@ func (x *index) candidates(c *Call) []int {
 		if arg.digests == nil {
 			continue
 		}
-		at := place{t, arg.name, arg.Arg.name, arg.path != nil}
-		found := x.at(at, arg)[arg.digests(arg.param, x.session.cwd)[0]]
+		found := x.by(argument{t, arg.name, arg.Arg.name, arg.path != nil},
+			arg)[arg.digests(arg.param, x.session.cwd)[0]]
 		if len(found) < len(best) {
 			best = found
 		}
@@ -111,13 +111,14 @@ func (x *index) candidates(c *Call) []int {
 	return best
 }
 
-func (x *index) at(p place, arg *namedArg) map[uint64][]int {
-	m, ok := x.having[p]
+// by returns the calls by the digest of argument a, which arg matches.
+func (x *index) by(a argument, arg *namedArg) map[uint64][]int {
+	m, ok := x.having[a]
 	if ok {
 		return m
 	}
 	m = make(map[uint64][]int)
-	for _, j := range x.called[p.tool] {
+	for _, j := range x.called[a.tool] {
 		value, ok := arg.of(&x.session.calls[j])
 		if !ok {
 			continue
@@ -128,7 +129,7 @@ func (x *index) at(p place, arg *namedArg) map[uint64][]int {
 			}
 		}
 	}
-	x.having[p] = m
+	x.having[a] = m
 	return m
 }
 
@@ -169,14 +170,14 @@ func digest(v any) uint64 {
 	default:
 		d := uint64(7)
 		for key, value := range v.(map[string]any) {
-			d += mix(maphash.String(seed, key), digest(value)) // in whatever order
+			d += mix(maphash.String(seed, key), digest(value)) // a sum, since the order is random
 		}
 		return d
 	}
 }
 
-// pairSame pairs calls that are the same to the bottom, without comparing each with each. It returns false if that is
-// not what is expected of all of them.
+// pairSame pairs calls whose arguments must all be equal, without comparing all pairs. It returns false if an expected
+// call is of another form.
 func pairSame(expected []Call, s *session) ([]int, bool) {
 	for i := range expected {
 		if !expected[i].isPlain() {
@@ -195,10 +196,10 @@ func pairSame(expected []Call, s *session) ([]int, bool) {
 	for i := range expected {
 		pairs[i] = none
 		d := mix(digest(expected[i].tool), expected[i].digest())
-		// A digest may be that of other calls, too, though hardly ever.
+		// Different calls may have the same digest, though hardly ever.
 		at := slices.IndexFunc(left[d], func(j int) bool { return expected[i].accepts(&s.calls[j], s.cwd) })
 		switch {
-		case at == 0: // nearly always, and then there may be many
+		case at == 0: // nearly always; without Delete, which is slow if there are many
 			pairs[i], left[d] = left[d][0], left[d][1:]
 		case at > 0:
 			pairs[i] = left[d][at]

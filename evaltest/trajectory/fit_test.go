@@ -15,8 +15,12 @@ func TestSoakFitIsComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	pick := func(values ...any) any { return values[r.IntN(len(values))] }
 	value := func() any {
-		return pick(1, 1.0, "1", true, false, nil, 2, []any{1, "x"}, []any{"x", 1.0}, map[string]any{"b": 1.0, "c": nil},
-			map[string]any{"c": nil, "b": 1}, map[string]any{}, []any{}, "a.go", "./a.go", "$WORKSPACE/a.go", []any{"b.go", "src/../a.go"})
+		return pick(1, 1.0, "1", true, false, nil, 2, []any{1, "x"}, []any{"x", 1.0},
+			map[string]any{"b": 1.0, "c": nil},
+			map[string]any{
+				"c": nil,
+				"b": 1,
+			}, map[string]any{}, []any{}, "a.go", "./a.go", "$WORKSPACE/a.go", []any{"b.go", "src/../a.go"})
 	}
 	rounds, accepted := soak.Size(5, 200), 0
 	for range rounds {
@@ -29,7 +33,8 @@ func TestSoakFitIsComplete(t *testing.T) {
 				}
 			}
 			run.Events = append(run.Events, Event{Body: ToolStart{
-				ID: strconv.Itoa(i), Name: pick("Read", "Grep").(string), Kind: pick("read", "search").(string), Args: args,
+				ID: strconv.Itoa(i), Name: pick("Read", "Grep").(string),
+				Kind: pick("read", "search").(string), Args: args,
 			}})
 		}
 		s, err := newSession(run)
@@ -70,7 +75,8 @@ func TestSoakFitIsComplete(t *testing.T) {
 
 func TestLiteralInExpression(t *testing.T) {
 	for expr, want := range map[string]string{
-		`go test`: "go test", `^src/12\.(go|rs)$`: "src/12.", `a|b`: "", `(?i)todo`: "", `x*yy`: "yy", `(abc)+d`: "abc", `[ab]`: "", `(?:)`: "",
+		`go test`: "go test", `^src/12\.(go|rs)$`: "src/12.", `a|b`: "", `(?i)todo`: "", `x*yy`: "yy", `(abc)+d`: "abc",
+		`[ab]`: "", `(?:)`: "",
 		`(a|b)cd?e`: "c",
 	} {
 		require.Equal(t, want, literalIn(expr), expr)
@@ -90,7 +96,8 @@ func TestFitTellsCallsApart(t *testing.T) {
 		},
 		{
 			name: "an argument and a field, for which null is not there", args: map[string]any{"p": nil},
-			first: Tool("t").Args(Args{"p": Any()}).Fields("p"), second: Tool("t").Args(Args{"p": Any()}).Mode(SupersetArgs),
+			first:  Tool("t").Args(Args{"p": Any()}).Fields("p"),
+			second: Tool("t").Args(Args{"p": Any()}).Mode(SupersetArgs),
 		},
 		{
 			name: "a text and a number", args: map[string]any{"p": 1},
@@ -102,7 +109,8 @@ func TestFitTellsCallsApart(t *testing.T) {
 			t.Run(test.name+" "+strconv.Itoa(n), func(t *testing.T) {
 				run := &Run{}
 				for i := range n {
-					run.Events = append(run.Events, Event{Body: ToolStart{ID: strconv.Itoa(i), Name: "t", Args: test.args}})
+					run.Events = append(run.Events,
+						Event{Body: ToolStart{ID: strconv.Itoa(i), Name: "t", Args: test.args}})
 				}
 				s, err := newSession(run)
 				require.NoError(t, err)

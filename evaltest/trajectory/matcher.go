@@ -9,8 +9,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// Matcher is an expectation of a run. Make one with [Superset], [InOrder] or another function, and combine several with
-// [All]. It holds no state: it may be used for many runs at the same time.
+// Matcher is an expectation of a run. Functions such as [Superset] and [InOrder] return one, and [All] combines
+// several. It has no state and may be used for many runs at the same time.
 type Matcher struct {
 	parts []part
 	err   error
@@ -18,7 +18,7 @@ type Matcher struct {
 
 // part is one of the expectations that a matcher is made of.
 type part interface {
-	// check returns why the expectation is malformed.
+	// check returns an error if the expectation is malformed.
 	check() error
 	// judge compares it with the calls of a run.
 	judge(s *session) section
@@ -26,7 +26,7 @@ type part interface {
 
 func matcherOf(p part) Matcher { return Matcher{parts: []part{p}, err: p.check()} }
 
-// Group is expected calls that are made together; see [ToolCall.Group].
+// Group is a list of expected calls that are made together. See [ToolCall.Group].
 type Group []Call
 
 // Strict expects these groups of calls in this order and no others, each with as many calls as here, in any order.
@@ -77,10 +77,10 @@ func All(matchers ...Matcher) Matcher {
 	return all
 }
 
-// Check returns why the expectation is malformed, nil if it is not. Matching reports it too, in [Result.Err].
+// Check returns an error if the expectation is malformed. Matching returns it, too, in [Result.Err].
 func (m Matcher) Check() error {
 	if len(m.parts) == 0 && m.err == nil {
-		return errors.New("a matcher without expectations: use one of the functions that return one")
+		return errors.New("the Matcher expects nothing: use a function such as Superset")
 	}
 	return m.err
 }
@@ -112,7 +112,7 @@ func (m Matcher) Match(run *Run) (r Result) {
 	return r
 }
 
-// Result is the result of matching a run: it passed, it failed, or nothing is known because of Err.
+// Result is the result of matching a run: pass, fail, or an error in Err.
 type Result struct {
 	// Pass is true if all expectations held, which is when Score is 1.
 	Pass bool
@@ -124,10 +124,10 @@ type Result struct {
 	// Matched is how many expected calls were matched by an actual call; Expected and Actual are how many there were of
 	// each. Several lists of expected calls are added up; without any, all are 0.
 	Matched, Expected, Actual int
-	// Pairs has for each expected call the index of its actual call in [Run.ToolCalls], or -1. Several lists of expected
-	// calls follow one another.
+	// Pairs has for each expected call the index of its actual call in [Run.ToolCalls], or -1. Several lists of
+	// expected calls follow one another.
 	Pairs []int
-	// Err says why nothing is known: a malformed expectation, or arguments of the run that are not JSON.
+	// Err is set if matching was not possible: the expectation is malformed, or arguments of the run are not JSON.
 	Err error
 
 	sections []section
@@ -140,9 +140,9 @@ type section struct {
 	// Of lists of expected calls only.
 	matched, expected, actual int
 	pairs                     []int
-	// problems say in one line each what did not hold; none if the part passed.
+	// problems has one line for each expectation that did not hold.
 	problems []string
-	// rows explains each expectation; it is costly and called only for text.
+	// rows explains each expectation. It is costly and called only to show the result.
 	rows func() []row
 }
 
@@ -211,8 +211,9 @@ func (f Format) Text(r Result) string {
 	return reason + rows
 }
 
-// Table shows each expectation beside the call that matched it or came nearest, and what that call should have been,
-// in aligned lines without a final newline. Long values and long runs of like lines are folded. It is empty with Err.
+// Table shows each expectation with the call that matched it or came nearest, and what that call should have been, in
+// aligned lines without a final newline. Long values and long runs of similar lines are folded. The table of a result
+// with Err is empty.
 func (f Format) Table(r Result) string {
 	if len(r.sections) == 1 {
 		return f.table(r.sections[0].rows(), "")

@@ -21,7 +21,7 @@ type session struct {
 func newSession(run *Run) (*session, error) {
 	for i, e := range run.Events {
 		if !known(e.Body) {
-			return nil, fmt.Errorf("event %d of the run: a body of type %T is not one of package trajectory's", i+1, e.Body)
+			return nil, fmt.Errorf("event %d of the run: unknown type of body %T", i+1, e.Body)
 		}
 	}
 	toolCalls := run.ToolCalls()
@@ -37,11 +37,12 @@ func newSession(run *Run) (*session, error) {
 	return s, nil
 }
 
-// known reports whether b is of one of the types that stand for events; a pointer to one is not, though it has the
-// methods, too.
+// known reports whether b has one of the types of events. A pointer to such a type implements [Body], too, but is not
+// known.
 func known(b Body) bool {
 	switch b.(type) {
-	case Prompt, Message, Thought, Plan, ToolStart, ToolEnd, FileRead, FileWrite, Terminal, Permission, MCPCall, Notice, State,
+	case Prompt, Message, Thought, Plan, ToolStart, ToolEnd, FileRead, FileWrite, Terminal, Permission,
+		MCPCall, Notice, State,
 		Stop:
 		return true
 	default:
@@ -78,7 +79,7 @@ func (s *session) groups() []int {
 type observed struct {
 	ToolCall
 	args map[string]any
-	// whole is the arguments as one value where they are not an object, as with a tool that takes a text.
+	// whole is the value of the arguments if they are not an object, as with a tool that takes a string.
 	whole any
 }
 
@@ -99,10 +100,10 @@ func (o *observed) observe(call ToolCall) error {
 // names returns the names of the arguments, sorted.
 func (o *observed) names() []string { return slices.Sorted(maps.Keys(o.args)) }
 
-// ended reports whether the call came to its own end, so that its duration is known.
+// ended reports whether the call completed or failed, so that its duration is known.
 func (o *observed) ended() bool { return o.Status == Completed || o.Status == Failed }
 
-var errPart = errors.New("an argument matcher stands for a whole argument, not for a part of one")
+var errPart = errors.New("an argument matcher must be a whole argument, not a part of one")
 
 // valueOf returns v as decoded JSON, which is what matchers compare.
 func valueOf(v any) (any, error) {
@@ -112,7 +113,7 @@ func valueOf(v any) (any, error) {
 	return jsonvalue.Of(v)
 }
 
-// numberOf returns the value of a number, false for what is none.
+// numberOf returns the value of a number; false means that v is not a number.
 func numberOf(v any) (jsonvalue.Number, bool) {
 	n, ok := v.(json.Number)
 	if !ok {

@@ -10,7 +10,10 @@ import (
 // FuzzArg makes matchers of any name and parameter: they are errors or they answer, and a value equals itself.
 func FuzzArg(f *testing.F) {
 	for name := range forms {
-		for _, param := range []string{`true`, `"a*/[b]"`, `"("`, `1e-7`, `{"value": 1, "within": 0.5}`, `[1, "x", null]`} {
+		for _, param := range []string{
+			`true`, `"a*/[b]"`, `"("`, `1e-7`,
+			`{"value": 1, "within": 0.5}`, `[1, "x", null]`,
+		} {
 			f.Add(name, param, `{"a": [1, "a/b", null]}`, "/repo")
 		}
 	}

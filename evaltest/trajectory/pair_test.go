@@ -92,7 +92,8 @@ func TestPairingIsTheBest(t *testing.T) {
 			wantMatched, wantKept := search(f, 0, make([]bool, cols), 0, ordered)
 			require.Equal(t, [2]int{wantMatched, wantKept}, [2]int{matched, kept}, "ordered %v: %v", ordered, pairs)
 			if ordered {
-				require.True(t, slices.IsSorted(slices.DeleteFunc(slices.Clone(pairs), func(j int) bool { return j == none })), pairs)
+				require.True(t, slices.IsSorted(slices.DeleteFunc(slices.Clone(pairs),
+					func(j int) bool { return j == none })), pairs)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ type glob struct {
 
 func parseGlob(pattern string) (glob, error) {
 	if strings.ContainsAny(pattern, "{}") {
-		return glob{}, errors.New("braces are not part of the pattern language: use one_of or regex")
+		return glob{}, errors.New("patterns have no braces: use one_of or regex")
 	}
 	root, rest := split(pattern)
 	g := glob{base: cmp.Or(root, ".")}
@@ -69,7 +69,7 @@ func parseGlob(pattern string) (glob, error) {
 			continue
 		}
 		if part == ".." {
-			return glob{}, errors.New("a pattern cannot have .. in it")
+			return glob{}, errors.New("a pattern must not contain ..")
 		}
 		if _, err := path.Match(part, ""); err != nil {
 			return glob{}, fmt.Errorf("pattern %s: %w", pattern, err)
@@ -90,7 +90,7 @@ func (g glob) match(p, cwd string) bool {
 	return ok && parts[0] != ".." && matchParts(g.parts, parts)
 }
 
-// matchParts goes back to the last "**" only: whatever an earlier one could take, the last can take as well.
+// matchParts backtracks to the last "**" only: whatever an earlier one could match, the last can match as well.
 func matchParts(pattern, parts []string) bool {
 	p, i := 0, 0
 	last, from := -1, 0
@@ -119,7 +119,7 @@ func matchParts(pattern, parts []string) bool {
 	return p == len(pattern)
 }
 
-// essence returns what a glob pattern says of the files it stands for, apart from how deep they lie.
+// essence returns the elements of a glob pattern that do not depend on how deep the files lie.
 func essence(pattern string) []string {
 	pattern = strings.TrimPrefix(pattern, workspace+"/")
 	var parts []string
@@ -130,7 +130,7 @@ func essence(pattern string) []string {
 		}
 	}
 	if last == "**" || last == "" {
-		parts = append(parts, "*") // all that is below
+		parts = append(parts, "*") // all files below
 	}
 	return parts
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Profile says how the plain values among the expected arguments of a tool are compared: it maps an argument's name to
-// the name of an argument matcher that takes the value as its parameter, such as "path". Arguments that are not in it
+// Profile says how plain values among the expected arguments of a tool are compared. It maps the name of an argument to
+// the name of an argument matcher, such as "path", which takes the value as its parameter. Arguments without an entry
 // must be equal.
 type Profile map[string]string
 
@@ -44,8 +44,8 @@ var profiles = map[string]Profile{
 // ToolProfile returns the default profile for calls of the tool, nil if there is none.
 func ToolProfile(tool string) Profile { return maps.Clone(profiles[tool]) }
 
-// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile, which is
-// not used in [ExactArgs]; nil turns profiles off. With [Call.Fields] no profile is used.
+// Profile returns the call with its plain arguments compared as p says, in place of the tool's own profile; nil turns
+// profiles off. In mode [ExactArgs] the tool's own profile is not used, and with [Call.Fields] no profile is.
 func (c Call) Profile(p Profile) Call {
 	c.profile, c.ownProfile = maps.Clone(p), true
 	for _, arg := range slices.Sorted(maps.Keys(p)) {
@@ -76,28 +76,28 @@ func (c *Call) profiled() ([]namedArg, error) {
 		case c.ownProfile:
 			errs = append(errs, fmt.Errorf("%s: %w", args[i].name, arg.err))
 		}
-		// A value that the tool's own profile has no use for, such as a number for a path, must be equal.
+		// A value that does not fit the tool's own profile, such as a number for a path, must be equal.
 	}
 	return args, errors.Join(errs...)
 }
 
-// Fields returns the call with only these parts of its arguments compared: dotted paths such as "command" or
-// "opts.start", where a number is an index. Each part must be as in the expected arguments, and missing if it is
-// missing there; null counts as missing. Fields replaces the argument mode.
+// Fields returns the call with only these parts of its arguments compared. Paths are dotted, such as "command" or
+// "opts.start"; a number is an index. Each part must be as in the expected arguments, or missing if it is missing
+// there; null counts as missing. Fields replaces the argument mode.
 func (c Call) Fields(paths ...string) Call {
 	c.fields = slices.Clone(paths)
 	if len(paths) == 0 {
-		c.err = errors.Join(c.err, errors.New("no fields to compare: want paths, or the mode ignore"))
+		c.err = errors.Join(c.err, errors.New("no fields to compare: name some, or use IgnoreArgs (mode ignore)"))
 	}
 	for _, path := range paths {
 		if slices.Contains(strings.Split(path, "."), "") {
-			c.err = errors.Join(c.err, fmt.Errorf("field %q: want names with dots between them", path))
+			c.err = errors.Join(c.err, fmt.Errorf("field %q: want names separated by dots", path))
 		}
 	}
 	return c
 }
 
-// fielded returns what is expected of the fields of c.
+// fielded returns the expected values of the fields of c.
 func (c *Call) fielded() ([]namedArg, error) {
 	var args []namedArg
 	var errs []error
@@ -113,14 +113,14 @@ func (c *Call) fielded() ([]namedArg, error) {
 		case len(arg.path) == 1:
 			arg.Arg = c.args[at].Arg
 		default:
-			errs = append(errs, fmt.Errorf("field %s: %s is a matcher, which has no parts", path, arg.path[0]))
+			errs = append(errs, fmt.Errorf("field %s: cannot look into %s, which is a matcher", path, arg.path[0]))
 		}
 		args = append(args, arg)
 	}
 	return args, errors.Join(errs...)
 }
 
-// lookup returns what a value has at the path, nil if nothing.
+// lookup returns the part of a value at the path, nil if there is none.
 func lookup(v any, path []string) any {
 	for _, name := range path {
 		switch at := v.(type) {
@@ -139,7 +139,7 @@ func lookup(v any, path []string) any {
 	return v
 }
 
-// indexOf returns the index that a name in a path stands for.
+// indexOf returns the index that a name in a path denotes, and whether it is one.
 func indexOf(name string) (int, bool) {
 	i := 0
 	for _, r := range name {

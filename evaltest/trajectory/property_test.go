@@ -94,7 +94,8 @@ func TestSetsDoNotDependOnTheOrderOfExpectations(t *testing.T) {
 func exactly(calls []trajectory.ToolCall) []trajectory.Call {
 	var expected []trajectory.Call
 	for _, c := range calls {
-		expected = append(expected, trajectory.Tool(c.Name).Args(args(c.Args.(map[string]any))).Mode(trajectory.ExactArgs))
+		expected = append(expected,
+			trajectory.Tool(c.Name).Args(args(c.Args.(map[string]any))).Mode(trajectory.ExactArgs))
 	}
 	return expected
 }

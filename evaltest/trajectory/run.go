@@ -55,8 +55,8 @@ type ToolCall struct {
 	ExitCode *int
 	// Turn is the 1-based prompt turn in which the call started.
 	Turn int
-	// Group numbers the groups of calls from 1. Calls of one group were made together: before any of them had ended, and
-	// with nothing said between them.
+	// Group is the number of the call's group, from 1. Calls of one group were made together: before any of them had
+	// ended, and without a message between them.
 	Group int
 	// Start is the time since the session began.
 	Start time.Duration

@@ -20,7 +20,11 @@ func TestOutcome(t *testing.T) {
 		{"cancelled", trajectory.ToolCall{Status: trajectory.Cancelled}, trajectory.OutcomePending},
 		{"completed", trajectory.ToolCall{Status: trajectory.Completed}, trajectory.OutcomeOK},
 		{"exited with 0", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &zero}, trajectory.OutcomeOK},
-		{"exited with 1, which the agent calls completed", trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &one}, trajectory.OutcomeError},
+		{
+			"exited with 1, which the agent calls completed",
+			trajectory.ToolCall{Status: trajectory.Completed, ExitCode: &one},
+			trajectory.OutcomeError,
+		},
 		{"failed", trajectory.ToolCall{Status: trajectory.Failed}, trajectory.OutcomeError},
 	}
 	for _, tt := range tests {

@@ -35,7 +35,7 @@ func newSequence(m mode, calls []Call) sequence {
 	s := sequence{mode: m, calls: make([]Call, len(calls))}
 	var errs []error
 	if len(calls) == 0 && !m.closed() {
-		errs = append(errs, fmt.Errorf("%s: needs at least one call: without any it expects nothing", m))
+		errs = append(errs, fmt.Errorf("%s: needs at least one call", m))
 	}
 	for i, c := range calls {
 		var err error
@@ -106,7 +106,7 @@ func (m matched) count(result *section, i, j int) {
 		result.held++
 	default:
 		result.problems = append(result.problems,
-			fmt.Sprintf("step %d over its limit: %s %s", i+1, c.name(), overrun(c, m.actual(j))))
+			fmt.Sprintf("step %d exceeds its limit: %s %s", i+1, c.name(), overrun(c, m.actual(j))))
 	}
 }
 

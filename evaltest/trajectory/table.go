@@ -26,7 +26,7 @@ type row struct {
 	step  int    // 1-based; 0: not about a step
 	mark  string // empty: a remark under the table
 	left  string // what there was
-	right string // what there should be, empty if that is the same
+	right string // what there should be, empty if it is the same
 }
 
 const (
@@ -66,7 +66,8 @@ func (f Format) table(rows []row, indent string) string {
 			lines = append(lines, indent+f.line(r, width, left))
 		}
 		if run > shown {
-			lines = append(lines, fmt.Sprintf("%s%*s%s … %d more", indent, width, "", f.paint(rows[0].mark, rows[0].mark), run-shown))
+			lines = append(lines, fmt.Sprintf("%s%*s%s … %d more", indent, width, "",
+				f.paint(rows[0].mark, rows[0].mark), run-shown))
 		}
 		rows = rows[run:]
 	}
@@ -97,7 +98,7 @@ func (f Format) line(r row, width, left int) string {
 	return line + strings.Repeat(" ", gap) + f.paint(r.mark, r.right)
 }
 
-// show returns the difference as it stands on both sides of a table.
+// show returns the texts of the difference for both sides of a table.
 func (d difference) show() (had, want []string) {
 	switch {
 	case d.name == "":
@@ -132,13 +133,13 @@ func (d difference) show() (had, want []string) {
 // nothing stands for a value that is missing on one side.
 var nothing any = struct{}{}
 
-// leaf is a place in a nested value where two values part, e.g. opts.lines[1].
+// leaf is a place in nested values where they differ, e.g. opts.lines[1].
 type leaf struct {
 	path      string
 	want, got any // decoded JSON, or nothing
 }
 
-// leaves returns where two different values part, by name and index.
+// leaves returns the places where two values differ, by name and index.
 func leaves(path string, want, got any) (all []leaf) {
 	if jsonvalue.Equal(want, got) {
 		return nil
@@ -184,10 +185,10 @@ const (
 	maxName   = 60
 	maxReason = 200
 	maxLine   = 160
-	maxArgs   = 4 // arguments of a call that nothing was expected of, or places in one argument
+	maxArgs   = 4 // arguments of a call without expected ones, or places in one argument
 )
 
-// show returns a value on one line, folded. A text is bare where that cannot be misread, else in quotes: "1" is not 1.
+// show returns a value on one line, folded. A string has quotes unless it cannot be misread without: "1" is not 1.
 func show(v any) string {
 	s, ok := v.(string)
 	switch {
@@ -216,8 +217,8 @@ func assign(name, value string) string {
 	return name + "=" + value
 }
 
-// showApart returns two different values such that the difference is to be seen: of long texts it shows the
-// place where they part.
+// showApart returns two different values so that the difference is visible: of long strings it shows the place where
+// they differ.
 func showApart(a, b any) (string, string) {
 	s, okS := a.(string)
 	t, okT := b.(string)

@@ -121,7 +121,7 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 // appendEvent appends an event's line: its name, then the fields of its body.
 func appendEvent(b []byte, body trajectory.Body) ([]byte, error) {
 	if body == nil {
-		return nil, errors.New("an event without a body")
+		return nil, errors.New("an event has no body")
 	}
 	name := body.EventName()
 	b = fmt.Appendf(b, `{"%s":"%s",`, eventKey, name)

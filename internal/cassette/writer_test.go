@@ -56,7 +56,7 @@ func TestWriteRefuses(t *testing.T) {
 		},
 		{
 			"event without a body", func(c *Cassette) { c.Turns[1].Events[1].Body = nil },
-			"turn 2: an event without a body",
+			"turn 2: an event has no body",
 		},
 		{
 			"event of an unknown type", func(c *Cassette) { c.Turns[1].Events[1].Body = unknown{} },

@@ -140,7 +140,7 @@ overrides: {read_file: [path]}`,
 		{
 			name: "limits", keys: "mode: exact\nexpected: [{tool: read_file, max_duration_ms: 10}, {tool: issue_refund, max_duration_ms: 10}]",
 			run: refunded(), outcome: result.Fail, score: 0.5,
-			reason: "exact: step 1 over its limit: read_file took 45ms, want at most 10ms (and 1 more)",
+			reason: "exact: step 1 exceeds its limit: read_file took 45ms, want at most 10ms (and 1 more)",
 			detail: "1 ✗ read_file path=$WORKSPACE/order.json   took 45ms, want at most 10ms\n" +
 				"2 ✗ issue_refund amount=100                took 120ms, want at most 10ms",
 		},
@@ -274,7 +274,7 @@ func TestLoadErrors(t *testing.T) {
 		{"before with one tool", "before: [a]", []string{
 			"6:5: evaluators[0].before: must have at least 2 elements, not 1",
 		}},
-		{"before with a tool twice", "before: [a, b, a]", []string{"6:5: evaluators[0].before: a twice"}},
+		{"before with a tool twice", "before: [a, b, a]", []string{`6:5: evaluators[0].before: duplicate tool "a"`}},
 		{"before a blank", "before: [a, ' ']", []string{"6:17: evaluators[0].before[1]: must not be empty"}},
 		{"duplicates of what", "no_duplicates: false", []string{
 			"6:20: evaluators[0].no_duplicates: must be true or a list of tools",
@@ -331,10 +331,10 @@ func TestLoadErrors(t *testing.T) {
 			"7:72: evaluators[0].overrides.a.u: must be a matcher, such as {lte: 5}, or the name of one",
 		}},
 		{"override by a matcher that the value does not fit", "expected: [{tool: a, args: {x: 5}}]\noverrides: {a: {x: path}}", []string{
-			"6:26: evaluators[0].expected[0].args: x: path: needs a text, not 5 (integer)",
+			"6:26: evaluators[0].expected[0].args: x: path: needs a string, not 5 (integer)",
 		}},
 		{"part of a matcher", "expected: [{tool: a, args: {x: {any: true}}}]\noverrides: {a: [x.y]}", []string{
-			"6:26: evaluators[0].expected[0].args: field x.y: x is a matcher, which has no parts",
+			"6:26: evaluators[0].expected[0].args: field x.y: cannot look into x, which is a matcher",
 		}},
 		{"unknown compatibility", "compat: agentevils\nexpected: [{tool: a}]", []string{
 			`6:13: evaluators[0].compat: must be one of agentevals, not "agentevils", did you mean "agentevals"?`,
@@ -404,7 +404,7 @@ func TestLoadErrors(t *testing.T) {
 		}},
 		{"bad parameter", "expected: [{tool: a, args: {p: {gte: '1'}, q: {any: yes}, r: {type: int}}}]", []string{
 			`6:42: evaluators[0].expected[0].args.p.gte: gte: needs a number, not "1" (string)`,
-			"6:57: evaluators[0].expected[0].args.q.any: any: takes no parameter but true, not yes (string)",
+			"6:57: evaluators[0].expected[0].args.q.any: any: the parameter must be true, not yes (string)",
 			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
 		}},
 		{"regex of anything", "expected: [{tool: a, args: {p: {regex: '.*'}}}]", []string{

@@ -106,13 +106,16 @@ func TestJudgeTable(t *testing.T) {
 		score      float64
 		reason     string
 	}{
-		{"T1", "mode: any_order\nminimums: {search: 2, get_weather: 1}", weather, 0.5, "any_order: search called 1 of 2"},
+		{
+			"T1", "mode: any_order\nminimums: {search: 2, get_weather: 1}", weather, 0.5,
+			"any_order: search called 1 time, want at least 2",
+		},
 		{"T2 superset", "mode: in_order\nargs: superset\nexpected: [{tool: search, args: {query: weather Paris}}]", weather, 1, ""},
 		{"T2 exact", "mode: in_order\nargs: exact\nexpected: [{tool: search, args: {query: weather Paris}}]", weather, 0, `in_order: step 1 not matched: search query="weather Paris"`},
 		{"T3", "mode: exact\nexpected: [{tool: search}]", weather, 0.5, "exact: call 2 not expected: get_weather"},
 		{
 			"T4", "mode: exact\nexpected: [{tool: search, max_duration_ms: 10}, {tool: get_weather, max_duration_ms: 10}]", weather, 0.5,
-			"exact: step 1 over its limit: search took 45ms, want at most 10ms (and 1 more)",
+			"exact: step 1 exceeds its limit: search took 45ms, want at most 10ms (and 1 more)",
 		},
 		{"T5", "mode: in_order\nexpected: [{tool: get_weather}, {tool: search}]", weather, 0.5, "in_order: step 2 not matched: search"},
 		{"T7", "mode: exact\nexpected: [{tool: search}, {tool: analyze}, {tool: report}]", reported, 2.0 / 3, "exact: step 2 not matched: analyze"},
