@@ -5,13 +5,14 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestFileSearch(t *testing.T) {
 	evaltest.AgentSuite{
 		ID: "file-search",
 		Task: evaltest.AgentTask(evaltest.AgentRun{
-			Agent:     evaltest.Agent{Kind: "claude-code-acp", Preset: "loopback", Command: "claude-code-acp"},
+			Agent:     playbook.Agent{Kind: "claude-code-acp", Preset: "loopback", Command: "claude-code-acp"},
 			Workspace: "../fixtures/inventory",
 			Tools:     []string{"Grep", "Read"},
 		}),

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
-
-// Agent says which agent to start and how, with the keys of a playbook's `agent`.
-type Agent = playbook.Agent
 
 // AgentRun is one session with an agent, as [RunAgent] and [AgentTask] run it.
 type AgentRun struct {
@@ -28,7 +28,7 @@ type AgentRun struct {
 	ID string
 	// Variant distinguishes agents that are given the same work. Default: the agent's kind.
 	Variant string
-	Agent   Agent
+	Agent   playbook.Agent
 	// Prompt is sent to the agent verbatim. Either Prompt or Prompts is set; Prompts are sent one per turn.
 	Prompt  string
 	Prompts []string
@@ -40,14 +40,19 @@ type AgentRun struct {
 	// Tools are those the agent may use; nil: all. Requests for others are refused; using one without asking is a
 	// failure.
 	Tools []string
-	// MaxToolCalls ends the session; 0: no limit.
-	MaxToolCalls int
+	// Permissions answer the agent's requests for permission. Either Tools or Permissions is set; the zero value allows
+	// all.
+	Permissions playbook.Permissions
+	// Limits end the session, as a failure of the agent that is recorded. The zero value is a timeout of 30 minutes alone.
+	Limits playbook.Limits
 	// MaxTurns is how many turns the agent's model may take: one each time it calls tools, however many together, and
-	// one for each answer. Agents report only calls, so turns are counted after the session, which
-	// MaxToolCalls would end; 0: no limit.
+	// one for each answer. Agents report only calls, so turns are counted after the session, which Limits.MaxToolCalls
+	// would end; 0: no limit.
 	MaxTurns int
-	// Timeout ends the session, as a failure of the agent that is recorded; 0: 30 minutes.
-	Timeout time.Duration
+	// MCP are the tool servers that the agent is told of.
+	MCP []playbook.MCPServer
+	// Env says which environment variables the agent sees besides those that every program needs.
+	Env playbook.Env
 	// MayFail leaves it to the test to check [AgentResult.Errors], which otherwise fail it.
 	MayFail bool
 }
@@ -127,7 +132,7 @@ type agentSession struct {
 	t          *testing.T
 	suite, row string // ids
 	run        AgentRun
-	at         playbook.Position // where the test asks for it
+	at         doc.Position // where the test asks for it
 	overrides  []override
 	grace      time.Duration
 	secrets    *secret.Set
@@ -172,8 +177,8 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 }
 
 // execute runs the plan's only unit.
-func (s *agentSession) execute(ctx context.Context, plan *playbook.Plan) (result.Unit, error) {
-	cfg := s.config(s.grace, func(m engine.Mode, _ playbook.Unit) string {
+func (s *agentSession) execute(ctx context.Context, plan *spec.Plan) (result.Unit, error) {
+	cfg := s.config(s.grace, func(m engine.Mode, _ spec.Unit) string {
 		return command(s.harness, m, s.t.Name()) + " -count=1"
 	})
 	cfg.Secrets = s.secrets
@@ -191,8 +196,8 @@ func (s *agentSession) check() error {
 	r := s.run
 	var errs []error
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if err := r.Agent.Check(); err != nil {
-		add("Agent: %w", err)
+	if err := s.keys().Check(); err != nil {
+		errs = append(errs, err)
 	}
 	if !idPattern.MatchString(r.Variant) {
 		add("Variant %q must match %s", r.Variant, idPattern)
@@ -203,8 +208,11 @@ func (s *agentSession) check() error {
 	if len(r.Prompts) == 0 || slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
 		add("a prompt must not be empty")
 	}
-	if r.MaxToolCalls < 0 || r.MaxTurns < 0 || r.Timeout < 0 {
-		add("a limit must not be negative")
+	if r.MaxTurns < 0 {
+		add("MaxTurns is negative: %d", r.MaxTurns)
+	}
+	if p := r.Permissions; r.Tools != nil && (p.Default != "" || p.Rules != nil) {
+		add("a run has either Tools or Permissions")
 	}
 	for name := range r.Files {
 		if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, `\:`) {
@@ -215,35 +223,47 @@ func (s *agentSession) check() error {
 }
 
 // playbook is what the run asks for, as the engine takes it.
-func (s *agentSession) playbook() *playbook.Playbook {
+func (s *agentSession) playbook() *spec.Playbook {
 	const job = "agent"
-	r := s.run
-	c := playbook.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
+	r, keys := s.run, s.keys()
+	c := spec.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
 	if len(r.Prompts) == 1 {
 		c.Prompt = r.Prompts[0]
 	}
-	return &playbook.Playbook{
+	return &spec.Playbook{
 		File: s.stem(s.suite), Name: s.suite,
-		Cases:    []playbook.Case{c},
-		Variants: []playbook.Variant{{ID: r.Variant, Agent: r.Agent, Position: s.at}},
-		Workflow: playbook.Workflow{Jobs: []playbook.Job{{
+		Cases:    []spec.Case{c},
+		Variants: []spec.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at}},
+		Workflow: spec.Workflow{Jobs: []spec.Job{{
 			ID: job, Position: s.at,
-			Strategy: &playbook.Strategy{Matrix: playbook.Matrix{Variant: []string{r.Variant}}},
-			Steps: []playbook.Step{
-				{Uses: playbook.ActionPrepare, Job: job, Position: s.at}, {Uses: playbook.ActionPrompt, Job: job, Position: s.at},
+			Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{r.Variant}}},
+			Steps: []spec.Step{
+				{Uses: action.Prepare, Job: job, Position: s.at}, {Uses: action.Prompt, Job: job, Position: s.at},
 			},
 		}}},
-		Workspace:   playbook.Workspace{From: r.Workspace},
-		Limits:      playbook.Limits{Timeout: r.Timeout, MaxToolCalls: r.MaxToolCalls},
-		Permissions: permissions(r.Tools),
+		Workspace:   spec.Workspace{From: r.Workspace},
+		Limits:      keys.Limits,
+		Permissions: keys.Permissions,
+		MCP:         spec.ServersAt(keys.MCP, s.at),
+		Env:         keys.Env,
 	}
 }
 
-// permissions allow these tools alone; nil: all.
-func permissions(tools []string) playbook.Permissions {
-	if tools == nil {
-		return playbook.Permissions{Default: playbook.DecideAllow}
+// keys are those parts of the run that a playbook has too.
+func (s *agentSession) keys() spec.Run {
+	r := s.run
+	run := spec.Run{Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env}
+	if r.Tools != nil {
+		run.Permissions = permissions(r.Tools)
 	}
+	if run.Permissions.Default == "" {
+		run.Permissions.Default = playbook.DecideAllow
+	}
+	return run
+}
+
+// permissions allow these tools alone.
+func permissions(tools []string) playbook.Permissions {
 	p := playbook.Permissions{Default: playbook.DecideReject}
 	for _, name := range tools {
 		p.Rules = append(p.Rules, playbook.PermissionRule{Tool: name, Decide: playbook.DecideAllow})

@@ -20,7 +20,7 @@ func TestRunAgent(t *testing.T) {
 	workspace := ""
 	t.Run("run", func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
-			ID: "greeting", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			ID: "greeting", Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
 			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop", Files: map[string]string{"note.txt": "Be kind.\n"},
 		})
 		require.Equal(t, "I will look at the shop first.", res.Answer())
@@ -33,7 +33,7 @@ func TestRunAgent(t *testing.T) {
 	})
 	t.Run("override", func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
-			ID: "overridden", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			ID: "overridden", Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
 			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
 		}, evaltest.Override(playbook.Override{Tool: "Write", Error: "disk full"}))
 		calls := res.Run.ToolCalls()

@@ -6,9 +6,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Calls are expected tool calls. In JSON they are a list of objects with the keys of a playbook's `expected`: tool or kind,
@@ -30,7 +30,11 @@ func (c *Calls) UnmarshalJSON(data []byte) error {
 
 // parse decodes the JSON of a file.
 func (c *Calls) parse(file string, data []byte) error {
-	return playbook.ParseNode(file, data, func(n *playbook.Node) { *c = tooltrajectory.Calls(n) })
+	d := doc.Parse(file, data)
+	if d.Root != nil {
+		*c = tooltrajectory.Calls(d.Root)
+	}
+	return d.Err()
 }
 
 // ExpectedFile reads expected tool calls from a JSON file, whose path is relative to the test's directory. A missing or

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline panics,
@@ -74,12 +75,12 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 }
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
-func (h *harness) load(file string) (*playbook.Playbook, error) {
+func (h *harness) load(file string) (*spec.Playbook, error) {
 	name := h.fromRoot(file)
 	if name == "" {
 		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, h.root)
 	}
-	return playbook.Read(playbook.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
+	return spec.Read(spec.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
 }
 
 func (h *harness) fromRoot(file string) string {
@@ -93,13 +94,13 @@ func (h *harness) fromRoot(file string) string {
 }
 
 // position is a place in a Go file as results cite it.
-func (h *harness) position(file string, line int) playbook.Position {
-	return playbook.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(file), file)), Line: line}
+func (h *harness) position(file string, line int) doc.Position {
+	return doc.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(file), file)), Line: line}
 }
 
 // config is how the engine runs what needs no more than the environment and the options say. Command returns the command
 // that runs a unit in a mode.
-func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook.Unit) string) engine.Config {
+func (h *harness) config(grace time.Duration, command func(engine.Mode, spec.Unit) string) engine.Config {
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
 	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.cassettes, h.configDir
@@ -111,7 +112,7 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, playbook
 }
 
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
-func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
+func (h *harness) describe(t *testing.T, pb *spec.Playbook) {
 	t.Helper()
 	h.override(t, pb, h.overrides)
 	plan, err := pb.Plan()
@@ -120,7 +121,7 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	}
 	for _, c := range h.checks {
 		for _, u := range plan.Units {
-			if slices.ContainsFunc(u.Evaluators, func(e playbook.Evaluator) bool { return e.Name == c.name }) {
+			if slices.ContainsFunc(u.Evaluators, func(e spec.Evaluator) bool { return e.Name == c.name }) {
 				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
 			}
 		}
@@ -131,10 +132,10 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
-	cfg := h.config(grace, func(m engine.Mode, u playbook.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
+	cfg := h.config(grace, func(m engine.Mode, u spec.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
 	selected, name := newSelection(), t.Name()
-	cfg.Selected = func(u playbook.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
-	cfg.SelectedJob = func(j playbook.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
+	cfg.Selected = func(u spec.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
+	cfg.SelectedJob = func(j spec.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
 	run, err := h.start(t, ctx, plan, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -170,15 +171,15 @@ func (h *harness) describe(t *testing.T, pb *playbook.Playbook) {
 
 // checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace
 // without a source is one, too: the command would copy the whole project.
-func checkPlan(plan *playbook.Plan) error {
+func checkPlan(plan *spec.Plan) error {
 	file := plan.Playbook.File
 	if len(plan.Units) == 0 {
 		return fmt.Errorf("%s: no job has a strategy.matrix, so no agent would run", file)
 	}
 	for _, u := range plan.Units {
-		if !slices.ContainsFunc(u.Steps, playbook.Step.Prompts) {
+		if !slices.ContainsFunc(u.Steps, spec.Step.Prompts) {
 			return fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s or %s)",
-				file, u.Variant.ID, playbook.ActionPrompt, playbook.ActionLoop)
+				file, u.Variant.ID, action.Prompt, action.Loop)
 		}
 		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
 			return fmt.Errorf("%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
@@ -191,7 +192,7 @@ func checkPlan(plan *playbook.Plan) error {
 	return nil
 }
 
-func copiesTemplate(s playbook.Step) bool { return action.Of(s.Uses).Template }
+func copiesTemplate(s spec.Step) bool { return action.Of(s.Uses).Template }
 
 // testContext ends before the test's deadline, early enough to end agents within the grace period.
 func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {
@@ -209,7 +210,7 @@ func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFu
 }
 
 // jobs reports jobs outside the matrix, and returns the ids of those whose subtests have run.
-func (h *harness) jobs(t *testing.T, run *running, jobs []playbook.Job, ended *skips) map[string]bool {
+func (h *harness) jobs(t *testing.T, run *running, jobs []spec.Job, ended *skips) map[string]bool {
 	t.Helper()
 	reported := make(map[string]bool)
 	for _, job := range jobs {

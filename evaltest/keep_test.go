@@ -55,10 +55,11 @@ import (
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestAgent(t *testing.T) {
-	agent := evaltest.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}}
+	agent := playbook.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}}
 	evaltest.RunAgent(t, evaltest.AgentRun{ID: "agent", Agent: agent, Prompt: "Say hello."})
 }
 `)

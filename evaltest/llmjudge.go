@@ -12,14 +12,15 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Judge says how a model judges, with the keys of a playbook's llm_judge.
@@ -88,9 +89,9 @@ func (j Judge) evaluator() (e evaluator.Evaluator, err error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := kinds.All()["llm_judge"]
-	err = playbook.ParseNode("Judge", text, func(n *playbook.Node) { e = kind.Decode(n).(evaluator.Evaluator) })
-	return e, err
+	d := doc.Parse("Judge", text)
+	e = kinds.All()["llm_judge"].Decode(d.Root).(evaluator.Evaluator)
+	return e, d.Err()
 }
 
 // evidence is what a judge looks at.
@@ -100,7 +101,7 @@ func evidence(c scored) (evaluator.Input, error) {
 		return evaluator.Input{}, fmt.Errorf("the input: %w", err)
 	}
 	in := evaluator.Input{
-		Unit: c.row.name(), Case: playbook.Case{ID: c.row.id, Prompts: []string{input}}, Run: runOf(c.output),
+		Unit: c.row.name(), Case: spec.Case{ID: c.row.id, Prompts: []string{input}}, Run: runOf(c.output),
 		Changes: func(context.Context) (string, error) { return "", nil },
 	}
 	if calls, ok := c.expected.(Calls); ok {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -28,12 +29,12 @@ func Override(o playbook.Override) Option {
 }
 
 // override adds overrides that are written in Go to those of the playbook.
-func (h *harness) override(t *testing.T, pb *playbook.Playbook, all []override) {
+func (h *harness) override(t *testing.T, pb *spec.Playbook, all []override) {
 	t.Helper()
 	for _, o := range all {
-		o.Position = h.position(o.file, o.line)
-		if err := pb.Override(o.Override); err != nil {
-			t.Fatalf("evaltest.Override: %s: %v", o.Position, err)
+		at := h.position(o.file, o.line)
+		if err := pb.Override(spec.Override{Override: o.Override, Position: at}); err != nil {
+			t.Fatalf("evaltest.Override: %s: %v", at, err)
 		}
 	}
 }

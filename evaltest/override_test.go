@@ -59,7 +59,7 @@ func TestOverrideOfARow(t *testing.T) {
 	evaltest.Suite[string, *evaltest.AgentResult, trajectory.Status]{
 		ID: "rows",
 		Task: evaltest.AgentTask(evaltest.AgentRun{
-			Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}}, Workspace: "testdata/module/fixtures/shop",
+			Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}}, Workspace: "testdata/module/fixtures/shop",
 		}),
 		Data: []evaltest.Row[string, trajectory.Status]{
 			{ID: "full", Input: "Write a greeting.", Expected: trajectory.Failed},

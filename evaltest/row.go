@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // suiteRun is one run of a [Suite], whatever its types.
 type suiteRun struct {
 	*harness
 	id        string
-	at        playbook.Position // where the test calls it
+	at        doc.Position // where the test calls it
 	types     types
 	rows      []suiteRow
 	scorers   []Scorer

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // variant reports the trials of one case under one variant: each evaluator as a subtest over all trials,
 // then what only the trials as wholes tell.
-func (h *harness) variant(t *testing.T, run *running, units []playbook.Unit) {
+func (h *harness) variant(t *testing.T, run *running, units []spec.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
 	for i, u := range units {

@@ -1,87 +1,31 @@
+// Package playbook has the parts of a playbook that tests written in Go use too: which agent to start, what it may do,
+// what ends it, and which answers of tools are replaced. See evaltest.RunAgent and
+// evaltest.Override.
+//
+// The fields are keys of playbooks, and the tags give their names, defaults and bounds; docs/playbook.md describes all
+// keys. Reading whole playbooks belongs to the framework: a test names their files in evaltest.Describe.
 package playbook
 
-import (
-	"cmp"
-	"fmt"
-	"time"
+import "time"
 
-	"github.com/sdd-eval/sdd-eval/internal/doc"
-)
+// Agent says which agent to start and how.
+type Agent struct {
+	// Kind is a product's, such as claude-code-acp, or acp (any agent that speaks the protocol) or fake-acp (the built-in
+	// script). docs/playbook.md has a table of all.
+	Kind string `yaml:"kind,required" doc:"The kind of agent."`
 
-// Position is a place in a playbook.
-type Position struct {
-	// File is the path that [Load] or [Parse] was given.
-	File string
-	// Line and Column count from 1; columns are characters.
-	Line, Column int
-}
+	// Preset names an account in the user's configuration. It is never a secret itself. Some kinds need one.
+	Preset string `yaml:"preset" min:"1" doc:"Name of an account preset, never a secret."`
 
-// String returns "file:line", the form in which failures cite a playbook.
-func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+	// Command is the program to start; empty: the kind's own. Kind acp needs one.
+	Command string `yaml:"command" min:"1" doc:"The program to start; default by kind."`
 
-// Playbook is one file. Its fields, and those of the types below it, are the keys of the file; the tags give their
-// names, defaults and bounds.
-type Playbook struct {
-	// File is the path that [Load] or [Parse] was given, or a [Source]'s name.
-	File string
-	// Dir is the directory of the file, absolute, to which paths in the playbook are relative; empty: it was parsed from a
-	// text.
-	Dir string
-	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
-	Text []byte
+	// Args are the program's arguments; nil: the kind's own, which they otherwise replace. For fake-acp: the path of a
+	// script, else the built-in one runs.
+	Args []string `yaml:"args" doc:"Arguments of the program; default by kind."`
 
-	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
-	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Default: the file's name without .yaml or .eval.yaml."`
-
-	// Task is what all variants are asked to do. A playbook has either a task or cases.
-	Task *Task `yaml:"task" doc:"The job that every variant is given. Either task or cases."`
-
-	// Cases are several tasks, each judged on its own.
-	Cases []Case `yaml:"cases" min:"1" doc:"Several jobs, each judged on its own. Either task or cases."`
-
-	// Variants are the agents that are compared, in the order of the file.
-	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents, by id."`
-
-	Workflow Workflow `yaml:"workflow" doc:"What is done for each variant, and around all of them."`
-
-	// SDDLoop configures steps with [ActionLoop].
-	SDDLoop SDDLoop `yaml:"sdd_loop" doc:"How long acp.sdd-loop keeps on prompting."`
-
-	// Styles are the playbook's own workflow styles, in the order of the file.
-	Styles []StyleSource `yaml:"styles" doc:"Workflow styles beside sdd and sdd-legacy, by name."`
-
-	Report      Report      `yaml:"report" doc:"Who scores the variants beside the evaluators."`
-	Trials      Trials      `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
-	Limits      Limits      `yaml:"limits" doc:"What ends a unit early."`
-	Permissions Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
-
-	// Parallel is how many units run at a time, from 1; 0: not given.
-	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time, 1 to 1000; default: processors in replay, else 1."`
-
-	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start. What the agent
-	// did wrong is never retried.
-	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`
-
-	// Evaluators judge every unit. A playbook without any, here or in its cases, never passes.
-	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for every case."`
-
-	Workspace Workspace `yaml:"workspace" doc:"The files that the agent starts with."`
-	Sandbox   Sandbox   `yaml:"sandbox" doc:"What agents and steps may do."`
-	Env       Env       `yaml:"env" doc:"The environment of agents and steps."`
-
-	// MCP are the tool servers that agents are told of when a session is opened.
-	MCP []MCPServer `yaml:"mcp" doc:"Tool servers (Model Context Protocol) that agents are told of."`
-
-	Cassette Cassette `yaml:"cassette" doc:"How sessions are recorded."`
-
-	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
-	Requires []string `yaml:"requires" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Programs that must be installed."`
-}
-
-// SDDLoop bounds the loop of [ActionLoop].
-type SDDLoop struct {
-	// MaxIterations is the number of prompts that are sent in one session, each a turn.
-	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session, 1 to 1000; default: 6."`
+	Model string `yaml:"model" min:"1" doc:"The model to select; default: the agent's."`
+	Mode  string `yaml:"mode" min:"1" doc:"The session mode to select, e.g. acceptEdits; default: the agent's."`
 }
 
 // Limits end a unit early. Zero fields are not given.
@@ -94,43 +38,71 @@ type Limits struct {
 	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agent reports for a unit."`
 }
 
-// UnitTimeout is the wall clock for a unit, and for each of its run steps: Timeout, or 30 minutes.
-func (l Limits) UnitTimeout() time.Duration { return cmp.Or(l.Timeout, 30*time.Minute) }
+// Decision is the answer to an agent that asks for permission.
+type Decision string
 
-// Values of [Sandbox.Network], beside "agent".
 const (
-	NetworkNone = "none"
-	NetworkAll  = "all"
+	// DecideAllow lets the agent do it, this once.
+	DecideAllow Decision = "allow"
+	// DecideReject forbids it; the agent may go on in another way.
+	DecideReject Decision = "reject"
+	// DecideError ends the unit as an error: the playbook expects that the agent never asks.
+	DecideError Decision = "error"
 )
 
-// Sandbox says what agents, and the code that they write, may do.
-type Sandbox struct {
-	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
-	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines agents, run steps and judges; default: auto, the strongest that there is."`
-	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
-	// commands of evaluators.
-	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent, its process alone."`
-	// AllowRead are further files and directories that everything confined may read: absolute, relative to the playbook,
-	// or in the user's home with a leading ~/.
-	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
-	// Command is the wrapper of kind "command".
-	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
-	// AllowCommands are further programs that run steps and agents' terminals may start. See [Playbook.AllowedCommands].
-	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Further programs that may be started."`
+// Permissions answer an agent's requests for permission. The first rule that matches decides.
+type Permissions struct {
+	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow" doc:"The answer when no rule matches."`
+	Rules   []PermissionRule `yaml:"rules" doc:"The first that matches decides."`
 }
 
-func (s *Sandbox) decode(n *doc.Node) {
-	n.Decode(s)
-	switch {
-	case n.Kind() != doc.Map: // reported
-	case s.Kind == "command" && len(s.Command) == 0:
-		n.Errorf("kind", "a sandbox of kind command needs the `command` that confines")
-	case s.Kind != "command" && len(s.Command) > 0:
-		n.Errorf("command", "only a sandbox of kind command has one: write `kind: command`")
-	}
+// PermissionRule decides on some requests. It has a tool, a path or both.
+type PermissionRule struct {
+	// Tool is the tool's name, e.g. "Bash"; empty: any tool.
+	Tool string `yaml:"tool" min:"1" doc:"Name of the tool, e.g. Bash; default: any."`
+
+	// Path is a glob of files relative to the workspace, with ** for any number of directories; empty: any files, and
+	// none. A rule that allows matches if all files that the request names match; others if one does.
+	Path string `yaml:"path" min:"1" doc:"Glob of files, relative to the workspace, e.g. internal/**; default: any."`
+
+	Decide Decision `yaml:"decide,required" enum:"allow,reject,error" doc:"The answer."`
+}
+
+// MCPServer is a tool server that the agent is told to start, over stdin and stdout.
+type MCPServer struct {
+	Name string `yaml:"name,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the playbook; agents make it part of the names of tools."`
+
+	// Command is the program with its arguments; it has at least one element.
+	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
 }
 
 // Env says which of our environment variables agents and steps see.
 type Env struct {
 	Pass []string `yaml:"pass" pattern:"^[a-zA-Z_][a-zA-Z0-9_]*$" doc:"Names of variables to pass on."`
+}
+
+// Override replaces the answers of calls of a tool.
+//
+// With cassette level run, graders see it in place of the recorded one, and nothing else changes: the agent did what it did.
+// With the other levels the agent sees it, also during recording. An override that no call matches is an error.
+type Override struct {
+	// Tool is the tool's name: as the agent gives it with level run, else one of fs/read_text_file, fs/write_text_file,
+	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
+	Tool string `yaml:"tool,required" doc:"With level run the tool's name, e.g. Bash; else fs/read_text_file, fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL."`
+
+	// Args are arguments that the call must have, as JSON values, with paths in the workspace as $WORKSPACE/...; nil:
+	// any.
+	Args map[string]any `yaml:"args" min:"1" doc:"Arguments that the call has, paths in the workspace as $WORKSPACE/...; default: any."`
+
+	// Case and Variant limit the override to units of that case, of that variant; empty: any.
+	Case    string `yaml:"case" min:"1" doc:"The case whose units it holds in; default: all."`
+	Variant string `yaml:"variant" min:"1" doc:"The variant whose units it holds in; default: all."`
+
+	// Nth is which of the matching calls, from 1; 0: all of them.
+	Nth int `yaml:"nth" min:"1" doc:"Which of the calls that match, from 1; default: each."`
+
+	// Output is the answer. Exactly one of Output and Error is given.
+	Output any `yaml:"output" doc:"The answer."`
+	// Error makes the call fail with this text.
+	Error string `yaml:"error" min:"1" doc:"Makes the call fail with this text."`
 }

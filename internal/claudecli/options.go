@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Options are what the program is told for one prompt, which it reads from its standard input. The zero value tells it
@@ -57,7 +57,7 @@ func (o Options) Argv() []string {
 }
 
 // MCPConfig returns the text of a file with MCP servers, for the program to start.
-func MCPConfig(servers []playbook.MCPServer) []byte {
+func MCPConfig(servers []spec.MCPServer) []byte {
 	type server struct {
 		Type    string   `json:"type"`
 		Command string   `json:"command"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -34,5 +35,8 @@ func TestArgv(t *testing.T) {
 
 func TestMCPConfig(t *testing.T) {
 	assert.Equal(t, `{"mcpServers":{"a":{"type":"stdio","command":"x","args":[]},"b":{"type":"stdio","command":"y","args":["1"]}}}`+"\n",
-		string(MCPConfig([]playbook.MCPServer{{Name: "b", Command: []string{"y", "1"}}, {Name: "a", Command: []string{"x"}}})))
+		string(MCPConfig([]spec.MCPServer{
+			{MCPServer: playbook.MCPServer{Name: "b", Command: []string{"y", "1"}}},
+			{MCPServer: playbook.MCPServer{Name: "a", Command: []string{"x"}}},
+		})))
 }

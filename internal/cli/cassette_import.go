@@ -11,8 +11,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/transcript"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // importOptions are the flags of `sdd-eval cassette import`.
@@ -112,8 +112,8 @@ func (a *App) importCassette(file string, o importOptions) error {
 
 // importedUnit is a unit with what else is to know of it.
 type importedUnit struct {
-	playbook.Unit
-	pb      *playbook.Playbook
+	spec.Unit
+	pb      *spec.Playbook
 	profile agent.Profile
 }
 

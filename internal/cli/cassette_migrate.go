@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 func cassetteMigrateCommand() command {
@@ -45,7 +45,7 @@ sdd-eval cassette migrate evals/refund/refund.yaml`,
 // migration is a recording that would be written in another way today.
 type migration struct {
 	runner *engine.Runner
-	unit   playbook.Unit
+	unit   spec.Unit
 	file   string // for people
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // The first lines of playbooks, by which editors find their schema.
@@ -79,7 +79,7 @@ func (a *App) init(o initOptions) error {
 	schema := specSchema
 	if o.schema == "local" {
 		schema = "./" + schemaFile
-		if err := disk.Replace(filepath.Join(dir, schemaFile), playbook.Schema(kinds.All()), 0o644); err != nil {
+		if err := disk.Replace(filepath.Join(dir, schemaFile), spec.Schema(kinds.All()), 0o644); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 const playbooks = ".llman/sdd-eval/playbooks"
@@ -25,7 +25,7 @@ func TestInit(t *testing.T) {
 	first, _, _ := strings.Cut(text, "\n")
 	require.Equal(t, "# yaml-language-server: $schema=https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/"+
 		"playbooks/en/llman-sdd-eval.schema.json", first)
-	p, err := playbook.Parse(file, []byte(text), kinds.All())
+	p, err := spec.Parse(file, []byte(text), kinds.All())
 	require.NoError(t, err)
 	require.Equal(t, "demo", p.Name)
 	require.Len(t, p.Workflow.Jobs, 2)
@@ -45,7 +45,7 @@ func TestInitRealAgents(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	p, err := playbook.Parse("demo.yaml", []byte(strings.Join(lines, "")), kinds.All())
+	p, err := spec.Parse("demo.yaml", []byte(strings.Join(lines, "")), kinds.All())
 	require.NoError(t, err)
 	require.Len(t, p.Variants, 4)
 }

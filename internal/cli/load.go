@@ -6,18 +6,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // loadPlan reads the user's playbook, whose path is absolute. Its own errors cite it as the user wrote it, results as it
 // lies below the root.
-func (a *App) loadPlan(root, file string) (*playbook.Plan, error) {
+func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = file
 	}
-	source := playbook.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
-	pb, err := playbook.Read(source, kinds.All())
+	source := spec.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
+	pb, err := spec.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (a *App) loadPlan(root, file string) (*playbook.Plan, error) {
 }
 
 // loadResumed reads the copy of a playbook in the directory of the run that is to be finished.
-func loadResumed(root string, run *rundir.Run) (*playbook.Plan, error) {
+func loadResumed(root string, run *rundir.Run) (*spec.Plan, error) {
 	data, err := run.ReadFile("playbook.yaml", doc.MaxSize)
 	if err != nil {
 		return nil, err
@@ -36,11 +36,11 @@ func loadResumed(root string, run *rundir.Run) (*playbook.Plan, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(root, path)
 	}
-	return planOf(playbook.Source{Path: path, Name: name, Root: root, Data: data})
+	return planOf(spec.Source{Path: path, Name: name, Root: root, Data: data})
 }
 
-func planOf(source playbook.Source) (*playbook.Plan, error) {
-	pb, err := playbook.Read(source, kinds.All())
+func planOf(source spec.Source) (*spec.Plan, error) {
+	pb, err := spec.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
 	}

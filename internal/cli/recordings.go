@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // defaultCassettes is the directory of the cassettes, below the project's root.
@@ -37,14 +37,14 @@ func (r recordingsFlags) run(file string) runOptions {
 
 // recordings opens a playbook of the project to look at the recordings of its units. One of another project is an error:
 // its recordings cannot be told from those of others.
-func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *playbook.Plan, error) {
+func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *spec.Plan, error) {
 	plan, err := a.loadPlan(root, a.path(file))
 	if err != nil {
 		return nil, nil, usageError("%w", err)
 	}
 	runner, err := engine.New(plan, engine.Config{
 		Mode: engine.Replay, Root: root, Source: root, Cassettes: where.dir(root), Secrets: a.secrets,
-		Command: func(m engine.Mode, _ playbook.Unit) string { return where.run(file).command(m) },
+		Command: func(m engine.Mode, _ spec.Unit) string { return where.run(file).command(m) },
 		Getenv:  a.Getenv, Environ: a.Environ,
 	})
 	switch {

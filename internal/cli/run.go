@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // runOptions are the flags of `sdd-eval run`.
@@ -90,7 +90,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	} else if o.resume, again, err = a.resumed(root, o); err != nil {
 		return err
 	}
-	cfg.Command = func(m engine.Mode, _ playbook.Unit) string { return again.command(m) }
+	cfg.Command = func(m engine.Mode, _ spec.Unit) string { return again.command(m) }
 	// A run makes much garbage and keeps little. This is never written to and takes no memory, but the collector waits
 	// until as much again was allocated: small heaps would be gone through every few milliseconds.
 	ballast := make([]byte, 32<<20)
@@ -131,7 +131,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 
 // carryOut runs the playbook that the options name, or finishes the run.
 func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *watcher) (engine.Finished, error) {
-	var plan *playbook.Plan
+	var plan *spec.Plan
 	var err error
 	if o.resume != "" {
 		run, err := rundir.Resume(cfg.Root, o.resume, a.secrets)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 func schemaCommand() command {
@@ -17,7 +17,7 @@ all of them.`,
 		examples: `sdd-eval schema > playbook.schema.json`,
 		define: func(a *App, _ *flags) action {
 			return func(context.Context, []string) error {
-				_, err := a.Stdout.Write(playbook.Schema(kinds.All()))
+				_, err := a.Stdout.Write(spec.Schema(kinds.All()))
 				return err
 			}
 		},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 func validateCommand() command {
@@ -56,7 +56,7 @@ func (a *App) validateFile(file string) (string, error) {
 	if err != nil {
 		root = "" // a playbook needs none unless its scripts stand above it
 	}
-	p, err := playbook.Read(playbook.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+	p, err := spec.Read(spec.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
 	if err != nil {
 		return "", err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // watcher shows a run on standard error, without secrets. It implements [engine.Sink].
@@ -39,12 +39,12 @@ func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 }
 
 // UnitStarts discards the notes about the unit: all of them are in its session log.
-func (w *watcher) UnitStarts(u playbook.Unit) io.Writer {
+func (w *watcher) UnitStarts(u spec.Unit) io.Writer {
 	w.progress.start(u.ID())
 	return io.Discard
 }
 
-func (w *watcher) UnitEnds(_ playbook.Unit, u result.Unit) {
+func (w *watcher) UnitEnds(_ spec.Unit, u result.Unit) {
 	if u.Interrupted {
 		return
 	}

@@ -89,10 +89,20 @@ func (n *Node) Kind() Kind {
 }
 
 // Position returns where the node's entry begins: the key of a value in a mapping, else the value itself.
-func (n *Node) Position() Position { return n.key }
+func (n *Node) Position() Position {
+	if n == nil {
+		return Position{}
+	}
+	return n.key
+}
 
 // Path returns the node's place in the tree, e.g. `cases[0].files["a.go"]`, "" for the root.
-func (n *Node) Path() string { return n.path }
+func (n *Node) Path() string {
+	if n == nil {
+		return ""
+	}
+	return n.path
+}
 
 // Text returns a string's text, and the text in the file for other scalars.
 func (n *Node) Text() string {

@@ -14,10 +14,8 @@ type Position struct {
 	Line, Column int
 }
 
-// String returns "file:line:column".
-func (p Position) String() string {
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
-}
+// String returns "file:line", the form in which failures cite a playbook.
+func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // Problem is one thing that is wrong with a file.
 type Problem struct {
@@ -28,16 +26,19 @@ type Problem struct {
 	Reason string
 }
 
+// Error returns "file:line:column: path: reason".
 func (p Problem) Error() string {
+	at := fmt.Sprintf("%s:%d", p.Position, p.Position.Column)
 	if p.Path == "" {
-		return fmt.Sprintf("%s: %s", p.Position, p.Reason)
+		return at + ": " + p.Reason
 	}
-	return fmt.Sprintf("%s: %s: %s", p.Position, p.Path, p.Reason)
+	return at + ": " + p.Path + ": " + p.Reason
 }
 
 // Problems are all problems of a file, in the order of the file.
 type Problems []Problem
 
+// Error returns a line for each problem.
 func (ps Problems) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -71,6 +72,6 @@ func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 }
 
 // startsAgent reports whether a unit's session would be with an agent.
-func (r *Runner) startsAgent(u playbook.Unit) bool {
-	return r.roleOf(u).runsAgent() && slices.ContainsFunc(u.Steps, playbook.Step.Prompts)
+func (r *Runner) startsAgent(u spec.Unit) bool {
+	return r.roleOf(u).runsAgent() && slices.ContainsFunc(u.Steps, spec.Step.Prompts)
 }

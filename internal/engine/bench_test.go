@@ -18,8 +18,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 const benchPlaybook = `
@@ -103,15 +103,15 @@ func writeFiles(tb testing.TB, dir string) {
 	}
 }
 
-func newRunner(tb testing.TB, root, text string, mode engine.Mode, change ...func(*engine.Config)) (*engine.Runner, playbook.Unit) {
+func newRunner(tb testing.TB, root, text string, mode engine.Mode, change ...func(*engine.Config)) (*engine.Runner, spec.Unit) {
 	tb.Helper()
-	pb, err := playbook.Parse("bench.yaml", []byte(text), kinds.All())
+	pb, err := spec.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
 	plan, err := pb.Plan()
 	require.NoError(tb, err)
 	cfg := engine.Config{
 		Mode: mode, Root: root, Cassettes: "cassettes", Getenv: os.Getenv, Environ: os.Environ(),
-		Command: func(m engine.Mode, u playbook.Unit) string { return string(m) + " " + u.ID() },
+		Command: func(m engine.Mode, u spec.Unit) string { return string(m) + " " + u.ID() },
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -124,7 +124,7 @@ func newRunner(tb testing.TB, root, text string, mode engine.Mode, change ...fun
 // record writes the session's cassette and returns its path.
 func record(tb testing.TB, root, text string) string {
 	tb.Helper()
-	pb, err := playbook.Parse("bench.yaml", []byte(text), kinds.All())
+	pb, err := spec.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
 	events := []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}}}
 	for i := range 20 {

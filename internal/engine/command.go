@@ -11,17 +11,17 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // shownOutput is how much of a command's output is kept, in bytes from its end.
 const shownOutput = 8 << 10
 
 // runCommand runs the command of a run step.
-func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs) (*result.Command, error) {
-	timeout := r.pb.Limits.UnitTimeout()
+func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*result.Command, error) {
+	timeout := r.pb.UnitTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {
@@ -37,7 +37,7 @@ func (r *Runner) runCommand(ctx context.Context, s playbook.Step, dirs *unitDirs
 	p, err := r.start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out, Scratch: dirs.steps,
 	}, confine.Policy{
-		Write: []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()}, Network: r.pb.Sandbox.Network == playbook.NetworkAll,
+		Write: []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()}, Network: r.pb.Sandbox.Network == spec.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
@@ -69,7 +69,7 @@ func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
 	})
 	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(), "TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
-	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != playbook.NetworkAll)...)
+	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != spec.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

@@ -13,14 +13,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // openSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
 // empty, is the user's word over the playbook's.
-func openSandbox(pb *playbook.Playbook, chosen string) (*confine.Sandbox, error) {
+func openSandbox(pb *spec.Playbook, chosen string) (*confine.Sandbox, error) {
 	name := chosen
 	if name == "" {
 		name = pb.Sandbox.Kind
@@ -72,9 +72,9 @@ func (r *Runner) properties(ctx context.Context) (confine.Properties, error) {
 
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
 func (r *Runner) StartsChildren() bool {
-	return slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
+	return slices.ContainsFunc(r.plan.Units, func(u spec.Unit) bool {
 		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
-	}) || slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return does(j.Steps, startsChild) })
+	}) || slices.ContainsFunc(r.plan.Jobs, func(j spec.Job) bool { return does(j.Steps, startsChild) })
 }
 
 // start starts a child that is confined.

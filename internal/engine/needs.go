@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // progress remembers what has passed, on which other jobs may build. What did not run has not passed.
@@ -23,7 +23,7 @@ func (r *Runner) blocked(needs []string) string {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
 	for _, n := range needs {
-		i := slices.IndexFunc(r.plan.Jobs, func(j playbook.Job) bool { return j.ID == n })
+		i := slices.IndexFunc(r.plan.Jobs, func(j spec.Job) bool { return j.ID == n })
 		if i >= 0 && !r.passed(r.plan.Jobs[i]) {
 			return fmt.Sprintf("job %s, which has to pass before, did not", n)
 		}
@@ -32,7 +32,7 @@ func (r *Runner) blocked(needs []string) string {
 }
 
 // passed reports whether a job has. A matrix job has if enough trials of each of its cases and variants have.
-func (r *Runner) passed(j playbook.Job) bool {
+func (r *Runner) passed(j spec.Job) bool {
 	if j.Strategy == nil {
 		return slices.Contains(r.progress.jobs, j.ID)
 	}
@@ -50,14 +50,14 @@ func trialsKey(caseID, variantID string) string { return caseID + "/" + variantI
 
 // jobsBefore returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
 // the same unit.
-func (r *Runner) jobsBefore(u playbook.Unit) []string {
+func (r *Runner) jobsBefore(u spec.Unit) []string {
 	var needs []string
 	for _, j := range r.plan.Jobs {
 		if !slices.Contains(j.Variants(), u.Variant.ID) {
 			continue
 		}
 		for _, n := range j.Needs {
-			if slices.ContainsFunc(r.plan.Jobs, func(j playbook.Job) bool { return j.ID == n && j.Strategy == nil }) {
+			if slices.ContainsFunc(r.plan.Jobs, func(j spec.Job) bool { return j.ID == n && j.Strategy == nil }) {
 				needs = append(needs, n)
 			}
 		}
@@ -83,7 +83,7 @@ func (r *Runner) noteJob(id string, o result.Outcome) {
 }
 
 // noteUnit remembers how a unit ended.
-func (r *Runner) noteUnit(u playbook.Unit, o result.Outcome) {
+func (r *Runner) noteUnit(u spec.Unit, o result.Outcome) {
 	if o != result.Pass && o != result.Completed {
 		return
 	}
@@ -101,7 +101,7 @@ func (r *Runner) restore(units []result.Unit, jobs []result.Job) {
 		r.noteJob(j.ID, j.Outcome)
 	}
 	for _, ended := range units {
-		i := slices.IndexFunc(r.plan.Units, func(u playbook.Unit) bool { return u.ID() == ended.ID })
+		i := slices.IndexFunc(r.plan.Units, func(u spec.Unit) bool { return u.ID() == ended.ID })
 		if i >= 0 {
 			r.noteUnit(r.plan.Units[i], ended.Outcome)
 		}

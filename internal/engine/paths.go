@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // besidePlaybook returns the absolute path of what the playbook names relative to itself.
@@ -36,7 +36,7 @@ func (r *Runner) outside(dir string) bool {
 }
 
 // CassettePath returns where the cassette of a unit is, or would be.
-func (r *Runner) CassettePath(u playbook.Unit) string {
+func (r *Runner) CassettePath(u spec.Unit) string {
 	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
 }
 
@@ -54,10 +54,10 @@ func (r *Runner) stem() string {
 }
 
 // relCassette is the file of a unit's cassette for people.
-func (r *Runner) relCassette(u playbook.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
+func (r *Runner) relCassette(u spec.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
 
 // shorten names the cassette of a unit in an error as people know it.
-func (r *Runner) shorten(err error, u playbook.Unit) error {
+func (r *Runner) shorten(err error, u spec.Unit) error {
 	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
 		missing.Path = r.relCassette(u)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Sink receives what happens in a run, from several goroutines.
@@ -26,9 +26,9 @@ type Sink interface {
 	// before the run was resumed, of total units in all; notes are what people should know.
 	Begin(total int, finished []result.Unit, notes []string)
 	// UnitStarts returns what receives the notes about the unit, such as what its agent writes to standard error.
-	UnitStarts(playbook.Unit) io.Writer
+	UnitStarts(spec.Unit) io.Writer
 	// UnitEnds is called for each unit that has begun. One that is Interrupted is not kept.
-	UnitEnds(playbook.Unit, result.Unit)
+	UnitEnds(spec.Unit, result.Unit)
 	// JobEnds is the same for jobs outside the matrix.
 	JobEnds(result.Job)
 	// Activity receives what agents do.

@@ -21,7 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // sink remembers what happens in a run.
@@ -33,7 +33,7 @@ type sink struct {
 	jobs  []result.Job
 	doing []session.Activity
 	// starts, if not nil, is called when a unit does.
-	starts func(playbook.Unit)
+	starts func(spec.Unit)
 }
 
 func (s *sink) Begin(total int, _ []result.Unit, notes []string) {
@@ -41,14 +41,14 @@ func (s *sink) Begin(total int, _ []result.Unit, notes []string) {
 	s.notes = append(s.notes, notes...)
 }
 
-func (s *sink) UnitStarts(u playbook.Unit) io.Writer {
+func (s *sink) UnitStarts(u spec.Unit) io.Writer {
 	if s.starts != nil {
 		s.starts(u)
 	}
 	return io.Discard
 }
 
-func (s *sink) UnitEnds(_ playbook.Unit, u result.Unit) {
+func (s *sink) UnitEnds(_ spec.Unit, u result.Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.units = append(s.units, u)
@@ -103,7 +103,7 @@ func TestRunParallel(t *testing.T) {
 				runner, _ := newRunner(t, root, fourTrials+tt.key, engine.Replay, func(c *engine.Config) { c.Parallel = tt.parallel })
 				var mu sync.Mutex
 				started, leave := 0, make(chan struct{})
-				told := &sink{starts: func(playbook.Unit) {
+				told := &sink{starts: func(spec.Unit) {
 					mu.Lock()
 					started++
 					mu.Unlock()
@@ -129,7 +129,7 @@ func TestRunSelected(t *testing.T) {
 	root := recorded(t, 4)
 	runner, _ := newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) {
 		c.Parallel = 1
-		c.Selected = func(u playbook.Unit) bool { return u.Trial%2 == 0 }
+		c.Selected = func(u spec.Unit) bool { return u.Trial%2 == 0 }
 	})
 	told := new(sink)
 	_, err := runner.Run(t.Context(), told)
@@ -153,7 +153,7 @@ func TestRunSelectedAccounts(t *testing.T) {
 		"variant: [fake]", "variant: [fake, other]").Replace(benchPlaybook)
 	runner, _ := newRunner(t, root, text, engine.Missing, func(c *engine.Config) {
 		c.ConfigDir, c.Sandbox = t.TempDir(), "none"
-		c.Selected = func(u playbook.Unit) bool { return u.Variant.ID == "fake" }
+		c.Selected = func(u spec.Unit) bool { return u.Variant.ID == "fake" }
 	})
 	told := new(sink)
 	_, err := runner.Run(t.Context(), told)
@@ -171,7 +171,7 @@ func TestRunInterrupted(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	told := new(sink)
-	told.starts = func(u playbook.Unit) {
+	told.starts = func(u spec.Unit) {
 		if u.Trial == 2 {
 			cancel()
 		}

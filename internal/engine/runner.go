@@ -15,15 +15,15 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Runner runs the units and jobs of one plan. Its methods may be called concurrently for different units.
 type Runner struct {
-	plan *playbook.Plan
-	pb   *playbook.Playbook
+	plan *spec.Plan
+	pb   *spec.Playbook
 	cfg  Config
 	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
 	source   string
@@ -43,7 +43,7 @@ type Runner struct {
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
-func New(plan *playbook.Plan, cfg Config) (*Runner, error) {
+func New(plan *spec.Plan, cfg Config) (*Runner, error) {
 	if cfg.Command == nil {
 		panic("engine.New: Config.Command is required")
 	}
@@ -90,7 +90,7 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 // Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
 // programs, talks to a model, sends traces or asks what day it is.
 func (r *Runner) Impure() bool {
-	if r.pb.Cassette.MaxAge != (playbook.MaxAge{}) {
+	if r.pb.Cassette.MaxAge != (spec.MaxAge{}) {
 		return true
 	}
 	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Keep != nil || tracing.Wanted(r.cfg.Getenv) ||
@@ -100,13 +100,13 @@ func (r *Runner) Impure() bool {
 	if r.StartsChildren() {
 		return true
 	}
-	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u playbook.Unit) bool {
+	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u spec.Unit) bool {
 		return evaluatorNeeds(u)&evaluator.AsksModel != 0
 	})
 }
 
 // evaluatorNeeds returns what a unit's evaluators depend on besides the run.
-func evaluatorNeeds(u playbook.Unit) (all evaluator.Needs) {
+func evaluatorNeeds(u spec.Unit) (all evaluator.Needs) {
 	for _, e := range u.Evaluators {
 		all |= e.Config.(evaluator.Evaluator).Needs()
 	}
@@ -114,7 +114,7 @@ func evaluatorNeeds(u playbook.Unit) (all evaluator.Needs) {
 }
 
 // needsWorkspace reports whether a replayed unit needs its files on disk.
-func (r *Runner) needsWorkspace(u playbook.Unit) bool {
+func (r *Runner) needsWorkspace(u spec.Unit) bool {
 	return r.kept != nil || r.pb.Workspace.Git || does(u.Steps, needsFiles) ||
 		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
 }

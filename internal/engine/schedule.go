@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // runJobs runs those of the jobs outside the matrix that are selected, nil being all, and have not run yet.
-func (r *run) runJobs(ctx context.Context, jobs []playbook.Job, selected func(playbook.Job) bool) error {
+func (r *run) runJobs(ctx context.Context, jobs []spec.Job, selected func(spec.Job) bool) error {
 	for _, j := range jobs {
 		if ctx.Err() != nil { // what it needs may not have run: nothing is known about the job
 			return nil
@@ -25,7 +25,7 @@ func (r *run) runJobs(ctx context.Context, jobs []playbook.Job, selected func(pl
 	return nil
 }
 
-func (r *run) runJob(ctx context.Context, j playbook.Job) error {
+func (r *run) runJob(ctx context.Context, j spec.Job) error {
 	res := r.Job(ctx, j)
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error
 	if r.kept != nil && !res.Interrupted {
@@ -68,7 +68,7 @@ func (r *run) runUnits(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (r *run) runUnit(ctx context.Context, u playbook.Unit) error {
+func (r *run) runUnit(ctx context.Context, u spec.Unit) error {
 	notes := r.sink.UnitStarts(u) // which may wait
 	var res result.Unit
 	if err := context.Cause(ctx); err != nil {

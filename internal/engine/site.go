@@ -15,16 +15,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/style"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // site is where a unit works: its directories, and what is known of the files in its workspace.
 type site struct {
 	*Runner
-	unit  playbook.Unit
+	unit  spec.Unit
 	log   *session.Log
 	place *rundir.Place // where the unit is kept; nil: nowhere
 	dirs  unitDirs

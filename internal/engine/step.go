@@ -10,12 +10,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // does reports whether one of the steps has an action of that kind.
-func does(steps []playbook.Step, kind func(action.Action) bool) bool {
-	return slices.ContainsFunc(steps, func(s playbook.Step) bool { return kind(action.Of(s.Uses)) })
+func does(steps []spec.Step, kind func(action.Action) bool) bool {
+	return slices.ContainsFunc(steps, func(s spec.Step) bool { return kind(action.Of(s.Uses)) })
 }
 
 func startsChild(a action.Action) bool { return a.StartsChild }
@@ -24,13 +24,13 @@ func needsFiles(a action.Action) bool  { return a.Files }
 // unitStep is a step of a unit. It implements [action.Unit].
 type unitStep struct {
 	*attempt
-	step    playbook.Step
+	step    spec.Step
 	command *result.Command // that was run
 }
 
 // runUnitStep runs one step of a unit.
-func (a *attempt) runUnitStep(ctx context.Context, s playbook.Step) (result.Step, error) {
-	return a.runStep(s, a.unit.Values(), func(s playbook.Step) (*result.Command, error) {
+func (a *attempt) runUnitStep(ctx context.Context, s spec.Step) (result.Step, error) {
+	return a.runStep(s, a.unit.Values(), func(s spec.Step) (*result.Command, error) {
 		u := &unitStep{attempt: a, step: s}
 		do := action.Of(s.Uses).InUnit
 		if do == nil {
@@ -60,8 +60,8 @@ func (u *unitStep) Command(ctx context.Context) (err error) {
 }
 
 // runStep resolves a step, does it and says how it ended. The error is not nil only if the step ended in error.
-func (r *Runner) runStep(s playbook.Step, values playbook.Values,
-	do func(playbook.Step) (*result.Command, error),
+func (r *Runner) runStep(s spec.Step, values spec.Values,
+	do func(spec.Step) (*result.Command, error),
 ) (result.Step, error) {
 	start := r.now()
 	res := result.Step{Name: stepName(s), Position: s.Position.String(), Outcome: result.Pass}
@@ -92,7 +92,7 @@ func (r *Runner) runStep(s playbook.Step, values playbook.Values,
 }
 
 // withRun adds what placeholders can say of the run, if there is one.
-func (r *Runner) withRun(values playbook.Values) playbook.Values {
+func (r *Runner) withRun(values spec.Values) spec.Values {
 	if r.kept != nil {
 		values["run.run_id"], values["run.run_dir"] = r.kept.ID(), r.kept.Dir()
 	}
@@ -100,7 +100,7 @@ func (r *Runner) withRun(values playbook.Values) playbook.Values {
 }
 
 // stepName is the step's name, else its action without the common prefix, else its command.
-func stepName(s playbook.Step) string {
+func stepName(s spec.Step) string {
 	switch {
 	case s.Name != "":
 		return s.Name

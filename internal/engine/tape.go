@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -21,7 +22,7 @@ import (
 // tape is a unit's cassette.
 type tape struct {
 	*Runner
-	unit     playbook.Unit
+	unit     spec.Unit
 	path     string
 	recorded *cassette.Cassette // that was opened; nil: none
 	stale    bool               // it was recorded from something else, and that was allowed
@@ -67,7 +68,7 @@ func (t *tape) open(prepared workspace.Manifest) error {
 }
 
 // level is what the unit's cassette replays.
-func (t *tape) level() string { return string(cmp.Or(t.pb.Cassette.Level, playbook.LevelRun)) }
+func (t *tape) level() string { return string(cmp.Or(t.pb.Cassette.Level, spec.LevelRun)) }
 
 // checkImported accepts a session that was imported, not recorded, and says so. What the agent left in its workspace is
 // not known, and so nothing that looks at it can be done.
@@ -105,7 +106,7 @@ func (e *oldError) Error() string {
 func (t *tape) checkAge(c *cassette.Cassette) error {
 	const day = 24 * time.Hour
 	limit, age := t.pb.Cassette.MaxAge, t.now().Sub(c.Header.RecordedAt)
-	over := func(d playbook.Days) bool { return d > 0 && age > time.Duration(d)*day }
+	over := func(d spec.Days) bool { return d > 0 && age > time.Duration(d)*day }
 	err := &oldError{path: c.Path, recorded: c.Header.RecordedAt, days: int(age / day)}
 	switch {
 	case over(limit.Fail):
@@ -153,7 +154,7 @@ func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
 	f := cassette.Fingerprints{
 		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(t.pb.Permissions),
-		Timeout:     limits.UnitTimeout().String(), ToolCalls: limits.MaxToolCalls,
+		Timeout:     t.pb.UnitTimeout().String(), ToolCalls: limits.MaxToolCalls,
 		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Git, Servers: serverLines(t.pb.MCP),
 		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: t.pb.Env.Pass,
 		Workspace: cassette.FilesOf(prepared),
@@ -181,7 +182,7 @@ func (t *tape) setupSteps() []string {
 }
 
 // serverLines writes MCP servers a line a server.
-func serverLines(servers []playbook.MCPServer) []string {
+func serverLines(servers []spec.MCPServer) []string {
 	var lines []string
 	for _, s := range servers {
 		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
@@ -190,7 +191,7 @@ func serverLines(servers []playbook.MCPServer) []string {
 }
 
 // overrideLines writes overrides a line each, as a diff of them is read.
-func overrideLines(all []playbook.Override) []string {
+func overrideLines(all []spec.Override) []string {
 	lines := make([]string, len(all))
 	for i, o := range all {
 		line, err := json.Marshal(struct {

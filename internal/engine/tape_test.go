@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -12,8 +14,11 @@ func TestOverrideLines(t *testing.T) {
 	assert.Equal(t, []string{
 		`{"tool":"fs/read_text_file","args":{"path":"a"},"nth":2,"output":""}`,
 		`{"tool":"terminal/create","error":"disk full"}`,
-	}, overrideLines([]playbook.Override{
-		{Tool: "fs/read_text_file", Args: map[string]any{"path": "a"}, Nth: 2, Output: "", Position: playbook.Position{Line: 3}},
-		{Tool: "terminal/create", Error: "disk full"},
+	}, overrideLines([]spec.Override{
+		{
+			Override: playbook.Override{Tool: "fs/read_text_file", Args: map[string]any{"path": "a"}, Nth: 2, Output: ""},
+			Position: doc.Position{Line: 3},
+		},
+		{Override: playbook.Override{Tool: "terminal/create", Error: "disk full"}},
 	}))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // The kinds of a [Defect].
@@ -34,7 +34,7 @@ type Defect struct {
 // Verify returns what keeps the unit from being replayed, and warnings that a replay would give. It prepares the unit's
 // workspace and runs nothing that the playbook names. Whether judges would still ask what is recorded is not known
 // without asking them.
-func (r *Runner) Verify(ctx context.Context, u playbook.Unit) (defects []Defect, warnings []string, err error) {
+func (r *Runner) Verify(ctx context.Context, u spec.Unit) (defects []Defect, warnings []string, err error) {
 	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
 	if err := a.openDirs(); err != nil {
@@ -119,7 +119,7 @@ func (r *Runner) Orphans() ([]string, error) {
 
 // Migrate makes a unit's cassette what it would be if its session were recorded today, and reports whether that changes
 // it; with dry it does not change it. A unit without a cassette has nothing to migrate.
-func (r *Runner) Migrate(u playbook.Unit, dry bool) (changed bool, err error) {
+func (r *Runner) Migrate(u spec.Unit, dry bool) (changed bool, err error) {
 	path := r.CassettePath(u)
 	if !cassette.Exists(path) {
 		return false, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Evaluator judges one trial of a unit.
@@ -26,7 +26,7 @@ type Input struct {
 	// Unit is the unit's id.
 	Unit string
 	// Case is what was asked.
-	Case playbook.Case
+	Case spec.Case
 	// Run is what the agent did; it is never nil.
 	Run *trajectory.Run
 	// Metrics counts what the agent did. It is nil only where nothing could be counted.

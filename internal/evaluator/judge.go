@@ -6,12 +6,12 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error. That of an
 // evaluator which only reports decides nothing.
-func Judge(ctx context.Context, e playbook.Evaluator, in Input) Verdict {
+func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	v := hold(ctx, e, in)
 	if e.Advisory && (v.Outcome == result.Pass || v.Outcome == result.Fail) {
 		v.Outcome = result.Reported
@@ -19,7 +19,7 @@ func Judge(ctx context.Context, e playbook.Evaluator, in Input) Verdict {
 	return v
 }
 
-func hold(ctx context.Context, e playbook.Evaluator, in Input) Verdict {
+func hold(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	in.Threshold = e.Threshold
 	var v Verdict
 	err := panics.Catch(func() error {

@@ -19,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/modelserver"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // TestRealAgents runs the suites with the real agents under one sandbox, then under another, while a scripted model
@@ -101,7 +101,7 @@ func requireAgents(t *testing.T, bin string) {
 		missing = "node, which the real agents run on, is not in PATH"
 	}
 	for _, suite := range suites(t) {
-		p, err := playbook.Load(suite, kinds.All())
+		p, err := spec.Load(suite, kinds.All())
 		require.NoError(t, err)
 		for _, v := range p.Variants {
 			profile, _ := agent.Lookup(v.Agent.Kind)

@@ -15,13 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // conversation is what an agent says to a server over one connection, and what it hears.
 type conversation struct {
 	proxy  *Proxy
-	server playbook.MCPServer
+	server spec.MCPServer
 	agent  mcp.Connection
 	real   *realServer // nil in replay
 	// subscription is the agent's request for notifications, in replay.
@@ -44,7 +44,7 @@ type question struct {
 const maxOpen = 256
 
 // serve serves one connection of the agent's until one of both ends it.
-func (p *Proxy) serve(conn net.Conn, s playbook.MCPServer) {
+func (p *Proxy) serve(conn net.Conn, s spec.MCPServer) {
 	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
 	if err != nil {
 		p.reportError(fmt.Errorf("the MCP server %q: %w", s.Name, err))

@@ -18,17 +18,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestServersThatFail(t *testing.T) {
 	tests := []struct {
 		name    string
-		server  playbook.MCPServer
+		server  spec.MCPServer
 		timeout time.Duration
 		want    []string
 	}{
-		{"gone", playbook.MCPServer{Name: "gone", Command: []string{"no-such-server", "--x"}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
+		{"gone", spec.MCPServer{MCPServer: playbook.MCPServer{Name: "gone", Command: []string{"no-such-server", "--x"}}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
 		{"ends", server("shop", "unlicensed"), 0, []string{`the MCP server "shop" (`, "unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine"}},
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
 		{"garbage", server("shop", "garbage"), 0, []string{"sent what is not a message of the protocol", `"Listening on port 3000\n"`}},
@@ -324,6 +325,6 @@ func TestListenFails(t *testing.T) {
 	require.ErrorContains(t, err, "make the directory for sockets of MCP servers")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.sock"), nil, 0o600))
-	_, err = mcpproxy.Listen(mcpproxy.Config{Dir: dir, Servers: []playbook.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{}})
+	_, err = mcpproxy.Listen(mcpproxy.Config{Dir: dir, Servers: []spec.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{}})
 	require.ErrorContains(t, err, `stand for the MCP server "b": `)
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // ServerError says what is wrong with a real server.
 type ServerError struct {
-	Server playbook.MCPServer
+	Server spec.MCPServer
 	Err    error
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -33,7 +34,7 @@ func FuzzAgent(f *testing.F) {
 	dir := f.TempDir()
 	call := trajectory.MCPCall{Server: "shop", Method: "tools/call", Tool: "count", Params: map[string]any{"of": "tea"}, Result: "one"}
 	p, err := mcpproxy.Listen(mcpproxy.Config{
-		Dir: dir, Servers: []playbook.MCPServer{{Name: "shop"}},
+		Dir: dir, Servers: []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "shop"}}},
 		Replay:    mcpproxy.Recorded([]cassette.Turn{{Events: []trajectory.Event{{Turn: 1, Body: call}}}}),
 		Overrides: interaction.NewOverrides([]interaction.Override{{Tool: "mcp__shop__count", Args: map[string]any{"of": "x"}, Output: "many"}}),
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // DefaultStartTimeout is how long a real server may take for its first answer, if Config names no time.
@@ -32,7 +32,7 @@ type Config struct {
 	// there: the agent may have put something else in their place.
 	Dir string
 	// Servers are those that the proxy stands in for. Names are unique.
-	Servers []playbook.MCPServer
+	Servers []spec.MCPServer
 	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams; Start
 	// adds the environment, the directory and the rest.
 	Start func(context.Context, supervise.Command) (*supervise.Process, error)
@@ -120,7 +120,7 @@ func (p *Proxy) Close() error {
 }
 
 // accept takes the connections to one server.
-func (p *Proxy) accept(l *listener, s playbook.MCPServer) {
+func (p *Proxy) accept(l *listener, s spec.MCPServer) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	free := make(chan struct{}, maxConnections)

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // ManifestOf returns what a manifest says of a plan. The id, the time, the mode, the playbook's path and the names of
 // variables are the caller's to add.
-func ManifestOf(plan *playbook.Plan) Manifest {
+func ManifestOf(plan *spec.Plan) Manifest {
 	pb := plan.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
@@ -49,7 +49,7 @@ func ManifestOf(plan *playbook.Plan) Manifest {
 	return m
 }
 
-func namesOf(evaluators []playbook.Evaluator) []string {
+func namesOf(evaluators []spec.Evaluator) []string {
 	names := make([]string, len(evaluators))
 	for i, e := range evaluators {
 		names[i] = e.Name

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Locate returns the words of a script in a playbook with those that name files made absolute as far as that is needed:
@@ -15,13 +16,13 @@ import (
 // extension that names an existing file. File is its path, empty if no word looks like the name of a file. N is the
 // mapping that has argv under the key script; what is wrong with it is reported there: a program that does not exist, and
 // names of files of which none does.
-func Locate(n *playbook.Node, argv []string) (located []string, file string) {
+func Locate(n *doc.Node, argv []string) (located []string, file string) {
 	if len(argv) == 0 {
 		return nil, "" // reported
 	}
 	located = slices.Clone(argv)
 	if strings.ContainsAny(argv[0], `/\`) {
-		path, err := n.File(argv[0])
+		path, err := spec.File(n, argv[0])
 		if err != nil {
 			n.Errorf("script[0]", "%v", err)
 		}
@@ -32,7 +33,7 @@ func Locate(n *playbook.Node, argv []string) (located []string, file string) {
 		if !namesFile(word) {
 			continue
 		}
-		path, err := n.File(word)
+		path, err := spec.File(n, word)
 		if err == nil {
 			located[i+1] = path
 			return located, path

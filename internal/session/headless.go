@@ -51,7 +51,7 @@ func startHeadless(ctx context.Context, of *Session) (conversation, error) {
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.close(ctx, nil))
 	}
-	s.deadline = time.Now().Add(c.Playbook.Limits.UnitTimeout())
+	s.deadline = time.Now().Add(c.Playbook.UnitTimeout())
 	return s, nil
 }
 
@@ -97,7 +97,7 @@ func (s *headless) called(total int, c trajectory.ToolStart) {
 
 // denied is called with each tool that the agent had no permission to use.
 func (s *headless) denied(tool string) {
-	if s.Playbook.Permissions.Decide(tool, nil) == playbook.DecideError {
+	if s.Playbook.Decide(tool, nil) == playbook.DecideError {
 		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, tool))
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // startTimeout bounds the agent's start, up to its first session.
@@ -53,7 +53,7 @@ func startLive(ctx context.Context, of *Session) (conversation, error) {
 		}
 		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx), nil))
 	}
-	s.deadline = time.Now().Add(s.Playbook.Limits.UnitTimeout())
+	s.deadline = time.Now().Add(s.Playbook.UnitTimeout())
 	return s, nil
 }
 
@@ -149,7 +149,7 @@ func (s *live) connect(ctx context.Context) error {
 }
 
 // mcpServers are the playbook's, for the agent to start as its children.
-func mcpServers(servers []playbook.MCPServer) []acp.McpServer {
+func mcpServers(servers []spec.MCPServer) []acp.McpServer {
 	all := make([]acp.McpServer, len(servers))
 	for i, s := range servers {
 		all[i] = acp.McpServerStdio{

@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -24,7 +25,7 @@ func (s *live) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.Re
 		s.interruptTurn(err)
 		return acp.Cancelled(), nil
 	}
-	d := s.Playbook.Permissions.Decide(name, paths)
+	d := s.Playbook.Decide(name, paths)
 	if d == playbook.DecideError {
 		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, name))
 		return acp.Cancelled(), nil
@@ -114,7 +115,7 @@ func (c *Config) grant() (g grants, err error) {
 			"which is for a sandbox and for permissions without `error`",
 			c.Playbook.File, c.Unit.Variant.ID, chosen.Mode)
 	}
-	if p.Decide("", nil) != playbook.DecideAllow {
+	if c.Playbook.Decide("", nil) != playbook.DecideAllow {
 		return g, nil
 	}
 	if g.unasked = c.Confined && !watched && chosen.Mode == ""; g.unasked {
@@ -130,7 +131,7 @@ func (c *Config) grant() (g grants, err error) {
 }
 
 // serverTools are the names that stand for all tools of each server.
-func serverTools(servers []playbook.MCPServer) []string {
+func serverTools(servers []spec.MCPServer) []string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = "mcp__" + s.Name

@@ -16,9 +16,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Host is what all sessions of a run have in common.
@@ -58,8 +58,8 @@ type Dirs struct {
 // Config is what a session is made from. A replay needs Playbook, Unit, Recording and the workspace.
 type Config struct {
 	Host
-	Playbook *playbook.Playbook
-	Unit     playbook.Unit
+	Playbook *spec.Playbook
+	Unit     spec.Unit
 	Profile  agent.Profile
 	Launch   agent.Launch
 	Dirs     Dirs
@@ -144,7 +144,7 @@ func Replay(c Config) *Session {
 	return s
 }
 
-func newSession(c Config, overrides []playbook.Override) *Session {
+func newSession(c Config, overrides []spec.Override) *Session {
 	return &Session{
 		config: c, overrides: overridesOf(overrides), watch: watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}},
 	}

@@ -20,15 +20,15 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // config returns what a session is made from, with further lines of the playbook. Its agent is in this process and
 // follows the script.
 func config(t *testing.T, more string, script scripted.Script) Config {
 	t.Helper()
-	pb, err := playbook.Parse("bench.yaml", []byte(`name: bench
+	pb, err := spec.Parse("bench.yaml", []byte(`name: bench
 task: {prompt: Do it.}
 variants: {fake: {agent: {kind: fake-acp}}}
 workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "builtin:sdd-eval/acp.prompt"}]}}}

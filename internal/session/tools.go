@@ -20,8 +20,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // tools is what stands between the agent and those it asks, where the playbook's level says that the agent runs in
@@ -80,7 +80,7 @@ func (s *live) waiting() error {
 		return nil
 	}
 	if err := s.tools.proxy.Waiting(); err != nil {
-		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", s.Playbook.Limits.UnitTimeout(), err))
+		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", s.Playbook.UnitTimeout(), err))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *live) servers() ([]acp.McpServer, error) {
 	}
 	cfg := mcpproxy.Config{
 		Dir: s.socketDir(), Servers: s.Playbook.MCP, Overrides: s.tools.overrides, Replay: s.tools.servers,
-		StartTimeout: min(s.Playbook.Limits.UnitTimeout(), mcpproxy.DefaultStartTimeout),
+		StartTimeout: min(s.Playbook.UnitTimeout(), mcpproxy.DefaultStartTimeout),
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
 			c.Dir, c.Env = s.Dirs.Workspace, s.env
 			return s.Start(ctx, c, s.serverPolicy())
@@ -279,7 +279,7 @@ func (s *Session) unstarted() []string {
 const noticeOverride = "override"
 
 // overridesOf returns the overrides of one session.
-func overridesOf(all []playbook.Override) *interaction.Overrides {
+func overridesOf(all []spec.Override) *interaction.Overrides {
 	overrides := make([]interaction.Override, len(all))
 	for i, o := range all {
 		overrides[i] = interaction.Override{

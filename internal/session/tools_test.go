@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -103,8 +104,9 @@ func TestOverrideOfNoAnswer(t *testing.T) {
 	}
 	end := trajectory.Event{Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Completed, Output: "ok"}}
 	run := &trajectory.Run{Events: []trajectory.Event{call("c1"), call("c2"), end}}
-	overrides := overridesOf([]playbook.Override{
-		{Tool: "Bash", Nth: 1, Error: "disk full"}, {Tool: "Bash", Nth: 2, Error: "no power"},
+	overrides := overridesOf([]spec.Override{
+		{Override: playbook.Override{Tool: "Bash", Nth: 1, Error: "disk full"}},
+		{Override: playbook.Override{Tool: "Bash", Nth: 2, Error: "no power"}},
 	})
 	override(run, overrides)
 	assert.Equal(t, []trajectory.Event{

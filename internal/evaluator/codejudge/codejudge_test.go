@@ -20,11 +20,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // load returns the evaluator with those keys of a playbook in dir, a directory of the project at root.
-func load(root, dir, keys string) (playbook.Evaluator, error) {
+func load(root, dir, keys string) (spec.Evaluator, error) {
 	text := strings.Join([]string{
 		"task: {title: t, prompt: 'What is 2+2?'}",
 		"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
@@ -32,10 +32,10 @@ func load(root, dir, keys string) (playbook.Evaluator, error) {
 		"evaluators:",
 		"  - {type: code_judge, " + keys + "}",
 	}, "\n")
-	source := playbook.Source{Path: filepath.Join(root, dir, "p.yaml"), Root: root, Data: []byte(text)}
-	pb, err := playbook.Read(source, playbook.Kinds{"code_judge": codejudge.Kind()})
+	source := spec.Source{Path: filepath.Join(root, dir, "p.yaml"), Root: root, Data: []byte(text)}
+	pb, err := spec.Read(source, spec.Kinds{"code_judge": codejudge.Kind()})
 	if err != nil {
-		return playbook.Evaluator{}, err
+		return spec.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }
@@ -69,7 +69,7 @@ func project(tb testing.TB, kind confine.Kind) (dir string, r *script.Runner) {
 func input(r *script.Runner) evaluator.Input {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return evaluator.Input{
-		Case: playbook.Case{
+		Case: spec.Case{
 			ID: "task", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}, ReferenceAnswer: "The sum is 4",
 		},
 		Run: &trajectory.Run{Events: []trajectory.Event{

@@ -15,20 +15,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/command"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // parse returns the evaluator with those keys, from a playbook with more lines.
-func parse(keys string, more ...string) (playbook.Evaluator, error) {
+func parse(keys string, more ...string) (spec.Evaluator, error) {
 	text := strings.Join(append([]string{
 		"task: {title: t, prompt: p}",
 		"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
 		"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}",
 		"evaluators: [{type: command, " + keys + "}]",
 	}, more...), "\n")
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{"command": command.Kind()})
+	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{"command": command.Kind()})
 	if err != nil {
-		return playbook.Evaluator{}, err
+		return spec.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }

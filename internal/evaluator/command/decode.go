@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/words"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // keys are the evaluator's own keys in a playbook.
@@ -36,9 +37,9 @@ type textKeys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	var k keys
 	if !n.Decode(&k) {
 		return evaluation{}
@@ -60,11 +61,11 @@ func decode(n *playbook.Node) any {
 }
 
 // checkArgs refuses what no run step may start, either.
-func checkArgs(n *playbook.Node, args []string) error {
+func checkArgs(n *doc.Node, args []string) error {
 	for _, a := range args {
 		if strings.Contains(a, "${{") {
 			return fmt.Errorf("placeholders are not replaced here: %s", a)
 		}
 	}
-	return n.CheckCommand(args)
+	return spec.CheckCommand(n, args)
 }

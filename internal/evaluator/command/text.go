@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // check is one expectation on a text.
@@ -16,7 +16,7 @@ type check struct {
 }
 
 // compile returns the checks, in the order of the keys. What is wrong with them is reported on n, where they have that key.
-func (k *textKeys) compile(n *playbook.Node, key string) []check {
+func (k *textKeys) compile(n *doc.Node, key string) []check {
 	if k == nil {
 		return nil
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/composite"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // fake says what its keys say, and notes that it was asked.
@@ -53,23 +54,23 @@ func (f fake) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
 
 // parse decodes an evaluator whose own keys are given, without indentation. The prompts and scripts of the members that
 // it asks are added to asked.
-func parse(keys string, asked *[]string) (playbook.Evaluator, error) {
+func parse(keys string, asked *[]string) (spec.Evaluator, error) {
 	text := `task: {title: t, prompt: p}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators:
   - type: composite
     ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	kind := playbook.Kind{Keys: fake{}, Decode: func(n *playbook.Node) any {
+	kind := spec.Kind{Keys: fake{}, Decode: func(n *doc.Node) any {
 		f := fake{asked: asked}
 		n.Decode(&f)
 		return f
 	}}
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{
+	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{
 		"composite": composite.Kind(), "fake": kind, "llm_judge": kind, "code_judge": kind,
 	})
 	if err != nil {
-		return playbook.Evaluator{}, err
+		return spec.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }

@@ -4,25 +4,26 @@ package composite
 import (
 	"math"
 
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // keys are the evaluator's own keys in a playbook: exactly one of them.
 type keys struct {
-	Members []playbook.Evaluator `yaml:"members" min:"1" doc:"Evaluators whose scores make a mean by weight."`
-	All     []playbook.Evaluator `yaml:"all" min:"1" doc:"Evaluators that must all pass."`
-	Any     []playbook.Evaluator `yaml:"any" min:"1" doc:"Evaluators of which at least one must pass."`
+	Members []spec.Evaluator `yaml:"members" min:"1" doc:"Evaluators whose scores make a mean by weight."`
+	All     []spec.Evaluator `yaml:"all" min:"1" doc:"Evaluators that must all pass."`
+	Any     []spec.Evaluator `yaml:"any" min:"1" doc:"Evaluators of which at least one must pass."`
 }
 
 // Kind returns the kind of evaluator. Its members may be of every kind that the playbook may use.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	forms := []struct {
 		key     string
-		members []playbook.Evaluator
+		members []spec.Evaluator
 		rule    rule
 	}{
 		{"members", k.Members, mean},
@@ -57,7 +58,7 @@ func decode(n *playbook.Node) any {
 }
 
 // unique reports members that have the same name.
-func unique(list *playbook.Node, members []playbook.Evaluator) {
+func unique(list *doc.Node, members []spec.Evaluator) {
 	items := list.Items()
 	seen := make(map[string]int)
 	for i, m := range members {
@@ -70,7 +71,7 @@ func unique(list *playbook.Node, members []playbook.Evaluator) {
 }
 
 // meaningless reports the keys that only a mean has a use for.
-func meaningless(item *playbook.Node, key string) {
+func meaningless(item *doc.Node, key string) {
 	for _, k := range []string{"weight", "required"} {
 		if item.Get(k) != nil {
 			item.Errorf(k, "means nothing in `%s`, only in `members`", key)
@@ -78,7 +79,7 @@ func meaningless(item *playbook.Node, key string) {
 	}
 }
 
-func checkWeights(list *playbook.Node, members []member) {
+func checkWeights(list *doc.Node, members []member) {
 	items := list.Items()
 	weight := 0.0
 	for i, m := range members {

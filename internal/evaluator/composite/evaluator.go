@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tally"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // rule is how the verdicts of members make one.
@@ -30,7 +30,7 @@ type composite struct {
 }
 
 type member struct {
-	playbook.Evaluator
+	spec.Evaluator
 	// required members must pass, whatever the mean.
 	required bool
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // before is a playbook up to its only evaluator's type.
@@ -16,9 +16,9 @@ evaluators:
   - type: `
 
 // Parse decodes an evaluator of a kind of that name, whose own keys are given, without indentation.
-func Parse(name string, kind playbook.Kind, keys string) (evaluator.Evaluator, error) {
+func Parse(name string, kind spec.Kind, keys string) (evaluator.Evaluator, error) {
 	text := before + name + "\n    " + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := playbook.Parse("p.yaml", []byte(text), playbook.Kinds{name: kind})
+	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{name: kind})
 	if err != nil {
 		return nil, err
 	}

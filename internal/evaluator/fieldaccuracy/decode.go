@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // keys are the evaluator's own keys in a playbook.
@@ -19,22 +20,22 @@ type keys struct {
 
 // fieldKey is what one field should be: exactly one of equals, number, date and text.
 type fieldKey struct {
-	Path      string         `yaml:"path,required" doc:"Where the field stands: keys and indexes, e.g. lines[0].price."`
-	Equals    *playbook.Node `yaml:"equals" doc:"The value, of any type. Numbers are compared by what they are worth."`
-	Number    *float64       `yaml:"number" doc:"A number that is met within a tolerance."`
-	Tolerance *float64       `yaml:"tolerance" min:"0" doc:"How far from the number the field may be."`
-	Relative  *float64       `yaml:"relative" min:"0" doc:"How far from the number the field may be, as a share of it: 0.01 is one percent."`
-	Date      *string        `yaml:"date" min:"1" doc:"A day, e.g. 2025-01-15, however the field writes it."`
-	Formats   []string       `yaml:"formats" min:"1" doc:"How the field writes the day, e.g. DD.MM.YYYY; default: all ways that can be read in one way only."`
-	Text      *string        `yaml:"text" min:"1" doc:"A text; the case of letters and the space around it do not matter."`
-	Weight    float64        `yaml:"weight" default:"1" min:"0" doc:"Part in the score."`
-	Required  bool           `yaml:"required" doc:"Whether the score is 0 unless this field is right."`
+	Path      string    `yaml:"path,required" doc:"Where the field stands: keys and indexes, e.g. lines[0].price."`
+	Equals    *doc.Node `yaml:"equals" doc:"The value, of any type. Numbers are compared by what they are worth."`
+	Number    *float64  `yaml:"number" doc:"A number that is met within a tolerance."`
+	Tolerance *float64  `yaml:"tolerance" min:"0" doc:"How far from the number the field may be."`
+	Relative  *float64  `yaml:"relative" min:"0" doc:"How far from the number the field may be, as a share of it: 0.01 is one percent."`
+	Date      *string   `yaml:"date" min:"1" doc:"A day, e.g. 2025-01-15, however the field writes it."`
+	Formats   []string  `yaml:"formats" min:"1" doc:"How the field writes the day, e.g. DD.MM.YYYY; default: all ways that can be read in one way only."`
+	Text      *string   `yaml:"text" min:"1" doc:"A text; the case of letters and the space around it do not matter."`
+	Weight    float64   `yaml:"weight" default:"1" min:"0" doc:"Part in the score."`
+	Required  bool      `yaml:"required" doc:"Whether the score is 0 unless this field is right."`
 }
 
 // Kind returns the kind of evaluator.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	var a accuracy
@@ -63,7 +64,7 @@ func decode(n *playbook.Node) any {
 }
 
 // compile returns the field, and reports what is wrong with it.
-func (f fieldKey) compile(item *playbook.Node) field {
+func (f fieldKey) compile(item *doc.Node) field {
 	path, err := jsonpath.Parse(f.Path)
 	if err != nil && f.Path != "" {
 		item.Errorf("path", "%v", err)
@@ -96,7 +97,7 @@ func (f fieldKey) compile(item *playbook.Node) field {
 	return c
 }
 
-func (f fieldKey) near(item *playbook.Node) matcher {
+func (f fieldKey) near(item *doc.Node) matcher {
 	number, inRange := exact(item.Get("number").Value().(json.Number))
 	if !inRange {
 		item.Errorf("number", "is out of range")
@@ -124,7 +125,7 @@ func (f fieldKey) near(item *playbook.Node) matcher {
 	return near{number, within, f.Relative != nil, item.Get("number").Value().(json.Number), item.Get(key).Value().(json.Number)}
 }
 
-func (f fieldKey) day(item *playbook.Node) matcher {
+func (f fieldKey) day(item *doc.Node) matcher {
 	want, err := parseDay(*f.Date, []string{iso})
 	if err != nil {
 		item.Errorf("date", "must be a day like 2025-01-15, not %q", *f.Date)

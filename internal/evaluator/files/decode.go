@@ -2,9 +2,10 @@
 package files
 
 import (
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // keys are the evaluator's own keys in a playbook.
@@ -26,9 +27,9 @@ type expectation struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	items := n.Get("expect").Items()
@@ -40,7 +41,7 @@ func decode(n *playbook.Node) any {
 }
 
 // compile returns the checks of an expectation, in the order of the keys above.
-func (e expectation) compile(item *playbook.Node) file {
+func (e expectation) compile(item *doc.Node) file {
 	var f file
 	if e.Path != "" {
 		var err error

@@ -12,9 +12,10 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 const (
@@ -31,7 +32,7 @@ type golden struct {
 
 // compileGolden returns the check for a golden file. It is read at once, so that one that is missing is an error of the
 // playbook and not of a unit.
-func compileGolden(n *playbook.Node, name string) check {
+func compileGolden(n *doc.Node, name string) check {
 	data, err := readGolden(n, name)
 	if err != nil {
 		n.Errorf("", "%v", err)
@@ -47,8 +48,8 @@ func compileGolden(n *playbook.Node, name string) check {
 	}}
 }
 
-func readGolden(n *playbook.Node, name string) ([]byte, error) {
-	file, err := n.File(name)
+func readGolden(n *doc.Node, name string) ([]byte, error) {
+	file, err := spec.File(n, name)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +66,12 @@ func readGolden(n *playbook.Node, name string) ([]byte, error) {
 }
 
 // shown returns the golden file's path as it is from where the playbook's path is relative to.
-func shown(n *playbook.Node, name string) string {
-	file, err := n.File(name)
+func shown(n *doc.Node, name string) string {
+	file, err := spec.File(n, name)
 	if err != nil || filepath.IsAbs(name) {
 		return name
 	}
-	rel, err := filepath.Rel(n.Dir(), file)
+	rel, err := filepath.Rel(spec.Dir(n), file)
 	if err != nil {
 		return name
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 const accept = "\n    to accept it, copy the file from the unit's workspace over %s; `sdd-eval run` and EVALTEST_RUN_DIR keep workspaces"
@@ -33,9 +33,9 @@ variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators:
   - {type: files, ` + keys + "}\n"
-	pb, err := playbook.Read(playbook.Source{
+	pb, err := spec.Read(spec.Source{
 		Path: filepath.Join(root, "evals", "x", "p.yaml"), Name: "evals/x/p.yaml", Root: root, Data: []byte(text),
-	}, playbook.Kinds{"files": files.Kind()})
+	}, spec.Kinds{"files": files.Kind()})
 	if err != nil {
 		return nil, err
 	}

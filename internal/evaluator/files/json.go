@@ -1,19 +1,19 @@
 package files
 
 import (
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // value is what is expected of one value in a JSON file.
 type value struct {
-	At     string         `yaml:"at,required" doc:"Where the value stands: keys and indexes, e.g. lines[0].price."`
-	Equals *playbook.Node `yaml:"equals" doc:"The value, of any type. Either equals or exists."`
-	Exists *bool          `yaml:"exists" doc:"Whether there is a value, be it null. Either equals or exists."`
+	At     string    `yaml:"at,required" doc:"Where the value stands: keys and indexes, e.g. lines[0].price."`
+	Equals *doc.Node `yaml:"equals" doc:"The value, of any type. Either equals or exists."`
+	Exists *bool     `yaml:"exists" doc:"Whether there is a value, be it null. Either equals or exists."`
 }
 
-func (v value) compile(item *playbook.Node) check {
+func (v value) compile(item *doc.Node) check {
 	path, err := jsonpath.Parse(v.At)
 	if err != nil && v.At != "" {
 		item.Errorf("at", "%v", err)

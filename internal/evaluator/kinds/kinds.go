@@ -10,12 +10,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/metrics"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // All returns every kind by its type in a playbook. What a kind decodes is an evaluator.Evaluator.
-func All() playbook.Kinds {
-	return playbook.Kinds{
+func All() spec.Kinds {
+	return spec.Kinds{
 		"code_judge":      codejudge.Kind(),
 		"command":         command.Kind(),
 		"composite":       composite.Kind(),

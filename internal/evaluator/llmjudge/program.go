@@ -9,10 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // program is a prompt that a script prints.
@@ -25,8 +25,8 @@ type program struct {
 
 // programKeys are the keys of a prompt that a script prints.
 type programKeys struct {
-	Script []string       `yaml:"script,required"`
-	Config *playbook.Node `yaml:"config"`
+	Script []string  `yaml:"script,required"`
+	Config *doc.Node `yaml:"config"`
 }
 
 // compileProgram returns the prompt that a script prints. It runs in the directory of its file.

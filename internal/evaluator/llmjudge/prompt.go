@@ -8,9 +8,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // prompt makes what a judge is asked.
@@ -23,7 +24,7 @@ type prompt interface {
 const maxTemplate = 1 << 20
 
 // compilePrompt returns the evaluator's prompt; what is wrong with it is reported.
-func compilePrompt(n *playbook.Node, k keys) prompt {
+func compilePrompt(n *doc.Node, k keys) prompt {
 	config := k.Config.Value()
 	if k.Prompt == nil {
 		if n.Get("prompt") == nil {
@@ -56,7 +57,7 @@ func compilePrompt(n *playbook.Node, k keys) prompt {
 	return written{t}
 }
 
-func meaningless(n *playbook.Node, where string, keys ...string) {
+func meaningless(n *doc.Node, where string, keys ...string) {
 	for _, key := range keys {
 		if n.Get(key) != nil {
 			n.Errorf(key, "means nothing %s", where)
@@ -74,8 +75,8 @@ func isFile(text string) bool {
 }
 
 // readTemplate reads the template in a file. One that does not show what the agent did has nothing judged.
-func readTemplate(n *playbook.Node, name string, config any) (*template, error) {
-	path, err := n.File(name)
+func readTemplate(n *doc.Node, name string, config any) (*template, error) {
+	path, err := spec.File(n, name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
 // rubricKeys are a rubric's keys in a playbook.
@@ -41,7 +41,7 @@ const maxScore = 10
 // graded reports whether the rubric has scores between holding and not.
 func (r rubric) graded() bool { return len(r.ranges) > 0 }
 
-func compileRubrics(items []*playbook.Node, all []rubricKeys) []rubric {
+func compileRubrics(items []*doc.Node, all []rubricKeys) []rubric {
 	var rubrics []rubric
 	seen := make(map[string]bool)
 	for i, k := range all {
@@ -68,7 +68,7 @@ func compileRubrics(items []*playbook.Node, all []rubricKeys) []rubric {
 }
 
 // compileRanges returns a rubric's ranges in order. They must cover 0 to 10, each score once.
-func compileRanges(n *playbook.Node) []scoreRange {
+func compileRanges(n *doc.Node) []scoreRange {
 	var all []rangeKeys
 	if !n.Get("score_ranges").Decode(&all) {
 		return nil // there are none, or it is reported

@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // server is an OpenAI-compatible server on loopback.
@@ -88,7 +88,7 @@ func unit(s *server) evaluator.Input {
 	in := evaluator.Input{
 		Unit: "p/c/v/1", Run: run,
 		Changes: func(context.Context) (string, error) { return "", nil },
-		Case: playbook.Case{
+		Case: spec.Case{
 			ID: "c", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}, ReferenceAnswer: "The sum is 4",
 		},
 	}
@@ -121,26 +121,26 @@ func newProject(t *testing.T, files map[string]string) project {
 }
 
 // load decodes an evaluator whose own keys are given, without indentation.
-func (p project) load(keys string) (playbook.Evaluator, error) {
-	pb, err := p.playbook("type: llm_judge\n"+keys, playbook.Kinds{"llm_judge": llmjudge.Kind()})
+func (p project) load(keys string) (spec.Evaluator, error) {
+	pb, err := p.playbook("type: llm_judge\n"+keys, spec.Kinds{"llm_judge": llmjudge.Kind()})
 	if err != nil {
-		return playbook.Evaluator{}, err
+		return spec.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }
 
-func (p project) playbook(evaluator string, kinds playbook.Kinds) (*playbook.Playbook, error) {
+func (p project) playbook(evaluator string, kinds spec.Kinds) (*spec.Playbook, error) {
 	text := `task: {title: t, prompt: p}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators:
   - ` + strings.ReplaceAll(strings.TrimSpace(evaluator), "\n", "\n    ") + "\n"
-	return playbook.Read(playbook.Source{
+	return spec.Read(spec.Source{
 		Path: filepath.Join(string(p), "evals", "p.yaml"), Name: "p.yaml", Root: string(p), Data: []byte(text),
 	}, kinds)
 }
 
-func (p project) mustLoad(t *testing.T, keys string) playbook.Evaluator {
+func (p project) mustLoad(t *testing.T, keys string) spec.Evaluator {
 	t.Helper()
 	e, err := p.load(keys)
 	require.NoError(t, err)

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // keys are the evaluator's own keys in a playbook. Each number is a bound.
@@ -21,9 +22,9 @@ type keys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	var b bounds

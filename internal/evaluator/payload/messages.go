@@ -5,12 +5,12 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // expected returns what a good session says: the case's messages or, where it has none, the answer that is known to be
 // right.
-func expected(c playbook.Case) []judge.Message {
+func expected(c spec.Case) []judge.Message {
 	if len(c.ExpectedMessages) == 0 && c.ReferenceAnswer != "" {
 		return []judge.Message{{Role: "assistant", Content: c.ReferenceAnswer}}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Of returns the judge's input. Config is the judge's configuration, a value that encoding/json can marshal, nil for none.
@@ -52,7 +52,7 @@ func Of(ctx context.Context, in evaluator.Input, config any) (judge.Input, error
 }
 
 // files returns the paths of the files that the case put into the workspace.
-func files(c playbook.Case, workspace string) []string {
+func files(c spec.Case, workspace string) []string {
 	paths := slices.Sorted(maps.Keys(c.Files))
 	if workspace != "" {
 		for i, p := range paths {

@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 func at(ms int, turn int, body trajectory.Body) trajectory.Event {
@@ -27,7 +27,7 @@ func at(ms int, turn int, body trajectory.Body) trajectory.Event {
 // input is the unit of the case table, and a second turn.
 func input() evaluator.Input {
 	return evaluator.Input{
-		Case: playbook.Case{
+		Case: spec.Case{
 			Prompts: []string{"What is 2+2?", "Sure?"}, ExpectedOutcome: "four", ReferenceAnswer: "The sum is 4",
 			Files: map[string]string{"b/c.txt": "", "a.txt": ""},
 		},
@@ -106,8 +106,8 @@ func TestOfLittle(t *testing.T) {
 
 func TestExpectedMessages(t *testing.T) {
 	in := input()
-	in.Case.ExpectedMessages = []playbook.Message{
-		{Role: "assistant", Content: "x", ToolCalls: []playbook.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}}},
+	in.Case.ExpectedMessages = []spec.Message{
+		{Role: "assistant", Content: "x", ToolCalls: []spec.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}}},
 	}
 	got, err := payload.Of(t.Context(), in, nil)
 	require.NoError(t, err)

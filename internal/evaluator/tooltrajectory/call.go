@@ -10,11 +10,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
-	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Calls decodes a list of expected calls, such as stands under `expected`. What is wrong with it is reported on the node.
-func Calls(n *playbook.Node) []trajectory.Call {
+func Calls(n *doc.Node) []trajectory.Call {
 	d := decoder{node: n, keys: keys{Args: string(trajectory.SupersetArgs), Profiles: "standard"}}
 	if !n.Decode(&d.keys.Expected) {
 		return nil
@@ -29,7 +28,7 @@ func Calls(n *playbook.Node) []trajectory.Call {
 }
 
 // calls decodes the expected calls, with the overrides of their tools.
-func (d *decoder) calls(items []*playbook.Node) []trajectory.Call {
+func (d *decoder) calls(items []*doc.Node) []trajectory.Call {
 	overrides := d.overrides()
 	calls := make([]trajectory.Call, len(d.keys.Expected))
 	for i := range d.keys.Expected {
@@ -39,7 +38,7 @@ func (d *decoder) calls(items []*playbook.Node) []trajectory.Call {
 }
 
 // call returns the expected call that item stands for.
-func (d *decoder) call(s *step, item *playbook.Node, overrides map[string]override) trajectory.Call {
+func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) trajectory.Call {
 	_, isMapping := item.Value().(map[string]any)
 	if isMapping && (item.Get("tool") == nil) == (item.Get("kind") == nil) {
 		item.Errorf("", "needs exactly one of `tool` and `kind`")
@@ -88,7 +87,7 @@ func (d *decoder) call(s *step, item *playbook.Node, overrides map[string]overri
 }
 
 // argMode returns the argument mode with that name. If there is none it reports so, beginning with must.
-func argMode(n *playbook.Node, name, must string) (trajectory.ArgMode, bool) {
+func argMode(n *doc.Node, name, must string) (trajectory.ArgMode, bool) {
 	if slices.Contains(argModes(), name) {
 		return trajectory.ArgMode(name), true
 	}
@@ -105,7 +104,7 @@ func argModes() []string {
 }
 
 // arguments decodes what is expected of each argument. It returns false if it reported an error.
-func arguments(n *playbook.Node) (trajectory.Args, bool) {
+func arguments(n *doc.Node) (trajectory.Args, bool) {
 	args, valid := make(trajectory.Args), true
 	for _, e := range n.Entries() {
 		if _, ok := e.Value.Value().(map[string]any); !ok {
@@ -119,7 +118,7 @@ func arguments(n *playbook.Node) (trajectory.Args, bool) {
 }
 
 // matcher decodes {name: parameter}. It returns false if it reported an error.
-func matcher(n *playbook.Node) (trajectory.Arg, bool) {
+func matcher(n *doc.Node) (trajectory.Arg, bool) {
 	entries := n.Entries()
 	if len(entries) != 1 {
 		n.Errorf("", "a matcher has one key, not %d: for a value that is a mapping write {equals: {...}}", len(entries))
@@ -208,7 +207,7 @@ func (d *decoder) overrides() map[string]override {
 
 // found reports those paths of a tool's override that no expected call has which may be one of the tool: comparing them
 // would say only that the agent does not give them either, which a misspelt name always does.
-func (d *decoder) found(tool string, paths *playbook.Node) {
+func (d *decoder) found(tool string, paths *doc.Node) {
 	var args []map[string]any
 	var known []string
 	for _, s := range d.keys.Expected {
@@ -264,7 +263,7 @@ func hasPath(args map[string]any, path []string) bool {
 	return ok
 }
 
-func (d *decoder) override(tool string, n *playbook.Node) override {
+func (d *decoder) override(tool string, n *doc.Node) override {
 	const must = "must be a list of dotted paths, a mapping of arguments to matchers, or one of"
 	var o override
 	switch v := n.Value().(type) {
@@ -280,7 +279,7 @@ func (d *decoder) override(tool string, n *playbook.Node) override {
 	return o
 }
 
-func fields(n *playbook.Node) []string {
+func fields(n *doc.Node) []string {
 	paths := []string{}
 	for _, item := range n.Items() {
 		path, ok := item.Value().(string)
@@ -298,7 +297,7 @@ func fields(n *playbook.Node) []string {
 
 // overrideEach decodes a mapping of arguments to matchers, or to the names of matchers that take the expected value as
 // their parameter.
-func (d *decoder) overrideEach(o *override, tool string, n *playbook.Node) {
+func (d *decoder) overrideEach(o *override, tool string, n *doc.Node) {
 	o.args = make(trajectory.Args)
 	if d.keys.Profiles != "none" && d.keys.Args != "exact" {
 		o.profile = trajectory.ToolProfile(tool)

@@ -6,39 +6,40 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/playbook"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Mode        string                    `yaml:"mode" default:"superset" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"How the calls are compared; superset: at least these."`
-	Args        string                    `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
-	Profiles    string                    `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Whether plain arguments of well-known tools are compared as paths and patterns."`
-	Expected    []step                    `yaml:"expected" doc:"The calls that the agent should make."`
-	Overrides   map[string]*playbook.Node `yaml:"overrides" min:"1" doc:"For a tool: an argument mode, a list of dotted paths, or a matcher for each argument."`
-	Minimums    map[string]int            `yaml:"minimums" min:"1" doc:"For mode any_order: how often each tool should be called at least."`
-	Never       []string                  `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
-	AtLeast     map[string]int            `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
-	AtMost      map[string]int            `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
-	Before      []string                  `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
-	Duplicates  *playbook.Node            `yaml:"no_duplicates" doc:"true, or tools that should not be called twice with the same arguments."`
-	MaxDuration int                       `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
-	Compat      string                    `yaml:"compat" enum:"agentevals" doc:"Judge as AgentEvals 0.0.7 does."`
+	Mode        string               `yaml:"mode" default:"superset" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"How the calls are compared; superset: at least these."`
+	Args        string               `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
+	Profiles    string               `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Whether plain arguments of well-known tools are compared as paths and patterns."`
+	Expected    []step               `yaml:"expected" doc:"The calls that the agent should make."`
+	Overrides   map[string]*doc.Node `yaml:"overrides" min:"1" doc:"For a tool: an argument mode, a list of dotted paths, or a matcher for each argument."`
+	Minimums    map[string]int       `yaml:"minimums" min:"1" doc:"For mode any_order: how often each tool should be called at least."`
+	Never       []string             `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
+	AtLeast     map[string]int       `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
+	AtMost      map[string]int       `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
+	Before      []string             `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
+	Duplicates  *doc.Node            `yaml:"no_duplicates" doc:"true, or tools that should not be called twice with the same arguments."`
+	MaxDuration int                  `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
+	Compat      string               `yaml:"compat" enum:"agentevals" doc:"Judge as AgentEvals 0.0.7 does."`
 }
 
 // step is one expected call.
 type step struct {
-	Tool        string         `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
-	Kind        string         `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
-	Args        *playbook.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
-	Together    bool           `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
-	MaxDuration int            `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the call may take."`
+	Tool        string    `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
+	Kind        string    `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
+	Args        *doc.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
+	Together    bool      `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
+	MaxDuration int       `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the call may take."`
 }
 
 // Kind returns the kind of evaluator.
-func Kind() playbook.Kind { return playbook.Kind{Decode: decode, Keys: keys{}} }
+func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 
-func decode(n *playbook.Node) any {
+func decode(n *doc.Node) any {
 	d := decoder{node: n}
 	n.Decode(&d.keys)
 	if d.keys.Compat != "" {
@@ -56,7 +57,7 @@ func decode(n *playbook.Node) any {
 
 // decoder makes matchers of the keys, and reports on the node what is wrong with them.
 type decoder struct {
-	node *playbook.Node
+	node *doc.Node
 	keys keys
 }
 

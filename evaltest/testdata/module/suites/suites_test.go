@@ -55,7 +55,9 @@ type question struct {
 func files(name string) evaltest.Suite[question, int, int] {
 	return evaltest.Suite[question, int, int]{
 		ID: "files", File: "testdata/" + name,
-		Task: func(_ context.Context, q question) (int, error) { return min(len(strings.Fields(q.Text)), q.Limit), nil },
+		Task: func(_ context.Context, q question) (int, error) {
+			return min(len(strings.Fields(q.Text)), q.Limit), nil
+		},
 		Scorers: []evaltest.Scorer{evaltest.NewScorer("exact", func(_ context.Context, _ question, got, want int) (evaltest.Score, error) {
 			if got != want {
 				return evaltest.Score{}, nil
@@ -68,7 +70,7 @@ func files(name string) evaltest.Suite[question, int, int] {
 // shop is a run of the scripted agent, which reads README.md, writes greeting.txt and answers.
 func shop() evaltest.AgentRun {
 	return evaltest.AgentRun{
-		ID: "shop", Agent: evaltest.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}},
+		ID: "shop", Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"../scripts/greet.json"}},
 		Prompts: []string{"Write a greeting.", "Which files did you write?"}, Workspace: "../fixtures/shop",
 	}
 }
@@ -166,7 +168,7 @@ func TestAgents(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		run := shop()
-		run.ID, run.MaxToolCalls, run.MaxTurns, run.Tools, run.MayFail = "fails", 1, 1, []string{"Write"}, true
+		run.ID, run.Limits.MaxToolCalls, run.MaxTurns, run.Tools, run.MayFail = "fails", 1, 1, []string{"Write"}, true
 		for _, e := range evaltest.RunAgent(t, run).Errors {
 			t.Log(e)
 		}
@@ -175,9 +177,13 @@ func TestAgents(t *testing.T) {
 
 func TestRed(t *testing.T) {
 	broken := map[string]func(t *testing.T, s *suite){
-		"task-panics":  func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { panic("no idea") } },
-		"task-errors":  func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { return 2, errors.New("no idea") } },
-		"task-exits":   func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { runtime.Goexit(); return 2, nil } },
+		"task-panics": func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { panic("no idea") } },
+		"task-errors": func(_ *testing.T, s *suite) {
+			s.Task = func(context.Context, string) (int, error) { return 2, errors.New("no idea") }
+		},
+		"task-exits": func(_ *testing.T, s *suite) {
+			s.Task = func(context.Context, string) (int, error) { runtime.Goexit(); return 2, nil }
+		},
 		"task-missing": func(_ *testing.T, s *suite) { s.Task = nil },
 		"task-late": func(_ *testing.T, s *suite) {
 			s.Timeout = 20 * time.Millisecond
@@ -240,7 +246,9 @@ func TestRed(t *testing.T) {
 		},
 		"skipped-in-ci": func(_ *testing.T, s *suite) { s.SkipIf = func() string { return "it is Sunday" } },
 		"skip-panics":   func(_ *testing.T, s *suite) { s.SkipIf = func() string { panic("which day is it?") } },
-		"skips-by-exit": func(t *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { t.SkipNow(); return 2, nil } },
+		"skips-by-exit": func(t *testing.T, s *suite) {
+			s.Task = func(context.Context, string) (int, error) { t.SkipNow(); return 2, nil }
+		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +285,7 @@ func TestRed(t *testing.T) {
 	t.Run("cassette-missing", func(t *testing.T) { agents(evaltest.Completion()).Run(t) })
 	t.Run("cassette-missing-once", func(t *testing.T) { evaltest.RunAgent(t, shop()) })
 	t.Run("agent-misspelt", func(t *testing.T) {
-		evaltest.RunAgent(t, evaltest.AgentRun{ID: "shop", Agent: evaltest.Agent{Kind: "fake-acpp"}, Files: map[string]string{"../a": ""}})
+		evaltest.RunAgent(t, evaltest.AgentRun{ID: "shop", Agent: playbook.Agent{Kind: "fake-acpp"}, Files: map[string]string{"../a": ""}})
 	})
 	t.Run("agent-without-suite", func(t *testing.T) {
 		if _, err := evaltest.AgentTask(shop())(t.Context(), "Hello."); err != nil {
@@ -290,7 +298,7 @@ func TestRed(t *testing.T) {
 func TestRedAgents(t *testing.T) {
 	t.Run("ends-early", func(t *testing.T) {
 		run := shop()
-		run.MaxToolCalls = 1
+		run.Limits.MaxToolCalls = 1
 		evaltest.RunAgent(t, run)
 	})
 	t.Run("forbidden-tool", func(t *testing.T) {
@@ -319,7 +327,7 @@ func TestRedAgents(t *testing.T) {
 		s := agents(evaltest.ExcludedTools("Bash"))
 		s.Task = func(ctx context.Context, prompt string) (*evaltest.AgentResult, error) {
 			run := shop()
-			run.ID, run.Prompts, run.MaxToolCalls = "", nil, 1
+			run.ID, run.Prompts, run.Limits.MaxToolCalls = "", nil, 1
 			return evaltest.AgentTask(run)(ctx, prompt)
 		}
 		s.Run(t)

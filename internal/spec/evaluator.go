@@ -1,0 +1,72 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+)
+
+// Evaluator is an expectation that each unit must meet.
+type Evaluator struct {
+	// Name is unique in a unit and names the evaluator's subtest; default: its type.
+	Name string
+	// Type is the name under which its [Kind] is known.
+	Type string
+	// Threshold is the lowest score that passes, above 0 and up to 1; default 1.
+	Threshold float64
+	// Weight is the evaluator's weight in the reported mean score, which decides nothing; default 1.
+	Weight float64
+	// Advisory is set by `required: false`: the score is reported and decides nothing. An error is still an error.
+	Advisory bool
+	// Config is what the [Kind] made of the other keys.
+	Config any
+	// Position is where the evaluator's entry begins.
+	Position doc.Position
+}
+
+// Kind is a type of evaluators.
+type Kind struct {
+	// Decode decodes an evaluator's own keys, those besides name, type, threshold, weight and required, to its
+	// configuration, which becomes [Evaluator.Config]. It reports errors on the node; its result then does not matter.
+	Decode func(n *doc.Node) any
+	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema takes any
+	// keys.
+	Keys any
+}
+
+// Kinds are the types of evaluators that a playbook may use, by name.
+type Kinds map[string]Kind
+
+// evaluatorKeys are the keys that all evaluators have.
+type evaluatorKeys struct {
+	Name      string       `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the subtest; default: the type."`
+	Type      string       `yaml:"type,required" doc:"The kind of evaluator."`
+	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1" doc:"The least score that passes, above 0 and up to 1; default: 1."`
+	Weight    float64      `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
+	Required  *bool        `yaml:"required" doc:"false: its score is reported and decides nothing. In a composite, true: it must pass, whatever the mean."`
+	Position  doc.Position `yaml:",position"`
+	Rest      *doc.Node    `yaml:",rest"`
+}
+
+// decode decodes an entry of a list of evaluators.
+func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
+	var keys evaluatorKeys
+	n.Decode(&keys)
+	*e = Evaluator{
+		Name: keys.Name, Type: keys.Type, Threshold: keys.Threshold, Weight: keys.Weight,
+		Advisory: keys.Required != nil && !*keys.Required, Position: keys.Position,
+	}
+	if e.Type == "" {
+		return // reported
+	}
+	if n.Get("name") == nil {
+		e.Name = e.Type
+	}
+	kind, ok := ks[e.Type]
+	if !ok {
+		n.Errorf("type", "unknown type %q%s", e.Type, doc.DidYouMean(e.Type, slices.Sorted(maps.Keys(ks))))
+		return
+	}
+	e.Config = kind.Decode(keys.Rest)
+}

@@ -1,0 +1,395 @@
+package spec_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+func TestValid(t *testing.T) {
+	for _, file := range glob(t, "testdata/valid/*.yaml", "testdata/evalfile/valid/*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p, err := spec.Load(file, kinds)
+			require.NoError(t, err)
+			_, err = p.Plan()
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestText keeps what was decoded, whatever becomes of the file.
+func TestText(t *testing.T) {
+	everything, err := os.ReadFile("testdata/valid/everything.yaml")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "p.yaml")
+	require.NoError(t, os.WriteFile(file, everything, 0o644))
+	read, err := spec.Load(file, kinds)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("name: another\n"), 0o644))
+	require.Equal(t, string(everything), string(read.Text))
+	again, err := spec.Read(spec.Source{Path: file, Data: read.Text}, kinds)
+	require.NoError(t, err)
+	require.Equal(t, read.Name, again.Name)
+	require.Equal(t, read.Variants, again.Variants, "what was given is decoded, not what is in the file by now")
+	parsed, err := spec.Parse("p.yaml", []byte(text), maxCallsKinds)
+	require.NoError(t, err)
+	require.Equal(t, text, string(parsed.Text))
+}
+
+func at(line, column int) doc.Position {
+	return doc.Position{File: "testdata/valid/everything.yaml", Line: line, Column: column}
+}
+
+// TestEverything checks each field of a playbook that has all keys.
+func TestEverything(t *testing.T) {
+	got, err := spec.Load("testdata/valid/everything.yaml", kinds)
+	require.NoError(t, err)
+	want := &spec.Playbook{
+		File: "testdata/valid/everything.yaml",
+		Name: "demo",
+		Cases: []spec.Case{
+			{
+				ID: "refund", Prompt: "Fix the refund.\n", Prompts: []string{"Fix the refund.\n"},
+				ExpectedOutcome: "The refund is exact.", ReferenceAnswer: "See refund.go.",
+				Files: map[string]string{"refund/partial.json": `{"amount": 40}`},
+				Evaluators: []spec.Evaluator{{
+					Name: "partial", Type: "files", Threshold: 1, Weight: 1, Advisory: true, Position: at(12, 9),
+					Config: map[string]any{"exists": []any{"refund/partial.json"}},
+				}},
+				Position: at(4, 5),
+			},
+			{ID: "dialogue", Prompts: []string{"Find the bug.", "Fix it."}, Position: at(13, 5)},
+		},
+		Variants: []spec.Variant{
+			{
+				ID: "zebra", Style: "sdd", Position: at(16, 3),
+				Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus", Mode: "acceptEdits"},
+			},
+			{
+				ID: "ant", Style: "sdd-legacy", Position: at(19, 3),
+				Agent: playbook.Agent{Kind: "acp", Command: "my-agent", Args: []string{"--acp", ""}},
+			},
+			{ID: "unused", Position: at(22, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
+		},
+		Workflow: spec.Workflow{Jobs: []spec.Job{
+			{
+				ID: "summary", Needs: []string{"check", "setup"}, Position: at(26, 5),
+				Steps: []spec.Step{{
+					Run: `git log --format="%h %s"`, Args: []string{"git", "log", "--format=%h %s"}, Cwd: ".", Job: "summary",
+					Position: at(28, 15),
+				}},
+			},
+			{
+				ID: "check", Needs: []string{"eval"}, Position: at(29, 5),
+				Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"zebra"}}},
+				Steps: []spec.Step{{
+					Name: "unit tests", Run: `go test -run '${{ case.id }}' "./${{matrix.variant}}"`, Cwd: "sub/${{ trial }}",
+					Args: []string{"go", "test", "-run", "${{ case.id }}", "./${{matrix.variant}}"}, Job: "check", Position: at(33, 11),
+				}},
+			},
+			{
+				ID: "eval", Needs: []string{"setup"}, Position: at(36, 5),
+				Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"ant", "zebra"}}},
+				Steps: []spec.Step{
+					{Uses: action.Prepare, Job: "eval", Position: at(40, 11)},
+					{Uses: action.Prompt, Job: "eval", Position: at(41, 11)},
+				},
+			},
+			{
+				ID: "setup", Position: at(43, 5),
+				Steps: []spec.Step{
+					{Run: "tofu version", Args: []string{"tofu", "version"}, Job: "setup", Position: at(44, 15)},
+				},
+			},
+		}},
+		SDDLoop: spec.SDDLoop{MaxIterations: 3},
+		Styles: []spec.StyleSource{
+			{Name: "openspec", Dir: "./styles/openspec", Position: at(81, 3)},
+			{Name: "house", Dir: "../styles", Position: at(82, 3)},
+		},
+		Report: spec.Report{AIJudge: spec.AIJudge{Enabled: true, Model: "gpt-4.1"}},
+		Trials: spec.Trials{Count: 3, Pass: 2},
+		Limits: playbook.Limits{
+			Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
+		},
+		Retries: 2,
+		Permissions: playbook.Permissions{
+			Default: playbook.DecideReject,
+			Rules: []playbook.PermissionRule{
+				{Tool: "Read", Decide: playbook.DecideAllow},
+				{Path: "internal/**", Decide: playbook.DecideError},
+			},
+		},
+		Evaluators: []spec.Evaluator{
+			{
+				Name: "finds-and-fixes", Type: "fake", Threshold: 0.5, Weight: 0, Position: at(54, 5),
+				Config: fake{Mode: "in_order", Expected: []call{
+					{Tool: "Grep", Position: at(60, 9)},
+					{Tool: "Read", Position: at(61, 9)},
+				}},
+			},
+			{Name: "tool_trajectory", Type: "tool_trajectory", Threshold: 1, Weight: 1, Config: map[string]any{}, Position: at(62, 5)},
+		},
+		Workspace: spec.Workspace{
+			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
+			Git: true, Position: at(63, 1),
+		},
+		Sandbox: spec.Sandbox{
+			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"}, Command: []string{"wrap", "--"},
+			AllowCommands: []string{"tofu"},
+		},
+		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		MCP: []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server", "--stdio"}}, Position: at(87, 5)}},
+		Cassette: spec.Cassette{
+			Level: spec.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20,
+			Overrides: []spec.Override{
+				{Override: playbook.Override{Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2, Error: "no such program"}, Position: at(75, 7)},
+				{Override: playbook.Override{Tool: "mcp__docs__search", Output: map[string]any{"hits": json.Number("0")}, Case: "refund", Variant: "ant"}, Position: at(76, 7)},
+			},
+			AllowUnused: []string{"fs/read_text_file", "mcp__docs__*"},
+		},
+		Requires: []string{"python3"},
+	}
+	want.Dir, err = filepath.Abs("testdata/valid")
+	require.NoError(t, err)
+	want.Text, err = os.ReadFile(want.File)
+	require.NoError(t, err)
+	diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(call{}, "Args"),
+		cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }))
+	if diff != "" {
+		t.Errorf("playbook (-want +got):\n%s", diff)
+	}
+
+	args := got.Evaluators[0].Config.(fake).Expected[0].Args
+	assert.Equal(t, map[string]any{
+		"pattern": map[string]any{"contains_ci": "todo"}, "limit": json.Number("9007199254740993"),
+	}, args.Value(), "numbers stay as they are written")
+	assert.Equal(t, "testdata/valid/everything.yaml:60", args.Get("pattern").Position().String())
+	assert.Equal(t, "evaluators[0].expected[0].args.pattern", args.Get("pattern").Path())
+}
+
+// TestManyErrors holds the text of all errors of a file to a golden file.
+func TestManyErrors(t *testing.T) {
+	_, err := spec.Load("testdata/many-errors.yaml", kinds)
+	require.Error(t, err)
+	golden.Equal(t, "testdata/many-errors.golden", err.Error()+"\n")
+}
+
+// TestDefaults checks what a playbook that leaves everything out has all the same.
+func TestDefaults(t *testing.T) {
+	p, err := spec.Load("testdata/valid/commands-only.yaml", kinds)
+	require.NoError(t, err)
+	assert.Equal(t, spec.SDDLoop{MaxIterations: 6}, p.SDDLoop)
+	assert.Equal(t, spec.Report{Human: spec.Human{Enabled: true}}, p.Report)
+	assert.Equal(t, spec.Trials{Count: 1}, p.Trials)
+	assert.Zero(t, p.Limits)
+	assert.False(t, p.Workspace.Git)
+}
+
+// TestPrompts tells the actions that speak with the agent from the others.
+func TestPrompts(t *testing.T) {
+	p, err := spec.Load("testdata/valid/pipeline.yaml", kinds)
+	require.NoError(t, err)
+	plan, err := p.Plan()
+	require.NoError(t, err)
+	var prompts []bool
+	for _, s := range plan.Units[0].Steps {
+		prompts = append(prompts, s.Prompts())
+	}
+	assert.Equal(t, []bool{false, false, true, false}, prompts)
+	assert.True(t, spec.Step{Uses: action.Prompt}.Prompts())
+	assert.False(t, spec.Step{Uses: action.Report}.Prompts())
+	assert.Equal(t, "report", plan.After()[0].ID)
+}
+
+func TestDefaultName(t *testing.T) {
+	text, err := os.ReadFile("testdata/valid/task.eval.yaml")
+	require.NoError(t, err)
+	tests := []struct{ name, file, want string }{
+		{"playbook", "evals/shop.yaml", "shop"},
+		{"eval file", "evals/shop.eval.yaml", "shop"},
+		{"other extension", "shop.yml", "shop"},
+		{"no extension", "shop", "shop"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := spec.Parse(tt.file, text, kinds)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, p.Name)
+			assert.Equal(t, tt.file, p.File)
+		})
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	_, err := spec.Load("testdata/nothing.yaml", kinds)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.ErrorContains(t, err, "testdata/nothing.yaml")
+
+	_, err = spec.Load("testdata", kinds)
+	require.EqualError(t, err, "load playbook: read testdata: is a directory: name a playbook in it")
+	_, err = spec.Load("testdata/*.yml", kinds)
+	require.EqualError(t, err, "load playbook: open testdata/*.yml: no such file or directory: patterns are for the shell, which found no file for this one")
+
+	_, err = spec.Parse("empty.yaml", nil, nil)
+	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")
+	_, err = spec.Parse("list.yaml", []byte("- a\n"), nil)
+	assert.EqualError(t, err, "list.yaml:1:1: must be a mapping, not a list")
+}
+
+func TestNeed(t *testing.T) {
+	tests := []struct {
+		name   string
+		trials spec.Trials
+		want   int
+	}{
+		{"zero value", spec.Trials{}, 1},
+		{"all by default", spec.Trials{Count: 5}, 5},
+		{"pass", spec.Trials{Count: 5, Pass: 4}, 4},
+		{"rate", spec.Trials{Count: 5, PassRate: 0.8}, 4},
+		{"rate is rounded up", spec.Trials{Count: 3, PassRate: 0.5}, 2},
+		{"rate with an inexact product", spec.Trials{Count: 25, PassRate: 0.28}, 7},
+		{"tiny rate", spec.Trials{Count: 3, PassRate: 1e-12}, 1},
+		{"full rate", spec.Trials{Count: 3, PassRate: 1}, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, tt.trials.Need())
+		})
+	}
+}
+
+func TestDecide(t *testing.T) {
+	p := &spec.Playbook{Permissions: playbook.Permissions{Default: playbook.DecideReject, Rules: []playbook.PermissionRule{
+		{Tool: "Bash", Decide: playbook.DecideError},
+		{Path: "secret/**", Decide: playbook.DecideReject},
+		{Tool: "Edit", Path: "**/*.go", Decide: playbook.DecideAllow},
+		{Tool: "Read", Decide: playbook.DecideAllow},
+	}}}
+	tests := []struct {
+		name, tool string
+		files      []string
+		want       playbook.Decision
+	}{
+		{"by tool", "Bash", nil, playbook.DecideError},
+		{"by path", "Read", []string{"secret/a/b"}, playbook.DecideReject},
+		{"one path of several is refused", "Read", []string{"a.go", "secret/key"}, playbook.DecideReject},
+		{"tool and path", "Edit", []string{"a.go", "x/b.go"}, playbook.DecideAllow},
+		{"not all paths are allowed", "Edit", []string{"a.go", "go.mod"}, playbook.DecideReject},
+		{"no path is no match", "Edit", nil, playbook.DecideReject},
+		{"first rule that matches", "Read", []string{"a.go"}, playbook.DecideAllow},
+		{"default", "WebFetch", nil, playbook.DecideReject},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, p.Decide(tt.tool, tt.files))
+		})
+	}
+	assert.Equal(t, playbook.DecideAllow, new(spec.Playbook).Decide("Bash", nil), "the zero value allows")
+}
+
+// FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is
+// accepted has a plan and passes the schema.
+func FuzzParse(f *testing.F) {
+	for _, file := range glob(f, "testdata/*.yaml", "testdata/*/*.yaml", "testdata/evalfile/*/*.yaml") {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	schema := schemaOf(f, kinds)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := spec.Parse("fuzz.yaml", data, kinds)
+		if err != nil {
+			var errs doc.Problems
+			require.ErrorAs(t, err, &errs)
+			require.NotEmpty(t, errs)
+			for _, e := range errs {
+				require.Equal(t, "fuzz.yaml", e.Position.File)
+				require.Positive(t, e.Position.Line)
+				require.Positive(t, e.Position.Column)
+				require.NotEmpty(t, e.Reason)
+			}
+			return
+		}
+		require.Empty(t, validate(schema, schema, "", doc.Parse("fuzz.yaml", data).Root.Value()))
+		plan, err := p.Plan()
+		require.NoError(t, err)
+		require.Len(t, plan.Jobs, len(p.Workflow.Jobs))
+		for _, u := range plan.Units[:min(len(plan.Units), 10)] {
+			values := u.Values()
+			values["run.run_id"], values["run.run_dir"] = "id", "dir"
+			for _, s := range u.Steps {
+				_, err := p.Resolve(s, values)
+				if err != nil && !strings.Contains(s.Run+s.Cwd, "${{") {
+					t.Errorf("a step without placeholders was accepted and cannot be resolved: %v", err)
+				}
+			}
+		}
+	})
+}
+
+// A file that the playbook names stands beside it, or above it up to the project's root, and nowhere else.
+func TestFile(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"outside.sh", "project/top.sh", "project/evals/up.sh", "project/evals/a/beside.sh", "project/evals/a/up.sh"} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(root, "project", "evals", "a", "dir"), 0o755))
+	project := filepath.Join(root, "project")
+	tests := []struct {
+		name string // the path
+		want string // below the root, empty: an error
+		why  string
+	}{
+		{"beside.sh", "project/evals/a/beside.sh", "beside the playbook"},
+		{"up.sh", "project/evals/a/up.sh", "the nearest one"},
+		{"../up.sh", "project/evals/up.sh", "relative to the playbook"},
+		{"top.sh", "project/top.sh", "in the project's root"},
+		{"evals/up.sh", "project/evals/up.sh", "relative to the project's root"},
+		{"outside.sh", "", "above the project"},
+		{"dir", "", "a directory"},
+		{"nowhere.sh", "", "not there"},
+		{filepath.Join(project, "top.sh"), "project/top.sh", "an absolute path"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			kinds := spec.Kinds{"k": {Decode: func(n *doc.Node) any {
+				path, err := spec.File(n, test.name)
+				if err != nil {
+					return err
+				}
+				return path
+			}}}
+			pb, err := spec.Read(spec.Source{
+				Path: filepath.Join(project, "evals", "a", "p.yaml"), Root: project, Data: []byte(`task: {title: t, prompt: p}
+variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
+workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+evaluators: [{type: k}]`),
+			}, kinds)
+			require.NoError(t, err)
+			if test.want == "" {
+				require.Implements(t, (*error)(nil), pb.Evaluators[0].Config, test.why)
+				return
+			}
+			require.Equal(t, filepath.Join(root, filepath.FromSlash(test.want)), pb.Evaluators[0].Config, test.why)
+		})
+	}
+}

@@ -1,0 +1,288 @@
+// Package spec reads playbooks: YAML files that say what coding agents are asked to do, which agents in which
+// configurations, and what must hold afterwards.
+//
+//	task:
+//	  title: Fix the bug
+//	  prompt: The test of package shop fails. Find out why and fix it.
+//	variants:
+//	  claude: {agent: {kind: claude-code-acp, preset: production}}
+//	workflow:
+//	  jobs:
+//	    eval:
+//	      strategy: {matrix: {variant: [claude]}}
+//	      steps:
+//	        - uses: builtin:sdd-eval/workspace.prepare
+//	        - uses: builtin:sdd-eval/acp.prompt
+//	        - run: go test ./...
+//
+// [Load] is strict, since what is ignored in a test can make it pass: it refuses unknown keys, wrong types and anything
+// that could have no effect, and reports all errors of a file at once, each with its position. A [Playbook] has the
+// file's contents, [Playbook.Plan] what follows from them: jobs in their order and units, the single trials of each
+// case with each variant.
+//
+// An eval file is an alternative to a playbook: questions under the key evalcases, without jobs. It is read as a
+// playbook that asks each of its variants each question.
+//
+// Which types of evaluators there are is up to the caller, who passes their [Kinds]. What only concerns how a plan is
+// carried out, such as directories and processes, belongs in package engine; the keys that tests written in Go use, too,
+// are types of the public package playbook.
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Position is a place in a playbook.
+type Position struct {
+	// File is the path that [Load] or [Parse] was given.
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+}
+
+// String returns "file:line", the form in which failures cite a playbook.
+func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// Playbook is one file. Its fields, and those of the types below it, are the keys of the file; the tags give their
+// names, defaults and bounds.
+type Playbook struct {
+	// File is the path that [Load] or [Parse] was given, or a [Source]'s name.
+	File string
+	// Dir is the directory of the file, absolute, to which paths in the playbook are relative; empty: it was parsed from a
+	// text.
+	Dir string
+	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
+	Text []byte
+
+	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
+	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Default: the file's name without .yaml or .eval.yaml."`
+
+	// Task is what all variants are asked to do. A playbook has either a task or cases.
+	Task *Task `yaml:"task" doc:"The job that every variant is given. Either task or cases."`
+
+	// Cases are several tasks, each judged on its own.
+	Cases []Case `yaml:"cases" min:"1" doc:"Several jobs, each judged on its own. Either task or cases."`
+
+	// Variants are the agents that are compared, in the order of the file.
+	Variants []Variant `yaml:"variants,required" reason:"at least one variant is required" doc:"The agents, by id."`
+
+	Workflow Workflow `yaml:"workflow" doc:"What is done for each variant, and around all of them."`
+
+	// SDDLoop configures steps with [action.Loop].
+	SDDLoop SDDLoop `yaml:"sdd_loop" doc:"How long acp.sdd-loop keeps on prompting."`
+
+	// Styles are the playbook's own workflow styles, in the order of the file.
+	Styles []StyleSource `yaml:"styles" doc:"Workflow styles beside sdd and sdd-legacy, by name."`
+
+	Report      Report               `yaml:"report" doc:"Who scores the variants beside the evaluators."`
+	Trials      Trials               `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
+	Limits      playbook.Limits      `yaml:"limits" doc:"What ends a unit early."`
+	Permissions playbook.Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
+
+	// Parallel is how many units run at a time, from 1; 0: not given.
+	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time, 1 to 1000; default: processors in replay, else 1."`
+
+	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start. What the agent
+	// did wrong is never retried.
+	Retries int `yaml:"retries" min:"0" max:"10" doc:"Further attempts after infrastructure errors only, 0 to 10."`
+
+	// Evaluators judge every unit. A playbook without any, here or in its cases, never passes.
+	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for every case."`
+
+	Workspace Workspace    `yaml:"workspace" doc:"The files that the agent starts with."`
+	Sandbox   Sandbox      `yaml:"sandbox" doc:"What agents and steps may do."`
+	Env       playbook.Env `yaml:"env" doc:"The environment of agents and steps."`
+
+	// MCP are the tool servers that agents are told of when a session is opened.
+	MCP []MCPServer `yaml:"mcp" doc:"Tool servers (Model Context Protocol) that agents are told of."`
+
+	Cassette Cassette `yaml:"cassette" doc:"How sessions are recorded."`
+
+	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
+	Requires []string `yaml:"requires" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Programs that must be installed."`
+}
+
+// SDDLoop bounds the loop of [action.Loop].
+type SDDLoop struct {
+	// MaxIterations is the number of prompts that are sent in one session, each a turn.
+	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session, 1 to 1000; default: 6."`
+}
+
+// UnitTimeout is the wall clock for a unit, and for each of its run steps: limits.timeout, or 30 minutes.
+func (p *Playbook) UnitTimeout() time.Duration { return cmp.Or(p.Limits.Timeout, 30*time.Minute) }
+
+// Values of [Sandbox.Network], beside "agent".
+const (
+	NetworkNone = "none"
+	NetworkAll  = "all"
+)
+
+// Sandbox says what agents, and the code that they write, may do.
+type Sandbox struct {
+	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
+	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines agents, run steps and judges; default: auto, the strongest that there is."`
+	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
+	// commands of evaluators.
+	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent, its process alone."`
+	// AllowRead are further files and directories that everything confined may read: absolute, relative to the playbook,
+	// or in the user's home with a leading ~/.
+	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
+	// Command is the wrapper of kind "command".
+	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
+	// AllowCommands are further programs that run steps and agents' terminals may start. See [Playbook.AllowedCommands].
+	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Further programs that may be started."`
+}
+
+func (s *Sandbox) decode(n *doc.Node) {
+	n.Decode(s)
+	switch {
+	case n.Kind() != doc.Map: // reported
+	case s.Kind == "command" && len(s.Command) == 0:
+		n.Errorf("kind", "a sandbox of kind command needs the `command` that confines")
+	case s.Kind != "command" && len(s.Command) > 0:
+		n.Errorf("command", "only a sandbox of kind command has one: write `kind: command`")
+	}
+}
+
+// Workflow is what a playbook does.
+type Workflow struct {
+	// Jobs stand in the order of the file. [Playbook.Plan] has the order in which they run.
+	Jobs []Job `yaml:"jobs,required" max:"1000" doc:"Jobs by id."`
+}
+
+// Job is a list of steps. With a matrix its steps run for each unit of each variant that the matrix lists, one unit
+// going through all its jobs; without one they run once.
+type Job struct {
+	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+
+	// Needs are the ids of jobs that must have passed before.
+	Needs []string `yaml:"needs" doc:"Jobs that must have passed before."`
+
+	// Strategy is nil for a job outside the matrix.
+	Strategy *Strategy `yaml:"strategy" doc:"For which variants to run the steps; without it they run once."`
+
+	Steps []Step `yaml:"steps,required" doc:"What to do, in order."`
+
+	// Position is where the job's id stands.
+	Position doc.Position `yaml:",position"`
+}
+
+// Strategy spreads a job over variants.
+type Strategy struct {
+	Matrix Matrix `yaml:"matrix,required" doc:"What to spread the job over."`
+}
+
+// Matrix lists variants, in the order in which they run.
+type Matrix struct {
+	Variant []string `yaml:"variant,required" doc:"Ids of variants, in the order in which they run."`
+}
+
+// Variants returns the ids of the variants that the job runs for, nil for a job outside the matrix.
+func (j Job) Variants() []string {
+	if j.Strategy == nil {
+		return nil
+	}
+	return j.Strategy.Matrix.Variant
+}
+
+// Trials says how often each case is tried with each variant. The zero value is one trial that has to pass.
+type Trials struct {
+	Count int `yaml:"count" default:"1" min:"1" max:"1000" doc:"How many trials, 1 to 1000."`
+
+	// Pass is how many trials must pass; 0: not given. See [Trials.Need].
+	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
+
+	// PassRate is the share of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
+	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
+}
+
+func (t *Trials) decode(n *doc.Node) {
+	if !n.Decode(t) {
+		return
+	}
+	if n.Get("pass") != nil && n.Get("pass_rate") != nil {
+		n.Errorf("pass_rate", "give either `pass` or `pass_rate`")
+		return
+	}
+	if t.Pass > t.Count {
+		n.Errorf("pass", "%d trials can never pass out of %d", t.Pass, t.Count)
+	}
+}
+
+// Need returns how many trials have to pass: Pass, or PassRate of Count rounded up, or else all.
+func (t Trials) Need() int {
+	count := max(t.Count, 1)
+	switch {
+	case t.Pass > 0:
+		return t.Pass
+	case t.PassRate > 0:
+		// A rate of 0.28 of 25 trials is 7.000000000000001, and meant is 7.
+		return max(1, int(math.Ceil(t.PassRate*float64(count)-1e-9)))
+	default:
+		return count
+	}
+}
+
+// Report says who scores the variants, besides the evaluators. It does not affect outcomes.
+type Report struct {
+	AIJudge AIJudge `yaml:"ai_judge" doc:"A model that scores what each variant did."`
+	Human   Human   `yaml:"human" doc:"People who score what each variant did."`
+}
+
+// AIJudge is a model that scores what each variant did, 0 to 10.
+type AIJudge struct {
+	Enabled bool   `yaml:"enabled" doc:"Whether to ask the model; default: false."`
+	Model   string `yaml:"model" min:"1" doc:"The model to ask, e.g. gpt-4.1; required if enabled."`
+}
+
+// Human says whether people are asked for scores: they get a pack of material to look at, and a template.
+type Human struct {
+	Enabled bool `yaml:"enabled" default:"true" doc:"Whether to write the pack and the template; default: true."`
+}
+
+func (j *AIJudge) decode(n *doc.Node) {
+	if n.Decode(j) && j.Enabled && j.Model == "" {
+		n.Errorf("", "an AI judge that is enabled needs a `model`")
+	}
+}
+
+// Workspace is the directory that a unit's agent works in.
+type Workspace struct {
+	// From is the directory that is copied, relative to the playbook's directory.
+	From string `yaml:"from" min:"1" doc:"Directory to copy, relative to the playbook's directory."`
+
+	// Include has globs of files that are copied although they are skipped by default: .git, node_modules, secret-like
+	// files and so on. ** matches any number of directories.
+	Include []string `yaml:"include" doc:"Globs of files to copy although they would be skipped."`
+
+	// Exclude has globs of further files that are not copied.
+	Exclude []string `yaml:"exclude" doc:"Globs of further files not to copy."`
+
+	// Git makes the workspace a git repository with one commit, of the files that the agent starts with.
+	Git bool `yaml:"git" doc:"Whether to make the workspace a git repository with a first commit; default: false."`
+
+	// Position is where the workspace's key stands.
+	Position doc.Position `yaml:",position"`
+}
+
+func (w *Workspace) decode(n *doc.Node) {
+	n.Decode(w)
+	checkGlobs(n.Get("include"))
+	checkGlobs(n.Get("exclude"))
+}
+
+func checkGlobs(list *doc.Node) {
+	for _, item := range list.Items() {
+		if item.Kind() == doc.String && !doublestar.ValidatePattern(item.Text()) {
+			item.Errorf("", "malformed glob %q", item.Text())
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package spec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// Variant is one agent in one configuration.
+type Variant struct {
+	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+
+	// Style is the workflow style: sdd, sdd-legacy or one of [Playbook.Styles]; empty: none, which [action.Style] refuses.
+	Style string         `yaml:"style" min:"1" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
+	Agent playbook.Agent `yaml:"agent,required" doc:"The agent and how it is started."`
+
+	// Position is where the variant's id stands.
+	Position doc.Position `yaml:",position"`
+}
+
+func decodeAgent(a *playbook.Agent, n *doc.Node) {
+	if !n.Decode(a) {
+		return
+	}
+	profile, ok := agent.Lookup(a.Kind)
+	if !ok {
+		kinds := agent.Kinds()
+		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
+		return
+	}
+	if profile.NeedsPreset && a.Preset == "" {
+		n.Errorf("", "agents of kind %s need a `preset`", a.Kind)
+	}
+	if profile.Command == "" && a.Command == "" {
+		n.Errorf("", "agents of kind %s need a `command`", a.Kind)
+	}
+}
+
+// builtinStyles are the workflow styles whose templates are part of this program.
+var builtinStyles = []string{"sdd", "sdd-legacy"}
+
+// StyleSource is a workflow style of the playbook's own: a directory of templates.
+type StyleSource struct {
+	// Name is what variants call the style. The built-in styles sdd and sdd-legacy keep theirs.
+	Name string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+
+	// Dir has the style's files, relative to the playbook's directory. Whether it exists is only checked by the run.
+	Dir string `yaml:"dir,required" doc:"Directory with the style's files, relative to the playbook's directory."`
+
+	// Position is where the style's name stands.
+	Position doc.Position `yaml:",position"`
+}
+
+// styleNames returns the styles that variants may have.
+func (p *Playbook) styleNames() []string {
+	names := slices.Clone(builtinStyles)
+	for _, s := range p.Styles {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// styles checks the playbook's own styles, and that variants have a style that there is.
+func (c checker) styles() {
+	for _, s := range c.p.Styles {
+		if slices.Contains(builtinStyles, s.Name) {
+			c.root.Get("styles").Get(s.Name).Errorf("", "%q is a built-in style, choose another name", s.Name)
+		}
+	}
+	names := c.p.styleNames()
+	for _, v := range c.p.Variants {
+		if v.Style != "" && !slices.Contains(names, v.Style) {
+			c.root.Get("variants").Get(v.ID).Errorf("style", "unknown style %q%s: it is sdd, sdd-legacy or a name under `styles`",
+				v.Style, doc.DidYouMean(v.Style, names))
+		}
+	}
+}
+
+// Decide returns the answer to a request of a tool that touches files, given relative to the workspace, with slashes.
+func (p *Playbook) Decide(tool string, files []string) playbook.Decision {
+	for _, r := range p.Permissions.Rules {
+		if matches(r, tool, files) {
+			return r.Decide
+		}
+	}
+	return cmp.Or(p.Permissions.Default, playbook.DecideAllow)
+}
+
+func matches(r playbook.PermissionRule, tool string, files []string) bool {
+	if r.Tool != "" && r.Tool != tool {
+		return false
+	}
+	if r.Path == "" {
+		return true
+	}
+	matched := 0
+	for _, f := range files {
+		if doublestar.MatchUnvalidated(r.Path, f) {
+			matched++
+		}
+	}
+	if r.Decide == playbook.DecideAllow {
+		return matched > 0 && matched == len(files)
+	}
+	return matched > 0
+}
+
+func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
+	if !n.Decode(r) {
+		return
+	}
+	if r.Tool == "" && r.Path == "" {
+		n.Errorf("", "a rule needs `tool` or `path`; for everything there is `default`")
+	}
+	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
+		n.Errorf("path", "malformed glob %q", r.Path)
+	}
+}
+
+// MCPServer is one of a playbook's tool servers, or one named in Go, with its place.
+type MCPServer struct {
+	playbook.MCPServer
+	Position doc.Position
+}
+
+func (m *MCPServer) decode(n *doc.Node) {
+	m.Position = n.Position()
+	if n.Decode(&m.MCPServer) && strings.TrimSpace(m.Command[0]) == "" {
+		n.Errorf("command[0]", "must not be empty")
+	}
+}
+
+// mcp checks that no two servers have the same name, and that there is one to replay if the playbook wants that.
+func (c checker) mcp() {
+	if c.p.Cassette.Level.MCP() && len(c.p.MCP) == 0 {
+		c.root.Errorf("cassette.level", "%s replays MCP servers, and the playbook lists none under `mcp`", c.p.Cassette.Level)
+	}
+	seen := make(map[string]doc.Position)
+	for i, m := range c.p.MCP {
+		if first, duplicate := seen[m.Name]; duplicate && m.Name != "" {
+			c.root.Errorf(fmt.Sprintf("mcp[%d].name", i), "duplicate server name %q, first on line %d", m.Name, first.Line)
+			continue
+		}
+		seen[m.Name] = m.Position
+	}
+}
+
+// Run has the keys of a playbook that a session started by a test written in Go has too.
+type Run struct {
+	Agent       playbook.Agent       `yaml:"agent,required"`
+	Limits      playbook.Limits      `yaml:"limits"`
+	Permissions playbook.Permissions `yaml:"permissions"`
+	MCP         []playbook.MCPServer `yaml:"mcp"`
+	Env         playbook.Env         `yaml:"env"`
+}
+
+// Check returns what a playbook with these keys would be refused for, each error with the path of its key.
+func (r Run) Check() error {
+	d := doc.Of(r)
+	handle(d, nil)
+	var again Run
+	d.Root.Decode(&again)
+	checker{p: &Playbook{MCP: ServersAt(again.MCP, doc.Position{})}, root: d.Root}.mcp()
+	problems, _ := errors.AsType[doc.Problems](d.Err())
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, errors.New(strings.TrimPrefix(p.Path+": "+p.Reason, ": ")))
+	}
+	return errors.Join(errs...)
+}
+
+// ServersAt returns servers that were named in Go, at a place.
+func ServersAt(servers []playbook.MCPServer, at doc.Position) []MCPServer {
+	var placed []MCPServer
+	for _, s := range servers {
+		placed = append(placed, MCPServer{s, at})
+	}
+	return placed
+}
