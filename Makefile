@@ -76,7 +76,7 @@ fixtures/%/node_modules/.package-lock.json: fixtures/%/package-lock.json fixture
 .PHONY: record
 record: agents runtimes ## Record the cassettes of ./evals anew with the real agents and the loopback model.
 	PATH="$(AGENTS):$(RUNTIMES):$$PATH" \
-	  $(GO) run ./internal/modelserver/with-model -scripts fixtures/models -- \
+	  $(GO) run ./internal/testkit/modelserver/with-model -scripts fixtures/models -- \
 	  env EVALTEST_MODE=record EVAL_LLM_JUDGE=1 $(GO) test ./evals/... -count=1 -v
 
 .PHONY: bench

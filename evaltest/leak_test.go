@@ -14,7 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/secrettest"
 )
 
 // leaksSuite shows what the agent said, and a credential of our own environment, wherever a check can.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/secrettest"
 )
 
 // leaky is a project whose agents show secrets wherever they can, each variant by a script of its own, and a directory

@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/mcpagent"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
 )
 
 // bin has the command as a user has it: built, in a directory of PATH.

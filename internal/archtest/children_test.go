@@ -11,13 +11,13 @@ import (
 func TestChildren(t *testing.T) {
 	var (
 		selves = []string{
-			"internal/helper",   // finds what lies beside it, and is told by sdd-eval that it is the one
-			"internal/cli",      // writes its own name into the settings of Claude Code
-			"internal/mcpagent", // is for tests
+			"internal/helper",           // finds what lies beside it, and is told by sdd-eval that it is the one
+			"internal/cli",              // writes its own name into the settings of Claude Code
+			"internal/testkit/mcpagent", // is for tests
 		}
 		inits = []string{
-			"internal/tracing/otlp",                 // registers itself, and starts nothing
-			"internal/hostile", "internal/mcpagent", // are for tests
+			"internal/tracing/otlp",                                 // registers itself, and starts nothing
+			"internal/testkit/hostile", "internal/testkit/mcpagent", // are for tests
 		}
 	)
 	load(t, func(r string, s *source) {

@@ -57,11 +57,11 @@ var writers = []writer{
 	{"acp/internal/schemagen", []string{"main"}, "Go that is made from the protocol's schema"},
 	{"acp/scripted", nil, "an agent, in its own process"},
 	{"acp/acptest", nil, "a kit for tests"},
-	{"internal/hostile", nil, "an agent for tests, which tries to get out"},
-	{"internal/mcpagent", nil, "an agent for tests, with its server"},
+	{"internal/testkit/hostile", nil, "an agent for tests, which tries to get out"},
+	{"internal/testkit/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/testkit/golden", nil, "what a test of ours got, if its author asks for it"},
-	{"internal/modelserver", nil, "a model for tests"},
-	{"internal/modelserver/with-model", nil, "a command for tests and recordings"},
+	{"internal/testkit/modelserver", nil, "a model for tests"},
+	{"internal/testkit/modelserver/with-model", nil, "a command for tests and recordings"},
 }
 
 // TestWriters holds that nothing is written but through the doors.

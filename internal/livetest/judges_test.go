@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/modelserver"
 	"github.com/sdd-eval/sdd-eval/internal/script"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/modelserver"
 )
 
 // runtimes are the programs that scripts of the suites of judges run on.

@@ -18,8 +18,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/modelserver"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/modelserver"
 )
 
 // TestRealAgents runs the suites with the real agents under one sandbox, then under another, while a scripted model

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/secrettest"
 )
 
 // account returns the secrets of a preset, which add themselves as those of every preset do.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/evaluatortest"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/fieldaccuracy"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/evaluatortest"
 )
 
 // parse decodes an evaluator whose own keys are given, without indentation.

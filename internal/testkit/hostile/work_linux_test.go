@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/hostile"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
 // TestWork: what an honest agent does goes on in every sandbox.

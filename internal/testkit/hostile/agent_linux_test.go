@@ -15,7 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/internal/cli"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/hostile"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
 // playbook is of an agent that follows a script, and of a run step after it: both do what the hostile process does.

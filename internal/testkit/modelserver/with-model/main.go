@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/modelserver"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/modelserver"
 )
 
 // Exit codes of our own.

@@ -130,7 +130,7 @@ func TestLoadErrors(t *testing.T) {
 
 // TestFixtures loads the scripts that the cassettes are recorded with.
 func TestFixtures(t *testing.T) {
-	m, err := Load("../../fixtures/models")
+	m, err := Load("../../../fixtures/models")
 	require.NoError(t, err)
 	_, err = New(m)
 	assert.NoError(t, err)

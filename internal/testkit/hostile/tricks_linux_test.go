@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/hostile"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/secret/secrettest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/secrettest"
 )
 
 // texts are hard to write: each has characters that some writer escapes.

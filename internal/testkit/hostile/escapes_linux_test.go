@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/hostile"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

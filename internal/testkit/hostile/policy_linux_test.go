@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/hostile"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
 // TestPolicy: what may be read cannot be written, and what is hidden there cannot be read: the policy of a judge, who
