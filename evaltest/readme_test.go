@@ -92,11 +92,11 @@ func TestSamples(t *testing.T) {
 
 // imports returns the imports of a file with that text, as far as documentation uses packages.
 func imports(text string) string {
-	const ours = "github.com/sdd-eval/sdd-eval/evaltest"
+	const ours = "github.com/sdd-eval/sdd-eval"
 	var b strings.Builder
 	for _, p := range []string{
 		"context", "fmt", "os", "path/filepath", "strings", "testing", "time", "github.com/stretchr/testify/require",
-		ours, ours + "/capture", ours + "/clitest", ours + "/trajectory",
+		ours + "/evaltest", ours + "/evaltest/capture", ours + "/evaltest/clitest", ours + "/evaltest/trajectory", ours + "/playbook",
 	} {
 		if regexp.MustCompile(`\b` + path.Base(p) + `\.[A-Z]`).MatchString(text) {
 			fmt.Fprintf(&b, "import %q\n", p)

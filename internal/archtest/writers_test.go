@@ -51,7 +51,7 @@ var writers = []writer{
 	{"internal/supervise", nil, "what goes to and from a supervisor, which is us"},
 	{"internal/confine", nil, "the bait of probers, which is made of our own texts"},
 	{"internal/confine/probe", nil, "a prober, in its own process"},
-	{"internal/mcpproxy/relay", nil, "a relay, in its own process, from a server of ours to the agent"},
+	{"internal/interaction/mcpproxy/relay", nil, "a relay, in its own process, from a server of ours to the agent"},
 	{"internal/helper", []string{"(place).findIn", "lock"}, "a program that the go command built, and a file without content"},
 	{"internal/helper/program", nil, "another process, of texts of ours, or the scripted agent"},
 	{"acp/internal/schemagen", []string{"main"}, "Go that is made from the protocol's schema"},

@@ -76,7 +76,7 @@ func TestDivergences(t *testing.T) {
 	}
 	var got strings.Builder
 	for _, tt := range tests {
-		b := book(t, tt.recorded)
+		b := recording(t, tt.recorded)
 		ask(t, b, tt.before...)
 		_, err := b.Take(tt.asked.tool, tt.asked.decoded(t))
 		require.Error(t, err, tt.name)
@@ -86,7 +86,7 @@ func TestDivergences(t *testing.T) {
 }
 
 func TestDivergenceError(t *testing.T) {
-	b := book(t, []request{read("a"), read("a")})
+	b := recording(t, []request{read("a"), read("a")})
 	ask(t, b, read("a"))
 	diverged := func(r request) *interaction.DivergenceError {
 		_, err := b.Take(r.tool, r.decoded(t))

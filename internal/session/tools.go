@@ -14,12 +14,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
-	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -33,7 +33,7 @@ type tools struct {
 	// agent's own are made.
 	player *cassette.Player
 	// client has the answers of the client; nil: it answers itself.
-	client *interaction.Book
+	client *interaction.Recording
 	// servers have the answers of MCP servers; nil: they answer themselves.
 	servers *mcpproxy.Replay
 	// proxy stands for MCP servers; nil: the agent starts them.
@@ -47,7 +47,7 @@ func newTools(c *Config, overrides *interaction.Overrides) tools {
 		return t
 	}
 	if level.Client() {
-		t.client = interaction.NewBook(clienttools.Interactions(recorded.Turns))
+		t.client = interaction.NewRecording(clienttools.Interactions(recorded.Turns))
 		t.player = cassette.NewPlayer(recorded, c.Dirs.Workspace)
 	}
 	if level.MCP() {
@@ -162,22 +162,22 @@ func (t *tools) close() error {
 	return errors.Join(errs...)
 }
 
-// books are those that the agent is answered from.
-func (t *tools) books() []*interaction.Book {
-	var books []*interaction.Book
+// recordings are those that the agent is answered from.
+func (t *tools) recordings() []*interaction.Recording {
+	var recordings []*interaction.Recording
 	if t.client != nil {
-		books = append(books, t.client)
+		recordings = append(recordings, t.client)
 	}
 	if t.servers != nil {
-		books = append(books, t.servers.Book)
+		recordings = append(recordings, t.servers.Recording)
 	}
-	return books
+	return recordings
 }
 
 // Reordered tells where the agent did not keep to the recorded order, a line each.
 func (s *Session) Reordered() []string {
 	var lines []string
-	for _, b := range s.tools.books() {
+	for _, b := range s.tools.recordings() {
 		lines = append(lines, b.Reordered()...)
 	}
 	return lines
@@ -213,7 +213,7 @@ func (s *Session) Unused() []string {
 			unused = append(unused, fmt.Sprintf("the MCP server %q was not started", name))
 		}
 	}
-	for _, b := range s.tools.books() {
+	for _, b := range s.tools.recordings() {
 		for _, i := range b.Unused(s.config.Playbook.Cassette.AllowUnused) {
 			unused = append(unused, fmt.Sprintf("%s: %s", i.Position, i))
 		}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -106,14 +106,14 @@ func (p *Playbook) checkTool(name string) error {
 		return errors.New("a tool needs a name")
 	}
 	if !level.RunsAgent() {
-		if slices.Contains(answer.Tools, name) {
+		if slices.Contains(interaction.ClientTools, name) {
 			return fmt.Errorf("%s is asked of the client: with `level: run` name the agent's own tool, or use `level: client`", name)
 		}
 		return nil
 	}
 	var known []string
 	if level.Client() {
-		known = append(known, answer.Tools...)
+		known = append(known, interaction.ClientTools...)
 	}
 	if level.MCP() {
 		for _, s := range p.MCP {
@@ -232,7 +232,7 @@ func (p *Playbook) checkOverride(o Override) (key string, err error) {
 		return "tool", err
 	}
 	if p.Cassette.Level.RunsAgent() && o.Error == "" {
-		return "output", answer.Check(o.Tool, o.Output)
+		return "output", interaction.CheckOutput(o.Tool, o.Output)
 	}
 	return "", nil
 }

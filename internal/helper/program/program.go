@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/hook"
-	"github.com/sdd-eval/sdd-eval/internal/mcpproxy/relay"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
 )
 
 // programs are what the helper is on every system. Each gets the arguments behind its name and returns the exit code.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -14,23 +16,23 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
-// Replay returns what answers from the book, and makes recorded writes in files. The client's files and terminals must
+// Replay returns what answers from the recording, and makes recorded writes in files. The client's files and terminals must
 // be offered to the agent if they were when it was recorded.
-func Replay(c Config, book *interaction.Book, files *sandbox.Files) Client {
-	p := player{c, book, files}
-	return Client{Files: p, Terminals: &terminalPlayer{p, screens{prefix: "terminal-"}}, Permission: p.decide, book: book}
+func Replay(c Config, recording *interaction.Recording, files *sandbox.Files) Client {
+	p := player{c, recording, files}
+	return Client{Files: p, Terminals: &terminalPlayer{p, fakeTerminals{prefix: "terminal-"}}, Permission: p.decide, recording: recording}
 }
 
-// player answers from a book.
+// player answers from a recording.
 type player struct {
 	Config
-	book  *interaction.Book
-	files *sandbox.Files
+	recording *interaction.Recording
+	files     *sandbox.Files
 }
 
 // take returns the event with the answer to a request.
 func take[T trajectory.Body](p player, r request) (answer T, err error) {
-	found, err := p.book.Take(r.tool, r.args)
+	found, err := p.recording.Take(r.tool, r.args)
 	if err != nil {
 		return answer, p.diverged(err)
 	}
@@ -107,7 +109,7 @@ func (p player) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.R
 // terminalPlayer shows recorded terminals.
 type terminalPlayer struct {
 	player
-	screens
+	fakeTerminals
 }
 
 // Create implements [acp.TerminalHandler].
@@ -132,4 +134,114 @@ func tail(e trajectory.Terminal, limit *int64) (text string, truncated bool) {
 	_, _ = t.Write([]byte(e.Output)) // never fails
 	text, _ = t.Text(true)
 	return text, true
+}
+
+// fakeTerminals are terminals in which nothing runs. Their methods are those of [acp.TerminalHandler], but for Create.
+type fakeTerminals struct {
+	prefix string // of ids
+
+	mu    sync.Mutex
+	shown int
+	open  map[string]*fakeTerminal
+}
+
+// fakeTerminal is one terminal.
+type fakeTerminal struct {
+	output    string
+	truncated bool
+
+	ended chan struct{} // closed once exit is set
+	once  sync.Once
+	exit  acp.TerminalExitStatus
+}
+
+// end ends the command unless it has ended.
+func (s *fakeTerminal) end(exit acp.TerminalExitStatus) {
+	s.once.Do(func() {
+		s.exit = exit
+		close(s.ended)
+	})
+}
+
+// show makes a terminal that shows what was recorded and returns its id.
+func (s *fakeTerminals) show(e trajectory.Terminal, limit *int64) (id string) {
+	shown := &fakeTerminal{ended: make(chan struct{})}
+	shown.output, shown.truncated = tail(e, limit)
+	if e.ExitCode != nil || e.Signal != "" {
+		shown.end(acp.TerminalExitStatus{ExitCode: e.ExitCode, Signal: e.Signal})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[string]*fakeTerminal)
+	}
+	s.shown++
+	id = s.prefix + strconv.Itoa(s.shown)
+	s.open[id] = shown
+	return id
+}
+
+// has reports whether there is a terminal with that id.
+func (s *fakeTerminals) has(id string) bool {
+	_, err := s.get(id)
+	return err == nil
+}
+
+func (s *fakeTerminals) get(id string) (*fakeTerminal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shown := s.open[id]; shown != nil {
+		return shown, nil
+	}
+	return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("terminal %q: %v", id, sandbox.ErrNoTerminal)}
+}
+
+func (s *fakeTerminals) Output(_ context.Context, r acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+	shown, err := s.get(r.TerminalID)
+	if err != nil {
+		return acp.TerminalOutputResponse{}, err
+	}
+	answer := acp.TerminalOutputResponse{Output: shown.output, Truncated: shown.truncated}
+	select {
+	case <-shown.ended:
+		answer.ExitStatus = &shown.exit
+	default:
+	}
+	return answer, nil
+}
+
+func (s *fakeTerminals) WaitForExit(ctx context.Context, r acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+	shown, err := s.get(r.TerminalID)
+	if err != nil {
+		return acp.WaitForTerminalExitResponse{}, err
+	}
+	select {
+	case <-shown.ended:
+		return acp.WaitForTerminalExitResponse{ExitCode: shown.exit.ExitCode, Signal: shown.exit.Signal}, nil
+	case <-ctx.Done():
+		return acp.WaitForTerminalExitResponse{}, ctx.Err()
+	}
+}
+
+// killed is how a command ends that is killed.
+var killed = acp.TerminalExitStatus{Signal: "SIGTERM"}
+
+func (s *fakeTerminals) Kill(_ context.Context, r acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
+	shown, err := s.get(r.TerminalID)
+	if err == nil {
+		shown.end(killed)
+	}
+	return acp.KillTerminalResponse{}, err
+}
+
+func (s *fakeTerminals) Release(_ context.Context, r acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+	shown, err := s.get(r.TerminalID)
+	if err != nil {
+		return acp.ReleaseTerminalResponse{}, err
+	}
+	shown.end(killed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, r.TerminalID)
+	return acp.ReleaseTerminalResponse{}, nil
 }

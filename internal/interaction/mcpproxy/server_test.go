@@ -39,7 +39,7 @@ func goroutines() string {
 		all := make([]byte, 1<<20)
 		alive = nil
 		for one := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
-			if strings.Contains(one, "internal/mcpproxy.") || strings.Contains(one, "newIOConn") {
+			if strings.Contains(one, "internal/interaction/mcpproxy.") || strings.Contains(one, "newIOConn") {
 				alive = append(alive, one)
 			}
 		}

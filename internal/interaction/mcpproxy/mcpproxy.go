@@ -1,3 +1,31 @@
+// Package mcpproxy stands between an agent and the MCP servers of a playbook: it reports what the agent asks them, and
+// can answer in their place from a recording, without the servers.
+//
+//	proxy, err := mcpproxy.Listen(mcpproxy.Config{
+//		Dir: filepath.Join(base, "mcp"), Servers: pb.MCP,
+//		Start:  func(ctx context.Context, c supervise.Command) (*supervise.Process, error) { ... }, // confined
+//		OnCall: func(c trajectory.MCPCall) { observer.MCP(time.Now(), c) }, OnError: interrupt,
+//	})
+//	...
+//	servers, err := proxy.Servers()
+//	session, err := client.NewSession(ctx, acp.NewSessionRequest{Cwd: workspace, McpServers: servers})
+//	...
+//	err = proxy.Close() // once the agent is gone
+//
+// In replay Config has a Replay, and Start is not called:
+//
+//	Replay: mcpproxy.Recorded(cassette.Turns)
+//
+// What the agent starts as a server is the helper, as a relay: it copies its stdin and stdout to and from a unix
+// socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
+// process of the real server, as it would be without us. A server that cannot be started, that ends before the agent
+// does, or that sends anything but MCP is reported to Config.OnError; from then on the agent gets errors as answers.
+//
+// Messages are passed on unchanged, read and written by the transports of the official SDK, so that agents and servers
+// agree on a protocol version and its extensions by themselves. Notifications pass as well; in replay there are only
+// those of changed lists. A server's own requests (sampling, elicitation, roots) are refused, since they could not be
+// replayed. Agents' offers to answer them are not passed on. A request that the agent cancelled, or whose answer it did
+// not wait for, has an error that says so; so does its replay.
 package mcpproxy
 
 import (
@@ -10,6 +38,9 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -174,4 +205,38 @@ func (p *Proxy) record(c trajectory.MCPCall) {
 	if p.config.OnCall != nil {
 		p.config.OnCall(c)
 	}
+}
+
+// offers are what agents can do for servers, by its names among their capabilities.
+var offers = []string{"sampling", "elicitation", "roots", "tasks"}
+
+// withoutOffers returns a request without what the agent offers to do for the server, which nothing could replay: a server
+// that knows of no offer does without.
+func withoutOffers(r *jsonrpc.Request) *jsonrpc.Request {
+	if len(r.Params) == 0 {
+		return r
+	}
+	params, err := object(r.Params)
+	if err != nil {
+		return r
+	}
+	found := false
+	take := func(from any, key string) {
+		fields, _ := from.(map[string]any)
+		capabilities, _ := fields[key].(map[string]any)
+		for _, name := range offers {
+			if _, ok := capabilities[name]; ok {
+				delete(capabilities, name)
+				found = true
+			}
+		}
+	}
+	if r.Method == methodInitialize {
+		take(params, "capabilities")
+	}
+	take(params["_meta"], mcp.MetaKeyClientCapabilities) // of protocol versions in which each request says it
+	if !found {
+		return r
+	}
+	return &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: encoded(params)}
 }

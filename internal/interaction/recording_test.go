@@ -31,20 +31,20 @@ func read(path string) request {
 	return request{"fs/read_text_file", `{"path":"` + path + `"}`}
 }
 
-// book returns what was recorded, whose answers are its numbers from 1.
-func book(t testing.TB, recorded []request) *interaction.Book {
+// recording returns what was recorded, whose answers are its numbers from 1.
+func recording(t testing.TB, recorded []request) *interaction.Recording {
 	t.Helper()
 	all := make([]interaction.Interaction, len(recorded))
 	for i, r := range recorded {
 		all[i] = interaction.Interaction{Tool: r.tool, Args: r.decoded(t), Answer: i + 1, Position: position(i + 1)}
 	}
-	return interaction.NewBook(all)
+	return interaction.NewRecording(all)
 }
 
 func position(n int) string { return fmt.Sprintf("turn 1, event %d", n) }
 
 // ask takes the requests, and fails the test if one diverges.
-func ask(t testing.TB, b *interaction.Book, asked ...request) {
+func ask(t testing.TB, b *interaction.Recording, asked ...request) {
 	t.Helper()
 	for _, r := range asked {
 		_, err := b.Take(r.tool, r.decoded(t))
@@ -96,7 +96,7 @@ func TestTake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := book(t, tt.recorded)
+			b := recording(t, tt.recorded)
 			for i, r := range tt.asked {
 				got, err := b.Take(r.tool, r.decoded(t))
 				if tt.want[i] != 0 {
@@ -117,7 +117,7 @@ func TestTakeFromManyGoroutines(t *testing.T) {
 	for range each {
 		recorded = append(recorded, read("a"), read("b"))
 	}
-	b := book(t, recorded)
+	b := recording(t, recorded)
 	answers := make([][]int, 4)
 	var all sync.WaitGroup
 	for i := range answers {
@@ -161,7 +161,7 @@ func TestUnused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := book(t, recorded)
+			b := recording(t, recorded)
 			ask(t, b, recorded[0])
 			var got []string
 			for _, u := range b.Unused(tt.allow) {
@@ -200,7 +200,7 @@ func TestReordered(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := book(t, recorded)
+			b := recording(t, recorded)
 			for name := range strings.SplitSeq(tt.asked, "") {
 				ask(t, b, read(name))
 			}
@@ -240,7 +240,7 @@ func FuzzBook(f *testing.F) {
 				order[a], order[b] = order[b], order[a]
 			}
 		}
-		b := interaction.NewBook(recorded)
+		b := interaction.NewRecording(recorded)
 		last := make(map[byte]int)
 		var answers []int
 		for _, i := range order {
@@ -285,7 +285,7 @@ func BenchmarkBook(b *testing.B) {
 		recorded[i] = interaction.Interaction{Tool: "fs/read_text_file", Args: map[string]any{"path": "$WORKSPACE/" + strconv.Itoa(i%1000), "line": i}}
 	}
 	for b.Loop() {
-		taken := interaction.NewBook(recorded)
+		taken := interaction.NewRecording(recorded)
 		for i := range recorded {
 			if _, err := taken.Take(recorded[n-1-i].Tool, recorded[n-1-i].Args); err != nil {
 				b.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
@@ -68,8 +68,8 @@ func TestReplay(t *testing.T) {
 			replayed := again.play(t, again.replay(clienttools.Interactions(turns)), actions...)
 			assert.Empty(t, again.diverged)
 			assert.Empty(t, cmp.Diff(recorded.Events, replayed.Events), "-recorded +replayed")
-			assert.Empty(t, again.book.Unused(nil))
-			assert.Empty(t, again.book.Reordered())
+			assert.Empty(t, again.recording.Unused(nil))
+			assert.Empty(t, again.recording.Reordered())
 
 			text, err := os.ReadFile(filepath.Join(again.ws, "new/a.txt"))
 			require.NoError(t, err, "the agent may look for what it wrote")
@@ -163,7 +163,7 @@ func TestSwapped(t *testing.T) {
 	assert.Equal(t, []any{workspaceFiles["shop/list"], workspaceFiles["stock.txt"]}, results(turn)[:2])
 	assert.Equal(t, []string{
 		"turn 1, event 6: fs/read_text_file path=$WORKSPACE/shop/list was asked for already before turn 1, event 3",
-	}, again.book.Reordered())
+	}, again.recording.Reordered())
 }
 
 // TestImpossibleWrite holds that a write that was recorded and cannot be made is no success.

@@ -10,13 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
 // Replay is what servers answered in a recorded session.
 type Replay struct {
-	// Book has the calls that do not describe a server. It may have other interactions, too.
-	Book *interaction.Book
+	// Recording has the calls that do not describe a server. It may have other interactions, too.
+	Recording *interaction.Recording
 	// Calls are all requests to servers, in the order in which they were answered.
 	Calls []trajectory.MCPCall
 }
@@ -24,7 +25,7 @@ type Replay struct {
 // player answers from a recording. What servers say of themselves is answered as often as it is asked for, by what was the
 // answer when as many other requests had been answered.
 type player struct {
-	book      *interaction.Book
+	recording *interaction.Recording
 	described map[string][]description // by subject
 
 	mu       sync.Mutex
@@ -38,7 +39,7 @@ type description struct {
 }
 
 func newPlayer(r *Replay) *player {
-	p := &player{book: r.Book, described: make(map[string][]description), answered: make(map[string]int)}
+	p := &player{recording: r.Recording, described: make(map[string][]description), answered: make(map[string]int)}
 	others := make(map[string]int)
 	for _, c := range r.Calls {
 		if c.IsDiscovery() {
@@ -64,7 +65,7 @@ func (p *player) answer(c trajectory.MCPCall) (recorded trajectory.MCPCall, chan
 		}
 		return now.MCPCall, nil, nil
 	}
-	found, err := p.book.Take(Tool(c), c.Params)
+	found, err := p.recording.Take(Tool(c), c.Params)
 	if err != nil {
 		return c, nil, err
 	}
@@ -162,3 +163,24 @@ func overridden(c trajectory.MCPCall, output any, failure string) trajectory.MCP
 }
 
 func texts(text string) []any { return []any{map[string]any{"type": "text", "text": text}} }
+
+// Recorded returns what servers answered in recorded turns.
+func Recorded(turns []cassette.Turn) *Replay {
+	var calls []trajectory.MCPCall
+	var asked []interaction.Interaction
+	for t, turn := range turns {
+		for e, event := range turn.Events {
+			c, ok := event.Body.(trajectory.MCPCall)
+			if !ok {
+				continue
+			}
+			calls = append(calls, c)
+			if !c.IsDiscovery() {
+				asked = append(asked, interaction.Interaction{
+					Tool: Tool(c), Args: c.Params, Answer: c, Position: fmt.Sprintf("turn %d, event %d", t+1, e+1),
+				})
+			}
+		}
+	}
+	return &Replay{Recording: interaction.NewRecording(asked), Calls: calls}
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 )
 
 var overridden = []scripted.Action{
@@ -61,7 +61,7 @@ func TestOverride(t *testing.T) {
 			replayed := again.play(t, clienttools.Override(again.Config, again.replay(turns), o), overridden...)
 			assert.Empty(t, again.diverged)
 			assert.Equal(t, recorded.Events, replayed.Events)
-			assert.Empty(t, again.book.Unused(nil), "an overridden call uses its recording up")
+			assert.Empty(t, again.recording.Unused(nil), "an overridden call uses its recording up")
 			assert.Empty(t, o.Unapplied())
 		})
 	}

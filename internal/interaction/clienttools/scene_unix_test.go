@@ -17,18 +17,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 // scene is the workspace of a session, and what belongs to it.
 type scene struct {
-	ws       string
-	files    *sandbox.Files
-	observer *observe.Observer
-	book     *interaction.Book // in a replay
+	ws        string
+	files     *sandbox.Files
+	observer  *observe.Observer
+	recording *interaction.Recording // in a replay
 	clienttools.Config
 
 	mu       sync.Mutex
@@ -72,8 +72,8 @@ func (s *scene) client(t testing.TB) clienttools.Client {
 
 // replay returns what answers from recorded interactions.
 func (s *scene) replay(recorded []interaction.Interaction) clienttools.Client {
-	s.book = interaction.NewBook(recorded)
-	return clienttools.Replay(s.Config, s.book, s.files)
+	s.recording = interaction.NewRecording(recorded)
+	return clienttools.Replay(s.Config, s.recording, s.files)
 }
 
 // play is prompt for a turn that ends well.

@@ -22,7 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
-	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -88,8 +88,8 @@ func TestRecordAndReplay(t *testing.T) {
 			replayed, errs := replay.seen()
 			assert.Empty(t, errs)
 			assert.Equal(t, recorded(t, calls), recorded(t, replayed), "what the agent saw is told alike")
-			assert.Empty(t, r.Book.Unused(nil))
-			assert.Empty(t, r.Book.Reordered())
+			assert.Empty(t, r.Recording.Unused(nil))
+			assert.Empty(t, r.Recording.Reordered())
 			for _, c := range calls {
 				if c.Method == "resources/read" {
 					assert.Equal(t, []string{"uri"}, slices.Collect(maps.Keys(c.Params.(map[string]any))), "what is the protocol's is not recorded")
@@ -310,8 +310,8 @@ func TestOverrides(t *testing.T) {
 	r := replayOf(t, calls)
 	again := visit(replayScene(t, r, override, server("shop", "shop")))
 	assert.Equal(t, recorded(t, calls), recorded(t, again))
-	assert.Empty(t, r.Book.Unused(nil), "an overridden call uses its recording up")
-	assert.Empty(t, r.Book.Reordered())
+	assert.Empty(t, r.Recording.Unused(nil), "an overridden call uses its recording up")
+	assert.Empty(t, r.Recording.Reordered())
 }
 
 // TestRequestsOfServers holds that a server gets answers to what it asks, but not from the agent.

@@ -1,6 +1,32 @@
+// Package clienttools answers an agent's requests to its client (files, terminals and permissions) from a recording, or
+// with the overrides of a playbook.
+//
+// An engine that starts an agent with recorded answers:
+//
+//	cfg := clienttools.Config{
+//		Normaliser: normaliser,    // the session's
+//		Call:       observer.Call, // which has seen a request before it is answered
+//		Diverged:   interruptTurn, // the turn then ends in that error
+//	}
+//	recording := interaction.NewRecording(clienttools.Interactions(recorded.Turns))
+//	client := clienttools.Override(cfg, clienttools.Replay(cfg, recording, files), overrides)
+//	clientConfig.Files, clientConfig.Terminals, clientConfig.Permission = client.Files, client.Terminals, client.Permission
+//	...
+//	recording.Unused(allowed), recording.Reordered(), overrides.Unapplied()
+//
+// An engine that records, with overrides, overrides the real client:
+//
+//	client := clienttools.Override(cfg, clienttools.Client{
+//		Files: files.Handler(), Terminals: terminals.Handler(), Permission: policy,
+//	}, overrides)
+//
+// Recordings are normalised. Answers get the directories of this run, but what a playbook's pattern replaced, such as a
+// duration, remains a placeholder. A workspace file that is still as recorded is read itself. A terminal shows its last
+// recorded output and exit at once; one whose end was not recorded runs until it is killed.
 package clienttools
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,6 +36,32 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
+
+// Client answers what an agent asks of its client. Files and Terminals are nil where the agent is offered none.
+type Client struct {
+	Files      acp.FileHandler
+	Terminals  acp.TerminalHandler
+	Permission func(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error)
+
+	recording *interaction.Recording // what [Replay] answers from; nil: it is another client
+}
+
+// Config says how the requests of a session are read, and who is told of those that cannot be answered.
+type Config struct {
+	// Normaliser is the session's, by which requests become what a recording of them would be.
+	Normaliser *cassette.Normaliser
+	// Call returns what is known by now of the tool call with that id, which a permission request is about.
+	Call func(id string) (start trajectory.ToolStart, ok bool)
+	// Diverged is told of what ends the session in error: a request that was not recorded (*[interaction.DivergenceError]),
+	// or an answer that cannot be given. It may be called from many goroutines, and more than once.
+	Diverged func(error)
+}
+
+// diverged reports an error and returns it as the agent's answer.
+func (c Config) diverged(err error) error {
+	c.Diverged(err)
+	return &acp.Error{Code: acp.CodeInternal, Message: err.Error()}
+}
 
 // Interactions returns what an agent asked of its client in recorded turns, each with the event that holds the answer.
 func Interactions(turns []cassette.Turn) []interaction.Interaction {

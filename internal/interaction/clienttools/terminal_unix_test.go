@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 )
 
 // replaying returns a client that answers from events.

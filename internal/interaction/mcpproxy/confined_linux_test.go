@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -141,8 +141,8 @@ func TestRealServers(t *testing.T) {
 			}
 
 			recorded := dir
-			book := replayOf(t, calls)
-			replay := replayScene(t, book, func(c *mcpproxy.Config) {
+			recording := replayOf(t, calls)
+			replay := replayScene(t, recording, func(c *mcpproxy.Config) {
 				dir = filepath.Dir(c.Dir)
 				c.Normalise = func(v any) any { return mapped(v, dir, recorded) }
 				c.Denormalise = func(v any) any { return mapped(v, recorded, dir) }
@@ -151,7 +151,7 @@ func TestRealServers(t *testing.T) {
 			for i := range want {
 				assert.Equal(t, strings.ReplaceAll(want[i], recorded, dir), got[i])
 			}
-			assert.Empty(t, book.Book.Unused(nil))
+			assert.Empty(t, recording.Recording.Unused(nil))
 			_, errs = replay.seen()
 			assert.Empty(t, errs)
 			_, err := os.Stat(filepath.Join(dir, "notes.txt"))

@@ -6,19 +6,18 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/answer"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
-// Override returns a client that answers what the overrides say, of which [answer.Check] has to approve, and everything
+// Override returns a client that answers what the overrides say, of which [interaction.CheckOutput] has to approve, and everything
 // else as client does. If that is one of [Replay], an overridden request uses its recording up, if there is one.
 func Override(c Config, client Client, overrides *interaction.Overrides) Client {
-	o := overrider{c, overrides, client.book}
+	o := overrider{c, overrides, client.recording}
 	if client.Files != nil {
 		client.Files = fileOverrider{o, client.Files}
 	}
 	if client.Terminals != nil {
-		client.Terminals = &terminalOverrider{o, client.Terminals, screens{prefix: "override-"}}
+		client.Terminals = &terminalOverrider{o, client.Terminals, fakeTerminals{prefix: "override-"}}
 	}
 	if decide := client.Permission; decide != nil {
 		client.Permission = func(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -30,7 +29,7 @@ func Override(c Config, client Client, overrides *interaction.Overrides) Client 
 
 // printed returns the terminal that an override shows.
 func printed(output any) (trajectory.Terminal, error) {
-	p, err := answer.Terminal(output)
+	p, err := interaction.TerminalResult(output)
 	return trajectory.Terminal{Output: p.Output, ExitCode: &p.ExitCode}, err
 }
 
@@ -38,7 +37,7 @@ func printed(output any) (trajectory.Terminal, error) {
 type overrider struct {
 	Config
 	overrides *interaction.Overrides
-	book      *interaction.Book // of the client; nil: it does not replay
+	recording *interaction.Recording // of the client; nil: it does not replay
 }
 
 // apply returns the answer that an override has for a request, as of decodes it, or its error.
@@ -47,8 +46,8 @@ func apply[T any](o overrider, r request, of func(output any) (T, error)) (answe
 	if !ok {
 		return answer, false, nil
 	}
-	if o.book != nil {
-		_, _ = o.book.Take(r.tool, r.args) // an overridden call need not have been recorded
+	if o.recording != nil {
+		_, _ = o.recording.Take(r.tool, r.args) // an overridden call need not have been recorded
 	}
 	if text != "" {
 		return answer, true, &acp.Error{Code: acp.CodeInternal, Message: text}
@@ -64,7 +63,7 @@ type fileOverrider struct {
 
 // ReadTextFile implements [acp.FileHandler].
 func (o fileOverrider) ReadTextFile(ctx context.Context, r acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
-	text, ok, err := apply(o.overrider, o.requestOfRead(r), answer.Text)
+	text, ok, err := apply(o.overrider, o.requestOfRead(r), interaction.FileText)
 	if !ok {
 		return o.inner.ReadTextFile(ctx, r)
 	}
@@ -88,11 +87,11 @@ func (o overrider) decide(
 	if err != nil {
 		return acp.Cancelled(), o.diverged(err)
 	}
-	decision, ok, err := apply(o, asked, answer.Decision)
+	decision, ok, err := apply(o, asked, interaction.PermissionDecision)
 	switch {
 	case !ok:
 		return otherwise(ctx, r)
-	case err != nil || decision == answer.Cancelled:
+	case err != nil || decision == interaction.Cancelled:
 		return acp.Cancelled(), err
 	}
 	for _, option := range r.Options {
@@ -109,7 +108,7 @@ func (o overrider) decide(
 type terminalOverrider struct {
 	overrider
 	inner acp.TerminalHandler
-	own   screens
+	own   fakeTerminals
 }
 
 // Create implements [acp.TerminalHandler].
