@@ -1,6 +1,18 @@
 package secret
 
-import "io"
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+)
 
 // Writer masks what is written through it, however that is cut in pieces: what it writes is what [Set.Bytes] makes of the
 // whole. It holds back what may be the beginning of a secret, which is never as long as the longest form of a secret.
@@ -65,4 +77,138 @@ func (w *Writer) advance(final bool) {
 	keep := max(0, r.settled-contextSize)
 	w.context = r.settled - keep
 	w.held = append(w.held[:0], w.held[keep:]...)
+}
+
+// Lines masks lines of JSON, each by [Set.JSON], and writes them whole. It is not safe for concurrent use.
+type Lines struct {
+	set  *Set
+	w    io.Writer
+	line []byte
+	walk walk
+	// long masks, as text, the rest of a line of more than maxLine bytes; nil: there is none.
+	long *Writer
+	err  error
+}
+
+// maxLine bounds the lines that are masked as JSON, in bytes.
+const maxLine = 16 << 20
+
+// Lines returns a writer that writes to w the lines it is given, masked. Close it, or a last line without a newline is
+// missing.
+func (s *Set) Lines(w io.Writer) *Lines { return &Lines{set: s, w: w} }
+
+// Write takes p. An error of the underlying writer is final.
+func (l *Lines) Write(p []byte) (int, error) {
+	rest := p
+	for len(rest) > 0 && l.err == nil {
+		size := bytes.IndexByte(rest, '\n') + 1
+		if size == 0 {
+			size = min(len(rest), maxLine)
+		}
+		l.take(rest[:size])
+		rest = rest[size:]
+	}
+	if l.err != nil {
+		return 0, l.err
+	}
+	return len(p), nil
+}
+
+// take takes a part of one line.
+func (l *Lines) take(part []byte) {
+	ends := part[len(part)-1] == '\n'
+	switch {
+	case l.long != nil:
+		_, l.err = l.long.Write(part)
+	case ends && len(l.line) == 0:
+		l.write(part)
+		return
+	case len(l.line)+len(part) > maxLine:
+		l.long = l.set.Writer(l.w)
+		if _, l.err = l.long.Write(l.line); l.err == nil {
+			_, l.err = l.long.Write(part)
+		}
+		l.line = nil
+	default:
+		l.line = append(l.line, part...)
+	}
+	if ends {
+		l.end()
+	}
+}
+
+// end writes what there is of a line.
+func (l *Lines) end() {
+	switch {
+	case l.err != nil:
+	case l.long != nil:
+		l.err = l.long.Close()
+		l.long = nil
+	case len(l.line) > 0:
+		l.write(l.line)
+		l.line = l.line[:0]
+	}
+}
+
+// write writes a line.
+func (l *Lines) write(line []byte) {
+	_, l.err = l.w.Write(l.walk.mask(l.set.matcher(), line))
+}
+
+// Close writes a last line without a newline. It leaves the underlying writer open.
+func (l *Lines) Close() error {
+	l.end()
+	return l.err
+}
+
+// WriteFile writes data, masked, in the place of what is at path, which survives a concurrent write or the end of the
+// process as one or the other, see [disk.Put]. The file has exactly that mode. Files named .json and .jsonl are masked by
+// [Set.JSON].
+func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
+	switch filepath.Ext(path) {
+	case ".json", ".jsonl":
+		data = s.JSON(data)
+	default:
+		data = s.Bytes(data)
+	}
+	return s.put(path, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteLines is [Set.WriteFile] for lines of JSON, masked as [Set.Lines] does, which write writes one after the other: what
+// is large need never be in memory as a whole.
+func (s *Set) WriteLines(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	return s.put(path, perm, func(w io.Writer) error {
+		out := outs.Get().(*bufio.Writer)
+		out.Reset(w)
+		defer func() {
+			out.Reset(nil)
+			outs.Put(out)
+		}()
+		lines := s.Lines(out)
+		return errors.Join(write(lines), lines.Close(), out.Flush())
+	})
+}
+
+// outs are buffers for files.
+var outs = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, pieceSize) }}
+
+func (s *Set) put(path string, perm fs.FileMode, write func(io.Writer) error) error {
+	if err := disk.Put(path, perm, write); err != nil {
+		return fmt.Errorf("write %s: %w", s.String(path), bare(err))
+	}
+	return nil
+}
+
+// bare returns an error of the file system without its paths, which may hold a secret.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	return err
 }
