@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/secrettest"
 )
 
-// account returns the secrets of a preset, which add themselves as those of every preset do.
+// account returns the set of a preset's secrets, added as those of every preset.
 func account() *secret.Set {
 	s := new(secret.Set)
 	for _, variables := range []map[string]string{secrettest.Secrets, secrettest.Settings} {
@@ -25,7 +25,8 @@ func account() *secret.Set {
 	return s
 }
 
-// TestAccount masks an account's secrets by every door, and has somebody else look for them who knows none of their forms.
+// TestAccount masks an account's secrets by every method. Package secrettest, which does not share the code for forms,
+// looks for them.
 func TestAccount(t *testing.T) {
 	s, text := account(), secrettest.AllForms()
 	require.NotEmpty(t, secrettest.Scan(text, secrettest.Texts()...))
@@ -52,7 +53,8 @@ func TestAccount(t *testing.T) {
 	assert.True(t, json.Valid(s.JSON(inJSON)))
 }
 
-// TestAccountInFiles plants each form in a file of its own, and in the file's name: each is found, and then none is left.
+// TestAccountInFiles writes each form to a file of its own, and to the file's name. Each is found, and then none is
+// left.
 func TestAccountInFiles(t *testing.T) {
 	s, dir, planted := account(), t.TempDir(), 0
 	for _, value := range secrettest.Secrets {

@@ -19,8 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
-// fiftySecrets returns secrets as accounts have them: most are random, some are of several lines or have characters that
-// have to be escaped.
+// fiftySecrets returns secrets as accounts have them: most are random, some have several lines or characters that must
+// be escaped.
 func fiftySecrets() map[string]string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	r := rand.New(rand.NewPCG(1, 2))
@@ -55,11 +55,12 @@ func newSet(secrets map[string]string) *secret.Set {
 	return &s
 }
 
-// sessionLog returns that much of a session log, lines of JSON as agents send them, with a secret every 64 KiB or so.
+// sessionLog returns size bytes of a session log, lines of JSON as agents send them, with a secret every 64 KiB or so.
 func sessionLog(size int, secrets map[string]string) []byte {
 	r := rand.New(rand.NewPCG(3, 4))
-	words := strings.Fields("the agent reads main.go func return err != nil if package import \"testing\" token key value " +
-		"session update tool_call content text and then writes a file with tests ----- | a | b | http://localhost:8080/v1")
+	words := strings.Fields("the agent reads main.go func return err != nil if package import \"testing\" token key " +
+		"value session update tool_call content text and then writes a file with tests ----- | a | b | " +
+		"http://localhost:8080/v1")
 	prose := func(n int) string {
 		var b strings.Builder
 		for range n {
@@ -92,8 +93,8 @@ func sessionLog(size int, secrets map[string]string) []byte {
 	return b.Bytes()[:size]
 }
 
-// plainPairs returns what is to be replaced by what, for those who know no better: the forms but for those of JSON and of
-// URLs, without a thought of where words begin and of what overlaps.
+// plainPairs returns texts and their replacements for simple replacers: the forms except those of JSON and of URLs,
+// without regard to words and overlaps.
 func plainPairs(secrets map[string]string) (pairs []string) {
 	for name, value := range secrets {
 		mask := "[REDACTED:" + name + "]"
@@ -106,7 +107,7 @@ func plainPairs(secrets map[string]string) (pairs []string) {
 	return pairs
 }
 
-// BenchmarkMask masks a session log of 100 MB with 50 secrets, beside what the standard library has for the job, which needs
+// BenchmarkMask masks a session log of 100 MB with 50 secrets, and compares that with the standard library, which needs
 // the whole text in memory.
 func BenchmarkMask(b *testing.B) {
 	const size = 100_000_000
@@ -161,7 +162,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// TestSoakMemory masks 100 MiB, and counts all that is ever allocated for it.
+// TestSoakMemory masks many MiB and counts all bytes that are allocated for it.
 func TestSoakMemory(t *testing.T) {
 	secrets := fiftySecrets()
 	part := sessionLog(1<<20, secrets)

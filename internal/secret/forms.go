@@ -13,10 +13,11 @@ import (
 	"strings"
 )
 
-// forms returns how a value can look where it is written, the value itself included, without repetition. word says that
-// the value is found only as a word of its own, which base64 then begins and ends with it.
+// forms returns the forms in which a value may be written, the value itself included, without duplicates. word means
+// that the value is found only as a whole word; in base64 it must then be encoded by itself.
 func forms(value string, word bool) []string {
-	all := append(escapedForms(value), hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))))
+	inHex := hex.EncodeToString([]byte(value))
+	all := append(escapedForms(value), inHex, strings.ToUpper(inHex))
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		if word {
 			all = append(all, e.EncodeToString([]byte(value)))
@@ -30,8 +31,8 @@ func forms(value string, word bool) []string {
 	return slices.Compact(all)
 }
 
-// base64Form returns the characters of base64 that depend on the value alone if that many bytes, modulo 3, stand before
-// it.
+// base64Form returns the characters of base64 that depend only on the value, if that many bytes, modulo 3, are encoded
+// before it.
 func base64Form(e *base64.Encoding, value string, before int) string {
 	all := e.EncodeToString(append(make([]byte, before), value...))
 	first := (before*8 + 5) / 6
@@ -39,7 +40,7 @@ func base64Form(e *base64.Encoding, value string, before int) string {
 	return all[first:last]
 }
 
-// escapedForms returns the value and what escaping makes of it.
+// escapedForms returns the value and its escaped forms.
 func escapedForms(value string) []string {
 	inJSON := append(jsonForms(value), value)
 	for _, once := range slices.Clone(inJSON) {
@@ -50,11 +51,11 @@ func escapedForms(value string) []string {
 	return slices.Concat(inJSON, urlForms(value), []string{inXML.String(), html.EscapeString(value)})
 }
 
-// jsonForms returns what writers of JSON, and Go's %q, make of a text between the quotes.
+// jsonForms returns a text as writers of JSON, and Go's %q, write it between the quotes.
 func jsonForms(text string) []string {
 	escapeHTML, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string has always JSON
+		panic(err) // a string can always be marshalled
 	}
 	html := unquoted(string(escapeHTML))
 	plain := jsonString(text)
@@ -67,7 +68,7 @@ func jsonForms(text string) []string {
 	}
 }
 
-// dotNet escapes in JSON what .NET does beyond what has to be.
+// dotNet escapes the characters that .NET escapes in JSON although it need not.
 var dotNet = strings.NewReplacer(
 	`\"`, `\u0022`, "&", `\u0026`, "'", `\u0027`, "+", `\u002B`, "<", `\u003C`, ">", `\u003E`, "`", `\u0060`,
 )
@@ -76,7 +77,7 @@ func jsonString(text string) string { return unquoted(string(appendQuoted(nil, [
 
 func unquoted(s string) string { return s[1 : len(s)-1] }
 
-// ascii replaces characters beyond ASCII by escapes in that format.
+// ascii replaces characters beyond ASCII by escapes in the format.
 func ascii(s, format string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -93,8 +94,8 @@ func ascii(s, format string) string {
 	return b.String()
 }
 
-// urlForms returns what escaping for URLs makes of a text: Go's for queries and paths, JavaScript's encodeURIComponent,
-// Python's quote, each with hex digits of either case.
+// urlForms returns a text as it is escaped for URLs: by Go for queries and paths, by JavaScript's encodeURIComponent
+// and by Python's quote, each with hex digits of either case.
 func urlForms(text string) []string {
 	query := url.QueryEscape(text)
 	spaces := strings.ReplaceAll(query, "+", "%20")

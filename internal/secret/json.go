@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns JSON, or several values of it one after the other, masked. It searches what the strings mean, so that a
-// secret is found however it is escaped and the result is JSON again; keys of objects are strings too. What it does not
-// mask stays as it is written, numbers and order included. A number that holds a secret becomes a string. Text that is
-// not made of JSON's tokens is masked as [Set.Bytes] does. The result is raw itself if there is nothing to mask.
+// JSON masks JSON, which may be several values one after the other. It searches decoded strings, keys of objects
+// included, so a secret is found however it is escaped, and the result is JSON again. Everything else stays as it is
+// written, numbers and order included. A number that contains a secret becomes a string. Text that does not consist of
+// JSON tokens is masked as by [Set.Bytes]. The result is raw itself if there is nothing to mask.
 func (s *Set) JSON(raw []byte) []byte {
 	var w walk
 	return w.mask(s.matcher(), raw)
 }
 
-// walk goes through the tokens of JSON. It can be used again, when what it has returned is no longer needed.
+// walk goes through the tokens of JSON. It can be used again when its last result is no longer needed.
 type walk struct {
 	m      *matcher
 	raw    []byte
@@ -26,7 +26,7 @@ type walk struct {
 	text   []byte // for a decoded string
 }
 
-// mask returns raw masked. With no matcher there is nothing to mask.
+// mask returns raw masked. With a nil matcher there is nothing to mask.
 func (w *walk) mask(m *matcher, raw []byte) []byte {
 	if m == nil || !m.heads.inJSON(raw) {
 		return raw
@@ -43,7 +43,7 @@ func (w *walk) mask(m *matcher, raw []byte) []byte {
 	return w.masked
 }
 
-// run reports whether raw is made of JSON's tokens.
+// run masks the tokens of raw. It reports whether raw consists of JSON tokens.
 func (w *walk) run() bool {
 	for at, ok := 0, true; at < len(w.raw); {
 		switch kinds[w.raw[at]] {
@@ -63,7 +63,7 @@ func (w *walk) run() bool {
 	return true
 }
 
-// kind says what tokens of JSON a byte is in.
+// kind is the kind of JSON token that a byte can be part of.
 type kind uint8
 
 const (
@@ -81,7 +81,7 @@ var kinds = func() (all [256]kind) {
 	return all
 }()
 
-// word takes the number or the literal at w.raw[at] and returns what follows it.
+// word masks the number or the literal at w.raw[at] and returns its end.
 func (w *walk) word(at int) (end int, ok bool) {
 	for end = at; end < len(w.raw) && kinds[w.raw[end]] == word; {
 		end++
@@ -98,7 +98,7 @@ func (w *walk) word(at int) (end int, ok bool) {
 	return end, false
 }
 
-// string takes the string at w.raw[at] and returns what follows it.
+// string masks the string at w.raw[at] and returns its end.
 func (w *walk) string(at int) (end int, ok bool) {
 	start := at + 1
 	size := bytes.IndexByte(w.raw[start:], '"')
@@ -116,7 +116,7 @@ func (w *walk) string(at int) (end int, ok bool) {
 	return end + 1, true
 }
 
-// replace puts a string in the place of w.raw[at:end] if there is something to mask in text, which is what stands there.
+// replace replaces w.raw[at:end] by a string if there is something to mask in text, which is its decoded value.
 func (w *walk) replace(at int, text []byte, end int) {
 	masked, changed := w.m.mask(text)
 	if !changed {
@@ -127,7 +127,7 @@ func (w *walk) replace(at int, text []byte, end int) {
 	w.copied = end
 }
 
-// unescape puts the string that begins, after its quote, at w.raw[at] into w.text, and returns where it ends. The first
+// unescape decodes into w.text the string that begins, after its quote, at w.raw[at], and returns its end. The first
 // quote from there on is at w.raw[end].
 func (w *walk) unescape(at, end int) (int, bool) {
 	w.text = w.text[:0]
@@ -153,7 +153,7 @@ func (w *walk) unescape(at, end int) (int, bool) {
 	}
 }
 
-// escape adds what the escape that raw begins with means to w.text, and returns its size; 0: it is invalid.
+// escape decodes the escape with which raw begins, appends it to w.text and returns its size, or 0 if it is invalid.
 func (w *walk) escape(raw []byte) (size int) {
 	if len(raw) < 2 {
 		return 0
@@ -182,10 +182,10 @@ func (w *walk) escape(raw []byte) (size int) {
 	return size
 }
 
-// escapes are the bytes that \b and so on mean; 0: it is no escape.
+// escapes has the bytes that \b and so on mean, and 0 for bytes that are no escapes.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// codeUnit returns the XXXX of the \uXXXX that raw begins with.
+// codeUnit returns the XXXX of the \uXXXX with which raw begins.
 func codeUnit(raw []byte) (unit rune, ok bool) {
 	if len(raw) < len(`\u0000`) || raw[0] != '\\' || raw[1] != 'u' {
 		return 0, false
@@ -197,7 +197,7 @@ func codeUnit(raw []byte) (unit rune, ok bool) {
 	return rune(b[0])<<8 | rune(b[1]), true
 }
 
-// appendQuoted appends text as a string of JSON. Beside what has to be escaped it leaves all bytes as they are.
+// appendQuoted appends text as a string of JSON. It escapes only the bytes that must be escaped.
 func appendQuoted(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	for _, b := range text {

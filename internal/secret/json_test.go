@@ -22,19 +22,40 @@ func TestJSON(t *testing.T) {
 		{name: "value", in: `{"a": "x abc\"de\\f/gh y"}`, want: `{"a": "x [REDACTED:A] y"}`},
 		{name: "escaped at will", in: `["\u0061bc\u0022de\u005Cf\/gh"]`, want: `["[REDACTED:A]"]`},
 		{name: "pair of surrogates", in: `"n\u00e4h\ud834\udd1eist näh𝄞ist"`, want: `"[REDACTED:E] [REDACTED:E]"`},
-		{name: "half a pair", reason: "what is not masked keeps its meaning", in: `"\ud834 12345678\ud834x"`, want: "\"\ufffd [REDACTED:N]\ufffdx\""},
+		{
+			name: "half a pair", reason: "text that is not masked keeps its meaning",
+			in: `"\ud834 12345678\ud834x"`, want: "\"\ufffd [REDACTED:N]\ufffdx\"",
+		},
 		{name: "key", in: `{"abc\"de\\f\/gh":1}`, want: `{"[REDACTED:A]":1}`},
-		{name: "nothing", reason: "not a byte changes", in: "{ \"b\":1e5, \"a\" : 10000000000000000000001,\n\"\\u0061\":[true ,false,null] }\n", want: "{ \"b\":1e5, \"a\" : 10000000000000000000001,\n\"\\u0061\":[true ,false,null] }\n"},
-		{name: "rest stays", in: `{"b":1.50,"x":"12345678","a":-1E+2,"c":"\u0041<>&\/"}`, want: `{"b":1.50,"x":"[REDACTED:N]","a":-1E+2,"c":"\u0041<>&\/"}`},
-		{name: "number", reason: "a secret is nowhere", in: `{"a":12345678,"b":912345678,"c":1234}`, want: `{"a":"[REDACTED:N]","b":"9[REDACTED:N]","c":"[REDACTED:P]"}`},
+		{
+			name: "nothing", reason: "not a byte changes",
+			in:   "{ \"b\":1e5, \"a\" : 10000000000000000000001,\n\"\\u0061\":[true ,false,null] }\n",
+			want: "{ \"b\":1e5, \"a\" : 10000000000000000000001,\n\"\\u0061\":[true ,false,null] }\n",
+		},
+		{
+			name: "rest stays",
+			in:   `{"b":1.50,"x":"12345678","a":-1E+2,"c":"\u0041<>&\/"}`,
+			want: `{"b":1.50,"x":"[REDACTED:N]","a":-1E+2,"c":"\u0041<>&\/"}`,
+		},
+		{
+			name: "number", reason: "secrets are masked in numbers, too",
+			in:   `{"a":12345678,"b":912345678,"c":1234}`,
+			want: `{"a":"[REDACTED:N]","b":"9[REDACTED:N]","c":"[REDACTED:P]"}`,
+		},
 		{name: "other numbers", in: `[12345,-12340,1.12345]`, want: `[12345,-12340,1.12345]`},
 		{
 			name: "letter of an escape", reason: "as bytes it would leave a backslash alone",
 			in: `["\nfoobarbaz","\\nfoobarbaz","nfoobarbaz"]`, want: `["\nfoobarbaz","\\[REDACTED:L]","[REDACTED:L]"]`,
 		},
 		{name: "JSON in JSON", in: `{"a":"{\"b\":\"abc\\\"de\\\\f/gh\"}"}`, want: `{"a":"{\"b\":\"[REDACTED:A]\"}"}`},
-		{name: "control characters", in: `"\b\f\n\r\t\u0001\u000b12345678"`, want: `"\b\f\n\r\t\u0001\u000b[REDACTED:N]"`},
-		{name: "several values", in: "{\"a\":\"12345678\"}\n{\"b\":\"\"}\n", want: "{\"a\":\"[REDACTED:N]\"}\n{\"b\":\"\"}\n"},
+		{
+			name: "control characters",
+			in:   `"\b\f\n\r\t\u0001\u000b12345678"`, want: `"\b\f\n\r\t\u0001\u000b[REDACTED:N]"`,
+		},
+		{
+			name: "several values",
+			in:   "{\"a\":\"12345678\"}\n{\"b\":\"\"}\n", want: "{\"a\":\"[REDACTED:N]\"}\n{\"b\":\"\"}\n",
+		},
 		{name: "empty"},
 		{name: "no JSON", in: `x "abc"de\f/gh" {"12345678"`, want: `x "[REDACTED:A]" {"[REDACTED:N]"`},
 		{name: "cut off", in: `{"a":"12345678`, want: `{"a":"[REDACTED:N]`},
@@ -54,14 +75,14 @@ func TestJSON(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.NoError(t, w.Close())
-			if tt.name != "nothing" { // of which a value is on several lines
+			if tt.name != "nothing" { // where a value has several lines
 				assert.Equal(t, tt.want, b.String(), "by lines")
 			}
 		})
 	}
 }
 
-// FuzzJSON: JSON stays JSON, with the same values but for what is masked, and no string of it holds a secret.
+// FuzzJSON: JSON stays JSON, with the same values except those that are masked, and no string of it contains a secret.
 func FuzzJSON(f *testing.F) {
 	f.Add(`{"a":"x01234567y","\u0030\u0031234567":[1,"\n\"\\\ud800"]}`)
 	f.Add(`[12345678,"{\"a\":\"\\u00301234567\"}"]`)
@@ -94,11 +115,11 @@ func FuzzJSON(f *testing.F) {
 func decode(t *testing.T, text string, v *any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber() // those that no float64 holds are JSON too
+	d.UseNumber() // numbers beyond float64 are valid JSON, too
 	require.NoError(t, d.Decode(v), "%q", text)
 }
 
-// shapeOf returns how deep and how long a value is, at its lists; of objects, keys may have become the same.
+// shapeOf returns the nesting and the lengths of lists. Objects count as equal, since keys may have become the same.
 func shapeOf(v any) any {
 	list, ok := v.([]any)
 	if !ok {

@@ -2,12 +2,12 @@ package secret
 
 import "strings"
 
-// keyName is the name in the placeholder of what has the shape of a key.
+// keyName is the name in the placeholder of text that looks like a key.
 const keyName = "key"
 
-// shape is a well-known kind of key: a prefix that no word precedes and, after it, at least least bytes of a class. The
-// key goes on as long as the class does. Fake keys that keep to a shape are masked as well. No prefix begins inside another
-// one, so that keys are found in order.
+// shape is a well-known kind of key: a prefix that is not inside a word, followed by at least least bytes of a class.
+// The key ends where the class ends. Fake keys of the same shape are masked as well. No prefix begins inside another
+// one, so keys are found in order.
 type shape struct {
 	prefix string
 	class  class
@@ -66,10 +66,10 @@ const (
 	token    class = 1 << iota // letters, digits, - and _
 	capitals                   // capital letters and digits
 	dotted                     // token and dots
-	block                      // what stands in a PEM block, also in JSON or a diff, up to the dashes that end it
+	block                      // the bytes of a PEM block, also in JSON or a diff, up to the dashes that end it
 )
 
-// classes are the classes that a byte is of.
+// classes has the classes of each byte.
 var classes = func() (all [256]class) {
 	for i := range all {
 		b := byte(i)
@@ -89,9 +89,9 @@ var classes = func() (all [256]class) {
 
 // tail follows keys to their end, byte by byte.
 type tail struct {
-	open   class // of the keys that have not ended
-	dashes int   // in a block: how many stand before this byte
-	fences int   // in a block: how many runs of dashes there were
+	open   class // the classes of the keys that have not ended
+	dashes int   // in a block: the number of dashes just before this byte
+	fences int   // in a block: the number of runs of dashes so far
 }
 
 // The dashes of a PEM block: two runs of five around BEGIN, two around END.
@@ -118,7 +118,7 @@ func (t *tail) next(b byte) bool {
 // begin takes the first byte of a key.
 func (t *tail) begin(c class, b byte) {
 	t.open |= c
-	if c == block { // one that begins in another one counts anew, or its end would be missed
+	if c == block { // a block inside another one counts anew, or its end would be missed
 		t.dashes, t.fences = 0, 0
 		t.fence(b)
 	}

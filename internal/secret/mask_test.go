@@ -19,8 +19,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// pem is a key nobody made, built so that no scanner takes it for one.
-var pem = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0000000000000000\n/+11111111==\n-----END " + "RSA PRIVATE KEY-----"
+// pem is a fake key, written so that no scanner takes it for one.
+var pem = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0000000000000000\n/+11111111==\n" +
+	"-----END " + "RSA PRIVATE KEY-----"
 
 func TestMask(t *testing.T) {
 	fake := "sk-" + "test-0123456789abcdef01234567"
@@ -37,9 +38,11 @@ func TestMask(t *testing.T) {
 			add: [][2]string{{"A", "abcdefgh"}}, text: "xabcdefghy abcdefgh", want: "x[REDACTED:A]y [REDACTED:A]",
 		},
 		{
-			name: "short with the name of a credential", reason: "only as a word of its own",
-			add: [][2]string{{"DB_PASS", "hunter2"}}, text: "hunter2 xhunter2 hunter2x _hunter2 -hunter2, éhunter2é hunter2",
-			want: "[REDACTED:DB_PASS] xhunter2 hunter2x _hunter2 -[REDACTED:DB_PASS], é[REDACTED:DB_PASS]é [REDACTED:DB_PASS]",
+			name: "short with the name of a credential", reason: "only as a whole word",
+			add:  [][2]string{{"A_PASS", "hunter2"}},
+			text: "hunter2 xhunter2 hunter2x _hunter2 -hunter2, éhunter2é hunter2",
+			want: "[REDACTED:A_PASS] xhunter2 hunter2x _hunter2 -[REDACTED:A_PASS], é[REDACTED:A_PASS]é " +
+				"[REDACTED:A_PASS]",
 		},
 		{
 			name: "short after an escape", reason: "the letter of an escape is no word",
@@ -56,60 +59,79 @@ func TestMask(t *testing.T) {
 			want: "[REDACTED:DB_PASS]== [REDACTED:DB_PASS] 0x68756e74657232",
 		},
 		{name: "short without", add: [][2]string{{"COLOR", "crimson"}}, text: "crimson", want: "crimson"},
-		{name: "short but marked", mark: [][2]string{{"COLOR", "red"}}, text: "red reduce", want: "[REDACTED:COLOR] reduce"},
-		{name: "plain but marked", mark: [][2]string{{"URL", "https://host"}}, text: "https://host/v1", want: "[REDACTED:URL]/v1"},
-		{name: "nothing", reason: "an empty value would be everywhere", mark: [][2]string{{"A", ""}, {"B", " \n"}}, text: "a b", want: "a b"},
+		{
+			name: "short but marked", mark: [][2]string{{"COLOR", "red"}},
+			text: "red reduce", want: "[REDACTED:COLOR] reduce",
+		},
+		{
+			name: "plain but marked", mark: [][2]string{{"URL", "https://host"}},
+			text: "https://host/v1", want: "[REDACTED:URL]/v1",
+		},
+		{
+			name: "nothing", reason: "an empty value would be everywhere",
+			mark: [][2]string{{"A", ""}, {"B", " \n"}}, text: "a b", want: "a b",
+		},
 		{name: "space around", mark: [][2]string{{"A", " abcdefgh\n"}}, text: "abcdefgh", want: "[REDACTED:A]"},
 		{
 			name: "one in another", reason: "nothing is left of the longer one",
-			add: [][2]string{{"A", "secret-long-secret"}, {"B", "long-secret"}}, text: "secret-long-secret long-secret",
-			want: "[REDACTED:A] [REDACTED:B]",
+			add:  [][2]string{{"A", "secret-long-secret"}, {"B", "long-secret"}},
+			text: "secret-long-secret long-secret", want: "[REDACTED:A] [REDACTED:B]",
 		},
 		{
 			name: "overlapping", reason: "nothing is left of either",
-			add: [][2]string{{"A", "aaaabbbb"}, {"B", "bbbbcccc"}}, text: "aaaabbbbcccc bbbbcccc", want: "[REDACTED:A] [REDACTED:B]",
+			add:  [][2]string{{"A", "aaaabbbb"}, {"B", "bbbbcccc"}},
+			text: "aaaabbbbcccc bbbbcccc", want: "[REDACTED:A] [REDACTED:B]",
 		},
 		{
-			name: "overlapping with itself", add: [][2]string{{"A", "ababababab"}}, text: "abababababababa", want: "[REDACTED:A]a",
+			name: "overlapping with itself",
+			add:  [][2]string{{"A", "ababababab"}}, text: "abababababababa", want: "[REDACTED:A]a",
 		},
 		{
-			name: "adjacent", add: [][2]string{{"A", "aaaabbbb"}, {"B", "ccccdddd"}}, text: "aaaabbbbccccddddaaaabbbb",
-			want: "[REDACTED:A][REDACTED:B][REDACTED:A]",
+			name: "adjacent", add: [][2]string{{"A", "aaaabbbb"}, {"B", "ccccdddd"}},
+			text: "aaaabbbbccccddddaaaabbbb", want: "[REDACTED:A][REDACTED:B][REDACTED:A]",
 		},
 		{
 			name: "two names", reason: "the first in the alphabet, whatever the order",
-			add: [][2]string{{"B", "abcdefgh"}, {"A", "abcdefgh"}, {"C", "abcdefgh"}}, text: "abcdefgh", want: "[REDACTED:A]",
+			add:  [][2]string{{"B", "abcdefgh"}, {"A", "abcdefgh"}, {"C", "abcdefgh"}},
+			text: "abcdefgh", want: "[REDACTED:A]",
 		},
 		{
 			name: "several lines", reason: "a diff has each line by itself",
-			add: [][2]string{{"A", "first line\nshort\nthird line"}}, text: "first line\nshort\nthird line\n+first line\r\n+short\r\n+third line",
+			add:  [][2]string{{"A", "first line\nshort\nthird line"}},
+			text: "first line\nshort\nthird line\n+first line\r\n+short\r\n+third line",
 			want: "[REDACTED:A]\n+[REDACTED:A]\r\n+short\r\n+[REDACTED:A]",
 		},
 		{
 			name: "URL with a password", reason: "the password is a secret by itself",
-			add: [][2]string{{"URL", "postgres://user:p%40ssw0rd@host/db"}}, text: "postgres://user:p%40ssw0rd@host/db or p@ssw0rd",
-			want: "[REDACTED:URL] or [REDACTED:URL]",
+			add:  [][2]string{{"URL", "postgres://user:p%40ssw0rd@host/db"}},
+			text: "postgres://user:p%40ssw0rd@host/db or p@ssw0rd", want: "[REDACTED:URL] or [REDACTED:URL]",
 		},
 		{
 			name: "URL of development", reason: "postgres would be masked in every other line",
-			add: [][2]string{{"URL", "postgres://postgres:postgres@host/db"}}, text: "postgres://postgres:postgres@host/db postgres",
-			want: "[REDACTED:URL] postgres",
+			add:  [][2]string{{"URL", "postgres://postgres:postgres@host/db"}},
+			text: "postgres://postgres:postgres@host/db postgres", want: "[REDACTED:URL] postgres",
 		},
 		{
-			name: "name that is no name", reason: "the placeholder may stand in a string of JSON",
-			mark: [][2]string{{"a\"b\\c é]", "abcdefgh"}, {"", "ijklmnop"}}, text: "abcdefgh ijklmnop", want: "[REDACTED:a_b_c___] [REDACTED:secret]",
+			name: "name with strange characters", reason: "the placeholder may be in a string of JSON",
+			mark: [][2]string{{"a\"b\\c é]", "abcdefgh"}, {"", "ijklmnop"}},
+			text: "abcdefgh ijklmnop", want: "[REDACTED:a_b_c___] [REDACTED:secret]",
 		},
 		{
 			name: "placeholder", reason: "masked text stays as it is, even if a secret is a part of it",
-			mark: [][2]string{{"A", "REDACTED"}, {"B", "key"}}, text: "[REDACTED:A] [REDACTED:B] [REDACTED:key] [REDACTED:C]",
+			mark: [][2]string{{"A", "REDACTED"}, {"B", "key"}},
+			text: "[REDACTED:A] [REDACTED:B] [REDACTED:key] [REDACTED:C]",
 			want: "[REDACTED:A] [REDACTED:B] [REDACTED:key] [[REDACTED:A]:C]",
 		},
 		{
-			name: "named key", reason: "the name tells more than the shape",
-			add: [][2]string{{"API_KEY", fake}}, text: fake + " " + fake + "-and-more", want: "[REDACTED:API_KEY] [REDACTED:API_KEY]",
+			name: "named key", reason: "the name says more than the shape",
+			add:  [][2]string{{"API_KEY", fake}},
+			text: fake + " " + fake + "-and-more", want: "[REDACTED:API_KEY] [REDACTED:API_KEY]",
 		},
 		{name: "key in a URL", text: "?k=" + fake + "&x", want: "?k=[REDACTED:key]&x"},
-		{name: "no key", reason: "a word goes on, or it is too short", text: "task-" + fake[3:] + " sk-short", want: "task-" + fake[3:] + " sk-short"},
+		{
+			name: "no key", reason: "it is inside a word, or too short",
+			text: "task-" + fake[3:] + " sk-short", want: "task-" + fake[3:] + " sk-short",
+		},
 		{name: "sk-ant", text: "sk-" + "ant-api03-0123456789abcdef.", want: "[REDACTED:key]."},
 		{name: "ghp", text: "ghp" + "_" + strings.Repeat("aB3", 12), want: "[REDACTED:key]"},
 		{name: "github_pat", text: "github" + "_pat_" + strings.Repeat("aB3", 12), want: "[REDACTED:key]"},
@@ -117,14 +139,27 @@ func TestMask(t *testing.T) {
 		{name: "AKIA in lower case", text: "AKI" + "A0123456789abcdef", want: "AKI" + "A0123456789abcdef"},
 		{name: "Slack", text: "xox" + "b-0123456789-abc", want: "[REDACTED:key]"},
 		{name: "Google", text: "AI" + "za" + strings.Repeat("x", 35), want: "[REDACTED:key]"},
-		{name: "JWT", text: "Bearer ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl, next", want: "Bearer [REDACTED:key], next"},
-		{name: "JSON in base64", reason: "it is no JWT", text: "eyJuYW1lIjoiYSIsInZhbHVlIjoiYiJ9", want: "eyJuYW1lIjoiYSIsInZhbHVlIjoiYiJ9"},
+		{
+			name: "JWT",
+			text: "Bearer ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl, next",
+			want: "Bearer [REDACTED:key], next",
+		},
+		{
+			name: "JSON in base64", reason: "it is no JWT",
+			text: "eyJuYW1lIjoiYSIsInZhbHVlIjoiYiJ9", want: "eyJuYW1lIjoiYSIsInZhbHVlIjoiYiJ9",
+		},
 		{name: "PEM", text: "a\n" + pem + "\nb", want: "a\n[REDACTED:key]\nb"},
 		{name: "PEM in JSON", text: strings.ReplaceAll(pem, "\n", `\n`) + `"`, want: `[REDACTED:key]"`},
 		{name: "PEM in a diff", text: "+" + strings.ReplaceAll(pem, "\n", "\n+") + "\n+b", want: "+[REDACTED:key]\n+b"},
-		{name: "PEM without an end", reason: "it ends where no key would go on", text: pem[:70] + `", then`, want: `[REDACTED:key]", then`},
-		{name: "PEM in PEM", reason: "the end of the second counts", text: pem[:70] + "\n" + pem + "\nb", want: "[REDACTED:key]\nb"},
-		{name: "PEM that is talked about", text: "`" + pem[:31] + "` begins it", want: "`" + pem[:31] + "` begins it"},
+		{
+			name: "PEM without an end", reason: "it ends at the first byte that no key has",
+			text: pem[:70] + `", then`, want: `[REDACTED:key]", then`,
+		},
+		{
+			name: "PEM in PEM", reason: "the end of the second counts",
+			text: pem[:70] + "\n" + pem + "\nb", want: "[REDACTED:key]\nb",
+		},
+		{name: "PEM in prose", text: "`" + pem[:31] + "` begins it", want: "`" + pem[:31] + "` begins it"},
 	}
 	names := make(map[string]bool)
 	for _, tt := range tests {
@@ -175,7 +210,8 @@ func TestForms(t *testing.T) {
 		"JSON, / escaped": func(s string) string { return strings.ReplaceAll(marshal(false)(s), "/", `\/`) },
 		"JSON in ASCII":   ascii,
 		"JSON of .NET": func(s string) string {
-			return strings.NewReplacer(`\"`, `\u0022`, "+", `\u002B`, "&", `\u0026`, "<", `\u003C`, ">", `\u003E`, "é", `\u00E9`, "ü", `\u00FC`, "ÿ", `\u00FF`, "'", `\u0027`).Replace(marshal(false)(s))
+			return strings.NewReplacer(`\"`, `\u0022`, "+", `\u002B`, "&", `\u0026`, "<", `\u003C`, ">", `\u003E`,
+				"é", `\u00E9`, "ü", `\u00FC`, "ÿ", `\u00FF`, "'", `\u0027`).Replace(marshal(false)(s))
 		},
 		"%q":    func(s string) string { return fmt.Sprintf("%q", s) },
 		"%+q":   func(s string) string { return fmt.Sprintf("%+q", s) },
@@ -186,15 +222,17 @@ func TestForms(t *testing.T) {
 		"query, lower hex": func(s string) string {
 			return regexp.MustCompile(`%..`).ReplaceAllStringFunc(url.QueryEscape(s), strings.ToLower)
 		},
-		"component":   func(s string) string { return strings.NewReplacer("+", "%20", "%27", "'").Replace(url.QueryEscape(s)) },
+		"component": func(s string) string {
+			return strings.NewReplacer("+", "%20", "%27", "'").Replace(url.QueryEscape(s))
+		},
 		"base64":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 		"base64, URL": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
 		"hex":         func(s string) string { return hex.EncodeToString([]byte(s)) },
 		"HEX":         func(s string) string { return fmt.Sprintf("%X", s) },
 	}
 	values := []string{
-		"plain0123456789", "with/slash+plus=", "a\"quote\\and'more<&>", "two words é ü", "line one\nline two\tthree", "ÿÿÿ~~~???>>>",
-		"percent%20and%2f",
+		"plain0123456789", "with/slash+plus=", "a\"quote\\and'more<&>", "two words é ü", "line one\nline two\tthree",
+		"ÿÿÿ~~~???>>>", "percent%20and%2f",
 	}
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +244,8 @@ func TestForms(t *testing.T) {
 						text := write("!!!"[:before] + value + "!!"[:after])
 						masked := s.String(text)
 						assert.Equal(t, 1, strings.Count(masked, "[REDACTED:A]"), "%q became %q", text, masked)
-						assert.Less(t, len(masked), 12+len("[REDACTED:A]")+2*10, "too much is left of %q: %q", text, masked)
+						const limit = 12 + len("[REDACTED:A]") + 2*10
+						assert.Less(t, len(masked), limit, "too much is left of %q: %q", text, masked)
 					}
 				}
 			}
@@ -262,8 +301,8 @@ func TestPlain(t *testing.T) {
 func TestAddEnvironment(t *testing.T) {
 	var s secret.Set
 	s.AddEnvironment([]string{
-		"PATH=/usr/bin:/bin", "OPENAI_API_KEY=0123456789", "EDITOR=something", "PROXY=http://u:password9@proxy", "=C:=x", "TOKEN",
-		"GITHUB_TOKEN=", "DB_PASS=test",
+		"PATH=/usr/bin:/bin", "OPENAI_API_KEY=0123456789", "EDITOR=something", "PROXY=http://u:password9@proxy",
+		"=C:=x", "TOKEN", "GITHUB_TOKEN=", "DB_PASS=test",
 	})
 	assert.Equal(t, "/usr/bin:/bin [REDACTED:OPENAI_API_KEY] something [REDACTED:PROXY] [REDACTED:PROXY] test",
 		s.String("/usr/bin:/bin 0123456789 something http://u:password9@proxy password9 test"))
@@ -277,7 +316,7 @@ func TestContains(t *testing.T) {
 	assert.Equal(t, "A", name)
 	for _, text := range []string{"", "0123456", "[REDACTED:A]", "sk-" + "test-abcdef0123456abcdef0123456"} {
 		_, found = s.Contains([]byte(text))
-		assert.False(t, found, "%q holds no known secret", text)
+		assert.False(t, found, "%q has no known secret", text)
 	}
 }
 
@@ -303,7 +342,7 @@ func TestNilSet(t *testing.T) {
 	assert.Equal(t, key+"\n"+key+"\n", b.String())
 }
 
-// TestConcurrentUse is for -race: secrets come while others are masked.
+// TestConcurrentUse is for -race: secrets are added while others are masked.
 func TestConcurrentUse(t *testing.T) {
 	var s secret.Set
 	var all sync.WaitGroup

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// matcher finds the secrets of a set. It does not change.
+// matcher finds the secrets of a set. It is immutable.
 type matcher struct {
 	trie     *trie
 	heads    *heads
 	patterns []pattern
 }
 
-// pattern is a text to be found and what it means.
+// pattern is a text to find and its meaning.
 type pattern struct {
 	size  int
 	name  string // of the secret
-	word  bool   // found only as a word of its own
-	kept  bool   // a placeholder, which stays
-	shape *shape // the text is the prefix of a key
+	word  bool   // found only as a whole word
+	kept  bool   // a placeholder, which is not changed
+	shape *shape // if not nil, the text is the prefix of a key
 }
 
-// compile returns what finds the secrets, given as names by value.
+// compile returns the matcher for secrets, whose names are given by value.
 func compile(secrets map[string]string) *matcher {
 	patterns := make(map[string]pattern)
 	kept := func(name string) { patterns[placeholder(name)] = pattern{kept: true} }
@@ -54,11 +54,11 @@ func compile(secrets map[string]string) *matcher {
 	return m
 }
 
-// before reports whether p, of a secret, takes the place of q if they have the same text.
+// before reports whether p, which is a secret's, replaces q if they have the same text.
 func (p pattern) before(q pattern) bool {
 	switch {
 	case q.kept:
-		return false // else to mask what is masked would never end
+		return false // otherwise masking again would change placeholders
 	case q.shape != nil:
 		return true
 	case p.word != q.word:
@@ -67,27 +67,27 @@ func (p pattern) before(q pattern) bool {
 	return strings.Compare(p.name, q.name) < 0
 }
 
-// result is what a scan has found in the text before settled. Nothing that begins there can be found by knowing more.
+// result has the secrets that a scan has found before settled. More text cannot add any that begin there.
 type result struct {
 	runs    []run // in order; no two overlap
 	keys    []key // in order
 	settled int
 }
 
-// run is a stretch that overlapping secrets cover, with the name of the first and longest.
+// run is a part of the text that overlapping secrets cover, with the name of the first and longest.
 type run struct {
 	start, end int
 	name       string
 }
 
-// key is where something with the shape of a key begins.
+// key is the beginning of text that looks like a key.
 type key struct {
 	start int
 	class class
 }
 
-// scan searches data[from:]; what stands before tells only where words begin, for which contextSize bytes are enough.
-// Without final there will be more text.
+// scan searches data[from:]. The contextSize bytes before from tell where words begin. Unless final is set, more text
+// follows.
 func (m *matcher) scan(data []byte, from int, final bool) result {
 	r := result{settled: len(data)}
 	reported := 0
@@ -101,7 +101,7 @@ func (m *matcher) scan(data []byte, from int, final bool) result {
 				m.report(&r, data, at, i, final)
 				reported = i
 			}
-			if n.depth < headSize && i-begin >= headSize { // back to the quicker search, which is one head further at least
+			if n.depth < headSize && i-begin >= headSize { // back to the quicker search, at least one byte further
 				i -= int(n.depth)
 				at = 0
 				break
@@ -114,7 +114,7 @@ func (m *matcher) scan(data []byte, from int, final bool) result {
 	return r
 }
 
-// report takes the patterns that end before data[end], the longest first.
+// report adds the patterns that end before data[end] to the result, the longest first.
 func (m *matcher) report(r *result, data []byte, at int32, end int, final bool) {
 	for ; at != 0; at = m.trie.nodes[at].link {
 		out := m.trie.nodes[at].out
@@ -145,7 +145,7 @@ func (m *matcher) report(r *result, data []byte, at int32, end int, final bool) 
 	}
 }
 
-// add takes a run that ends last of all so far.
+// add adds a run. None of the runs so far ends after it.
 func (r *result) add(n run) {
 	for len(r.runs) > 0 {
 		last := r.runs[len(r.runs)-1]
@@ -160,7 +160,7 @@ func (r *result) add(n run) {
 	r.runs = append(r.runs, n)
 }
 
-// drop forgets what begins at start or later.
+// drop removes the runs and keys that begin at start or later.
 func (r *result) drop(start int) {
 	for len(r.runs) > 0 && r.runs[len(r.runs)-1].start >= start {
 		r.runs = r.runs[:len(r.runs)-1]
@@ -168,7 +168,7 @@ func (r *result) drop(start int) {
 	r.keys = slices.DeleteFunc(r.keys, func(k key) bool { return k.start >= start })
 }
 
-// isWord reports whether no word goes on beyond data[start:end], and whether that is certain.
+// isWord reports whether data[start:end] does not begin or end inside a word, and whether that is certain.
 func isWord(data []byte, start, end int, final bool) (found, decided bool) {
 	if wordByte(data[start]) && !boundary(data, start) {
 		return false, true
@@ -182,7 +182,7 @@ func isWord(data []byte, start, end int, final bool) (found, decided bool) {
 	return !wordByte(data[end]), true
 }
 
-// found reports whether a key begins at start, the prefix of which ends before end, and whether that is certain.
+// found reports whether a key begins at start, whose prefix ends before end, and whether that is certain.
 func (s *shape) found(data []byte, start, end int, final bool) (found, decided bool) {
 	if !boundary(data, start) {
 		return false, true
@@ -199,11 +199,11 @@ func (s *shape) found(data []byte, start, end int, final bool) (found, decided b
 	return true, true
 }
 
-// contextSize is how many bytes before a text tell whether a word begins with it.
+// contextSize is the number of bytes before a text that tell whether a word begins with it.
 const contextSize = 3
 
-// boundary reports whether a word may begin at data[at]: no part of a word stands before it, but for an escape such as \n
-// or %3D.
+// boundary reports whether a word may begin at data[at]: there is no part of a word before it, except an escape such as
+// \n or %3D.
 func boundary(data []byte, at int) bool {
 	if at == 0 || !wordByte(data[at-1]) {
 		return true
@@ -218,7 +218,7 @@ func isHex(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'f'
 }
 
-// mask returns the text masked, and whether that changed it; if not, it is data itself.
+// mask returns the masked text, and whether it differs from data. If not, it is data itself.
 func (m *matcher) mask(data []byte) (masked []byte, changed bool) {
 	r := m.scan(data, 0, true)
 	if len(r.runs) == 0 && len(r.keys) == 0 {
@@ -228,13 +228,13 @@ func (m *matcher) mask(data []byte) (masked []byte, changed bool) {
 	return c.render(make([]byte, 0, len(data)), data, 0, r), true
 }
 
-// cover is what the last placeholder covers beyond the text that has been rendered.
+// cover is the text after what has been rendered that the last placeholder covers, too.
 type cover struct {
-	bytes int  // so many at least
-	tail  tail // and the rest of a key
+	bytes int  // the rest of a run
+	tail  tail // the rest of a key
 }
 
-// render appends data[from:r.settled], masked, to dst.
+// render masks data[from:r.settled] and appends it to dst.
 func (c *cover) render(dst, data []byte, from int, r result) []byte {
 	runs, keys := r.runs, r.keys
 	next := func() int { // where the next run or key begins

@@ -18,7 +18,7 @@ type span struct {
 	word       bool
 }
 
-// spans finds everything one by one, without the trie.
+// spans finds all secrets and keys one by one, without the trie.
 func spans(secrets map[string]string, text string) (all []span) {
 	data := []byte(text)
 	texts := make(map[string]bool)
@@ -59,7 +59,7 @@ func spans(secrets map[string]string, text string) (all []span) {
 	return all
 }
 
-// oracle masks a text as the package promises, slowly. It does not know of placeholders that are in the text.
+// oracle masks a text as the package promises, slowly. It does not handle placeholders in the text.
 func oracle(secrets map[string]string, text string) string {
 	all := spans(secrets, text)
 	slices.SortFunc(all, func(a, b span) int {
@@ -86,7 +86,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// made returns secrets and a text that is full of them, of parts of them and of what may stand between.
+// made returns secrets and a text that is full of them, of parts of them and of possible separators.
 func made(seed uint64, recipe []byte) (map[string]string, string) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	secrets := make(map[string]string)
@@ -104,8 +104,9 @@ func made(seed uint64, recipe []byte) (map[string]string, string) {
 		}
 	}
 	parts := []string{
-		"a", "b", "-", "_", " ", "\n", `\n`, `\`, `"`, "%3D", "%", "n", ".", "é", "/", "sk-", "sk-ab01-ab01-ab01-ab01-ab01", "AKIA",
-		"ABCD0123ABCD0123", "eyJhbGciOi", "abcdefgh", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nabcdabcdabcdabcd\n",
+		"a", "b", "-", "_", " ", "\n", `\n`, `\`, `"`, "%3D", "%", "n", ".", "é", "/", "sk-",
+		"sk-ab01-ab01-ab01-ab01-ab01", "AKIA", "ABCD0123ABCD0123", "eyJhbGciOi", "abcdefgh",
+		"-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nabcdabcdabcdabcd\n",
 		"-----END PRIVATE KEY-----", "--", "ghp_", "hf_",
 	}
 	var text strings.Builder
@@ -131,7 +132,7 @@ func setOf(secrets map[string]string) *Set {
 	return &s
 }
 
-// FuzzChunks: what a Writer masks does not depend on how the text is cut, and it is what the oracle says.
+// FuzzChunks: the output of a Writer does not depend on how the text is cut, and it is that of the oracle.
 func FuzzChunks(f *testing.F) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -168,7 +169,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// TestPrefixes holds what shapes rely on.
+// TestPrefixes checks what shape says about prefixes.
 func TestPrefixes(t *testing.T) {
 	for _, a := range shapes {
 		for _, b := range shapes {

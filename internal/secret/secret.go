@@ -1,4 +1,5 @@
-// Package secret keeps secrets out of everything that is written.
+// Package secret keeps secrets out of everything that is written. Which variables look like credentials is decided by
+// package sandbox, which passes environments to agents.
 //
 //	var secrets secret.Set
 //	secrets.AddEnvironment(os.Environ())
@@ -7,16 +8,16 @@
 //	log := secrets.Lines(file)
 //	defer log.Close()
 //
-// What is masked becomes [REDACTED:NAME], with the name of the secret, or [REDACTED:key] for what has the shape of a
-// well-known kind of key, even if it was not named.
+// A masked secret becomes [REDACTED:NAME], with its name. Text that looks like a well-known kind of key becomes
+// [REDACTED:key], even if the set does not know it.
 //
-// A secret is found as it is, each line of a multi-line one separately too, and as it looks in JSON (also in JSON
-// inside a JSON string), in XML and HTML, in Go's %q, in URLs, in base64 whatever is encoded before and after it, and
-// in hex. It is not found compressed, encrypted, reversed, in pieces, or in base64 broken into lines.
+// A secret is found as it is, and each line of a multi-line secret by itself. It is also found as it is written in JSON
+// (and in JSON inside a JSON string), in XML and HTML, in Go's %q, in URLs, in base64, whatever is encoded before and
+// after it, and in hex. It is not found compressed, encrypted, reversed, in pieces, or in base64 broken into lines.
 //
-// Where secrets overlap, one placeholder stands for all the text that they cover, with the name of the one that begins
-// first and, of those, the longest. So nothing is left of a secret that overlaps another one or is inside it. Masking
-// again leaves placeholders unchanged.
+// Where secrets overlap, one placeholder replaces all the text that they cover. It has the name of the secret that
+// begins first and, of several such, of the longest. So nothing remains of a secret that overlaps another or is inside
+// it. Masking again leaves placeholders unchanged.
 package secret
 
 import (
@@ -30,19 +31,19 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
-// Set is a set of secrets to be masked. The zero value knows no secret and masks what has the shape of a key; a nil Set
-// masks nothing. All methods may be called at any time, by several goroutines: what is masked from then on is masked with
-// the secrets that were added before.
+// Set is a set of secrets to mask. The zero value knows no secret and masks text that looks like a key; a nil Set masks
+// nothing. All methods may be called at any time by several goroutines. A secret is masked in every call that begins
+// after it was added.
 type Set struct {
 	mu      sync.Mutex
 	secrets map[string]string // names by value
-	// compiled is what finds the secrets; nil: they have changed.
+	// compiled finds the secrets. It is nil if they have changed.
 	compiled atomic.Pointer[matcher]
 }
 
-// Add adds the value of a variable, unless it is a plain setting such as a model's name (see plain) or is shorter than 8
-// characters and the name does not look like a credential's. Of a URL with a password that is a secret too, unless it is
-// short or the user's name.
+// Add adds the value of a variable, unless it is a plain setting such as a model's name (see plain), or is shorter than
+// 8 bytes and does not look like a credential. The password in a URL is added, too, unless it is short or equal to the
+// user's name.
 func (s *Set) Add(name, value string) {
 	value = strings.TrimSpace(value)
 	credential := sandbox.IsCredential(name, value)
@@ -55,8 +56,8 @@ func (s *Set) Add(name, value string) {
 	}
 }
 
-// Mark adds a value that is secret whatever it looks like. One shorter than 8 characters is masked only where it stands
-// as a word of its own. White space around it does not count, and an empty value is none.
+// Mark adds a value that is secret whatever it looks like. A value shorter than 8 bytes is masked only as a whole word.
+// White space around the value is ignored, and so is an empty value.
 func (s *Set) Mark(name, value string) {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -66,7 +67,7 @@ func (s *Set) Mark(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.secrets[value]; ok && known <= name {
-		return // of several names the first in the alphabet counts, in whatever order they come
+		return // of several names the alphabetically first counts, in whatever order they are added
 	}
 	if s.secrets == nil {
 		s.secrets = make(map[string]string)
@@ -75,8 +76,8 @@ func (s *Set) Mark(name, value string) {
 	s.compiled.Store(nil)
 }
 
-// AddEnvironment adds those variables, "NAME=value" each, that look like a credential. Short ones are left out: nobody
-// chose them for this run, and a DB_PASS=test would find secrets in every file that has a test.
+// AddEnvironment adds the variables, "NAME=value" each, that look like credentials. It skips short values: nobody chose
+// them for this run, and DB_PASS=test would find secrets in every file that has a test.
 func (s *Set) AddEnvironment(environ []string) {
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
@@ -86,7 +87,7 @@ func (s *Set) AddEnvironment(environ []string) {
 	}
 }
 
-// Len returns how many secrets the set knows. None is ever forgotten: if it is the same as before, so are they.
+// Len returns the number of secrets in the set. Secrets are never removed: if Len has not changed, nor have they.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -96,7 +97,7 @@ func (s *Set) Len() int {
 	return len(s.secrets)
 }
 
-// String returns the text masked.
+// String returns the masked text.
 func (s *Set) String(text string) string {
 	data := []byte(text)
 	masked, changed := s.mask(data)
@@ -106,7 +107,7 @@ func (s *Set) String(text string) string {
 	return string(masked)
 }
 
-// Bytes returns the text masked. The result is data itself if there is nothing to mask.
+// Bytes returns the masked text. The result is data itself if there is nothing to mask.
 func (s *Set) Bytes(data []byte) []byte {
 	masked, _ := s.mask(data)
 	return masked
@@ -120,8 +121,8 @@ func (s *Set) mask(data []byte) (masked []byte, changed bool) {
 	return m.mask(data)
 }
 
-// Contains reports whether a secret is in the text, and the name of the first one. What merely has the shape of a key is
-// not a secret here.
+// Contains reports whether a secret is in the text, and the name of the first one. Text that merely looks like a key
+// does not count.
 func (s *Set) Contains(data []byte) (name string, found bool) {
 	m := s.matcher()
 	if m == nil {
@@ -133,7 +134,7 @@ func (s *Set) Contains(data []byte) (name string, found bool) {
 	return "", false
 }
 
-// matcher returns what finds the secrets; nil: there is nothing to find.
+// matcher returns the set's matcher, or nil if the set is nil.
 func (s *Set) matcher() *matcher {
 	if s == nil {
 		return nil
@@ -164,18 +165,18 @@ func placeholderName(name string) string {
 	}, name)
 }
 
-// placeholder is what replaces a secret.
+// placeholder returns the text that replaces a secret.
 func placeholder(name string) string { return "[REDACTED:" + name + "]" }
 
-// wordSize is the length in bytes from which on a secret is masked wherever it stands.
+// wordSize is the length in bytes from which on a secret is masked even inside a word.
 const wordSize = 8
 
-// wordByte reports whether b is part of a word. Bytes beyond ASCII are not: rather mask too much.
+// wordByte reports whether b is part of a word. Bytes beyond ASCII are not: it is better to mask too much.
 func wordByte(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
 
-// values returns the texts to search for: the secret's value and, if it has several lines, each that is long enough.
+// values returns the texts to search for: the secret and, if it has several lines, each line that is long enough.
 func values(secret string) []string {
 	all := []string{secret}
 	if !strings.ContainsAny(secret, "\r\n") {
@@ -183,7 +184,7 @@ func values(secret string) []string {
 	}
 	for line := range strings.Lines(secret) {
 		line = strings.TrimSpace(line)
-		if len(line) >= wordSize && !strings.HasPrefix(line, "-----") { // -----BEGIN PRIVATE KEY----- is none
+		if len(line) >= wordSize && !strings.HasPrefix(line, "-----") { // -----BEGIN PRIVATE KEY----- is no secret
 			all = append(all, line)
 		}
 	}
@@ -191,8 +192,8 @@ func values(secret string) []string {
 	return slices.Compact(all)
 }
 
-// plain reports whether a variable is a plain setting, which is not masked: to mask 1 or a model's name would spoil every
-// record and hide nothing. This is the whole list. credential says that the variable looks like one.
+// plain reports whether a variable is a plain setting, which is not masked: masking 1 or a model's name would spoil
+// every record and hide nothing. credential says whether the variable looks like a credential.
 func plain(name, value string, credential bool) bool {
 	words := strings.Split(strings.ToUpper(name), "_")
 	last := words[len(words)-1]
@@ -223,12 +224,12 @@ var (
 	// pathNames end the names of files and directories.
 	pathNames = []string{"DIR", "FILE", "HOME", "PATH", "SHELL", "SOCK"}
 	path      = lazyregexp.New(`^(/|~/|\./|[A-Za-z]:\\)[^\n]*$`)
-	// identifiers are words in the names of models, regions and the like.
+	// identifiers are words in the names of variables for models, regions and the like.
 	identifiers = []string{"MODEL", "REGION", "LOCATION", "PROVIDER", "DEPLOYMENT", "VERSION"}
 	identifier  = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`)
 )
 
-// isBaseURL reports whether the value is the address of a service, with nothing in it that could be a key.
+// isBaseURL reports whether the value is the address of a service without anything that could be a key.
 func isBaseURL(value string) bool {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -237,13 +238,13 @@ func isBaseURL(value string) bool {
 	return slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) && !opaque.MatchString(u.Path)
 }
 
-// opaque finds what people do not write: a key in a path.
+// opaque matches a part of a path that may be a key, because people do not write such words.
 var opaque = lazyregexp.New(`[A-Za-z0-9]{20}`)
 
 var userInfo = lazyregexp.New(`://([^/@\s:]*):([^/@\s]+)@`)
 
-// passwordInURL returns the password of the first URL in value that has one worth masking by itself: those of
-// development, such as postgres:postgres, would be masked in every other line.
+// passwordInURL returns the password of the first URL in value, if it should be masked by itself: passwords of
+// development, such as in postgres:postgres, would be masked in every other line.
 func passwordInURL(value string) (password string, ok bool) {
 	found := userInfo.FindStringSubmatch(value)
 	if found == nil {

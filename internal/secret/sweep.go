@@ -15,9 +15,9 @@ import (
 
 // Finding is a secret that a sweep has found.
 type Finding struct {
-	// Path is the file below the directory, with slashes and itself masked.
+	// Path is the file's masked path below the directory, with slashes.
 	Path string
-	// Offset is where the secret begins, in bytes; -1: it is in the file's name or in the target of a link.
+	// Offset is where the secret begins, in bytes, or -1 if it is in the file's name or in the target of a link.
 	Offset int64
 	// Name is the secret's name.
 	Name string
@@ -25,20 +25,20 @@ type Finding struct {
 
 func (f Finding) String() string {
 	if f.Offset < 0 {
-		return fmt.Sprintf("%s: its name holds %s", f.Path, f.Name)
+		return fmt.Sprintf("%s: its name contains %s", f.Path, f.Name)
 	}
 	return fmt.Sprintf("%s: %s at offset %d", f.Path, f.Name, f.Offset)
 }
 
-// maxFindings bounds what a sweep reports, findings and errors each.
+// maxFindings is how many findings, and how many errors, a sweep reports at most.
 const maxFindings = 1000
 
-var errManyFindings = fmt.Errorf("more was found than the %d places that are reported", maxFindings)
+var errManyFindings = fmt.Errorf("found more than the %d places that are reported", maxFindings)
 
-// Sweep searches everything below dir for secrets: the content of regular files, and all names and targets of links;
-// links are not followed. What merely has the shape of a key is not reported. Of each secret it reports the first place
-// in a file, in the order of the paths. An error says that something could not be searched, or that more was found than
-// is reported; the findings are right anyway.
+// Sweep searches everything below dir for secrets: the content of regular files, and all names and targets of links.
+// It does not follow links, and does not report text that merely looks like a key. Of each secret it reports the first
+// place in a file, in the order of the paths. An error means that something could not be searched, or that there are
+// more findings than it reports; the findings are valid in any case.
 func (s *Set) Sweep(ctx context.Context, dir string) ([]Finding, error) {
 	w := sweep{set: s}
 	if err := w.run(ctx, dir); err != nil {
@@ -47,8 +47,8 @@ func (s *Set) Sweep(ctx context.Context, dir string) ([]Finding, error) {
 	return w.findings, nil
 }
 
-// Scrub is a Sweep that masks what it finds, in files, in names and in targets of links. Files are replaced, not written
-// to, so that other links to them keep what they had.
+// Scrub is a Sweep that masks the secrets in files, names and targets of links. It replaces files and does not write to
+// them, so that other links to them keep their content.
 func (s *Set) Scrub(ctx context.Context, dir string) ([]Finding, error) {
 	w := sweep{set: s, scrub: true}
 	if err := w.run(ctx, dir); err != nil {
@@ -63,12 +63,12 @@ type sweep struct {
 	m        *matcher
 	scrub    bool
 	root     *os.Root
-	at       *os.Root // the directory of the last file: to open one from the top takes a call for each on the way
-	name     string   // of that directory
+	at       *os.Root // the directory of the last file: opening it again would take a call for each part of its path
+	name     string   // the name of at
 	buf      []byte
 	findings []Finding
 	errs     []error
-	renames  []string // entries with a secret in their names, a directory before what is in it
+	renames  []string // entries with a secret in their names, a directory before its entries
 }
 
 func (w *sweep) run(ctx context.Context, dir string) error {
@@ -88,9 +88,10 @@ func (w *sweep) run(ctx context.Context, dir string) error {
 	return errors.Join(append(w.errs, ctx.Err())...)
 }
 
-// dir searches what is in a directory, in the order of the names.
+// dir searches the entries of a directory, in the order of their names.
 func (w *sweep) dir(ctx context.Context, name string) {
-	entries, err := os.ReadDir(filepath.Join(w.root.Name(), name)) // by its path, or each entry would be looked at twice
+	// A Root's ReadDir would look at each entry twice.
+	entries, err := os.ReadDir(filepath.Join(w.root.Name(), name))
 	w.note(name, err)
 	for _, e := range entries {
 		if ctx.Err() != nil {
@@ -104,14 +105,14 @@ func (w *sweep) dir(ctx context.Context, name string) {
 	}
 }
 
-// note keeps an error about an entry.
+// note records an error about an entry.
 func (w *sweep) note(name string, err error) {
 	if err != nil && len(w.errs) < maxFindings {
 		w.errs = append(w.errs, fmt.Errorf("%s: %w", w.set.String(filepath.ToSlash(name)), bare(err)))
 	}
 }
 
-// found keeps a finding.
+// found records a finding.
 func (w *sweep) found(name string, offset int64, secret string) {
 	switch len(w.findings) {
 	case maxFindings:
@@ -153,7 +154,7 @@ func (w *sweep) text(name, text string) (found bool) {
 	return found
 }
 
-// enter opens a directory.
+// enter makes a directory the one that at is.
 func (w *sweep) enter(name string) (err error) {
 	if w.at != nil && w.name == name {
 		return nil
@@ -175,7 +176,7 @@ func (w *sweep) leave() {
 	w.at = nil
 }
 
-// open opens a regular file. If it has become a FIFO it does not hang.
+// open opens a regular file. It does not block if the file has become a FIFO.
 func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
 	if err := w.enter(filepath.Dir(name)); err != nil {
 		return nil, nil, err
@@ -186,7 +187,7 @@ func (w *sweep) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("no longer a regular file")
+		err = errors.New("is no longer a regular file")
 	}
 	if err != nil {
 		f.Close()
@@ -204,15 +205,16 @@ func (w *sweep) file(ctx context.Context, name string) (found bool, err error) {
 	defer f.Close()
 	known := make(map[string]bool)
 	room := int(min(info.Size()+1, pieceSize)) // most files are small
-	held, base, from := w.buf[:0], int64(0), 0 // held is the file from base on, of which what is before from is searched
+	// buf is the file from base on, which has been searched up to from.
+	buf, base, from := w.buf[:0], int64(0), 0
 	for ctx.Err() == nil {
-		held = slices.Grow(held, room)
-		n, err := f.Read(held[len(held) : len(held)+room])
-		held = held[:len(held)+n]
+		buf = slices.Grow(buf, room)
+		n, err := f.Read(buf[len(buf) : len(buf)+room])
+		buf = buf[:len(buf)+n]
 		if err != nil && !errors.Is(err, io.EOF) {
 			return len(known) > 0, err
 		}
-		r := w.m.scan(held, from, err != nil)
+		r := w.m.scan(buf, from, err != nil)
 		for _, run := range r.runs {
 			if run.start < r.settled && !known[run.name] {
 				known[run.name] = true
@@ -225,9 +227,9 @@ func (w *sweep) file(ctx context.Context, name string) (found bool, err error) {
 		keep := max(0, r.settled-contextSize)
 		base += int64(keep)
 		from = r.settled - keep
-		held = append(held[:0], held[keep:]...)
+		buf = append(buf[:0], buf[keep:]...)
 	}
-	w.buf = held
+	w.buf = buf
 	return len(known) > 0, nil
 }
 
@@ -282,7 +284,7 @@ func (w *sweep) rename(name string) error {
 	return w.root.Rename(name, to)
 }
 
-// free returns a path in dir that nothing has, by that name or with a number added.
+// free returns a path in dir that does not exist: with the name, or with the name and a number.
 func (w *sweep) free(dir, name string) (string, error) {
 	path := filepath.Join(dir, name)
 	for n := 2; ; n++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// TestSweepUnreadable: what may not be read is an error, and the rest is searched.
+// TestSweepUnreadable: a file that may not be read is an error, and the rest is searched.
 func TestSweepUnreadable(t *testing.T) {
 	var s secret.Set
 	s.Mark("A", "first-secret")

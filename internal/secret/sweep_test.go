@@ -15,7 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// tree writes files, by their names with slashes, below a new directory.
+// tree writes files below a new directory. Their names have slashes.
 func tree(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -59,7 +59,7 @@ func TestSweep(t *testing.T) {
 		{Path: "z-[REDACTED:B]", Offset: -1, Name: "B"},
 	}, got)
 	assert.Equal(t, "a/two: B at offset 13", got[2].String())
-	assert.Equal(t, "z-[REDACTED:B]: its name holds B", got[7].String())
+	assert.Equal(t, "z-[REDACTED:B]: its name contains B", got[7].String())
 }
 
 func TestSweepFollowsNoLinks(t *testing.T) {
@@ -106,7 +106,7 @@ func TestSweepReportsSoMuch(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte("first-secret"), 0o644))
 	}
 	got, err := s.Sweep(t.Context(), dir)
-	require.ErrorContains(t, err, "more was found than the 1000 places")
+	require.ErrorContains(t, err, "found more than the 1000 places")
 	assert.Len(t, got, 1000)
 }
 
@@ -135,8 +135,9 @@ func TestScrub(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 	for name, want := range map[string]string{
-		"clean": "clean", "file": strings.Repeat("x", 200_000) + "[REDACTED:A]", "d-[REDACTED:A]/e-[REDACTED:A]": "[REDACTED:A]",
-		"[REDACTED:A]": "in the way", "[REDACTED:A]-2": "renamed", ".scrub": "in the way",
+		"clean": "clean", "file": strings.Repeat("x", 200_000) + "[REDACTED:A]",
+		"d-[REDACTED:A]/e-[REDACTED:A]": "[REDACTED:A]", "[REDACTED:A]": "in the way", "[REDACTED:A]-2": "renamed",
+		".scrub": "in the way",
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
 		require.NoError(t, err)

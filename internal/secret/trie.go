@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// trie finds many texts in one pass (Aho and Corasick 1975). Most nodes have one child, so that only those with more have
-// a table: the memory is in proportion to the texts.
+// trie finds many texts in one pass (Aho and Corasick 1975). Most nodes have one child, and only nodes with more have a
+// table, so the memory is in proportion to the texts.
 type trie struct {
 	nodes []node // the root is the first
 	rows  [][256]int32
@@ -14,10 +14,10 @@ type trie struct {
 
 type node struct {
 	fail  int32 // the node of the longest proper suffix that is in the trie
-	child int32 // the only child, by b; 0: none or, with a row, several
-	row   int32 // 1 + the index of the row with the children; 0: none
-	out   int32 // 1 + the index of the pattern that ends here; 0: none
-	link  int32 // the next node by fail at which a pattern ends; 0: none
+	child int32 // the only child, which b leads to, or 0
+	row   int32 // 1 + the index of the row with several children, or 0
+	out   int32 // 1 + the index of the pattern that ends here, or 0
+	link  int32 // the next node by fail at which a pattern ends, or 0
 	depth int32
 	b     byte
 }
@@ -65,7 +65,7 @@ func (t *trie) set(at int32, b byte, child int32) {
 	}
 }
 
-// finish computes the links, after the last text.
+// finish computes the links. It is called after the last insert.
 func (t *trie) finish() {
 	queue := []int32{0}
 	for len(queue) > 0 {
@@ -101,7 +101,7 @@ func (t *trie) children(at int32) iter.Seq2[byte, int32] {
 	}
 }
 
-// step returns the node after the next byte: that of the longest text before and with it which is in the trie.
+// step returns the node after the next byte: that of the longest prefix in the trie with which the text so far ends.
 func (t *trie) step(at int32, b byte) int32 {
 	for {
 		if next := t.get(at, b); next != 0 {
@@ -114,7 +114,7 @@ func (t *trie) step(at int32, b byte) int32 {
 	}
 }
 
-// pending returns how many of the bytes before a node may be the beginning of a text that goes on.
+// pending returns how many of the last bytes may begin a text that is not complete.
 func (t *trie) pending(at int32) int {
 	for at != 0 && t.nodes[at].child == 0 && t.nodes[at].row == 0 {
 		at = t.nodes[at].fail
@@ -122,17 +122,17 @@ func (t *trie) pending(at int32) int {
 	return int(t.nodes[at].depth)
 }
 
-// headSize is how many bytes the quick search looks at.
+// headSize is the number of bytes that the quick search looks at.
 const headSize = 3
 
-// heads knows, roughly, the first bytes of all patterns. It finds where one may begin several times faster than the trie,
-// and most text has no such place.
+// heads knows, roughly, the first bytes of all patterns. It finds the places where one may begin several times faster
+// than the trie, and most text has no such place.
 type heads struct {
 	bits [1 << (hashBits - 6)]uint64
-	// pairs has the first and the last two bytes of each head: whatever head is in a text, every second pair of bytes
-	// shows it.
+	// pairs has the first and the last two bytes of each head. To find a head, it is enough to look at every second
+	// pair of bytes.
 	pairs [1 << (16 - 6)]uint64
-	// escaped tells that JSON may have other bytes for a head than its own.
+	// escaped means that a head may be escaped in JSON.
 	escaped bool
 }
 
@@ -146,7 +146,7 @@ func (h *heads) has(a, b, c byte) bool {
 	return h.bits[i>>6]&(1<<(i&63)) != 0
 }
 
-// add adds a text that is not empty. If it is shorter than a head, then whatever follows it belongs to heads.
+// add adds a text, which must not be empty. If it is shorter than a head, all heads that begin with it are added.
 func (h *heads) add(text string) {
 	head, size := uint32(0), min(len(text), headSize)
 	for i := range size {
@@ -164,7 +164,7 @@ func (h *heads) add(text string) {
 	}
 }
 
-// next returns the first place from i on where a text may begin; the last two bytes always are one.
+// next returns the first place from i on where a text may begin. The last two bytes are always such places.
 func (h *heads) next(data []byte, i int) int {
 	for j := i + 2; j < len(data); j += 2 {
 		pair := uint(data[j-1]) | uint(data[j])<<8
@@ -181,8 +181,8 @@ func (h *heads) next(data []byte, i int) int {
 	return max(i, len(data)-headSize+1)
 }
 
-// inJSON reports whether a text may begin in a string of raw, or in raw itself. Where no head is ever escaped, it stands in
-// raw as it stands in the string, unless a writer has escaped what need not be.
+// inJSON reports whether a text may begin in a string of raw, or in raw itself. If no head needs escapes, a head looks
+// in raw as it does in the string, unless the writer has escaped more than necessary.
 func (h *heads) inJSON(raw []byte) bool {
 	return h.escaped || h.next(raw, 0) < len(raw)-headSize+1 ||
 		bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\/`))

@@ -14,7 +14,10 @@ func TestHeadsInJSON(t *testing.T) {
 		{name: "nothing", text: "secret", raw: `{"a":"a se cret\n\t\"\\"}`},
 		{name: "at an even place", text: "secret", raw: `{"a":" secret"}`, want: true},
 		{name: "at an odd place", text: "secret", raw: `{"a":"secret"}`, want: true},
-		{name: "the head alone", reason: "the rest may be escaped", text: "sec\"ret", raw: `{"a":"sec\"ret"}`, want: true},
+		{
+			name: "the head alone", reason: "the rest may be escaped",
+			text: "sec\"ret", raw: `{"a":"sec\"ret"}`, want: true,
+		},
 		{name: "at the end", text: "123", raw: `[0,123`, want: true},
 		{name: "escaped at will", text: "secret", raw: `"\u0073ecret"`, want: true},
 		{name: "an escaped slash", text: "a/secret", raw: `"a\/secret"`, want: true},

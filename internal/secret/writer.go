@@ -14,28 +14,28 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// Writer masks what is written through it, however that is cut in pieces: what it writes is what [Set.Bytes] makes of the
-// whole. It holds back what may be the beginning of a secret, which is never as long as the longest form of a secret.
-// It is not safe for concurrent use.
+// Writer masks the text that is written to it, however it is cut into pieces: the result is that of [Set.Bytes] for the
+// whole text. It holds back bytes that may begin a secret, always fewer than the longest form of a secret has. It is
+// not safe for concurrent use.
 type Writer struct {
 	set     *Set
 	w       io.Writer
-	held    []byte // context and what is not settled
-	context int    // how much of held has been written, which tells where words begin
+	buf     []byte // context and bytes that are not settled
+	context int    // the length of the context: bytes that were written, which tell where words begin
 	cover   cover
 	out     []byte
 	err     error
 }
 
-// Writer returns a writer that writes to w what it is given, masked. Close it, or the end may be missing.
+// Writer returns a writer that masks text and writes it to w. The caller must close it, or the end may be missing.
 func (s *Set) Writer(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
-// Write takes p. An error of the underlying writer is final.
+// Write masks p. An error of the underlying writer is final.
 func (w *Writer) Write(p []byte) (int, error) {
 	taken := 0
-	for taken < len(p) && w.err == nil { // by pieces, so that what is buffered does not grow with p
+	for taken < len(p) && w.err == nil { // in pieces, so that the buffer does not grow with p
 		n := min(len(p)-taken, pieceSize)
-		w.held = append(w.held, p[taken:taken+n]...)
+		w.buf = append(w.buf, p[taken:taken+n]...)
 		w.advance(false)
 		taken += n
 	}
@@ -47,57 +47,57 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 const pieceSize = 64 << 10
 
-// Flush writes what is held back. A secret of which only a part was written before is not found: flush at the end of a
-// message, not in it.
+// Flush writes the bytes that were held back. A secret that is only partly written by then is not found, so call it
+// only at the end of a message.
 func (w *Writer) Flush() error {
 	w.advance(true)
-	w.held, w.context, w.cover = w.held[:0], 0, cover{}
+	w.buf, w.context, w.cover = w.buf[:0], 0, cover{}
 	return w.err
 }
 
-// Close writes what is held back. It leaves the underlying writer open.
+// Close writes the bytes that were held back. It leaves the underlying writer open.
 func (w *Writer) Close() error { return w.Flush() }
 
-// advance writes what is settled.
+// advance writes the settled bytes.
 func (w *Writer) advance(final bool) {
-	if w.err != nil || len(w.held) == w.context {
+	if w.err != nil || len(w.buf) == w.context {
 		return
 	}
 	m := w.set.matcher()
 	if m == nil {
-		_, w.err = w.w.Write(w.held)
-		w.held = w.held[:0]
+		_, w.err = w.w.Write(w.buf)
+		w.buf = w.buf[:0]
 		return
 	}
-	r := m.scan(w.held, w.context, final)
-	w.out = w.cover.render(w.out[:0], w.held, w.context, r)
+	r := m.scan(w.buf, w.context, final)
+	w.out = w.cover.render(w.out[:0], w.buf, w.context, r)
 	if len(w.out) > 0 {
 		_, w.err = w.w.Write(w.out)
 	}
 	keep := max(0, r.settled-contextSize)
 	w.context = r.settled - keep
-	w.held = append(w.held[:0], w.held[keep:]...)
+	w.buf = append(w.buf[:0], w.buf[keep:]...)
 }
 
-// Lines masks lines of JSON, each by [Set.JSON], and writes them whole. It is not safe for concurrent use.
+// Lines masks lines of JSON, each by [Set.JSON], and writes each as a whole. It is not safe for concurrent use.
 type Lines struct {
 	set  *Set
 	w    io.Writer
 	line []byte
 	walk walk
-	// long masks, as text, the rest of a line of more than maxLine bytes; nil: there is none.
+	// long masks a line of more than maxLine bytes as text. It is nil in other lines.
 	long *Writer
 	err  error
 }
 
-// maxLine bounds the lines that are masked as JSON, in bytes.
+// maxLine is the largest size of a line, in bytes, that is masked as JSON.
 const maxLine = 16 << 20
 
-// Lines returns a writer that writes to w the lines it is given, masked. Close it, or a last line without a newline is
-// missing.
+// Lines returns a writer that masks lines and writes them to w. The caller must close it, or a last line without a
+// newline is missing.
 func (s *Set) Lines(w io.Writer) *Lines { return &Lines{set: s, w: w} }
 
-// Write takes p. An error of the underlying writer is final.
+// Write masks p. An error of the underlying writer is final.
 func (l *Lines) Write(p []byte) (int, error) {
 	rest := p
 	for len(rest) > 0 && l.err == nil {
@@ -114,7 +114,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take takes a part of one line.
+// take adds a part of a line.
 func (l *Lines) take(part []byte) {
 	ends := part[len(part)-1] == '\n'
 	switch {
@@ -137,7 +137,7 @@ func (l *Lines) take(part []byte) {
 	}
 }
 
-// end writes what there is of a line.
+// end writes the line that was added.
 func (l *Lines) end() {
 	switch {
 	case l.err != nil:
@@ -161,9 +161,9 @@ func (l *Lines) Close() error {
 	return l.err
 }
 
-// WriteFile writes data, masked, in the place of what is at path, which survives a concurrent write or the end of the
-// process as one or the other, see [disk.Put]. The file has exactly that mode. Files named .json and .jsonl are masked by
-// [Set.JSON].
+// WriteFile masks data and replaces the file at path with it. After a concurrent write or the end of the process the
+// file has either the old or the new content, see [disk.Put]. The file gets exactly the mode perm. Data for names with
+// .json and .jsonl is masked by [Set.JSON].
 func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	switch filepath.Ext(path) {
 	case ".json", ".jsonl":
@@ -177,8 +177,8 @@ func (s *Set) WriteFile(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// WriteLines is [Set.WriteFile] for lines of JSON, masked as [Set.Lines] does, which write writes one after the other: what
-// is large need never be in memory as a whole.
+// WriteLines is [Set.WriteFile] for lines of JSON, which write writes one after the other and which are masked as by
+// [Set.Lines]. So large files are never in memory as a whole.
 func (s *Set) WriteLines(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return s.put(path, perm, func(w io.Writer) error {
 		out := outs.Get().(*bufio.Writer)
@@ -202,7 +202,7 @@ func (s *Set) put(path string, perm fs.FileMode, write func(io.Writer) error) er
 	return nil
 }
 
-// bare returns an error of the file system without its paths, which may hold a secret.
+// bare returns an error of the file system without its paths, which may contain a secret.
 func bare(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", e.Op, e.Err)
