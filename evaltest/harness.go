@@ -17,9 +17,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline panics,
@@ -63,7 +63,7 @@ func newHarness(t *testing.T, opts []Option) (*harness, error) {
 		}
 		h.runDir = dir
 	}
-	if h.root, err = testrun.ModuleRoot(h.dir); err != nil {
+	if h.root, err = project.ModuleRoot(h.dir); err != nil {
 		return nil, err
 	}
 	for _, c := range h.checks {

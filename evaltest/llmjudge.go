@@ -18,9 +18,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // Judge says how a model judges, with the keys of a playbook's llm_judge.
@@ -163,7 +163,7 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	}
 	r.secrets.AddEnvironment(os.Environ())
 	if r.environment.LLMJudge || r.environment.RecordJudges {
-		if err := testrun.KeepOutOfCache(r.root); err != nil {
+		if err := project.KeepOutOfCache(r.root); err != nil {
 			return nil, err
 		}
 	}

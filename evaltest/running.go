@@ -12,10 +12,10 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // lookahead is how many units may have begun before the test asks for them. What they did is held in memory until then.
@@ -54,7 +54,7 @@ func (h *harness) start(t *testing.T, ctx context.Context, plan *spec.Plan, cfg 
 	t.Helper()
 	runner, err := engine.New(plan, cfg)
 	if err == nil && runner.Impure() {
-		err = testrun.KeepOutOfCache(h.root)
+		err = project.KeepOutOfCache(h.root)
 	}
 	if err != nil {
 		return nil, withAdvice(err)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/worktree"
 )
 
@@ -25,11 +25,11 @@ func Worktree(t testing.TB, ref string) string {
 	if err != nil {
 		t.Fatalf("evaltest.Worktree: %v", err)
 	}
-	root, err := testrun.ModuleRoot(dir)
+	root, err := project.ModuleRoot(dir)
 	if err != nil {
 		t.Fatalf("evaltest.Worktree: %v", err)
 	}
-	if err := testrun.KeepOutOfCache(root); err != nil {
+	if err := project.KeepOutOfCache(root); err != nil {
 		t.Fatalf("evaltest.Worktree: %v", err)
 	}
 	tree, err := worktree.Add(t.Context(), dir, ref)

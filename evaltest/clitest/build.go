@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 const (
@@ -67,7 +67,7 @@ func Build(t testing.TB, pkg string) string {
 }
 
 func buildCommand(dir, pkg string) (path string, err error) {
-	own, err := testrun.OwnDir(dir)
+	own, err := project.OwnDir(dir)
 	if err != nil {
 		return "", err
 	}

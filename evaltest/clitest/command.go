@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 const (
@@ -85,11 +85,11 @@ func keepOutOfCache() error {
 	if err != nil {
 		return err
 	}
-	root, err := testrun.ModuleRoot(dir)
+	root, err := project.ModuleRoot(dir)
 	if err != nil { // the go command tests packages of modules
 		return fmt.Errorf("%w: has the test changed its directory? Set Cmd.Dir instead", err)
 	}
-	return testrun.KeepOutOfCache(root)
+	return project.KeepOutOfCache(root)
 }
 
 // run is Run without a verdict. An error says that the tool did not run.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -75,7 +76,7 @@ func (bwrap) version(ctx context.Context) (string, error) {
 
 // bwrapPath returns the path of bubblewrap, looked up in our own PATH.
 func bwrapPath() (string, error) {
-	path, err := supervise.LookPath("bwrap", os.Getenv("PATH"))
+	path, err := environ.LookPath("bwrap", os.Getenv("PATH"))
 	if err != nil {
 		return "", errors.New("bwrap is not in PATH")
 	}

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
@@ -33,7 +34,7 @@ func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*
 	}
 	defer dir.Close()
 	start := r.now()
-	out := &sandbox.Tail{Limit: shownOutput}
+	out := &excerpt.Tail{Limit: shownOutput}
 	p, err := r.start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out, Scratch: dirs.steps,
 	}, confine.Policy{
@@ -63,7 +64,7 @@ func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*
 // stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of the
 // agent, which is not there in a replay.
 func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
-	env := sandbox.StepEnvironment(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
+	env := environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
@@ -100,7 +101,7 @@ func openDir(root, dir string) (*os.File, error) {
 }
 
 // lastLines returns what out kept, from the beginning of a line, without the final line end.
-func lastLines(out *sandbox.Tail) (text string, cut bool) {
+func lastLines(out *excerpt.Tail) (text string, cut bool) {
 	text, cut = out.Text(true)
 	text = strings.TrimRight(text, "\n")
 	if !cut {

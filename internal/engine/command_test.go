@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 func TestOpenDir(t *testing.T) {
@@ -49,7 +49,7 @@ func TestLastLines(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out := &sandbox.Tail{Limit: 20}
+			out := &excerpt.Tail{Limit: 20}
 			for i := range len(tt.in) {
 				_, err := out.Write([]byte{tt.in[i]})
 				require.NoError(t, err)

@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
@@ -160,7 +161,7 @@ func (m *meter) event(e trajectory.Event) {
 	case trajectory.Terminal:
 		if m.served(b.Error) {
 			m.terminal(b)
-			for _, d := range sandbox.DeniedVariables(b.Env) {
+			for _, d := range localtools.DeniedVariables(b.Env) {
 				m.deny(d)
 			}
 		}
@@ -171,13 +172,13 @@ func (m *meter) event(e trajectory.Event) {
 
 // served reports whether a request did not end in an error. A denial is counted.
 func (m *meter) served(failure string) bool {
-	if d, ok := sandbox.ParseDenied(failure); ok {
+	if d, ok := localtools.ParseDenied(failure); ok {
 		m.deny(d)
 	}
 	return failure == ""
 }
 
-func (m *meter) deny(d sandbox.Denied) {
+func (m *meter) deny(d localtools.Denied) {
 	m.metrics.Denied = append(m.metrics.Denied, result.Denial{Op: d.Op, Path: d.Path, Reason: d.Reason})
 }
 
@@ -236,7 +237,7 @@ func size(text string) *int64 {
 
 // endOf returns the end of an output, as much as metrics keep of it.
 func endOf(output string) (text string, cut bool) {
-	tail := sandbox.Tail{Limit: shownOutput}
+	tail := excerpt.Tail{Limit: shownOutput}
 	_, _ = tail.Write([]byte(output))
 	return tail.Text(true)
 }

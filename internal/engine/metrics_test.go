@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 func TestMeasure(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
 	code := func(i int) *int { return &i }
-	denied := &sandbox.Denied{Op: "read", Path: "/etc/passwd", Reason: "it is outside the workspace"}
+	denied := &localtools.Denied{Op: "read", Path: "/etc/passwd", Reason: "it is outside the workspace"}
 	allow := []trajectory.PermissionOption{{ID: "y", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}
 	var events []trajectory.Event
 	at := time.Duration(0)

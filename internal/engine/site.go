@@ -10,10 +10,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/style"
@@ -144,7 +145,7 @@ const baselineTime = "2000-01-01T00:00:00Z"
 
 // makeRepository makes a git repository of the workspace, with what was prepared as its first commit.
 func (s *site) makeRepository(ctx context.Context) error {
-	env := sandbox.Environment(sandbox.EnvironmentSpec{Environ: s.cfg.Environ, Workspace: s.dirs.workspace})
+	env := environ.ForChild(environ.Spec{Environ: s.cfg.Environ, Workspace: s.dirs.workspace})
 	env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GIT_AUTHOR_DATE="+baselineTime, "GIT_COMMITTER_DATE="+baselineTime)
 	for _, args := range [][]string{
@@ -163,7 +164,7 @@ func (s *site) makeRepository(ctx context.Context) error {
 }
 
 func (s *site) git(ctx context.Context, args, env []string) error {
-	out := &sandbox.Tail{Limit: shownOutput}
+	out := &excerpt.Tail{Limit: shownOutput}
 	p, err := supervise.Start(ctx, supervise.Command{
 		Path: args[0], Args: args, Dir: s.dirs.workspace, Env: env, Stdout: out, Stderr: out,
 	})

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 )
 
 const (
@@ -32,11 +32,11 @@ func (p place) build(path string) error {
 		err = fmt.Errorf("there is no helper of sdd-eval beside %s, and building it failed: %w", p.exe, err)
 		return &Error{fault.Advise(err, buildAdvice)}
 	}
-	root, err := testrun.ModuleRoot(p.dir)
+	root, err := project.ModuleRoot(p.dir)
 	if err != nil {
 		return fail(err)
 	}
-	goCommand, err := p.lookPath("go")
+	goCommand, err := environ.LookPath("go", environ.Get(p.environ, "PATH"))
 	if err != nil {
 		return fail(err)
 	}
@@ -50,48 +50,24 @@ func (p place) build(path string) error {
 // buildEnviron is the environment for building a program for this system. It keeps those of the user's flags that
 // choose modules: others, such as -race, are for the user's own code. GOFLAGS is never empty: the go command would then
 // take the flags that `go env -w` has kept.
-func buildEnviron(environ []string) []string {
+func buildEnviron(env []string) []string {
 	flags := []string{"-buildvcs=false"}
-	for flag := range strings.FieldsSeq(lookup(environ, "GOFLAGS")) {
+	for flag := range strings.FieldsSeq(environ.Get(env, "GOFLAGS")) {
 		if name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); name == "mod" || name == "modfile" {
 			flags = append(flags, flag)
 		}
 	}
-	return append(slices.Clone(environ),
+	return append(slices.Clone(env),
 		"CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "GOFLAGS="+strings.Join(flags, " "))
 }
 
-// lookPath returns the path of a program in the PATH of the process's environment.
-func (p place) lookPath(name string) (string, error) {
-	path := lookup(p.environ, "PATH")
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return found, nil
-		}
-	}
-	return "", fmt.Errorf("%q: %w (PATH=%s)", name, exec.ErrNotFound, path)
-}
-
-// lookup returns the value of a variable, the last if there are several.
-func lookup(environ []string, name string) string {
-	for _, kv := range slices.Backward(environ) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // run runs a program, with all that it starts, and returns the end of what it printed.
-func run(timeout time.Duration, argv []string, dir string, environ []string) (stdout, stderr string, err error) {
+func run(timeout time.Duration, argv []string, dir string, env []string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
 	var out, errs tail
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, environ, &out, &errs, drainTime
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, env, &out, &errs, drainTime
 	ownGroup(cmd)
 	err = cmd.Run()
 	if err != nil && ctx.Err() != nil {

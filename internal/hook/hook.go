@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // exitDenied is the exit code that tells Claude Code to deny a call. The agent reads why on standard error.
@@ -100,7 +100,7 @@ func (h Hook) capture(now time.Time, p *payload, d decision) {
 // append appends a masked line to a file.
 func (h Hook) append(file string, line []byte) error {
 	if h.output != "" {
-		if err := testrun.MakeIgnored(h.output); err != nil {
+		if err := project.MakeIgnored(h.output); err != nil {
 			return err
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 )
 
 // ErrorCode returns the code of a refusal that an event keeps as a text and a code. The code of most refusals follows
 // from the text, and the event then has 0.
 func ErrorCode(text string, code int) int {
-	switch _, denied := sandbox.ParseDenied(text); {
+	switch _, denied := localtools.ParseDenied(text); {
 	case code != 0:
 		return code
 	case denied:

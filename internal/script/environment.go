@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
@@ -14,7 +14,7 @@ func (r *Runner) environment(s Script, own dirs, workspace string) []string {
 	if workspace == "" {
 		workspace = own.base // no PATH leads there, and git finds nothing above it
 	}
-	env := sandbox.Environment(sandbox.EnvironmentSpec{
+	env := environ.ForChild(environ.Spec{
 		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
 	})
 	env = slices.DeleteFunc(env, func(kv string) bool { // which Pass may have let through

@@ -17,7 +17,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -75,7 +75,7 @@ func (r *Runner) Exec(ctx context.Context, s Script, stdin []byte, workspace str
 
 // failed returns the error of a script.
 func (r *Runner) failed(s Script, err error, stderr string) error {
-	tail := sandbox.Tail{Limit: maxStderr}
+	tail := excerpt.Tail{Limit: maxStderr}
 	_, _ = tail.Write([]byte(stderr))
 	stderr, _ = tail.Text(true)
 	return &Error{Script: s.name(r.Root), Err: err, Stderr: stderr}
@@ -95,7 +95,7 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout(), fmt.Errorf("it did not end within its timeout of %v", s.timeout()))
 	defer cancel()
 
-	stdout, stderr := &bounded{over: stop}, &sandbox.Tail{Limit: keptStderr}
+	stdout, stderr := &bounded{over: stop}, &excerpt.Tail{Limit: keptStderr}
 	env := r.environment(s, own, workspace)
 	p, err := r.Sandbox.Start(ctx, supervise.Command{
 		Path: s.Argv[0], Args: s.Argv, Dir: s.Cwd, Env: env, Scratch: own.base, Grace: grace,

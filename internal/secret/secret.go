@@ -27,8 +27,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 // Set is a set of secrets to mask. The zero value knows no secret and masks text that looks like a key; a nil Set masks
@@ -46,7 +46,7 @@ type Set struct {
 // user's name.
 func (s *Set) Add(name, value string) {
 	value = strings.TrimSpace(value)
-	credential := sandbox.IsCredential(name, value)
+	credential := environ.IsCredential(name, value)
 	if plain(name, value, credential) || len(value) < wordSize && !credential {
 		return
 	}
@@ -78,10 +78,10 @@ func (s *Set) Mark(name, value string) {
 
 // AddEnvironment adds the variables, "NAME=value" each, that look like credentials. It skips short values: nobody chose
 // them for this run, and DB_PASS=test would find secrets in every file that has a test.
-func (s *Set) AddEnvironment(environ []string) {
-	for _, kv := range environ {
+func (s *Set) AddEnvironment(env []string) {
+	for _, kv := range env {
 		name, value, ok := strings.Cut(kv, "=")
-		if ok && len(value) >= wordSize && sandbox.IsCredential(name, value) {
+		if ok && len(value) >= wordSize && environ.IsCredential(name, value) {
 			s.Add(name, value)
 		}
 	}

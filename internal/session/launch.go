@@ -15,9 +15,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
@@ -25,7 +25,7 @@ import (
 
 // agentEnviron is the environment of what is started for the unit's agent: without its account.
 func (c *Config) agentEnviron() []string {
-	env := sandbox.Environment(sandbox.EnvironmentSpec{
+	env := environ.ForChild(environ.Spec{
 		Environ: c.Environ, Home: c.Dirs.Home, Tmp: c.Dirs.Tmp, Workspace: c.Dirs.Workspace, Pass: c.Playbook.Env.Pass,
 	})
 	env = append(env, toolcache.Find(c.Environ).Variables(c.Dirs.Home, false)...)

@@ -13,10 +13,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -31,8 +31,8 @@ type live struct {
 	child     child
 	client    *acp.Client
 	session   *acp.Session
-	files     *sandbox.Files
-	terminals *sandbox.Terminals
+	files     *localtools.Files
+	terminals *localtools.Terminals
 	env       []string // of what is started for the agent: without its account
 	observer  observe.Observer
 }
@@ -64,11 +64,11 @@ func (s *live) start(ctx context.Context) error {
 	}
 	s.env = s.agentEnviron()
 	var err error
-	if s.files, err = sandbox.OpenFiles(s.Dirs.Workspace); err != nil {
+	if s.files, err = localtools.OpenFiles(s.Dirs.Workspace); err != nil {
 		return err
 	}
-	s.files.OnDeny = func(d sandbox.Denied) { s.Log.denied(&d) }
-	s.terminals = sandbox.NewTerminals(s.files, sandbox.TerminalConfig{
+	s.files.OnDeny = func(d localtools.Denied) { s.Log.denied(&d) }
+	s.terminals = localtools.NewTerminals(s.files, localtools.TerminalConfig{
 		Env: s.env, Allow: s.Playbook.AllowedCommands(),
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
 			return s.Start(ctx, c, s.commandPolicy())

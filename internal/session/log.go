@@ -16,10 +16,10 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -119,7 +119,7 @@ func (l *Log) write(line logLine) {
 
 // stderr returns what takes the agent's standard error, to be closed at its end.
 func (l *Log) stderr() *stderrWriter {
-	lines := &stderrLines{Log: l, left: maxStderr, last: sandbox.Tail{Limit: lastWordsSize}}
+	lines := &stderrLines{Log: l, left: maxStderr, last: excerpt.Tail{Limit: lastWordsSize}}
 	return &stderrWriter{masked: l.secrets.Writer(lines), lines: lines}
 }
 
@@ -174,7 +174,7 @@ type stderrLines struct {
 	*Log
 	left int
 	part []byte
-	last sandbox.Tail
+	last excerpt.Tail
 }
 
 func (s *stderrLines) Write(p []byte) (int, error) {

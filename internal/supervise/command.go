@@ -6,11 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
@@ -62,21 +62,6 @@ type Command struct {
 	Grace time.Duration
 }
 
-// LookPath returns the path of the program file in the directories of path, a list as in $PATH. The name must not
-// contain a slash. Empty and relative directories in the list are skipped, because their meaning depends on who looks.
-// The error wraps [exec.ErrNotFound] and names the list.
-func LookPath(file, path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if found, err := exec.LookPath(filepath.Join(dir, file)); err == nil {
-			return found, nil
-		}
-	}
-	return "", fmt.Errorf("%q: %w (PATH=%s)", file, exec.ErrNotFound, path)
-}
-
 // Program returns the absolute path of the program that Path names.
 func (c *Command) Program() (string, error) {
 	switch {
@@ -85,13 +70,7 @@ func (c *Command) Program() (string, error) {
 	case strings.ContainsRune(c.Path, '/'), strings.ContainsRune(c.Path, filepath.Separator):
 		return filepath.Abs(c.Path)
 	}
-	var path string
-	for _, kv := range c.Env {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = value
-		}
-	}
-	return LookPath(c.Path, path)
+	return environ.LookPath(c.Path, environ.Get(c.Env, "PATH"))
 }
 
 // check returns an error if c has something that no process can be given.

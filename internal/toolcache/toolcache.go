@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
@@ -21,17 +22,17 @@ type Caches struct {
 }
 
 // Find returns the caches of the user with that environment.
-func Find(environ []string) Caches {
-	home := lookup(environ, "HOME")
+func Find(env []string) Caches {
+	home := environ.Get(env, "HOME")
 	if home == "" {
 		home, _ = os.UserHomeDir()
 	}
-	gopath, _, _ := strings.Cut(lookup(environ, "GOPATH"), string(filepath.ListSeparator))
+	gopath, _, _ := strings.Cut(environ.Get(env, "GOPATH"), string(filepath.ListSeparator))
 	if gopath == "" {
 		gopath = below(home, "go")
 	}
 	find := func(variable, def string) string {
-		dir := lookup(environ, variable)
+		dir := environ.Get(env, variable)
 		if dir == "" {
 			dir = def
 		}
@@ -41,7 +42,7 @@ func Find(environ []string) Caches {
 		return dir
 	}
 	c := Caches{
-		build:    find("GOCACHE", below(userCache(environ, home), "go-build")),
+		build:    find("GOCACHE", below(userCache(env, home), "go-build")),
 		modules:  find("GOMODCACHE", below(gopath, "pkg/mod")),
 		packages: find("npm_config_cache", below(home, ".npm")),
 	}
@@ -79,14 +80,14 @@ func (c Caches) Paths() []string {
 }
 
 // userCache is [os.UserCacheDir] for another environment than ours.
-func userCache(environ []string, home string) string {
+func userCache(env []string, home string) string {
 	switch runtime.GOOS {
 	case "windows":
-		return lookup(environ, "LocalAppData")
+		return environ.Get(env, "LocalAppData")
 	case "darwin":
 		return below(home, "Library/Caches")
 	}
-	if dir := lookup(environ, "XDG_CACHE_HOME"); dir != "" {
+	if dir := environ.Get(env, "XDG_CACHE_HOME"); dir != "" {
 		return dir
 	}
 	return below(home, ".cache")
@@ -98,14 +99,4 @@ func below(dir, path string) string {
 		return ""
 	}
 	return filepath.Join(dir, filepath.FromSlash(path))
-}
-
-// lookup returns the value of a variable, the last if there are several, and empty if there is none.
-func lookup(environ []string, name string) string {
-	for _, kv := range slices.Backward(environ) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -66,7 +66,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	for _, s := range settings {
 		all = append(all, "-c", s)
 	}
-	stdout, stderr := &sandbox.Tail{Limit: maxOutput}, &sandbox.Tail{Limit: maxOutput}
+	stdout, stderr := &excerpt.Tail{Limit: maxOutput}, &excerpt.Tail{Limit: maxOutput}
 	p, err := supervise.Start(ctx, supervise.Command{
 		Path: "git", Args: append(all, args...), Dir: dir, Env: environment(), Stdout: stdout, Stderr: stderr,
 	})

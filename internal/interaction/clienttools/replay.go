@@ -11,14 +11,15 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 // Replay returns what answers from the recording, and makes recorded writes in files. The client's files and terminals must
 // be offered to the agent if they were when it was recorded.
-func Replay(c Config, recording *interaction.Recording, files *sandbox.Files) Client {
+func Replay(c Config, recording *interaction.Recording, files *localtools.Files) Client {
 	p := player{c, recording, files}
 	return Client{Files: p, Terminals: &terminalPlayer{p, fakeTerminals{prefix: "terminal-"}}, Permission: p.decide, recording: recording}
 }
@@ -27,7 +28,7 @@ func Replay(c Config, recording *interaction.Recording, files *sandbox.Files) Cl
 type player struct {
 	Config
 	recording *interaction.Recording
-	files     *sandbox.Files
+	files     *localtools.Files
 }
 
 // take returns the event with the answer to a request.
@@ -130,7 +131,7 @@ func tail(e trajectory.Terminal, limit *int64) (text string, truncated bool) {
 	if limit == nil || *limit < 0 || int64(len(e.Output)) <= *limit {
 		return e.Output, e.Truncated
 	}
-	t := sandbox.Tail{Limit: int(*limit)}
+	t := excerpt.Tail{Limit: int(*limit)}
 	_, _ = t.Write([]byte(e.Output)) // never fails
 	text, _ = t.Text(true)
 	return text, true
@@ -193,7 +194,7 @@ func (s *fakeTerminals) get(id string) (*fakeTerminal, error) {
 	if shown := s.open[id]; shown != nil {
 		return shown, nil
 	}
-	return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("terminal %q: %v", id, sandbox.ErrNoTerminal)}
+	return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("terminal %q: %v", id, localtools.ErrNoTerminal)}
 }
 
 func (s *fakeTerminals) Output(_ context.Context, r acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {

@@ -19,14 +19,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
 )
 
 // scene is the workspace of a session, and what belongs to it.
 type scene struct {
 	ws        string
-	files     *sandbox.Files
+	files     *localtools.Files
 	observer  *observe.Observer
 	recording *interaction.Recording // in a replay
 	clienttools.Config
@@ -47,7 +47,7 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(s.ws, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(s.ws, name), []byte(text), 0o644))
 	}
-	s.files, err = sandbox.OpenFiles(s.ws)
+	s.files, err = localtools.OpenFiles(s.ws)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.files.Close()) })
 	s.Config = clienttools.Config{
@@ -65,7 +65,7 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 // client returns what really answers: it allows what is to be read.
 func (s *scene) client(t testing.TB) clienttools.Client {
 	t.Helper()
-	terminals := sandbox.NewTerminals(s.files, sandbox.TerminalConfig{Env: []string{"PATH=/usr/bin:/bin"}, Allow: []string{"sh"}})
+	terminals := localtools.NewTerminals(s.files, localtools.TerminalConfig{Env: []string{"PATH=/usr/bin:/bin"}, Allow: []string{"sh"}})
 	t.Cleanup(func() { assert.NoError(t, terminals.Close()) })
 	return clienttools.Client{Files: s.files.Handler(), Terminals: terminals.Handler(), Permission: allowReading}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -31,7 +31,7 @@ type realServer struct {
 	process *supervise.Process // nil: it could not be started
 	conn    mcp.Connection
 	// said and sent are the ends of its stderr and its stdout.
-	said, sent sandbox.Tail
+	said, sent excerpt.Tail
 	listening  sync.WaitGroup
 	failed     sync.Once
 	late       *time.Timer // runs from the first request to the first answer; under the conversation's lock
@@ -40,7 +40,7 @@ type realServer struct {
 
 // startReal starts the server's process.
 func (c *conversation) startReal() {
-	r := &realServer{said: sandbox.Tail{Limit: maxSaid}, sent: sandbox.Tail{Limit: maxSaid}}
+	r := &realServer{said: excerpt.Tail{Limit: maxSaid}, sent: excerpt.Tail{Limit: maxSaid}}
 	c.real = r
 	ctx := context.WithoutCancel(c.proxy.ctx) // it is stopped when the conversation ends
 	process, err := c.proxy.config.Start(ctx, supervise.Command{

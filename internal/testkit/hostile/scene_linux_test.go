@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
@@ -230,7 +230,7 @@ func (s *scene) try(t *testing.T, sb *confine.Sandbox, p confine.Policy, escapes
 	t.Helper()
 	c := s.command(hostile.Args(s.target, escapes...))
 	var out bytes.Buffer
-	words := &sandbox.Tail{Limit: 4 << 10}
+	words := &excerpt.Tail{Limit: 4 << 10}
 	c.Stdout, c.Stderr = &out, words
 	exit, err := start(t, sb, c, p).Wait()
 	if text, _ := words.Text(true); text != "" {

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
@@ -135,7 +135,7 @@ func TestSoakFlood(t *testing.T) {
 	require.NoError(t, err)
 	s := newScene(t)
 	c := s.command(hostile.Trick("flood", strconv.Itoa(size)))
-	tail := &sandbox.Tail{Limit: 1 << 20}
+	tail := &excerpt.Tail{Limit: 1 << 20}
 	counted := &counter{w: tail}
 	c.Stdout = counted
 	runtime.GC()

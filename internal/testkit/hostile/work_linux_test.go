@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
@@ -52,7 +53,7 @@ func TestWork(t *testing.T) {
 		s.sockets(t)
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				if _, err := supervise.LookPath(tt.argv[0], systemPath); err != nil && os.Getenv("CI") == "" {
+				if _, err := environ.LookPath(tt.argv[0], systemPath); err != nil && os.Getenv("CI") == "" {
 					t.Skip(err)
 				}
 				c := s.command(tt.argv)
@@ -80,7 +81,7 @@ func TestWork(t *testing.T) {
 func run(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Policy) string {
 	t.Helper()
 	var out bytes.Buffer
-	words := &sandbox.Tail{Limit: 4 << 10}
+	words := &excerpt.Tail{Limit: 4 << 10}
 	c.Stdout, c.Stderr = &out, words
 	exit, err := start(t, sb, c, p).Wait()
 	require.NoError(t, err)

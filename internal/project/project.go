@@ -1,12 +1,33 @@
-package testrun
+// Package project knows the module that the user works in: its root, the directory in it that is ours, and the file by
+// which a test stays out of go test's cache. What a run of tests is called belongs in package testrun.
+package project
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 )
+
+// ModuleRoot returns the nearest directory that has a go.mod, dir or one above it. Tests run in the directory of their
+// package.
+func ModuleRoot(dir string) (string, error) {
+	for d := dir; ; d = filepath.Dir(d) {
+		_, err := os.Stat(filepath.Join(d, "go.mod"))
+		if err == nil {
+			return d, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if filepath.Dir(d) == d {
+			return "", fmt.Errorf("no go.mod in %s or above it", dir)
+		}
+	}
+}
 
 // ownDir is the directory below a module's root for what is not the user's.
 const ownDir = ".evaltest"

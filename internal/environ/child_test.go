@@ -1,4 +1,4 @@
-package sandbox
+package environ
 
 import (
 	"os"
@@ -11,21 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEnvironment(t *testing.T) {
+func TestForChild(t *testing.T) {
 	tests := []struct {
 		name, reason string
-		spec         EnvironmentSpec
+		spec         Spec
 		want         []string
 	}{
 		{
 			name: "empty",
-			spec: EnvironmentSpec{Workspace: "/w/s"},
+			spec: Spec{Workspace: "/w/s"},
 			want: []string{"GIT_CEILING_DIRECTORIES=/w", "GOWORK=off"},
 		},
 		{
 			name:   "built",
 			reason: "only what every program needs is taken over",
-			spec: EnvironmentSpec{
+			spec: Spec{
 				Environ: []string{
 					"PATH=/usr/bin:/bin", "HOME=/home/u", "TMPDIR=/tmp/u", "LANG=C.UTF-8", "LC_ALL=C", "LC_TIME=C", "TERM=xterm", "TZ=UTC",
 					"USER=u", "GOFLAGS=-v", "GITHUB_TOKEN=t", "ANTHROPIC_API_KEY=k", "LD_PRELOAD=x.so", "GOWORK=/w/go.work",
@@ -40,7 +40,7 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			name: "own-home-and-temporaries",
-			spec: EnvironmentSpec{
+			spec: Spec{
 				Environ: []string{"HOME=/home/u", "TMPDIR=/tmp"}, Workspace: "/w/s", Home: "/w/home", Tmp: "/w/tmp",
 			},
 			want: []string{"GIT_CEILING_DIRECTORIES=/w", "GOWORK=off", "HOME=/w/home", "TMPDIR=/w/tmp", "TMPPREFIX=/w/tmp/zsh"},
@@ -48,7 +48,7 @@ func TestEnvironment(t *testing.T) {
 		{
 			name:   "passed",
 			reason: "what the playbook names is its author's decision; what keeps go inside is not",
-			spec: EnvironmentSpec{
+			spec: Spec{
 				Environ: []string{"HTTPS_PROXY=http://p:1", "API_TOKEN=t", "GOWORK=/w/go.work", "OTHER=o"}, Workspace: "/w/s",
 				Pass: []string{"HTTPS_PROXY", "API_TOKEN", "GOWORK", "UNSET"},
 			},
@@ -57,23 +57,23 @@ func TestEnvironment(t *testing.T) {
 		{
 			name:   "path",
 			reason: "a relative directory, or one in the workspace, may hold an agent's own git",
-			spec:   EnvironmentSpec{Environ: []string{"PATH=/usr/bin::.:/w/s/bin:bin:/w/s:/w/s-evil:/bin"}, Workspace: "/w/s"},
+			spec:   Spec{Environ: []string{"PATH=/usr/bin::.:/w/s/bin:bin:/w/s:/w/s-evil:/bin"}, Workspace: "/w/s"},
 			want:   []string{"GIT_CEILING_DIRECTORIES=/w", "GOWORK=off", "PATH=/usr/bin:/w/s-evil:/bin"},
 		},
 		{
 			name: "last-of-a-name",
-			spec: EnvironmentSpec{Environ: []string{"TZ=UTC", "TZ=CET", "=C:=x", "nonsense"}, Workspace: "/w/s"},
+			spec: Spec{Environ: []string{"TZ=UTC", "TZ=CET", "=C:=x", "nonsense"}, Workspace: "/w/s"},
 			want: []string{"GIT_CEILING_DIRECTORIES=/w", "GOWORK=off", "TZ=CET"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Environment(tt.spec)); diff != "" {
+			if diff := cmp.Diff(tt.want, ForChild(tt.spec)); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tt.reason, diff)
 			}
 		})
 	}
-	assert.Panics(t, func() { Environment(EnvironmentSpec{Workspace: "relative"}) })
+	assert.Panics(t, func() { ForChild(Spec{Workspace: "relative"}) })
 }
 
 func TestPathThroughLinks(t *testing.T) {
@@ -85,12 +85,12 @@ func TestPathThroughLinks(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(ws, "bin"), filepath.Join(base, "bin")))
 	for _, workspace := range []string{ws, alias} {
 		path := strings.Join([]string{base + "/bin", alias + "/bin", ws + "/bin", base}, ":")
-		env := Environment(EnvironmentSpec{Environ: []string{"PATH=" + path}, Workspace: workspace})
+		env := ForChild(Spec{Environ: []string{"PATH=" + path}, Workspace: workspace})
 		assert.Contains(t, env, "PATH="+base)
 	}
 }
 
-func TestStepEnvironment(t *testing.T) {
+func TestForStep(t *testing.T) {
 	environ := []string{
 		"PATH=/usr/bin:/w/s/bin", "HOME=/home/u", "USER=u", "GOFLAGS=-mod=mod", "GOPROXY=https://proxy", "CI=true",
 		"LD_PRELOAD=x.so", "PWD=/project", "OLDPWD=/", "GIT_DIR=/project/.git", "GIT_WORK_TREE=/project", "GIT_AUTHOR_NAME=u",
@@ -122,7 +122,7 @@ func TestStepEnvironment(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, StepEnvironment(environ, "/w/s", tt.pass, tt.presets...)); diff != "" {
+			if diff := cmp.Diff(tt.want, ForStep(environ, "/w/s", tt.pass, tt.presets...)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
@@ -150,8 +150,8 @@ func TestIsCredential(t *testing.T) {
 	}
 }
 
-func TestWithAdditions(t *testing.T) {
-	all, dropped := withAdditions([]string{"PATH=/bin", "HOME=/h", "A=1"}, []string{
+func TestWith(t *testing.T) {
+	all, dropped := With([]string{"PATH=/bin", "HOME=/h", "A=1"}, []string{
 		"A=2", "B=b=c", "CLAUDECODE=1", "EMPTY=", "LD_PRELOAD=x", "DYLD_INSERT_LIBRARIES=x", "NODE_OPTIONS=-r x", "GIT_PAGER=x",
 		"BASH_ENV=x", "ENV=x", "PYTHONSTARTUP=x", "PATH=/ws", "HOME=/ws", "TMPDIR=/ws", "GOWORK=x", "=x", "novalue", "N=a\x00b",
 	})

@@ -1,4 +1,4 @@
-package testrun
+package evaltest
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMakeOutput(t *testing.T) {
+func TestNewOutput(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/x\n"), 0o644))
 	pkg := filepath.Join(root, "evals", "shop")
@@ -26,7 +26,7 @@ func TestMakeOutput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := MakeOutput(tt.dir, "ci", tt.test)
+			got, err := newOutput(tt.dir, "ci", tt.test)
 			require.NoError(t, err)
 			require.Equal(t, filepath.Join(root, "test-output", "ci", filepath.FromSlash(tt.want)), got, tt.reason)
 			require.DirExists(t, got)
@@ -36,12 +36,12 @@ func TestMakeOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "*\n", string(ignored))
 
-	_, err = MakeOutput(os.TempDir(), "ci", "TestA")
+	_, err = newOutput(os.TempDir(), "ci", "TestA")
 	require.ErrorContains(t, err, "no go.mod in ")
 }
 
-// TestMakeOutputAtOnce: whoever asks at the same time gets another directory.
-func TestMakeOutputAtOnce(t *testing.T) {
+// TestNewOutputAtOnce: whoever asks at the same time gets another directory.
+func TestNewOutputAtOnce(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/x\n"), 0o644))
 	made := make([]string, 32)
@@ -49,7 +49,7 @@ func TestMakeOutputAtOnce(t *testing.T) {
 	for i := range made {
 		group.Go(func() {
 			var err error
-			if made[i], err = MakeOutput(root, "ci", "TestA"); err != nil {
+			if made[i], err = newOutput(root, "ci", "TestA"); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,12 +1,29 @@
-package sandbox
+// Package localtools serves an agent the files and terminals of its workspace, and nothing else.
+//
+//	files, err := localtools.OpenFiles(workspace)
+//	...
+//	defer files.Close()
+//	text, err := files.Read("/path/to/workspace/main.go", nil, nil)
+//	terminals := localtools.NewTerminals(files, localtools.TerminalConfig{Env: env, Allow: []string{"go", "git"}})
+//	defer terminals.Close()
+//
+// Every path an agent names is resolved below a directory that was opened once, by [os.Root]: links that lead outside
+// are refused, whenever they are made. What an agent's commands do in their own processes is up to package confine, and
+// answers from recordings are up to package interaction/clienttools.
+package localtools
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os/exec"
+	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -83,4 +100,60 @@ func asACP(err error) error {
 		return &acp.Error{Code: acp.CodeResourceNotFound, Message: err.Error()}
 	}
 	return err
+}
+
+// Operations that can be denied; see [Denied].
+const (
+	OpRead  = "read"  // a file
+	OpWrite = "write" // a file
+	OpRun   = "run"   // a command in a terminal
+	OpEnv   = "env"   // an environment variable for a command, which runs without it
+)
+
+// Denied is the error of an operation that an agent may not do. It is fit for logs: it holds no content.
+type Denied struct {
+	Op string // one of the operations above
+	// Path is the path, the program's name or the variable's name as the agent gave it, if need be shortened.
+	Path   string
+	Reason string
+}
+
+func (d *Denied) Error() string { return fmt.Sprintf("%s %q denied: %s", d.Op, d.Path, d.Reason) }
+
+var deniedText = lazyregexp.New(`^(read|write|run|env) ("(?:[^"\\]|\\.)*") denied: (.*)$`)
+
+// ParseDenied returns the denial that an agent was answered with, whose text is [Denied.Error].
+func ParseDenied(text string) (Denied, bool) {
+	m := deniedText.FindStringSubmatch(text)
+	if m == nil {
+		return Denied{}, false
+	}
+	path, err := strconv.Unquote(m[2])
+	return Denied{Op: m[1], Path: path, Reason: m[3]}, err == nil
+}
+
+// maxDeniedPath bounds Denied.Path, in bytes.
+const maxDeniedPath = 1 << 10
+
+// deny tells about a denial and returns it as an error.
+func deny(tell func(Denied), op, path, reason string) error {
+	d := Denied{Op: op, Path: excerpt.Bytes(path, maxDeniedPath), Reason: reason}
+	if tell != nil {
+		tell(d)
+	}
+	return &d
+}
+
+// reasonSteers is why a variable is dropped.
+const reasonSteers = "agents may not set it; the command runs without"
+
+// DeniedVariables returns the denials of those of the variables that an agent may not add for a command, by their names.
+func DeniedVariables(names []string) []Denied {
+	var denied []Denied
+	for _, name := range names {
+		if environ.Steers(name) {
+			denied = append(denied, Denied{Op: OpEnv, Path: name, Reason: reasonSteers})
+		}
+	}
+	return denied
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox_test
+package localtools_test
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
@@ -27,23 +28,25 @@ import (
 const systemPath = "/usr/bin:/bin"
 
 // terminals returns terminals in the scene's workspace in which the programs may run.
-func (s scene) terminals(t testing.TB, allow ...string) *sandbox.Terminals {
+func (s scene) terminals(t testing.TB, allow ...string) *localtools.Terminals {
 	t.Helper()
-	return s.configured(t, sandbox.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: allow})
+	return s.configured(t, localtools.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: allow})
 }
 
-func (s scene) configured(t testing.TB, c sandbox.TerminalConfig) *sandbox.Terminals {
+func (s scene) configured(t testing.TB, c localtools.TerminalConfig) *localtools.Terminals {
 	t.Helper()
-	terminals := sandbox.NewTerminals(s.files, c)
+	terminals := localtools.NewTerminals(s.files, c)
 	t.Cleanup(func() { assert.NoError(t, terminals.Close()) })
 	return terminals
 }
 
 // script is a command of /bin/sh, given with arguments and so not taken for a line.
-func script(text string) sandbox.Spec { return sandbox.Spec{Command: "sh", Args: []string{"-c", text}} }
+func script(text string) localtools.Spec {
+	return localtools.Spec{Command: "sh", Args: []string{"-c", text}}
+}
 
 // run runs a command to its end.
-func run(t testing.TB, terminals *sandbox.Terminals, s sandbox.Spec) sandbox.Output {
+func run(t testing.TB, terminals *localtools.Terminals, s localtools.Spec) localtools.Output {
 	t.Helper()
 	id, err := terminals.Create(s)
 	require.NoError(t, err)
@@ -57,7 +60,7 @@ func run(t testing.TB, terminals *sandbox.Terminals, s sandbox.Spec) sandbox.Out
 }
 
 // printed waits until the command has printed the text.
-func printed(t testing.TB, terminals *sandbox.Terminals, id, text string) {
+func printed(t testing.TB, terminals *localtools.Terminals, id, text string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		out, err := terminals.Output(id)
@@ -91,7 +94,7 @@ func TestTerminalLife(t *testing.T) {
 	}
 	out, err = terminals.Output(id)
 	require.NoError(t, err)
-	want := sandbox.Output{Text: "one\ntwo\nthree\n", Exit: &supervise.Exit{Code: 3}}
+	want := localtools.Output{Text: "one\ntwo\nthree\n", Exit: &supervise.Exit{Code: 3}}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -106,12 +109,12 @@ func TestKillKeepsTheTerminal(t *testing.T) {
 		require.NoError(t, terminals.Kill(id))
 		out, err := terminals.Output(id)
 		require.NoError(t, err)
-		assert.Equal(t, sandbox.Output{Text: "ready\n", Exit: &supervise.Exit{Code: -1, Signal: "SIGTERM"}}, out)
+		assert.Equal(t, localtools.Output{Text: "ready\n", Exit: &supervise.Exit{Code: -1, Signal: "SIGTERM"}}, out)
 	}
 }
 
 func TestReleaseEndsAndForgets(t *testing.T) {
-	terminals := newScene(t).configured(t, sandbox.TerminalConfig{
+	terminals := newScene(t).configured(t, localtools.TerminalConfig{
 		Env: []string{"PATH=" + systemPath}, Allow: []string{"sh"}, Grace: 50 * time.Millisecond,
 	})
 	id, err := terminals.Create(script(`trap '' TERM; echo ready; while :; do sleep 60; done`))
@@ -127,20 +130,20 @@ func TestReleaseEndsAndForgets(t *testing.T) {
 	}()
 	require.NoError(t, terminals.Release(id))
 	if err := <-waited; err != nil {
-		require.ErrorIs(t, err, sandbox.ErrNoTerminal, "the wait began after the release")
+		require.ErrorIs(t, err, localtools.ErrNoTerminal, "the wait began after the release")
 	}
 
 	_, err = terminals.Output(id)
-	require.ErrorIs(t, err, sandbox.ErrNoTerminal)
+	require.ErrorIs(t, err, localtools.ErrNoTerminal)
 	_, err = terminals.Wait(t.Context(), id)
-	require.ErrorIs(t, err, sandbox.ErrNoTerminal)
-	require.ErrorIs(t, terminals.Kill(id), sandbox.ErrNoTerminal)
-	require.ErrorIs(t, terminals.Release(id), sandbox.ErrNoTerminal)
+	require.ErrorIs(t, err, localtools.ErrNoTerminal)
+	require.ErrorIs(t, terminals.Kill(id), localtools.ErrNoTerminal)
+	require.ErrorIs(t, terminals.Release(id), localtools.ErrNoTerminal)
 }
 
 func TestCloseEndsEverything(t *testing.T) {
 	s := newScene(t)
-	terminals := sandbox.NewTerminals(s.files, sandbox.TerminalConfig{
+	terminals := localtools.NewTerminals(s.files, localtools.TerminalConfig{
 		Env: []string{"PATH=" + systemPath}, Allow: []string{"sh"},
 	})
 	// A pipe that all the processes hold, as a descriptor of theirs, through a FIFO.
@@ -167,7 +170,7 @@ func TestCloseEndsEverything(t *testing.T) {
 
 func TestWaitEndsWithItsContext(t *testing.T) {
 	terminals := newScene(t).terminals(t, "sleep")
-	id, err := terminals.Create(sandbox.Spec{Command: "sleep", Args: []string{"60"}})
+	id, err := terminals.Create(localtools.Spec{Command: "sleep", Args: []string{"60"}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -192,24 +195,24 @@ func TestOutputLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			terminals := newScene(t).configured(t, sandbox.TerminalConfig{
+			terminals := newScene(t).configured(t, localtools.TerminalConfig{
 				Env: []string{"PATH=" + systemPath}, Allow: []string{"echo"}, MaxOutput: tt.maximum,
 			})
-			out := run(t, terminals, sandbox.Spec{Command: "echo", Args: []string{"äöü"}, OutputByteLimit: tt.limit})
+			out := run(t, terminals, localtools.Spec{Command: "echo", Args: []string{"äöü"}, OutputByteLimit: tt.limit})
 			assert.Equal(t, tt.want, out.Text)
 			assert.Equal(t, tt.truncated, out.Truncated)
 		})
 	}
-	negative := sandbox.Spec{Command: "echo x", OutputByteLimit: limit(-1)}
+	negative := localtools.Spec{Command: "echo x", OutputByteLimit: limit(-1)}
 	_, err := newScene(t).terminals(t, "echo").Create(negative)
 	require.EqualError(t, err, "the output limit must not be negative")
 }
 
 func TestMuchOutput(t *testing.T) {
 	terminals := newScene(t).terminals(t, "head")
-	out := run(t, terminals, sandbox.Spec{Command: "head", Args: []string{"-c", "100000000", "/dev/zero"}})
+	out := run(t, terminals, localtools.Spec{Command: "head", Args: []string{"-c", "100000000", "/dev/zero"}})
 	assert.True(t, out.Truncated)
-	assert.Len(t, out.Text, sandbox.DefaultMaxOutput)
+	assert.Len(t, out.Text, localtools.DefaultMaxOutput)
 }
 
 // TestSoakOutputOfAnySize has a command print far more than is kept: the memory does not grow with it.
@@ -217,7 +220,7 @@ func TestSoakOutputOfAnySize(t *testing.T) {
 	terminals, limit, size := newScene(t).terminals(t, "head"), int64(4096), strconv.Itoa(soak.Size(64<<20, 8<<30))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := run(t, terminals, sandbox.Spec{Command: "head", Args: []string{"-c", size, "/dev/zero"}, OutputByteLimit: &limit})
+	out := run(t, terminals, localtools.Spec{Command: "head", Args: []string{"-c", size, "/dev/zero"}, OutputByteLimit: &limit})
 	runtime.ReadMemStats(&after)
 	assert.Len(t, out.Text, int(limit))
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "all that was ever allocated")
@@ -227,79 +230,79 @@ func TestSoakOutputOfAnySize(t *testing.T) {
 func TestGrandchildHoldsThePipe(t *testing.T) {
 	terminals := newScene(t).terminals(t, "sh")
 	out := run(t, terminals, script(`trap '' TERM; sleep 86400 & (sleep 86400 &) ; echo done; exit 3`))
-	assert.Equal(t, sandbox.Output{Text: "done\n", Exit: &supervise.Exit{Code: 3}}, out)
+	assert.Equal(t, localtools.Output{Text: "done\n", Exit: &supervise.Exit{Code: 3}}, out)
 }
 
 func TestCommands(t *testing.T) {
 	tests := []struct {
 		name, reason string
 		allow        []string
-		spec         sandbox.Spec
+		spec         localtools.Spec
 		want         string // output
 		err          string // in place of an output
 	}{
 		{
 			name: "arguments", reason: "nothing in them is interpreted",
-			spec: sandbox.Spec{Command: "echo", Args: []string{"a  b", "$HOME", "&&", "*"}}, want: "a  b $HOME && *\n",
+			spec: localtools.Spec{Command: "echo", Args: []string{"a  b", "$HOME", "&&", "*"}}, want: "a  b $HOME && *\n",
 		},
-		{name: "line", spec: sandbox.Spec{Command: `echo 'a  b' "c"\ d`}, want: "a  b c d\n"},
+		{name: "line", spec: localtools.Spec{Command: `echo 'a  b' "c"\ d`}, want: "a  b c d\n"},
 		{
-			name: "line-with-operator", spec: sandbox.Spec{Command: "echo hi && pwd"},
+			name: "line-with-operator", spec: localtools.Spec{Command: "echo hi && pwd"},
 			err: `run "echo" denied: character 9: "&&": shell operators are not supported, quote it to pass it as text; ` +
 				`whole shell lines run only if sh is allowed`,
 		},
 		{
 			name: "line-for-the-shell", allow: []string{"sh"},
-			spec: sandbox.Spec{Command: "echo hi && echo $((1+1)) | cat"}, want: "hi\n2\n",
+			spec: localtools.Spec{Command: "echo hi && echo $((1+1)) | cat"}, want: "hi\n2\n",
 		},
-		{name: "empty", spec: sandbox.Spec{Command: "  "}, err: `run "" denied: empty command`},
+		{name: "empty", spec: localtools.Spec{Command: "  "}, err: `run "" denied: empty command`},
 		{
-			name: "not-allowed", spec: sandbox.Spec{Command: "sed", Args: []string{"p"}},
+			name: "not-allowed", spec: localtools.Spec{Command: "sed", Args: []string{"p"}},
 			err: `run "sed" denied: not one of the allowed commands: echo, gone, link, pwd`,
 		},
-		{name: "path-of-path", spec: sandbox.Spec{Command: "/bin/echo", Args: []string{"x"}}, want: "x\n"},
+		{name: "path-of-path", spec: localtools.Spec{Command: "/bin/echo", Args: []string{"x"}}, want: "x\n"},
 		{
 			name: "path-elsewhere", reason: "the base name says nothing about what is there",
-			spec: sandbox.Spec{Command: "$BASE/dir/echo", Args: []string{"x"}},
+			spec: localtools.Spec{Command: "$BASE/dir/echo", Args: []string{"x"}},
 			err:  `run "$BASE/dir/echo" denied: not in a directory of PATH`,
 		},
 		{
 			name: "path-in-the-workspace",
-			spec: sandbox.Spec{Command: "$WS/bin/echo", Args: []string{"x"}},
+			spec: localtools.Spec{Command: "$WS/bin/echo", Args: []string{"x"}},
 			err:  `run "$WS/bin/echo" denied: not in a directory of PATH`,
 		},
 		{
-			name: "relative-path", spec: sandbox.Spec{Command: "./echo", Args: []string{"x"}},
+			name: "relative-path", spec: localtools.Spec{Command: "./echo", Args: []string{"x"}},
 			err: `run "./echo" denied: not in a directory of PATH`,
 		},
 		{
-			name: "link-into-the-workspace", spec: sandbox.Spec{Command: "link", Args: []string{"x"}},
+			name: "link-into-the-workspace", spec: localtools.Spec{Command: "link", Args: []string{"x"}},
 			err: `run "link" denied: a program in the workspace`,
 		},
 		{
-			name: "not-there", spec: sandbox.Spec{Command: "gone", Args: []string{"x"}},
+			name: "not-there", spec: localtools.Spec{Command: "gone", Args: []string{"x"}},
 			err: `"gone": executable file not found in $PATH (PATH=$BASE/tools:` + systemPath + `)`,
 		},
-		{name: "cwd", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/sub"}, want: "$WS/sub\n"},
-		{name: "default-cwd", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}}, want: "$WS\n"},
+		{name: "cwd", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/sub"}, want: "$WS/sub\n"},
+		{name: "default-cwd", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}}, want: "$WS\n"},
 		{
-			name: "cwd-outside", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$BASE/dir"},
+			name: "cwd-outside", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$BASE/dir"},
 			err: `run "$BASE/dir" denied: working directory: outside the workspace`,
 		},
 		{
-			name: "cwd-by-a-link-out", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/out"},
+			name: "cwd-by-a-link-out", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/out"},
 			err: `run "$WS/out" denied: outside the workspace`,
 		},
 		{
-			name: "cwd-is-a-file", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/a.txt"},
+			name: "cwd-is-a-file", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/a.txt"},
 			err: `run $WS/a.txt: not a directory`,
 		},
 		{
-			name: "cwd-is-a-fifo", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/fifo"},
+			name: "cwd-is-a-fifo", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/fifo"},
 			err: `run $WS/fifo: not a directory`,
 		},
 		{
-			name: "no-cwd", spec: sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/nothing"},
+			name: "no-cwd", spec: localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: "$WS/nothing"},
 			err: `run $WS/nothing: no such file or directory`,
 		},
 	}
@@ -316,7 +319,7 @@ func TestCommands(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s.denied.all = nil
-			terminals := s.configured(t, sandbox.TerminalConfig{
+			terminals := s.configured(t, localtools.TerminalConfig{
 				Env:   []string{"PATH=" + s.base + "/tools:" + systemPath},
 				Allow: append([]string{"echo", "gone", "link", "pwd"}, tt.allow...),
 			})
@@ -324,13 +327,13 @@ func TestCommands(t *testing.T) {
 			if tt.err != "" {
 				_, err := terminals.Create(tt.spec)
 				require.EqualError(t, err, s.expand(tt.err), tt.reason)
-				s.checkDenied(t, sandbox.OpRun, err)
+				s.checkDenied(t, localtools.OpRun, err)
 				return
 			}
 			out := run(t, terminals, tt.spec)
 			assert.Equal(t, s.expand(tt.want), out.Text, tt.reason)
 			assert.Equal(t, supervise.Exit{}, *out.Exit)
-			s.checkDenied(t, sandbox.OpRun, nil)
+			s.checkDenied(t, localtools.OpRun, nil)
 		})
 	}
 }
@@ -344,9 +347,9 @@ func TestPlantedPath(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho "+text+"\n"), 0o755))
 	}
 	path := "PATH=" + s.ws + ":" + tools + ":" + systemPath
-	built := sandbox.Environment(sandbox.EnvironmentSpec{Environ: []string{path}, Workspace: s.ws})
-	terminals := s.configured(t, sandbox.TerminalConfig{Env: built, Allow: []string{"git", "sh"}})
-	for _, spec := range []sandbox.Spec{
+	built := environ.ForChild(environ.Spec{Environ: []string{path}, Workspace: s.ws})
+	terminals := s.configured(t, localtools.TerminalConfig{Env: built, Allow: []string{"git", "sh"}})
+	for _, spec := range []localtools.Spec{
 		{Command: "git", Args: []string{"status"}},
 		{Command: "git", Args: []string{"status"}, Env: []string{"PATH=" + s.ws}},
 		{Command: "git status"},
@@ -355,24 +358,24 @@ func TestPlantedPath(t *testing.T) {
 		assert.Equal(t, "real\n", run(t, terminals, spec).Text, "%v", spec)
 	}
 
-	_, err := s.configured(t, sandbox.TerminalConfig{Env: []string{path}, Allow: []string{"git"}}).Create(
-		sandbox.Spec{Command: "git", Args: []string{"status"}})
+	_, err := s.configured(t, localtools.TerminalConfig{Env: []string{path}, Allow: []string{"git"}}).Create(
+		localtools.Spec{Command: "git", Args: []string{"status"}})
 	require.EqualError(t, err, `run "git" denied: a program in the workspace`)
 }
 
 func TestCommandEnvironment(t *testing.T) {
 	s := newScene(t)
-	terminals := s.configured(t, sandbox.TerminalConfig{
+	terminals := s.configured(t, localtools.TerminalConfig{
 		Env: []string{"HOME=/h", "PATH=" + systemPath}, Allow: []string{"env"},
 	})
-	out := run(t, terminals, sandbox.Spec{
+	out := run(t, terminals, localtools.Spec{
 		Command: "env", Env: []string{"CLAUDECODE=1", "LD_PRELOAD=/ws/x.so", "PATH=/ws", "GIT_SSH_COMMAND=x"},
 	})
 	assert.Equal(t, "CLAUDECODE=1\nHOME=/h\nPATH="+systemPath+"\n", out.Text)
-	var want []sandbox.Denied
+	var want []localtools.Denied
 	for _, name := range []string{"LD_PRELOAD", "PATH", "GIT_SSH_COMMAND"} {
-		want = append(want, sandbox.Denied{
-			Op: sandbox.OpEnv, Path: name, Reason: "agents may not set it; the command runs without",
+		want = append(want, localtools.Denied{
+			Op: localtools.OpEnv, Path: name, Reason: "agents may not set it; the command runs without",
 		})
 	}
 	if diff := cmp.Diff(want, s.denied.all); diff != "" {
@@ -402,7 +405,7 @@ func TestSoakCwdSwappedInBetween(t *testing.T) {
 	})
 	ran, rounds := 0, soak.Size(5, 200)
 	for end := time.Now().Add(10 * time.Minute); ran < rounds && time.Now().Before(end); {
-		id, err := terminals.Create(sandbox.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: in("sub")})
+		id, err := terminals.Create(localtools.Spec{Command: "pwd", Args: []string{"-P"}, Cwd: in("sub")})
 		if err != nil {
 			continue
 		}
@@ -424,11 +427,11 @@ func TestTerminalsAreCounted(t *testing.T) {
 	var err error
 	n := 0
 	for ; err == nil && n < 1000; n++ {
-		_, err = terminals.Create(sandbox.Spec{Command: "true"})
+		_, err = terminals.Create(localtools.Spec{Command: "true"})
 	}
 	require.EqualError(t, err, fmt.Sprintf("%d terminals are open: release some", n-1))
 	require.NoError(t, terminals.Release("terminal-1"))
-	id, err := terminals.Create(sandbox.Spec{Command: "true"})
+	id, err := terminals.Create(localtools.Spec{Command: "true"})
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(id, "terminal-"))
 }
@@ -437,7 +440,7 @@ func TestTerminalsAreCounted(t *testing.T) {
 func TestNotStarted(t *testing.T) {
 	terminals := newScene(t).terminals(t, "nothing")
 	for range 1000 {
-		_, err := terminals.Create(sandbox.Spec{Command: "nothing"})
+		_, err := terminals.Create(localtools.Spec{Command: "nothing"})
 		require.ErrorContains(t, err, "nothing")
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox_test
+package localtools_test
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
@@ -30,10 +30,10 @@ const (
 // denials collects what is denied.
 type denials struct {
 	mu  sync.Mutex
-	all []sandbox.Denied
+	all []localtools.Denied
 }
 
-func (d *denials) add(one sandbox.Denied) {
+func (d *denials) add(one localtools.Denied) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, one)
@@ -42,7 +42,7 @@ func (d *denials) add(one sandbox.Denied) {
 // scene is a workspace in hostile surroundings: base/ws and, outside, base/secret, base/ws-evil/file and base/dir.
 type scene struct {
 	base, ws string
-	files    *sandbox.Files
+	files    *localtools.Files
 	denied   *denials
 }
 
@@ -59,7 +59,7 @@ func newScene(t testing.TB) scene {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	s.files, err = sandbox.OpenFiles(s.ws)
+	s.files, err = localtools.OpenFiles(s.ws)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.files.Close()) })
 	s.files.OnDeny = s.denied.add
@@ -136,7 +136,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(s.ws, "sub", "deep"), 0o755))
 	s.link(t, "sub/deep", "deeplink")
 	require.NoError(t, os.Symlink(s.ws, filepath.Join(s.base, "alias")))
-	files, err := sandbox.OpenFiles(filepath.Join(s.base, "alias"))
+	files, err := localtools.OpenFiles(filepath.Join(s.base, "alias"))
 	require.NoError(t, err)
 	defer files.Close()
 	for _, tt := range tests {
@@ -263,7 +263,7 @@ func TestHostilePaths(t *testing.T) {
 			text, err := s.files.Read(s.expand(tt.path), nil, nil)
 			assert.Empty(t, text)
 			assert.ErrorContains(t, err, tt.read)
-			s.checkDenied(t, sandbox.OpRead, err)
+			s.checkDenied(t, localtools.OpRead, err)
 			s.outsideIsUntouched(t)
 		})
 		t.Run(tt.name+"/write", func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestHostilePaths(t *testing.T) {
 			} else {
 				require.ErrorContains(t, err, tt.write)
 			}
-			s.checkDenied(t, sandbox.OpWrite, err)
+			s.checkDenied(t, localtools.OpWrite, err)
 			s.outsideIsUntouched(t)
 			s.noTemporaries(t)
 		})
@@ -294,10 +294,10 @@ func TestHostilePaths(t *testing.T) {
 // checkDenied holds that a denial is told once, and nothing else is.
 func (s scene) checkDenied(t testing.TB, op string, err error) {
 	t.Helper()
-	var want []sandbox.Denied
-	if denied, ok := errors.AsType[*sandbox.Denied](err); ok {
+	var want []localtools.Denied
+	if denied, ok := errors.AsType[*localtools.Denied](err); ok {
 		assert.Equal(t, op, denied.Op)
-		want = []sandbox.Denied{*denied}
+		want = []localtools.Denied{*denied}
 	}
 	if diff := cmp.Diff(want, s.denied.all); diff != "" {
 		t.Errorf("denials told: -want +got\n%s", diff)

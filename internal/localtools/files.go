@@ -1,4 +1,4 @@
-package sandbox
+package localtools
 
 import (
 	"crypto/rand"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -220,3 +221,60 @@ func (f *Files) fail(op, path string, err error) error {
 	}
 	return &fs.PathError{Op: op, Path: path, Err: err}
 }
+
+// The reasons for which a path is no path into the workspace.
+const (
+	reasonRelative = "not an absolute path"
+	reasonNUL      = "a NUL byte in the path"
+	reasonLong     = "the path is too long"
+	reasonOutside  = "outside the workspace"
+)
+
+// maxPath bounds the paths of agents, in bytes: what Linux takes.
+const maxPath = 4096
+
+// root is the workspace.
+type root struct {
+	*os.Root
+	location disk.Location
+	// errEscapes is what [os.Root] says to a path that leads out of it. The error has no exported name.
+	errEscapes error
+}
+
+func openRoot(dir string) (*root, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, err = opened.Lstat("..")
+	refusal, ok := errors.AsType[*fs.PathError](err)
+	if !ok {
+		opened.Close()
+		return nil, fmt.Errorf("%s is not confined: %w", dir, err)
+	}
+	return &root{Root: opened, location: disk.Locate(dir), errEscapes: refusal.Err}, nil
+}
+
+// local returns the part of an absolute path that is below the root, "." for the root itself, or the reason why there is
+// none. The path is not cleaned, as a/../b is another file than b where a is a link: resolving it is for [os.Root].
+func (r *root) local(path string) (rel, reason string) {
+	switch {
+	case len(path) > maxPath:
+		return "", reasonLong
+	case strings.ContainsRune(path, 0):
+		return "", reasonNUL
+	case !filepath.IsAbs(path):
+		return "", reasonRelative
+	}
+	if rel, ok := r.location.Below(path); ok {
+		return rel, ""
+	}
+	return "", reasonOutside
+}
+
+// escapes reports whether an error is the refusal to leave the root.
+func (r *root) escapes(err error) bool { return errors.Is(err, r.errEscapes) }

@@ -1,4 +1,4 @@
-package sandbox
+package environ
 
 import (
 	"fmt"
@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
-// EnvironmentSpec says what the environment of a child is built from.
-type EnvironmentSpec struct {
+// Spec says what the environment of a child is built from.
+type Spec struct {
 	// Environ is our own environment, as [os.Environ] returns it.
 	Environ []string
 	// Workspace is the child's workspace, an absolute path.
@@ -22,13 +23,13 @@ type EnvironmentSpec struct {
 	Pass []string
 }
 
-// Environment returns the environment of an agent, a terminal's command or a judge, sorted by name. It is built and not
+// ForChild returns the environment of an agent, a terminal's command or a judge, sorted by name. It is built and not
 // inherited: PATH, HOME, TMPDIR, LANG, LC_*, TERM and TZ, what the spec passes on, and the variables that keep go and
 // git inside the workspace. PATH has lost its directories that are relative or in the workspace, where a program may be
 // the agent's own work.
-func Environment(s EnvironmentSpec) []string {
+func ForChild(s Spec) []string {
 	env := make(map[string]string)
-	for name, value := range variables(s.Environ) {
+	for name, value := range Variables(s.Environ) {
 		if slices.Contains(basics, name) || strings.HasPrefix(name, "LC_") || slices.Contains(s.Pass, name) {
 			env[name] = value
 		}
@@ -43,13 +44,13 @@ func Environment(s EnvironmentSpec) []string {
 	return seal(env, s.Workspace)
 }
 
-// StepEnvironment returns the environment of a run step, sorted by name: ours, environ, without what looks like a
+// ForStep returns the environment of a run step, sorted by name: ours, environ, without what looks like a
 // credential, without the variables of model providers and of presets, and without git's word of which repository it is
 // in; the names in pass are kept anyway. PATH and the variables that keep go and git inside the workspace are as in
-// [Environment].
-func StepEnvironment(environ []string, workspace string, pass []string, presets ...string) []string {
+// [ForChild].
+func ForStep(environ []string, workspace string, pass []string, presets ...string) []string {
 	env := make(map[string]string)
-	for name, value := range variables(environ) {
+	for name, value := range Variables(environ) {
 		private := IsCredential(name, value) || hasPrefix(name, providers) || slices.Contains(presets, name) ||
 			slices.Contains(repository, name) || slices.Contains(directories, name)
 		if !private || slices.Contains(pass, name) {
@@ -86,7 +87,7 @@ var (
 // seal adds the variables that hold for every child, and returns the environment as processes get it.
 func seal(env map[string]string, workspace string) []string {
 	if !filepath.IsAbs(workspace) {
-		panic(fmt.Sprintf("sandbox: workspace %q is not an absolute path", workspace))
+		panic(fmt.Sprintf("environ: workspace %q is not an absolute path", workspace))
 	}
 	if path, ok := env["PATH"]; ok {
 		env["PATH"] = outsidePath(path, workspace)
@@ -102,20 +103,20 @@ func seal(env map[string]string, workspace string) []string {
 
 // outsidePath returns the list of directories without those that are relative or in the workspace.
 func outsidePath(list, workspace string) string {
-	inside := newPlace(workspace)
+	inside := disk.Locate(workspace)
 	dirs := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || inside.has(dir)
+		return !filepath.IsAbs(dir) || inside.Has(dir)
 	})
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// withAdditions returns env with the variables that an agent adds for a command, and the names of those it may not.
-func withAdditions(env, additions []string) (all, dropped []string) {
-	merged := variables(env)
+// With returns env with the variables that an agent adds for a command, and the names of those it may not.
+func With(env, additions []string) (all, dropped []string) {
+	merged := Variables(env)
 	for _, kv := range additions {
 		name, value, ok := strings.Cut(kv, "=")
 		malformed := !ok || name == "" || strings.ContainsRune(kv, 0)
-		if malformed || steers(name) {
+		if malformed || Steers(name) {
 			dropped = append(dropped, name)
 			continue
 		}
@@ -127,34 +128,9 @@ func withAdditions(env, additions []string) (all, dropped []string) {
 	return all, dropped
 }
 
-// steers reports whether a variable makes programs run other code or look elsewhere.
-func steers(name string) bool {
+// Steers reports whether a variable makes programs run other code or look elsewhere.
+func Steers(name string) bool {
 	return hasPrefix(name, steeringPrefixes) || slices.Contains(steering, name)
-}
-
-// DeniedVariables returns the denials of those of the variables that an agent may not add for a command, by their names.
-func DeniedVariables(names []string) []Denied {
-	var denied []Denied
-	for _, name := range names {
-		if steers(name) {
-			denied = append(denied, Denied{Op: OpEnv, Path: name, Reason: reasonSteers})
-		}
-	}
-	return denied
-}
-
-// reasonSteers is why a variable is dropped.
-const reasonSteers = "agents may not set it; the command runs without"
-
-// variables returns an environment by name. The last of several variables of a name counts.
-func variables(environ []string) map[string]string {
-	m := make(map[string]string, len(environ))
-	for _, kv := range environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" { // Windows has variables "=C:"
-			m[name] = value
-		}
-	}
-	return m
 }
 
 func hasPrefix(s string, prefixes []string) bool {

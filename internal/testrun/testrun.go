@@ -1,3 +1,5 @@
+// Package testrun knows what the environment says about the run of tests that this process is part of: its id, and
+// whether it is continuous integration. Directories of the module belong in package project.
 package testrun
 
 import (

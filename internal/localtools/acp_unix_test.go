@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox_test
+package localtools_test
 
 import (
 	"io/fs"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp"
-	"github.com/sdd-eval/sdd-eval/internal/sandbox"
+	"github.com/sdd-eval/sdd-eval/internal/localtools"
 )
 
 func TestFileHandler(t *testing.T) {
@@ -41,7 +41,7 @@ func TestFileHandler(t *testing.T) {
 
 func TestTerminalHandler(t *testing.T) {
 	s := newScene(t)
-	h := s.configured(t, sandbox.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: []string{"sh", "gone"}}).Handler()
+	h := s.configured(t, localtools.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: []string{"sh", "gone"}}).Handler()
 	limit := int64(4)
 	created, err := h.Create(t.Context(), acp.CreateTerminalRequest{
 		Command: `printf 'a long %s' "$WORD"; exit 3`, Env: []acp.EnvVariable{{Name: "WORD", Value: "word"}}, Cwd: s.ws + "/sub",
