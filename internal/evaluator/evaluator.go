@@ -4,9 +4,12 @@ package evaluator
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
@@ -69,3 +72,74 @@ const (
 	// AsksModel: it asks a model, unless the answer was recorded.
 	AsksModel
 )
+
+// Judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error. That of an
+// evaluator which only reports decides nothing.
+func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
+	v := hold(ctx, e, in)
+	if e.Advisory && (v.Outcome == result.Pass || v.Outcome == result.Fail) {
+		v.Outcome = result.Reported
+	}
+	return v
+}
+
+func hold(ctx context.Context, e spec.Evaluator, in Input) Verdict {
+	in.Threshold = e.Threshold
+	var v Verdict
+	err := panics.Catch(func() error {
+		v = e.Config.(Evaluator).Evaluate(ctx, in)
+		return nil
+	})
+	if err != nil {
+		return Verdict{
+			Outcome: result.Error, Detail: err.Error(), Reason: fmt.Sprintf("evaluator %s panicked", e.Name),
+		}
+	}
+	if v.Outcome != result.Pass && v.Outcome != result.Fail {
+		v.Score = nil
+		return v
+	}
+	if v.Score == nil || !(*v.Score >= 0 && *v.Score <= 1) {
+		return Verdict{
+			Outcome: result.Error, Detail: v.Detail,
+			Reason: fmt.Sprintf("evaluator %s said %q with a score that is not between 0 and 1", e.Name, v.Outcome),
+		}
+	}
+	if v.Outcome == result.Fail && *v.Score == 1 {
+		return Verdict{
+			Outcome: result.Error, Detail: v.Detail, Reason: fmt.Sprintf("evaluator %s said \"fail\" with a full score", e.Name),
+		}
+	}
+	if v.Outcome == result.Fail && v.Final {
+		return v
+	}
+	v.Outcome = result.Fail
+	if *v.Score >= e.Threshold {
+		v.Outcome = result.Pass
+	}
+	return v
+}
+
+// Unseen returns an error if the run shows no tool call although the agent had its client write a file or run a command:
+// it used tools and did not report them, so nothing is known about its calls. That it only read says nothing, since agents
+// read their instructions on their own.
+func Unseen(run *trajectory.Run) error {
+	var unseen error
+	for _, e := range run.Events {
+		did := ""
+		switch b := e.Body.(type) {
+		case trajectory.ToolStart:
+			return nil
+		case trajectory.FileWrite:
+			did = "write " + b.Path
+		case trajectory.Terminal:
+			did = "run " + strings.Join(append([]string{b.Command}, b.Args...), " ")
+		default:
+			continue
+		}
+		if unseen == nil {
+			unseen = fmt.Errorf("the session shows no tool call, although the agent had its client %s", did)
+		}
+	}
+	return unseen
+}

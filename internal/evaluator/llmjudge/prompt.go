@@ -1,16 +1,24 @@
 package llmjudge
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
@@ -131,4 +139,182 @@ func (w written) render(ctx context.Context, in evaluator.Input) (string, error)
 		return strings.TrimRight(w.template.fill(p), "\n") + "\n\n" + fenced(p), nil
 	}
 	return w.template.fill(p), nil
+}
+
+// template is a text with variables. It is filled in one pass: values are never scanned.
+type template struct {
+	parts []part
+}
+
+// part is a text, or the variable whose value stands there.
+type part struct {
+	text     string
+	variable string
+}
+
+// variables are what a template may use, besides the keys of its configuration.
+var variables = map[string]func(judge.Input) string{
+	"question":          func(in judge.Input) string { return in.Question },
+	"candidate_answer":  func(in judge.Input) string { return in.CandidateAnswer },
+	"reference_answer":  func(in judge.Input) string { return in.ReferenceAnswer },
+	"expected_outcome":  func(in judge.Input) string { return in.ExpectedOutcome },
+	"input_messages":    func(in judge.Input) string { return asJSON(in.InputMessages) },
+	"output_messages":   func(in judge.Input) string { return asJSON(in.OutputMessages) },
+	"expected_messages": func(in judge.Input) string { return asJSON(in.ExpectedMessages) },
+	"file_changes":      func(in judge.Input) string { return in.FileChanges },
+	"tool_calls":        func(in judge.Input) string { return asJSON(toolCalls(in)) },
+}
+
+// work are the variables that show what the agent did.
+var work = []string{"candidate_answer", "output_messages", "file_changes"}
+
+const configPrefix = "config."
+
+// parseTemplate reads a template that has a configuration. Errors begin with the line.
+func parseTemplate(text string, config any) (*template, error) {
+	t := new(template)
+	line := 1
+	for {
+		before, rest, ok := strings.Cut(text, "{{")
+		line += strings.Count(before, "\n")
+		if before != "" {
+			t.parts = append(t.parts, part{text: before})
+		}
+		if !ok {
+			return t, nil
+		}
+		inside, after, ok := strings.Cut(rest, "}}")
+		if !ok {
+			return nil, fmt.Errorf("line %d: {{ without }}", line)
+		}
+		p, err := variable(strings.TrimSpace(inside), config)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		t.parts = append(t.parts, p)
+		line += strings.Count(inside, "\n")
+		text = after
+	}
+}
+
+// variable returns the part that replaces a variable. The configuration is known, so its values are texts.
+func variable(name string, config any) (part, error) {
+	key, ok := strings.CutPrefix(name, configPrefix)
+	if !ok {
+		if _, known := variables[name]; !known {
+			names := append(slices.Sorted(maps.Keys(variables)), configPrefix+"KEY")
+			return part{}, fmt.Errorf("unknown variable {{%s}}: there are %s", name, strings.Join(names, ", "))
+		}
+		return part{variable: name}, nil
+	}
+	values, _ := config.(map[string]any)
+	value, ok := values[key]
+	if !ok {
+		return part{}, fmt.Errorf("unknown variable {{%s}}: the evaluator's config has no key %q", name, key)
+	}
+	if text, ok := value.(string); ok {
+		return part{text: text}, nil
+	}
+	return part{text: asJSON(value)}, nil
+}
+
+// uses reports whether the template has one of these variables.
+func (t *template) uses(names ...string) bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return slices.Contains(names, p.variable) })
+}
+
+func (t *template) fill(in judge.Input) string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		if p.variable == "" {
+			b.WriteString(p.text)
+			continue
+		}
+		b.WriteString(variables[p.variable](in))
+	}
+	return b.String()
+}
+
+func toolCalls(in judge.Input) []judge.ToolCall {
+	var calls []judge.ToolCall
+	for _, m := range in.OutputMessages {
+		calls = append(calls, m.ToolCalls...)
+	}
+	return calls
+}
+
+// asJSON returns a value as indented JSON, with an empty list for none.
+func asJSON(v any) string {
+	data, err := jsonvalue.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("llmjudge: %v", err)) // it came from JSON
+	}
+	if string(data) == "null" {
+		return "[]"
+	}
+	return string(data)
+}
+
+// program is a prompt that a script prints.
+type program struct {
+	script script.Script
+	name   string // as the playbook has it, for errors
+	config any
+	compat string
+}
+
+// programKeys are the keys of a prompt that a script prints.
+type programKeys struct {
+	Script []string  `yaml:"script,required"`
+	Config *doc.Node `yaml:"config"`
+}
+
+// compileProgram returns the prompt that a script prints. It runs in the directory of its file.
+func compileProgram(k keys) prompt {
+	var own programKeys
+	if !k.Prompt.Decode(&own) {
+		return program{}
+	}
+	p := program{name: strings.Join(own.Script, " "), config: k.Config.Value(), compat: k.Compat}
+	if own.Config != nil {
+		p.config = own.Config.Value()
+	}
+	argv, file := script.Locate(k.Prompt, own.Script)
+	switch {
+	case own.Script[0] == "":
+		k.Prompt.Errorf("script[0]", "must not be empty")
+	case file == "" || file == argv[0]:
+		k.Prompt.Errorf("script", "must name the script's file, behind the program")
+	}
+	p.script = script.Script{Argv: argv, Cwd: filepath.Dir(file), Timeout: k.Timeout, Network: k.Network}
+	return p
+}
+
+func (program) needs() evaluator.Needs { return evaluator.NeedsWorkspace | evaluator.StartsChild }
+
+// render returns what the script prints. Nothing in it is a variable.
+func (p program) render(ctx context.Context, in evaluator.Input) (string, error) {
+	if in.Scripts == nil {
+		return "", errors.New("there is nothing to run the prompt's script with")
+	}
+	input, err := payload.Of(ctx, in, p.config)
+	if err != nil {
+		return "", err
+	}
+	stdin, err := payload.Encode(input, p.compat)
+	if err != nil {
+		return "", err
+	}
+	out, err := in.Scripts.Run(ctx, p.script, stdin, in.Workspace)
+	if err != nil {
+		return "", fmt.Errorf("the prompt: %w", err)
+	}
+	out = bytes.TrimSpace(out)
+	switch {
+	case len(out) == 0:
+		return "", fmt.Errorf("the prompt: script %s: it printed an empty prompt", p.name)
+	case !utf8.Valid(out):
+		return "", fmt.Errorf("the prompt: script %s: it printed what is not valid UTF-8", p.name)
+	}
+	return string(out), nil
 }

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
@@ -80,4 +83,104 @@ func Encode(in judge.Input, compat string) ([]byte, error) {
 		delete(keys, ours)
 	}
 	return json.Marshal(keys)
+}
+
+// expected returns what a good session says: the case's messages or, where it has none, the answer that is known to be
+// right.
+func expected(c spec.Case) []judge.Message {
+	if len(c.ExpectedMessages) == 0 && c.ReferenceAnswer != "" {
+		return []judge.Message{{Role: "assistant", Content: c.ReferenceAnswer}}
+	}
+	var all []judge.Message
+	for _, m := range c.ExpectedMessages {
+		message := judge.Message{Role: m.Role, Content: m.Content}
+		for _, call := range m.ToolCalls {
+			message.ToolCalls = append(message.ToolCalls, judge.ToolCall{Tool: call.Tool, Input: call.Input, Output: call.Output})
+		}
+		all = append(all, message)
+	}
+	return all
+}
+
+// messages returns what was said and done after the first prompt: what the agent said, each message with the tool calls
+// that followed it, and the prompts of later turns.
+func messages(run *trajectory.Run) []judge.Message {
+	all := []judge.Message{}
+	calls := run.ToolCalls()
+	group, open := 0, false // the last message takes calls, those of the group or of any if it is 0
+	for _, e := range run.Events {
+		switch b := e.Body.(type) {
+		case trajectory.Prompt:
+			if open = false; e.Turn > 1 {
+				all = append(all, judge.Message{Role: "user", Content: b.Text})
+			}
+		case trajectory.Message:
+			all = append(all, judge.Message{Role: "assistant", Content: b.Text})
+			group, open = 0, true
+		case trajectory.ToolStart:
+			call := calls[0]
+			calls = calls[1:]
+			if !open || group != 0 && group != call.Group {
+				all = append(all, judge.Message{Role: "assistant"})
+			}
+			group, open = call.Group, true
+			last := &all[len(all)-1]
+			last.ToolCalls = append(last.ToolCalls, toolCall(call))
+		}
+	}
+	return all
+}
+
+func toolCall(c trajectory.ToolCall) judge.ToolCall {
+	call := judge.ToolCall{Tool: nameOf(c), Input: c.Args, Output: c.Output, ID: c.ID}
+	if c.Output == nil && c.Printed != "" {
+		call.Output = c.Printed
+	}
+	if c.Duration > 0 {
+		call.DurationMS = new(milliseconds(c.Duration))
+	}
+	return call
+}
+
+// nameOf returns the tool's name; some agents give only a kind.
+func nameOf(c trajectory.ToolCall) string {
+	if c.Name == "" {
+		return c.Kind
+	}
+	return c.Name
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// summary counts what the agent did. Metrics may be nil.
+func summary(run *trajectory.Run, m *result.Metrics) *judge.TraceSummary {
+	t := &judge.TraceSummary{ToolCallsByName: make(map[string]int)}
+	for _, c := range run.ToolCalls() {
+		name := nameOf(c)
+		t.EventCount++
+		t.ToolCallsByName[name]++
+		if c.Status == trajectory.Failed {
+			t.ErrorCount++
+		}
+		if c.Duration > 0 {
+			if t.ToolDurations == nil {
+				t.ToolDurations = make(map[string][]float64)
+			}
+			t.ToolDurations[name] = append(t.ToolDurations[name], milliseconds(c.Duration))
+		}
+	}
+	t.ToolNames = slices.Sorted(maps.Keys(t.ToolCallsByName))
+	if n := len(run.Events); n > 0 {
+		t.DurationMS = new(milliseconds(run.Events[n-1].At))
+	}
+	if m == nil {
+		return t
+	}
+	if u := m.Tokens; u != nil && u.Input != nil && u.Output != nil {
+		t.TokenUsage = &judge.TokenUsage{Input: *u.Input, Output: *u.Output, Cached: u.CacheRead}
+	}
+	if m.Cost != nil && m.Cost.Currency == "USD" {
+		t.CostUSD = &m.Cost.Amount
+	}
+	return t
 }

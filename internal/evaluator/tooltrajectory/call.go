@@ -9,7 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 )
 
 // Calls decodes a list of expected calls, such as stands under `expected`. What is wrong with it is reported on the node.
@@ -135,7 +135,7 @@ func matcher(n *doc.Node) (trajectory.Arg, bool) {
 	}
 	arg, err := trajectory.NewArg(name, param.Value())
 	if text, ok := param.Value().(string); err == nil && ok && name == "regex" {
-		_, err = pattern.Compile(text)
+		_, err = expect.CompilePattern(text)
 	}
 	if err != nil {
 		param.Errorf("", "%v", err)

@@ -1,4 +1,4 @@
-package proxy_test
+package codejudge
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/codejudge/proxy"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
@@ -34,8 +33,8 @@ func (asker) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
 // client speaks with a proxy as a script does.
 type client struct{ url, token string }
 
-func start(t *testing.T, model string) (*proxy.Proxy, client) {
-	p, err := proxy.Start(t.Context(), proxy.Config{Models: asker{}, Model: model, MaxCalls: 3})
+func start(t *testing.T, model string) (*proxy, client) {
+	p, err := startProxy(t.Context(), proxyConfig{Models: asker{}, Model: model, MaxCalls: 3})
 	require.NoError(t, err)
 	env := p.Environ(false)
 	require.Len(t, env, 2)

@@ -1,4 +1,4 @@
-package jsonpath_test
+package expect_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/jsonpath"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, jsonvalue.Decode([]byte(document), &doc))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := jsonpath.Parse(tt.path)
+			p, err := expect.ParseJSONPath(tt.path)
 			require.NoError(t, err)
 			assert.Equal(t, tt.path, p.String())
 			value, missing := p.Find(doc)
@@ -54,10 +54,10 @@ func TestFind(t *testing.T) {
 				return
 			}
 			assert.Empty(t, missing)
-			assert.Equal(t, tt.want, jsonpath.Show(value))
+			assert.Equal(t, tt.want, expect.ShowJSON(value))
 		})
 	}
-	whole, err := jsonpath.Parse("$")
+	whole, err := expect.ParseJSONPath("$")
 	require.NoError(t, err)
 	value, missing := whole.Find(doc)
 	assert.Empty(t, missing)
@@ -91,7 +91,7 @@ func TestParseErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := jsonpath.Parse(tt.path)
+			_, err := expect.ParseJSONPath(tt.path)
 			assert.EqualError(t, err, tt.want)
 		})
 	}
@@ -105,7 +105,7 @@ func FuzzParse(f *testing.F) {
 	var doc any
 	require.NoError(f, jsonvalue.Decode([]byte(document), &doc))
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := jsonpath.Parse(text)
+		p, err := expect.ParseJSONPath(text)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
@@ -116,11 +116,11 @@ func FuzzParse(f *testing.F) {
 			require.Nil(t, value)
 			return
 		}
-		require.NotEqual(t, "", jsonpath.Show(value))
+		require.NotEqual(t, "", expect.ShowJSON(value))
 	})
 }
 
 func TestShow(t *testing.T) {
-	assert.Equal(t, `{"a":"<b>"}`, jsonpath.Show(map[string]any{"a": "<b>"}))
-	assert.Equal(t, `"`+strings.Repeat("ä", 79)+"…", jsonpath.Show(strings.Repeat("ä", 100)))
+	assert.Equal(t, `{"a":"<b>"}`, expect.ShowJSON(map[string]any{"a": "<b>"}))
+	assert.Equal(t, `"`+strings.Repeat("ä", 79)+"…", expect.ShowJSON(strings.Repeat("ä", 100)))
 }

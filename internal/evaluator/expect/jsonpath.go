@@ -1,6 +1,4 @@
-// Package jsonpath finds values in JSON documents, by a small subset of JSON paths: keys, and indexes of
-// arrays.
-package jsonpath
+package expect
 
 import (
 	"encoding/json"
@@ -13,8 +11,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Path leads to a value in a document, as lines[0].price does. The zero value leads to the whole document.
-type Path struct {
+// JSONPath leads to a value in a document, as lines[0].price does. The zero value leads to the whole document.
+type JSONPath struct {
 	text  string
 	steps []step
 }
@@ -26,25 +24,25 @@ type step struct {
 	end   int // of the step in the path's text
 }
 
-// Parse parses a path: keys that are joined by dots, each followed by any number of indexes such as [0]. A key that has
+// ParseJSONPath parses a path: keys that are joined by dots, each followed by any number of indexes such as [0]. A key that has
 // dots, brackets or quotes in it is written ["a.b"], as in JSON. A path may begin with $, the document.
-func Parse(text string) (Path, error) {
-	p := Path{text: text}
+func ParseJSONPath(text string) (JSONPath, error) {
+	p := JSONPath{text: text}
 	rest := text
 	if after, ok := strings.CutPrefix(text, "$"); ok && (after == "" || after[0] == '.' || after[0] == '[') {
 		if rest = after; rest != "" && rest[0] == '.' {
 			rest = rest[1:]
 			if rest == "" || rest[0] == '[' {
-				return Path{}, errors.New("a key is missing after the dot")
+				return JSONPath{}, errors.New("a key is missing after the dot")
 			}
 		}
 	} else if text == "" {
-		return Path{}, errors.New("must not be empty: $ is the whole document")
+		return JSONPath{}, errors.New("must not be empty: $ is the whole document")
 	}
 	for rest != "" {
 		s, after, err := parseStep(rest)
 		if err != nil {
-			return Path{}, err
+			return JSONPath{}, err
 		}
 		s.end = len(text) - len(after)
 		p.steps = append(p.steps, s)
@@ -52,10 +50,10 @@ func Parse(text string) (Path, error) {
 			continue
 		}
 		if rest[0] != '.' {
-			return Path{}, fmt.Errorf("%q must be followed by a dot, [, or nothing", text[:s.end])
+			return JSONPath{}, fmt.Errorf("%q must be followed by a dot, [, or nothing", text[:s.end])
 		}
 		if rest = rest[1:]; rest == "" || rest[0] == '[' {
-			return Path{}, errors.New("a key is missing after the dot")
+			return JSONPath{}, errors.New("a key is missing after the dot")
 		}
 	}
 	return p, nil
@@ -107,10 +105,10 @@ func parseQuoted(text string) (s step, rest string, err error) {
 }
 
 // String returns the path as it was parsed.
-func (p Path) String() string { return p.text }
+func (p JSONPath) String() string { return p.text }
 
 // Find returns the value that the path leads to. If there is none, missing says why.
-func (p Path) Find(document any) (value any, missing string) {
+func (p JSONPath) Find(document any) (value any, missing string) {
 	value = document
 	for i, s := range p.steps {
 		at := "the document"
@@ -142,5 +140,5 @@ func (p Path) Find(document any) (value any, missing string) {
 // maxShown is how many runes of a value are shown.
 const maxShown = 80
 
-// Show returns a decoded value as JSON on one line, cut where it is long.
-func Show(v any) string { return excerpt.Head(jsonvalue.Compact(v), maxShown) }
+// ShowJSON returns a decoded value as JSON on one line, cut where it is long.
+func ShowJSON(v any) string { return excerpt.Head(jsonvalue.Compact(v), maxShown) }

@@ -1,4 +1,4 @@
-package tally_test
+package expect_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/tally"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -28,14 +28,14 @@ func TestMean(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tally.Mean(tt.scores, tt.weights)
+			got := expect.Mean(tt.scores, tt.weights)
 			assert.True(t, got == tt.want || math.IsNaN(got) && math.IsNaN(tt.want), "got %v: %s", got, tt.reason)
 		})
 	}
 }
 
 func TestVerdict(t *testing.T) {
-	var all tally.Tally
+	var all expect.Tally
 	all.Hold(2, "a is there")
 	v := all.Verdict()
 	require.Equal(t, result.Pass, v.Outcome)
@@ -43,7 +43,7 @@ func TestVerdict(t *testing.T) {
 	assert.Empty(t, v.Reason)
 	assert.Equal(t, "✓ a is there", v.Detail)
 
-	var some tally.Tally
+	var some expect.Tally
 	some.Hold(1, "a is there")
 	some.Miss(2, "b is there", "it is not\n\"c\"\n\"d\"")
 	some.Miss(1, "c is there", "it is not")
@@ -56,7 +56,7 @@ func TestVerdict(t *testing.T) {
 
 // What has no weight and does not hold is told, though the score is full.
 func TestVerdictOfWeightless(t *testing.T) {
-	var some tally.Tally
+	var some expect.Tally
 	some.Hold(1, "a")
 	some.Miss(0, "b", "it is not")
 	v := some.Verdict()

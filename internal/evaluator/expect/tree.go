@@ -1,6 +1,4 @@
-// Package tree looks at the files that an agent left in its workspace. What is wrong with them is a problem, a line for
-// people; what we could not find out is an error.
-package tree
+package expect
 
 import (
 	"errors"
@@ -13,14 +11,14 @@ import (
 	"syscall"
 )
 
-// MaxSize bounds the files whose content is looked at.
-const MaxSize = 16 << 20
+// MaxFileSize bounds the files whose content is looked at.
+const MaxFileSize = 16 << 20
 
 // Tree is a workspace. Nothing outside of it is looked at, whatever links there are.
 type Tree struct{ root *os.Root }
 
-// Clean returns the path of a file below the workspace as the methods of [Tree] take it.
-func Clean(name string) (string, error) {
+// CleanPath returns the path of a file below the workspace as the methods of [Tree] take it.
+func CleanPath(name string) (string, error) {
 	if strings.TrimSpace(name) != name { // a slip, which `absent` would be content with
 		return "", fmt.Errorf("%q begins or ends with a blank: remove it", name)
 	}
@@ -34,8 +32,8 @@ func Clean(name string) (string, error) {
 	return clean, nil
 }
 
-// Open opens a workspace. An empty name is an error.
-func Open(workspace string) (*Tree, error) {
+// OpenTree opens a workspace. An empty name is an error.
+func OpenTree(workspace string) (*Tree, error) {
 	if workspace == "" {
 		return nil, errors.New("no workspace")
 	}
@@ -84,9 +82,9 @@ func (t *Tree) Read(path string) (content []byte, problem string, err error) {
 		return nil, "", err
 	}
 	defer in.Close()
-	content, err = io.ReadAll(io.LimitReader(in, MaxSize+1))
-	if err == nil && len(content) > MaxSize {
-		err = fmt.Errorf("%s is larger than the %d MiB that are looked at", path, MaxSize>>20)
+	content, err = io.ReadAll(io.LimitReader(in, MaxFileSize+1))
+	if err == nil && len(content) > MaxFileSize {
+		err = fmt.Errorf("%s is larger than the %d MiB that are looked at", path, MaxFileSize>>20)
 	}
 	return content, "", err
 }

@@ -1,4 +1,4 @@
-package pattern_test
+package expect_test
 
 import (
 	"regexp"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 )
 
 const expectsNothing = "matches every text, also an empty one, so it expects nothing: write `.+` instead of `.*`, or what has to be there"
@@ -42,7 +42,7 @@ func TestCompile(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := pattern.Compile(test.expr)
+			_, err := expect.CompilePattern(test.expr)
 			if test.err != "" {
 				assert.EqualError(t, err, test.err)
 				return
@@ -57,7 +57,7 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`x*`, "a\nb")
 	f.Add(`(?m)^.*$|a`, "\x00\n")
 	f.Fuzz(func(t *testing.T, expr, text string) {
-		if _, err := pattern.Compile(expr); err == nil || err.Error() != expectsNothing {
+		if _, err := expect.CompilePattern(expr); err == nil || err.Error() != expectsNothing {
 			return
 		}
 		if !regexp.MustCompile(expr).MatchString(text) {

@@ -2,11 +2,92 @@
 package files
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"unicode/utf8"
+
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/pattern"
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/tree"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
+
+// judge implements [evaluator.Evaluator].
+type judge struct{ files []file }
+
+// file is what is expected of one file.
+type file struct {
+	path           string // clean, below the workspace
+	exists, absent bool
+	checks         []check // of the content
+}
+
+func (judge) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
+
+func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
+	left, err := expect.OpenTree(in.Workspace)
+	if err != nil {
+		return failed(err)
+	}
+	defer left.Close()
+	var t expect.Tally
+	for _, f := range j.files {
+		if err := ctx.Err(); err != nil {
+			return failed(err)
+		}
+		if err := f.judge(left, &t); err != nil {
+			return failed(err)
+		}
+	}
+	return t.Verdict()
+}
+
+// failed is the verdict when nothing is known about the agent.
+func failed(err error) evaluator.Verdict {
+	return evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
+}
+
+// judge tells the tally what holds and what does not. An error says that this could not be found out.
+func (f file) judge(left *expect.Tree, t *expect.Tally) error {
+	add := func(what, problem string) {
+		if problem == "" {
+			t.Hold(1, f.path+" "+what)
+		} else {
+			t.Miss(1, f.path+" "+what, problem)
+		}
+	}
+	if f.absent {
+		problem, err := left.Absent(f.path)
+		add("is absent", problem)
+		return err
+	}
+	if f.exists {
+		problem, err := left.Exists(f.path)
+		if err != nil {
+			return err
+		}
+		add("exists", problem)
+	}
+	if len(f.checks) == 0 {
+		return nil
+	}
+	data, missing, err := left.Read(f.path)
+	if err != nil {
+		return err
+	}
+	found := newContent(data)
+	for _, c := range f.checks {
+		problem := missing
+		if problem == "" {
+			problem = c.problem(found)
+		}
+		add(c.what, problem)
+	}
+	return nil
+}
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
@@ -45,7 +126,7 @@ func (e expectation) compile(item *doc.Node) file {
 	var f file
 	if e.Path != "" {
 		var err error
-		if f.path, err = tree.Clean(e.Path); err != nil {
+		if f.path, err = expect.CleanPath(e.Path); err != nil {
 			item.Errorf("path", "%v", err)
 		}
 	}
@@ -64,7 +145,7 @@ func (e expectation) compile(item *doc.Node) file {
 		f.checks = append(f.checks, equals(*e.Equals))
 	}
 	if e.Matches != nil {
-		if re, err := pattern.Compile(*e.Matches); err != nil {
+		if re, err := expect.CompilePattern(*e.Matches); err != nil {
 			item.Errorf("matches", "%v", err)
 		} else {
 			f.checks = append(f.checks, matches(re))
@@ -84,4 +165,31 @@ func (e expectation) compile(item *doc.Node) file {
 		item.Errorf("", "expects nothing of %s: write `exists: true`, `contains`, or another check", e.Path)
 	}
 	return f
+}
+
+const (
+	maxQuote = 80 // runes of a text that are shown
+	maxLines = 5  // lines of a file that are shown
+)
+
+// quote returns s in quotes, cut where it is long.
+func quote(s string) string { return excerpt.Quote(s, maxQuote) }
+
+// beginning shows the first lines of a file.
+func beginning(content []byte) string {
+	switch {
+	case len(content) == 0:
+		return "the file is empty"
+	case !utf8.Valid(content):
+		return fmt.Sprintf("the file is not text, %d bytes", len(content))
+	}
+	lines := bytes.SplitN(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"), maxLines+1)
+	text := "the file begins with"
+	if len(lines) <= maxLines {
+		text = "the file is"
+	}
+	for _, line := range lines[:min(len(lines), maxLines)] {
+		text += "\n" + quote(string(line))
+	}
+	return text
 }
