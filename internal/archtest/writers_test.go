@@ -39,7 +39,7 @@ var writers = []writer{
 	{"internal/hook", []string{"appendLine"}, "each line is masked"},
 	{"internal/hook", []string{"Main"}, "Hook masks what it says"},
 	{"internal/hook", []string{"Edit"}, "the user's settings, in which only hooks of ours change"},
-	{"internal/human", []string{"lockScores"}, "a file without content"},
+	{"internal/scoring/human", []string{"lockScores"}, "a file without content"},
 	{"internal/worktree", []string{"(*Tree).own", "removeOrphan"}, "a file without content"},
 	{"internal/cli", []string{"Main"}, "App prints errors and notes masked, and nothing else but what was written masked"},
 	{"internal/cli", []string{"(*App).init"}, "a playbook of ours, for the user to change"},

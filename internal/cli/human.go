@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sdd-eval/sdd-eval/internal/human"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
 func importHumanCommand() command {

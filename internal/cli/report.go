@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/aijudge"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/aijudge"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
 // reportOptions are the flags of `sdd-eval report`.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
 func showCommand() command {

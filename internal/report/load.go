@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sdd-eval/sdd-eval/internal/aijudge"
-	"github.com/sdd-eval/sdd-eval/internal/human"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/aijudge"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
 // Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be

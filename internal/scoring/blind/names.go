@@ -1,4 +1,4 @@
-package exhibit
+package blind
 
 import (
 	"cmp"

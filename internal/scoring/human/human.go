@@ -1,3 +1,4 @@
+// Package human lets people score the variants of a run, blind, and keeps their scores.
 package human
 
 import (
@@ -5,13 +6,153 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
+
+const (
+	scoresFile = "human-scores.json"
+	maxScores  = 64 << 20
+)
+
+// Rating is what one person thinks of one variant.
+type Rating struct {
+	Score float64 `json:"score"` // 0..10
+	Notes string  `json:"notes"`
+}
+
+// Scores are what one person thinks of all variants of a run.
+type Scores struct {
+	Rater    string            `json:"rater"`
+	Variants map[string]Rating `json:"variants"` // by id
+	// Replaced tells that Import put them in the place of earlier scores of the same rater.
+	Replaced bool `json:"-"`
+}
+
+// stored is human-scores.json.
+type stored struct {
+	Version int      `json:"version"`
+	Raters  []Scores `json:"raters"` // sorted by name
+}
+
+// Load returns the scores that were imported into a run, sorted by rater, none if there are none. A file that is not as
+// it was written is an error.
+func Load(r *rundir.Run) ([]Scores, error) {
+	var s stored
+	err := r.ReadJSON(scoresFile, maxScores, &s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(r.Manifest().Variants); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), scoresFile), err)
+	}
+	return s.Raters, nil
+}
+
+func (s *stored) check(variants []rundir.Variant) error {
+	if s.Version != 1 {
+		return fmt.Errorf("version %d is not known", s.Version)
+	}
+	last := ""
+	for _, one := range s.Raters {
+		if one.Rater <= last {
+			return fmt.Errorf("rater %q is there twice, out of order or without a name", one.Rater)
+		}
+		last = one.Rater
+		if len(one.Variants) != len(variants) {
+			return fmt.Errorf("rater %q scored %d variants, and the run has %d", one.Rater, len(one.Variants), len(variants))
+		}
+		for _, v := range variants {
+			rating, ok := one.Variants[v.ID]
+			if !ok {
+				return fmt.Errorf("rater %q did not score variant %q", one.Rater, v.ID)
+			}
+			if !inRange(rating.Score) {
+				return fmt.Errorf("rater %q: variant %q: score %v is outside 0..10", one.Rater, v.ID, rating.Score)
+			}
+		}
+	}
+	return nil
+}
+
+func inRange(score float64) bool { return score >= 0 && score <= 10 }
+
+// maxFile is how large a file of one person's scores may be.
+const maxFile = 4 << 20
+
+// Import reads a file of one person's scores, as the page saves it or as a person fills in the template, and adds it to
+// those of the run, in the place of earlier scores of the same rater. A file that is not right in every respect is an
+// error that names all that is wrong with it, and changes nothing.
+func Import(r *rundir.Run, file string) (Scores, error) {
+	data, err := disk.ReadRegular(file, maxFile)
+	if err != nil {
+		return Scores{}, fmt.Errorf("import scores: %w", err)
+	}
+	scores, err := parseScores(file, data, r.Manifest())
+	if err != nil {
+		return Scores{}, fmt.Errorf("import scores: %w", err)
+	}
+	if err := scores.add(r); err != nil {
+		return Scores{}, fmt.Errorf("import scores: %w", err)
+	}
+	return scores, nil
+}
+
+// add stores scores. Nobody else's are lost when several people import at the same time.
+func (s *Scores) add(r *rundir.Run) (err error) {
+	unlock, err := lockScores(r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	all, err := Load(r)
+	if err != nil {
+		return err
+	}
+	i, found := slices.BinarySearchFunc(all, s.Rater, func(have Scores, rater string) int {
+		return strings.Compare(have.Rater, rater)
+	})
+	s.Replaced = found
+	if found {
+		all[i] = *s
+	} else {
+		all = slices.Insert(all, i, *s)
+	}
+	return writeJSON(r, scoresFile, stored{Version: 1, Raters: all})
+}
+
+// patience is how long an import waits for another one, which takes milliseconds.
+const patience = 5 * time.Second
+
+// lockScores keeps other imports out until unlock. It is a lock of its own, since people score runs that still go on.
+func lockScores(r *rundir.Run) (unlock func() error, err error) {
+	path := filepath.Join(r.Dir(), "."+scoresFile+".lock")
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err == nil {
+			return func() error { return errors.Join(file.Close(), os.Remove(path)) }, nil
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) { // Windows: it is just being removed
+			return nil, err
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("another import holds %s; if none is at work, one was killed: remove that file: %w", path, err)
+		}
+	}
+}
 
 const (
 	anonymous = "anonymous"

@@ -1,4 +1,3 @@
-// Package human lets people score the variants of a run, blind, and keeps their scores.
 package human
 
 import (

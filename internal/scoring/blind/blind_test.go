@@ -1,4 +1,4 @@
-package exhibit
+package blind
 
 import (
 	"strings"
@@ -73,7 +73,7 @@ func TestCutDiff(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	one := 1
-	var e Exhibit
+	var e Sample
 	e.addCommands([]result.Command{
 		{Command: "go test", ExitCode: &one, Output: strings.Repeat("x ", 2500) + "end"},
 		{Command: "sleep 9", Signal: "killed", Cut: true},
@@ -85,11 +85,11 @@ func TestCommands(t *testing.T) {
 	require.True(t, strings.HasSuffix(e.Commands[0].Output, "end"), "the end tells how it went")
 	require.Equal(t, []Command{{Command: "sleep 9", Exit: "signal killed", Cut: true}, {Command: "ls"}}, e.Commands[1:])
 
-	e = Exhibit{}
+	e = Sample{}
 	e.addCommands(make([]result.Command, 1000), NamesOf(rundir.Manifest{}), 1<<20)
 	require.Len(t, e.Commands, maxCommands)
 	require.Equal(t, 1000-maxCommands, e.CommandsLeftOut)
-	e = Exhibit{}
+	e = Sample{}
 	e.addCommands(nil, NamesOf(rundir.Manifest{}), 0)
 	require.Empty(t, e.Commands)
 }

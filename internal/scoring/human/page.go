@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sdd-eval/sdd-eval/internal/exhibit"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/blind"
 )
 
 var (
@@ -55,7 +55,7 @@ type shownUnit struct {
 	Trial int    `json:"trial"`
 	// Ended tells whether the unit ran to an end; if not, there is nothing to be seen.
 	Ended bool `json:"ended"`
-	exhibit.Exhibit
+	blind.Sample
 }
 
 // shuffled returns the ids of the variants in an order that the run's id decides.
@@ -112,7 +112,7 @@ func newPageData(r *rundir.Run, units []result.Unit) (pageData, error) {
 	// All variants show the same cases and trials, so that none has an advantage.
 	room := max(1, maxPage/minUnit/max(1, len(ids)))
 	limit := min(maxUnit, maxPage/max(1, min(len(m.Units), room*len(ids))))
-	names := exhibit.NamesOf(m)
+	names := blind.NamesOf(m)
 	for _, id := range ids {
 		e := entry{Units: []shownUnit{}}
 		for _, unit := range m.Units {
@@ -136,12 +136,12 @@ func newPageData(r *rundir.Run, units []result.Unit) (pageData, error) {
 }
 
 // show returns the work of a unit; the zero unit is one that has not ended.
-func show(r *rundir.Run, name unitName, u result.Unit, names *exhibit.Names, limit int) (shownUnit, error) {
+func show(r *rundir.Run, name unitName, u result.Unit, names *blind.Names, limit int) (shownUnit, error) {
 	shown := shownUnit{Case: name.caseID, Trial: name.trial, Ended: u.ID != ""}
 	if !shown.Ended {
 		return shown, nil
 	}
 	var err error
-	shown.Exhibit, err = exhibit.Of(r, u, names, limit)
+	shown.Sample, err = blind.SampleOf(r, u, names, limit)
 	return shown, err
 }

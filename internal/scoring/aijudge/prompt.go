@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/exhibit"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/scoring/blind"
 )
 
 // maxWork is about how many bytes of a unit's work the model is shown.
@@ -36,7 +36,7 @@ var replySchema = json.RawMessage(`{"type":"object","properties":{` +
 
 // request puts the question about a unit.
 func (j *judging) request(u result.Unit) (llm.Request, error) {
-	work, err := exhibit.Of(j.run, u, j.names, maxWork)
+	work, err := blind.SampleOf(j.run, u, j.names, maxWork)
 	if err != nil {
 		return llm.Request{}, err
 	}
@@ -72,7 +72,7 @@ func task(c rundir.Case) string {
 }
 
 // work is everything that agents, or programs they wrote, had a hand in.
-func (j *judging) work(u result.Unit, e exhibit.Exhibit) string {
+func (j *judging) work(u result.Unit, e blind.Sample) string {
 	var b strings.Builder
 	section(&b, "Outcome", j.names.Hide(outcome(u)))
 	section(&b, "Measured", j.names.Hide(measured(u)))
@@ -163,7 +163,7 @@ func measured(u result.Unit) string {
 	return b.String()
 }
 
-func commands(e exhibit.Exhibit) string {
+func commands(e blind.Sample) string {
 	if len(e.Commands) == 0 {
 		return "none are known"
 	}

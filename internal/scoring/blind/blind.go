@@ -1,0 +1,205 @@
+// Package blind shows a unit's work to a judge, a person or a model, who must not know which agent did it.
+package blind
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+)
+
+// Sample is the blinded work of one unit, cut to a size, with the names of [Names] hidden.
+type Sample struct {
+	// Answer is the agent's last message, empty if it said nothing.
+	Answer string `json:"answer"`
+	// Compared tells whether the workspace was compared with what had been prepared; Diff is the difference.
+	Compared bool   `json:"compared"`
+	Diff     string `json:"diff"`
+	// Commands are what was run, in order.
+	Commands []Command `json:"commands"`
+	// CommandsLeftOut is how many more there were.
+	CommandsLeftOut int `json:"commands_left_out,omitempty"`
+}
+
+// Command is a command that was run.
+type Command struct {
+	Command string `json:"command"`
+	// Exit says how it ended: "exit 0", "signal killed", or nothing if it is unknown.
+	Exit string `json:"exit"`
+	// Output is the end of what it printed.
+	Output string `json:"output"`
+	// Cut tells that there was more output.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// maxFile bounds each file that is read, in bytes.
+const maxFile = 64 << 20
+
+// maxCommands is how many commands a sample has.
+const maxCommands = 200
+
+// SampleOf returns the work of a unit that ended, in about limit bytes of text. Files that are not there leave their part of it
+// empty; those that cannot be read are an error.
+func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, error) {
+	place, err := filepath.Rel(r.Dir(), r.Place(u.Case, u.Variant, u.Trial).Artifacts)
+	if err != nil {
+		return Sample{}, fmt.Errorf("unit %s: %w", u.ID, err)
+	}
+	read := func(name string) ([]byte, error) {
+		data, err := r.ReadFile(filepath.ToSlash(filepath.Join(place, name)), maxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return data, err
+	}
+	var e Sample
+	diff, err := read(rundir.Diff)
+	if err != nil {
+		return Sample{}, err
+	}
+	e.Compared = diff != nil
+	e.Diff = names.Hide(cutDiff(string(diff), limit/2))
+
+	events, err := read(rundir.Trajectory)
+	if err != nil {
+		return Sample{}, err
+	}
+	if events != nil {
+		var did trajectory.Run
+		if err := json.Unmarshal(events, &did); err != nil {
+			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), place, rundir.Trajectory), err)
+		}
+		e.Answer = names.Hide(head(did.Answer(), limit/4))
+	}
+	if u.Metrics != nil {
+		e.addCommands(u.Metrics.Commands, names, limit/4)
+	}
+	return e, nil
+}
+
+// addCommands fills in the commands, in about limit bytes.
+func (e *Sample) addCommands(all []result.Command, names *Names, limit int) {
+	shown := all[:min(len(all), maxCommands, 1+limit/200)]
+	e.CommandsLeftOut = len(all) - len(shown)
+	for _, c := range shown {
+		share := limit / len(shown)
+		output, cut := tail(c.Output, share*3/4)
+		e.Commands = append(e.Commands, Command{
+			Command: names.Hide(head(c.Command, max(100, share/4))),
+			Exit:    exit(c),
+			Output:  names.Hide(output),
+			Cut:     c.Cut || cut,
+		})
+	}
+}
+
+func exit(c result.Command) string {
+	switch {
+	case c.Signal != "":
+		return "signal " + c.Signal
+	case c.ExitCode != nil:
+		return "exit " + strconv.Itoa(*c.ExitCode)
+	}
+	return ""
+}
+
+// Texts are cut between words where there are any, so that no part of a name is left that would not be hidden.
+const spaces = " \t\r\n"
+
+// head returns the beginning of text in at most limit bytes, and says so if something is left out.
+func head(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	kept := strings.ToValidUTF8(text[:limit], "")
+	if i := strings.LastIndexAny(kept, spaces); i >= 0 {
+		kept = kept[:i]
+	}
+	return fmt.Sprintf("%s\n[%d more bytes are not shown]", kept, len(text)-len(kept))
+}
+
+// tail returns the end of text in at most limit bytes, and whether something is left out.
+func tail(text string, limit int) (string, bool) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text, false
+	}
+	kept := strings.ToValidUTF8(text[len(text)-limit:], "")
+	if i := strings.IndexAny(kept, spaces); i >= 0 {
+		kept = kept[i+1:]
+	}
+	return kept, true
+}
+
+// leastOfFile is how many bytes of a file's difference are shown at least, if the file is shown.
+const leastOfFile = 400
+
+// cutDiff returns a git-style diff in about limit bytes. Files share the room: small ones are whole before a large one gets
+// more, so that one generated file does not crowd out all others. What is left out is said where it was.
+func cutDiff(diff string, limit int) string {
+	diff = strings.ToValidUTF8(diff, "\uFFFD")
+	if len(diff) <= limit {
+		return diff
+	}
+	files := splitDiff(diff)
+	left := 0
+	if most := max(1, limit/leastOfFile); len(files) > most {
+		left = len(files) - most
+		files = files[:most]
+	}
+	share := fairShare(files, limit)
+	var b strings.Builder
+	for _, file := range files {
+		if len(file) <= share {
+			b.WriteString(file)
+			continue
+		}
+		kept := file[:strings.LastIndexByte(file[:share], '\n')+1]
+		b.WriteString(kept)
+		fmt.Fprintf(&b, "[%d more bytes of this file are not shown]\n", len(file)-len(kept))
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "[%d more changed files are not shown]\n", left)
+	}
+	return b.String()
+}
+
+// splitDiff cuts a diff before each line that begins a file.
+func splitDiff(diff string) []string {
+	const begin = "\ndiff --git "
+	var files []string
+	for {
+		i := strings.Index(diff, begin)
+		if i < 0 {
+			return append(files, diff)
+		}
+		files = append(files, diff[:i+1])
+		diff = diff[i+1:]
+	}
+}
+
+// fairShare returns the greatest size to which all texts can be cut so that they fit into limit together.
+func fairShare(texts []string, limit int) int {
+	sizes := make([]int, len(texts))
+	for i, text := range texts {
+		sizes[i] = len(text)
+	}
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		share := limit / (len(sizes) - i)
+		if size > share {
+			return share
+		}
+		limit -= size
+	}
+	return sizes[len(sizes)-1]
+}
