@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ClientConfig says what a [Client] offers to the agent and within which bounds. The zero value is a client that
-// offers neither files nor terminals and cancels every permission request.
+// ClientConfig says what a [Client] offers to the agent and within which bounds. The zero value is a client that offers
+// neither files nor terminals and cancels every permission request.
 type ClientConfig struct {
 	// Info names this client to the agent; without a name it is not sent.
 	Info Implementation
@@ -24,8 +24,8 @@ type ClientConfig struct {
 	// Terminals serves the agent's terminal requests; nil: not advertised, requests are refused.
 	Terminals TerminalHandler
 	// Permission decides the agent's permission requests: it returns [Selected] with the id of one of the request's
-	// options, or [Cancelled]. It is called concurrently; its context ends when the turn is cancelled, and the request
-	// is then answered as cancelled whatever it returns. Nil: every request is answered as cancelled.
+	// options, or [Cancelled]. It is called concurrently. When the turn is cancelled, its context ends, and the request
+	// is answered as cancelled whatever Permission returns. Nil: every request is answered as cancelled.
 	Permission func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error)
 	// Update receives the updates of all sessions, one at a time and in the order of the wire. It must not call methods
 	// of Client or Session that wait for the agent. While it runs, frames wait in the backlog.
@@ -33,20 +33,21 @@ type ClientConfig struct {
 	// Tap receives every frame of both directions, one at a time: frames from the agent in the order of the wire before
 	// anything else is done with them, frames to the agent in the order in which they are written.
 	Tap func(Frame)
-	// Panicked, if not nil, is called with what one of the functions above panicked with, and where. A request is then
-	// answered with an error; a panic of Update or Tap ends the connection. It may be called from several goroutines.
+	// Panicked, if not nil, is called with the value and the stack of a panic in one of the functions above. A request
+	// is then answered with an error; a panic of Update or Tap ends the connection. It may be called from several
+	// goroutines.
 	Panicked func(value any, stack []byte)
 
-	// MaxLine is the longest line in bytes that the agent may write; past it the connection ends with
+	// MaxLine is the longest line in bytes that the agent may write; past that, the connection ends with
 	// [ErrLineTooLong]. Zero means 64 MiB.
 	MaxLine int
 	// MaxBacklog is how many bytes of frames may wait to be handled. When there are more, reading pauses, so that a
-	// flood slows the agent down instead of filling memory; nothing is lost. A single longer line is still taken. It also
-	// bounds the updates kept for sessions that the agent has not yet announced; past it the connection ends with
-	// [ErrBacklog]. Zero means 16 MiB.
+	// flood slows the agent down instead of filling memory; nothing is lost. A single longer line is still taken. It
+	// also bounds the updates kept for sessions that the agent has not yet announced; past that, the connection ends
+	// with [ErrBacklog]. Zero means 16 MiB.
 	MaxBacklog int
-	// WriteTimeout is how long the agent may take to read what is written to it, for each 64 KiB; past it the connection
-	// ends with [ErrStalled]. Zero means 30 s.
+	// WriteTimeout is how long the agent may take to read what is written to it, for each 64 KiB; past it the
+	// connection ends with [ErrStalled]. Zero means 30 s.
 	WriteTimeout time.Duration
 	// CancelGrace is how long [Session.Prompt] waits for the end of the turn after session/cancel. Zero means 10 s.
 	CancelGrace time.Duration
@@ -101,13 +102,13 @@ type Client struct {
 	mu          sync.Mutex
 	initialized bool
 	sessions    map[string]*Session
-	announcing  int // calls of session/new that wait for their result
-	early       []SessionNotification
+	announcing  int                   // calls of session/new that wait for their result
+	early       []SessionNotification // for sessions that have not been announced
 	earlyBytes  int
 }
 
-// NewClient starts a connection that reads the agent's output from r and writes its input to w. Reading goes on until
-// r ends, even after [Client.Close], so that the agent's last words are recorded and it is never blocked by its output:
+// NewClient starts a connection that reads the agent's output from r and writes its input to w. Reading goes on until r
+// ends, even after [Client.Close], so that the agent's last words are recorded and it is never blocked by its output:
 // whoever started the agent has to end it. w should be an io.Closer whose Close ends a Write that hangs, as pipes and
 // connections are: it is closed when the connection ends.
 func NewClient(r io.Reader, w io.Writer, cfg ClientConfig) *Client {
@@ -155,7 +156,7 @@ func (c *Client) NewSession(ctx context.Context, req NewSessionRequest) (*Sessio
 	c.mu.Lock()
 	if !c.initialized {
 		c.mu.Unlock()
-		return nil, errors.New("acp: session/new before initialize")
+		return nil, errors.New("acp: session/new called before initialize")
 	}
 	c.announcing++
 	c.mu.Unlock()
@@ -177,7 +178,7 @@ func (c *Client) NewSession(ctx context.Context, req NewSessionRequest) (*Sessio
 	return s, nil
 }
 
-// announce makes a session known and passes on the updates that came before. It runs in the dispatcher.
+// announce registers a session and passes on the updates that came before its announcement. It runs in the dispatcher.
 func (c *Client) announce(s *Session) {
 	c.mu.Lock()
 	c.sessions[s.id] = s
@@ -196,7 +197,7 @@ func (c *Client) announce(s *Session) {
 	}
 }
 
-// announced forgets the updates for sessions that are no longer awaited.
+// announced ends a call of session/new. After the last one it drops the updates that still belong to no session.
 func (c *Client) announced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,8 +215,8 @@ func (c *Client) announced() {
 // the connection had already ended.
 func (c *Client) Close() error { return c.conn.fail(ErrClosed) }
 
-// Done is closed when the connection and the agent's output have ended and all handlers have returned: nothing calls the
-// functions of the [ClientConfig] any more.
+// Done is closed when the connection and the agent's output have ended and all handlers have returned: nothing calls
+// the functions of the [ClientConfig] any more.
 func (c *Client) Done() <-chan struct{} { return c.conn.done }
 
 // Err returns why the connection ended: [ErrClosed], [ErrEnded], [ErrStalled], [ErrLineTooLong], [ErrBacklog], a

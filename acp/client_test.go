@@ -22,7 +22,8 @@ func TestInitialize(t *testing.T) {
 	}{
 		{
 			name: "the zero value offers no files and no terminals",
-			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,` +
+			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},` +
+				`"terminal":false,` +
 				`"session":{"compaction":{},"notices":{}},"_meta":{"terminal_output":true}}}`,
 		},
 		{
@@ -30,7 +31,8 @@ func TestInitialize(t *testing.T) {
 			cfg: ClientConfig{
 				Info: Implementation{Name: "sdd-eval", Version: "1"}, Files: fileFuncs{}, Terminals: terminalEcho{},
 			},
-			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
+			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},` +
+				`"terminal":true,` +
 				`"session":{"compaction":{},"notices":{}},"_meta":{"terminal_output":true}},` +
 				`"clientInfo":{"name":"sdd-eval","version":"1"}}`,
 		},
@@ -41,7 +43,8 @@ func TestInitialize(t *testing.T) {
 				Auth:  &ClientAuthCapabilities{Terminal: true},
 				Extra: Extra{Meta: raw(`{}`), Unknown: map[string]json.RawMessage{"subagents": raw(`{}`)}},
 			}},
-			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,` +
+			want: `{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},` +
+				`"terminal":false,` +
 				`"session":{},"auth":{"terminal":true},"_meta":{},"subagents":{}}}`,
 		},
 	}
@@ -70,7 +73,7 @@ func TestOtherVersion(t *testing.T) {
 	c, p := connect(t, ClientConfig{})
 	background(t, func() { p.answer(MethodInitialize, `{"protocolVersion":2}`) })
 	_, err := c.Initialize(context.Background())
-	const want = "acp: the agent wants to speak protocol version 2; this client speaks 1 only"
+	const want = "acp: the agent requires protocol version 2; this client supports only 1"
 	require.EqualError(t, err, want)
 	require.EqualError(t, c.Err(), want)
 	_, err = c.NewSession(context.Background(), NewSessionRequest{Cwd: "/workspace"})
@@ -96,7 +99,7 @@ func TestAuthenticate(t *testing.T) {
 func TestSessionBeforeInitialize(t *testing.T) {
 	c, _ := connect(t, ClientConfig{})
 	_, err := c.NewSession(context.Background(), NewSessionRequest{Cwd: "/workspace"})
-	require.EqualError(t, err, "acp: session/new before initialize")
+	require.EqualError(t, err, "acp: session/new called before initialize")
 }
 
 // TestEarlyUpdates checks that updates for a session that come before the response to session/new are passed on.
@@ -116,7 +119,8 @@ func TestEarlyUpdates(t *testing.T) {
 		var got recording
 		c, err := start(t, ClientConfig{Update: got.update}, func(p *peer, m Message) {
 			p.update("one")
-			p.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other","update":{"sessionUpdate":"x"}}}`)
+			p.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"other",` +
+				`"update":{"sessionUpdate":"x"}}}`)
 			p.update("two")
 			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`, m.ID)
 		})
@@ -340,10 +344,10 @@ func TestPermission(t *testing.T) {
 		{"cancelled", func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
 			return Cancelled(), nil
 		}, `{"outcome":{"outcome":"cancelled"}}`},
-		{"an option that was not offered", func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
+		{"option not offered", func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
 			return Selected("maybe"), nil
 		}, `acp: permission option "maybe" is not offered: the agent offers "yes", "no"`},
-		{"an error", func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
+		{"error", func(context.Context, RequestPermissionRequest) (RequestPermissionResponse, error) {
 			return RequestPermissionResponse{}, errUnused
 		}, errUnused.Error()},
 	}
@@ -392,7 +396,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{"read", MethodReadTextFile, `{"sessionId":"s","path":"/a"}`, `{"content":"a <b>\n"}`},
 		{"read a part", MethodReadTextFile, `{"sessionId":"s","path":"/a","line":3}`, `{"content":"a <b>\n"}`},
-		{"a bad line is no line", MethodReadTextFile, `{"sessionId":"s","path":"/a","line":"x"}`, `{"content":"a <b>\n"}`},
+		{"bad line", MethodReadTextFile, `{"sessionId":"s","path":"/a","line":"x"}`, `{"content":"a <b>\n"}`},
 		{"write", MethodWriteTextFile, `{"sessionId":"s","path":"/new","content":"text"}`, `{}`},
 		{
 			"relative path", MethodReadTextFile, `{"sessionId":"s","path":"a"}`,
@@ -474,7 +478,8 @@ func TestTerminals(t *testing.T) {
 	tests := []struct{ method, params, want string }{
 		{
 			MethodCreateTerminal,
-			`{"sessionId":"s","command":"go","args":["test"],"env":[{"name":"A","value":"b"}],"outputByteLimit":9007199254740993}`,
+			`{"sessionId":"s","command":"go","args":["test"],"env":[{"name":"A","value":"b"}],` +
+				`"outputByteLimit":9007199254740993}`,
 			`{"terminalId":"go[test]A9007199254740993"}`,
 		},
 		{
@@ -484,7 +489,10 @@ func TestTerminals(t *testing.T) {
 		{MethodWaitForTerminalExit, `{"sessionId":"s","terminalId":"t"}`, `{"signal":"SIGTERM"}`},
 		{MethodKillTerminal, `{"sessionId":"s","terminalId":"t"}`, `{}`},
 		{MethodReleaseTerminal, `{"sessionId":"s","terminalId":"t"}`, `{}`},
-		{MethodReadTextFile, `{"sessionId":"s","path":"/a"}`, `{"code":-32601,"message":"Method not found: fs/read_text_file"}`},
+		{
+			MethodReadTextFile, `{"sessionId":"s","path":"/a"}`,
+			`{"code":-32601,"message":"Method not found: fs/read_text_file"}`,
+		},
 	}
 	_, p := open(t, ClientConfig{Terminals: terminalEcho{}}, newSessionResult)
 	for _, tt := range tests {

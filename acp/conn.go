@@ -21,7 +21,7 @@ var (
 	errTooManyOpen = &Error{Code: CodeInternal, Message: fmt.Sprintf("more than %d requests at a time", maxServed)}
 )
 
-// conn is one JSON-RPC connection: it tells requests, notifications and responses apart and matches responses with calls.
+// conn is one JSON-RPC connection. It matches responses with calls, and dispatches requests and notifications.
 //
 // Its goroutines are the reader, which records frames and puts messages into the backlog; the dispatcher, which takes
 // them out one at a time, handles notifications, completes calls and starts serving requests; the writer; and one for
@@ -33,7 +33,7 @@ type conn struct {
 	notify  func(Message)                               // handles a notification
 	serve   func(context.Context, Message) (any, error) // answers a request
 	tap     func(Frame)                                 // may be nil
-	// panicked gets the panics of the functions above; it may be nil.
+	// panicked receives the panics of the functions above; it may be nil.
 	panicked func(value any, stack []byte)
 	taps     sync.Mutex // held while tap runs
 
@@ -52,7 +52,7 @@ type conn struct {
 	served  sync.WaitGroup
 }
 
-// call is a request of ours that waits for its response.
+// call is a request to the other side that waits for its response.
 type call struct {
 	id     ID
 	method string
@@ -66,7 +66,7 @@ func (c *conn) start(r io.Reader, w io.Writer, limits ClientConfig) {
 	c.backlog = newBacklog(limits.MaxBacklog)
 	c.out = &writer{
 		w: w, timeout: limits.WriteTimeout, queue: make(chan outgoing), stop: make(chan struct{}),
-		stalled: func() { c.fail(fmt.Errorf("%w: nothing for %v", ErrStalled, limits.WriteTimeout)) },
+		stalled: func() { c.fail(fmt.Errorf("%w: nothing read for %v", ErrStalled, limits.WriteTimeout)) },
 		record:  func(line []byte) { c.record(Frame{Time: time.Now(), Direction: ToAgent, Raw: line}) },
 	}
 	c.calls = make(map[ID]*call)
@@ -148,14 +148,15 @@ func (c *conn) record(f Frame) {
 	c.tap(f)
 }
 
-// survive is deferred where a handler is called that has nobody to answer: its panic ends the connection, not the process.
+// survive is deferred around a handler whose panic cannot be answered: the panic ends the connection instead of the
+// process.
 func (c *conn) survive(handler string) {
 	if p := recover(); p != nil {
 		c.fail(fmt.Errorf("acp: %s panicked: %v\n%s", handler, p, c.caught(p)))
 	}
 }
 
-// caught passes on what a handler panicked with and returns where that was. It is called while the stack still shows it.
+// caught reports what a handler panicked with and returns the stack, which must still be that of the panic.
 func (c *conn) caught(value any) (stack []byte) {
 	stack = debug.Stack()
 	if c.panicked != nil {
@@ -239,8 +240,8 @@ func guard[T any](c *conn, method string, handle func() (T, error)) (result T, e
 	return handle()
 }
 
-// cancelServed ends the context of a request that the other side no longer needs to be answered. It is answered all the
-// same.
+// cancelServed ends the context of a request whose answer the other side no longer needs. The request is answered all
+// the same.
 func (c *conn) cancelServed(m Message) {
 	var n CancelRequestNotification
 	if err := unmarshalValid(m.Params, &n); err != nil {
@@ -261,8 +262,8 @@ func (c *conn) ignore() {
 	c.stats.Ignored++
 }
 
-// respond answers a request of the other side. If that fails it cannot be reported: the connection has ended then, or
-// the other side has gone.
+// respond answers a request of the other side. A failure cannot be reported: the connection has ended, or the other
+// side has gone.
 func (c *conn) respond(id ID, result any, err error) {
 	response := Message{Version: "2.0", ID: id}
 	if err == nil {
@@ -308,9 +309,11 @@ func (c *conn) inform(ctx context.Context, method string, params any) error {
 }
 
 // begin sends a request. When its result arrives, accept is called by the dispatcher, before any later message is
-// handled; it must not wait. The call's done then receives accept's error, or why there is no result. If ctx ends first,
-// begin returns, though the request may not have been written yet.
-func (c *conn) begin(ctx context.Context, method string, params any, accept func(json.RawMessage) error) (*call, error) {
+// handled; it must not wait. The call's done then receives accept's error, or why there is no result. If ctx ends
+// first, begin returns, though the request may not have been written yet.
+func (c *conn) begin(
+	ctx context.Context, method string, params any, accept func(json.RawMessage) error,
+) (*call, error) {
 	raw, err := marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("acp: %s: %w", method, err)
@@ -367,8 +370,8 @@ func (c *conn) err() error {
 	return c.failure
 }
 
-// fail ends the connection: calls return the reason, handlers' contexts end, the agent's input is closed. Only the first
-// reason counts. It returns the error of closing the agent's input.
+// fail ends the connection: calls return the reason, handlers' contexts end, the agent's input is closed. Only the
+// first reason counts. It returns the error of closing the agent's input.
 func (c *conn) fail(reason error) error {
 	c.mu.Lock()
 	if c.failure != nil {

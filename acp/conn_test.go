@@ -21,7 +21,8 @@ import (
 )
 
 func TestLines(t *testing.T) {
-	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"?","update":{"sessionUpdate":"x"}}}`
+	const update = `{"jsonrpc":"2.0","method":"session/update",` +
+		`"params":{"sessionId":"?","update":{"sessionUpdate":"x"}}}`
 	tests := []struct {
 		name  string
 		input string
@@ -240,7 +241,8 @@ func TestPermissionAfterToolCall(t *testing.T) {
 			p.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`+
 				`{"sessionUpdate":"tool_call","toolCallId":"%d","title":"t"}}}`+"\n"+
 				`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s",`+
-				`"toolCall":{"toolCallId":"%d"},"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"}]}}`, i, i, i)
+				`"toolCall":{"toolCallId":"%d"},"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"}]}}`,
+				i, i, i)
 			answer := p.next()
 			assert.Equal(t, strconv.Itoa(i), string(answer.ID))
 			assert.JSONEq(t, `{"outcome":{"outcome":"selected","optionId":"yes"}}`, string(answer.Result))
@@ -302,7 +304,7 @@ func TestStalledAgent(t *testing.T) {
 			start := time.Now()
 			_, err := c.Initialize(context.Background())
 			require.ErrorIs(t, err, ErrStalled)
-			require.EqualError(t, err, "acp: initialize: acp: the agent does not read its input: nothing for 30s")
+			require.EqualError(t, err, "acp: initialize: acp: the agent does not read its input: nothing read for 30s")
 			assert.Equal(t, 30*time.Second, time.Since(start))
 			require.ErrorIs(t, c.Err(), ErrStalled)
 		})
@@ -445,8 +447,8 @@ func TestTap(t *testing.T) {
 		Update: func(SessionNotification) {
 			got.mu.Lock()
 			defer got.mu.Unlock()
-			tapped := slices.ContainsFunc(got.frames, func(f Frame) bool { return string(f.Raw)+"\n" == updateLine("hi") })
-			assert.True(t, tapped, "recorded before it is handled")
+			isUpdate := func(f Frame) bool { return string(f.Raw)+"\n" == updateLine("hi") }
+			assert.True(t, slices.ContainsFunc(got.frames, isUpdate), "recorded before it is handled")
 		},
 	}, newSessionResult)
 	background(t, func() {

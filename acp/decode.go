@@ -12,16 +12,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// Decoding is driven by the struct tags of the schema: `json:"name"` names the field as encoding/json has it, with the
-// option omitzero; `acp:"required"` marks a field without which the object means nothing. Decoding never gives up a
-// message because of a part of it:
+// Decoding is driven by the struct tags of the schema's types: `json:"name"` names the field as in encoding/json, with
+// the option omitzero; `acp:"required"` marks a field without which the object means nothing. One bad part never makes
+// a whole message fail to decode:
 //   - a field that cannot take its value keeps its zero value, and the raw value goes to Extra.Unknown;
 //   - an array item that cannot be decoded is skipped, and the raw array goes to Unknown;
 //   - a variant that cannot be decoded becomes an Other;
 //   - an object without a required field is itself a value that cannot be decoded.
 
-// decodeFunc decodes the scanner's next value into v. It returns false if v could not take all of it; v then holds
-// what it could take, and the scanner may stand anywhere.
+// decodeFunc decodes the scanner's next value into v. It returns false if v could not take all of it; v then holds what
+// it could take, and the scanner may stand anywhere.
 type decodeFunc func(s *scanner, v reflect.Value) bool
 
 // selfDecoder is implemented, on the pointer, by types that decode themselves.

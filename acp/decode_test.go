@@ -24,8 +24,9 @@ func TestDecodeUpdate(t *testing.T) {
 	}{
 		{
 			name: "tool call", reason: "all fields",
-			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","name":"Read","kind":"read","status":"pending",
-				"content":[{"type":"content","content":{"type":"text","text":"x"}},{"type":"diff","path":"/a","newText":"n"},
+			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","name":"Read",
+				"kind":"read","status":"pending","content":[{"type":"content","content":{"type":"text","text":"x"}},
+				{"type":"diff","path":"/a","newText":"n"},
 				{"type":"terminal","terminalId":"t"}],"locations":[{"path":"/a","line":7}],
 				"rawInput":{"n":9007199254740993},"rawOutput":null,"_meta":{"k":1}}`,
 			want: ToolCall{
@@ -46,9 +47,11 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "bad optional fields", reason: "become their defaults and are kept raw",
-			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":7,"kind":{},"status":null,"locations":{},"name":["x"]}`,
+			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":7,"kind":{},"status":null,
+				"locations":{},"name":["x"]}`,
 			want: ToolCall{ToolCallID: "1", Extra: unknown(fields{
-				"title": raw(`7`), "kind": raw(`{}`), "status": raw(`null`), "locations": raw(`{}`), "name": raw(`["x"]`),
+				"title": raw(`7`), "kind": raw(`{}`), "status": raw(`null`), "locations": raw(`{}`),
+				"name": raw(`["x"]`),
 			})},
 		},
 		{
@@ -58,7 +61,8 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "bad array items", reason: "are skipped, and the array is kept raw",
-			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"","locations":[{"path":"/a"},7,{"line":1},{"path":"/b"}]}`,
+			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"",
+				"locations":[{"path":"/a"},7,{"line":1},{"path":"/b"}]}`,
 			want: ToolCall{
 				ToolCallID: "1", Locations: []ToolCallLocation{{Path: "/a"}, {Path: "/b"}},
 				Extra: unknown(fields{"locations": raw(`[{"path":"/a"},7,{"line":1},{"path":"/b"}]`)}),
@@ -66,7 +70,8 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "unknown variants", reason: "are kept as themselves",
-			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"","content":[{"type":"hologram","x":1},{"type":"diff","path":1},
+			json: `{"sessionUpdate":"tool_call","toolCallId":"1","title":"",
+				"content":[{"type":"hologram","x":1},{"type":"diff","path":1},
 				{"type":"content","content":{"type":"smell"}},{"type":7},"x"]}`,
 			want: ToolCall{
 				ToolCallID: "1", Content: []ToolCallContent{
@@ -111,7 +116,8 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "update with empty values", reason: "they replace what was there",
-			json: `{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"","status":"failed","content":[],"locations":[]}`,
+			json: `{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"","status":"failed","content":[],
+				"locations":[]}`,
 			want: ToolCallUpdate{
 				ToolCallID: "1", Title: new(""), Status: new(StatusFailed), Content: []ToolCallContent{},
 				Locations: []ToolCallLocation{},
@@ -142,7 +148,8 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "usage", reason: "what is not reported is not zero",
-			json: `{"sessionUpdate":"usage_update","used":9007199254740993,"size":18446744073709551615,"cost":{"amount":0.1}}`,
+			json: `{"sessionUpdate":"usage_update","used":9007199254740993,"size":18446744073709551615,
+				"cost":{"amount":0.1}}`,
 			want: UsageUpdate{
 				Used: new(int64(9007199254740993)), Cost: &Cost{Amount: 0.1},
 				Extra: unknown(fields{"size": raw(`18446744073709551615`)}),
@@ -157,7 +164,8 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "escapes", reason: "names and values may have them",
-			json: `{"session\u0055pdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d\ude00\"\\/\u0000","annotations":null}}`,
+			json: `{"session\u0055pdate":"agent_message_chunk",
+				"content":{"type":"text","text":"\ud83d\ude00\"\\/\u0000","annotations":null}}`,
 			want: AgentMessageChunk{Content: TextContent{
 				Text: "😀\"\\/\x00", Extra: unknown(fields{"annotations": raw(`null`)}),
 			}},
@@ -169,9 +177,11 @@ func TestDecodeUpdate(t *testing.T) {
 		},
 		{
 			name: "config options", reason: "groups and choices may be mixed, values are strings or bools",
-			json: `{"sessionUpdate":"config_option_update","configOptions":[{"id":"a","name":"A","type":"select","currentValue":"x",
+			json: `{"sessionUpdate":"config_option_update","configOptions":[
+				{"id":"a","name":"A","type":"select","currentValue":"x",
 				"options":[{"group":"g","name":"G","options":[{"value":"x","name":"X"}]},{"value":"y","name":"Y"}]},
-				{"id":"b","name":"B","type":"boolean","currentValue":true},{"id":"c","name":"C","type":"number","currentValue":7}]}`,
+				{"id":"b","name":"B","type":"boolean","currentValue":true},
+				{"id":"c","name":"C","type":"number","currentValue":7}]}`,
 			want: ConfigOptionUpdate{ConfigOptions: []ConfigOption{
 				{ID: "a", Name: "A", Type: "select", CurrentValue: "x", Options: []ConfigChoice{
 					{Group: "g", Name: "G", Options: []ConfigChoice{{Value: "x", Name: "X"}}}, {Value: "y", Name: "Y"},
@@ -195,7 +205,10 @@ func TestDecodeUpdate(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	tests := []struct{ name, json, want string }{
-		{"missing field", `{"sessionId":"s"}`, `acp: decode ReadTextFileRequest: field "path" is missing or of the wrong type`},
+		{
+			"missing field", `{"sessionId":"s"}`,
+			`acp: decode ReadTextFileRequest: field "path" is missing or of the wrong type`,
+		},
 		{
 			"wrong type", `{"sessionId":"s","path":null}`,
 			`acp: decode ReadTextFileRequest: field "path" is missing or of the wrong type`,
@@ -209,7 +222,7 @@ func TestDecodeErrors(t *testing.T) {
 		})
 	}
 	var r ReadTextFileRequest
-	require.ErrorIs(t, r.UnmarshalJSON([]byte(`{"sessionId"`)), ErrNotJSON, "also when encoding/json did not look first")
+	require.ErrorIs(t, r.UnmarshalJSON([]byte(`{"sessionId"`)), ErrNotJSON, "also if encoding/json has not checked")
 }
 
 // TestDecodedSharesNothing checks that json.Unmarshal may be followed by a change of its input.
@@ -228,7 +241,10 @@ func TestEncode(t *testing.T) {
 		want  string
 	}{
 		{"variant", TextContent{Text: "<&>"}, `{"type":"text","text":"\u003c\u0026\u003e"}`},
-		{"variant as a part", Content{Content: TextContent{Text: "x"}}, `{"type":"content","content":{"type":"text","text":"x"}}`},
+		{
+			"variant as a part", Content{Content: TextContent{Text: "x"}},
+			`{"type":"content","content":{"type":"text","text":"x"}}`,
+		},
 		{
 			"update that is no variant here",
 			RequestPermissionRequest{SessionID: "s", ToolCall: ToolCallUpdate{ToolCallID: "1"}},
@@ -255,12 +271,19 @@ func TestEncode(t *testing.T) {
 		{
 			"unknown fields",
 			Cost{Amount: 1, Extra: Extra{
-				Meta: raw(`{}`), Unknown: map[string]json.RawMessage{"z": raw(`1`), "amount": raw(`"1.00"`), "a": raw("[1,\n2]")},
+				Meta:    raw(`{}`),
+				Unknown: map[string]json.RawMessage{"z": raw(`1`), "amount": raw(`"1.00"`), "a": raw("[1,\n2]")},
 			}},
 			`{"currency":"","_meta":{},"a":[1,2],"amount":"1.00","z":1}`,
 		},
-		{"other", Content{Content: Other{Kind: "x", Raw: raw(`{"type":"x","y":[]}`)}}, `{"type":"content","content":{"type":"x","y":[]}}`},
-		{"message", Message{Version: "2.0", ID: `"a"`, Result: raw(`null`)}, `{"jsonrpc":"2.0","id":"a","result":null}`},
+		{
+			"other", Content{Content: Other{Kind: "x", Raw: raw(`{"type":"x","y":[]}`)}},
+			`{"type":"content","content":{"type":"x","y":[]}}`,
+		},
+		{
+			"message", Message{Version: "2.0", ID: `"a"`, Result: raw(`null`)},
+			`{"jsonrpc":"2.0","id":"a","result":null}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -271,7 +294,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestTranscriptsSurviveEncoding checks that what was decoded from a transcript and encoded again is decoded to the same.
+// TestTranscriptsSurviveEncoding checks that what was decoded from a transcript and encoded again is decoded to the
+// same.
 func TestTranscriptsSurviveEncoding(t *testing.T) {
 	for _, transcript := range readTranscripts(t) {
 		var d Decoder

@@ -22,11 +22,11 @@ const (
 	CodeRequestCancelled = -32800
 )
 
-// Error is an error response of the other side, or one that a handler wants to be sent to it.
+// Error is an error response from the other side, or one that a handler wants to send to it.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
-	// Data is what else there is to say, nil if nothing.
+	// Data holds further details, nil if there are none.
 	Data json.RawMessage `json:"data,omitzero"`
 	Extra
 }
@@ -45,7 +45,7 @@ func (e Error) MarshalJSON() ([]byte, error) { return marshal(e) }
 // UnmarshalJSON decodes e as the package describes.
 func (e *Error) UnmarshalJSON(data []byte) error { return unmarshal(data, e) }
 
-// Reasons for which a connection ends; see [Client.Err].
+// Reasons why a connection ends; see [Client.Err].
 var (
 	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("acp: the client was closed")
@@ -60,7 +60,7 @@ var (
 	ErrStalled = errors.New("acp: the agent does not read its input")
 )
 
-// Reasons for which a received line is no message; see [Frame.Err].
+// Reasons why a received line is not a message; see [Frame.Err].
 var (
 	// ErrBlank means that the line was empty or white space.
 	ErrBlank = errors.New("acp: blank line")
@@ -71,25 +71,25 @@ var (
 )
 
 // ErrBusy means that a session was prompted while it still had a turn.
-var ErrBusy = errors.New("acp: the session has a turn already")
+var ErrBusy = errors.New("acp: the session already has a turn in progress")
 
 // ErrCancelTimeout means that an agent did not end its turn within [ClientConfig.CancelGrace] of being asked to.
 var ErrCancelTimeout = errors.New("acp: the agent did not end its turn when cancelled")
 
-// VersionError means that the agent answered initialize with a protocol version that this package does not speak.
+// VersionError means that the agent answered initialize with a protocol version that this package does not support.
 type VersionError struct {
 	Got int
 }
 
-// Error says which versions both sides speak.
+// Error names the version of each side.
 func (e *VersionError) Error() string {
-	const text = "acp: the agent wants to speak protocol version %d; this client speaks %d only"
+	const text = "acp: the agent requires protocol version %d; this client supports only %d"
 	return fmt.Sprintf(text, e.Got, ProtocolVersion)
 }
 
 // NotOfferedError means that a mode, a config option or a value was asked for that the session did not offer.
 type NotOfferedError struct {
-	What    string   // "mode", "model", "config option", `value of config option "x"`
+	What    string   // "mode", "model", "config option", `config option "x": value`
 	Wanted  string   // what was asked for
 	Offered []string // what the agent offers; may be empty
 }

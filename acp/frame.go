@@ -33,8 +33,8 @@ type Frame struct {
 	Direction Direction
 	// Raw is the line without its line end ("\n" or "\r\n"). It must not be changed.
 	Raw []byte
-	// Err says why the line is no message: [ErrBlank], [ErrNotJSON], [ErrNotMessage] or [ErrLineTooLong] (Raw is then
-	// only the line's beginning). It is nil for messages, and for all frames to the agent.
+	// Err says why the line is not a message: [ErrBlank], [ErrNotJSON], [ErrNotMessage] or [ErrLineTooLong] (Raw is
+	// then only the line's beginning). It is nil for messages, and for all frames to the agent.
 	Err error
 }
 
@@ -71,8 +71,8 @@ func (m Message) MarshalJSON() ([]byte, error) { return marshal(m) }
 // UnmarshalJSON decodes m as the package describes.
 func (m *Message) UnmarshalJSON(data []byte) error { return unmarshal(data, m) }
 
-// ParseMessage decodes the envelope of a line, as leniently as the schema's types. It returns [ErrBlank], [ErrNotJSON] or
-// [ErrNotMessage] for a line that is no message. The message shares memory with the line.
+// ParseMessage decodes the envelope of a line, as leniently as the schema's types. It returns [ErrBlank], [ErrNotJSON]
+// or [ErrNotMessage] for a line that is not a message. The message shares memory with the line.
 func ParseMessage(line []byte) (Message, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -103,18 +103,18 @@ func (m Message) IsNotification() bool { return m.Method != "" && m.ID == "" }
 // IsResponse reports whether m answers a request.
 func (m Message) IsResponse() bool { return m.Method == "" }
 
-// View is the typed view of a frame. It has everything the frame has: anything without a field is in an [Extra], or
-// raw.
+// View is the typed view of a frame. It has everything that the frame has: what no field holds is in an [Extra].
 type View struct {
-	// Method is that of the request or notification; of a response, that of the request it answers, "" if there was none.
+	// Method is the method of the request or notification or, for a response, of the request that it answers: "" if
+	// there was no such request.
 	Method string
-	// ID is that of the request or response, "" for a notification.
+	// ID is the id of the request or response, "" for a notification.
 	ID ID
 	// Response says that the frame is a response.
 	Response bool
 	// Body is the typed params of a request or notification, or the typed result of a response, as a value: a
-	// [PromptRequest], a [PromptResponse], a [SessionNotification]. It is a json.RawMessage where the method has no type
-	// here or the type's required fields are missing, and nil where the message has neither params nor result.
+	// [PromptRequest], a [PromptResponse], a [SessionNotification]. It is a json.RawMessage where the method has no
+	// type here or the type's required fields are missing, and nil where the message has neither params nor result.
 	Body any
 	// Error is what a response reports instead of a result.
 	Error *Error
@@ -172,8 +172,8 @@ func (d *Decoder) remember(key requestKey, method string) {
 	d.requests[key] = method
 }
 
-// body decodes raw, which is valid JSON or nil, to a typ. It returns raw if there is no type or it does not fit, and nil
-// for nil.
+// body decodes raw, which is valid JSON or nil, to a typ. It returns raw if typ is nil or raw does not fit it, and nil
+// if raw is nil.
 func body(typ reflect.Type, raw json.RawMessage) any {
 	if raw == nil {
 		return nil

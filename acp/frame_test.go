@@ -145,8 +145,8 @@ func changes(t *testing.T, text []byte) [][]byte {
 	}
 }
 
-// BenchmarkDecodeTranscripts decodes all recorded sessions: to typed views, and as encoding/json decodes the same frames
-// into an any, for comparison.
+// BenchmarkDecodeTranscripts decodes all recorded sessions: to typed views, and as encoding/json decodes the same
+// frames into an any, for comparison.
 func BenchmarkDecodeTranscripts(b *testing.B) {
 	transcripts := readTranscripts(b)
 	var size int64

@@ -53,7 +53,8 @@ func FuzzView(f *testing.F) {
 		f.Add([]byte(`{"method":"` + method + `","params":{"sessionId":"s","path":"p","x":[1,{}]}}`))
 	}
 	f.Add([]byte(`{"id":null,"error":"x","result":[]}`))
-	f.Add([]byte(`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[7]}}}`))
+	f.Add([]byte(`{"method":"session/update",` +
+		`"params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[7]}}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		for method := range methods {
 			d := Decoder{requests: map[requestKey]string{{ToAgent, "1"}: method}}

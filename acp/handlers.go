@@ -66,7 +66,7 @@ func answer[Req, Resp any](
 ) (any, error) {
 	var req Req
 	if err := unmarshalValid(m.Params, &req); err != nil {
-		return nil, &Error{Code: CodeInvalidParams, Message: "Invalid params: " + err.Error()}
+		return nil, invalidParams("%v", err)
 	}
 	var id string
 	if text := (&scanner{data: m.Params}).member("sessionId"); len(text) > 0 && text[0] == '"' {
@@ -74,7 +74,7 @@ func answer[Req, Resp any](
 	}
 	s := c.session(id)
 	if s == nil {
-		return nil, &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: unknown session %q", excerpt.Head(id, 256))}
+		return nil, invalidParams("unknown session %q", excerpt.Head(id, 256))
 	}
 	s.touch()
 	return handle(ctx, req)
@@ -111,7 +111,11 @@ func checkAbsolute(name string) error {
 	if filepath.IsAbs(name) || path.IsAbs(name) {
 		return nil
 	}
-	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("Invalid params: path %q is not absolute", excerpt.Head(name, 1024))}
+	return invalidParams("path %q is not absolute", excerpt.Head(name, 1024))
+}
+
+func invalidParams(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidParams, Message: "Invalid params: " + fmt.Sprintf(format, args...)}
 }
 
 // fileError returns the error to send for a file handler's error. A missing file is named as agents' SDKs do it.

@@ -17,9 +17,9 @@ const ProtocolVersion = 1
 type Extra struct {
 	// Meta is the value of "_meta", where agents put what the protocol has no field for; nil if absent.
 	Meta json.RawMessage
-	// Unknown holds, by name, the fields that the type does not know, and those that it does know but whose value
-	// it could not take as it was: a value of the wrong type, a null (so that null and absent can be told apart), or
-	// an array of which some items had to be skipped, as a whole. It is nil if there were none.
+	// Unknown holds, by name, the fields that the type does not know, and those that it does know but whose value it
+	// could not take as it was: a value of the wrong type, a null (so that null and absent can be told apart), or an
+	// array of which some items had to be skipped, as a whole. It is nil if there were none.
 	//
 	// When a value is encoded, an entry of Unknown wins over the field of the same name.
 	Unknown map[string]json.RawMessage

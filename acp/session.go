@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Session is one session with an agent. It is made by [Client.NewSession]; its methods may be called concurrently, but it
-// has one turn at a time.
+// Session is one session with an agent. It is made by [Client.NewSession]; its methods may be called concurrently, but
+// it has one turn at a time.
 type Session struct {
 	id       string
 	client   *Client
@@ -218,34 +218,8 @@ func (s *Session) drain() {
 	}
 }
 
-// learn keeps what an update says about modes and options.
-func (s *Session) learn(u SessionUpdate) {
-	switch u := u.(type) {
-	case CurrentModeUpdate:
-		s.setMode(u.CurrentModeID)
-	case ConfigOptionUpdate:
-		s.setOptions(u.ConfigOptions)
-	}
-}
-
-func (s *Session) setMode(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.modes != nil {
-		modes := *s.modes // callers of Modes have the old one
-		modes.CurrentModeID = id
-		s.modes = &modes
-	}
-}
-
-func (s *Session) setOptions(options []ConfigOption) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.options = options
-}
-
-// SetMode changes the session's mode. An agent without modes may offer them as a config option; that is then set. If the
-// agent does not offer the mode, the error is a [*NotOfferedError].
+// SetMode changes the session's mode. If the agent has no modes, it sets the config option of category "mode" instead.
+// If the agent does not offer the mode, the error is a [*NotOfferedError].
 func (s *Session) SetMode(ctx context.Context, id string) error {
 	modes := s.Modes()
 	if modes == nil {
@@ -265,8 +239,8 @@ func (s *Session) SetMode(ctx context.Context, id string) error {
 	})
 }
 
-// SetModel changes the session's model: the config option of category "model". If the agent does not offer the model, or
-// no choice of models at all, the error is a [*NotOfferedError].
+// SetModel changes the session's model: the config option of category "model". If the agent does not offer the model,
+// or no choice of models at all, the error is a [*NotOfferedError].
 func (s *Session) SetModel(ctx context.Context, model string) error {
 	return s.setCategory(ctx, CategoryModel, model)
 }
@@ -281,13 +255,13 @@ func (s *Session) setCategory(ctx context.Context, category ConfigOptionCategory
 	return &NotOfferedError{What: string(category), Wanted: value}
 }
 
-// SetConfigOption changes a setting of the session to one of the values that the agent offers for it; of a boolean one to
-// "true" or "false". If the agent does not offer the option or the value, the error is a [*NotOfferedError].
+// SetConfigOption changes a setting of the session to one of the values that the agent offers for it; of a boolean one
+// to "true" or "false". If the agent does not offer the option or the value, the error is a [*NotOfferedError].
 func (s *Session) SetConfigOption(ctx context.Context, id, value string) error {
 	var offered []string
 	for _, o := range s.ConfigOptions() {
 		if o.ID == id {
-			return s.setOption(ctx, o, "value of config option "+strconv.Quote(id), value)
+			return s.setOption(ctx, o, "config option "+strconv.Quote(id)+": value", value)
 		}
 		offered = append(offered, o.ID)
 	}
@@ -318,4 +292,30 @@ func (s *Session) setOption(ctx context.Context, o ConfigOption, what, value str
 		}
 		return nil
 	})
+}
+
+// learn takes over what an update says about modes and options.
+func (s *Session) learn(u SessionUpdate) {
+	switch u := u.(type) {
+	case CurrentModeUpdate:
+		s.setMode(u.CurrentModeID)
+	case ConfigOptionUpdate:
+		s.setOptions(u.ConfigOptions)
+	}
+}
+
+func (s *Session) setMode(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.modes != nil {
+		modes := *s.modes // callers of Modes have the old one
+		modes.CurrentModeID = id
+		s.modes = &modes
+	}
+}
+
+func (s *Session) setOptions(options []ConfigOption) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options = options
 }

@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	withModes = `{"sessionId":"s","modes":{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"code"}]}}`
+	withModes = `{"sessionId":"s","modes":{"currentModeId":"ask",` +
+		`"availableModes":[{"id":"ask","name":"Ask"},{"id":"code"}]}}`
 
 	withOptions = `{"sessionId":"s","configOptions":[
-		{"id":"mode","name":"Mode","category":"mode","type":"select","currentValue":"ask","options":[{"value":"ask"},{"value":"code"}]},
+		{"id":"mode","name":"Mode","category":"mode","type":"select","currentValue":"ask",
+			"options":[{"value":"ask"},{"value":"code"}]},
 		{"id":"llm","name":"Model","category":"model","type":"select","currentValue":"small","options":[
 			{"group":"g","name":"G","options":[{"value":"small"},{"value":"large"}]},{"value":"other"}]},
 		{"id":"web","name":"Web","type":"boolean","currentValue":false}]}`
@@ -60,7 +62,7 @@ func TestSettings(t *testing.T) {
 		},
 		{
 			"bad boolean", withOptions, option("web", "yes"),
-			`acp: value of config option "web" "yes" is not offered: the agent offers "false", "true"`,
+			`acp: config option "web": value "yes" is not offered: the agent offers "false", "true"`,
 		},
 		{
 			"option that is not offered", withOptions, option("x", "y"),
@@ -99,7 +101,8 @@ func TestSettingsFollow(t *testing.T) {
 			`{"sessionUpdate":"current_mode_update","currentModeId":"ask"}}}`)
 		p.send(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` +
 			`{"sessionUpdate":"config_option_update","configOptions":[` +
-			`{"id":"m","category":"model","type":"select","currentValue":"a","options":[{"value":"a"},{"value":"b"}]}]}}}`)
+			`{"id":"m","category":"model","type":"select","currentValue":"a",` +
+			`"options":[{"value":"a"},{"value":"b"}]}]}}}`)
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, m.ID)
 		p.answer(MethodSetConfigOption, `{"configOptions":[`+
 			`{"id":"m","category":"model","type":"select","currentValue":"b","options":[{"value":"b"}]}]}`)

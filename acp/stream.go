@@ -70,7 +70,7 @@ func trimLineEnd(line []byte) []byte {
 // frameOverhead is what a waiting frame costs beside its bytes.
 const frameOverhead = 256
 
-// backlog is the queue between the reader, which must not wait for handlers, and the dispatcher. It is bounded in bytes.
+// backlog is the queue from the reader, which must not wait for handlers, to the dispatcher. It is bounded in bytes.
 type backlog struct {
 	mu      sync.Mutex
 	changed sync.Cond
