@@ -17,8 +17,18 @@
 package helper
 
 import (
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -81,3 +91,135 @@ func Find() (Program, error) {
 }
 
 var found = sync.OnceValues(func() (Program, error) { return here.find(os.Getenv(variable)) })
+
+// variable names a helper that somebody built.
+const variable = "EVALTEST_HELPER"
+
+// command is the helper's main package.
+const command = "github.com/sdd-eval/sdd-eval/cmd/sdd-eval-helper"
+
+// place is where a process looks for the helper.
+type place struct {
+	exe     string   // its own program
+	dir     string   // its working directory
+	environ []string // its environment
+	cache   string   // the user's cache; empty: there is none
+	temp    string   // the directory for temporary files
+}
+
+// here is where this process was started. Tests change their working directory, and HOME and PATH: what they look for
+// would then not be there, or be built once more.
+var here = func() place {
+	p := place{environ: os.Environ(), temp: os.TempDir()}
+	p.exe, _ = os.Executable() // without one there is nothing beside it
+	p.dir, _ = os.Getwd()
+	p.cache, _ = os.UserCacheDir()
+	return p
+}()
+
+// find returns the helper. Chosen, if not empty, is the file that the user named.
+func (p place) find(chosen string) (Program, error) {
+	if chosen != "" {
+		h := Program{Path: chosen, remedy: "unset " + variable + ", or build the helper anew: " + buildCommand(chosen)}
+		if !filepath.IsAbs(chosen) {
+			return h, h.Failed(fmt.Errorf(
+				"%s: %s: tests run in the directories of their packages, so the path has to be absolute", variable, chosen))
+		}
+		if err := h.check(); err != nil {
+			return h, h.Failed(fmt.Errorf("%s: %w", variable, err))
+		}
+		return h, nil
+	}
+	beside := filepath.Join(filepath.Dir(p.exe), fileName("sdd-eval-helper"))
+	if info, err := os.Stat(beside); err == nil && p.exe != "" {
+		h := Program{Path: beside, remedy: "remove it, or build it anew: " + buildCommand(beside)}
+		if err := trusted(info); err != nil {
+			return h, h.Failed(fmt.Errorf("the helper beside the test binary: %s %w", beside, err))
+		}
+		if err := h.check(); err != nil {
+			return h, h.Failed(fmt.Errorf("the helper beside the test binary: %w", err))
+		}
+		return h, nil
+	}
+	return p.cached()
+}
+
+// buildCommand is how a person builds the helper.
+func buildCommand(path string) string { return "CGO_ENABLED=0 go build -o " + path + " " + command }
+
+// fileName returns the name of a program's file.
+func fileName(program string) string {
+	if runtime.GOOS == "windows" {
+		return program + ".exe"
+	}
+	return program
+}
+
+// check starts the helper to find out whether it is one, and the right one.
+func (h Program) check() error {
+	out, stderr, err := run(checkTimeout, h.Command(Check), "", []string{})
+	if err == nil && out != Key()+"\n" {
+		err = errors.New("it is not the helper of sdd-eval")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return err // names the file
+	}
+	if text := cmp.Or(strings.TrimSpace(stderr), strings.TrimSpace(out)); text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	return fmt.Errorf("%s: %w", h.Path, err)
+}
+
+//go:generate env UPDATE_GOLDEN=1 go test -count=1 -run ^TestSources$ .
+
+// sources has the sum of the sources that the helper is built from and, line by line, the packages that they are.
+//
+//go:embed generated/sources.txt
+var sources string
+
+// Key identifies the helper that this package belongs to: both were built from the same sources.
+func Key() string {
+	key, _, _ := strings.Cut(sources, "\n")
+	return key
+}
+
+// sourcesKey returns what [Key] would be if it were renewed now, as long as the sources are where they were compiled.
+// Tests of people who work on sdd-eval, as their main module or by a replace directive, have to see their changes.
+func sourcesKey() string {
+	_, file, _, _ := runtime.Caller(0)
+	if !filepath.IsAbs(file) || strings.Contains(file, "sdd-eval@") { // by -trimpath, or in the module cache
+		return Key()
+	}
+	_, packages, _ := strings.Cut(sources, "\n")
+	sum, err := sum(filepath.Join(filepath.Dir(file), "..", ".."), strings.Fields(packages))
+	if err != nil { // they are not on this machine
+		return Key()
+	}
+	return sum
+}
+
+// sum returns the sum of the sources of packages, by their directories below the module's root: all files but those of
+// tests.
+func sum(root string, packages []string) (string, error) {
+	h := sha256.New()
+	for _, pkg := range packages {
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(pkg)))
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "_test.go") {
+				continue
+			}
+			data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(pkg), e.Name()))
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%s/%s %d\n%s", pkg, e.Name(), len(data), data)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
