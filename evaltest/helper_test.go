@@ -134,7 +134,7 @@ func TestHelperIsBuilt(t *testing.T) {
 // get one.
 func TestHelperElsewhere(t *testing.T) {
 	suite := newModule(t).compile("./evals")
-	const next = "next: build the helper where the module is, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper " +
+	const next = "next: build the helper in the module, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper " +
 		"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-helper`, and set EVALTEST_HELPER to its path"
 	env := []string{
 		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=none", "PATH=/nowhere", "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
@@ -190,8 +190,8 @@ func TestHelperBroken(t *testing.T) {
 		{"not-executable", write("plain", "#!/bin/sh\n", 0o644), "EVALTEST_HELPER: fork/exec $HELPER: permission denied"},
 		{
 			"another-version", otherHelper(t, dir),
-			"EVALTEST_HELPER: $HELPER: exit status 3: sdd-eval-helper: this is version 0123456789abcdef of the helper, and version " +
-				helper.Key() + " is wanted",
+			"EVALTEST_HELPER: $HELPER: exit status 3: sdd-eval-helper: the helper has version 0123456789abcdef; want version " +
+				helper.Key(),
 		},
 		{
 			"dies", write("dies", "#!/bin/sh\n[ \"$2\" = check ] && echo $1 && exit\necho no memory >&2; exit 4\n", 0o755),

@@ -86,5 +86,5 @@ func TestDeepRows(t *testing.T) {
 	require.ErrorContains(t, err, "deep.jsonl:1: invalid character '[' exceeded max depth")
 	require.NoError(t, os.WriteFile(file, make([]byte, maxData+1), 0o600))
 	_, err = readRows[string, string](file)
-	require.ErrorContains(t, err, "more than the 16777216 that it may have")
+	require.ErrorContains(t, err, "exceed the limit of 16777216")
 }

@@ -30,8 +30,8 @@ func TestProberFails(t *testing.T) {
 			e := &UnavailableError{Kind: Auto}
 			e.add(kind, err)
 			assert.EqualError(t, e, "the sandbox could not be tested on this machine: "+string(kind)+
-				": the sandbox probe failed: exit code 3: sdd-eval-helper: this is version "+helper.Key()+
-				" of the helper, and version 0123456789abcdef is wanted")
+				": the sandbox probe failed: exit code 3: sdd-eval-helper: the helper has version "+
+				helper.Key()+"; want version 0123456789abcdef")
 			assert.Empty(t, e.Advice())
 		})
 	}

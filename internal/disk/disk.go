@@ -1,5 +1,5 @@
-// Package disk does what the standard library leaves half done: it writes files whole, reads them up to a limit,
-// removes trees that resist, and locks files.
+// Package disk writes files whole, reads regular files up to a limit, removes trees whatever their modes, and locks
+// files. It knows nothing about what files contain: masking secrets belongs in package secret.
 package disk
 
 import (
@@ -13,16 +13,16 @@ import (
 	"runtime"
 )
 
-// Replace puts data in the place of what is at path, with exactly that mode. A crash or a concurrent write leaves one or
-// the other, and never a part. When it returns the file is on the disk.
+// Replace writes data to the file at path, replacing any file there, with exactly the mode perm. After a crash or a
+// concurrent write the file has one content or the other, never a part. When Replace returns, the file is on the disk.
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	return place(path, data, perm, os.Rename)
+	return writeSynced(path, data, perm, os.Rename)
 }
 
-// Create is [Replace] for a path where nothing may be: if something is there, the error is [fs.ErrExist]. Of several at the
-// same time one succeeds. The file system needs to have hard links.
+// Create is like [Replace], but returns [fs.ErrExist] if there is something at path. Of several concurrent calls one
+// succeeds. The file system must support hard links.
 func Create(path string, data []byte, perm fs.FileMode) error {
-	return place(path, data, perm, func(temporary, path string) error {
+	return writeSynced(path, data, perm, func(temporary, path string) error {
 		if err := os.Link(temporary, path); err != nil {
 			return err
 		}
@@ -30,8 +30,8 @@ func Create(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// place writes data to the disk under another name, and then puts it in its place.
-func place(path string, data []byte, perm fs.FileMode, put func(temporary, path string) error) error {
+// writeSynced writes data to a temporary file, syncs it to the disk, and has put move it to path.
+func writeSynced(path string, data []byte, perm fs.FileMode, put func(temporary, path string) error) error {
 	err := write(path, perm, func(f *os.File) error {
 		_, err := f.Write(data)
 		return errors.Join(err, f.Sync())
@@ -42,13 +42,14 @@ func place(path string, data []byte, perm fs.FileMode, put func(temporary, path 
 	return SyncDir(filepath.Dir(path))
 }
 
-// Put is [Replace] for what can be made again, with the data that fill writes: it does not wait for the disk. Whatever
-// ends the process, the file is whole or not there; only a crash of the system may leave an empty one.
+// Put is like [Replace], with the data that fill writes, but does not wait for the disk. It is for files that can be
+// made again: however the process ends, the file is whole or does not exist, but a crash of the system may leave an
+// empty one.
 func Put(path string, perm fs.FileMode, fill func(io.Writer) error) error {
 	return write(path, perm, func(f *os.File) error { return fill(f) }, os.Rename)
 }
 
-// write has a file under another name filled, and then put in its place.
+// write has fill write a temporary file, and has put move it to path.
 func write(path string, perm fs.FileMode, fill func(*os.File) error, put func(temporary, path string) error) error {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|Nonblock, 0o600)
@@ -65,7 +66,7 @@ func write(path string, perm fs.FileMode, fill func(*os.File) error, put func(te
 	return nil
 }
 
-// SyncDir makes a rename in dir last. Windows has no means to.
+// SyncDir syncs a directory to the disk, which makes renames in it durable. On Windows it does nothing.
 func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -77,8 +78,8 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// MkdirTemp makes a new directory below parent, the system's directory for such if it is empty. It returns the path without
-// links, which is what programs in it report.
+// MkdirTemp makes a new directory below parent or, if that is empty, below the system's directory for temporary files.
+// It returns the path without links, as programs in the directory report it.
 func MkdirTemp(parent string) (string, error) {
 	dir, err := os.MkdirTemp(parent, "sdd-eval-")
 	if err == nil {
@@ -90,12 +91,13 @@ func MkdirTemp(parent string) (string, error) {
 	return dir, err
 }
 
-// RemoveAll is [os.RemoveAll] for trees with directories that may not be written to, such as go's module cache.
+// RemoveAll is like [os.RemoveAll], but also removes directories that are not writable, such as those in Go's module
+// cache.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	// What cannot be made writable is named by RemoveAll.
+	// If a directory cannot be made writable, RemoveAll returns an error that names it.
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if e != nil && e.IsDir() {
 			_ = os.Chmod(path, 0o700)
@@ -105,11 +107,11 @@ func RemoveAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// ErrNotRegular is the error, within a [*fs.PathError], about a directory, a FIFO or a device in the place of a file.
+// ErrNotRegular is the error, within a [*fs.PathError], for a directory, a FIFO or a device where a file is expected.
 var ErrNotRegular = errors.New("not a regular file")
 
-// OpenRegular opens the regular file at path, or the one that a symbolic link there leads to, for reading. It waits for
-// nobody, and opens no device, which may do something.
+// OpenRegular opens the regular file at path for reading. It follows symbolic links. It does not block on a FIFO, and
+// does not open devices, since that may have effects.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -141,7 +143,8 @@ func OpenRegularIn(root *os.Root, name string) (*os.File, error) {
 	return stillRegular(f)
 }
 
-// stillRegular returns a file that may have been replaced before it was opened. It closes anything else.
+// stillRegular returns f if it is a regular file, and otherwise closes it: the file may have been replaced before it
+// was opened.
 func stillRegular(f *os.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil {
@@ -153,7 +156,7 @@ func stillRegular(f *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// CheckRegular returns an error, [ErrNotRegular], unless info is of a regular file. The error names it.
+// CheckRegular returns [ErrNotRegular], with the name, unless info is that of a regular file.
 func CheckRegular(name string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
@@ -161,8 +164,8 @@ func CheckRegular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// ReadRegular reads the file that [OpenRegular] opens. One with more than limit bytes is a [*SizeError], which is within an
-// error that names the file.
+// ReadRegular reads the regular file at path, see [OpenRegular]. If it has more than limit bytes, the error wraps a
+// [*SizeError].
 func ReadRegular(path string, limit int64) (data []byte, err error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -176,7 +179,7 @@ func ReadRegular(path string, limit int64) (data []byte, err error) {
 	return data, err
 }
 
-// ReadAll reads what is left of a file. If that file has more than limit bytes, it is a [*SizeError].
+// ReadAll reads the rest of a file. If the file has more than limit bytes, the error is a [*SizeError].
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -195,15 +198,16 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// SizeError is the error about a file that is larger than it may be.
+// SizeError means that a file is larger than it may be.
 type SizeError struct {
-	// Size is how many bytes it has, at least, and Limit how many it may have.
+	// Size is the size of the file, or more if it grows, and Limit is the largest size that is allowed. Both are in
+	// bytes.
 	Size, Limit int64
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes, more than the %d that it may have", e.Size, e.Limit)
+	return fmt.Sprintf("%d bytes exceed the limit of %d", e.Size, e.Limit)
 }
 
-// ErrLocked is the error of [Lock] for a file that is locked by another opening of it, be it another process's or ours.
+// ErrLocked is the error of [Lock] for a file that is locked through another descriptor, of another process or ours.
 var ErrLocked = errors.New("another process is using it")

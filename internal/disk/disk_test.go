@@ -36,7 +36,7 @@ func TestReplace(t *testing.T) {
 			require.Equal(t, "new", string(got))
 			got, err = os.ReadFile(other)
 			require.NoError(t, err)
-			require.Equal(t, "old", string(got), "another link keeps what it had")
+			require.Equal(t, "old", string(got), "another link keeps its content")
 
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "dir", "x"), nil, 0o644))
@@ -77,5 +77,5 @@ func TestRemoveAll(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(tree, "a"), 0o555))
 	require.NoError(t, RemoveAll(tree))
 	require.NoDirExists(t, tree)
-	require.NoError(t, RemoveAll(tree), "what is not there is removed")
+	require.NoError(t, RemoveAll(tree), "a missing tree is no error")
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock locks an open file for this opening of it, until [Unlock] or until the process ends, or returns [ErrLocked].
+// Lock locks an open file until [Unlock] or the end of the process, or returns [ErrLocked].
 func Lock(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
@@ -22,7 +22,7 @@ func Lock(f *os.File) error {
 	}
 }
 
-// Unlock unlocks a file even if a child that has not begun yet holds a copy of the descriptor.
+// Unlock unlocks a file, even if a child that is just being started has a copy of the descriptor.
 func Unlock(f *os.File) error {
 	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }

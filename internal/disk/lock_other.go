@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// Lock fails.
+// Lock returns an error.
 func Lock(*os.File) error { return errors.New("files cannot be locked on " + runtime.GOOS) }
 
 // Unlock does nothing.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock locks an open file for this opening of it, until [Unlock] or until the process ends, or returns [ErrLocked].
+// Lock locks an open file until [Unlock] or the end of the process, or returns [ErrLocked].
 func Lock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, new(windows.Overlapped))

@@ -2,5 +2,5 @@
 
 package disk
 
-// Nonblock is the flag that keeps an open from waiting for the other end of a FIFO, where there are any.
+// Nonblock is the flag that keeps open from waiting for the other end of a FIFO. Here there are none.
 const Nonblock = 0

@@ -4,6 +4,6 @@ package disk
 
 import "syscall"
 
-// Nonblock is the flag that keeps an open from waiting for the other end of a FIFO, where there are any. For a regular
-// file it means nothing, but spares package os four system calls that look for it.
+// Nonblock is the flag that keeps open from waiting for the other end of a FIFO. It does not affect regular files, but
+// saves package os four system calls for each.
 const Nonblock = syscall.O_NONBLOCK

@@ -26,7 +26,7 @@ func TestRegular(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 	tests := []struct {
-		name  string // of the test, and of the file up to a blank
+		name  string // of the test and, up to the first space, of the file
 		limit int64
 		want  string
 		err   string // DIR is the directory
@@ -35,7 +35,7 @@ func TestRegular(t *testing.T) {
 		{name: "file", limit: 4, want: "text"},
 		{name: "link", limit: 100, want: "text"},
 		{name: "empty", limit: 0, want: ""},
-		{name: "file that is too large", limit: 3, err: "DIR/file: it has 4 bytes, more than the 3 that it may have"},
+		{name: "file that is too large", limit: 3, err: "DIR/file: 4 bytes exceed the limit of 3"},
 		{name: "none", err: "stat DIR/none: no such file or directory", is: fs.ErrNotExist},
 		{name: "dir", err: "open DIR/dir: not a regular file", is: ErrNotRegular},
 		{name: "fifo", err: "open DIR/fifo: not a regular file", is: ErrNotRegular},

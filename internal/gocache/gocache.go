@@ -1,7 +1,8 @@
-// Package gocache lets go commands use a build cache that they cannot write to.
+// Package gocache lets go commands use a build cache that they cannot write to. Where the caches are is package
+// toolcache's matter.
 //
 // The go command does not work with a read-only build cache: a failed write is an error. But it accepts a program in
-// place of its cache (GOCACHEPROG, since Go 1.24): this one answers from the user's cache and keeps new entries in
+// place of its cache (GOCACHEPROG, since Go 1.24). This one answers from the user's cache and keeps new entries in
 // another directory. Go before 1.24 uses only that directory, as its GOCACHE.
 package gocache
 
@@ -22,7 +23,7 @@ import (
 
 // Main is the program [helper.GoCache]. Its arguments are the directories to read and to write.
 func Main(args []string) int {
-	err := errors.New("want the directory to read and the one to write")
+	err := errors.New("want two arguments: the directory to read and the directory to write")
 	if len(args) == 2 {
 		err = serve(os.Stdin, os.Stdout, store{read: args[0], write: args[1]})
 	}
@@ -33,7 +34,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// Variables returns the variables that have go commands use the cache in the directory read, and put what is new into
+// Variables returns the variables with which go commands use the cache in the directory read, and put new entries into
 // write. The commands must be able to start the helper.
 func Variables(p helper.Program, read, write string) []string {
 	var quoted []string
@@ -43,7 +44,7 @@ func Variables(p helper.Program, read, write string) []string {
 	return []string{"GOCACHE=" + write, "GOCACHEPROG=" + strings.Join(quoted, " ")}
 }
 
-// quote quotes a word as the go command takes it apart. A word with both kinds of quotes cannot be written.
+// quote quotes a word for the go command. A word with both kinds of quotes cannot be quoted.
 func quote(word string) string {
 	for _, q := range []string{"'", `"`} {
 		if !strings.Contains(word, q) {
@@ -53,8 +54,8 @@ func quote(word string) string {
 	return word
 }
 
-// request and response are the messages of the protocol, see cmd/go/internal/cacheprog. A request with a BodySize is
-// followed by a JSON string with the body in base64.
+// request is a request of the protocol, see cmd/go/internal/cacheprog. If it has a BodySize, the body follows as a JSON
+// string in base64.
 type request struct {
 	ID       int64
 	Command  string
@@ -63,6 +64,7 @@ type request struct {
 	BodySize int64
 }
 
+// response is the answer to a request.
 type response struct {
 	ID            int64
 	Err           string     `json:",omitempty"`
@@ -74,7 +76,7 @@ type response struct {
 	DiskPath      string     `json:",omitempty"`
 }
 
-// serve answers requests until one asks to close, or the input ends.
+// serve answers requests until one is close, or the input ends.
 func serve(in io.Reader, out io.Writer, s store) error {
 	r, w := bufio.NewReaderSize(in, maxRequest), bufio.NewWriter(out)
 	e := json.NewEncoder(w)
@@ -109,7 +111,7 @@ func serve(in io.Reader, out io.Writer, s store) error {
 	}
 }
 
-// maxRequest bounds a request without its body, in bytes: it is the size of the reader's buffer.
+// maxRequest is the largest size of a request without its body, in bytes. It is the size of the reader's buffer.
 const maxRequest = 1 << 16
 
 func readRequest(r *bufio.Reader) (request, error) {
@@ -117,11 +119,11 @@ func readRequest(r *bufio.Reader) (request, error) {
 		line, err := r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return request{}, fmt.Errorf("a request of more than %d bytes", maxRequest)
+			return request{}, fmt.Errorf("request exceeds the limit of %d bytes", maxRequest)
 		case err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)):
 			return request{}, err
 		}
-		if len(line) <= 1 { // between requests
+		if len(line) <= 1 { // an empty line between requests
 			if err != nil {
 				return request{}, err
 			}
@@ -135,7 +137,7 @@ func readRequest(r *bufio.Reader) (request, error) {
 	}
 }
 
-// answer does what a request asks for. The error is of the protocol: nothing can follow.
+// answer carries a request out. An error means that the protocol is broken, and that no request can follow.
 func (s store) answer(req request, r *bufio.Reader) (response, error) {
 	switch req.Command {
 	case "get":
@@ -169,12 +171,12 @@ func (s store) answer(req request, r *bufio.Reader) (response, error) {
 // body is the body of a put.
 type body struct {
 	io.Reader
-	source *bufio.Reader // at the end of the string, if there is one
+	source *bufio.Reader // has the end of the string; nil if there is no string
 }
 
 func newBody(r *bufio.Reader, size int64) (*body, error) {
 	if size < 0 {
-		return nil, fmt.Errorf("a body of %d bytes", size)
+		return nil, fmt.Errorf("invalid body size %d", size)
 	}
 	if size == 0 {
 		return &body{Reader: strings.NewReader("")}, nil
@@ -203,7 +205,7 @@ func expectQuote(r *bufio.Reader) error {
 		case c == '"':
 			return nil
 		case c != '\n':
-			return fmt.Errorf("body: %q where a quote is to be", c)
+			return fmt.Errorf("body: got %q, want a quote", c)
 		}
 	}
 }

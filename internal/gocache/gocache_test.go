@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// TestVariables tests a module with the user's cache to read: what is in it is used, what is new goes elsewhere.
+// TestVariables tests a module with the user's cache to read: its entries are used, and new ones are written elsewhere.
 func TestVariables(t *testing.T) {
 	program, err := helper.Find()
 	require.NoError(t, err)
@@ -25,7 +25,16 @@ func TestVariables(t *testing.T) {
 	module := filepath.Join(base, "module")
 	write(t, filepath.Join(module, "go.mod"), "module example.com/m\n\ngo 1.24\n")
 	write(t, filepath.Join(module, "m.go"), "package m // in "+base+"\n\nfunc One() int { return 1 }\n")
-	write(t, filepath.Join(module, "m_test.go"), "package m\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) {\n\tif One() != 1 {\n\t\tt.Fatal()\n\t}\n}\n")
+	write(t, filepath.Join(module, "m_test.go"), `package m
+
+import "testing"
+
+func TestOne(t *testing.T) {
+	if One() != 1 {
+		t.Fatal()
+	}
+}
+`)
 	run := func() string {
 		cmd := exec.Command("go", "test", "-x", ".")
 		cmd.Dir = module
@@ -51,7 +60,7 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// files returns the names of the files below a directory that are kept for their content and not by it.
+// files returns the names of the files of actions below a directory.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string

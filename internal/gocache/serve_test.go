@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ids as they stand in requests: base64 of 32 bytes.
+// Ids. Requests have them in base64.
 var (
 	action = bytes.Repeat([]byte{1}, idSize)
 	other  = bytes.Repeat([]byte{2}, idSize)
@@ -31,60 +31,81 @@ func get(id []byte) string {
 }
 
 func put(id int, action, output []byte, body string) string {
-	s := fmt.Sprintf(`{"ID":%d,"Command":"put","ActionID":"%s","OutputID":"%s","BodySize":%d}`+"\n", id, b64(action), b64(output), len(body))
+	s := fmt.Sprintf(`{"ID":%d,"Command":"put","ActionID":"%s","OutputID":"%s","BodySize":%d}`+"\n",
+		id, b64(action), b64(output), len(body))
 	if body != "" {
 		s += `"` + b64([]byte(body)) + "\"\n"
 	}
 	return s
 }
 
-// TestServe: what is answered to requests, after the line that tells the commands. The user's cache holds hello under the
-// action, and what was put is in $WRITE.
+// TestServe checks the answers to requests, after the line with the known commands. The user's cache has the output
+// hello for the action, and new outputs are in $WRITE.
 func TestServe(t *testing.T) {
 	const file = "03/0303030303030303030303030303030303030303030303030303030303030303-d"
 	hit := func(id, size int, dir string) string {
-		return fmt.Sprintf(`{"ID":%d,"OutputID":"%s","Size":%d,"Time":"2026-01-02T03:04:05Z","DiskPath":"%s/%s"}`, id, b64(output), size, dir, file)
+		return fmt.Sprintf(`{"ID":%d,"OutputID":"%s","Size":%d,"Time":"2026-01-02T03:04:05Z","DiskPath":"%s/%s"}`,
+			id, b64(output), size, dir, file)
 	}
+	const stored, miss = `{"ID":7,"DiskPath":"$WRITE/` + file + `"}`, `{"ID":1,"Miss":true}`
+	newText := put(7, other, output, "new text")
+	changed := func(old, to string) string { return strings.Replace(newText, old, to, 1) }
 	tests := []struct {
 		name, in string
 		want     []string
-		err      string // after which nothing follows
+		err      string // ends the answers
 	}{
 		{name: "nothing"},
 		{name: "empty-lines", in: "\n\n\n"},
 		{name: "close", in: `{"ID":1,"Command":"close"}` + "\n" + get(action), want: []string{`{"ID":1}`}},
 		{name: "close-without-line-end", in: `{"ID":1,"Command":"close"}`, want: []string{`{"ID":1}`}},
 		{name: "hit", in: get(action), want: []string{hit(1, 5, "$READ")}},
-		{name: "miss", in: get(other), want: []string{`{"ID":1,"Miss":true}`}},
-		{name: "short-id", in: get(action[:31]), want: []string{`{"ID":1,"Miss":true}`}},
-		{name: "no-id", in: `{"ID":1,"Command":"get"}` + "\n", want: []string{`{"ID":1,"Miss":true}`}},
-		{name: "put", in: put(7, other, output, "new text"), want: []string{`{"ID":7,"DiskPath":"$WRITE/` + file + `"}`}},
-		{name: "put-nothing", in: put(7, other, output, "") + get(action), want: []string{`{"ID":7,"DiskPath":"$WRITE/` + file + `"}`, hit(1, 5, "$READ")}},
+		{name: "miss", in: get(other), want: []string{miss}},
+		{name: "short-id", in: get(action[:31]), want: []string{miss}},
+		{name: "no-id", in: `{"ID":1,"Command":"get"}` + "\n", want: []string{miss}},
+		{name: "put", in: newText, want: []string{stored}},
 		{
-			name: "put-with-lines-between", in: strings.Replace(put(7, other, output, "x"), "\n\"", "\n\n\n\"", 1) + "\n" + get(action),
-			want: []string{`{"ID":7,"DiskPath":"$WRITE/` + file + `"}`, hit(1, 5, "$READ")},
+			name: "put-nothing",
+			in:   put(7, other, output, "") + get(action), want: []string{stored, hit(1, 5, "$READ")},
 		},
 		{
-			name: "put-under-no-id", in: put(7, other[:3], output, "new text") + get(other),
-			want: []string{`{"ID":7,"Err":"an invalid id"}`, `{"ID":1,"Miss":true}`},
+			name: "put-with-empty-lines",
+			in:   strings.Replace(put(7, other, output, "x"), "\n\"", "\n\n\n\"", 1) + "\n" + get(action),
+			want: []string{stored, hit(1, 5, "$READ")},
+		},
+		{
+			name: "put-with-invalid-id", in: put(7, other[:3], output, "new text") + get(other),
+			want: []string{`{"ID":7,"Err":"invalid id"}`, miss},
 		},
 		{
 			name: "put-no-output", in: put(7, other, nil, "new text") + get(other),
-			want: []string{`{"ID":7,"Err":"an invalid id"}`, `{"ID":1,"Miss":true}`},
+			want: []string{`{"ID":7,"Err":"invalid id"}`, miss},
 		},
-		{name: "unknown", in: `{"ID":3,"Command":"trim"}` + "\n" + get(other), want: []string{`{"ID":3,"Err":"unknown command \"trim\""}`, `{"ID":1,"Miss":true}`}},
-		{name: "no-json", in: get(other) + "hello\n", want: []string{`{"ID":1,"Miss":true}`}, err: "request: invalid character 'h' looking for beginning of value"},
+		{
+			name: "unknown", in: `{"ID":3,"Command":"trim"}` + "\n" + get(other),
+			want: []string{`{"ID":3,"Err":"unknown command \"trim\""}`, miss},
+		},
+		{
+			name: "no-json", in: get(other) + "hello\n", want: []string{miss},
+			err: "request: invalid character 'h' looking for beginning of value",
+		},
 		{name: "cut-request", in: get(other)[:20], err: "request: unexpected end of JSON input"},
-		{name: "cut-before-body", in: strings.SplitAfter(put(7, other, output, "new text"), "\n")[0], err: "body: EOF"},
-		{name: "cut-in-body", in: strings.TrimRight(put(7, other, output, "new text"), "=\"\n"), err: "unexpected EOF"},
-		{name: "cut-behind-body", in: strings.TrimRight(put(7, other, output, "new text"), "\"\n"), err: "body: EOF"},
-		{name: "body-that-is-too-short", in: strings.Replace(put(7, other, output, "new text"), `"BodySize":8`, `"BodySize":80`, 1), err: "unexpected EOF"},
-		{name: "body-that-is-too-long", in: strings.Replace(put(7, other, output, "new text"), `"BodySize":8`, `"BodySize":3`, 1), err: "body: 'I' where a quote is to be"},
-		{name: "body-of-no-string", in: strings.Replace(put(7, other, output, "new text"), "\n\"", "\n{", 1), err: "body: '{' where a quote is to be"},
-		{name: "body-of-no-base64", in: strings.Replace(put(7, other, output, "new text"), "\n\"", "\n\"$", 1), err: "illegal base64 data at input byte 0"},
-		{name: "negative-size", in: `{"ID":1,"Command":"put","BodySize":-1}` + "\n", err: "a body of -1 bytes"},
-		{name: "largest-size", in: `{"ID":1,"Command":"put","BodySize":9223372036854775807}` + "\n\"\"\n", err: "unexpected EOF"},
-		{name: "long-request", in: `{"Command":"` + strings.Repeat("x", maxRequest) + `"}` + "\n", err: "a request of more than 65536 bytes"},
+		{name: "cut-before-body", in: strings.SplitAfter(newText, "\n")[0], err: "body: EOF"},
+		{name: "cut-in-body", in: strings.TrimRight(newText, "=\"\n"), err: "unexpected EOF"},
+		{name: "cut-after-body", in: strings.TrimRight(newText, "\"\n"), err: "body: EOF"},
+		{name: "body-that-is-shorter", in: changed(`"BodySize":8`, `"BodySize":80`), err: "unexpected EOF"},
+		{name: "body-that-is-longer", in: changed(`"BodySize":8`, `"BodySize":3`), err: "body: got 'I', want a quote"},
+		{name: "body-of-no-string", in: changed("\n\"", "\n{"), err: "body: got '{', want a quote"},
+		{name: "body-of-no-base64", in: changed("\n\"", "\n\"$"), err: "illegal base64 data at input byte 0"},
+		{name: "negative-size", in: `{"ID":1,"Command":"put","BodySize":-1}` + "\n", err: "invalid body size -1"},
+		{
+			name: "largest-size", in: `{"ID":1,"Command":"put","BodySize":9223372036854775807}` + "\n\"\"\n",
+			err: "unexpected EOF",
+		},
+		{
+			name: "long-request", in: `{"Command":"` + strings.Repeat("x", maxRequest) + `"}` + "\n",
+			err: "request exceeds the limit of 65536 bytes",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,7 +138,7 @@ func writeEntry(t *testing.T, dir string, action []byte, text string) {
 	}
 }
 
-// TestStore: what was put is found, before what the user's cache has, and that stays as it is.
+// TestStore: a new output is found before that in the user's cache, which does not change.
 func TestStore(t *testing.T) {
 	s := store{read: t.TempDir(), write: filepath.Join(t.TempDir(), "made", "when needed")}
 	writeEntry(t, s.read, action, "old")
@@ -134,13 +155,13 @@ func TestStore(t *testing.T) {
 	assert.Equal(t, before, files(t, s.read))
 
 	_, err = s.put(other, output, strings.NewReader("cut"), 5)
-	require.EqualError(t, err, "3 bytes of 5")
+	require.EqualError(t, err, "got 3 bytes, want 5")
 	_, _, ok = s.get(other)
 	assert.False(t, ok, "half an output")
 	assert.Len(t, files(t, s.write), 2, "nothing is left of it")
 }
 
-// TestDamaged: an entry whose output is not there as it says is none.
+// TestDamaged: an entry whose output is missing or differs is a miss.
 func TestDamaged(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -222,7 +243,7 @@ func FuzzParseEntry(f *testing.F) {
 	})
 }
 
-// FuzzServe: whatever comes in, it ends; what goes out is JSON, and what is answered lies in the cache.
+// FuzzServe: for every input, serve ends, its output is JSON, and the files in its answers are in the cache.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte(get(action)))
 	f.Add([]byte(put(1, action, output, "hello") + get(action) + `{"ID":2,"Command":"close"}`))
@@ -230,7 +251,7 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s := store{read: t.TempDir(), write: t.TempDir()}
 		var out bytes.Buffer
-		_ = serve(bytes.NewReader(in), &out, s) // what is wrong is an error
+		_ = serve(bytes.NewReader(in), &out, s) // an error for invalid input
 		for dec := json.NewDecoder(&out); ; {
 			var answer response
 			err := dec.Decode(&answer)

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// store is a build cache in two directories of the form that the go command keeps its cache in.
+// store is a build cache in two directories, each with the layout of the go command's cache.
 type store struct {
-	read  string // is not changed
+	read  string // never changed
 	write string
 }
 
-// entry is what a cache knows of an action.
+// entry is what a cache knows about an action.
 type entry struct {
 	output []byte
 	size   int64
@@ -49,10 +49,10 @@ func (s store) get(action []byte) (entry, string, bool) {
 	return entry{}, "", false
 }
 
-// put keeps the output of an action and returns its file.
+// put stores the output of an action and returns its file.
 func (s store) put(action, output []byte, body io.Reader, size int64) (string, error) {
 	if len(action) != idSize || len(output) != idSize {
-		return "", errors.New("an invalid id")
+		return "", errors.New("invalid id")
 	}
 	path := fileName(s.write, output, "d")
 	if err := writeFile(path, body, size); err != nil {
@@ -62,7 +62,7 @@ func (s store) put(action, output []byte, body io.Reader, size int64) (string, e
 	return path, writeFile(fileName(s.write, action, "a"), strings.NewReader(text), int64(len(text)))
 }
 
-// fileName is where a cache keeps an action (key "a") or an output (key "d").
+// fileName returns the file of an action (key "a") or an output (key "d").
 func fileName(dir string, id []byte, key string) string {
 	name := hex.EncodeToString(id)
 	return filepath.Join(dir, name[:2], name+"-"+key)
@@ -77,10 +77,10 @@ func writeFile(path string, content io.Reader, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails once it was renamed
+	defer os.Remove(f.Name()) // fails if it was renamed
 	n, err := io.Copy(f, content)
 	if err == nil && n != size {
-		err = fmt.Errorf("%d bytes of %d", n, size)
+		err = fmt.Errorf("got %d bytes, want %d", n, size)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
@@ -105,19 +105,19 @@ func readEntry(path string, action []byte) (entry, error) {
 func parseEntry(text string, action []byte) (entry, error) {
 	fields := strings.Fields(text)
 	if len(text) != entrySize || len(fields) != 5 || fields[0] != "v1" || fields[1] != hex.EncodeToString(action) {
-		return entry{}, errors.New("not the entry of the action")
+		return entry{}, errors.New("not an entry of the action")
 	}
 	output, err := hex.DecodeString(fields[2])
 	if err != nil || len(output) != idSize {
-		return entry{}, errors.New("entry with an invalid output")
+		return entry{}, errors.New("entry has an invalid output")
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil || size < 0 {
-		return entry{}, errors.New("entry with an invalid size")
+		return entry{}, errors.New("entry has an invalid size")
 	}
 	nanos, err := strconv.ParseInt(fields[4], 10, 64)
 	if err != nil || nanos < 0 {
-		return entry{}, errors.New("entry with an invalid time")
+		return entry{}, errors.New("entry has an invalid time")
 	}
 	return entry{output, size, time.Unix(0, nanos)}, nil
 }

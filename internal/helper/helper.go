@@ -1,17 +1,18 @@
 // Package helper finds the program that works beside an agent: it supervises children, relays to MCP servers, and does
-// what else the constants name. It is a program of its own, and not the user's test binary started again, so no child
-// runs the init functions of a user's packages.
+// the other things that the constants name. It is a program of its own, and not the user's test binary started again,
+// so no child runs the init functions of a user's packages. What the program does belongs in package program and the
+// packages that it calls.
 //
 //	p, err := helper.Find()
 //	...
 //	argv := p.Command(helper.Relay, socket)
 //
-// The command sdd-eval is its own helper and declares that by [Self]. A test finds one in this order:
+// The command sdd-eval is its own helper and declares that by [Self]. A test uses the first of these:
 //
 //  1. the file that EVALTEST_HELPER names
 //  2. the file sdd-eval-helper beside the test binary
-//  3. the user's cache
-//  4. the go command, which builds it in the user's module, for the cache
+//  3. the helper in the user's cache
+//  4. one that the go command builds in the user's module, which goes to the cache
 //
 // A helper that was not built from the same sources as this package is an error.
 package helper
@@ -34,7 +35,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
 
-// The programs that the helper is. Each constant is the first argument, and its comment names those that follow.
+// The programs of the helper. Each constant is an argument, and its comment names the arguments that follow.
 const (
 	Supervisor = "supervisor" // none; see package supervise
 	Prober     = "prober"     // none; see package probe
@@ -46,33 +47,33 @@ const (
 	Check = "check" // none; prints [Key]
 )
 
-// Word is the argument that makes sdd-eval the helper. It stands in front of all others.
+// Word is the argument that makes sdd-eval the helper. It comes before all others.
 const Word = "helper"
 
 // Program is a helper that was found.
 type Program struct {
-	// Path is its file, absolute.
+	// Path is the absolute path of its file.
 	Path string
 
-	first  []string // the arguments in front of the key
+	first  []string // the arguments before the key
 	remedy string   // what a person can do if it does not work
 }
 
-// Command returns the command line that starts the helper as one of its programs: Path, the key, by which the helper
-// sees that it is the right one, and args.
+// Command returns the command line that starts one of the helper's programs: Path, the key, by which the helper
+// verifies its version, and args.
 func (p Program) Command(args ...string) []string {
 	return slices.Concat([]string{p.Path}, p.first, []string{Key()}, args)
 }
 
-// Failed marks err as the helper's own fault, and says what a person can do: that depends on where the helper was found.
+// Failed marks err as an error of the helper, with advice that depends on where the helper was found.
 func (p Program) Failed(err error) error { return &Error{fault.Advise(err, p.remedy)} }
 
-// Error is an error of the helper: there is none, or it does not work. [fault.Advice] returns what a person can do.
+// Error means that there is no helper, or that it does not work. [fault.Advice] returns what a person can do.
 type Error struct{ error }
 
 func (e *Error) Unwrap() error { return e.error }
 
-// self is this process's own program, if that is the helper.
+// self is this process's own program if that is the helper.
 var self Program
 
 // Self declares that this process's program is the helper if [Word] is its first argument. Only its main calls it.
@@ -82,7 +83,7 @@ func Self() {
 	}
 }
 
-// Find returns the helper. A process looks for it once, when something first needs it. The error is an [Error].
+// Find returns the helper, which it looks for once. The error is an [Error].
 func Find() (Program, error) {
 	if self.Path != "" {
 		return self, nil
@@ -92,38 +93,39 @@ func Find() (Program, error) {
 
 var found = sync.OnceValues(func() (Program, error) { return here.find(os.Getenv(variable)) })
 
-// variable names a helper that somebody built.
+// variable is the environment variable with the path of a helper that somebody built.
 const variable = "EVALTEST_HELPER"
 
 // command is the helper's main package.
 const command = "github.com/sdd-eval/sdd-eval/cmd/sdd-eval-helper"
 
-// place is where a process looks for the helper.
-type place struct {
-	exe     string   // its own program
+// process is a process that looks for the helper.
+type process struct {
+	exe     string   // its program
 	dir     string   // its working directory
 	environ []string // its environment
-	cache   string   // the user's cache; empty: there is none
+	cache   string   // the user's cache, or empty
 	temp    string   // the directory for temporary files
 }
 
-// here is where this process was started. Tests change their working directory, and HOME and PATH: what they look for
-// would then not be there, or be built once more.
-var here = func() place {
-	p := place{environ: os.Environ(), temp: os.TempDir()}
-	p.exe, _ = os.Executable() // without one there is nothing beside it
+// here is this process as it was started. Tests change their working directory, HOME and PATH; with these they would
+// not find the helper, or would build it again.
+var here = func() process {
+	p := process{environ: os.Environ(), temp: os.TempDir()}
+	p.exe, _ = os.Executable() // without it there is no helper beside it
 	p.dir, _ = os.Getwd()
 	p.cache, _ = os.UserCacheDir()
 	return p
 }()
 
 // find returns the helper. Chosen, if not empty, is the file that the user named.
-func (p place) find(chosen string) (Program, error) {
+func (p process) find(chosen string) (Program, error) {
 	if chosen != "" {
 		h := Program{Path: chosen, remedy: "unset " + variable + ", or build the helper anew: " + buildCommand(chosen)}
 		if !filepath.IsAbs(chosen) {
 			return h, h.Failed(fmt.Errorf(
-				"%s: %s: tests run in the directories of their packages, so the path has to be absolute", variable, chosen))
+				"%s: %s: tests run in the directories of their packages, so the path must be absolute",
+				variable, chosen))
 		}
 		if err := h.check(); err != nil {
 			return h, h.Failed(fmt.Errorf("%s: %w", variable, err))
@@ -144,7 +146,7 @@ func (p place) find(chosen string) (Program, error) {
 	return p.cached()
 }
 
-// buildCommand is how a person builds the helper.
+// buildCommand returns the command with which a person builds the helper.
 func buildCommand(path string) string { return "CGO_ENABLED=0 go build -o " + path + " " + command }
 
 // fileName returns the name of a program's file.
@@ -155,11 +157,11 @@ func fileName(program string) string {
 	return program
 }
 
-// check starts the helper to find out whether it is one, and the right one.
+// check starts the helper to find out whether it is the helper, in this version.
 func (h Program) check() error {
 	out, stderr, err := run(checkTimeout, h.Command(Check), "", []string{})
 	if err == nil && out != Key()+"\n" {
-		err = errors.New("it is not the helper of sdd-eval")
+		err = errors.New("not the helper of sdd-eval")
 	}
 	if err == nil {
 		return nil
@@ -175,34 +177,33 @@ func (h Program) check() error {
 
 //go:generate env UPDATE_GOLDEN=1 go test -count=1 -run ^TestSources$ .
 
-// sources has the sum of the sources that the helper is built from and, line by line, the packages that they are.
+// sources has the sum of the helper's sources and, line by line, the packages that they belong to.
 //
 //go:embed generated/sources.txt
 var sources string
 
-// Key identifies the helper that this package belongs to: both were built from the same sources.
+// Key identifies the helper that was built from the same sources as this package.
 func Key() string {
 	key, _, _ := strings.Cut(sources, "\n")
 	return key
 }
 
-// sourcesKey returns what [Key] would be if it were renewed now, as long as the sources are where they were compiled.
-// Tests of people who work on sdd-eval, as their main module or by a replace directive, have to see their changes.
+// sourcesKey returns the key of the sources on this machine, if they are where they were compiled, and [Key] otherwise.
+// So people who work on sdd-eval, as their main module or by a replace directive, test their changes.
 func sourcesKey() string {
 	_, file, _, _ := runtime.Caller(0)
-	if !filepath.IsAbs(file) || strings.Contains(file, "sdd-eval@") { // by -trimpath, or in the module cache
+	if !filepath.IsAbs(file) || strings.Contains(file, "sdd-eval@") { // built with -trimpath, or from the module cache
 		return Key()
 	}
 	_, packages, _ := strings.Cut(sources, "\n")
 	sum, err := sum(filepath.Join(filepath.Dir(file), "..", ".."), strings.Fields(packages))
-	if err != nil { // they are not on this machine
+	if err != nil { // the sources are not on this machine
 		return Key()
 	}
 	return sum
 }
 
-// sum returns the sum of the sources of packages, by their directories below the module's root: all files but those of
-// tests.
+// sum returns the sum of all files of packages except tests. The packages are directories below the module's root.
 func sum(root string, packages []string) (string, error) {
 	h := sha256.New()
 	for _, pkg := range packages {

@@ -19,11 +19,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
 
-// user is somebody with a test binary, a module, a cache and a go command, which takes no time: it copies the helper of this
-// test to where it is to be built, and notes how it was called.
+// user is somebody with a test binary, a module, a cache and a fake go command, which copies the helper of this test to
+// the file that it should build, and logs its arguments.
 type user struct {
 	t *testing.T
-	place
+	process
 	base string
 }
 
@@ -32,15 +32,17 @@ func newUser(t *testing.T) *user {
 	real, err := Find()
 	require.NoError(t, err)
 	base := t.TempDir()
-	u := &user{t: t, base: base, place: place{
+	u := &user{t: t, base: base, process: process{
 		exe: filepath.Join(base, "bin", "evals.test"), dir: filepath.Join(base, "module", "evals"),
 		cache: filepath.Join(base, "cache"), temp: filepath.Join(base, "tmp"),
-		environ: []string{"PATH=" + filepath.Join(base, "path") + ":/usr/bin:/bin", "GOFLAGS=-race -mod=vendor"},
+		environ: []string{
+			"PATH=" + filepath.Join(base, "path") + ":/usr/bin:/bin", "GOFLAGS=-race -mod=vendor", "GOAMD64=v4",
+		},
 	}}
 	u.write("module/go.mod", "module example.com/m\n", 0o644)
 	u.write("module/evals/evals_test.go", "package evals\n", 0o644)
 	u.write("path/go", fmt.Sprintf(`#!/bin/sh
-echo "in $(pwd): $GOFLAGS $CGO_ENABLED: $*" >>%s/log
+echo "in $(pwd): $GOFLAGS $CGO_ENABLED $GOAMD64 $GOARM64: $*" >>%s/log
 for out; do [ "$before" = -o ] && break; before=$out; done
 cp %s "$out"
 `, base, real.Path), 0o755)
@@ -58,7 +60,7 @@ func (u *user) write(name, text string, perm os.FileMode) {
 	require.NoError(u.t, os.WriteFile(u.path(name), []byte(text), perm))
 }
 
-// install puts a helper somewhere.
+// install writes the helper to a file.
 func (u *user) install(name string) {
 	u.t.Helper()
 	real, err := Find()
@@ -83,7 +85,7 @@ func (u *user) other(name string) {
 	require.NoError(u.t, err, "%s", out)
 }
 
-// builds are the calls of the go command.
+// builds returns the calls of the go command.
 func (u *user) builds() []string {
 	u.t.Helper()
 	data, err := os.ReadFile(u.path("log"))
@@ -93,7 +95,8 @@ func (u *user) builds() []string {
 	return strings.SplitAfter(string(data), "\n")[:strings.Count(string(data), "\n")]
 }
 
-// refused expects that there is no helper, and returns why, with $BASE and $KEY for what differs, and what can be done.
+// refused expects that no helper is found, and returns the error and the advice, with $BASE and $KEY for values that
+// differ.
 func (u *user) refused(chosen string) (reason, next string) {
 	u.t.Helper()
 	_, err := u.find(chosen)
@@ -102,22 +105,26 @@ func (u *user) refused(chosen string) (reason, next string) {
 	return r.Replace(err.Error()), r.Replace(fault.Advice(err))
 }
 
-// TestChosen: what EVALTEST_HELPER names is used or an error, whatever else there is.
+// TestChosen: if the file that EVALTEST_HELPER names is not the helper, it is an error, even if there is another
+// helper.
 func TestChosen(t *testing.T) {
 	const next = "unset EVALTEST_HELPER, or build the helper anew: CGO_ENABLED=0 go build -o $BASE/chosen " + command
 	tests := []struct {
 		name, file, text, want string
 		perm                   os.FileMode
 	}{
-		{name: "relative", file: "chosen", want: "EVALTEST_HELPER: chosen: tests run in the directories of their packages, so the path has to be absolute"},
-		{name: "missing", want: "EVALTEST_HELPER: fork/exec $BASE/chosen: no such file or directory"},
-		{name: "not-executable", text: "#!/bin/sh\n", perm: 0o644, want: "EVALTEST_HELPER: fork/exec $BASE/chosen: permission denied"},
-		{name: "silent", text: "#!/bin/sh\n", perm: 0o755, want: "EVALTEST_HELPER: $BASE/chosen: it is not the helper of sdd-eval"},
+		{
+			name: "relative", file: "chosen",
+			want: "chosen: tests run in the directories of their packages, so the path must be absolute",
+		},
+		{name: "missing", want: "fork/exec $BASE/chosen: no such file or directory"},
+		{name: "not-executable", text: "#!/bin/sh\n", perm: 0o644, want: "fork/exec $BASE/chosen: permission denied"},
+		{name: "silent", text: "#!/bin/sh\n", perm: 0o755, want: "$BASE/chosen: not the helper of sdd-eval"},
 		{
 			name: "something-else", text: "#!/bin/sh\necho usage: something else\n", perm: 0o755,
-			want: "EVALTEST_HELPER: $BASE/chosen: it is not the helper of sdd-eval: usage: something else",
+			want: "$BASE/chosen: not the helper of sdd-eval: usage: something else",
 		},
-		{name: "dies", text: "#!/bin/sh\nkill -9 $$\n", perm: 0o755, want: "EVALTEST_HELPER: $BASE/chosen: signal: killed"},
+		{name: "dies", text: "#!/bin/sh\nkill -9 $$\n", perm: 0o755, want: "$BASE/chosen: signal: killed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,20 +138,20 @@ func TestChosen(t *testing.T) {
 				file = u.path("chosen")
 			}
 			reason, advice := u.refused(file)
-			assert.Equal(t, tt.want, reason)
+			assert.Equal(t, "EVALTEST_HELPER: "+tt.want, reason)
 			assert.Equal(t, strings.ReplaceAll(next, "$BASE/chosen", strings.ReplaceAll(file, u.base, "$BASE")), advice)
 		})
 	}
 }
 
-// TestOrder: the file that was chosen comes before that beside the test binary, which comes before the cache.
+// TestOrder: the chosen file comes before the one beside the test binary, which comes before the cache.
 func TestOrder(t *testing.T) {
 	u := newUser(t)
 	h, err := u.find("")
 	require.NoError(t, err)
 	assert.Equal(t, u.path("cache/sdd-eval/helper"), filepath.Dir(h.Path))
 	build := strings.ReplaceAll(strings.Join(u.builds(), ""), u.base, "$BASE")
-	assert.Regexp(t, `^in \$BASE/module: -buildvcs=false -mod=vendor 0: build -ldflags=-s -w `+
+	assert.Regexp(t, `^in \$BASE/module: -buildvcs=false -mod=vendor 0 v1 v8.0: build -ldflags=-s -w `+
 		`-o \$BASE/cache/sdd-eval/helper/new-\d+/helper `+command+"\n$", build)
 	again, err := u.find("")
 	require.NoError(t, err)
@@ -163,10 +170,10 @@ func TestOrder(t *testing.T) {
 	assert.Len(t, u.builds(), 1)
 }
 
-// TestOtherVersion: a helper that was built from other sources is refused, and not passed over.
+// TestOtherVersion: a helper that was built from other sources is an error, and not ignored.
 func TestOtherVersion(t *testing.T) {
 	u := newUser(t)
-	const other = "exit status 3: sdd-eval-helper: this is version 0123456789abcdef of the helper, and version $KEY is wanted"
+	const other = "exit status 3: sdd-eval-helper: the helper has version 0123456789abcdef; want version $KEY"
 	u.other("bin/sdd-eval-helper")
 	reason, next := u.refused("")
 	assert.Equal(t, "the helper beside the test binary: $BASE/bin/sdd-eval-helper: "+other, reason)
@@ -177,7 +184,7 @@ func TestOtherVersion(t *testing.T) {
 	assert.Empty(t, u.builds())
 }
 
-// TestStrangers: what another user could have put there is not started.
+// TestStrangers: a helper that belongs to another user is not started.
 func TestStrangers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to make files of another user")
@@ -189,7 +196,7 @@ func TestStrangers(t *testing.T) {
 	assert.Equal(t, "the helper beside the test binary: $BASE/bin/sdd-eval-helper belongs to another user", reason)
 }
 
-// TestCaches: what is not this user's alone is no cache, and the next one is taken.
+// TestCaches: a directory that others can write to is not used, and the next one is.
 func TestCaches(t *testing.T) {
 	const cached, temporary = "cache/sdd-eval/helper", "tmp/sdd-eval-helper-%d"
 	tests := []struct {
@@ -198,11 +205,15 @@ func TestCaches(t *testing.T) {
 	}{
 		{"a-file", func(_ *user, dir string) error { return os.WriteFile(dir, nil, 0o600) }},
 		{"a-link", func(u *user, dir string) error { return os.Symlink(u.path("bin"), dir) }},
-		{"writable-by-others", func(_ *user, dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }},
-		{"of-another-user", func(_ *user, dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 1000, 1000)) }},
+		{"writable-by-others", func(_ *user, dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777))
+		}},
+		{"of-another-user", func(_ *user, dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 1000, 1000))
+		}},
 	}
 	if os.Getuid() != 0 {
-		tests[len(tests)-1].name = "not-writable" // which nothing is for root
+		tests[len(tests)-1].name = "not-writable" // root can write to every directory
 		tests[len(tests)-1].spoil = func(_ *user, dir string) error { return os.Mkdir(dir, 0o500) }
 	}
 	for _, tt := range tests {
@@ -221,7 +232,7 @@ func TestCaches(t *testing.T) {
 			require.NoError(t, os.RemoveAll(u.path(second)))
 			require.NoError(t, tt.spoil(u, u.path(second)))
 			reason, next := u.refused("")
-			assert.Contains(t, reason, "there is no directory for the helper of sdd-eval: ")
+			assert.Contains(t, reason, "no directory can hold the helper of sdd-eval: ")
 			assert.Contains(t, reason, "$BASE/"+cached)
 			assert.Contains(t, reason, "$BASE/"+second)
 			assert.Equal(t, buildAdvice, next)
@@ -236,7 +247,8 @@ func TestCaches(t *testing.T) {
 	})
 }
 
-// TestSpoilt: a file in the cache that is no helper, after a crash for example, is built anew, and old ones go.
+// TestSpoilt: a file in the cache that is not the helper, after a crash for example, is built again. Old files are
+// removed.
 func TestSpoilt(t *testing.T) {
 	u := newUser(t)
 	h, err := u.find("")
@@ -263,10 +275,10 @@ func TestSpoilt(t *testing.T) {
 	require.NoError(t, err)
 	info, err := os.Stat(h.Path)
 	require.NoError(t, err)
-	assert.True(t, info.ModTime().After(long), "it is used")
+	assert.True(t, info.ModTime().After(long), "the time says when it was used")
 }
 
-// TestAtOnce: of many that look for the helper at once, one builds it.
+// TestAtOnce: if many look for the helper at once, one builds it.
 func TestAtOnce(t *testing.T) {
 	u := newUser(t)
 	var all sync.WaitGroup
@@ -280,7 +292,7 @@ func TestAtOnce(t *testing.T) {
 	assert.Len(t, u.builds(), 1)
 }
 
-// TestBuildFails: the error says why, and how to do without.
+// TestBuildFails: the error says why, and how to build the helper by hand.
 func TestBuildFails(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -310,23 +322,51 @@ func TestBuildFails(t *testing.T) {
 			u := newUser(t)
 			tt.spoil(u)
 			reason, next := u.refused("")
-			assert.Equal(t, "there is no helper of sdd-eval beside $BASE/bin/evals.test, and building it failed: "+tt.want, reason)
-			assert.Equal(t, "build the helper where the module is, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper "+command+
-				"`, and set EVALTEST_HELPER to its path", next)
+			const failed = "there is no helper of sdd-eval beside $BASE/bin/evals.test, and building it failed: "
+			assert.Equal(t, failed+tt.want, reason)
+			assert.Equal(t, "build the helper in the module, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper "+
+				command+"`, and set EVALTEST_HELPER to its path", next)
 		})
 	}
 }
 
-// TestBuiltInVain: what was built and cannot be started, as on a file system without programs, is not the helper.
+// TestNoRoom: where there is no room to build it, the next directory is tried.
+func TestNoRoom(t *testing.T) {
+	for _, full := range []string{"no space left on device", "disk quota exceeded"} {
+		t.Run(full, func(t *testing.T) {
+			u := newUser(t)
+			script, err := os.ReadFile(u.path("path/go"))
+			require.NoError(t, err)
+			const shebang = "#!/bin/sh\n"
+			u.write("path/go", shebang+"case $* in *"+u.path("cache")+"/*) echo write: "+full+" >&2; exit 1;; esac\n"+
+				strings.TrimPrefix(string(script), shebang), 0o755)
+			h, err := u.find("")
+			require.NoError(t, err)
+			assert.Equal(t, u.path("tmp"), filepath.Dir(filepath.Dir(h.Path)))
+
+			u = newUser(t)
+			u.write("path/go", shebang+"echo write: "+full+" >&2; exit 1\n", 0o755)
+			reason, next := u.refused("")
+			line := "go build in $BASE/module: exit status 1: write: " + full
+			assert.Equal(t, "no directory can hold the helper of sdd-eval: "+line+"\n"+line, reason)
+			assert.Equal(t, buildAdvice, next)
+		})
+	}
+}
+
+// TestBuiltInVain: where programs cannot be executed, the helper is not usable.
 func TestBuiltInVain(t *testing.T) {
 	u := newUser(t)
-	u.write("path/go", "#!/bin/sh\nfor out; do [ \"$before\" = -o ] && break; before=$out; done\necho >\"$out\"\n", 0o755)
+	u.write("path/go", `#!/bin/sh
+for out; do [ "$before" = -o ] && break; before=$out; done
+echo >"$out"
+`, 0o755)
 	reason, _ := u.refused("")
-	assert.Regexp(t, `^there is no directory for the helper of sdd-eval: fork/exec \$BASE/cache/.*: permission denied\n`+
+	assert.Regexp(t, `^no directory can hold the helper of sdd-eval: fork/exec \$BASE/cache/.*: permission denied\n`+
 		`fork/exec \$BASE/tmp/.*: permission denied$`, reason)
 }
 
-// TestRun: what hangs is ended, with all that it started, and of long outputs the end is kept.
+// TestRun: a program that hangs is killed with its descendants, and the ends of long outputs are kept.
 func TestRun(t *testing.T) {
 	pipe, theirs, err := os.Pipe()
 	require.NoError(t, err)
@@ -348,7 +388,7 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, "no\n", stderr)
 }
 
-// TestSum: each change of what a package is built from is another sum, and one of its tests is not.
+// TestSum: each change of a package's files changes the sum, except a change of its tests.
 func TestSum(t *testing.T) {
 	u := newUser(t)
 	u.write("src/a/a.go", "package a\n", 0o644)
@@ -374,7 +414,7 @@ func TestSum(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestSourcesKey: in sdd-eval's own module the sources are those on the disk.
+// TestSourcesKey: in sdd-eval's own module the key is that of the sources on the disk.
 func TestSourcesKey(t *testing.T) {
 	_, packages, _ := strings.Cut(sources, "\n")
 	want, err := sum(filepath.Join("..", ".."), strings.Fields(packages))

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSources holds that the key is that of the helper's sources as they are. With UPDATE_GOLDEN it is written.
+// TestSources checks that the key is that of the helper's sources. With UPDATE_GOLDEN it renews the key.
 func TestSources(t *testing.T) {
 	packages := ownPackages(t)
 	key, err := sum(filepath.Join("..", ".."), packages)
@@ -54,7 +54,7 @@ func ownPackages(t *testing.T) []string {
 		packages = append(packages, dir)
 		for _, name := range p.EmbedFiles {
 			require.True(t, !strings.Contains(name, "/") || name == "generated/sources.txt",
-				"%s embeds %s, and only what is directly in a package's directory is in the sum", dir, name)
+				"%s embeds %s, but the sum has only files directly in a package's directory", dir, name)
 		}
 	}
 }

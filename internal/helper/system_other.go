@@ -9,7 +9,7 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
-// ours is true: who may write is not in a file's mode.
+// ours returns true: the mode of a file does not say who may write to it.
 func ours(fs.FileInfo) bool { return true }
 
 func root(fs.FileInfo) bool { return false }

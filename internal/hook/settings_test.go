@@ -201,7 +201,7 @@ func TestEdit(t *testing.T) {
 	require.NoError(t, os.WriteFile(large, nil, 0o644))
 	require.NoError(t, os.Truncate(large, maxSettings+1))
 	_, err = Edit(large, merge)
-	require.ErrorContains(t, err, "more than the 16777216 that it may have")
+	require.ErrorContains(t, err, "exceed the limit of 16777216")
 }
 
 func TestSettings(t *testing.T) {

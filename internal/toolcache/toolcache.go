@@ -1,5 +1,6 @@
-// Package toolcache lets confined processes read the caches of the user's toolchains. With a fresh HOME each would
-// otherwise rebuild the standard library before its first test. They cannot write, or they could poison the caches.
+// Package toolcache lets confined processes read the caches of the user's toolchains. Without them a process with a
+// fresh HOME would rebuild the standard library before its first test. Processes cannot write to the caches, or they
+// could poison them. How go commands use a cache that they cannot write to is package gocache's matter.
 package toolcache
 
 import (
@@ -14,14 +15,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// Caches are the directories of the user's caches, empty where there are none.
+// Caches are the directories of the user's caches. A directory is empty if there is no such cache.
 type Caches struct {
 	build, modules string         // of Go
 	packages       string         // of npm
-	program        helper.Program // which go commands start in place of their cache
+	program        helper.Program // go commands start it in place of their cache
 }
 
-// Find returns the caches of the user with that environment.
+// Find returns the caches of the user with the environment.
 func Find(env []string) Caches {
 	home := environ.Get(env, "HOME")
 	if home == "" {
@@ -49,17 +50,17 @@ func Find(env []string) Caches {
 	if c.build != "" {
 		var err error
 		if c.program, err = helper.Find(); err != nil {
-			c.build = "" // it cannot be used without
+			c.build = "" // it cannot be used without the helper
 		}
 	}
 	return c
 }
 
-// Names are the variables that [Caches.Variables] may set, and others that would get in their way.
+// Names lists the variables that [Caches.Variables] may set, and others that would interfere with them.
 var Names = []string{"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "npm_config_cache"}
 
-// Variables are those by which a process with that HOME finds the caches. What it builds anew it keeps in its HOME. That of
-// npm is only for processes offline: npm does not work with a cache that it cannot write as soon as it downloads.
+// Variables returns the variables by which a process with the HOME finds the caches. New builds go to its HOME. Only
+// offline processes get npm's cache: npm fails if it downloads something and cannot write to its cache.
 func (c Caches) Variables(home string, offline bool) []string {
 	var env []string
 	if c.build != "" {
@@ -74,12 +75,13 @@ func (c Caches) Variables(home string, offline bool) []string {
 	return env
 }
 
-// Paths are what a process has to read for that.
+// Paths returns the paths that a process must be able to read in order to use the caches.
 func (c Caches) Paths() []string {
-	return slices.DeleteFunc([]string{c.build, c.modules, c.packages, c.program.Path}, func(path string) bool { return path == "" })
+	paths := []string{c.build, c.modules, c.packages, c.program.Path}
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
-// userCache is [os.UserCacheDir] for another environment than ours.
+// userCache is [os.UserCacheDir] for an environment that is not ours.
 func userCache(env []string, home string) string {
 	switch runtime.GOOS {
 	case "windows":
@@ -93,7 +95,7 @@ func userCache(env []string, home string) string {
 	return below(home, ".cache")
 }
 
-// below returns the path of something below dir, empty if dir is.
+// below returns dir joined with path, or "" if dir is empty.
 func below(dir, path string) string {
 	if dir == "" {
 		return ""

@@ -1,4 +1,5 @@
-// Package program is the helper: the programs that package helper names, as one.
+// Package program is the helper: all programs that package helper names, in one. It only starts them; each has its own
+// package.
 package program
 
 import (
@@ -14,20 +15,21 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
 )
 
-// programs are what the helper is on every system. Each gets the arguments behind its name and returns the exit code.
+// programs are the programs that exist on every system. Each gets the arguments after its name and returns the exit
+// code.
 var programs = map[string]func(args []string) int{
 	helper.Relay: relay.Main, helper.GoCache: gocache.Main, helper.Hook: hook.Main, helper.Agent: agent,
 	helper.Check: check,
 }
 
-// The exit codes of a helper that is none of its programs.
+// The exit codes of a helper that does not start a program.
 const (
 	exitUsage   = 2
 	exitVersion = 3
 )
 
-// Main runs the program that args, the process's arguments, name, and ends the process. It does so by the bare system
-// call, since what a binary does at its exit, such as a race report, takes time.
+// Main runs the program that the process's arguments name, and ends the process by the bare system call: what a binary
+// does at exit, such as a race report, takes time.
 func Main(args []string) { syscall.Exit(run(args)) }
 
 func run(args []string) int {
@@ -40,7 +42,7 @@ func run(args []string) int {
 	}
 	key, name, rest := args[0], args[1], args[2:]
 	if key != helper.Key() {
-		fmt.Fprintf(os.Stderr, "sdd-eval-helper: this is version %s of the helper, and version %s is wanted\n",
+		fmt.Fprintf(os.Stderr, "sdd-eval-helper: the helper has version %s; want version %s\n",
 			helper.Key(), key)
 		return exitVersion
 	}
@@ -49,7 +51,7 @@ func run(args []string) int {
 		program = systemPrograms[name]
 	}
 	if program == nil {
-		fmt.Fprintf(os.Stderr, "sdd-eval-helper: there is no program %q in it\n", name)
+		fmt.Fprintf(os.Stderr, "sdd-eval-helper: unknown program %q\n", name)
 		return exitUsage
 	}
 	return program(rest)
@@ -57,7 +59,7 @@ func run(args []string) int {
 
 func agent(args []string) int { return scripted.Main(args, os.Stdin, os.Stdout, os.Stderr) }
 
-// check shows that this is the helper.
+// check prints the key.
 func check([]string) int {
 	fmt.Println(helper.Key())
 	return 0

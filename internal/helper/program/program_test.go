@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// TestMisuse holds what the helper says when it is not started as package helper does.
+// TestMisuse checks what the helper says when it is not started by package helper.
 func TestMisuse(t *testing.T) {
 	h, err := helper.Find()
 	require.NoError(t, err)
@@ -27,11 +27,11 @@ func TestMisuse(t *testing.T) {
 		{name: "no-program", args: []string{helper.Key()}, code: 2, want: people},
 		{
 			name: "unknown", args: []string{helper.Key(), "relay"}, code: 2,
-			want: "sdd-eval-helper: there is no program \"relay\" in it\n",
+			want: "sdd-eval-helper: unknown program \"relay\"\n",
 		},
 		{
 			name: "another-version", args: []string{"0123456789abcdef", helper.Check}, code: 3,
-			want: "sdd-eval-helper: this is version " + helper.Key() + " of the helper, and version 0123456789abcdef is wanted\n",
+			want: "sdd-eval-helper: the helper has version " + helper.Key() + "; want version 0123456789abcdef\n",
 		},
 		{
 			name: "relay", args: []string{helper.Key(), helper.Relay}, code: 2,
@@ -39,7 +39,7 @@ func TestMisuse(t *testing.T) {
 		},
 		{
 			name: "go-cache", args: []string{helper.Key(), helper.GoCache, "/"}, code: 1,
-			want: "sdd-eval: go build cache: want the directory to read and the one to write\n",
+			want: "sdd-eval: go build cache: want two arguments: the directory to read and the directory to write\n",
 		},
 		{
 			name: "agent-by-its-name", argv0: "/bin/fake-acp", args: []string{"/no/script"}, code: 2,

@@ -249,7 +249,7 @@ func TestImportRefuses(t *testing.T) {
 			"several faults", "all are told", "{\"variants\": {\n\"a\": {\"score\": 11},\n\"c\": {}}}",
 			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; the run has a, b\nFILE:1: variants: variant \"b\" is missing",
 		},
-		{"huge", "", strings.Repeat(" ", maxFile+1), "FILE: it has 4194305 bytes, more than the 4194304 that it may have"},
+		{"huge", "", strings.Repeat(" ", maxFile+1), "FILE: 4194305 bytes exceed the limit of 4194304"},
 	}
 	r := newRun(t, []string{"a", "b"}, []string{"task"}, nil)
 	file := filepath.Join(t.TempDir(), "scores.json")
