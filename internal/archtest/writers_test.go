@@ -24,7 +24,7 @@ type writer struct {
 // to say here why no secret can pass it.
 var writers = []writer{
 	{"internal/secret", []string{"(*Set).put", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it is the door"},
-	{"internal/disk", []string{"Replace", "Put", "Create", "place", "write"}, "it is a means itself"},
+	{"internal/disk", []string{"Replace", "Put", "Create", "writeSynced", "write"}, "it is a means itself"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask what they hand over"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and files without content"},
 	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},
@@ -52,7 +52,7 @@ var writers = []writer{
 	{"internal/confine", nil, "the bait of probers, which is made of our own texts"},
 	{"internal/confine/probe", nil, "a prober, in its own process"},
 	{"internal/interaction/mcpproxy/relay", nil, "a relay, in its own process, from a server of ours to the agent"},
-	{"internal/helper", []string{"(place).findIn", "lock"}, "a program that the go command built, and a file without content"},
+	{"internal/helper", []string{"(process).findIn", "lock"}, "a program that the go command built, and a file without content"},
 	{"internal/helper/program", nil, "another process, of texts of ours, or the scripted agent"},
 	{"acp/internal/schemagen", []string{"main"}, "Go that is made from the protocol's schema"},
 	{"acp/scripted", nil, "an agent, in its own process"},

@@ -1,5 +1,5 @@
 // Package secret keeps secrets out of everything that is written. Which variables look like credentials is decided by
-// package sandbox, which passes environments to agents.
+// package environ.
 //
 //	var secrets secret.Set
 //	secrets.AddEnvironment(os.Environ())
