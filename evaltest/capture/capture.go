@@ -15,7 +15,14 @@
 package capture
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // Capture is what hooks captured of one or more sessions. The zero value is a capture of nothing.
@@ -73,4 +80,121 @@ func (c Capture) Tools() []string {
 		names[i] = call.Tool
 	}
 	return names
+}
+
+// Check reads the capture of an agent that reported these tools, a name for each call that ran. It detects hooks that
+// silently fail because they are not installed, are switched off or their command is not found: a test that expects
+// that some tool is not called would pass.
+//
+// An agent that reported nothing needs no capture. Otherwise, besides the errors of [Read], it is an error if there is
+// no capture, or if a tool was reported more often than it was captured. Leave out calls that no hook can see: those of
+// tools that do not exist, whose input is malformed, or that the hooks' matcher excludes.
+func Check(path string, reported []string) (Capture, error) {
+	c, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if len(reported) == 0 {
+			return c, hookErrors(path)
+		}
+		return c, fmt.Errorf("the agent reported %s (%s), and its hooks captured nothing: are they installed, "+
+			"and can the agent run their command?\n%w", calls(len(reported)), listed(reported), err)
+	}
+	if missing := c.missing(reported); len(missing) > 0 {
+		err = errors.Join(fmt.Errorf("the agent reported %s, and of these its hooks did not capture %s: %s",
+			calls(len(reported)), calls(len(missing)), listed(missing)), err)
+	}
+	return c, err
+}
+
+// missing returns the tools that were not captured, each as often as it was reported too many times.
+func (c Capture) missing(reported []string) []string {
+	captured := make(map[string]int)
+	for _, call := range c.Calls {
+		captured[call.Tool]++
+	}
+	return slices.DeleteFunc(slices.Clone(reported), func(tool string) bool {
+		captured[tool]--
+		return captured[tool] >= 0
+	})
+}
+
+func calls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
+}
+
+// listed returns the first names of a list.
+func listed(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+// callID names a call. Its id is the agent's word, and two sessions may use the same one.
+type callID struct{ session, id string }
+
+// joiner makes calls of lines.
+type joiner struct {
+	Capture
+	index map[callID]int // of the call
+}
+
+// join makes calls of lines that are ordered by time. Lines that begin calls come first, since a clock that is set back
+// may have put the end of a call before its beginning.
+func join(lines []line) Capture {
+	j := joiner{index: make(map[callID]int)}
+	for i := range lines {
+		if lines[i].Phase == claude.Pre {
+			j.before(&lines[i])
+		}
+	}
+	for i := range lines {
+		if lines[i].Phase != claude.Pre {
+			j.after(&lines[i])
+		}
+	}
+	slices.SortStableFunc(j.Calls, func(a, b Call) int { return a.Start.Compare(b.Start) })
+	return j.Capture
+}
+
+func (j *joiner) before(l *line) {
+	id := callID{l.Session, l.ID}
+	i, known := j.index[id]
+	if !known {
+		i = len(j.Calls)
+		j.index[id] = i
+		j.Calls = append(j.Calls, l.begin())
+	} else {
+		j.note(l, "the start of this call was captured before: are the hooks installed twice?")
+	}
+	j.Calls[i].decide(l)
+}
+
+func (j *joiner) after(l *line) {
+	id := callID{l.Session, l.ID}
+	i, known := j.index[id]
+	switch {
+	case !known:
+		i = len(j.Calls)
+		j.index[id] = i
+		j.Calls = append(j.Calls, l.begin())
+		j.note(l, "the start of this call was not captured")
+	case !j.Calls[i].end.IsZero():
+		j.note(l, "the end of this call was captured before: are the hooks installed twice?")
+		return
+	case j.Calls[i].Denied && l.Phase == claude.Post:
+		j.note(l, "this call ran although it was denied")
+	}
+	c := &j.Calls[i]
+	c.finish(l)
+	if !known {
+		c.Start = c.Start.Add(-c.Duration)
+	}
+}
+
+func (j *joiner) note(l *line, what string) {
+	j.Notes = append(j.Notes, fmt.Sprintf("line %d: %s %s: %s", l.number, l.Tool, l.ID, what))
 }

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Message is one of the conversation with the model. An answer comes in several, which have its id.
@@ -100,20 +100,22 @@ func (c Command) ExitsZero() bool {
 	return c.Background == "" && !c.Interrupted && c.Interpretation == ""
 }
 
-// exitCodes find the exit code in what the model is told of a command that failed.
-var exitCodes = lazyregexp.New(`^(?:Exit code|Exited with code) (\d+)\b`)
-
 // ExitCode returns the exit code that a text tells of a command that failed, nil if it tells none.
 func ExitCode(text string) *int {
-	m := exitCodes.FindStringSubmatch(text)
-	if m == nil {
-		return nil
+	for _, words := range []string{"Exit code ", "Exited with code "} {
+		rest, ok := strings.CutPrefix(text, words)
+		if !ok {
+			continue
+		}
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		after, _ := utf8.DecodeRuneInString(rest[digits:])
+		code, err := strconv.Atoi(rest[:digits])
+		if err != nil || after == '_' || after < utf8.RuneSelf && unicode.IsLetter(after) {
+			return nil
+		}
+		return &code
 	}
-	code, err := strconv.Atoi(m[1])
-	if err != nil {
-		return nil
-	}
-	return &code
+	return nil
 }
 
 // Change is what the tools Edit and Write returned, beside what the model is told.

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/sdd-eval/sdd-eval/internal/hook"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/claude/hook"
 )
 
 func hookPreCommand() command {
-	c := hookCommand(hook.Pre)
+	c := hookCommand(claude.Pre)
 	c.usage = "[--deny RULE]... [--allow RULE]... [--rewrite 'RULE FIELD=VALUE']..."
 	c.short = "capture a tool call before it runs"
 	c.long = `Reads the payload that Claude Code gives a hook before a tool call and appends a line about it to the file that
@@ -26,20 +27,20 @@ sdd-eval hook pre --deny WebFetch --deny mcp__mail__*`
 }
 
 func hookPostCommand() command {
-	c := hookCommand(hook.Post)
+	c := hookCommand(claude.Post)
 	c.short = "capture what came of a tool call"
 	c.long = `Does after a tool call what "hook pre" does before it.`
 	return c
 }
 
 func hookFailureCommand() command {
-	c := hookCommand(hook.Failure)
+	c := hookCommand(claude.Failure)
 	c.short = "capture a tool call that failed"
 	c.long = `Does after a tool call that failed what "hook pre" does before it.`
 	return c
 }
 
-func hookCommand(phase hook.Phase) command {
+func hookCommand(phase claude.Phase) command {
 	return command{
 		name:     "hook " + string(phase),
 		examples: "sdd-eval hook " + string(phase),
@@ -47,7 +48,7 @@ func hookCommand(phase hook.Phase) command {
 		misused:  func(a *App, err error) error { return a.hook(phase, hook.Policy{}, err) },
 		define: func(a *App, f *flags) action {
 			var p hook.Policy
-			if phase == hook.Pre {
+			if phase == claude.Pre {
 				f.policy(&p)
 			}
 			return func(context.Context, []string) error { return a.hook(phase, p, nil) }
@@ -56,7 +57,7 @@ func hookCommand(phase hook.Phase) command {
 }
 
 // hook runs a hook. Its exit codes mean something to Claude Code: a 2 that is not the policy's would deny a call.
-func (a *App) hook(phase hook.Phase, policy hook.Policy, fault error) error {
+func (a *App) hook(phase claude.Phase, policy hook.Policy, fault error) error {
 	code := hook.Hook{
 		Phase: phase, Policy: policy, Fault: fault,
 		Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Dir: a.Dir, Now: a.Now, Secrets: a.secrets,

@@ -9,9 +9,9 @@ import (
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/internal/claude/hook"
 	"github.com/sdd-eval/sdd-eval/internal/gocache"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/hook"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy/relay"
 )
 

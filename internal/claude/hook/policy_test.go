@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/capture"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 func parseRules(t *testing.T, texts ...string) []Rule {
@@ -134,7 +135,7 @@ func TestPolicy(t *testing.T) {
 				p.Rewrite = append(p.Rewrite, r)
 			}
 			file := filepath.Join(t.TempDir(), "c")
-			got := run(t, Pre, p, payloadOf(t, Pre, "tool_name", "Bash", "tool_input", input), VariableCapture+"="+file)
+			got := run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input), VariableCapture+"="+file)
 			c, err := capture.Read(file)
 			require.NoError(t, err)
 			call := c.Calls[0]
@@ -153,7 +154,7 @@ func TestPolicy(t *testing.T) {
 				require.Nil(t, call.Rewritten)
 			}
 			require.Equal(t, input, call.Input, "what the agent asked for stays")
-			require.Equal(t, ran{}, run(t, Pre, p, payloadOf(t, Pre, "tool_name", "Bash", "tool_input", input)), "outside of tests people work")
+			require.Equal(t, ran{}, run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input)), "outside of tests people work")
 		})
 	}
 }
@@ -162,7 +163,7 @@ func TestRewriteOfNoObject(t *testing.T) {
 	r, err := ParseRewrite("Bash command=x")
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "c")
-	got := run(t, Pre, Policy{Rewrite: []Rewrite{r}}, payloadOf(t, Pre, "tool_name", "Bash", "tool_input", "text"), VariableCapture+"="+file)
+	got := run(t, claude.Pre, Policy{Rewrite: []Rewrite{r}}, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", "text"), VariableCapture+"="+file)
 	require.Equal(t, ran{}, got)
 	_, err = capture.Read(file)
 	require.ErrorContains(t, err, "pre: rewrite Bash command=x: the input of the call is not an object")
@@ -170,6 +171,6 @@ func TestRewriteOfNoObject(t *testing.T) {
 
 // TestPolicyHoldsWithoutCapture holds that a policy does not depend on the disk.
 func TestPolicyHoldsWithoutCapture(t *testing.T) {
-	got := run(t, Pre, Policy{Deny: parseRules(t, "Read")}, payloadOf(t, Pre), VariableCapture+"="+t.TempDir())
+	got := run(t, claude.Pre, Policy{Deny: parseRules(t, "Read")}, payloadOf(t, claude.Pre), VariableCapture+"="+t.TempDir())
 	require.Equal(t, 2, got.code)
 }

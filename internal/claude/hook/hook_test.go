@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/capture"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -27,7 +28,7 @@ type ran struct {
 }
 
 // run runs a hook with these variables, "NAME=value" each.
-func run(t *testing.T, phase Phase, policy Policy, stdin io.Reader, environ ...string) ran {
+func run(t *testing.T, phase claude.Phase, policy Policy, stdin io.Reader, environ ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	env := make(map[string]string)
@@ -45,11 +46,11 @@ func run(t *testing.T, phase Phase, policy Policy, stdin io.Reader, environ ...s
 }
 
 // payloadOf returns what Claude Code gives a hook: the fields that it always does, and more, given as pairs.
-func payloadOf(t *testing.T, phase Phase, pairs ...any) io.Reader {
+func payloadOf(t *testing.T, phase claude.Phase, pairs ...any) io.Reader {
 	t.Helper()
 	p := map[string]any{
 		"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/work", "permission_mode": "default",
-		"hook_event_name": events[phase], "tool_name": "Read", "tool_input": map[string]any{"file_path": "/work/a.go"}, "tool_use_id": "t1",
+		"hook_event_name": phase.Event(), "tool_name": "Read", "tool_input": map[string]any{"file_path": "/work/a.go"}, "tool_use_id": "t1",
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		p[pairs[i].(string)] = pairs[i+1]
@@ -76,10 +77,10 @@ func lines(t *testing.T, file string) []map[string]any {
 func TestRunWritesLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "er", "calls.jsonl")
 	env := VariableCapture + "=" + file
-	require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre, "phase", "theirs", "new_field", []int{1}), env))
-	require.Equal(t, ran{}, run(t, Post, Policy{}, payloadOf(t, Post, "tool_name", "Bash", "duration_ms", 7, "tool_use_id", "t2",
+	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "phase", "theirs", "new_field", []int{1}), env))
+	require.Equal(t, ran{}, run(t, claude.Post, Policy{}, payloadOf(t, claude.Post, "tool_name", "Bash", "duration_ms", 7, "tool_use_id", "t2",
 		"tool_response", map[string]any{"stdout": "<a>", "interrupted": false}), env))
-	require.Equal(t, ran{}, run(t, Failure, Policy{}, payloadOf(t, Failure, "tool_name", "Bash", "error", "Exit code 3\nno"), env))
+	require.Equal(t, ran{}, run(t, claude.Failure, Policy{}, payloadOf(t, claude.Failure, "tool_name", "Bash", "error", "Exit code 3\nno"), env))
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
@@ -103,24 +104,24 @@ func TestRunWritesLines(t *testing.T) {
 func TestExitCode(t *testing.T) {
 	tests := []struct {
 		name     string
-		phase    Phase
+		phase    claude.Phase
 		tool     string
 		response string
 		error    string
 		want     any
 	}{
-		{name: "ok", phase: Post, tool: "Bash", response: `{"stdout":""}`, want: 0},
-		{name: "a code that is taken for a success", phase: Post, tool: "Bash", response: `{"stdout":"","returnCodeInterpretation":"No matches found"}`},
-		{name: "in the background", phase: Post, tool: "Bash", response: `{"stdout":"","backgroundTaskId":"b"}`},
-		{name: "interrupted", phase: Post, tool: "Bash", response: `{"stdout":"","interrupted":true}`},
-		{name: "unknown response", phase: Post, tool: "Bash", response: `"text"`},
-		{name: "no response", phase: Post, tool: "Bash"},
-		{name: "no command", phase: Post, tool: "Read", response: `{"stdout":""}`},
-		{name: "failed", phase: Failure, tool: "Bash", error: `"Exit code 127\nnot found"`, want: 127},
-		{name: "failed without a code", phase: Failure, tool: "Bash", error: `"timed out"`},
-		{name: "a code of no digits", phase: Failure, tool: "Bash", error: `"Exit code x"`},
-		{name: "a number", phase: Failure, tool: "Bash", error: `"127"`},
-		{name: "too large", phase: Failure, tool: "Bash", error: `"Exit code 99999999999999999999"`},
+		{name: "ok", phase: claude.Post, tool: "Bash", response: `{"stdout":""}`, want: 0},
+		{name: "a code that is taken for a success", phase: claude.Post, tool: "Bash", response: `{"stdout":"","returnCodeInterpretation":"No matches found"}`},
+		{name: "in the background", phase: claude.Post, tool: "Bash", response: `{"stdout":"","backgroundTaskId":"b"}`},
+		{name: "interrupted", phase: claude.Post, tool: "Bash", response: `{"stdout":"","interrupted":true}`},
+		{name: "unknown response", phase: claude.Post, tool: "Bash", response: `"text"`},
+		{name: "no response", phase: claude.Post, tool: "Bash"},
+		{name: "no command", phase: claude.Post, tool: "Read", response: `{"stdout":""}`},
+		{name: "failed", phase: claude.Failure, tool: "Bash", error: `"Exit code 127\nnot found"`, want: 127},
+		{name: "failed without a code", phase: claude.Failure, tool: "Bash", error: `"timed out"`},
+		{name: "a code of no digits", phase: claude.Failure, tool: "Bash", error: `"Exit code x"`},
+		{name: "a number", phase: claude.Failure, tool: "Bash", error: `"127"`},
+		{name: "too large", phase: claude.Failure, tool: "Bash", error: `"Exit code 99999999999999999999"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestPlaces(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre, "cwd", elsewhere), tt.environ...))
+			require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "cwd", elsewhere), tt.environ...))
 			switch {
 			case tt.want == "":
 				require.NoDirExists(t, filepath.Join(project, "test-output"))
@@ -207,14 +208,14 @@ func TestErrorsNeverBlock(t *testing.T) {
 		{"a name in other letters", strings.NewReader(`{"Tool_Name":"Read"}`), "the payload has no tool_name"},
 		{"no tool", strings.NewReader(`{"tool_use_id":"1"}`), "the payload has no tool_name"},
 		{"no id", strings.NewReader(`{"tool_name":"Read"}`), "the payload has no tool_use_id"},
-		{"another event", payloadOf(t, Post), "the payload is of \"PostToolUse\", and `sdd-eval hook pre` is for PreToolUse"},
+		{"another event", payloadOf(t, claude.Post), "the payload is of \"PostToolUse\", and `sdd-eval hook pre` is for PreToolUse"},
 		{"too large", io.LimitReader(endless{}, maxPayload+2), "the payload has more than 16777216 bytes"},
 		{"too deep", strings.NewReader(`{"a":` + strings.Repeat("[", 20000)), "the payload is no JSON object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "c")
-			require.Equal(t, ran{}, run(t, Pre, deny, tt.stdin, "EVALTEST_CAPTURE="+file))
+			require.Equal(t, ran{}, run(t, claude.Pre, deny, tt.stdin, "EVALTEST_CAPTURE="+file))
 			require.NoFileExists(t, file)
 			_, err := capture.Read(file)
 			require.ErrorContains(t, err, "pre: "+tt.want)
@@ -234,9 +235,9 @@ func (endless) Read(p []byte) (int, error) {
 func TestLargestPayload(t *testing.T) {
 	head := `{"tool_name":"Bash","tool_use_id":"1","tool_response":"`
 	text := head + strings.Repeat("x", maxPayload-len(head)-2) + `"}`
-	p, err := readPayload(strings.NewReader(text), Post)
+	p, err := readPayload(strings.NewReader(text), claude.Post)
 	require.NoError(t, err)
-	line, err := p.line(Post, noon, decision{})
+	line, err := p.line(claude.Post, noon, decision{})
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "c")
 	require.NoError(t, appendLine(file, line))
@@ -247,14 +248,14 @@ func TestLargestPayload(t *testing.T) {
 
 func TestFileCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
-	require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), "EVALTEST_CAPTURE="+dir))
+	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), "EVALTEST_CAPTURE="+dir))
 	_, err := capture.Read(dir)
 	require.ErrorContains(t, err, "pre: capture a call of Read: ")
 	require.NoError(t, os.Remove(dir+".errors"))
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	got := run(t, Pre, Policy{}, payloadOf(t, Pre), "EVALTEST_CAPTURE="+file+"/c")
+	got := run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), "EVALTEST_CAPTURE="+file+"/c")
 	require.Zero(t, got.code)
 	require.Contains(t, got.stderr, "sdd-eval hook: capture a call of Read: ", "neither can the file of errors")
 }
@@ -262,21 +263,21 @@ func TestFileCannotBeWritten(t *testing.T) {
 // TestModeThatIsNotTrue: only true makes a test, and what looks as if it were meant to is not passed over in silence.
 func TestModeThatIsNotTrue(t *testing.T) {
 	for _, mode := range []string{"", "0", "false"} {
-		require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"="+mode))
+		require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"="+mode))
 	}
 	for _, mode := range []string{"1", "True", "yes", " true"} {
 		said := "sdd-eval hook: TEST_MODE is " + strconv.Quote(mode) + ": calls are captured only if it is true\n"
-		require.Equal(t, ran{stderr: said}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"="+mode))
+		require.Equal(t, ran{stderr: said}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"="+mode))
 	}
 	file := filepath.Join(t.TempDir(), "calls.jsonl")
-	require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableMode+"=1", VariableCapture+"="+file))
+	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"=1", VariableCapture+"="+file))
 	require.Len(t, lines(t, file), 1)
 }
 
 func TestFaultIsNotSilent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	h := Hook{
-		Phase: Pre, Fault: errors.New("unknown flag --dney"), Stdin: payloadOf(t, Pre), Stdout: io.Discard, Stderr: io.Discard,
+		Phase: claude.Pre, Fault: errors.New("unknown flag --dney"), Stdin: payloadOf(t, claude.Pre), Stdout: io.Discard, Stderr: io.Discard,
 		Getenv: func(name string) string { return map[string]string{VariableCapture: file}[name] },
 		Dir:    t.TempDir(), Now: func() time.Time { return noon },
 	}
@@ -299,7 +300,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	key := "sk-test-" + "not-a-real-key-77"
 	deny := Policy{Deny: []Rule{{tool: "*", text: "*"}}}
-	got := run(t, Pre, deny, payloadOf(t, Pre, "tool_input", map[string]any{"command": "echo " + key}),
+	got := run(t, claude.Pre, deny, payloadOf(t, claude.Pre, "tool_input", map[string]any{"command": "echo " + key}),
 		"EVALTEST_CAPTURE="+file, "ANTHROPIC_API_KEY="+key)
 	require.Equal(t, 2, got.code)
 	data, err := os.ReadFile(file)
@@ -312,7 +313,7 @@ func TestSecretsAreMasked(t *testing.T) {
 func TestTornLineIsClosed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	require.NoError(t, os.WriteFile(file, []byte(`{"timestamp":"20`), 0o644))
-	require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), "EVALTEST_CAPTURE="+file))
+	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), "EVALTEST_CAPTURE="+file))
 	c, err := capture.Read(file)
 	require.ErrorContains(t, err, ":1: ")
 	require.Equal(t, []string{"Read"}, c.Tools(), "what follows the torn line is whole")
@@ -326,7 +327,7 @@ func TestTarget(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"tool_name":"Bash","tool_use_id":"1","tool_input":{"command":"ls"},"error":"Exit code 2","phase":1,"a":1,"a":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, phase := range phases {
+		for _, phase := range claude.Phases {
 			p, err := parsePayload(data, phase)
 			if err != nil {
 				continue

@@ -1,7 +1,20 @@
+// Package claudecli drives Claude Code without a protocol: one process per prompt, which prints what it does as lines
+// of JSON.
+//
+//	o := claudecli.Observer{Cwd: workspace}
+//	o.Prompt(time.Now(), "Find the TODOs.")
+//	err := o.Read(stdout, nil) // of `claude -p --output-format stream-json --verbose`
+//	turn := o.Turn()
+//
+// An [Observer] turns these lines into the same events that package observe makes from the frames of claude-agent-acp,
+// which drives the same program: calls have the same names, kinds, titles and outputs. [Options] are the program's
+// arguments.
 package claudecli
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program prints,
@@ -207,3 +221,112 @@ func (o *Observer) denied(at time.Time, d denial) {
 func (o *Observer) add(at time.Time, b trajectory.Body) {
 	o.events = append(o.events, trajectory.Event{Turn: o.number, At: at.Sub(o.start), Body: b})
 }
+
+// result takes the end of the turn. Where work in the background makes the program go on after it, there are several, and
+// the last counts, unless one failed.
+func (o *Observer) result(at time.Time, data []byte) error {
+	var r resultLine
+	if err := unmarshal(data, &r); err != nil {
+		return err
+	}
+	for _, d := range r.Denials {
+		o.denied(at, d)
+	}
+	if r.Cost != nil {
+		o.turn.cost = r.Cost
+	}
+	o.turn.spend(r.Usage)
+	if o.turn.Err == nil {
+		o.turn.stop, o.turn.Err = r.stop()
+	}
+	return nil
+}
+
+// stop returns why the turn ended. The error says that nothing is known about the agent.
+func (r *resultLine) stop() (string, error) {
+	switch {
+	case r.Subtype == "error_max_turns":
+		return string(acp.StopMaxTurnRequests), nil
+	case r.Subtype == "error_max_budget_usd":
+		return result.StopCostLimit, nil
+	case r.Subtype == "success" && r.Failed:
+		return "", &ModelError{Status: r.Status, Text: r.Result}
+	case r.Subtype != "success":
+		return "", fmt.Errorf("the agent ended its turn with %q: %.500s", r.Subtype, strings.Join(r.Errors, "; "))
+	}
+	stop, known := claude.Stops[r.StopReason]
+	if !known {
+		return "", errors.New("the agent ended its turn for a reason that is not known: " + fmt.Sprintf("%.60q", r.StopReason))
+	}
+	return cmp.Or(stop, string(acp.StopEndTurn)), nil
+}
+
+// spend adds tokens to those of the turn.
+func (t *Turn) spend(u *claude.Usage) {
+	if u == nil {
+		return
+	}
+	if t.usage == nil {
+		t.usage = &trajectory.Usage{Input: new(int64), Output: new(int64), CacheRead: new(int64), CacheWrite: new(int64), Total: new(int64)}
+	}
+	*t.usage.Input += u.Input
+	*t.usage.Output += u.Output
+	*t.usage.CacheRead += u.CacheRead
+	*t.usage.CacheWrite += u.CacheWrite
+	*t.usage.Total += u.Input + u.Output + u.CacheRead + u.CacheWrite
+}
+
+// Turn is the result of a prompt.
+type Turn struct {
+	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not end.
+	Events []trajectory.Event
+	// Err is why nothing is known about the agent, though the program told of its end: a [*ModelError] among others.
+	Err error
+	// Ran are the tools of the calls that hooks have seen, if there are any, a name for each call.
+	Ran []string
+
+	commands []string // that the agent offers
+	cost     *float64
+	stop     string
+	usage    *trajectory.Usage
+}
+
+// ModelError says that the model could not be asked.
+type ModelError struct {
+	// Status is the HTTP status of its answer, 0 if there was none.
+	Status int
+	// Text is what the program says of it.
+	Text string
+}
+
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("the model could not be asked: %.500s", e.Text)
+}
+
+// Turn returns the turn that was read. The calls of a turn that did not end, because its program was killed, are cancelled.
+func (o *Observer) Turn() Turn {
+	t, at := o.turn, o.start.Add(o.events[len(o.events)-1].At)
+	if t.stop == "" && t.Err == nil {
+		for _, e := range slices.Clone(o.events) {
+			if s, ok := e.Body.(trajectory.ToolStart); ok && !o.calls[s.ID].ended {
+				o.calls[s.ID].ended = true
+				o.add(at, trajectory.ToolEnd{ID: s.ID, Status: trajectory.Cancelled})
+			}
+		}
+	}
+	if t.commands != nil || t.cost != nil {
+		s := trajectory.State{Commands: t.commands}
+		if t.cost != nil {
+			s.Cost = &trajectory.Cost{Amount: *t.cost, Currency: "USD"}
+		}
+		o.add(at, s)
+	}
+	if t.stop != "" {
+		o.add(at, trajectory.Stop{Reason: t.stop, Usage: t.usage})
+	}
+	t.Events = o.events
+	return t
+}
+
+// Ended reports whether the program told of the turn's end.
+func (o *Observer) Ended() bool { return o.turn.stop != "" || o.turn.Err != nil }

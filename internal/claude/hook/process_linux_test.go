@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/capture"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
@@ -46,7 +47,7 @@ func writer(n int) int {
 		if err != nil {
 			return 1
 		}
-		h := Hook{Phase: Pre, Stdin: bytes.NewReader(p), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: "/", Now: time.Now}
+		h := Hook{Phase: claude.Pre, Stdin: bytes.NewReader(p), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: "/", Now: time.Now}
 		if h.Run() != 0 {
 			return 1
 		}
@@ -126,7 +127,7 @@ func TestLockedFile(t *testing.T) {
 		defer f.Close()
 		require.True(t, lock(f))
 		began := time.Now()
-		require.Equal(t, ran{}, run(t, Pre, Policy{}, payloadOf(t, Pre), VariableCapture+"="+file))
+		require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableCapture+"="+file))
 		require.Equal(t, maxLockWait+100*time.Microsecond, time.Since(began))
 		require.Len(t, lines(t, file), 1)
 	})

@@ -1,14 +1,31 @@
+// Package hook is what Claude Code's hooks run: it captures tool calls, and applies a policy to them.
+//
+//	code := hook.Hook{Phase: claude.Pre, Stdin: stdin, Stdout: stdout, Stderr: stderr, ...}.Run()
+//
+// A hook is a process that Claude Code starts before and after each tool call with a payload on its standard input.
+// Ours appends a line to a capture, which package capture reads. It does so only in a test, that is with TEST_MODE=true
+// or EVALTEST_CAPTURE, and it never gets in the agent's way: whatever goes wrong, it exits with 0. Its errors go to a
+// file beside the capture and make reading the capture an error. Only if a [Policy] denies the call does it exit with
+// 2, which tells Claude Code.
+//
+// [Merge] and [Without] add hooks to Claude Code's settings and remove them, [Edit] does so in a file. A harness that
+// drives an agent writes what [Settings] returns and starts it with the variables of a [Target].
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // exitDenied is the exit code that tells Claude Code to deny a call. The agent reads why on standard error.
@@ -16,7 +33,7 @@ const exitDenied = 2
 
 // Hook is one run of a hook. All fields but Policy and Fault are needed.
 type Hook struct {
-	Phase  Phase
+	Phase  claude.Phase
 	Policy Policy
 	// Fault is what is wrong with the hook's own command line, nil if nothing is. The call is captured anyway.
 	Fault error
@@ -75,7 +92,7 @@ func (h Hook) Run() (code int) {
 		return 0
 	}
 	var d decision
-	if h.Phase == Pre {
+	if h.Phase == claude.Pre {
 		if d, err = h.Policy.decide(newCall(p, h.Getenv(VariableProject))); err != nil {
 			h.report(now, err)
 		}
@@ -116,7 +133,7 @@ func (h Hook) answer(now time.Time, d decision) int {
 		return exitDenied
 	case d.input != nil:
 		answer, err := jsonvalue.Marshal(map[string]any{
-			"hookSpecificOutput": map[string]any{"hookEventName": events[Pre], "updatedInput": d.input},
+			"hookSpecificOutput": map[string]any{"hookEventName": claude.Pre.Event(), "updatedInput": d.input},
 		})
 		if err == nil {
 			_, err = fmt.Fprintf(h.Stdout, "%s\n", answer)
@@ -141,4 +158,68 @@ func (h Hook) report(now time.Time, failed error) {
 	if err != nil {
 		fmt.Fprintf(h.Stderr, "sdd-eval hook: %s\n", h.Secrets.String(fmt.Sprintf("%v (%v)", failed, err)))
 	}
+}
+
+// The variables by which a harness tells hooks what to do.
+const (
+	VariableMode    = "TEST_MODE"          // true: this is a test
+	VariableRunID   = "TEST_RUN_ID"        // names the directory of the run's output
+	VariableProject = "CLAUDE_PROJECT_DIR" // the project's root; Claude Code sets it for its hooks, too
+	VariableCapture = "EVALTEST_CAPTURE"   // the capture's file
+)
+
+// Target says where the hooks of an agent write: what a harness tells them through the agent's environment.
+type Target struct {
+	// RunID is what [testrun.ID] returns.
+	RunID string
+	// Project is the project's root and Capture the capture's file, both absolute. The agent has to be able to write to the
+	// directory of the capture.
+	Project, Capture string
+}
+
+// Environment returns the variables for the agent, "NAME=value" each.
+func (t Target) Environment() []string {
+	return []string{
+		VariableMode + "=true", VariableRunID + "=" + t.RunID, VariableProject + "=" + t.Project, VariableCapture + "=" + t.Capture,
+	}
+}
+
+// captureFile returns the file that lines are appended to, and the directory of output that it is in; empty: the user
+// chose another. With an error, the place is never read, but people can find its side file.
+func captureFile(getenv func(string) string, cwd string) (file, output string, err error) {
+	project := getenv(VariableProject)
+	if project == "" {
+		project = cwd
+	}
+	if file := getenv(VariableCapture); file != "" {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(project, file)
+		}
+		return file, "", nil
+	}
+	const name = "tool-calls.jsonl"
+	output = filepath.Join(project, "test-output")
+	id := getenv(VariableRunID)
+	if id == "" { // one of our own would be another one for each call
+		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " + VariableCapture)
+	}
+	if _, err := testrun.ID(getenv); err != nil {
+		return filepath.Join(output, name), output, err
+	}
+	return filepath.Join(output, id, name), output, nil
+}
+
+// Main is the program [helper.Hook], for agents that sdd-eval drives. Its argument is the phase.
+func Main(args []string) int {
+	var secrets secret.Set
+	secrets.AddEnvironment(os.Environ())
+	dir, err := os.Getwd()
+	var phase claude.Phase
+	if len(args) > 0 {
+		phase = claude.Phase(args[0])
+	}
+	return Hook{
+		Phase: phase, Fault: err, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Getenv: os.Getenv, Dir: dir, Now: time.Now, Secrets: &secrets,
+	}.Run()
 }
