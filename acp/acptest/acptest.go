@@ -11,8 +11,10 @@
 //		})
 //	}
 //
-// Some rules are tested in a conversation of their own; others are checked on everything that the agent sends
-// meanwhile. A rule that could not be checked, because the agent never did what it is about, is skipped and says so.
+// Some rules are tested in a conversation of their own; others are checked on everything that the agent sends. A rule
+// that could not be checked, because the agent never did what it is about, is skipped and says so.
+//
+// What an agent does with its tools and how well it works are not its concern: it checks the protocol only.
 package acptest
 
 import (
@@ -24,8 +26,8 @@ import (
 	"time"
 )
 
-// Agent is a running agent, seen from its client, and how to talk to it. [Start] makes one from a command. For an agent
-// behind an io.ReadWriteCloser, use that as both Stdin and Stdout, provided that closing it leaves it readable.
+// Agent is a running agent, as its client sees it, and how to talk to it. [Start] makes one from a command. For an
+// agent behind an io.ReadWriteCloser, use that as both Stdin and Stdout, provided that closing it leaves it readable.
 type Agent struct {
 	// Stdin is what the agent reads. Closing it has to end the agent.
 	Stdin io.WriteCloser
@@ -111,7 +113,7 @@ func run(each func(rule string, check func(t reporter, start func() Agent))) {
 			}
 		})
 	}
-	for _, r := range habits {
+	for _, r := range invariants {
 		each(r.name, func(t reporter, _ func() Agent) {
 			t.Helper()
 			count, violations := seen.of(r.name)
@@ -125,10 +127,10 @@ func run(each func(rule string, check func(t reporter, start func() Agent))) {
 	}
 }
 
-// unmetError is why a rule could not be checked.
+// unmetError says why a rule could not be checked.
 type unmetError struct {
 	error
-	// blame means that the agent is to blame. Unless a rule before is broken, and says why, this one counts as broken.
+	// blame means that the agent is to blame: the rule counts as broken, unless an earlier rule is broken and says why.
 	blame bool
 }
 

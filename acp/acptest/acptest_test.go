@@ -70,7 +70,7 @@ func TestProcess(t *testing.T) {
 	})
 }
 
-// fakeT is a reporter that keeps what it is told.
+// fakeT is a reporter that keeps what is reported.
 type fakeT struct {
 	mu              sync.Mutex
 	errors, skipped []string
@@ -123,7 +123,7 @@ func ruleNames() (names []string) {
 	for _, c := range conversations {
 		names = append(names, c.name)
 	}
-	for _, h := range habits {
+	for _, h := range invariants {
 		names = append(names, h.name)
 	}
 	return names
@@ -161,9 +161,9 @@ func TestBrokenAgents(t *testing.T) {
 }
 
 // withoutMessages removes the last messages of a conversation, whose order is not always the same. The message that
-// breaks a habit stays.
+// breaks a invariant stays.
 func withoutMessages(name, text string) string {
-	if slices.ContainsFunc(habits, func(h rule) bool { return h.name == name }) {
+	if slices.ContainsFunc(invariants, func(h rule) bool { return h.name == name }) {
 		return text
 	}
 	return regexp.MustCompile(`\n\t[<>].*`).ReplaceAllString(text, "")

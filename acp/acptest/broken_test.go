@@ -190,7 +190,9 @@ var brokenAgents = []brokenAgent{
 	},
 	{
 		rule: "results", fault: "both a result and an error",
-		fromAgent: editResult("sessionId", func(object) {}, func(m object) { m["error"] = object{"code": 0, "message": ""} }),
+		fromAgent: editResult("sessionId", func(object) {}, func(m object) {
+			m["error"] = object{"code": 0, "message": ""}
+		}),
 	},
 	{
 		rule: "results", fault: "null as the result",

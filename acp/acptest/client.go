@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// client is the kit's side of one conversation. It answers what the agent asks, and has judged what it says.
+// client is the kit's side of one conversation. It answers the agent's requests and passes its messages to the judge.
 type client struct {
 	agent Agent
 	judge *judge
@@ -31,8 +31,8 @@ type client struct {
 	mu        sync.Mutex
 	ids       int
 	pending   map[string]request // by the JSON text of the id
-	garbage   bool               // a line was sent that is no message
-	cancelled bool               // the turn was
+	garbage   bool               // a line that is not a message was sent
+	cancelled bool               // the turn was cancelled
 	log       []string           // the last messages
 }
 
@@ -59,11 +59,11 @@ func converse(a Agent, l *ledger, capabilities object) *client {
 	return c
 }
 
-// hangUp closes the agent's input. What is sent after it is lost.
+// hangUp closes the agent's input. What is sent afterwards is lost.
 func (c *client) hangUp() {
 	c.closedOnce.Do(func() {
 		close(c.closed)
-		_ = c.agent.Stdin.Close() // an agent that does not take it for the end breaks a rule
+		_ = c.agent.Stdin.Close() // an agent that goes on breaks a rule
 	})
 }
 
@@ -97,7 +97,7 @@ func (c *client) notify(method string, params object) {
 	c.send(object{"method": method, "params": params})
 }
 
-// sendGarbage sends a line that is no message. An error response to it has no id.
+// sendGarbage sends a line that is not a message. An error response to it has no id.
 func (c *client) sendGarbage() {
 	c.mu.Lock()
 	c.garbage = true
@@ -219,7 +219,7 @@ func (c *client) respond(line []byte, m object) {
 
 	if !ok {
 		if !garbage || m["id"] != nil || !m.has("error") { // else it is what JSON-RPC wants
-			c.judge.ledger.judge("responses", "a response with id "+id+", which no request has that waits for one", line)
+			c.judge.ledger.judge("responses", "a response with id "+id+", but no pending request has that id", line)
 		}
 		return
 	}
@@ -232,8 +232,8 @@ func (c *client) respond(line []byte, m object) {
 	req.answer <- response{m.object("result"), m.object("error")}
 }
 
-// askedWith returns the id of the request that a response with that id is for. If no request has it, it is one with the
-// same id in another type, or the only one if the id is null: it would be of no use to wait for the right answer.
+// askedWith returns the id of the request that a response with that id is for. If no request has that id, this is a
+// request with the same id of another type or, if the id is null, the only request: the right answer will not come.
 func (c *client) askedWith(id string) string {
 	if _, ok := c.pending[id]; ok {
 		return id
@@ -246,7 +246,7 @@ func (c *client) askedWith(id string) string {
 	return ""
 }
 
-// serve answers a request of the agent. It also notes that a turn is under way.
+// serve answers a request of the agent. It also notes the first message of a turn.
 func (c *client) serve(m object) {
 	method, params := m.text("method"), m.object("params")
 	if method == "session/update" || m.has("id") {

@@ -16,7 +16,7 @@ func checkInitialize(k *kit) error {
 	}
 	for _, m := range r.Result.list("authMethods") {
 		if m.text("id") == "" || m.text("name") == "" {
-			return fmt.Errorf("the authentication method %s", compact(m))
+			return fmt.Errorf("authentication method without id or name: %s", compact(m))
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func checkBadParams(k *kit) error {
 		{"session/new without cwd", "session/new", object{}},
 		{"session/prompt without sessionId", "session/prompt", object{"prompt": prompt}},
 		{
-			"session/prompt for a session that there is not", "session/prompt",
+			"session/prompt for an unknown session", "session/prompt",
 			object{"sessionId": "acptest", "prompt": prompt},
 		},
 	} {
@@ -145,8 +145,8 @@ func checkPrompt(k *kit) error {
 	return nil
 }
 
-// tooShort is the mistake of a test's author that looks like one of the agent.
-const tooShort = "Agent.LongPrompt keeps the agent busy for less than a second"
+// tooShort names a mistake of the test's author that looks like one of the agent.
+const tooShort = "if Agent.LongPrompt keeps the agent busy for less than a second, use a longer one"
 
 func checkCancel(k *kit) error {
 	c, id, end, err := k.busy()
@@ -159,7 +159,7 @@ func checkCancel(k *kit) error {
 		return err
 	}
 	if stop != "cancelled" {
-		return fmt.Errorf("the stopReason %q, unless %s", stop, tooShort)
+		return fmt.Errorf("stopReason %q; %s", stop, tooShort)
 	}
 	return c.takesPrompt(id)
 }
@@ -173,14 +173,14 @@ func checkCancelIdle(k *kit) error {
 	return c.takesPrompt(id)
 }
 
-// takesPrompt checks that the session takes a prompt and does not take it for cancelled.
+// takesPrompt checks that the session accepts a prompt and does not cancel it.
 func (c *client) takesPrompt(id string) error {
 	stop, err := c.turnEnd(c.prompt(id, c.agent.Prompt))
 	if err != nil {
 		return fmt.Errorf("at the next prompt: %w", err)
 	}
 	if stop == "cancelled" {
-		return fmt.Errorf("the stopReason %q at the next prompt, which nobody cancelled", stop)
+		return fmt.Errorf("stopReason %q at the next prompt, which was not cancelled", stop)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func checkReadsDuringTurn(k *kit) error {
 	}
 	select {
 	case <-end:
-		return errors.New("no answer before the end of the turn, unless " + tooShort)
+		return errors.New("no answer before the end of the turn; " + tooShort)
 	default:
 	}
 	c.cancel(id)
@@ -257,7 +257,7 @@ func checkOffers(k *kit) error {
 
 func checkChoice(what, current string, choices []string) error {
 	if !slices.Contains(choices, current) {
-		return fmt.Errorf("%s: current is %q, to be chosen from are %q", what, current, choices)
+		return fmt.Errorf("%s: the current one, %q, is not one of the choices %q", what, current, choices)
 	}
 	return checkDistinct(what, choices)
 }
@@ -266,7 +266,7 @@ func checkDistinct(what string, ids []string) error {
 	seen := make(map[string]bool)
 	for _, id := range ids {
 		if id == "" || seen[id] {
-			return fmt.Errorf("%s: the ids %q are not distinct", what, ids)
+			return fmt.Errorf("%s: an id is empty or a duplicate: %q", what, ids)
 		}
 		seen[id] = true
 	}
@@ -312,7 +312,7 @@ func checkSetMode(k *kit) error {
 			return err
 		}
 		if refused := r.Error != nil; refused != (mode == unoffered) {
-			return fmt.Errorf("session/set_mode to %q, of %q, was answered by %s", mode, modes, r.outcome())
+			return fmt.Errorf("session/set_mode to %q (offered: %q) was answered by %s", mode, modes, r.outcome())
 		}
 	}
 	return nil

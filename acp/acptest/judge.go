@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// judge holds the messages of one conversation against the habits.
+// judge checks the messages of one conversation against the invariants.
 type judge struct {
 	ledger       *ledger
 	capabilities object // of the client
@@ -37,7 +37,7 @@ func (j *judge) sent(method string) {
 	}
 }
 
-// parse parses a line. The problem says why it is no message of JSON-RPC 2.0.
+// parse parses a line. The problem says why it is not a message of JSON-RPC 2.0.
 func parse(line []byte) (m object, problem string) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil, "an empty line"
@@ -94,7 +94,7 @@ func resultProblem(m object) string {
 	return ""
 }
 
-// What an agent sends, and whether it waits for an answer.
+// The methods that an agent sends, by whether it expects an answer.
 var (
 	notifications = []string{"session/update", "elicitation/complete", "$/cancel_request"}
 	requests      = []string{
@@ -163,7 +163,7 @@ func (j *judge) sessionProblem(params object) string {
 	case id == "":
 		return "no sessionId"
 	case !j.sessions[id] && j.opening == 0:
-		return fmt.Sprintf("sessionId %q, which no session has", id)
+		return fmt.Sprintf("unknown sessionId %q", id)
 	}
 	return ""
 }
@@ -227,7 +227,7 @@ func (j *judge) updateProblem(params object) string {
 		for _, e := range u.list("entries") {
 			if e.text("content") == "" || !e.oneOf("status", "pending", "in_progress", "completed") ||
 				!e.oneOf("priority", "high", "medium", "low") {
-				return "the plan entry " + compact(e)
+				return "invalid plan entry " + compact(e)
 			}
 		}
 	case "current_mode_update":
@@ -263,22 +263,23 @@ func (j *judge) tool(session string, u object, line []byte) {
 	case u.text("toolCallId") == "":
 		problem = kind + " without toolCallId"
 	case kind == "tool_call_update" && !j.calls[key]:
-		problem = fmt.Sprintf("tool_call_update for %q, of which nothing was said before", u.text("toolCallId"))
+		problem = fmt.Sprintf("tool_call_update for %q, which was not announced", u.text("toolCallId"))
 	case kind == "tool_call" && u.text("title") == "":
 		problem = "tool_call without title"
 	case !u.oneOf("status", "pending", "in_progress", "completed", "failed"):
 		problem = kind + " with status " + compact(u["status"])
-	case !u.oneOf("kind", "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"):
+	case !u.oneOf("kind",
+		"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"):
 		problem = kind + " with kind " + compact(u["kind"])
 	}
 	j.calls[key] = true
 	j.ledger.judge("tool-calls", problem, line)
 }
 
-// maxViolations is how many violations of a rule are told; more say nothing new.
+// maxViolations is how many violations of a rule are reported; more say nothing new.
 const maxViolations = 3
 
-// ledger holds what was seen of the habits of all agents of a run.
+// ledger counts the checks of the invariants and holds their violations, for all agents of a run.
 type ledger struct {
 	mu         sync.Mutex
 	count      map[string]int // by rule: how often it could have been broken
@@ -294,7 +295,7 @@ func newLedger() *ledger {
 	return &ledger{count: make(map[string]int), violations: make(map[string][]violation)}
 }
 
-// judge notes that message was held against a rule; what says how it breaks it, empty: not.
+// judge notes that message was checked against a rule. If the message breaks it, what says how, else what is empty.
 func (l *ledger) judge(rule, what string, message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,7 +43,7 @@ func (c *client) initialize(version int) (response, error) {
 	})
 }
 
-// ready starts an agent and initializes it.
+// ready starts an agent, initializes it and authenticates.
 func (k *kit) ready(capabilities object) (*client, error) {
 	c := k.connect(capabilities)
 	r, err := c.initialize(1)
@@ -126,7 +126,7 @@ func (k *kit) lastMessages() string {
 	return k.clients[len(k.clients)-1].lastMessages()
 }
 
-// end ends all conversations. It waits a moment for the agents, since what they still say is judged, too.
+// end ends all conversations. It waits a moment for the agents, since what they still send is checked, too.
 func (k *kit) end() {
 	for _, c := range k.clients {
 		c.hangUp()

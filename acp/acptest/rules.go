@@ -9,9 +9,9 @@ import (
 type rule struct {
 	name string
 	text string // in lines
-	// check tries the rule out and returns what the agent did instead.
+	// check tests the rule in a conversation and returns what the agent did instead.
 	check func(*kit) error
-	// unseen says why the rule was not checked if nothing was held against it.
+	// unseen says why an invariant was not checked if the agent sent nothing that it is about.
 	unseen string
 }
 
@@ -24,7 +24,7 @@ func (r rule) broken(what, where string) string {
 	return strings.ReplaceAll(text, "\n", "\n\t")
 }
 
-// conversations are the rules that are tried out.
+// conversations are the rules that are tested in a conversation of their own.
 var conversations = []rule{
 	{
 		name: "initialize",
@@ -34,8 +34,8 @@ authentication, with authMethods that have an id and a name.`,
 	},
 	{
 		name: "version",
-		text: `An agent that is asked for a version of the protocol answers with that version if it speaks it, else
-with the latest that it does speak, and leaves it to the client to hang up.`,
+		text: `An agent answers initialize with the requested protocol version if it supports that version, else with
+the latest that it supports. The client decides whether to hang up.`,
 		check: checkVersion,
 	},
 	{
@@ -51,7 +51,7 @@ clients can try what is optional.`,
 	},
 	{
 		name:  "bad-params",
-		text:  `A request whose params make no sense is answered by an error.`,
+		text:  `A request with invalid params is answered by an error.`,
 		check: checkBadParams,
 	},
 	{
@@ -61,13 +61,13 @@ clients can try what is optional.`,
 	},
 	{
 		name:  "session-new",
-		text:  `session/new is answered by a result with a sessionId, another one for each session.`,
+		text:  `session/new is answered by a result with a sessionId, a different one for each session.`,
 		check: checkSessionNew,
 	},
 	{
 		name: "offers",
-		text: `What is current among the modes and config options of a session is one of those that can be chosen,
-and each has an id of its own.`,
+		text: `The current mode, and the current value of each config option, is one of the choices that the session
+offers. Modes, options and values have distinct ids.`,
 		check: checkOffers,
 	},
 	{
@@ -84,52 +84,52 @@ options with their current values.`,
 	{
 		name: "prompt",
 		text: `session/prompt is answered, when the turn ends, by a result with a stopReason that the protocol
-knows; then the session takes the next prompt.`,
+defines; then the session accepts the next prompt.`,
 		check: checkPrompt,
 	},
 	{
 		name: "cancel",
 		text: `After session/cancel the turn ends soon, with the stopReason "cancelled" and not with an error; then
-the session takes the next prompt.`,
+the session accepts the next prompt.`,
 		check: checkCancel,
 	},
 	{
 		name: "cancel-idle",
-		text: `A session/cancel that comes when no turn is going on changes nothing: it may have crossed the end of
-the turn on its way.`,
+		text: `A session/cancel that arrives when there is no turn changes nothing: the turn may have ended while it
+was on its way.`,
 		check: checkCancelIdle,
 	},
 	{
 		name:  "reads-during-turn",
-		text:  `An agent reads and answers while a turn is going on, or it could not be cancelled.`,
+		text:  `An agent reads and answers messages during a turn; otherwise the turn could not be cancelled.`,
 		check: checkReadsDuringTurn,
 	},
 	{
 		name: "end",
-		text: `The end of standard input ends the agent, in the middle of a turn, too: it is how a client says that
-it is done.`,
+		text: `The agent ends when its standard input ends, even during a turn: that is how a client says that it is
+done.`,
 		check: checkEnd,
 	},
 }
 
-// habits are the rules that are held against everything that the agents of a run send.
-var habits = []rule{
+// invariants are the rules that are checked on everything that the agents of a run send.
+var invariants = []rule{
 	{
 		name: "framing",
 		text: `Every line of an agent's standard output is one message of JSON-RPC 2.0, a JSON object with
 "jsonrpc":"2.0". Logs go to standard error.`,
-		unseen: "the agent said nothing",
+		unseen: "the agent sent nothing",
 	},
 	{
 		name: "ids",
-		text: `A response has the id of its request, a number as a number and a string as a string, for that is all
-by which a client can match them.`,
+		text: `A response has the id of its request, a number as a number and a string as a string: a client has
+nothing else to match them by.`,
 		unseen: "the agent answered nothing",
 	},
 	{
 		name: "responses",
-		text: `There is exactly one response to each request and none to a notification: a client that has its
-answer has forgotten the request.`,
+		text: `A request gets exactly one response and a notification none: a client forgets a request once it is
+answered.`,
 		unseen: "the agent answered nothing",
 	},
 	{
@@ -157,21 +157,21 @@ an id, and nothing else.`,
 	},
 	{
 		name: "updates",
-		text: `An update names its session, which the client has opened or is about to, and its kind, and has what
-its kind needs.`,
+		text: `An update names its kind and its session, which the client has opened or is opening, and has the
+fields that its kind requires.`,
 		unseen: "the agent sent no updates",
 	},
 	{
 		name: "tool-calls",
 		text: `A tool call is announced, by tool_call or by a request for permission, before it is updated. It has
-an id, a title, and a status and kind that the protocol knows.`,
+an id, a title, and a status and kind that the protocol defines.`,
 		unseen: "the agent called no tools",
 	},
 	{
 		name: "permissions",
 		text: `A request for permission names its session and its tool call, and offers options, each with an id of
-its own, a name, and a kind that the protocol knows: clients decide by the kind and answer with the
-id.`,
+its own, a name, and a kind that the protocol defines: clients decide by the kind and answer with
+the id.`,
 		unseen: "the agent asked for no permission",
 	},
 	{
