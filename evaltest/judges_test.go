@@ -228,7 +228,7 @@ func TestJudgesSkipped(t *testing.T) {
 
 	out, code = j.test("CI=true")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, judgesFile+": there is no recording of the judges\n")
+	require.Contains(t, out, judgesFile+": the judges' answers are not recorded\n")
 	require.Equal(t, 1, strings.Count(out, "EVALTEST_JUDGES=record"), out)
 }
 
@@ -268,7 +268,7 @@ func TestJudgesUnseen(t *testing.T) {
 	j.remove(judgesFile)
 	out, code = j.test("CI=true")
 	require.NotZero(t, code, "a replay that starts the agent is one, too: %s", out)
-	require.Contains(t, out, judgesFile+": there is no recording of the judges\n")
+	require.Contains(t, out, judgesFile+": the judges' answers are not recorded\n")
 }
 
 // TestJudgesVariables refuses what would be ignored, and what CI must not do.

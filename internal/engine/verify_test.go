@@ -91,7 +91,7 @@ func TestVerify(t *testing.T) {
 			require.NoError(t, os.WriteFile(judgment.Path(path), []byte("{}\n"), 0o644))
 		}, "", []engine.Defect{
 			{Kind: engine.DefectCorrupt, File: "cassettes/bench/task/fake.1.judges.jsonl", Reason: "cassettes/bench/task/fake.1.judges.jsonl:1: " +
-				"the recording was edited: the line is neither a header nor a question nor the end"},
+				"the recording was edited: the line must be one of header, question and end"},
 		}},
 	}
 	for _, tt := range tests {

@@ -14,7 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
-// version is that of the format.
+// version is the version of the format.
 const version = 1
 
 // line is a line of a recording: its header, a question or its end.
@@ -22,7 +22,7 @@ type line struct {
 	Header   *header   `json:"judgments,omitempty"`
 	Question *question `json:"question,omitempty"`
 	End      *end      `json:"end,omitempty"`
-	// Sum is a digest of everything before and of this line, by which an edited line is named.
+	// Sum is a digest of all lines up to this one, so that an error can name an edited line.
 	Sum string `json:"sum"`
 }
 
@@ -30,13 +30,13 @@ type header struct {
 	Version int `json:"version"`
 }
 
-// end ends a recording. A file without it was cut.
+// end is the last line of a recording. A file without it was truncated.
 type end struct {
 	Questions int `json:"questions"`
 	Answers   int `json:"answers"`
 }
 
-// question is what a model was asked, with its answers by sample.
+// question is a question to a model, with the answers by sample.
 type question struct {
 	Key        string          `json:"key"`
 	Model      string          `json:"model"`
@@ -50,7 +50,7 @@ type question struct {
 
 type answer struct {
 	Sample       int    `json:"sample"`
-	Model        string `json:"model,omitempty"` // as the server names it
+	Model        string `json:"model,omitempty"` // as named by the server
 	InputTokens  int    `json:"input_tokens,omitempty"`
 	OutputTokens int    `json:"output_tokens,omitempty"`
 	Text         string `json:"text"`
@@ -60,27 +60,29 @@ func (a answer) reply() *llm.Reply {
 	return &llm.Reply{Text: a.Text, Model: a.Model, InputTokens: a.InputTokens, OutputTokens: a.OutputTokens}
 }
 
-// questionOf returns a request without its sample.
+// questionOf returns the question of a request, which does not include the sample.
 func questionOf(r llm.Request) question {
 	return question{
-		Model: r.Model, MaxTokens: r.MaxTokens, SchemaName: r.SchemaName, Schema: r.Schema, System: r.System, User: r.User,
+		Model: r.Model, MaxTokens: r.MaxTokens, SchemaName: r.SchemaName, Schema: r.Schema,
+		System: r.System, User: r.User,
 	}
 }
 
 func (q question) request() llm.Request {
 	return llm.Request{
-		Model: q.Model, MaxTokens: q.MaxTokens, SchemaName: q.SchemaName, Schema: q.Schema, System: q.System, User: q.User,
+		Model: q.Model, MaxTokens: q.MaxTokens, SchemaName: q.SchemaName, Schema: q.Schema,
+		System: q.System, User: q.User,
 	}
 }
 
-// digest is the key of a question: model, messages, schema and parameters.
+// digest returns the key of a question: a digest of model, messages, schema and parameters.
 func digest(r llm.Request) string {
 	sum := sha256.Sum256(marshal(questionOf(r)))
 	return hex.EncodeToString(sum[:16])
 }
 
-// marshal returns JSON without a final newline. Nothing that is marshalled here can fail to be, but for a schema that is not
-// JSON, which is a mistake in the program.
+// marshal returns JSON without a final newline. It can only fail if a schema is not JSON, which is a mistake in the
+// program.
 func marshal(v any) []byte {
 	data, err := jsonvalue.Marshal(v)
 	if err != nil {
@@ -89,10 +91,10 @@ func marshal(v any) []byte {
 	return data
 }
 
-// chain makes lines, each with a digest of all before it.
+// chain makes lines, each with a digest of all lines up to it.
 type chain struct{ sum string }
 
-// append appends a line, with the sum that belongs to it.
+// append appends a line and sets its sum.
 func (c *chain) append(b []byte, l line) []byte {
 	l.Sum = c.sum
 	sum := sha256.Sum256(marshal(l))
@@ -123,12 +125,12 @@ func encode(calls map[callKey]*call) ([]byte, error) {
 	}
 	data = c.append(data, line{End: &end{len(questions), len(calls)}})
 	if _, at, err := decode(data); err != nil {
-		return nil, fmt.Errorf("it could not be read: line %d: %w", at, err)
+		return nil, fmt.Errorf("it could not be read back: line %d: %w", at, err)
 	}
 	return data, nil
 }
 
-// decode reads a recording. On an error it returns its line.
+// decode reads a recording. An error comes with its line.
 func decode(data []byte) (questions []question, at int, err error) {
 	var c chain
 	answers, ended := 0, false
@@ -139,9 +141,10 @@ func decode(data []byte) (questions []question, at int, err error) {
 		case err != nil:
 			return nil, at, err
 		case (at == 1) != (l.Header != nil):
-			return nil, at, errors.New("this is not a recording of judges: its first line, and no other, is a header")
+			return nil, at, errors.New("not a recording of judges: the first line, and no other, must be a header")
 		case l.Header != nil && l.Header.Version != version:
-			return nil, at, fmt.Errorf("the recording has format version %d, and this program reads version %d", l.Header.Version, version)
+			return nil, at, fmt.Errorf("the recording has format version %d, and this program reads version %d",
+				l.Header.Version, version)
 		case ended:
 			return nil, at, errors.New("the recording was edited: there is a line after its end")
 		}
@@ -161,12 +164,12 @@ func decode(data []byte) (questions []question, at int, err error) {
 		if l.End != nil {
 			ended = true
 			if *l.End != (end{len(questions), answers}) {
-				return nil, at, errors.New("the end counts other questions or answers than there are")
+				return nil, at, errors.New("the counts in the last line do not match the questions and answers")
 			}
 		}
 	}
 	if !ended {
-		return nil, max(at, 1), errors.New("the recording is cut: it has no end")
+		return nil, max(at, 1), errors.New("the recording is truncated: its last line is missing")
 	}
 	return questions, 0, nil
 }
@@ -174,32 +177,32 @@ func decode(data []byte) (questions []question, at int, err error) {
 func decodeLine(text []byte) (line, error) {
 	var l line
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		return l, errors.New("the recording is cut: the line has no end")
+		return l, errors.New("the recording is truncated: the line has no line break")
 	}
 	if err := jsonvalue.DecodeStrict(text, &l, 0); err != nil {
 		return l, fmt.Errorf("the recording was edited: %w", err)
 	}
 	n := 0
-	for _, there := range []bool{l.Header != nil, l.Question != nil, l.End != nil} {
-		if there {
+	for _, set := range []bool{l.Header != nil, l.Question != nil, l.End != nil} {
+		if set {
 			n++
 		}
 	}
 	if n != 1 {
-		return l, errors.New("the recording was edited: the line is neither a header nor a question nor the end")
+		return l, errors.New("the recording was edited: the line must be one of header, question and end")
 	}
 	return l, nil
 }
 
-// check reports what a question cannot have been recorded with.
+// check returns an error if the question is not as it was written.
 func (q *question) check() error {
 	if digest(q.request()) != q.Key {
-		return errors.New("the question's key is not that of its text")
+		return errors.New("the question's key does not match its text")
 	}
 	last := -1
 	for _, a := range q.Answers {
 		if a.Sample <= last || a.Text == "" {
-			return errors.New("the question's answers are not those of samples in order")
+			return errors.New("the question's answers are empty or not sorted by sample")
 		}
 		last = a.Sample
 	}

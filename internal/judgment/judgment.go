@@ -1,8 +1,10 @@
-// Package judgment keeps models' answers about a unit beside the unit's cassette, so that judging is replayed without a
-// key. An answer is found by the exact bytes of its question: a changed rubric needs newly recorded answers, and no
-// answer is ever given to another question.
+// Package judgment records the answers of models that judge a unit, beside the unit's cassette, so that judging is
+// replayed without a key. An answer is found by the exact bytes of its question: a changed rubric needs newly recorded
+// answers, and no answer is ever given to another question. Package llm asks the models, and the evaluators write the
+// questions and read the answers.
 //
-//	file, err := judgment.Open(judgment.Path(cassette), judgment.Config{Mode: judgment.Replay, Secrets: secrets, Command: command})
+//	config := judgment.Config{Mode: judgment.Replay, Secrets: secrets, Command: command}
+//	file, err := judgment.Open(judgment.Path(cassette), config)
 //	in.Models = file
 //	... // evaluators ask
 //	err = file.Save()
@@ -14,36 +16,40 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Path returns where the judgements of the unit with that cassette are: x.jsonl has x.judges.jsonl.
+// Path returns the path of the recording that belongs to a cassette: x.judges.jsonl for x.jsonl.
 func Path(cassette string) string { return strings.TrimSuffix(cassette, ".jsonl") + ".judges.jsonl" }
 
 // Mode is where answers come from.
 type Mode string
 
 const (
-	// Replay answers from the recording alone.
+	// Replay answers from the recording only.
 	Replay Mode = "replay"
 	// Record asks the models and writes the recording anew.
 	Record Mode = "record"
-	// Missing asks the models what has no recorded answer, and writes the recording anew.
+	// Missing asks the models the questions without a recorded answer, and writes the recording anew.
 	Missing Mode = "missing"
 	// Live asks the models and writes nothing.
 	Live Mode = "live"
 )
 
-// Choose returns how a unit's judges are asked, given where its session comes from; false: not at all, which skips them.
-// Rerecord is the user's wish to have new answers to an old session, allowed that models may be asked, and recorded tells
-// whether there is a recording. A recorded judgement needs no leave, and a new session has none.
+// Choose returns the mode for a unit's judges, given the mode of its session. False means that they are skipped.
+// Rerecord asks for new answers about a recorded session, allowed says that models may be asked, and recorded that
+// there is a recording. Recorded answers are used even if models may not be asked. A new session has no recorded
+// answers.
 func Choose(session Mode, rerecord, allowed, recorded bool) (Mode, bool) {
 	switch {
 	case rerecord:
@@ -61,13 +67,14 @@ func Choose(session Mode, rerecord, allowed, recorded bool) (Mode, bool) {
 // Config says where answers come from.
 type Config struct {
 	Mode Mode
-	// Live asks the models. Only [Replay] does without.
+	// Live asks the models. It may be nil only in mode [Replay].
 	Live llm.Asker
-	// Secrets masks what is asked, answered and written. It must not be nil: a replay masks, too, to ask the same.
+	// Secrets masks questions, answers and what is written. It must not be nil: a replay must mask its questions, too,
+	// to find their answers.
 	Secrets *secret.Set
-	// Name is what errors call the recording; empty: its path.
+	// Name is the name of the recording in errors; empty: its path.
 	Name string
-	// Command is the command that records, for errors.
+	// Command is the command that records anew, for errors.
 	Command string
 }
 
@@ -80,7 +87,7 @@ type File struct {
 	calls map[callKey]*call
 }
 
-// callKey is what an answer is found by.
+// callKey finds an answer.
 type callKey struct {
 	question string // digest
 	sample   int
@@ -88,17 +95,17 @@ type callKey struct {
 
 // call is a question with its answer.
 type call struct {
-	turn    chan struct{} // is held while the call is looked at
+	turn    chan struct{} // a lock, held while the call is used
 	request llm.Request
 	answer  *llm.Reply
 	used    bool
 }
 
-// Open opens the recording at path. In mode [Replay] there must be one. A recording that was cut or edited is an error with
-// file and line, unless it is to be replaced. It panics if the configuration lacks what the mode needs.
+// Open opens the recording at path, which must exist in mode [Replay]. If the recording was truncated or edited, the
+// error names file and line, unless the mode replaces it. Open panics if the configuration lacks what the mode needs.
 func Open(path string, c Config) (*File, error) {
 	if c.Secrets == nil || c.Live == nil && c.Mode != Replay {
-		panic("judgment.Open: Config needs Secrets and, but for Replay, Live")
+		panic("judgment.Open: Config needs Secrets and, unless Mode is Replay, Live")
 	}
 	c.Name = cmp.Or(c.Name, path)
 	f := &File{path: path, config: c, calls: make(map[callKey]*call)}
@@ -110,7 +117,7 @@ func Open(path string, c Config) (*File, error) {
 	case errors.Is(err, fs.ErrNotExist) && c.Mode == Missing:
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no recording of the judges", c.Name)
+		return nil, fmt.Errorf("%s: the judges' answers are not recorded", c.Name)
 	case err != nil:
 		return nil, fmt.Errorf("read the judges' recording: %w", err)
 	}
@@ -120,7 +127,10 @@ func Open(path string, c Config) (*File, error) {
 	}
 	for _, q := range questions {
 		for _, a := range q.Answers {
-			f.calls[callKey{q.Key, a.Sample}] = &call{turn: make(chan struct{}, 1), request: q.request(), answer: a.reply()}
+			f.calls[callKey{q.Key, a.Sample}] = &call{
+				turn:    make(chan struct{}, 1),
+				request: q.request(), answer: a.reply(),
+			}
 		}
 	}
 	return f, nil
@@ -129,7 +139,7 @@ func Open(path string, c Config) (*File, error) {
 // maxFile is the largest recording that is read or written, in bytes.
 const maxFile = 64 << 20
 
-// Complete answers a request. The same request is answered once, whoever asks again: to get several answers, number the
+// Complete answers a request. Equal requests get the same answer: for several answers to a question, number the
 // samples.
 func (f *File) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
 	r.Model, r.System, r.User = f.clean(r.Model), f.clean(r.System), f.clean(r.User)
@@ -155,12 +165,12 @@ func (f *File) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
 	return *c.answer, nil
 }
 
-// clean returns the text as JSON can keep it, without secrets.
+// clean returns the text as valid UTF-8, which JSON needs, without secrets.
 func (f *File) clean(text string) string {
 	return f.config.Secrets.String(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// call returns the call of a request, a new one if need be.
+// call returns the call of a request and creates it if needed.
 func (f *File) call(r llm.Request) *call {
 	key := callKey{digest(r), r.Sample}
 	f.mu.Lock()
@@ -173,8 +183,8 @@ func (f *File) call(r llm.Request) *call {
 	return c
 }
 
-// Save writes what was asked and answered, and nothing else, in modes [Record] and [Missing]; in the others it does
-// nothing. Where nothing was asked no recording remains. It is for the end of the unit's judging: until then, and after a
+// Save writes the questions that were asked, and their answers, in modes [Record] and [Missing]; in other modes it does
+// nothing. If nothing was asked, it removes the recording. Call it after the unit was judged: until then, and after a
 // crash, the recording is the old one.
 func (f *File) Save() error {
 	if f.config.Mode != Record && f.config.Mode != Missing {
@@ -190,7 +200,7 @@ func (f *File) Save() error {
 	return nil
 }
 
-// replace puts data in the place of the recording; nil removes it.
+// replace replaces the recording by data; nil removes it.
 func (f *File) replace(data []byte) error {
 	if data == nil {
 		if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) {
@@ -199,10 +209,10 @@ func (f *File) replace(data []byte) error {
 		return nil
 	}
 	if len(data) > maxFile {
-		return fmt.Errorf("it has %d bytes, more than the %d that one may have", len(data), maxFile)
+		return fmt.Errorf("%d bytes exceed the limit of %d", len(data), maxFile)
 	}
 	if name, found := f.config.Secrets.Contains(data); found {
-		return fmt.Errorf("it would hold the secret %s", name)
+		return fmt.Errorf("it would contain the secret %s", name)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 		return err
@@ -223,7 +233,7 @@ func (f *File) used() map[callKey]*call {
 	return used
 }
 
-// Unused returns how many recorded answers were not asked for. They decide nothing: the next recording drops them.
+// Unused returns the number of recorded answers that were not asked for. The next recording drops them.
 func (f *File) Unused() int {
 	used := f.used()
 	f.mu.Lock()
@@ -236,3 +246,77 @@ func (f *File) Unused() int {
 	}
 	return n
 }
+
+// miss returns the error for a question without a recorded answer. It shows how the nearest recorded question differs.
+func (f *File) miss(r llm.Request) error {
+	return fmt.Errorf("%s: there is no recorded answer of %s to this question: %s; record it with %s",
+		f.config.Name, r.Model, f.difference(r), f.config.Command)
+}
+
+// difference says how the recorded question that is most like r differs from it.
+func (f *File) difference(r llm.Request) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var recorded []*call
+	for _, key := range slices.SortedFunc(maps.Keys(f.calls), compareKeys) {
+		if c := f.calls[key]; c.answer != nil {
+			recorded = append(recorded, c)
+		}
+	}
+	if len(recorded) == 0 {
+		return "no answers are recorded"
+	}
+	nearest := slices.MaxFunc(recorded, func(a, b *call) int {
+		return cmp.Compare(likeness(a.request, r), likeness(b.request, r))
+	})
+	n := nearest.request
+	switch {
+	case n.Model != r.Model:
+		return fmt.Sprintf("the nearest question was for model %s", n.Model)
+	case n.System != r.System:
+		return "the nearest question has another system message: " + firstDifference(n.System, r.System)
+	case n.User != r.User:
+		return "the nearest question has another prompt: " + firstDifference(n.User, r.User)
+	case digest(n) == digest(r):
+		return fmt.Sprintf("sample %d was not recorded", r.Sample+1)
+	}
+	return "the nearest question has other parameters or another reply schema"
+}
+
+func compareKeys(a, b callKey) int {
+	return cmp.Or(cmp.Compare(a.question, b.question), cmp.Compare(a.sample, b.sample))
+}
+
+// likeness is larger for questions that are more alike: with the same model first, then the same system message, then
+// the longest common beginning of the prompts.
+func likeness(a, b llm.Request) int {
+	n := common(a.User, b.User)
+	if a.System == b.System {
+		n += 1 << 40
+	}
+	if a.Model == b.Model {
+		n += 1 << 50
+	}
+	return n
+}
+
+// common returns the length of the common prefix of two texts, in bytes.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// firstDifference shows the first line in which two different texts differ.
+func firstDifference(recorded, asked string) string {
+	line, was, is := excerpt.FirstLines(recorded, asked)
+	was, is = strings.TrimSuffix(was, "\n"), strings.TrimSuffix(is, "\n")
+	quote := func(text string) string { return excerpt.Quote(text, maxShown) }
+	was, is = excerpt.Apart(was, is, maxShown, maxShown/2, quote)
+	return fmt.Sprintf("line %d was %s and is %s", line, was, is)
+}
+
+// maxShown is how many characters of a line an error shows.
+const maxShown = 120

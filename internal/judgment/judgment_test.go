@@ -106,15 +106,28 @@ func TestMiss(t *testing.T) {
 		request llm.Request
 		want    string
 	}{
-		{"prompt", request("one\nthree", 0), `the nearest has another prompt: line 2 was "two" and is "three"`},
-		{"system", with(func(r *llm.Request) { r.System = "Judge!" }), `the nearest has another system message: line 1 was "Judge." and is "Judge!"`},
-		{"model", with(func(r *llm.Request) { r.Model = "judge-2" }), "the nearest was put to judge-1"},
-		{"schema", with(func(r *llm.Request) { r.Schema = nil }), "the nearest has other parameters or another schema of the reply"},
-		{"parameters", with(func(r *llm.Request) { r.MaxTokens = 5 }), "the nearest has other parameters or another schema of the reply"},
+		{
+			"prompt", request("one\nthree", 0),
+			`the nearest question has another prompt: line 2 was "two" and is "three"`,
+		},
+		{
+			"system", with(func(r *llm.Request) { r.System = "Judge!" }),
+			`the nearest question has another system message: line 1 was "Judge." and is "Judge!"`,
+		},
+		{"model", with(func(r *llm.Request) { r.Model = "judge-2" }), "the nearest question was for model judge-1"},
+		{
+			"schema", with(func(r *llm.Request) { r.Schema = nil }),
+			"the nearest question has other parameters or another reply schema",
+		},
+		{
+			"parameters", with(func(r *llm.Request) { r.MaxTokens = 5 }),
+			"the nearest question has other parameters or another reply schema",
+		},
 		{"sample", request("one\ntwo", 2), "sample 3 was not recorded"},
 		{
 			"long lines", request("other <b>"+strings.Repeat("x", 500), 0),
-			`the nearest has another prompt: line 1 was "other <b>" and is "other <b>` + strings.Repeat("x", 111) + `"…`,
+			`the nearest question has another prompt: line 1 was "other <b>" and is "other <b>` +
+				strings.Repeat("x", 111) + `"…`,
 		},
 	}
 	for _, tt := range tests {
@@ -222,7 +235,7 @@ func TestFailures(t *testing.T) {
 	require.Equal(t, `{"score": 2}`, ask(t, f, request("a", 0)), "a failure is no answer")
 
 	_, err = Open(filepath.Join(t.TempDir(), "x"), Config{Mode: Replay, Secrets: new(secret.Set), Command: command})
-	require.Regexp(t, `/x: there is no recording of the judges$`, err.Error(), "who knows the command names it, once")
+	require.Regexp(t, `/x: the judges' answers are not recorded$`, err.Error(), "who knows the command names it, once")
 	_, err = Open(t.TempDir(), Config{Mode: Replay, Secrets: new(secret.Set)})
 	require.ErrorContains(t, err, "not a regular file")
 	require.Panics(t, func() { _, _ = Open(path, Config{Mode: Live, Secrets: new(secret.Set)}) })
@@ -288,7 +301,7 @@ func TestEveryEdit(t *testing.T) {
 		require.LessOrEqual(t, at, line+1, "byte %d", i)
 		require.GreaterOrEqual(t, at, line, "byte %d", i)
 		_, _, err = decode(data[:i])
-		require.ErrorContains(t, err, "the recording is cut", "cut at byte %d", i)
+		require.ErrorContains(t, err, "the recording is truncated", "cut at byte %d", i)
 	}
 	for i, line := range bytes.SplitAfter(data[:len(data)-1], []byte("\n")) {
 		_, _, err := decode(bytes.Replace(data, line, nil, 1))
@@ -304,15 +317,24 @@ func TestCorrupt(t *testing.T) {
 	tests := []struct {
 		name, text, want string
 	}{
-		{"empty", "", ":1: the recording is cut: it has no end"},
+		{"empty", "", ":1: the recording is truncated: its last line is missing"},
 		{"cassette", "{\"sdd_eval_cassette\":1}\n", `:1: the recording was edited: unknown key "sdd_eval_cassette"`},
-		{"other version", strings.Replace(string(data), `"version":1`, `"version":2`, 1), ":1: the recording has format version 2, and this program reads version 1"},
-		{"answer", strings.Replace(string(data), `"score\": 3`, `"score\": 9`, 1), ":%d: the recording was edited: this line is not the one that was recorded"},
-		{"without end", strings.Join(lines[:3], ""), ":3: the recording is cut: it has no end"},
-		{"half a line", string(data[:len(data)-2]), ":4: the recording is cut: the line has no end"},
+		{
+			"other version", strings.Replace(string(data), `"version":1`, `"version":2`, 1),
+			":1: the recording has format version 2, and this program reads version 1",
+		},
+		{
+			"answer", strings.Replace(string(data), `"score\": 3`, `"score\": 9`, 1),
+			":%d: the recording was edited: this line is not the one that was recorded",
+		},
+		{"without end", strings.Join(lines[:3], ""), ":3: the recording is truncated: its last line is missing"},
+		{"half a line", string(data[:len(data)-2]), ":4: the recording is truncated: the line has no line break"},
 		{"line too many", string(data) + lines[1], ":5: the recording was edited: there is a line after its end"},
-		{"no header", strings.Join(lines[1:], ""), ":1: this is not a recording of judges: its first line, and no other, is a header"},
-		{"nothing known", "{}\n", ":1: the recording was edited: the line is neither a header nor a question nor the end"},
+		{
+			"no header", strings.Join(lines[1:], ""),
+			":1: not a recording of judges: the first line, and no other, must be a header",
+		},
+		{"nothing known", "{}\n", ":1: the recording was edited: the line must be one of header, question and end"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -240,7 +240,7 @@ func TestRecordAndReplay(t *testing.T) {
 	require.Equal(t, live, judge(keys))
 	v := judge(strings.Replace(keys, "the sum", "the whole sum", 1))
 	require.Equal(t, result.Error, v.Outcome)
-	require.Contains(t, v.Reason, path+": there is no recorded answer of a to this question: the nearest has another system message: "+
+	require.Contains(t, v.Reason, path+": there is no recorded answer of a to this question: the nearest question has another system message: "+
 		`line 4 was "- sum: it holds or it does not. the sum" and is "- sum: it holds or it does not. the whole sum"; `+
 		"record it with EVALTEST_JUDGES=record go test")
 }
