@@ -1,9 +1,16 @@
 package workspace
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // Op is what happened to a path.
@@ -101,4 +108,252 @@ func (e Entry) change(op Op) Change {
 		}
 	}
 	return c
+}
+
+// ApplyTo returns what a workspace that holds m holds once d was applied in it, without looking at any. Known is false
+// where that cannot be told: git's rules may make something else of what is there, or a content is not in d.
+func (d Delta) ApplyTo(m Manifest) (after Manifest, known bool) {
+	entries := make(map[string]Entry, len(m.Entries)+len(d.Changes))
+	for _, e := range m.Entries {
+		if path.Base(e.Path) == ignoreFile {
+			return Manifest{}, false
+		}
+		entries[e.Path] = e
+	}
+	for _, c := range d.Changes {
+		if path.Base(c.Path) == ignoreFile || c.Writes() && c.Data == nil {
+			return Manifest{}, false
+		}
+		if c.Op == Deleted {
+			delete(entries, c.Path)
+		}
+	}
+	for _, c := range d.Changes {
+		if c.Op == Deleted || c.Ignored {
+			continue
+		}
+		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+			entries[dir] = Entry{Path: dir, Kind: Dir}
+		}
+		e := Entry{Path: c.Path, Kind: c.Kind, Exec: c.Exec, Target: c.Target}
+		switch {
+		case c.ModeOnly:
+			e.Size, e.Digest = entries[c.Path].Size, entries[c.Path].Digest
+		case c.Kind == File:
+			e.Size, e.Digest = int64(len(c.Data)), digest(c.Data)
+		}
+		entries[c.Path] = e
+	}
+	return manifestOf(slices.Collect(maps.Values(entries))), true
+}
+
+// Apply makes the changes of d in dir, which must hold what it held when they were recorded: a path that is missing or
+// stands in the way is an error, and so is one that is not below dir, or below it only through a symbolic link. What d
+// marks as ignored is left alone. After an error a part of d may be done.
+func (d Delta) Apply(dir string) error { return d.applyIn(dir, false) }
+
+// Complete makes those of the changes in dir that somebody has not made there, or has made otherwise.
+func (d Delta) Complete(dir string) error { return d.applyIn(dir, true) }
+
+func (d Delta) applyIn(dir string, made bool) error {
+	if len(d.Changes) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("apply changes to workspace: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if err := d.apply(editor{root: root, made: made, dirs: map[string]bool{".": true}}); err != nil {
+		return fmt.Errorf("apply changes to workspace: %w", err)
+	}
+	return nil
+}
+
+func (d Delta) apply(e editor) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	for _, c := range slices.Backward(d.Changes) { // what is in a directory goes before it
+		if c.Op == Deleted && !c.Ignored {
+			if err := e.remove(c.Path, c.Kind); err != nil {
+				return fmt.Errorf("delete %s: %w", c.Path, err)
+			}
+		}
+	}
+	for _, c := range d.Changes {
+		if c.Op != Deleted && !c.Ignored {
+			if err := e.put(c); err != nil {
+				return fmt.Errorf("write %s: %w", c.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// check tells what is wrong with d in any workspace.
+func (d Delta) check() error {
+	last := ""
+	for _, c := range d.Changes {
+		if err := checkPath(c.Path); err != nil {
+			return err
+		}
+		if c.Path <= last {
+			return fmt.Errorf("%s comes after %s: changes are not sorted by path", c.Path, last)
+		}
+		last = c.Path
+		if c.Kind == Symlink && c.Op != Deleted && !c.Ignored && !leadsInside(c.Path, c.Target) {
+			return fmt.Errorf("%s: symbolic link to %q may lead outside", c.Path, c.Target)
+		}
+	}
+	return nil
+}
+
+// checkPath refuses paths that cannot stand below a workspace.
+func checkPath(p string) error {
+	if !fs.ValidPath(p) || p == "." || len(p) > maxPath {
+		return fmt.Errorf("%q is not a path below the workspace", p)
+	}
+	if inGit(p) {
+		return fmt.Errorf("%q belongs to git, not to the workspace", p)
+	}
+	if _, err := filepath.Localize(p); err != nil {
+		return fmt.Errorf("%q is not a file name on this system", p)
+	}
+	return nil
+}
+
+// editor changes files below a root without following links, not even those that stay below it.
+type editor struct {
+	root *os.Root
+	made bool            // some of the changes may have been made
+	dirs map[string]bool // known to be directories and no links
+}
+
+// put makes the change c, which is not a deletion.
+func (e *editor) put(c Change) error {
+	if err := e.makeDir(path.Dir(c.Path)); err != nil {
+		return err
+	}
+	if c.Op == Modified || e.made {
+		kind, err := e.kind(c.Path)
+		switch {
+		case e.made && errors.Is(err, errMissing) && !c.ModeOnly:
+			err = nil
+		case err != nil:
+		case c.ModeOnly:
+			return e.chmod(c.Path, kind, c.Exec)
+		case e.made && kind == Dir && c.Kind == Dir:
+			return nil
+		default:
+			err = e.clear(c.Path, kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch c.Kind {
+	case Dir:
+		return e.root.Mkdir(c.Path, 0o755)
+	case Symlink:
+		return e.root.Symlink(filepath.FromSlash(c.Target), c.Path)
+	case File:
+		return writeFile(e.root.OpenFile, c.Path, c.Data, c.Exec)
+	}
+	return fmt.Errorf("unknown kind %q", c.Kind)
+}
+
+func (e *editor) chmod(p string, kind Kind, exec bool) error {
+	if kind != File {
+		return fmt.Errorf("it is a %s, not a file", kind)
+	}
+	return e.root.Chmod(p, perm(exec))
+}
+
+// remove deletes p, which must be a want.
+func (e *editor) remove(p string, want Kind) error {
+	if err := e.makeDir(path.Dir(p)); err != nil {
+		return err
+	}
+	kind, err := e.kind(p)
+	if e.made && errors.Is(err, errMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kind != want {
+		return fmt.Errorf("it is a %s, not a %s", kind, want)
+	}
+	return e.clear(p, kind)
+}
+
+// clear deletes p, which is a kind.
+func (e *editor) clear(p string, kind Kind) error {
+	delete(e.dirs, p)
+	if kind == Dir {
+		return e.root.RemoveAll(p) // what is ignored may still be in it
+	}
+	return e.root.Remove(p)
+}
+
+// makeDir makes sure that p and all above it are directories and no links, and makes those that are missing: a clone of
+// the same files lacks the empty ones.
+func (e *editor) makeDir(p string) error {
+	if e.dirs[p] {
+		return nil
+	}
+	if err := e.makeDir(path.Dir(p)); err != nil {
+		return err
+	}
+	kind, err := e.kind(p)
+	if errors.Is(err, errMissing) {
+		err = e.root.Mkdir(p, 0o755)
+	} else if err == nil && kind != Dir {
+		err = fmt.Errorf("%s is a %s, not a directory", p, kind)
+	}
+	if err == nil {
+		e.dirs[p] = true
+	}
+	return err
+}
+
+var errMissing = errors.New("it is not there: the workspace is not the one that was recorded")
+
+// kind returns what is at p.
+func (e *editor) kind(p string) (Kind, error) {
+	info, err := e.root.Lstat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errMissing
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return Dir, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		return Symlink, nil
+	case info.Mode().IsRegular():
+		return File, nil
+	}
+	return "", errNotRegular
+}
+
+// createNew opens a file for writing that must not exist; it follows no link there.
+const createNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL | disk.Nonblock
+
+// writeFile makes a file with open, which is that of package os or of a root.
+func writeFile(open func(string, int, fs.FileMode) (*os.File, error), p string, data []byte, exec bool) error {
+	f, err := open(p, createNew, perm(exec))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+func perm(exec bool) fs.FileMode {
+	if exec {
+		return 0o755
+	}
+	return 0o644
 }
