@@ -115,7 +115,7 @@ func TestPlayerAppliesNext(t *testing.T) {
 func TestPlayerInAnotherWorkspace(t *testing.T) {
 	_, err := NewPlayer(sample(), t.TempDir()).Prompt(t.Context(), samplePrompts[0])
 	require.ErrorContains(t, err, "replay turn 1")
-	require.ErrorContains(t, err, "write add.go: it is not there: the workspace is not the one that was recorded")
+	require.ErrorContains(t, err, "write add.go: not found: the workspace differs from the recorded one")
 }
 
 func TestPlayerCancelled(t *testing.T) {

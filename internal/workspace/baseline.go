@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxCompared is up to how many bytes a file is compared line by line.
+	// maxCompared is the size in bytes up to which files are compared line by line.
 	maxCompared = 512 << 10
 	// maxDiff bounds the text of a diff, in bytes.
 	maxDiff = 8 << 20
 )
 
-// Baseline is a workspace as it was prepared, for comparison with its later state. It holds no copy of what it can read
-// again from the template. The zero value is an empty workspace.
+// Baseline is the prepared state of a workspace, for comparison with its later state. It does not copy contents that it
+// can read from the template. The zero value is an empty workspace.
 type Baseline struct {
 	manifest Manifest
 	template *Template
@@ -38,7 +38,7 @@ func (t *Template) Baseline(m Manifest, seeds map[string]string) Baseline {
 	return b
 }
 
-// With returns the baseline after files were written into the workspace, which now holds m.
+// With returns the baseline after files were written into the workspace, whose manifest is now m.
 func (b Baseline) With(m Manifest, files map[string][]byte) Baseline {
 	b.manifest, b.written = m, maps.Clone(b.written)
 	if b.written == nil {
@@ -51,7 +51,8 @@ func (b Baseline) With(m Manifest, files map[string][]byte) Baseline {
 // Diff is how a workspace differs from its baseline.
 type Diff struct {
 	Files []FileDiff // sorted by path
-	// Text is a unified diff as git writes it. What is binary, large or ignored by git is named without its content.
+	// Text is a unified diff as git writes it. Files that are binary, large or ignored by git are named without
+	// content.
 	Text []byte
 }
 
@@ -60,9 +61,9 @@ type FileDiff struct {
 	Path string
 	Op   Op
 	Kind Kind
-	// Size is a file's length in bytes, of a deleted one what it was.
+	// Size is the file's length in bytes, before the deletion if it was deleted.
 	Size int64
-	// Added and Removed count lines, nil for what was not compared line by line.
+	// Added and Removed count lines. They are nil if the path was not compared line by line.
 	Added, Removed *int
 }
 
@@ -75,8 +76,8 @@ func (b Baseline) Diff(ctx context.Context, dir string) (Diff, error) {
 	return b.Compare(ctx, dir, manifestOf(s.entries))
 }
 
-// Compare is [Baseline.Diff] of a workspace that is known to hold after. A file that differs and does not hold what after
-// says is named without its content.
+// Compare is [Baseline.Diff] for a workspace whose manifest is known to be after. A changed file whose content does not
+// match after is named without content.
 func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff, error) {
 	tr, err := openTree(ctx, dir)
 	if err != nil {
@@ -98,7 +99,7 @@ func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff
 	return d, nil
 }
 
-// fileComparison compares what stood at one path with what stands there now.
+// fileComparison compares the entry at one path before and now.
 type fileComparison struct {
 	Change
 	was, is Entry
@@ -118,14 +119,14 @@ func (f fileComparison) write(text *bytes.Buffer, b Baseline, tr *tree) FileDiff
 	case why+whyNow != "":
 		fmt.Fprintf(text, "(%s)\n", cmp.Or(whyNow, why))
 	case text.Len() > maxDiff:
-		fmt.Fprintln(text, "(left out: the diff is too long)")
+		fmt.Fprintln(text, "(omitted: the diff is too long)")
 	default:
 		d.Added, d.Removed = f.writeLines(text, old, now)
 	}
 	return d
 }
 
-// writeHead writes git's lines before a file's changes.
+// writeHead writes the lines that git writes before a file's changes.
 func (f fileComparison) writeHead(text *bytes.Buffer) {
 	fmt.Fprintf(text, "diff --git %s %s\n", name("a/", f.Path), name("b/", f.Path))
 	mode := func(e Entry) string {
@@ -149,10 +150,10 @@ func (f fileComparison) writeHead(text *bytes.Buffer) {
 	}
 }
 
-// content returns the text of one side, or why it is not shown.
+// content returns the text of one side, or the reason why it is not shown.
 func (f fileComparison) content(e Entry, read func(Entry) ([]byte, error)) (text, why string) {
 	switch {
-	case e.Path == "" || e.Kind == Dir: // it was not, or is not, there
+	case e.Path == "" || e.Kind == Dir: // there is no file on this side
 		return "", ""
 	case e.Kind == Symlink:
 		return e.Target, ""
@@ -182,7 +183,7 @@ func (f fileComparison) writeLines(text *bytes.Buffer, old, now string) (added, 
 	}
 	u, err := udiff.ToUnifiedDiff(a, b, old, udiff.Lines(old, now), udiff.DefaultContextLines)
 	if err != nil {
-		panic(fmt.Sprintf("workspace: compare %s: %v", f.Path, err)) // the edits are its own
+		panic(fmt.Sprintf("workspace: compare %s: %v", f.Path, err)) // cannot be: udiff made the edits
 	}
 	added, removed = new(int), new(int)
 	for _, h := range u.Hunks {
@@ -199,7 +200,7 @@ func (f fileComparison) writeLines(text *bytes.Buffer, old, now string) (added, 
 	return added, removed
 }
 
-// name is a path as git's diffs have it: quoted if it holds what would break the line.
+// name returns a path as in git's diffs: quoted if it contains characters that would break the line.
 func name(prefix, path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f }) {
 		return fmt.Sprintf("%q", prefix+path)
@@ -207,7 +208,7 @@ func name(prefix, path string) string {
 	return prefix + path
 }
 
-// readText reads a file that was seen.
+// readText reads the file of an entry, whose content must not have changed.
 func (t *tree) readText(e Entry) ([]byte, error) {
 	f, err := t.open(e.Path)
 	if err != nil {
@@ -222,24 +223,24 @@ func (t *tree) readText(e Entry) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// read returns what stood in a file.
+// read returns the content of a file in the baseline.
 func (b Baseline) read(e Entry) ([]byte, error) {
 	if data, ok := b.written[e.Path]; ok {
 		return data, nil
 	}
 	data, err := b.template.read(e)
 	if err == nil && digest(data) != e.Digest {
-		err = fmt.Errorf("what it was has changed in %s since", b.template.src.Dir)
+		err = fmt.Errorf("its original in %s has changed since", b.template.src.Dir)
 	}
 	return data, err
 }
 
-// read returns the content of a file that the template has.
+// read returns the content of a file of the template.
 func (t *Template) read(e Entry) ([]byte, error) {
 	if t == nil {
 		return nil, os.ErrNotExist
 	}
-	if t.held {
+	if t.inMemory {
 		i := slices.IndexFunc(t.files, func(f sourceFile) bool { return f.Path == e.Path })
 		if i < 0 {
 			return nil, os.ErrNotExist

@@ -16,7 +16,8 @@ import (
 func smallProject(b *testing.B) string {
 	files := make(map[string]string)
 	for i, p := range []string{
-		"go.mod", "main.go", "README.md", "internal/a/a.go", "internal/a/a_test.go", "internal/b/b.go", "internal/b/b_test.go",
+		"go.mod", "main.go", "README.md", "internal/a/a.go", "internal/a/a_test.go", "internal/b/b.go",
+		"internal/b/b_test.go",
 		"cmd/x/main.go", "docs/x.md", "run.sh*",
 	} {
 		files[p] = strings.Repeat("0123456789\n", 30*(i+1))

@@ -30,36 +30,36 @@ type Change struct {
 	Op   Op
 	// Kind is what is at the path after the change, or was there before it was deleted.
 	Kind Kind
-	// Exec tells whether a file may be executed.
+	// Exec says that the file is executable.
 	Exec bool
-	// ModeOnly tells that a file's executable bit changed and its content, which Data lacks, did not.
+	// ModeOnly says that only the file's executable bit changed. Data is then nil.
 	ModeOnly bool
 	// Data is a file's new content.
 	Data []byte
 	// Target is where a symbolic link points.
 	Target string
-	// Ignored marks a change that is known but not kept, see [Entry.Ignored]: Apply leaves the path alone.
+	// Ignored marks a change whose content is not kept, see [Entry.Ignored]. Apply does not make it.
 	Ignored bool
-	// Digest is the new content of what is ignored, see [Entry.Digest].
+	// Digest is the digest of an ignored entry's new content, see [Entry.Digest].
 	Digest string
 }
 
-// Writes reports whether the change gives a file a new content, which is kept.
+// Writes reports whether the change sets a file's content and has that content.
 func (c Change) Writes() bool { return c.Kind == File && c.Op != Deleted && !c.ModeOnly && !c.Ignored }
 
-// Delta is what happened in a workspace between two moments. A directory that was added has a change of its own only if
-// nothing else tells of it, as it is empty.
+// Delta lists what happened in a workspace between two moments. An added directory has a change of its own only if it
+// is empty; otherwise the changes of its entries imply it.
 type Delta struct {
 	Changes []Change // sorted by path, without duplicates
 }
 
-// diff returns how before became after; data has the contents of the files that are not the same.
+// diff returns the changes from before to after. Data has the contents of changed files.
 func diff(before, after Manifest, data map[string][]byte) Delta {
 	old := make(map[string]Entry, len(before.Entries))
 	for _, e := range before.Entries {
 		old[e.Path] = e
 	}
-	implied := make(map[string]bool) // directories that come with what is in them
+	implied := make(map[string]bool) // directories that their entries imply
 	for _, e := range after.Entries {
 		if !e.Ignored {
 			implied[path.Dir(e.Path)] = true
@@ -74,7 +74,7 @@ func diff(before, after Manifest, data map[string][]byte) Delta {
 		case !ok || was.Ignored && !is.Ignored:
 			c, changed = is.change(Added), is.Kind != Dir || is.Ignored || !implied[is.Path]
 		case is.Ignored && !was.Ignored:
-			c, changed = was.change(Deleted), true // once ignored, it is as good as gone
+			c, changed = was.change(Deleted), true // its content is no longer kept
 		case is.Kind == File && was.Kind == File && !is.Ignored && is.Digest == was.Digest:
 			c, changed = is.change(Modified), is.Exec != was.Exec
 			c.ModeOnly = true
@@ -110,8 +110,8 @@ func (e Entry) change(op Op) Change {
 	return c
 }
 
-// ApplyTo returns what a workspace that holds m holds once d was applied in it, without looking at any. Known is false
-// where that cannot be told: git's rules may make something else of what is there, or a content is not in d.
+// ApplyTo returns the manifest after d is applied to a workspace with manifest m, without reading a workspace. Known is
+// false if that cannot be determined: git may ignore some of the entries, or d lacks a content.
 func (d Delta) ApplyTo(m Manifest) (after Manifest, known bool) {
 	entries := make(map[string]Entry, len(m.Entries)+len(d.Changes))
 	for _, e := range m.Entries {
@@ -147,12 +147,12 @@ func (d Delta) ApplyTo(m Manifest) (after Manifest, known bool) {
 	return manifestOf(slices.Collect(maps.Values(entries))), true
 }
 
-// Apply makes the changes of d in dir, which must hold what it held when they were recorded: a path that is missing or
-// stands in the way is an error, and so is one that is not below dir, or below it only through a symbolic link. What d
-// marks as ignored is left alone. After an error a part of d may be done.
+// Apply makes the changes of d in dir, which must be in the state in which they were recorded: a path that is missing
+// or in the way is an error, and so is one that is not below dir, or below it only through a symbolic link. Ignored
+// changes are not made. After an error some changes may have been made.
 func (d Delta) Apply(dir string) error { return d.applyIn(dir, false) }
 
-// Complete makes those of the changes in dir that somebody has not made there, or has made otherwise.
+// Complete makes the changes in dir that have not been made there yet, or were made differently.
 func (d Delta) Complete(dir string) error { return d.applyIn(dir, true) }
 
 func (d Delta) applyIn(dir string, made bool) error {
@@ -174,7 +174,7 @@ func (d Delta) apply(e editor) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	for _, c := range slices.Backward(d.Changes) { // what is in a directory goes before it
+	for _, c := range slices.Backward(d.Changes) { // delete a directory after its entries
 		if c.Op == Deleted && !c.Ignored {
 			if err := e.remove(c.Path, c.Kind); err != nil {
 				return fmt.Errorf("delete %s: %w", c.Path, err)
@@ -191,7 +191,7 @@ func (d Delta) apply(e editor) error {
 	return nil
 }
 
-// check tells what is wrong with d in any workspace.
+// check returns an error if d cannot be applied to any workspace.
 func (d Delta) check() error {
 	last := ""
 	for _, c := range d.Changes {
@@ -209,7 +209,7 @@ func (d Delta) check() error {
 	return nil
 }
 
-// checkPath refuses paths that cannot stand below a workspace.
+// checkPath returns an error if p cannot be a path of a workspace.
 func checkPath(p string) error {
 	if !fs.ValidPath(p) || p == "." || len(p) > maxPath {
 		return fmt.Errorf("%q is not a path below the workspace", p)
@@ -223,7 +223,7 @@ func checkPath(p string) error {
 	return nil
 }
 
-// editor changes files below a root without following links, not even those that stay below it.
+// editor changes files below a root. It follows no links, not even those that stay below the root.
 type editor struct {
 	root *os.Root
 	made bool            // some of the changes may have been made
@@ -270,7 +270,7 @@ func (e *editor) chmod(p string, kind Kind, exec bool) error {
 	return e.root.Chmod(p, perm(exec))
 }
 
-// remove deletes p, which must be a want.
+// remove deletes p, whose kind must be want.
 func (e *editor) remove(p string, want Kind) error {
 	if err := e.makeDir(path.Dir(p)); err != nil {
 		return err
@@ -288,16 +288,16 @@ func (e *editor) remove(p string, want Kind) error {
 	return e.clear(p, kind)
 }
 
-// clear deletes p, which is a kind.
+// clear deletes p, whose kind is given.
 func (e *editor) clear(p string, kind Kind) error {
 	delete(e.dirs, p)
 	if kind == Dir {
-		return e.root.RemoveAll(p) // what is ignored may still be in it
+		return e.root.RemoveAll(p) // it may still have ignored entries
 	}
 	return e.root.Remove(p)
 }
 
-// makeDir makes sure that p and all above it are directories and no links, and makes those that are missing: a clone of
+// makeDir makes sure that p and its parents are directories and not links. It makes those that are missing: a clone of
 // the same files lacks the empty ones.
 func (e *editor) makeDir(p string) error {
 	if e.dirs[p] {
@@ -318,7 +318,7 @@ func (e *editor) makeDir(p string) error {
 	return err
 }
 
-var errMissing = errors.New("it is not there: the workspace is not the one that was recorded")
+var errMissing = errors.New("not found: the workspace differs from the recorded one")
 
 // kind returns what is at p.
 func (e *editor) kind(p string) (Kind, error) {
@@ -338,10 +338,10 @@ func (e *editor) kind(p string) (Kind, error) {
 	return "", errNotRegular
 }
 
-// createNew opens a file for writing that must not exist; it follows no link there.
+// createNew are the flags for opening a new file for writing. The file must not exist, not even as a link.
 const createNew = os.O_WRONLY | os.O_CREATE | os.O_EXCL | disk.Nonblock
 
-// writeFile makes a file with open, which is that of package os or of a root.
+// writeFile makes a file with open, which is [os.OpenFile] or that of a root.
 func writeFile(open func(string, int, fs.FileMode) (*os.File, error), p string, data []byte, exec bool) error {
 	f, err := open(p, createNew, perm(exec))
 	if err != nil {

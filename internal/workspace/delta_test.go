@@ -19,36 +19,75 @@ func TestApplyRefuses(t *testing.T) {
 		{"upward", []Change{text("../x")}, `"../x" is not a path below the workspace`},
 		{"upward within", []Change{text("d/../../x")}, `"d/../../x" is not a path below the workspace`},
 		{"absolute", []Change{text("/tmp/x")}, `"/tmp/x" is not a path below the workspace`},
-		{"the workspace itself", []Change{{Path: ".", Op: Deleted, Kind: Dir}}, `"." is not a path below the workspace`},
+		{
+			"the workspace itself",
+			[]Change{{Path: ".", Op: Deleted, Kind: Dir}},
+			`"." is not a path below the workspace`,
+		},
 		{"empty", []Change{text("")}, `"" is not a path below the workspace`},
 		{"not clean", []Change{text("d//x")}, `"d//x" is not a path below the workspace`},
 		{"git's own", []Change{text("d/.git/hooks/x")}, `"d/.git/hooks/x" belongs to git`},
 		{"NUL", []Change{text("a\x00b")}, `"a\x00b" is not a file name on this system`},
 		{"through a link that stays inside", []Change{text("in/x")}, "write in/x: in is a symlink, not a dir"},
 		{"through a link that leads outside", []Change{text("out/x")}, "write out/x: out is a symlink, not a dir"},
-		{"deletion through a link", []Change{{Path: "out/victim", Op: Deleted, Kind: File}}, "delete out/victim: out is a symlink, not a dir"},
-		{"through a link of its own", []Change{{Path: "z", Op: Added, Kind: Symlink, Target: "d"}, text("z/x")}, "write z/x: z is a symlink, not a dir"},
+		{
+			"deletion through a link",
+			[]Change{{Path: "out/victim", Op: Deleted, Kind: File}},
+			"delete out/victim: out is a symlink, not a dir",
+		},
+		{
+			"through a link of its own",
+			[]Change{{Path: "z", Op: Added, Kind: Symlink, Target: "d"}, text("z/x")},
+			"write z/x: z is a symlink, not a dir",
+		},
 		{
 			"through a directory that becomes a link",
-			[]Change{{Path: "d", Op: Modified, Kind: Symlink, Target: "e"}, {Path: "d/f", Op: Deleted, Kind: File}, text("d/g")},
+			[]Change{
+				{Path: "d", Op: Modified, Kind: Symlink, Target: "e"},
+				{Path: "d/f", Op: Deleted, Kind: File},
+				text("d/g"),
+			},
 			"write d/g: d is a symlink, not a dir",
 		},
-		{"link upward", []Change{{Path: "z", Op: Added, Kind: Symlink, Target: "../x"}}, `z: symbolic link to "../x" may lead outside`},
-		{"absolute link", []Change{{Path: "z", Op: Modified, Kind: Symlink, Target: "/etc"}}, `z: symbolic link to "/etc" may lead outside`},
-		{"link that climbs later", []Change{{Path: "z", Op: Added, Kind: Symlink, Target: "in/../../x"}}, "may lead outside"},
+		{
+			"link upward",
+			[]Change{{Path: "z", Op: Added, Kind: Symlink, Target: "../x"}},
+			`z: symbolic link to "../x" may lead outside`,
+		},
+		{
+			"absolute link",
+			[]Change{{Path: "z", Op: Modified, Kind: Symlink, Target: "/etc"}},
+			`z: symbolic link to "/etc" may lead outside`,
+		},
+		{
+			"link that climbs later",
+			[]Change{{Path: "z", Op: Added, Kind: Symlink, Target: "in/../../x"}},
+			"may lead outside",
+		},
 		{"not sorted", []Change{text("y"), text("x")}, "x comes after y: changes are not sorted by path"},
 		{"twice", []Change{text("x"), text("x")}, "x comes after x: changes are not sorted by path"},
 		{"added over a file", []Change{text("d/f")}, "file exists"},
 		{"added below a file", []Change{text("d/f/x")}, "d/f is a file, not a dir"},
-		{"modified but missing", []Change{{Path: "nix", Op: Modified, Kind: File}}, "write nix: it is not there: the workspace is not the one that was recorded"},
-		{"deleted but missing", []Change{{Path: "nix", Op: Deleted, Kind: File}}, "delete nix: it is not there"},
+		{
+			"modified but missing",
+			[]Change{{Path: "nix", Op: Modified, Kind: File}},
+			"write nix: not found: the workspace differs from the recorded one",
+		},
+		{"deleted but missing", []Change{{Path: "nix", Op: Deleted, Kind: File}}, "delete nix: not found"},
 		{"deleted another kind", []Change{{Path: "d", Op: Deleted, Kind: File}}, "delete d: it is a dir, not a file"},
-		{"mode of a directory", []Change{{Path: "d", Op: Modified, Kind: File, ModeOnly: true}}, "write d: it is a dir, not a file"},
+		{
+			"mode of a directory",
+			[]Change{{Path: "d", Op: Modified, Kind: File, ModeOnly: true}},
+			"write d: it is a dir, not a file",
+		},
 		{"unknown kind", []Change{{Path: "x", Op: Added, Kind: "fifo"}}, `write x: unknown kind "fifo"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			around := writeTree(t, map[string]string{"out/victim": "safe", "ws/d/f": "1", "ws/in": "-> d", "ws/out": "-> ../out"})
+			around := writeTree(t, map[string]string{
+				"out/victim": "safe", "ws/d/f": "1", "ws/in": "-> d",
+				"ws/out": "-> ../out",
+			})
 			err := Delta{Changes: tt.changes}.Apply(filepath.Join(around, "ws"))
 			require.ErrorContains(t, err, tt.want)
 			assert.Regexp(t, "^apply changes to workspace: ", err.Error())
@@ -121,4 +160,55 @@ func FuzzLeadsInside(f *testing.F) {
 			t.Errorf("%q -> %q leads to %q", at, target, p)
 		}
 	})
+}
+
+// TestApplyTo has what is not known without looking; the tests of replays have the rest.
+func TestApplyTo(t *testing.T) {
+	file := func(path, text string) Change { return Change{Path: path, Op: Added, Kind: File, Data: []byte(text)} }
+	tests := []struct {
+		name, reason string
+		before       []Entry
+		changes      []Change
+		want         []string
+		known        bool
+	}{
+		{name: "nothing", known: true},
+		{name: "a file", changes: []Change{file("d/a", "")}, want: []string{"d", "d/a"}, known: true},
+		{
+			name: "ignored", reason: "a replay does not make it",
+			changes: []Change{{Path: "a", Op: Added, Kind: File, Ignored: true}}, known: true,
+		},
+		{
+			name: "rules before", reason: "a file may count as ignored now",
+			before: []Entry{{Path: "d/.gitignore", Kind: File}}, changes: []Change{file("a", "")},
+		},
+		{name: "rules that come", changes: []Change{file(".gitignore", "a"), file("a", "")}},
+		{name: "a content that is not there", changes: []Change{{Path: "a", Op: Added, Kind: File}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			after, known := Delta{Changes: tt.changes}.ApplyTo(Manifest{Entries: tt.before})
+			assert.Equal(t, tt.known, known, tt.reason)
+			var paths []string
+			for _, e := range after.Entries {
+				paths = append(paths, e.Path)
+			}
+			assert.Equal(t, tt.want, paths, tt.reason)
+		})
+	}
+}
+
+// TestCompareOther compares a workspace that does not hold what it is said to hold.
+func TestCompareOther(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("other\n"), 0o644))
+	after, known := Delta{Changes: []Change{{
+		Path: "a", Op: Added, Kind: File,
+		Data: []byte("said\n"),
+	}}}.ApplyTo(Manifest{})
+	require.True(t, known)
+	d, err := Baseline{}.Compare(t.Context(), dir, after)
+	require.NoError(t, err)
+	require.Contains(t, string(d.Text), "("+(&UnstableError{Path: "a"}).Error()+")")
+	require.NotContains(t, string(d.Text), "said")
 }

@@ -13,17 +13,17 @@ const (
 	maxIgnoreFile = 1 << 20 // bytes
 )
 
-// ignore holds the rules of one .gitignore file and those of the directories above it. Nil has none.
+// ignore has the rules of one .gitignore file and of those in the directories above it. A nil ignore has no rules.
 type ignore struct {
 	above *ignore
-	dir   string // where the file stands
+	dir   string // the directory of the file
 	rules []ignoreRule
 }
 
 // ignoreRule is one line of a .gitignore file.
 type ignoreRule struct {
 	segments []string // a glob in doublestar's syntax for each part of a path, or "**"
-	negated  bool     // what matches is not ignored
+	negated  bool     // paths that match are not ignored
 	dirOnly  bool
 }
 
@@ -36,7 +36,7 @@ func (t *tree) readIgnore(dir string, above *ignore) (*ignore, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if f.info.Size() > maxIgnoreFile {
-		return nil, fmt.Errorf("%s is over %s", p, size(maxIgnoreFile))
+		return nil, fmt.Errorf("%s exceeds the limit of %s", p, size(maxIgnoreFile))
 	}
 	var text strings.Builder
 	if _, err := t.entry(f, &text); err != nil {
@@ -45,7 +45,7 @@ func (t *tree) readIgnore(dir string, above *ignore) (*ignore, error) {
 	return &ignore{above: above, dir: dir, rules: parseIgnore(text.String())}, nil
 }
 
-// matches tells whether git ignores p, given that it does not ignore the directory p is in.
+// matches reports whether git ignores p, given that it does not ignore the directory of p.
 func (ign *ignore) matches(p string, isDir bool) bool {
 	for ; ign != nil; ign = ign.above {
 		rel := p
@@ -64,7 +64,7 @@ func (ign *ignore) matches(p string, isDir bool) bool {
 
 // matchSegments matches a path with a glob, part by part; "**" stands for any number of parts.
 func matchSegments(glob, name []string) bool {
-	var retryGlob, retryName []string // where to go on when the latest "**" takes in one part more
+	var retryGlob, retryName []string // where to continue when the last "**" matches one more part
 	for len(glob) > 0 || len(name) > 0 {
 		switch {
 		case len(glob) > 0 && glob[0] == "**":
@@ -92,7 +92,7 @@ func parseIgnore(text string) []ignoreRule {
 	return rules
 }
 
-// parseIgnoreLine reads one line after gitignore(5). A line with a malformed glob matches nothing, as in git.
+// parseIgnoreLine parses one line as gitignore(5) says. A line with a malformed glob matches nothing, as in git.
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
@@ -121,16 +121,16 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 		r.segments = append(r.segments, glob)
 	}
 	if r.segments[len(r.segments)-1] == "**" {
-		r.segments = append(r.segments, "*") // what is inside, not the directory itself
+		r.segments = append(r.segments, "*") // the content of the directory, not the directory itself
 	}
 	return r, true
 }
 
-// translateGlob returns a glob of git's for one part of a path in doublestar's syntax, which has alternatives in braces
-// besides and knows neither "]" as the first of a class nor named classes.
+// translateGlob translates a glob of git for one part of a path to doublestar's syntax, which has alternatives in
+// braces and lacks both "]" as the first character of a class and named classes.
 func translateGlob(glob string) (string, bool) {
 	var b strings.Builder
-	star := false // the last one written
+	star := false // the last character written was "*"
 	for i := 0; i < len(glob); i++ {
 		c := glob[i]
 		if c == '*' && star {
@@ -164,10 +164,12 @@ func translateGlob(glob string) (string, bool) {
 // namedClasses are the ASCII characters of POSIX classes, in doublestar's syntax.
 var namedClasses = map[string]string{
 	"alnum": `a-zA-Z0-9`, "alpha": `a-zA-Z`, "blank": ` \	`, "cntrl": "\x01-\x1f\x7f", "digit": `0-9`, "graph": `\!-~`,
-	"lower": `a-z`, "print": ` -~`, "punct": "\\!-/:-@\\[-`{-~", "space": " \t-\r", "upper": `A-Z`, "xdigit": `0-9a-fA-F`,
+	"lower": `a-z`, "print": ` -~`, "punct": "\\!-/:-@\\[-`{-~", "space": " \t-\r", "upper": `A-Z`,
+	"xdigit": `0-9a-fA-F`,
 }
 
-// translateClass translates the class that glob begins with, "[a-z]", and returns how long it was, 0 if it has no end.
+// translateClass translates the class at the beginning of glob, such as "[a-z]". It returns the length of the class, 0
+// if it has no end.
 func translateClass(glob string) (class string, n int) {
 	var b strings.Builder
 	b.WriteByte('[')

@@ -19,12 +19,18 @@ func TestIgnore(t *testing.T) {
 	}{
 		{name: "base name at any depth", text: "*.log", ignored: "x.log a/b/x.log log.log/", kept: "x.logs a/log"},
 		{name: "anchored by leading slash", text: "/bin", ignored: "bin bin/ bin/x", kept: "a/bin"},
-		{name: "anchored by inner slash", text: "doc/frotz/", ignored: "doc/frotz/ doc/frotz/x", kept: "a/doc/frotz/ doc/frotz"},
+		{
+			name: "anchored by inner slash", text: "doc/frotz/", ignored: "doc/frotz/ doc/frotz/x",
+			kept: "a/doc/frotz/ doc/frotz",
+		},
 		{name: "directories only", text: "out/", ignored: "out/ a/out/ out/x", kept: "out a/out"},
 		{name: "last match wins", text: "*.log\n!keep.log", ignored: "a.log", kept: "keep.log a/keep.log"},
 		{name: "negation cannot reach below an ignored directory", text: "out/\n!out/keep", ignored: "out/keep"},
 		{name: "negation below an ignored content", text: "out/*\n!out/keep", ignored: "out/x", kept: "out/ out/keep"},
-		{name: "deeper file wins", text: "*.log", nestedIn: "a", nested: "!x.log\n/y", ignored: "x.log a/y", kept: "a/x.log y a/b/y"},
+		{
+			name: "deeper file wins", text: "*.log", nestedIn: "a", nested: "!x.log\n/y", ignored: "x.log a/y",
+			kept: "a/x.log y a/b/y",
+		},
 		{name: "two stars in front", text: "**/foo/bar", ignored: "foo/bar a/foo/bar a/b/foo/bar", kept: "foo/x/bar"},
 		{name: "two stars between", text: "a/**/b", ignored: "a/b a/x/b a/x/y/b", kept: "b x/a/b"},
 		{name: "two stars at the end", text: "abc/**", ignored: "abc/x abc/x/y", kept: "abc abc/ x/abc/y"},

@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// Source says what a workspace is made of.
+// Source says what is copied into a workspace.
 type Source struct {
-	// Dir is the directory to copy, as it stands; empty: nothing is copied.
+	// Dir is the directory to copy; empty: nothing is copied.
 	Dir string
-	// Include has globs, relative to Dir, that let in what is left out by default: directories such as node_modules and
-	// files that look like secrets. A glob has to name them, "**" alone does not.
+	// Include has globs, relative to Dir, for paths that are left out by default: directories such as node_modules and
+	// files that look like secrets. A glob must name them; "**" alone does not.
 	Include []string
-	// Exclude has globs, relative to Dir, for what else is left out. It wins over Include.
+	// Exclude has globs, relative to Dir, for other paths to leave out. It takes precedence over Include.
 	Exclude []string
-	// Files are written after the copy, path to text; they may replace files of the copy.
+	// Files maps paths to texts that are written after the copy. They may replace copied files.
 	Files map[string]string
 }
 
-// Note says what in a source was not copied, and why.
+// Note says why a path of a source was not copied.
 type Note struct {
 	Path   string
 	Reason string
@@ -38,8 +38,8 @@ type Note struct {
 
 var errNotRegular = errors.New("not a regular file, directory or symbolic link")
 
-// Prepare makes the workspace dst, a directory that is empty or does not exist, out of src and returns what it holds.
-// Notes tell what was left out, sorted by path. After an error dst may hold a part.
+// Prepare makes a workspace from src in dst, a directory that is empty or does not exist. It returns the manifest of
+// the workspace and a note for each path that was left out, sorted by path. After an error dst may contain a part.
 func Prepare(ctx context.Context, src Source, dst string) (Manifest, []Note, error) {
 	t, err := newTemplate(ctx, src)
 	if err != nil {
@@ -61,7 +61,7 @@ func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]str
 	if err := makeEmptyDir(dst); err != nil {
 		return Manifest{}, nil, err
 	}
-	// Plain paths below dst will do: it was empty, and no link made here is a directory of what comes after it.
+	// Plain paths below dst are safe: it was empty, and no later path leads through a link made here.
 	for _, e := range t.fixed {
 		at, err := filepath.Join(dst, filepath.FromSlash(e.Path)), error(nil)
 		if e.Kind == Dir {
@@ -85,16 +85,16 @@ func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]str
 			entries = append(entries, f.Entry)
 		}
 	}
-	// Git's own directory may be copied, but says nothing about the work in the workspace.
+	// Git's own directory may be copied, but is not part of the workspace.
 	m := manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
 	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Path, b.Path) })
 	return m, notes, m.seed(dst, seeds)
 }
 
-// inGit tells whether p is a .git or below one.
+// inGit reports whether p is a .git or below one.
 func inGit(p string) bool { return strings.Contains("/"+p+"/", "/.git/") }
 
-// makeEmptyDir makes dir unless it is there and empty.
+// makeEmptyDir makes dir unless it exists and is empty.
 func makeEmptyDir(dir string) error {
 	err := os.Mkdir(dir, 0o755)
 	if !errors.Is(err, fs.ErrExist) {
@@ -107,12 +107,12 @@ func makeEmptyDir(dir string) error {
 	return err
 }
 
-// copyFiles copies the template's files, several at a time where there are many, and returns what they are.
+// copyFiles copies the template's files, several at a time if there are many, and returns them with their entries.
 func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, error) {
-	const perWorker = 64 // files below which a goroutine costs more than it brings
+	const perWorker = 64 // with fewer files, another goroutine costs more than it saves
 	workers := min(runtime.GOMAXPROCS(0), len(t.files)/perWorker) + 1
 	src := &tree{}
-	if !t.held && len(t.files) > 0 {
+	if !t.inMemory && len(t.files) > 0 {
 		var err error
 		if src, err = openTree(ctx, t.src.Dir); err != nil {
 			return nil, err
@@ -139,13 +139,13 @@ func (t *Template) copyFiles(ctx context.Context, dst string) ([]sourceFile, err
 	return files, errors.Join(errs...)
 }
 
-// copyFile copies f from memory or from tr, and fills it in.
+// copyFile copies f from memory or from tr and sets its entry.
 func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 	if err := tr.ctx.Err(); err != nil || f.skipped != "" {
 		return err
 	}
 	at := filepath.Join(dst, filepath.FromSlash(f.Path))
-	if t.held {
+	if t.inMemory {
 		return writeFile(os.OpenFile, at, f.data, f.Exec)
 	}
 	in, reason, err := t.open(tr, f.Path)
@@ -162,8 +162,8 @@ func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// Stamp gives the files of the workspace dir, which holds m, one modification time. Agents that list files by time would
-// else list them in another order each run.
+// Stamp sets the modification time of all files of m, the manifest of the workspace dir. Otherwise agents that list
+// files by time would list them in a different order each run.
 func Stamp(dir string, m Manifest, when time.Time) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -181,10 +181,10 @@ func Stamp(dir string, m Manifest, when time.Time) error {
 	return nil
 }
 
-// Manifest returns what [Template.Prepare] would make, without making it. It is known only if the source is held in
-// memory; ok tells.
+// Manifest returns the manifest that [Template.Prepare] would return, without preparing a workspace. It can do so, and
+// ok is true, only if the source is in memory.
 func (t *Template) Manifest(seeds map[string]string) (m Manifest, ok bool, err error) {
-	if !t.held && t.src.Dir != "" {
+	if !t.inMemory && t.src.Dir != "" {
 		return Manifest{}, false, nil
 	}
 	entries := slices.Clone(t.fixed)
@@ -202,7 +202,7 @@ func (t *Template) Manifest(seeds map[string]string) (m Manifest, ok bool, err e
 	return m, true, nil
 }
 
-// seed writes files into dst, which holds m, and adds them to m.
+// seed writes files into dst, the workspace with manifest m, and adds them to m.
 func (m *Manifest) seed(dst string, files map[string]string) error {
 	d, err := m.seeds(files)
 	if err != nil {
@@ -222,7 +222,7 @@ func (m *Manifest) seeds(files map[string]string) (Delta, error) {
 		c := Change{Path: p, Op: Added, Kind: File, Data: []byte(files[p])}
 		if old, ok := m.Lookup(p); ok {
 			if old.Kind != File {
-				return Delta{}, fmt.Errorf("seed file %s: the source has a %s there", p, old.Kind)
+				return Delta{}, fmt.Errorf("seed file %s: in the source this path is a %s", p, old.Kind)
 			}
 			c.Op, c.Exec = Modified, old.Exec
 		}
@@ -231,7 +231,7 @@ func (m *Manifest) seeds(files map[string]string) (Delta, error) {
 	return d, nil
 }
 
-// add adds files that were written to m.
+// add adds the written files of d to m.
 func (m *Manifest) add(d Delta) {
 	for _, c := range d.Changes {
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {

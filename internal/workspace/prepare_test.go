@@ -37,7 +37,8 @@ func TestPrepare(t *testing.T) {
 		{
 			name: "directories of tools are left out, files of that name are not",
 			source: map[string]string{
-				".git/config": "", ".llman/x": "", "target/x": "", "web/node_modules/x/y": "", ".venv/x": "", "dist/x": "",
+				".git/config": "", ".llman/x": "", "target/x": "", "web/node_modules/x/y": "",
+				".venv/x": "", "dist/x": "",
 				"sub/build/x": "", "tools/build": "a file", "sub/.git": "gitdir: ../..",
 			},
 			want: map[string]string{"web/": "", "sub/": "", "tools/": "", "tools/build": "a file"},
@@ -46,7 +47,7 @@ func TestPrepare(t *testing.T) {
 				{".llman", listed},
 				{".venv", listed},
 				{"dist", listed},
-				{"sub/.git", "leads git to another directory"},
+				{"sub/.git", "file .git that points to another directory"},
 				{"sub/build", listed},
 				{"target", listed},
 				{"web/node_modules", listed},
@@ -60,11 +61,15 @@ func TestPrepare(t *testing.T) {
 			notes:  []Note{{"dist/node_modules", listed}, {"x/dist", listed}},
 		},
 		{
-			name:   "include names files in directories",
-			source: map[string]string{"node_modules/a/x.js": "1", "node_modules/a/y.ts": "2", "node_modules/b/x.js": "3", "node_modules/c/": ""},
-			src:    Source{Include: []string{"./node_modules/*/x.js"}},
+			name: "include names files in directories",
+			source: map[string]string{
+				"node_modules/a/x.js": "1", "node_modules/a/y.ts": "2",
+				"node_modules/b/x.js": "3", "node_modules/c/": "",
+			},
+			src: Source{Include: []string{"./node_modules/*/x.js"}},
 			want: map[string]string{
-				"node_modules/": "", "node_modules/a/": "", "node_modules/a/x.js": "1", "node_modules/b/": "", "node_modules/b/x.js": "3",
+				"node_modules/": "", "node_modules/a/": "", "node_modules/a/x.js": "1", "node_modules/b/": "",
+				"node_modules/b/x.js": "3",
 			},
 		},
 		{
@@ -77,10 +82,15 @@ func TestPrepare(t *testing.T) {
 		{
 			name: "secrets are left out, by name and by content",
 			source: map[string]string{
-				".env": "", ".env.local": "", ".npmrc": "", ".pypirc": "", "a/.netrc": "", "a/ID_RSA": "", "id_rsa.pub": "public",
-				"x.p12": "", "cert.pem": "-----BEGIN CERTIFICATE-----\n", "key.pem": key, "deploy": "\n" + key, "env": "",
+				".env": "", ".env.local": "", ".npmrc": "", ".pypirc": "", "a/.netrc": "", "a/ID_RSA": "",
+				"id_rsa.pub": "public",
+				"x.p12":      "", "cert.pem": "-----BEGIN CERTIFICATE-----\n", "key.pem": key,
+				"deploy": "\n" + key, "env": "",
 			},
-			want: map[string]string{"a/": "", "id_rsa.pub": "public", "cert.pem": "-----BEGIN CERTIFICATE-----\n", "env": ""},
+			want: map[string]string{
+				"a/": "", "id_rsa.pub": "public",
+				"cert.pem": "-----BEGIN CERTIFICATE-----\n", "env": "",
+			},
 			notes: []Note{
 				{".env", secret},
 				{".env.local", secret},
@@ -108,18 +118,25 @@ func TestPrepare(t *testing.T) {
 		{
 			name: "links that lead outside, or may, are left out",
 			source: map[string]string{
-				"abs": "-> /etc/passwd", "up": "-> ../x", "d/up": "-> ../../x", "sneaky": "-> d/in/../../x", "d/in": "-> ..", "d/e/": "",
+				"abs": "-> /etc/passwd", "up": "-> ../x", "d/up": "-> ../../x", "sneaky": "-> d/in/../../x",
+				"d/in": "-> ..", "d/e/": "",
 			},
 			want: map[string]string{"d/": "", "d/in": "-> ..", "d/e/": ""},
 			notes: []Note{
-				{"abs", outside + "/etc/passwd"}, {"d/up", outside + "../../x"}, {"sneaky", outside + "d/in/../../x"}, {"up", outside + "../x"},
+				{"abs", outside + "/etc/passwd"},
+				{"d/up", outside + "../../x"},
+				{"sneaky", outside + "d/in/../../x"},
+				{"up", outside + "../x"},
 			},
 		},
 		{
 			name:   "seed files",
 			source: map[string]string{"a": "old", "run*": "old"},
 			src:    Source{Files: map[string]string{"a": "new", "run": "new", "x/y/z": "deep", ".env": "asked for"}},
-			want:   map[string]string{"a": "new", "run*": "new", "x/": "", "x/y/": "", "x/y/z": "deep", ".env": "asked for"},
+			want: map[string]string{
+				"a": "new", "run*": "new", "x/": "", "x/y/": "",
+				"x/y/z": "deep", ".env": "asked for",
+			},
 		},
 		{
 			name: "git's directory is copied when named but no part of the workspace",
@@ -155,7 +172,7 @@ func TestPrepare(t *testing.T) {
 }
 
 const (
-	listed  = "on the list of directories that are not copied"
+	listed  = "not copied by default"
 	secret  = "looks like a secret by its name"
 	outside = "symbolic link that may lead outside: "
 )
@@ -168,18 +185,32 @@ func TestPrepareErrors(t *testing.T) {
 		want   string
 	}{
 		{name: "bad glob", src: Source{Include: []string{"[a"}}, want: `include "[a": syntax error in pattern`},
-		{name: "glob outside", src: Source{Exclude: []string{"../x"}}, want: `exclude "../x": not a path below the workspace`},
-		{name: "invalid file name", source: map[string]string{"d/\xff": ""}, want: `file name "d/\xff" is not valid UTF-8`},
-		{name: "seed outside", src: Source{Files: map[string]string{"../x": ""}}, want: `"../x" is not a path below the workspace`},
 		{
-			name: "seed through a link", source: map[string]string{"d/": "", "l": "-> d"}, src: Source{Files: map[string]string{"l/x": ""}},
+			name: "glob outside", src: Source{Exclude: []string{"../x"}},
+			want: `exclude "../x": the path is not below the workspace`,
+		},
+		{
+			name: "invalid file name", source: map[string]string{"d/\xff": ""},
+			want: `file name "d/\xff" is not valid UTF-8`,
+		},
+		{
+			name: "seed outside", src: Source{Files: map[string]string{"../x": ""}},
+			want: `"../x" is not a path below the workspace`,
+		},
+		{
+			name: "seed through a link", source: map[string]string{"d/": "", "l": "-> d"},
+			src:  Source{Files: map[string]string{"l/x": ""}},
 			want: "l is a symlink, not a dir",
 		},
 		{
-			name: "seed in place of a link", source: map[string]string{"l": "-> x"}, src: Source{Files: map[string]string{"l": ""}},
-			want: "seed file l: the source has a symlink there",
+			name: "seed in place of a link", source: map[string]string{"l": "-> x"},
+			src:  Source{Files: map[string]string{"l": ""}},
+			want: "seed file l: in the source this path is a symlink",
 		},
-		{name: "seed below a file", source: map[string]string{"f": ""}, src: Source{Files: map[string]string{"f/x": ""}}, want: "f is a file, not a dir"},
+		{
+			name: "seed below a file", source: map[string]string{"f": ""},
+			src: Source{Files: map[string]string{"f/x": ""}}, want: "f is a file, not a dir",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -208,12 +239,16 @@ func TestPrepareIntoItsOwnSource(t *testing.T) {
 	dir := writeTree(t, map[string]string{"a": "1", "runs/ws/": ""})
 	_, _, err := Prepare(t.Context(), Source{Dir: dir}, filepath.Join(dir, "runs", "ws"))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"a": "1", "runs/": "", "runs/ws/": ""}, readTree(t, filepath.Join(dir, "runs", "ws")))
+	assert.Equal(t, map[string]string{"a": "1", "runs/": "", "runs/ws/": ""},
+		readTree(t, filepath.Join(dir, "runs", "ws")))
 }
 
 // Many files are copied by several goroutines, and files over the chunk size piece by piece.
 func TestPrepareLargeTree(t *testing.T) {
-	files := map[string]string{"big": strings.Repeat("0123456789abcdef", chunk/8+1), "exact": strings.Repeat("x", chunk)}
+	files := map[string]string{
+		"big":   strings.Repeat("0123456789abcdef", chunk/8+1),
+		"exact": strings.Repeat("x", chunk),
+	}
 	for i := range 300 {
 		files[fmt.Sprintf("d%d/f%d", i%7, i)] = strings.Repeat("y", i)
 	}
@@ -231,7 +266,10 @@ func TestPrepareLargeTree(t *testing.T) {
 	assert.Equal(t, snapshot, m)
 	big, ok := m.Lookup("big")
 	assert.True(t, ok)
-	assert.Equal(t, Entry{Path: "big", Kind: File, Size: int64(len(files["big"])), Digest: digest([]byte(files["big"]))}, big)
+	assert.Equal(t, Entry{
+		Path: "big", Kind: File, Size: int64(len(files["big"])),
+		Digest: digest([]byte(files["big"])),
+	}, big)
 }
 
 func TestManifestDigest(t *testing.T) {
@@ -267,8 +305,8 @@ func TestTemplateHoldsItsSource(t *testing.T) {
 		want string
 	}{
 		{name: "small", size: 10, want: "old"},
-		{name: "as large as may be", size: maxHeld - 3, want: "old"},
-		{name: "too large", size: maxHeld - 2, want: "new"},
+		{name: "as large as may be", size: maxInMemory - 3, want: "old"},
+		{name: "too large", size: maxInMemory - 2, want: "new"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,14 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDelta is how many bytes the changed files of one turn may hold together where nothing else is said.
+// MaxDelta is the default limit on the size of all changed files of one turn together, in bytes.
 const MaxDelta = 16 << 20
 
-// attempts is how often a workspace that changes underneath is read.
+// attempts is how often a workspace is read if it changes meanwhile.
 const attempts = 3
 
-// Snapshot returns what the workspace dir holds. What git ignores stands there as one entry a tree. A workspace that
-// other processes keep changing is an [*UnstableError].
+// Snapshot returns the manifest of the workspace dir. A tree that git ignores is one entry. If other processes keep
+// changing the workspace, the error is an [*UnstableError].
 func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 	s, err := takeSurvey(ctx, dir, survey{})
 	if err != nil {
@@ -31,9 +31,10 @@ func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 	return manifestOf(s.entries), nil
 }
 
-// Changes returns what the workspace dir holds and how it differs from before. As for git, what before holds is not
-// ignored, whatever .gitignore says. Changed files of more than limit bytes together are a [*TooLargeError], and a
-// workspace that other processes keep changing is an [*UnstableError]. A limit of 0 means [MaxDelta].
+// Changes returns the manifest of the workspace dir and how it differs from before. As in git, paths of before are not
+// ignored, whatever .gitignore says. If the changed files have more than limit bytes together, the error is a
+// [*TooLargeError]; if other processes keep changing the workspace, it is an [*UnstableError]. A limit of 0 means
+// [MaxDelta].
 func Changes(ctx context.Context, dir string, before Manifest, limit int64) (after Manifest, d Delta, err error) {
 	limit = cmp.Or(limit, MaxDelta)
 	s, err := takeSurvey(ctx, dir, survey{before: before, keep: true, limit: limit})
@@ -45,8 +46,12 @@ func Changes(ctx context.Context, dir string, before Manifest, limit int64) (aft
 		total += e.Size
 	}
 	if total > limit {
-		slices.SortFunc(s.changed, func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
-		return Manifest{}, Delta{}, &TooLargeError{Total: total, Limit: limit, Biggest: s.changed[:min(5, len(s.changed))]}
+		slices.SortFunc(s.changed,
+			func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
+		return Manifest{}, Delta{}, &TooLargeError{
+			Total: total, Limit: limit,
+			Biggest: s.changed[:min(5, len(s.changed))],
+		}
 	}
 	after = manifestOf(s.entries)
 	return after, diff(before, after, s.data), nil
@@ -56,17 +61,17 @@ func Changes(ctx context.Context, dir string, before Manifest, limit int64) (aft
 type survey struct {
 	*tree
 	before Manifest
-	keep   bool  // keep the contents of files that are not in before
-	limit  int64 // bytes to keep at most
-	raw    bool  // within what git ignores: everything is an entry, whatever its name
+	keep   bool  // keep the contents of changed files
+	limit  int64 // how many bytes to keep at most
+	raw    bool  // in an ignored tree: everything is an entry, whatever its name
 
 	entries []Entry
-	changed []Entry // files whose content is not in before
+	changed []Entry // files whose content differs from before
 	data    map[string][]byte
 	kept    int64
 }
 
-// takeSurvey reads the workspace dir as s says, again where it changes meanwhile.
+// takeSurvey reads the workspace dir with the settings of s. It reads it again if it changes meanwhile.
 func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
 	var err error
 	for range attempts {
@@ -84,7 +89,7 @@ func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
 	return nil, err
 }
 
-// readDir adds what is in dir. The rules of ign hold there; in a directory that is itself ignored, all is.
+// readDir adds the entries of dir, to which the rules of ign apply. If dir is ignored, all its entries are.
 func (s *survey) readDir(dir string, ign *ignore, ignored bool) error {
 	list, err := s.list(dir)
 	if err != nil {
@@ -147,7 +152,7 @@ func (s *survey) addFile(p string) error {
 	defer func() { _ = f.Close() }()
 	size := f.info.Size()
 	if was, ok := s.before.Lookup(p); s.keep && size > s.limit && (!ok || was.Size != size) {
-		// The changes are too large already; reading it all, say a sparse file, would only take time.
+		// The changes exceed the limit anyway. Reading the file, which may be sparse, would only take time.
 		e := Entry{Path: p, Kind: File, Size: size}
 		s.entries, s.changed = append(s.entries, e), append(s.changed, e)
 		return nil
@@ -172,7 +177,7 @@ func (s *survey) addFile(p string) error {
 	return nil
 }
 
-// stableEntry is entry for a file that others may write to: it has to be the same before and after.
+// stableEntry is entry for a file that others may write to: it must not change while it is read.
 func (t *tree) stableEntry(f opened, w io.Writer) (Entry, error) {
 	e, err := t.entry(f, w)
 	if err != nil {
@@ -188,7 +193,7 @@ func (t *tree) stableEntry(f opened, w io.Writer) (Entry, error) {
 	return e, nil
 }
 
-// addIgnored adds one entry for p and all below it.
+// addIgnored adds one entry for p and everything below it.
 func (s *survey) addIgnored(p string, d fs.DirEntry) error {
 	below := survey{tree: s.tree, raw: true}
 	if err := below.add(p, d, nil, false); err != nil {
@@ -211,7 +216,7 @@ func (s *survey) addIgnored(p string, d fs.DirEntry) error {
 	return nil
 }
 
-// vanished makes an UnstableError of an err that says that what was at p is no longer there.
+// vanished returns an UnstableError if err says that the entry at p is gone or has changed its kind, else err.
 func vanished(p string, err error) error {
 	for _, gone := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EINVAL, errNotRegular} {
 		if errors.Is(err, gone) {

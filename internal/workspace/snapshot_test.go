@@ -43,14 +43,18 @@ func TestChanges(t *testing.T) {
 			name:   "executable bit",
 			before: map[string]string{"on": "x", "off*": "x", "both": "x"},
 			after:  map[string]string{"on*": "x", "off": "x", "both*": "y", "new*": "z"},
-			want:   []string{`modified file both "y" x`, `added file new "z" x`, `modified file off exec=false`, `modified file on exec=true`},
+			want: []string{
+				`modified file both "y" x`, `added file new "z" x`, `modified file off exec=false`,
+				`modified file on exec=true`,
+			},
 		},
 		{
 			name:   "directories are told of only when empty",
 			before: map[string]string{"gone/x": "", "left/x": "", "empty/": ""},
 			after:  map[string]string{"left/": "", "new/deep/x": "1", "new-empty/deep/": ""},
 			want: []string{
-				"deleted dir empty", "deleted dir gone", "deleted file gone/x", "deleted file left/x", "added dir new-empty/deep",
+				"deleted dir empty", "deleted dir gone", "deleted file gone/x", "deleted file left/x",
+				"added dir new-empty/deep",
 				`added file new/deep/x "1"`,
 			},
 		},
@@ -59,7 +63,8 @@ func TestChanges(t *testing.T) {
 			before: map[string]string{"l": "-> a", "m": "-> a", "n": "-> a"},
 			after:  map[string]string{"l": "-> b", "n": "-> /etc", "o": "-> x", "out": "-> ../.."},
 			want: []string{
-				"modified symlink l -> b", "deleted symlink m", "deleted symlink n", "added symlink o -> x", "added symlink out -> ../.. ignored",
+				"modified symlink l -> b", "deleted symlink m", "deleted symlink n", "added symlink o -> x",
+				"added symlink out -> ../.. ignored",
 			},
 		},
 		{
@@ -67,7 +72,8 @@ func TestChanges(t *testing.T) {
 			before: map[string]string{"fd": "1", "df/x": "1", "fl": "1", "lf": "-> a", "ld": "-> a", "dl/y/": ""},
 			after:  map[string]string{"fd/x": "1", "df": "1", "fl": "-> a", "lf": "1", "ld/": "", "dl": "-> a"},
 			want: []string{
-				`modified file df "1"`, "deleted file df/x", "modified symlink dl -> a", "deleted dir dl/y", "modified dir fd", `added file fd/x "1"`,
+				`modified file df "1"`, "deleted file df/x", "modified symlink dl -> a", "deleted dir dl/y",
+				"modified dir fd", `added file fd/x "1"`,
 				"modified symlink fl -> a", "modified dir ld", `modified file lf "1"`,
 			},
 		},
@@ -75,10 +81,12 @@ func TestChanges(t *testing.T) {
 			name:   "what git ignores is known but not kept, unless it was there before",
 			before: map[string]string{".gitignore": "*.log\nout/", "old.log": "1", "out/old": "1", "gone.log": "1"},
 			after: map[string]string{
-				".gitignore": "*.log\nout/", "old.log": "2", "out/old": "2", "out/new": "1", "d/new.log": "1", "d/out/a/b": "1", "d/out/\xff": "",
+				".gitignore": "*.log\nout/", "old.log": "2", "out/old": "2", "out/new": "1", "d/new.log": "1",
+				"d/out/a/b": "1", "d/out/\xff": "",
 			},
 			want: []string{
-				"added dir d", "added file d/new.log ignored", "added dir d/out ignored", "deleted file gone.log", `modified file old.log "2"`,
+				"added dir d", "added file d/new.log ignored", "added dir d/out ignored", "deleted file gone.log",
+				`modified file old.log "2"`,
 				"added file out/new ignored", `modified file out/old "2"`,
 			},
 		},
@@ -109,7 +117,8 @@ func requireReplays(t testing.TB, d Delta, dir string, before, after Manifest) {
 	require.NoError(t, d.Apply(dir))
 	s, err := takeSurvey(t.Context(), dir, survey{keep: true, before: after})
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(after.kept(), manifestOf(s.entries)), "-live +replayed, from %v by %v", before.lines(), d.lines())
+	require.Empty(t, cmp.Diff(after.kept(), manifestOf(s.entries)), "-live +replayed, from %v by %v",
+		before.lines(), d.lines())
 	if told, known := d.ApplyTo(before); known {
 		require.Empty(t, cmp.Diff(after.kept(), told.kept()), "-live +told, from %v by %v", before.lines(), d.lines())
 	}
@@ -157,11 +166,15 @@ func TestIgnoredTreesBetweenTurns(t *testing.T) {
 }
 
 func TestSnapshotCollapsesIgnored(t *testing.T) {
-	dir := writeTree(t, map[string]string{".gitignore": "/nm\n*.o", "nm/a/b": "12", "nm/c": "3", "x.o": "4", "l": "-> ../x"})
+	dir := writeTree(t, map[string]string{
+		".gitignore": "/nm\n*.o", "nm/a/b": "12", "nm/c": "3",
+		"x.o": "4", "l": "-> ../x",
+	})
 	m, err := Snapshot(t.Context(), dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		fmt.Sprintf("file .gitignore 7 %.6s", digest([]byte("/nm\n*.o"))), "symlink l -> ../x ignored", "dir nm ignored",
+		fmt.Sprintf("file .gitignore 7 %.6s", digest([]byte("/nm\n*.o"))),
+		"symlink l -> ../x ignored", "dir nm ignored",
 		fmt.Sprintf("file x.o 1 %.6s ignored", digest([]byte("4"))),
 	}, m.lines())
 	nm, _ := m.Lookup("nm")
@@ -175,7 +188,8 @@ func TestSnapshotCollapsesIgnored(t *testing.T) {
 
 func TestChangesTooLarge(t *testing.T) {
 	dir := writeTree(t, map[string]string{
-		"small": "x", "big": strings.Repeat("b", 3000), "bigger": strings.Repeat("c", 4000), "same": strings.Repeat("d", 9000),
+		"small": "x", "big": strings.Repeat("b", 3000), "bigger": strings.Repeat("c", 4000),
+		"same": strings.Repeat("d", 9000),
 	})
 	before, err := Snapshot(t.Context(), writeTree(t, map[string]string{"same": strings.Repeat("d", 9000)}))
 	require.NoError(t, err)
@@ -184,8 +198,9 @@ func TestChangesTooLarge(t *testing.T) {
 	_, _, err = Changes(t.Context(), dir, before, 7000)
 	var tooLarge *TooLargeError
 	require.ErrorAs(t, err, &tooLarge)
-	assert.Equal(t, "changes to the workspace hold 6.8 KiB, over the limit of 6.8 KiB (cassette.max_delta); the biggest:"+
-		" bigger (3.9 KiB), big (2.9 KiB), small (1 bytes)", err.Error())
+	assert.Equal(t,
+		"changed files have 6.8 KiB, which exceeds the limit of 6.8 KiB (cassette.max_delta); the largest:"+
+			" bigger (3.9 KiB), big (2.9 KiB), small (1 bytes)", err.Error())
 }
 
 func TestSnapshotErrors(t *testing.T) {
@@ -196,8 +211,9 @@ func TestSnapshotErrors(t *testing.T) {
 		assert.Equal(t, "a\xff", name.Path)
 	})
 	t.Run("huge ignore file", func(t *testing.T) {
-		_, err := Snapshot(t.Context(), writeTree(t, map[string]string{".gitignore": strings.Repeat("x\n", maxIgnoreFile)}))
-		require.ErrorContains(t, err, ".gitignore is over 1.0 MiB")
+		_, err := Snapshot(t.Context(),
+			writeTree(t, map[string]string{".gitignore": strings.Repeat("x\n", maxIgnoreFile)}))
+		require.ErrorContains(t, err, ".gitignore exceeds the limit of 1.0 MiB")
 	})
 	t.Run("missing", func(t *testing.T) {
 		_, err := Snapshot(t.Context(), filepath.Join(t.TempDir(), "nix"))
@@ -246,7 +262,8 @@ func TestUnstable(t *testing.T) {
 			_, err = tr.stableEntry(f, io.Discard)
 			var unstable *UnstableError
 			require.ErrorAs(t, err, &unstable)
-			assert.Equal(t, "f keeps changing while the workspace is read: a process is still writing to it", err.Error())
+			assert.Equal(t, "f keeps changing while the workspace is read: a process is still writing to it",
+				err.Error())
 		})
 	}
 }
@@ -364,7 +381,8 @@ func randomEdit(t *testing.T, rng *rand.Rand, dir string) {
 		}
 	case 4:
 		ignores := []string{"*.log\n", "", "a/*\n!a/b\n", "b/\n"}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(ignores[rng.IntN(len(ignores))]), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"),
+			[]byte(ignores[rng.IntN(len(ignores))]), 0o644))
 	default:
 		clear()
 		data := make([]byte, rng.IntN(3)*rng.IntN(50))

@@ -14,33 +14,34 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxHeld is how many bytes of file contents a template holds at most.
-const maxHeld = 8 << 20
+// maxInMemory is the largest size of a source, in bytes, that a template keeps in memory.
+const maxInMemory = 8 << 20
 
-// Template is a source that many workspaces are made of. It may be used by several goroutines.
+// Template is a source from which many workspaces are made. It may be used by several goroutines.
 type Template struct {
 	src   Source
 	rules rules
-	fixed []Entry // directories, before what is in them, and links
+	fixed []Entry // links and directories, each directory before its content
 	files []sourceFile
 	notes []Note
-	held  bool // files have their contents
+	// inMemory says that files have their contents.
+	inMemory bool
 }
 
 type sourceFile struct {
-	Entry // of a file that is not held only the path
+	Entry // only the path, unless the template is in memory
 	data  []byte
-	// skipped tells why the file is not copied where its content tells; empty: it is.
+	// skipped is the reason for not copying the file, found in its content; empty: the file is copied.
 	skipped string
 }
 
-// Load goes through src once for many workspaces. A source of at most 8 MiB is held in memory, so that all of them are
-// made of the same state; a larger one is read again each time. Either way its files were opened by this process, and
-// go test knows that the test depends on them. Load leaves src.Files to [Template.Prepare].
+// Load reads src once for many workspaces. A source of at most 8 MiB is kept in memory, so that all workspaces are
+// equal; a larger one is read again each time. In both cases this process has opened its files, so go test knows that
+// the test depends on them. Load ignores src.Files: see [Template.Prepare].
 func Load(ctx context.Context, src Source) (*Template, error) {
 	t, err := newTemplate(ctx, src)
 	if err == nil {
-		err = t.hold(ctx)
+		err = t.load(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load workspace source: %w", err)
@@ -80,8 +81,8 @@ func (t *Template) Excludes(pattern string) bool { return t.rules.excludes[clean
 // Includes reports whether a pattern of Source.Include matches anything that is copied.
 func (t *Template) Includes(pattern string) bool { return t.rules.includes[cleanPattern(pattern)] }
 
-// hold reads the contents of all files unless they are too large together.
-func (t *Template) hold(ctx context.Context) error {
+// load reads the contents of all files unless they are too large together.
+func (t *Template) load(ctx context.Context) error {
 	if t.src.Dir == "" {
 		return nil
 	}
@@ -90,25 +91,25 @@ func (t *Template) hold(ctx context.Context) error {
 		return err
 	}
 	defer tr.close()
-	held := make([]sourceFile, len(t.files))
-	room := int64(maxHeld)
+	files := make([]sourceFile, len(t.files))
+	room := int64(maxInMemory)
 	for i, f := range t.files {
-		held[i], err = t.readFile(tr, f.Path, &room)
+		files[i], err = t.readFile(tr, f.Path, &room)
 		if err != nil || room < 0 {
 			return err
 		}
 	}
-	t.files, t.held = held, true
+	t.files, t.inMemory = files, true
 	return nil
 }
 
-// Each calls f with each path that workspaces have from the template, and what stands there: a file's content, the target
-// of a link. It returns false, and has left out files, if the template does not hold their contents.
-func (t *Template) Each(f func(path string, content []byte)) (held bool) {
+// Each calls f with each path of the template and its content: that of a file, or the target of a link. It leaves out
+// files and returns false if the template does not have their contents in memory.
+func (t *Template) Each(f func(path string, content []byte)) (complete bool) {
 	for _, e := range t.fixed {
 		f(e.Path, []byte(e.Target))
 	}
-	if !t.held {
+	if !t.inMemory {
 		return t.src.Dir == ""
 	}
 	for _, file := range t.files {
@@ -119,7 +120,7 @@ func (t *Template) Each(f func(path string, content []byte)) (held bool) {
 	return true
 }
 
-// readFile reads the file at p, taking its size from room, unless there is not enough.
+// readFile subtracts the size of the file at p from room and reads the file unless room becomes negative.
 func (t *Template) readFile(tr *tree, p string, room *int64) (sourceFile, error) {
 	in, reason, err := t.open(tr, p)
 	if err != nil || reason != "" {
@@ -134,7 +135,7 @@ func (t *Template) readFile(tr *tree, p string, room *int64) (sourceFile, error)
 	return sourceFile{Entry: e, data: data.Bytes()}, err
 }
 
-// open opens a file of the source, or tells why it is not copied.
+// open opens a file of the source, or returns the reason why it is not copied.
 func (t *Template) open(tr *tree, p string) (f opened, reason string, err error) {
 	f, err = tr.open(p)
 	switch {
@@ -146,16 +147,16 @@ func (t *Template) open(tr *tree, p string) (f opened, reason string, err error)
 	return f, "", err
 }
 
-// planner goes through a source for its template. It decides about everything before anything is copied, since the
-// source may contain the workspace.
+// planner decides which paths of a source its template copies. It does so before anything is copied, since the source
+// may contain the workspace.
 type planner struct {
 	*Template
 	tree *tree
-	dirs map[string]bool // that are in fixed
+	dirs map[string]bool // directories in fixed
 }
 
-// plan decides about what is in dir. In a partial directory, one that is left out by default, only what an include
-// pattern covers is copied.
+// plan decides about the entries of dir. In a partial directory, one that is left out by default, only the entries that
+// an include pattern covers are copied.
 func (t *planner) plan(dir string, partial bool) error {
 	entries, err := t.tree.list(dir)
 	if err != nil {
@@ -184,7 +185,7 @@ func (t *planner) plan(dir string, partial bool) error {
 func (t *planner) planDir(p string, partial bool) error {
 	if skippedDir(p) {
 		if !t.rules.opens(p, true) {
-			t.note(p, "on the list of directories that are not copied")
+			t.note(p, "not copied by default")
 			return nil
 		}
 		partial = true
@@ -200,7 +201,7 @@ func (t *planner) planDir(p string, partial bool) error {
 func (t *planner) planFile(p string, mode fs.FileMode) error {
 	switch {
 	case path.Base(p) == ".git" && !t.rules.names(p):
-		t.note(p, "leads git to another directory")
+		t.note(p, "file .git that points to another directory")
 	case IsSecret(p) && !t.rules.names(p):
 		t.note(p, "looks like a secret by its name")
 	case mode&fs.ModeSymlink != 0:
@@ -239,7 +240,7 @@ func (t *planner) addDir(p string) {
 
 func (t *planner) note(p, reason string) { t.notes = append(t.notes, Note{Path: p, Reason: reason}) }
 
-// skippedDirs are not copied unless Source.Include names them: they are made from the rest, or belong to tools.
+// skippedDirs are not copied unless Source.Include names them: they are built from other files or belong to tools.
 var skippedDirs = []string{".git", ".llman", "target", "node_modules", ".venv", "dist", "build"}
 
 func skippedDir(p string) bool { return slices.Contains(skippedDirs, path.Base(p)) }
@@ -250,7 +251,7 @@ var secretNames = []string{
 	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore",
 }
 
-// rules decide what of a source is copied.
+// rules decide which paths of a source are copied.
 type rules struct {
 	include, exclude []string
 	// excludes and includes are the patterns that matched something.
@@ -263,7 +264,7 @@ func newRules(include, exclude []string) (rules, error) {
 		for _, p := range patterns {
 			p = cleanPattern(p)
 			if p == "" || strings.HasPrefix(p, "/") || slices.Contains(strings.Split(p, "/"), "..") {
-				return nil, fmt.Errorf("%s %q: not a path below the workspace", what, p)
+				return nil, fmt.Errorf("%s %q: the path is not below the workspace", what, p)
 			}
 			if !doublestar.ValidatePattern(p) {
 				return nil, fmt.Errorf("%s %q: %w", what, p, doublestar.ErrBadPattern)
@@ -292,7 +293,7 @@ func (r rules) excluded(p string) bool {
 	return excluded
 }
 
-// copied is told of what is copied.
+// copied marks the include patterns that match p, a path that is copied.
 func (r rules) copied(p string) {
 	for _, pattern := range r.include {
 		if !r.includes[pattern] && covered(pattern, p) {
@@ -301,8 +302,8 @@ func (r rules) copied(p string) {
 	}
 }
 
-// opens tells whether an include pattern leads to the directory p or below it. With byName, a segment of the pattern
-// has to name the directory: "**" or "*" alone do not, or "**/x.txt" would search all of node_modules.
+// opens reports whether an include pattern may match the directory p or a path below it. With byName, a segment of the
+// pattern must name the directory: "**" and "*" alone do not, or "**/x.txt" would search all of node_modules.
 func (r rules) opens(p string, byName bool) bool {
 	for _, pattern := range r.include {
 		for end := 0; end < len(pattern); end++ {
@@ -320,7 +321,7 @@ func (r rules) opens(p string, byName bool) bool {
 	return false
 }
 
-// covers tells whether an include pattern matches p or a directory above it.
+// covers reports whether an include pattern matches p or a directory above it.
 func (r rules) covers(p string) bool {
 	return slices.ContainsFunc(r.include, func(pattern string) bool { return covered(pattern, p) })
 }
@@ -329,7 +330,7 @@ func covered(pattern, p string) bool {
 	return doublestar.MatchUnvalidated(pattern, p) || doublestar.MatchUnvalidated(pattern+"/**", p)
 }
 
-// names tells whether an include pattern names the file p by more than a wildcard, as a secret has to be.
+// names reports whether an include pattern names the file p by more than a wildcard, as copying a secret requires.
 func (r rules) names(p string) bool {
 	return slices.ContainsFunc(r.include, func(pattern string) bool {
 		return !isWild(path.Base(pattern)) && doublestar.MatchUnvalidated(pattern, p)
@@ -338,14 +339,14 @@ func (r rules) names(p string) bool {
 
 func isWild(segment string) bool { return strings.Trim(segment, "*") == "" }
 
-// IsSecret tells whether the name of a file, a path with slashes, says that it holds a secret: such files are copied into
-// no workspace unless they are named.
+// IsSecret reports whether a file, by its name, a path with slashes, is likely to contain a secret. Such files are not
+// copied unless an include pattern names them.
 func IsSecret(p string) bool {
 	base := strings.ToLower(path.Base(p))
 	return slices.ContainsFunc(secretNames, func(glob string) bool { return doublestar.MatchUnvalidated(glob, base) })
 }
 
-// secretContent tells whether a file begins as a private key does.
+// secretContent reports whether a file begins like a private key.
 func secretContent(head []byte) bool {
 	head = bytes.TrimLeft(head[:min(len(head), 256)], " \t\r\n")
 	first, _, _ := bytes.Cut(head, []byte("\n"))

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxEntries bounds how many files, directories and links one tree may have.
+	// maxEntries is how many files, directories and links one tree may have.
 	maxEntries = 1_000_000
-	// maxPath bounds the length of a path in bytes.
+	// maxPath is the largest length of a path in bytes.
 	maxPath = 4096
-	// chunk is how much of a file is held in memory where its content is not kept.
+	// chunk is how many bytes of a file are in memory at a time, unless its content is kept.
 	chunk = 256 << 10
 )
 
@@ -42,7 +42,7 @@ func openTree(ctx context.Context, dir string) (*tree, error) {
 
 func (t *tree) close() { _ = t.root.Close() }
 
-// list returns what is in dir, by name.
+// list returns the entries of dir, sorted by name.
 func (t *tree) list(dir string) ([]fs.DirEntry, error) {
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (t *tree) list(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// join is path.Join for a directory, "." being the root, and a name.
+// join is path.Join for a clean directory, which may be ".", and a name.
 func join(dir, name string) string {
 	if dir == "." {
 		return name
@@ -75,7 +75,7 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// opened is a regular file whose first bytes are read.
+// opened is an open regular file whose first bytes have been read.
 type opened struct {
 	*os.File
 	path string
@@ -85,7 +85,8 @@ type opened struct {
 
 func (o opened) exec() bool { return o.info.Mode()&0o100 != 0 }
 
-// open opens the regular file at p and reads its first chunk, often all of it. Other kinds are errNotRegular.
+// open opens the regular file at p and reads its first chunk, which is often all of it. For other kinds the error is
+// errNotRegular.
 func (t *tree) open(p string) (o opened, err error) {
 	if err := t.ctx.Err(); err != nil {
 		return opened{}, err
@@ -116,7 +117,7 @@ func (t *tree) open(p string) (o opened, err error) {
 	return opened{File: f, path: p, info: info, head: t.scratch[:n]}, nil
 }
 
-// entry reads the rest of o, writes all of it to w and returns what it is. A file that grows meanwhile is an
+// entry reads the rest of o, writes all of o to w and returns its entry. If the file grows meanwhile, the error is an
 // UnstableError.
 func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
 	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
@@ -147,8 +148,8 @@ func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
 	return e, nil
 }
 
-// leadsInside tells whether a symbolic link at p stays below the workspace wherever its target is resolved: upward
-// steps come first and are few enough, so that no link on the way can turn a later one into an escape.
+// leadsInside reports whether a symbolic link at p stays below the workspace. Its upward steps must come first and be
+// few enough, so that no other link on the way can turn a later step into an escape.
 func leadsInside(p, target string) bool {
 	if target == "" || path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") || !utf8.ValidString(target) {
 		return false

@@ -1,8 +1,8 @@
-// Package workspace makes the directory an agent works in, says what the agent changed there, and makes the same changes
-// again.
+// Package workspace prepares the directory in which an agent works, finds what the agent changed there, and makes the
+// same changes again. It runs no processes, git included, and does not confine any: see package confine.
 //
-// Nothing outside the directory is ever read or written: files are reached through [os.Root] and symbolic links are
-// values, never followed. Git's own directories (.git) are not part of a workspace.
+// Nothing outside the directory is ever read or written: files are reached through [os.Root], and symbolic links are
+// values that are never followed. Git's own directories (.git) are not part of a workspace.
 package workspace
 
 import (
@@ -31,20 +31,20 @@ type Entry struct {
 	// Path is relative to the workspace, with slashes.
 	Path string
 	Kind Kind
-	// Exec tells whether the owner of a file may execute it.
+	// Exec says that the owner of the file may execute it.
 	Exec bool
-	// Size is a file's length in bytes, and the length of all files of an ignored directory.
+	// Size is the length of a file, or of all files in an ignored directory, in bytes.
 	Size int64
-	// Digest is the SHA-256 of a file's content in hexadecimal, and for an ignored directory that of all it holds.
+	// Digest is the SHA-256 of a file's content, or of everything in an ignored directory, in hexadecimal.
 	Digest string
 	// Target is where a symbolic link points.
 	Target string
-	// Ignored marks what is known but not kept: a path that git ignores, with all below it, and a symbolic link that
-	// may lead outside.
+	// Ignored marks entries whose content is not kept: a path that git ignores, with everything below it, or a symbolic
+	// link that may lead outside.
 	Ignored bool
 }
 
-// Manifest is what a workspace holds at one moment. The zero value is an empty workspace.
+// Manifest lists the entries of a workspace at one moment. The zero value is an empty workspace.
 type Manifest struct {
 	Entries []Entry // sorted by path, without duplicates
 }
@@ -62,7 +62,7 @@ func (m Manifest) search(path string) (int, bool) {
 	return slices.BinarySearchFunc(m.Entries, path, func(e Entry, path string) int { return cmp.Compare(e.Path, path) })
 }
 
-// set puts e in the place of an entry with the same path, or adds it.
+// set replaces the entry with the path of e, or adds e.
 func (m *Manifest) set(e Entry) {
 	i, ok := m.search(e.Path)
 	if !ok {
@@ -72,7 +72,7 @@ func (m *Manifest) set(e Entry) {
 }
 
 // Digest returns a SHA-256 in hexadecimal over paths, contents, link targets and executable bits. Directories do not
-// count, since a clone of the same files may lack the empty ones, and neither does what is ignored.
+// count, since a clone of the same files may lack the empty ones, and neither do ignored entries.
 func (m Manifest) Digest() string {
 	h := sha256.New()
 	for _, e := range m.Entries {
@@ -83,7 +83,7 @@ func (m Manifest) Digest() string {
 	return hexSum(h)
 }
 
-// hashInto adds a line that no other entry has: a path cannot contain NUL.
+// hashInto adds a line to the hash. It differs for different entries, because a path cannot contain NUL.
 func (e Entry) hashInto(h hash.Hash) {
 	exec := ""
 	if e.Exec {
@@ -102,13 +102,13 @@ func hexSum(h hash.Hash) string {
 	return hex.EncodeToString(h.Sum(sum[:0]))
 }
 
-// manifestOf sorts entries, which it keeps.
+// manifestOf returns the manifest with these entries, which it sorts in place.
 func manifestOf(entries []Entry) Manifest {
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return Manifest{Entries: entries}
 }
 
-// TooLargeError says that the changes of one turn hold more than a cassette may.
+// TooLargeError says that the changed files of one turn are larger than a cassette may keep.
 type TooLargeError struct {
 	Total, Limit int64 // in bytes
 	Biggest      []Entry
@@ -116,7 +116,7 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "changes to the workspace hold %s, over the limit of %s (cassette.max_delta); the biggest:",
+	fmt.Fprintf(&b, "changed files have %s, which exceeds the limit of %s (cassette.max_delta); the largest:",
 		size(e.Total), size(e.Limit))
 	for i, entry := range e.Biggest {
 		if i > 0 {
@@ -127,22 +127,22 @@ func (e *TooLargeError) Error() string {
 	return b.String()
 }
 
-// UnstableError says that a workspace changed each time it was read, so that no reading is one moment of it.
+// UnstableError says that a workspace changed each time it was read, so that there is no consistent snapshot of it.
 type UnstableError struct {
-	Path string // where a change was seen last
+	Path string // where the last change was seen
 }
 
 func (e *UnstableError) Error() string {
 	return fmt.Sprintf("%s keeps changing while the workspace is read: a process is still writing to it", e.Path)
 }
 
-// NameError says that a file's name cannot be written down.
+// NameError says that a file's name cannot be written to a cassette.
 type NameError struct {
 	Path string
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("file name %q is not valid UTF-8, so no cassette can hold it: rename or exclude it", e.Path)
+	return fmt.Sprintf("file name %q is not valid UTF-8, which cassettes need: rename or exclude the file", e.Path)
 }
 
 func size(n int64) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writeTree makes a directory of files: "-> x" stands for a symbolic link, a path that ends in "/" for a directory and one
-// that ends in "*" for an executable file.
+// writeTree makes a directory of files: "-> x" stands for a symbolic link, a path that ends in "/" for a directory and
+// one that ends in "*" for an executable file.
 func writeTree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
