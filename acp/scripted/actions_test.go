@@ -103,8 +103,14 @@ func TestClientThatOffersNothingIsNotAsked(t *testing.T) {
 	}{
 		{scripted.Action{Read: &scripted.Read{Path: "x"}}, "do[0].read: the client does not serve fs/read_text_file"},
 		{scripted.Action{Read: &scripted.Read{Path: "x", Optional: true}}, ""},
-		{scripted.Action{Write: &scripted.Write{Path: "x"}}, "do[0].write: the client does not serve fs/write_text_file"},
-		{scripted.Action{Terminal: &scripted.Terminal{Command: "x"}}, "do[0].terminal: the client does not serve terminals"},
+		{
+			scripted.Action{Write: &scripted.Write{Path: "x"}},
+			"do[0].write: the client does not serve fs/write_text_file",
+		},
+		{
+			scripted.Action{Terminal: &scripted.Terminal{Command: "x"}},
+			"do[0].terminal: the client does not serve terminals",
+		},
 	}
 	script := scripted.Script{}
 	for _, tt := range tests {
@@ -131,7 +137,8 @@ func TestClientThatOffersNothingIsNotAsked(t *testing.T) {
 
 func TestTerminal(t *testing.T) {
 	action := scripted.Terminal{
-		Command: "go", Args: []string{"test"}, Cwd: "sub", Env: map[string]string{"B": "2", "A": "1"}, OutputByteLimit: 9,
+		Command: "go", Args: []string{"test"}, Cwd: "sub", Env: map[string]string{"B": "2", "A": "1"},
+		OutputByteLimit: 9,
 	}
 	dir := t.TempDir()
 	c := open(t, turn(tool(scripted.Action{Terminal: &action})), dir)
@@ -199,7 +206,7 @@ func TestPermission(t *testing.T) {
 		},
 		{
 			"an outcome that is unknown", `{"outcome":{"outcome":"later"}}`, nil,
-			[]string{"failed", `turns[0].actions[0].tool: the client's outcome "later" is unknown`},
+			[]string{"failed", `turns[0].actions[0].tool: the client answered with the unknown outcome "later"`},
 		},
 	}
 	for _, first := range []bool{false, true} {
@@ -246,18 +253,23 @@ func TestCancel(t *testing.T) {
 	}{
 		{
 			name: "ends the turn",
-			turn: scripted.Turn{Actions: []scripted.Action{hour, say("not reached")}, OnCancel: []scripted.Action{say("bye")}},
+			turn: scripted.Turn{
+				Actions: []scripted.Action{hour, say("not reached")}, OnCancel: []scripted.Action{say("bye")},
+			},
 			want: []string{"bye", "cancelled"},
 		},
 		{
 			name: "ends a command of the agent's own",
-			turn: scripted.Turn{Actions: []scripted.Action{{Exec: &scripted.Exec{Command: "sleep", Args: []string{"3600"}}}}},
+			turn: scripted.Turn{Actions: []scripted.Action{
+				{Exec: &scripted.Exec{Command: "sleep", Args: []string{"3600"}}},
+			}},
 			want: []string{"cancelled"},
 		},
 		{
 			name: "is ignored if the script says so",
 			turn: scripted.Turn{
-				Actions: []scripted.Action{{Sleep: scripted.Sleep(time.Millisecond)}, say("whatever")}, IgnoreCancel: true,
+				Actions:      []scripted.Action{{Sleep: scripted.Sleep(time.Millisecond)}, say("whatever")},
+				IgnoreCancel: true,
 			},
 			want: []string{"whatever", "end_turn"},
 		},
@@ -341,7 +353,8 @@ func TestUpdatesAndUsage(t *testing.T) {
 	c.prompt()
 	assert.Equal(t, map[string]any{"sessionUpdate": "notice", "title": "careful"}, c.next().Params["update"])
 	assert.Equal(t, map[string]any{
-		"sessionUpdate": "usage_update", "used": 1.0, "size": 2.0, "cost": map[string]any{"amount": 0.5, "currency": "USD"},
+		"sessionUpdate": "usage_update", "used": 1.0, "size": 2.0,
+		"cost": map[string]any{"amount": 0.5, "currency": "USD"},
 	}, c.next().Params["update"])
 }
 

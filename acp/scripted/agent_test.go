@@ -22,7 +22,7 @@ import (
 // to see what the actions look like on the wire.
 func TestDefaultOnTheWire(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("/workspace is no absolute path here")
+		t.Skip("/workspace is not an absolute path here")
 	}
 	c := open(t, scripted.Default(), "/workspace")
 	var wire strings.Builder
@@ -48,7 +48,7 @@ func TestDefaultOnTheWire(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("/w is no absolute path here")
+		t.Skip("/w is not an absolute path here")
 	}
 	script := scripted.Script{
 		Auth:    []string{"key"},
@@ -64,23 +64,23 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"initialize", `{}`, -32602, "initialize: protocolVersion is missing"},
 		{"initialize", everything, 0, ""},
 		{"session/new", `{"cwd":"/w"}`, -32000, "session/new: authenticate first"},
-		{"authenticate", `{"methodId":"password"}`, -32602, `authenticate: there is no method "password"`},
+		{"authenticate", `{"methodId":"password"}`, -32602, `authenticate: unknown method "password"`},
 		{"authenticate", `{"methodId":"key"}`, 0, ""},
 		{"session/new", `{"cwd":"w"}`, -32602, `session/new: cwd "w" is not an absolute path`},
-		{"session/new", `[]`, -32602, "session/new: bad params: json: cannot unmarshal"},
+		{"session/new", `[]`, -32602, "session/new: invalid params: json: cannot unmarshal"},
 		{"session/new", `{"cwd":"/w"}`, 0, ""},
-		{"session/set_mode", `{"sessionId":"session-1","modeId":"b"}`, -32602, `session/set_mode: there is no mode "b"`},
+		{"session/set_mode", `{"sessionId":"session-1","modeId":"b"}`, -32602, `session/set_mode: unknown mode "b"`},
 		{"session/set_mode", `{"sessionId":"session-1","modeId":"a"}`, 0, ""},
 		{
 			"session/set_config_option", `{"sessionId":"session-1","configId":"x","value":"y"}`, -32602,
-			`there is no option "x"`,
+			`unknown option "x"`,
 		},
-		{"session/set_model", `{}`, -32601, "there is no method session/set_model"},
-		{"session/prompt", `{"sessionId":"session-2","prompt":[]}`, -32602, `there is no session "session-2"`},
+		{"session/set_model", `{}`, -32601, "unknown method session/set_model"},
+		{"session/prompt", `{"sessionId":"session-2","prompt":[]}`, -32602, `unknown session "session-2"`},
 		{"session/prompt", `{"sessionId":"session-1"}`, -32602, "session/prompt: prompt is missing"},
 		{
 			"session/prompt", `{"sessionId":"session-1","prompt":[]}`, -32603,
-			`prompt 1 is past the end of the script (turns: 0), which does not say "repeat"`,
+			`prompt 1 is past the end of the script (turns: 0; "repeat" is not set)`,
 		},
 	}
 	for i, s := range steps {
@@ -135,7 +135,10 @@ func TestSessionOffers(t *testing.T) {
 			{"id": "effort", "name": "effort", "type": "select", "currentValue": "low",
 				"options": [{"value": "low", "name": "low"}]},
 			{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "small",
-				"options": [{"value": "small", "name": "Small", "description": "quick"}, {"value": "large", "name": "large"}]}
+				"options": [
+					{"value": "small", "name": "Small", "description": "quick"},
+					{"value": "large", "name": "large"}
+				]}
 		]
 	}`
 	got, err := json.Marshal(f.Result)
@@ -183,7 +186,7 @@ func TestTurnIsChosenByTheNumberOfThePrompt(t *testing.T) {
 		"two", `{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3}}`,
 		"slow down (429)",
 	}
-	past := `prompt 4 is past the end of the script (turns: 3), which does not say "repeat" (-32603)`
+	past := `prompt 4 is past the end of the script (turns: 3; "repeat" is not set) (-32603)`
 	assert.Equal(t, append(want, past), texts(open(t, script, t.TempDir()), 4))
 
 	script.Repeat = true
@@ -195,7 +198,7 @@ func TestSecondPromptDuringATurnIsRefused(t *testing.T) {
 	c.prompt()
 	c.prompt()
 	f := c.next()
-	assert.ErrorContains(t, f.Error, "the turn before has not ended")
+	assert.ErrorContains(t, f.Error, "the previous turn has not ended")
 	c.cancel()
 	assert.Equal(t, "cancelled", c.next().Result["stopReason"])
 }
@@ -236,9 +239,9 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-func TestRunRefusesAScriptThatMakesNoSense(t *testing.T) {
+func TestRunRefusesAnInvalidScript(t *testing.T) {
 	err := scripted.Run(t.Context(), turn(scripted.Action{}), strings.NewReader(""), io.Discard, io.Discard)
-	want := "scripted: the script makes no sense: turns[0].actions[0]: want exactly one action, got none"
+	want := "scripted: invalid script: turns[0].actions[0]: want exactly one action, got none"
 	assert.EqualError(t, err, want)
 }
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Validate reports everything in s that makes no sense, a line each: "path: reason". [Run] refuses such a script.
+// Validate returns an error that names everything invalid in s, a line each: "path: reason". [Run] refuses such a
+// script.
 func (s Script) Validate() error {
 	var problems []error
 	s.check(func(path, reason string) { problems = append(problems, fmt.Errorf("%s: %s", path, reason)) })
@@ -18,10 +19,10 @@ func (s Script) Validate() error {
 // reporter takes a problem with the value that has a path, e.g. "turns[0].actions[2].say".
 type reporter func(path, reason string)
 
-// known reports a value that is not one of those the protocol knows; empty stands for a default.
+// known reports a value that is not one of those that the protocol defines; an empty one stands for a default.
 func (r reporter) known(path, value string, known ...string) {
 	if value != "" && !slices.Contains(known, value) {
-		r(path, fmt.Sprintf("%q is unknown; known: %s", value, strings.Join(known, ", ")))
+		r(path, fmt.Sprintf("must be one of %s, not %q", strings.Join(known, ", "), value))
 	}
 }
 
@@ -83,20 +84,20 @@ func checkChoices(r reporter, path, current string, choices []Choice) {
 		r.required(fmt.Sprintf("%s.choices[%d].id", path, i), c.ID)
 	}
 	if !slices.Contains(ids, current) {
-		r(path+".current", fmt.Sprintf("%q is not one of the choices: %s", current, strings.Join(ids, ", ")))
+		r(path+".current", fmt.Sprintf("must be one of the choices %s, not %q", strings.Join(ids, ", "), current))
 	}
 }
 
 func (t Turn) check(r reporter, path string) {
 	r.known(path+".stop", t.Stop, stopReasons...)
 	if t.Stop != "" && t.Error != nil {
-		r(path, "it cannot end with both stop and error")
+		r(path, "must not have both stop and error")
 	}
 	if t.Error != nil {
 		r.required(path+".error.message", t.Error.Message)
 	}
 	if t.Tokens != nil && t.Error != nil {
-		r(path, "an error response has no tokens")
+		r(path, "must not have both error and tokens")
 	}
 	checkActions(r, path+".actions", t.Actions)
 	checkActions(r, path+".on_cancel", t.OnCancel)
@@ -181,7 +182,7 @@ func (x *Request) check(r reporter, path string)   { r.required(path+".method", 
 
 func (u Update) check(r reporter, path string) {
 	if kind, _ := u["sessionUpdate"].(string); kind == "" {
-		r(path+".sessionUpdate", "must be a string that is not empty")
+		r(path+".sessionUpdate", "must be a non-empty string")
 	}
 }
 

@@ -356,10 +356,12 @@ func TestClientAndAgentsThatDoNotAnswer(t *testing.T) {
 			want: acp.ErrStalled,
 		},
 		{
-			name:   "a line that is too long",
-			script: turn(scripted.Action{Flood: &scripted.Flood{Updates: 1, Size: 2000}}, scripted.Action{Silence: true}),
-			cfg:    acp.ClientConfig{MaxLine: 1000},
-			want:   acp.ErrLineTooLong,
+			name: "a line that is too long",
+			script: turn(
+				scripted.Action{Flood: &scripted.Flood{Updates: 1, Size: 2000}}, scripted.Action{Silence: true},
+			),
+			cfg:  acp.ClientConfig{MaxLine: 1000},
+			want: acp.ErrLineTooLong,
 		},
 	}
 	for _, tt := range tests {
@@ -383,7 +385,9 @@ func TestClientCancelsATurn(t *testing.T) {
 		s := scripted.Script{Turns: []scripted.Turn{{
 			Actions: []scripted.Action{tool(scripted.Action{Sleep: scripted.Sleep(time.Hour)})},
 			OnCancel: []scripted.Action{
-				{Tool: &scripted.Tool{Title: "Clean up", Ask: &scripted.Ask{}, Do: []scripted.Action{say("not allowed")}}},
+				{Tool: &scripted.Tool{
+					Title: "Clean up", Ask: &scripted.Ask{}, Do: []scripted.Action{say("not allowed")},
+				}},
 			},
 		}}}
 		var said []string
@@ -397,7 +401,7 @@ func TestClientCancelsATurn(t *testing.T) {
 		resp, err := session.Prompt(ctx, hello())
 		require.NoError(t, err)
 		assert.Equal(t, acp.StopCancelled, resp.StopReason)
-		assert.NotContains(t, said, "not allowed", "requests for permission after the cancellation are answered as cancelled")
+		assert.NotContains(t, said, "not allowed", "after the cancellation permission is not granted")
 	})
 }
 
@@ -407,7 +411,7 @@ func TestClientPassesOnErrorsOfTheAgent(t *testing.T) {
 		_, err := newSession(t, c).Prompt(t.Context(), hello())
 		var rpc *acp.Error
 		require.ErrorAs(t, err, &rpc)
-		assert.Equal(t, `prompt 1 is past the end of the script (turns: 0), which does not say "repeat"`, rpc.Message)
+		assert.Equal(t, `prompt 1 is past the end of the script (turns: 0; "repeat" is not set)`, rpc.Message)
 	})
 	t.Run("a version that it does not speak", func(t *testing.T) {
 		c, _ := connect(t, scripted.Script{Faults: scripted.Faults{ProtocolVersion: 2}}, acp.ClientConfig{})

@@ -34,7 +34,7 @@ func Example() {
 	// Output:
 	// Hello, client.
 	// end_turn <nil>
-	//  acp: session/prompt: error -32603: prompt 2 is past the end of the script (turns: 1), which does not say "repeat"
+	//  acp: session/prompt: error -32603: prompt 2 is past the end of the script (turns: 1; "repeat" is not set)
 }
 
 func ExampleParse() {
@@ -44,5 +44,5 @@ func ExampleParse() {
 		]
 	}`))
 	fmt.Println(err)
-	// Output: greet.json:3:26: turns[0].actions[0].say.txt: unknown; known here: chunks, text
+	// Output: greet.json:3:26: turns[0].actions[0].say.txt: unknown key; known keys: chunks, text
 }

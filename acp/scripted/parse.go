@@ -26,7 +26,7 @@ var defaultScript []byte
 func Default() Script {
 	s, err := Parse("default.json", defaultScript)
 	if err != nil {
-		panic("scripted: the built-in script is broken: " + err.Error())
+		panic("scripted: invalid built-in script: " + err.Error())
 	}
 	return s
 }
@@ -46,13 +46,13 @@ func Load(file string) (Script, error) {
 		return Script{}, fmt.Errorf("read script: %w", err)
 	}
 	if len(data) > maxScript {
-		return Script{}, fmt.Errorf("read script: %s is larger than %d MiB", file, maxScript>>20)
+		return Script{}, fmt.Errorf("read script: %s exceeds the %d MiB limit", file, maxScript>>20)
 	}
 	return Parse(file, data)
 }
 
-// Parse reads a script from JSON. It is strict: unknown and duplicate members, null, and values that make no sense are
-// errors. The error reports as many problems at once as it can, a line each: "file:line:column: path: reason".
+// Parse reads a script from JSON. It is strict: unknown keys, duplicate keys, null, and invalid values are errors. The
+// error reports as many problems at once as it can, a line each: "file:line:column: path: reason".
 func Parse(file string, data []byte) (Script, error) {
 	p := parser{file: file, data: data, at: make(map[string]int64)}
 	var s Script
@@ -75,13 +75,13 @@ func Parse(file string, data []byte) (Script, error) {
 	return s, errors.Join(p.problems...)
 }
 
-// parser compares a JSON text with the types that it is to be decoded into, because encoding/json does not tell where
-// an unknown member is, and takes nulls.
+// parser checks a JSON text against the types that it will be decoded into, because encoding/json does not say where an
+// unknown member is, and accepts nulls.
 type parser struct {
 	file     string
 	data     []byte
 	dec      *json.Decoder
-	at       map[string]int64 // where the value with that path begins
+	at       map[string]int64 // where the values begin, by path
 	problems []error
 }
 
@@ -162,7 +162,7 @@ func (p *parser) object(t reflect.Type, path string) {
 		case t.Kind() == reflect.Struct:
 			fields := jsonvalue.Fields(t)
 			if member = fields[name]; member == nil {
-				p.report(offset, below, "unknown; known here: "+knownNames(fields))
+				p.report(offset, below, "unknown key; known keys: "+knownNames(fields))
 			}
 		}
 		p.value(member, below)
@@ -170,7 +170,7 @@ func (p *parser) object(t reflect.Type, path string) {
 	p.token()
 }
 
-// accepts reports whether a value that begins with token can be decoded into t, and what can.
+// accepts reports whether a value that begins with token can be decoded into t, and what t wants.
 func accepts(t reflect.Type, token json.Token) (want string, ok bool) {
 	if t == nil || t.Kind() == reflect.Interface {
 		return "", true

@@ -22,7 +22,8 @@ var everyAction = []scripted.Action{
 	{Think: &scripted.Think{Text: "hm", Chunks: 2}},
 	{Plan: scripted.Plan{{Content: "look", Priority: "high", Status: "completed"}}},
 	{Tool: &scripted.Tool{
-		ID: "t1", Name: "Edit", Title: "Edit a.go", Kind: "edit", Input: map[string]any{"n": json.Number("9007199254740993")},
+		ID: "t1", Name: "Edit", Title: "Edit a.go", Kind: "edit",
+		Input:     map[string]any{"n": json.Number("9007199254740993")},
 		Locations: []scripted.Location{{Path: "a.go", Line: 3}},
 		Diff:      &scripted.Diff{Path: "a.go", Old: new("a"), New: "b"},
 		Ask: &scripted.Ask{
@@ -91,7 +92,7 @@ func TestLoadTellsWhatCannotBeRead(t *testing.T) {
 	large := filepath.Join(t.TempDir(), "large.json")
 	require.NoError(t, os.WriteFile(large, make([]byte, 16<<20+1), 0o600))
 	_, err = scripted.Load(large)
-	assert.ErrorContains(t, err, "large.json is larger than 16 MiB")
+	assert.ErrorContains(t, err, "large.json exceeds the 16 MiB limit")
 }
 
 func TestDefaultIsValid(t *testing.T) {

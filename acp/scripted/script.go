@@ -16,14 +16,14 @@ type Script struct {
 	Session Session `json:"session,omitzero"`
 	// Turns are the answers to the prompts of a session, in order.
 	Turns []Turn `json:"turns,omitempty"`
-	// Repeat starts again with the first turn after the last one. Without it a prompt past the last turn is answered
-	// by an error.
+	// Repeat starts again with the first turn after the last one. Without it a prompt past the last turn is answered by
+	// an error.
 	Repeat bool `json:"repeat,omitempty"`
 	// Faults is what the agent does wrong all the time.
 	Faults Faults `json:"faults,omitzero"`
 }
 
-// Session is what every session of a script offers, and what happens around its start.
+// Session is what every session of a script offers, and what the agent does around its start.
 type Session struct {
 	// Modes are the modes to choose from; nil: none.
 	Modes *Offer `json:"modes,omitempty"`
@@ -76,7 +76,7 @@ type Turn struct {
 	Error *Error `json:"error,omitempty"`
 	// OnCancel is done when the client cancels the turn, before the answer "cancelled".
 	OnCancel []Action `json:"on_cancel,omitempty"`
-	// IgnoreCancel goes on with the turn as though the client had not cancelled it.
+	// IgnoreCancel continues the turn as if the client had not cancelled it.
 	IgnoreCancel bool `json:"ignore_cancel,omitempty"`
 	// After is done once the prompt is answered, and before the next turn: late updates, an exit.
 	After []Action `json:"after,omitempty"`
@@ -128,7 +128,7 @@ const (
 	StringIDs RequestIDs = "string" // "request-0", "request-1"
 )
 
-// Action is one thing that an agent does. Exactly one field is set; the rest of this file says what each does. In a
+// Action is one thing that an agent does. Exactly one field is set; the types of the fields say what each does. In a
 // file, it is an object with one member: {"say": {"text": "hello"}}.
 //
 // Paths that are not absolute are below the session's working directory; nothing else is done to them.
@@ -221,7 +221,7 @@ type Diff struct {
 	New string  `json:"new"`
 }
 
-// Ask asks the client for permission to go on with a tool call. If it is denied, the call ends as "failed".
+// Ask asks the client for permission to go on with a tool call. If permission is denied, the call ends as "failed".
 type Ask struct {
 	// Options are the answers to choose from; empty: allow once and reject once, with the ids "allow" and "reject".
 	Options []PermissionOption `json:"options,omitempty"`
@@ -240,7 +240,7 @@ type PermissionOption struct {
 	Kind string `json:"kind"`
 }
 
-// Usage tells how full the context window is, and what the session has cost.
+// Usage reports how full the context window is, and what the session has cost.
 type Usage struct {
 	Used int64 `json:"used"`
 	Size int64 `json:"size"`
@@ -324,13 +324,13 @@ type Flood struct {
 	Size int `json:"size,omitempty"`
 }
 
-// Silence does nothing more, cancelled or not, until the connection ends.
+// Silence waits until the connection ends, even if the turn is cancelled.
 type Silence bool
 
-// StopReading stops reading: answers, cancellations and the input's end go unnoticed.
+// StopReading stops reading input: answers, cancellations and the end of input go unnoticed.
 type StopReading bool
 
-// Exit ends the agent on the spot.
+// Exit ends the agent at once.
 type Exit struct {
 	Code int `json:"code"`
 }

@@ -32,21 +32,21 @@ type ExitError struct {
 	Code int
 }
 
-// Error tells the code.
+// Error names the code.
 func (e *ExitError) Error() string {
 	return fmt.Sprintf("scripted: the script exits with code %d", e.Code)
 }
 
-// errEnded is why an agent stops whose input has ended.
+// errEnded is why an agent stops when its input has ended.
 var errEnded = errors.New("scripted: the client closed the connection")
 
 // Run is an agent that plays s for the client that writes to in and reads from out. It returns nil when in ends, an
-// [*ExitError] when the script says so, and the context's error when that is done; a script that makes no sense is
-// refused at once. As at the end of a process, in and out are closed when it returns, if they are io.Closers. What the
+// [*ExitError] when the script says so, and the context's error when that is done; an invalid script is refused at
+// once. As at the end of a process, in and out are closed when it returns, if they are io.Closers. What the
 // agent writes to standard error goes to stderr. A read of in that Close cannot interrupt outlives Run.
 func Run(ctx context.Context, s Script, in io.Reader, out, stderr io.Writer) error {
 	if err := s.Validate(); err != nil {
-		return fmt.Errorf("scripted: the script makes no sense: %w", err)
+		return fmt.Errorf("scripted: invalid script: %w", err)
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	srv := &server{
@@ -99,9 +99,9 @@ func (a *Agent) Wait() error {
 
 // Main is the main function of a process that is a scripted agent: args, without the program's name, are the file of a
 // script, or none for the script of [Default]. It returns the process's exit code: the script's own, 1 if the
-// connection failed, 2 if there is no script to play.
+// connection failed, 2 if there is no valid script.
 //
-// A program can be that process besides what else it is, for example a test binary that starts itself:
+// Any program can become that process, for example a test binary that starts itself:
 //
 //	func init() {
 //		if os.Args[0] == "fake-acp" {
@@ -109,7 +109,7 @@ func (a *Agent) Wait() error {
 //		}
 //	}
 func Main(args []string, in io.Reader, out, stderr io.Writer) int {
-	// An agent that waits for nothing any more, as some faults have it, is not a deadlock: the runtime sees a timer.
+	// With some faults all goroutines wait forever. A timer keeps the runtime from taking that for a deadlock.
 	defer time.AfterFunc(math.MaxInt64, func() {}).Stop()
 	var script Script
 	var err error
@@ -119,7 +119,7 @@ func Main(args []string, in io.Reader, out, stderr io.Writer) int {
 	case 1:
 		script, err = Load(args[0])
 	default:
-		err = fmt.Errorf("want the file of a script or nothing, got %q", args)
+		err = fmt.Errorf("want at most one argument, the file of a script, got %q", args)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "fake-acp: %v\n", err)

@@ -60,9 +60,9 @@ func TestMainCodes(t *testing.T) {
 	}{
 		{name: "built-in script", want: 0},
 		{name: "the script's own code", args: []string{exits}, want: 9},
-		{name: "bad script", args: []string{bad}, want: 2, stderr: bad + ":1:2: turn: unknown; known here: auth, "},
+		{name: "bad script", args: []string{bad}, want: 2, stderr: bad + ":1:2: turn: unknown key; known keys: auth, "},
 		{name: "missing script", args: []string{bad + "x"}, want: 2, stderr: "fake-acp: read script: open "},
-		{name: "two scripts", args: []string{bad, bad}, want: 2, stderr: "fake-acp: want the file of a script or "},
+		{name: "two scripts", args: []string{bad, bad}, want: 2, stderr: "fake-acp: want at most one argument"},
 		{name: "input that fails", in: brokenReader{}, want: 1, stderr: "fake-acp: scripted: read from the client: "},
 	}
 	for _, tt := range tests {

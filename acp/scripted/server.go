@@ -23,7 +23,7 @@ type server struct {
 	work   sync.WaitGroup
 
 	deafOnce sync.Once
-	deaf     chan struct{} // closed when no more input should be read
+	deaf     chan struct{} // closed when the agent stops reading its input
 
 	mu            sync.Mutex
 	client        capabilities
@@ -70,7 +70,7 @@ func (srv *server) serve(in io.Reader) {
 	}
 }
 
-// lines returns the lines of in. Who reads them ends when in does, which [Run] closes.
+// lines returns the lines of in. The goroutine that reads them ends when in does; [Run] closes in.
 func (srv *server) lines(in io.Reader) <-chan []byte {
 	lines := make(chan []byte)
 	go func() {
@@ -90,7 +90,7 @@ func (srv *server) lines(in io.Reader) <-chan []byte {
 	return lines
 }
 
-// receive handles one line. It must not wait for the client's answers, which are read by its caller.
+// receive handles one line. It must not wait for the client's answers, because its caller reads them.
 func (srv *server) receive(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -114,7 +114,7 @@ func (srv *server) receive(line []byte) {
 	}
 }
 
-// methods are what the agent serves. A method that returns nothing has started work that will answer.
+// methods are the methods that the agent serves. One that returns nothing has started work that will respond.
 var methods = map[string]func(*server, message) (any, error){
 	"initialize":                (*server).initialize,
 	"authenticate":              (*server).authenticate,
@@ -124,7 +124,7 @@ var methods = map[string]func(*server, message) (any, error){
 	"session/prompt":            (*server).prompt,
 }
 
-// request answers a request, or starts the work that will.
+// request responds to a request, or starts the work that will.
 func (srv *server) request(m message) {
 	srv.mu.Lock()
 	ready := srv.initialized || m.Method == "initialize"
@@ -135,7 +135,7 @@ func (srv *server) request(m message) {
 	}
 	handle := methods[m.Method]
 	if handle == nil {
-		srv.respond(m.ID, nil, errorf(codeMethodNotFound, "there is no method %s", m.Method))
+		srv.respond(m.ID, nil, errorf(codeMethodNotFound, "unknown method %s", m.Method))
 		return
 	}
 	if result, err := handle(srv, m); result != nil || err != nil {
@@ -153,10 +153,10 @@ func (srv *server) respond(id json.RawMessage, result any, err error) {
 		}
 		f.Result, f.Error = nil, rpc
 	}
-	_ = srv.send(f) // it ends the connection if it fails
+	_ = srv.send(f) // an error ends the connection
 }
 
-// send writes a message, unless the connection is over; when it fails, it is.
+// send writes a message, unless the connection has ended. An error ends the connection.
 func (srv *server) send(f frame) error {
 	if srv.ctx.Err() != nil {
 		return context.Cause(srv.ctx)
@@ -185,7 +185,7 @@ func (srv *server) call(ctx context.Context, prompt json.RawMessage, method stri
 			return nil
 		}
 		if err := json.Unmarshal(m.Result, result); err != nil {
-			return errorf(codeInternal, "the client's answer to %s makes no sense: %v", method, err)
+			return errorf(codeInternal, "the client's answer to %s is invalid: %v", method, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -218,7 +218,7 @@ func (srv *server) forget(id json.RawMessage) {
 	delete(srv.calls, string(id))
 }
 
-// answered hands a response to the call that waits for it. Others are late, and dropped.
+// answered hands a response to the call that waits for it. A response that comes too late is dropped.
 func (srv *server) answered(m message) {
 	srv.mu.Lock()
 	answer := srv.calls[string(m.ID)]
@@ -275,13 +275,13 @@ func (srv *server) authenticate(m message) (any, error) {
 		srv.authenticated = true
 		return struct{}{}, nil
 	}
-	return nil, errorf(codeInvalidParams, "authenticate: there is no method %q", params.MethodID)
+	return nil, errorf(codeInvalidParams, "authenticate: unknown method %q", params.MethodID)
 }
 
 // decode decodes the params of a request.
 func decode(m message, params any) error {
 	if err := json.Unmarshal(m.Params, params); err != nil {
-		return errorf(codeInvalidParams, "%s: bad params: %v", m.Method, err)
+		return errorf(codeInvalidParams, "%s: invalid params: %v", m.Method, err)
 	}
 	return nil
 }

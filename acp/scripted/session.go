@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// errCancelled is why a turn stops that the client cancelled.
+// errCancelled is the cause of a turn's end when the client has cancelled it.
 var errCancelled = errors.New("scripted: the client cancelled the turn")
 
 // session is one session of a connection.
@@ -21,14 +21,14 @@ type session struct {
 	// Guarded by server.mu.
 	mode    string
 	options []Option // with their current values
-	prompts int      // that have come
-	tools   int      // calls so far
+	prompts int      // received so far
+	tools   int      // called so far
 	cancel  context.CancelCauseFunc
 	last    <-chan struct{} // closed when all actions so far are done
 }
 
-// then starts work when all work of the session before it is done, so that what a client sees is always the same.
-// It must be called with server.mu held.
+// then starts work when all earlier work of the session is done, so that a client always sees the same order. It must
+// be called with server.mu held.
 func (s *session) then(srv *server, work func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
@@ -48,7 +48,7 @@ func (srv *server) session(id string) (*session, error) {
 	if s := srv.sessions[id]; s != nil {
 		return s, nil
 	}
-	return nil, errorf(codeInvalidParams, "there is no session %q", id)
+	return nil, errorf(codeInvalidParams, "unknown session %q", id)
 }
 
 func (srv *server) newSession(m message) (any, error) {
@@ -156,7 +156,7 @@ func (srv *server) setMode(m message) (any, error) {
 	}
 	modes := srv.script.Session.Modes
 	if modes == nil || !offers(modes.Choices, params.ModeID) {
-		return nil, errorf(codeInvalidParams, "session/set_mode: there is no mode %q", params.ModeID)
+		return nil, errorf(codeInvalidParams, "session/set_mode: unknown mode %q", params.ModeID)
 	}
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
@@ -181,7 +181,7 @@ func (srv *server) setOption(m message) (any, error) {
 	defer srv.mu.Unlock()
 	i := slices.IndexFunc(s.options, func(o Option) bool { return o.ID == params.ConfigID })
 	if i < 0 {
-		return nil, errorf(codeInvalidParams, "session/set_config_option: there is no option %q", params.ConfigID)
+		return nil, errorf(codeInvalidParams, "session/set_config_option: unknown option %q", params.ConfigID)
 	}
 	if !offers(s.options[i].Choices, params.Value) {
 		return nil, errorf(codeInvalidParams, "session/set_config_option: option %q has no value %q",
@@ -214,7 +214,7 @@ func (srv *server) prompt(m message) (any, error) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	if s.cancel != nil {
-		return nil, errorf(codeInvalidRequest, "session/prompt: the turn before has not ended")
+		return nil, errorf(codeInvalidRequest, "session/prompt: the previous turn has not ended")
 	}
 	turns := srv.script.Turns
 	i := s.prompts
@@ -224,8 +224,8 @@ func (srv *server) prompt(m message) (any, error) {
 	case srv.script.Repeat:
 		i %= len(turns)
 	default:
-		return nil, errorf(codeInternal, "prompt %d is past the end of the script (turns: %d), which does not say "+
-			"\"repeat\"", i+1, len(turns))
+		const text = "prompt %d is past the end of the script (turns: %d; \"repeat\" is not set)"
+		return nil, errorf(codeInternal, text, i+1, len(turns))
 	}
 	ctx, cancel := context.WithCancelCause(srv.ctx)
 	s.cancel = cancel

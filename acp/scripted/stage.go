@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// stage is where actions are done: a session, and the prompt that is being answered if there is one. It belongs to one
-// goroutine.
+// stage is what actions work with: a session and, during a turn, the prompt. It belongs to one goroutine.
 type stage struct {
 	srv     *server
 	session *session
@@ -24,7 +23,7 @@ type stage struct {
 
 // step is an action that is set.
 type step interface {
-	// do does it. An error that is a *failure is the action's own; every other one ends whatever is going on.
+	// do does it. A *failure means that the action could not be done; any other error ends the turn.
 	do(ctx context.Context, st *stage) error
 }
 
@@ -56,7 +55,7 @@ func (st *stage) play(ctx context.Context, path string, actions []Action) error 
 	return nil
 }
 
-// aside does actions for whose failure there is no response: standard error has to do.
+// aside does actions whose failure no response can report; it goes to standard error.
 func (st *stage) aside(path string, actions []Action) {
 	err := st.play(st.srv.ctx, path, actions)
 	if f, ok := errors.AsType[*failure](err); ok {
@@ -132,8 +131,8 @@ func (st *stage) request(ctx context.Context, method string, params map[string]a
 	return err
 }
 
-// abs returns path below the session's directory, unless it is absolute. It is not cleaned: what the client makes of
-// "link/../x" is the client's.
+// abs returns path below the session's directory, unless it is absolute. It is not cleaned, so that the client decides
+// what "link/../x" is.
 func (st *stage) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -142,7 +141,8 @@ func (st *stage) abs(path string) string {
 }
 
 func (t *Tool) do(ctx context.Context, st *stage) error {
-	inner := &stage{srv: st.srv, session: st.session, prompt: st.prompt, call: cmp.Or(t.ID, st.srv.nextTool(st.session))}
+	call := cmp.Or(t.ID, st.srv.nextTool(st.session))
+	inner := &stage{srv: st.srv, session: st.session, prompt: st.prompt, call: call}
 	if t.Ask == nil || !t.Ask.First {
 		if err := st.update("tool_call", t.wire(inner)); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (t *Tool) wire(st *stage) map[string]any {
 	return v
 }
 
-// end closes the call after its actions, which ended with err. Their failure is the call's.
+// end closes the call after its actions, which ended with err. If they failed, so did the call.
 func (t *Tool) end(st *stage, err error) error {
 	if err != nil {
 		closing := st.closeCall("failed", err.Error())
@@ -236,7 +236,8 @@ func (st *stage) progress(v map[string]any) error {
 	return st.update("tool_call_update", v)
 }
 
-// ask asks for permission. It waits for the answer even when the turn is cancelled, because clients owe one then, too.
+// ask asks for permission. It waits for the answer even when the turn is cancelled, because clients have to answer
+// then, too.
 func (t *Tool) ask(ctx context.Context, st *stage) (allowed bool, err error) {
 	options := t.Ask.Options
 	if len(options) == 0 {
@@ -273,6 +274,6 @@ func (t *Tool) ask(ctx context.Context, st *stage) (allowed bool, err error) {
 	case "cancelled":
 		return false, nil
 	default:
-		return false, failuref("the client's outcome %q is unknown", answer.Outcome.Outcome)
+		return false, failuref("the client answered with the unknown outcome %q", answer.Outcome.Outcome)
 	}
 }

@@ -117,8 +117,8 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// gate reads from a reader until it is shut; then it waits for the end of the connection. What a read returns that was
-// under way is lost.
+// gate reads from a reader until it is shut; then it waits for the end of the connection. The result of a read that is
+// under way when it is shut is lost.
 type gate struct {
 	ctx  context.Context
 	shut <-chan struct{}
@@ -149,7 +149,7 @@ func (g gate) pass() error {
 // maxLine is the length in bytes up to which a line of the client is read.
 const maxLine = 64 << 20
 
-// readLines hands over the lines of r, of at most limit bytes, until it ends, which is no error.
+// readLines calls line with each line of r, of at most limit bytes, until r ends, which is not an error.
 func readLines(r io.Reader, limit int, line func([]byte) error) error {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var text []byte
