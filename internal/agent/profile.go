@@ -27,7 +27,7 @@ type Profile struct {
 	Names []string
 	// Provider is whose models answer the agent, as OpenTelemetry calls them in gen_ai.provider.name; empty: anybody's.
 	Provider string
-	// Transcript is the format of the records that the agent keeps of its sessions, if package transcript reads it.
+	// Transcript is the format of the records that the agent keeps of its sessions, if package convert reads it.
 	Transcript string
 	// Command is the program that is started unless the playbook names one; empty: the playbook has to.
 	Command string

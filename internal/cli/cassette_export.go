@@ -3,15 +3,16 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/atif"
-	"github.com/sdd-eval/sdd-eval/internal/transcript"
+	"github.com/sdd-eval/sdd-eval/internal/convert"
 )
 
 func cassetteExportCommand() command {
+	formats := convert.Names(convert.Writable())
 	return command{
 		name:  "cassette export",
-		usage: "--to atif FILE",
+		usage: "--to " + strings.Join(formats, "|") + " FILE",
 		short: "print a recording in the format of another tool",
 		long: `Prints a cassette as a trajectory in ATIF v1.7, the Agent Trajectory Interchange Format. What that has no field for is
 under extra.sdd_eval; what the agent changed in its workspace is left out.`,
@@ -22,23 +23,19 @@ under extra.sdd_eval; what the agent changed in its workspace is left out.`,
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			format := ""
-			f.choice(&format, "to", "The `FORMAT`: atif.", string(transcript.ATIF))
+			f.choice(&format, "to", "The `FORMAT`: "+strings.Join(formats, ", ")+".", formats...)
 			f.require("to")
-			return func(_ context.Context, args []string) error { return a.exportCassette(args[0]) }
+			return func(_ context.Context, args []string) error { return a.exportCassette(format, args[0]) }
 		},
 	}
 }
 
-func (a *App) exportCassette(file string) error {
+func (a *App) exportCassette(format, file string) error {
 	c, err := a.readCassette(file)
 	if err != nil {
 		return err
 	}
-	t, err := transcript.Export(c)
-	if err != nil {
-		return fmt.Errorf("cassette export: %s: %w", file, err)
-	}
-	data, err := atif.Encode(t)
+	data, err := convert.Write(format, c)
 	if err != nil {
 		return fmt.Errorf("cassette export: %s: %w", file, err)
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/convert"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
-	"github.com/sdd-eval/sdd-eval/internal/transcript"
 )
 
 // importOptions are the flags of `sdd-eval cassette import`.
@@ -26,7 +27,7 @@ type importOptions struct {
 func cassetteImportCommand() command {
 	return command{
 		name: "cassette import",
-		usage: "--from claude|codex|atif --playbook FILE [--unit ID] [--dir DIR] [--stop REASON]\n" +
+		usage: "--from " + strings.Join(convert.Names(convert.Readable()), "|") + " --playbook FILE [--unit ID] [--dir DIR] [--stop REASON]\n" +
 			"               [--ignore TYPE,...] [--force] [--root DIR] [--cassettes DIR] FILE",
 		short: "make a recording of an agent's own transcript",
 		long: `Reads a session that an agent or another tool kept, and writes it as the recording of a unit, so that it can be judged
@@ -42,8 +43,8 @@ sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app traje
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			var o importOptions
-			f.choice(&o.from, "from", "What the file is, `FORMAT`: a transcript of Claude Code, a rollout of Codex, or a trajectory in ATIF.",
-				formatNames()...)
+			f.choice(&o.from, "from", "What the file is, `FORMAT`: "+whatFilesHold()+".",
+				convert.Names(convert.Readable())...)
 			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE` of the unit.")
 			f.text(&o.unit, "unit", kindText, "The `ID` of the unit, such as demo/task/claude/1; not needed if there is but one.")
 			f.text(&o.dir, "dir", kindText, "The `DIR` that the session ran in, if the file does not say: paths below it are paths of the workspace.")
@@ -58,12 +59,14 @@ sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app traje
 	}
 }
 
-func formatNames() []string {
-	var names []string
-	for _, f := range transcript.Formats() {
-		names = append(names, string(f))
+// whatFilesHold lists what the files are that sessions are read from.
+func whatFilesHold() string {
+	var all []string
+	for _, f := range convert.Readable() {
+		all = append(all, f.Holds)
 	}
-	return names
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + ", or " + all[last]
 }
 
 // importCassette writes the session in a file as the recording of a unit.
@@ -75,11 +78,11 @@ func (a *App) importCassette(file string, o importOptions) error {
 	if cassette.Exists(path) && !o.force {
 		return usageError("cassette import: there is a recording of %s already: %s; --force replaces it", unit.ID(), a.shown(cassette.File(path)))
 	}
-	opts := transcript.Options{Stop: o.stop}
+	opts := convert.Options{Stop: o.stop}
 	if o.ignore != "" {
 		opts.Ignore = split(o.ignore)
 	}
-	session, err := transcript.Read(transcript.Format(o.from), a.path(file), opts)
+	session, err := convert.Read(o.from, a.path(file), opts)
 	if errors.Is(err, fs.ErrNotExist) && !exists(a.path(file)) {
 		return usageError("%s: there is no such file", file)
 	}
@@ -90,7 +93,7 @@ func (a *App) importCassette(file string, o importOptions) error {
 		return usageError("cassette import: %s: %w", file, err)
 	}
 	pb, profile := unit.pb, unit.profile
-	c, masked, err := session.Cassette(transcript.Unit{
+	c, masked, err := session.Cassette(convert.Unit{
 		ID: unit.ID(), Kind: profile.Kind, Dir: o.dir, Patterns: pb.Cassette.Normalise, Volatile: profile.Volatile,
 		Secrets: a.secrets, ClientVersion: engine.Version, Now: a.Now(),
 	})
@@ -161,7 +164,7 @@ func kindOf(format string) string {
 }
 
 // ofUnit returns an error if what was asked in the session is not what the unit asks.
-func ofUnit(s *transcript.Session, u importedUnit) error {
+func ofUnit(s *convert.Session, u importedUnit) error {
 	want := u.Prompts()
 	got := s.Prompts()
 	for i := range max(len(want), len(got)) {

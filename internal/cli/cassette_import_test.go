@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/atif"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sdd-eval/sdd-eval/internal/match"
+	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
 )
 
 func matchCommand() command {
@@ -48,7 +48,7 @@ func (a *App) match(file string, compat, check bool) error {
 	if in == nil {
 		return usageError("match: there is no standard input")
 	}
-	sum, err := match.Run(in, a.Stdout, match.Options{Compat: compat})
+	sum, err := agentevals.Run(in, a.Stdout, agentevals.Options{Compat: compat})
 	switch {
 	case err != nil:
 		return fmt.Errorf("match: %w", err)

@@ -10,12 +10,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory/chat"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/internal/match"
+	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
 // agentEvals judges as AgentEvals does. It implements [evaluator.Evaluator].
-type agentEvals struct{ c match.Case }
+type agentEvals struct{ c agentevals.Case }
 
 func (a agentEvals) Needs() evaluator.Needs { return 0 }
 
@@ -44,29 +44,29 @@ func (a agentEvals) Evaluate(_ context.Context, in evaluator.Input) evaluator.Ve
 	return v
 }
 
-func argsOf(c match.Call) trajectory.Args {
+func argsOf(c agentevals.Call) trajectory.Args {
 	args, _ := c.Args.(map[string]any)
 	return args
 }
 
-func (a agentEvals) judge(run *trajectory.Run) (match.Result, error) {
+func (a agentEvals) judge(run *trajectory.Run) (agentevals.Result, error) {
 	messages, err := chat.Messages(run)
 	if err != nil {
-		return match.Result{}, err
+		return agentevals.Result{}, err
 	}
 	// Only calls are expected, so only calls are compared, also in mode strict.
 	messages = slices.DeleteFunc(messages, func(m chat.Message) bool { return len(m.ToolCalls) == 0 })
 	c := a.c
 	if c.Outputs, err = json.Marshal(messages); err != nil {
-		return match.Result{}, err
+		return agentevals.Result{}, err
 	}
-	return c.Judge(match.Options{Compat: true})
+	return c.Judge(agentevals.Options{Compat: true})
 }
 
 // agentEvals decodes an evaluator with compat: agentevals.
 func (d *decoder) agentEvals() agentEvals {
 	n, k := d.node, &d.keys
-	a := agentEvals{match.Case{Mode: k.Mode, Args: k.Args, Overrides: make(map[string]any)}}
+	a := agentEvals{agentevals.Case{Mode: k.Mode, Args: k.Args, Overrides: make(map[string]any)}}
 	if slices.Contains([]string{"any_order", "exact", "in_order"}, k.Mode) {
 		n.Errorf("mode", "AgentEvals has no mode %s: must be one of strict, subset, superset, unordered", k.Mode)
 	}

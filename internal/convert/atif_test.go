@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"encoding/json"
@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/atif"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
@@ -23,7 +23,7 @@ import (
 // again returns a cassette's turns after they were written as a trajectory and read again.
 func again(t *testing.T, c *cassette.Cassette) *cassette.Cassette {
 	t.Helper()
-	exported, err := Export(c)
+	exported, err := toATIF(c)
 	require.NoError(t, err)
 	data, err := atif.Encode(exported) // it checks every rule of the format
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestExport(t *testing.T) {
 	if d := cmp.Diff(events(c), events(again(t, c))); d != "" {
 		t.Errorf("(-recorded +read again):\n%s", d)
 	}
-	exported, err := Export(c)
+	exported, err := toATIF(c)
 	require.NoError(t, err)
 	data, err := atif.Encode(exported)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestExport(t *testing.T) {
 func TestExportForOthers(t *testing.T) {
 	c, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals", "fix-bug", "fix-bug", "task", "claude.1.jsonl"))
 	require.NoError(t, err)
-	exported, err := Export(c)
+	exported, err := toATIF(c)
 	require.NoError(t, err)
 	exported.Extra = nil
 	s, err := fromATIF(exported, Options{})
@@ -189,7 +189,7 @@ func TestExportChanged(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			exported, err := Export(everything())
+			exported, err := toATIF(everything())
 			require.NoError(t, err)
 			tt.change(exported)
 			data, err := json.Marshal(exported)
@@ -244,7 +244,7 @@ func FuzzATIF(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	exported, err := Export(everything())
+	exported, err := toATIF(everything())
 	require.NoError(f, err)
 	data, err := json.Marshal(exported)
 	require.NoError(f, err)
@@ -253,7 +253,7 @@ func FuzzATIF(f *testing.F) {
 }
 
 // fuzzRead holds that what is read becomes a cassette that can be written, or is an error.
-func fuzzRead(t *testing.T, format Format, data []byte) {
+func fuzzRead(t *testing.T, format string, data []byte) {
 	file := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 	s, err := Read(format, file, Options{})
@@ -269,6 +269,6 @@ func fuzzRead(t *testing.T, format Format, data []byte) {
 	}
 	c, _, err := s.Cassette(Unit{ID: "p/task/v/1", Kind: "acp", Secrets: new(secret.Set)})
 	require.NoError(t, err)
-	_, err = Export(c)
+	_, err = toATIF(c)
 	require.NoError(t, err)
 }

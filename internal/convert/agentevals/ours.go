@@ -1,4 +1,4 @@
-package match
+package agentevals
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/atif"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 )
 
 // unknown is written for an unknown version, where the format requires one.
@@ -17,9 +17,18 @@ const unknown = "unknown"
 const exportNotes = "Written by sdd-eval from a cassette. Metrics of a turn stand at its last step; times are counted back " +
 	"from the end of the recording. What the agent changed in its workspace is not here."
 
-// Export returns a cassette as a trajectory. What ATIF has no field for is under extra.sdd_eval, so that reading it gives
+// writeATIF writes a cassette as a trajectory.
+func writeATIF(c *cassette.Cassette) ([]byte, error) {
+	t, err := toATIF(c)
+	if err != nil {
+		return nil, err
+	}
+	return atif.Encode(t)
+}
+
+// toATIF returns a cassette as a trajectory. What ATIF has no field for is under extra.sdd_eval, so that reading it gives
 // the same events again; what the agent changed in the workspace is left out.
-func Export(c *cassette.Cassette) (*atif.Trajectory, error) {
+func toATIF(c *cassette.Cassette) (*atif.Trajectory, error) {
 	x := exporter{
 		owners: make(map[string]int),
 		out: &atif.Trajectory{

@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ import (
 )
 
 // samples are the files that real agents wrote, and a trajectory.
-func samples(t testing.TB, format Format) []string {
+func samples(t testing.TB, format string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("testdata", string(format), "*.json*"))
+	files, err := filepath.Glob(filepath.Join("testdata", format, "*.json*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	return slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, ".golden") })
@@ -33,13 +33,60 @@ func samples(t testing.TB, format Format) []string {
 
 // TestFormats holds the formats to those of which the kinds of agents say that they write them.
 func TestFormats(t *testing.T) {
-	written := []Format{ATIF}
+	written := []string{ATIF}
 	for _, p := range agent.Profiles() {
 		if p.Transcript != "" {
-			written = append(written, Format(p.Transcript))
+			written = append(written, p.Transcript)
 		}
 	}
-	require.ElementsMatch(t, Formats(), written)
+	require.ElementsMatch(t, Names(Readable()), written)
+}
+
+// TestEachFormat holds every row of the table to what all formats owe, and the documentation to the rows.
+func TestEachFormat(t *testing.T) {
+	page, err := os.ReadFile("../../docs/import.md")
+	require.NoError(t, err)
+	broken := []struct{ name, reason, text string }{
+		{"empty", "nothing was kept", ""},
+		{"blank", "", "\n\n"},
+		{"cut", "the disk was full", `{"type":"assistant","mess`},
+		{"not JSON", "another file", "#!/bin/sh\n"},
+		{"another document", "no session", `{"name": "demo", "version": 1}`},
+		{"null", "", "null\n"},
+		{"binary", "", "\x00\xff\x1f\x8b"},
+	}
+	for _, f := range formats {
+		t.Run(f.Name, func(t *testing.T) {
+			require.Contains(t, string(page), "| `"+f.Name+"` |", "docs/import.md has a row for it")
+			require.NotEmpty(t, f.Holds)
+			require.NotNil(t, f.read, "a format that is only written needs a test of its own here")
+			for _, tt := range broken {
+				file := filepath.Join(t.TempDir(), "session.jsonl")
+				require.NoError(t, os.WriteFile(file, []byte(tt.text), 0o644))
+				_, err := Read(f.Name, file, Options{Stop: "end_turn"})
+				require.ErrorContains(t, err, file, "%s: %s", tt.name, tt.reason)
+			}
+			_, err := Read(f.Name, filepath.Join(t.TempDir(), "none"), Options{})
+			require.ErrorIs(t, err, os.ErrNotExist)
+			for _, sample := range samples(t, f.Name) {
+				s, err := Read(f.Name, sample, Options{})
+				require.NoError(t, err, sample)
+				require.Equal(t, f.Name, s.Format)
+				c, _, err := s.Cassette(Unit{ID: "demo/task/claude/1", Secrets: new(secret.Set), Now: time.Unix(1e9, 0)})
+				require.NoError(t, err, sample)
+				if f.write == nil {
+					continue
+				}
+				written, err := Write(f.Name, c)
+				require.NoError(t, err, sample)
+				file := filepath.Join(t.TempDir(), "written")
+				require.NoError(t, os.WriteFile(file, written, 0o644))
+				again, err := Read(f.Name, file, Options{})
+				require.NoError(t, err, sample)
+				require.Equal(t, s.Prompts(), again.Prompts(), sample)
+			}
+		})
+	}
 }
 
 // text is a session for a golden file, an event a line.
@@ -63,7 +110,7 @@ func text(t *testing.T, s *Session) string {
 }
 
 func TestSamples(t *testing.T) {
-	for _, format := range Formats() {
+	for _, format := range Names(Readable()) {
 		for _, file := range samples(t, format) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
 				s, err := Read(format, file, Options{})
@@ -79,7 +126,7 @@ func TestSamples(t *testing.T) {
 func TestAsRecorded(t *testing.T) {
 	tests := []struct {
 		name      string
-		format    Format
+		format    string
 		recorded  string
 		kind      string
 		calls     func(c *trajectory.ToolCall) // what is told otherwise
@@ -155,7 +202,7 @@ func outline(c *cassette.Cassette, change func(*trajectory.ToolCall)) []string {
 
 // A cassette that was imported is one: it is written and read, and normalised as a recording is.
 func TestCassette(t *testing.T) {
-	for _, format := range Formats() {
+	for _, format := range Names(Readable()) {
 		for _, file := range samples(t, format) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
 				s, err := Read(format, file, Options{})
@@ -167,7 +214,7 @@ func TestCassette(t *testing.T) {
 				require.NoError(t, cassette.Write(path, c))
 				read, err := cassette.Read(path)
 				require.NoError(t, err)
-				assert.Equal(t, "imported from "+string(format)+" "+s.Version, read.Header.Origin)
+				assert.Equal(t, "imported from "+format+" "+s.Version, read.Header.Origin)
 				assert.Zero(t, read.Header.Fingerprints)
 				assert.Empty(t, read.Header.Sandbox)
 				assert.Empty(t, read.Header.Endpoint)

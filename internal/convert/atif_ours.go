@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/atif"
+	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 )
 
 // ours is the key under extra of what ATIF has no field for and a cassette holds.

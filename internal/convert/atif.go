@@ -1,4 +1,4 @@
-package transcript
+package convert
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/atif"
+	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 )
 
 func readATIF(path string, o Options) (*Session, error) {

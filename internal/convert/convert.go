@@ -1,0 +1,194 @@
+// Package convert reads and writes the formats of other tools. It turns what agents keep of their own sessions into
+// cassettes: transcripts of Claude Code, rollouts of Codex and trajectories in ATIF; and it writes a cassette as a
+// trajectory in ATIF. Its packages have formats that are of use by themselves: atif, and agentevals, cases of AgentEvals
+// with their judgement. How a session is judged belongs in package evaluator.
+//
+// Such a file has less than a recording: what the agent said and called, the results of the calls, and mostly when. It
+// does not have the changes of the workspace, the requests to the client, or what the session depended on. Unknown
+// content is an error, and so is a session that did not end in the file, or part of which is in a missing file: tool
+// calls that are not there cannot be judged.
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// Session is a session as recorded in a file.
+type Session struct {
+	// Format is the name of the format it comes from, and Version that of the program that wrote it, or of the format.
+	Format  string
+	Version string
+	// ID is the agent's own name for the session, and Cwd the directory it ran in, absolute; both may be empty.
+	ID, Cwd string
+	// Agent says who acted. Kind is empty; Model is the one that answered first.
+	Agent trajectory.Agent
+	// Start is when the session began; zero: the file has no times.
+	Start time.Time
+	// Turns are the events of each turn, numbered from 1, with one prompt and one stop each.
+	Turns [][]trajectory.Event
+	// Left tells, a line each, of what is in the file and is not in the turns.
+	Left []string
+}
+
+// Options say how a file is read.
+type Options struct {
+	// Stop is why the last turn ended, after the Agent Client Protocol, for a file that does not say; empty: such a file is
+	// an error.
+	Stop string
+	// Ignore are unknown types of lines to leave out.
+	Ignore []string
+}
+
+// The names of formats.
+const (
+	Claude = "claude"
+	Codex  = "codex"
+	ATIF   = "atif"
+)
+
+// Format is a kind of file that another tool reads or writes: a row of the table from which the command line, its help
+// and the tests take what there is.
+type Format struct {
+	// Name is its word on the command line, and the directory of its samples in testdata.
+	Name string
+	// Holds is what such a file is, such as "a transcript of Claude Code".
+	Holds string
+
+	// read reads a session from a file, write writes a cassette as one; nil: it cannot be read, or written.
+	read  func(path string, o Options) (*Session, error)
+	write func(c *cassette.Cassette) ([]byte, error)
+}
+
+var formats = []Format{
+	{Name: Claude, Holds: "a transcript of Claude Code", read: readClaude}, // ~/.claude/projects/*/*.jsonl
+	{Name: Codex, Holds: "a rollout of Codex", read: readCodex},            // ~/.codex/sessions/*/*/*/rollout-*.jsonl
+	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
+}
+
+// Readable returns the formats that sessions are read from.
+func Readable() []Format {
+	return slices.DeleteFunc(slices.Clone(formats), func(f Format) bool { return f.read == nil })
+}
+
+// Writable returns the formats that cassettes are written in.
+func Writable() []Format {
+	return slices.DeleteFunc(slices.Clone(formats), func(f Format) bool { return f.write == nil })
+}
+
+// Names returns the names of formats.
+func Names(all []Format) []string {
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Read reads the session in a file. Errors name the file and, where it is known, the line. It panics if the format is
+// not [Readable].
+func Read(format, path string, o Options) (*Session, error) {
+	return lookup(format, Readable()).read(path, o)
+}
+
+// Write returns a cassette in a format. It panics if that is not [Writable].
+func Write(format string, c *cassette.Cassette) ([]byte, error) {
+	return lookup(format, Writable()).write(c)
+}
+
+func lookup(name string, among []Format) Format {
+	i := slices.IndexFunc(among, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("convert: no such format: %q", name))
+	}
+	return among[i]
+}
+
+// Unit is the unit that a session becomes the cassette of.
+type Unit struct {
+	// ID is playbook/case/variant/trial, and Kind that of the variant's agent.
+	ID, Kind string
+	// Dir is the directory that the session ran in, absolute, if its file does not say.
+	Dir string
+	// Patterns and Volatile are what the playbook and the kind of agent normalise, see [cassette.NewNormaliser].
+	Patterns []*regexp.Regexp
+	Volatile []string
+	// Secrets are what the cassette may not show.
+	Secrets *secret.Set
+	// ClientVersion is our own version.
+	ClientVersion string
+	// Now is when the session counts as recorded if its file has no times.
+	Now time.Time
+}
+
+// Cassette returns the session as the cassette of a unit, normalised and with secrets masked. Its header has no
+// fingerprints, no sandbox and no endpoint: they are unknown. Masked tells that there were secrets.
+func (s *Session) Cassette(u Unit) (c *cassette.Cassette, masked bool, err error) {
+	c = &cassette.Cassette{Header: cassette.Header{
+		Level: cassette.LevelRun, Unit: u.ID, Origin: fmt.Sprintf("%s from %s %s", cassette.OriginImported, s.Format, s.Version), Agent: s.Agent,
+		ClientVersion: u.ClientVersion, RecordedAt: s.Start.UTC().Truncate(time.Second),
+	}}
+	c.Header.Agent.Kind = u.Kind
+	if s.Start.IsZero() {
+		c.Header.RecordedAt = u.Now.UTC().Truncate(time.Second)
+	}
+	if masked, err = mask(u.Secrets, &c.Header); err != nil {
+		return nil, false, err
+	}
+	dir := s.Cwd
+	if dir == "" {
+		dir = u.Dir
+	}
+	n := cassette.NewNormaliser(map[string]string{dir: "$WORKSPACE"}, u.Patterns, u.Volatile)
+	n.Session(s.ID)
+	for _, events := range s.Turns {
+		if len(events) == 0 {
+			continue
+		}
+		shown, err := mask(u.Secrets, &events)
+		if err != nil {
+			return nil, false, err
+		}
+		masked = masked || shown
+		c.Turns = append(c.Turns, cassette.Turn{Events: n.Events(events)})
+	}
+	return c, masked, nil
+}
+
+// Prompts returns what was asked, a turn each.
+func (s *Session) Prompts() []string {
+	var prompts []string
+	for _, events := range s.Turns {
+		for _, e := range events {
+			if p, ok := e.Body.(trajectory.Prompt); ok {
+				prompts = append(prompts, p.Text)
+			}
+		}
+	}
+	return prompts
+}
+
+// mask takes secrets out of a value that has a form in JSON, and reports whether there were any.
+func mask[T any](secrets *secret.Set, v *T) (bool, error) {
+	data, err := json.Marshal(*v)
+	if err != nil {
+		return false, fmt.Errorf("look for secrets in the session: %w", err)
+	}
+	clean := secrets.JSON(data)
+	if string(clean) == string(data) {
+		return false, nil
+	}
+	var masked T
+	if err := json.Unmarshal(clean, &masked); err != nil {
+		return false, fmt.Errorf("mask the secrets in the session: %w", err)
+	}
+	*v = masked
+	return true, nil
+}
