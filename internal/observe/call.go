@@ -10,30 +10,32 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// call is a tool call as it becomes known: agents mention it first by an update, by a permission request or, some of
-// them, twice by tool_call, and fill in its input later.
+// call is a tool call as it becomes known. Agents mention it first in an update, in a permission request or, some of
+// them, twice in a tool_call, and send its input later.
 type call struct {
 	id      string
 	start   *trajectory.ToolStart
 	end     *trajectory.ToolEnd // nil while it is open
 	title   string              // the first one, for the tool's name
 	name    nameSources
-	shown   string // text content, the output where there is no raw one
+	shown   string // text content, which is the output if there is no raw output
 	diffs   []trajectory.Diff
 	output  any
 	printed strings.Builder
 	exit    *int
-	screens []string // ids of the terminals it shows
-	sizes   struct{ input, locations, content, output int }
-	held    int // what of it is counted in Observer.held
+
+	terminals []string // ids of the terminals that the call shows
+	sizes     struct{ input, locations, content, output int }
+	counted   int // how much of the call Observer.size includes
 }
 
-// size returns how much is known of the call, in bytes.
+// size returns the size of everything known about the call, in bytes.
 func (c *call) size() int {
-	return len(c.id) + len(c.title) + len(c.start.Title) + c.sizes.input + c.sizes.locations + c.sizes.content + c.sizes.output + c.printed.Len()
+	return len(c.id) + len(c.title) + len(c.start.Title) + c.printed.Len() +
+		c.sizes.input + c.sizes.locations + c.sizes.content + c.sizes.output
 }
 
-// call returns the call with that id; a new one starts here.
+// call returns the call with this id. If there is none, it starts one.
 func (o *Observer) call(at time.Duration, id string) *call {
 	if c, ok := o.calls[id]; ok {
 		return c
@@ -59,7 +61,7 @@ func (o *Observer) open() []*call {
 	return calls
 }
 
-// Asked returns what tells a tool call from others where permission is asked for it.
+// Asked returns the description of a tool call in a request for permission.
 func Asked(c trajectory.ToolStart) *trajectory.AskedCall {
 	asked := &trajectory.AskedCall{Name: c.Name, Args: c.Args}
 	if c.Args == nil {
@@ -129,10 +131,10 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 		c.close(o, at, trajectory.Status(*u.Status))
 	}
 	c.complete(o)
-	o.hold(&c.held, c.size())
+	o.resize(&c.counted, c.size())
 }
 
-// close ends the call; a call that has ended keeps its place but takes the status.
+// close ends the call. If it has ended before, only its status changes.
 func (c *call) close(o *Observer, at time.Duration, s trajectory.Status) {
 	if c.end == nil {
 		c.end = &trajectory.ToolEnd{ID: c.id}
@@ -142,7 +144,7 @@ func (c *call) close(o *Observer, at time.Duration, s trajectory.Status) {
 	c.complete(o)
 }
 
-// complete fills the end with what is known of the result by now; agents send more of it after the end.
+// complete sets the result of a call that has ended to what is known by now. Agents may send more of it after the end.
 func (c *call) complete(o *Observer) {
 	if c.end == nil {
 		return
@@ -150,13 +152,14 @@ func (c *call) complete(o *Observer) {
 	c.end.Diffs = c.diffs
 	c.end.Output = c.output
 	c.end.Printed = c.printed.String()
-	if c.shown != "" && saysNoMore(c.output) {
+	if c.shown != "" && lacksText(c.output) {
 		c.end.Output = c.shown
 	}
 	c.end.ExitCode = c.exitCode(o)
 }
 
-// exitCode prefers what the agent says in its metadata, then the result itself, then the terminals it shows.
+// exitCode returns the exit code in the agent's metadata, else the one in the result, else that of a terminal that the
+// call shows.
 func (c *call) exitCode(o *Observer) *int {
 	if c.exit != nil {
 		return c.exit
@@ -164,7 +167,7 @@ func (c *call) exitCode(o *Observer) *int {
 	if code := outputExitCode(c.output); code != nil {
 		return code
 	}
-	for _, id := range c.screens {
+	for _, id := range c.terminals {
 		if t := o.terminals[id]; t != nil && t.ExitCode != nil {
 			return t.ExitCode
 		}
@@ -183,8 +186,8 @@ func (c *call) content(content []acp.ToolCallContent) {
 		case acp.Diff:
 			diffs = append(diffs, trajectory.Diff{Path: item.Path, Old: item.OldText, New: item.NewText})
 		case acp.Terminal:
-			if !slices.Contains(c.screens, item.TerminalID) {
-				c.screens = append(c.screens, item.TerminalID)
+			if !slices.Contains(c.terminals, item.TerminalID) {
+				c.terminals = append(c.terminals, item.TerminalID)
 			}
 		}
 	}
@@ -199,12 +202,12 @@ func (c *call) content(content []acp.ToolCallContent) {
 			c.sizes.content += len(*d.Old)
 		}
 	}
-	for _, id := range c.screens {
+	for _, id := range c.terminals {
 		c.sizes.content += len(id)
 	}
 }
 
-// locations returns the places and their size in bytes.
+// locations converts locations and returns their size in bytes.
 func locations(from []acp.ToolCallLocation) (to []trajectory.Location, size int) {
 	for _, l := range from {
 		to = append(to, trajectory.Location{Path: l.Path, Line: l.Line})
@@ -218,7 +221,7 @@ func emptyObject(v any) bool {
 	return ok && len(m) == 0
 }
 
-// outputExitCode finds the exit code in a raw output: Codex has it as exit_code, OpenCode as metadata.exit.
+// outputExitCode returns the exit code in a raw output: exit_code for Codex, metadata.exit for OpenCode.
 func outputExitCode(output any) *int {
 	m, ok := output.(map[string]any)
 	if !ok {
@@ -233,9 +236,9 @@ func outputExitCode(output any) *int {
 	return nil
 }
 
-// saysNoMore reports whether a raw output, nil if there is none, has nothing beside an exit code: @agentclientprotocol/codex-acp
-// has what a command printed in the content alone.
-func saysNoMore(output any) bool {
+// lacksText reports whether a raw output is nil or has only an exit code. With @agentclientprotocol/codex-acp, only the
+// content has what a command printed.
+func lacksText(output any) bool {
 	if output == nil {
 		return true
 	}

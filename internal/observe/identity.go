@@ -8,13 +8,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// nameSources are the places in which agents put a tool's name.
+// nameSources are the names that an agent has sent for a tool, by where it put them.
 type nameSources struct {
 	name string // the protocol's own field
 	meta string // _meta.claudeCode.toolName, else _meta.toolName
 }
 
-// learn takes what an update's metadata says.
+// learn takes the name in an update's metadata.
 func (n *nameSources) learn(m meta) {
 	switch {
 	case m.ClaudeCode.ToolName != "":
@@ -24,9 +24,9 @@ func (n *nameSources) learn(m meta) {
 	}
 }
 
-// of returns the tool's name: the agent's own word for it, else the part of the call's id before "__" (Gemini), else
-// the call's first title. Tools that Claude's older adapter serves through its client keep the names that users know
-// them by: "mcp__acp__Bash" is Bash.
+// of returns the tool's name: the one that the agent sent, else the part of the call's id before "__" (Gemini), else
+// the call's first title. Tools that Claude's older adapter runs through its client have the names that users know:
+// Bash for "mcp__acp__Bash".
 func (n *nameSources) of(id, title string) string {
 	name := n.name
 	if name == "" {
@@ -43,16 +43,17 @@ func (n *nameSources) of(id, title string) string {
 	return strings.TrimPrefix(name, "mcp__acp__")
 }
 
-// rooted returns a call's title, as a path if it is one of the places without its first slash: outside of repositories
-// OpenCode names files so, and whoever looks for the workspace in the title does not find it.
-func rooted(title string, places []trajectory.Location) string {
-	if path := "/" + title; slices.ContainsFunc(places, func(l trajectory.Location) bool { return l.Path == path }) {
+// rooted returns a call's title. If the title is the path of a location without its first slash, as OpenCode writes it
+// outside of repositories, rooted adds the slash, so that the workspace in it can be found and normalised.
+func rooted(title string, locations []trajectory.Location) string {
+	path := "/" + title
+	if slices.ContainsFunc(locations, func(l trajectory.Location) bool { return l.Path == path }) {
 		return path
 	}
 	return title
 }
 
-// kinds are the categories of well-known tools, as the adapters of Claude Code and Codex tell them to a client.
+// kinds are the categories of well-known tools, as the adapters of Claude Code and Codex send them to a client.
 var kinds = map[string]string{
 	// Claude Code
 	"Read": "read", "NotebookRead": "read",
@@ -62,15 +63,20 @@ var kinds = map[string]string{
 	"WebFetch": "fetch", "WebSearch": "fetch",
 	"Agent": "think", "Task": "think", "TodoWrite": "think",
 	// Codex
-	"shell": "execute", "shell_command": "execute", "local_shell": "execute", "exec_command": "execute", "write_stdin": "execute",
-	"apply_patch": "edit", "view_image": "read", "list_dir": "search", "grep_files": "search", "web_search": "fetch", "update_plan": "think",
+	"shell": "execute", "shell_command": "execute", "local_shell": "execute", "exec_command": "execute",
+	"write_stdin": "execute",
+	"apply_patch": "edit", "view_image": "read", "list_dir": "search", "grep_files": "search", "web_search": "fetch",
+	"update_plan": "think",
 	// Gemini; Codex has a read_file, too
-	"read_file": "read", "read_many_files": "read", "write_file": "edit", "replace": "edit", "run_shell_command": "execute",
-	"list_directory": "search", "glob": "search", "search_file_content": "search", "grep_search": "search", "web_fetch": "fetch",
+	"read_file": "read", "read_many_files": "read", "write_file": "edit", "replace": "edit",
+	"run_shell_command": "execute",
+	"list_directory":    "search", "glob": "search", "search_file_content": "search",
+	"grep_search": "search", "web_fetch": "fetch",
 	"google_web_search": "fetch",
 }
 
-// Kind returns the category of a tool whose agent does not tell it, in the protocol's words: "other" if it is not known.
+// Kind returns the category of a tool, in the protocol's words, for agents that do not send it. It is "other" for an
+// unknown tool.
 func Kind(tool string) string {
 	if kind, ok := kinds[tool]; ok {
 		return kind
@@ -78,13 +84,14 @@ func Kind(tool string) string {
 	return "other"
 }
 
-// meta is what is read of a tool call's _meta: the tool's name, and what its command did where the agent ran it itself.
+// meta is the part of a tool call's _meta that is read: the tool's name and, if the agent ran a command itself, its
+// output and exit code.
 type meta struct {
 	ClaudeCode struct {
 		ToolName string `json:"toolName"`
 	} `json:"claudeCode"`
 	ToolName string `json:"toolName"`
-	// TerminalOutput is all output so far (Claude), TerminalOutputDelta what came since the last (Codex).
+	// TerminalOutput is all output so far (Claude), TerminalOutputDelta the output since the last update (Codex).
 	TerminalOutput      terminalData `json:"terminal_output"`
 	TerminalOutputDelta terminalData `json:"terminal_output_delta"`
 	TerminalExit        struct {
@@ -96,7 +103,7 @@ type terminalData struct {
 	Data string `json:"data"`
 }
 
-// readMeta reads what it can: metadata belongs to the agent and may be anything.
+// readMeta decodes metadata. It returns the zero value if it cannot: agents may send anything.
 func readMeta[T any](raw json.RawMessage) T {
 	var m, none T
 	if len(raw) > 0 && json.Unmarshal(raw, &m) != nil {
@@ -105,7 +112,7 @@ func readMeta[T any](raw json.RawMessage) T {
 	return m
 }
 
-// turnMeta is what is read of a turn's _meta: the tokens that it took, where Gemini has them.
+// turnMeta is the part of a turn's _meta that is read: the token usage, which Gemini puts there.
 type turnMeta struct {
 	Quota struct {
 		Tokens *struct {

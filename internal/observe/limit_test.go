@@ -14,7 +14,8 @@ import (
 func TestTurnTooLarge(t *testing.T) {
 	ask := func(method, params string) func(int) []string {
 		return func(i int) []string {
-			return []string{fmt.Sprintf(`<{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"sessionId":"s",%s}}`, i, method, params)}
+			return []string{fmt.Sprintf(`<{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"sessionId":"s",%s}}`, i,
+				method, params)}
 		}
 	}
 	one := func(line string) func(int) []string { return func(int) []string { return []string{line} } }
@@ -27,26 +28,44 @@ func TestTurnTooLarge(t *testing.T) {
 		{"message", "", 500, one(chunk("agent_message_chunk"))},
 		{"thought", "", 500, one(chunk("agent_thought_chunk"))},
 		{"printed", "", 500, one(printedChunk("1"))},
-		{"plans", "", 10, one(update(`"sessionUpdate":"plan","entries":[{"content":` + text + `,"priority":"low","status":"pending"}]`))},
+		{"plans", "", 10, one(update(`"sessionUpdate":"plan","entries":[{"content":` + text +
+			`,"priority":"low","status":"pending"}]`))},
 		{"notices", "", 10, one(`<{"jsonrpc":"2.0","method":"_x/y","params":{"text":` + text + `}}`)},
 		{"small events", "each takes its place", 500, one(`<{"jsonrpc":"2.0","method":"_x","params":1}`)},
 		{"unknown updates", "", 10, one(update(`"sessionUpdate":"x","text":` + text))},
 		{"calls", "", 10, func(i int) []string {
-			return []string{update(fmt.Sprintf(`"sessionUpdate":"tool_call","toolCallId":"%d","rawInput":{"text":%s}`, i, text))}
+			return []string{update(fmt.Sprintf(`"sessionUpdate":"tool_call","toolCallId":"%d","rawInput":{"text":%s}`,
+				i, text))}
 		}},
 		{"writes", "", 10, ask("fs/write_text_file", `"path":"a","content":`+text)},
 		{"terminals", "", 10, ask("terminal/create", `"command":"x","args":[`+text+`]`)},
 		{"reads", "", 10, func(i int) []string {
-			return append(ask("fs/read_text_file", `"path":"a"`)(i), fmt.Sprintf(`>{"jsonrpc":"2.0","id":%d,"result":{"content":%s}}`, i, text))
+			return append(ask("fs/read_text_file", `"path":"a"`)(i),
+				fmt.Sprintf(`>{"jsonrpc":"2.0","id":%d,"result":{"content":%s}}`, i, text))
 		}},
-		{"input again", "the last counts", 0, one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","rawInput":{"text":` + text + `}`))},
-		{"output again", "the last counts", 0, one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","rawOutput":{"text":` + text + `}`))},
-		{"content again", "the last counts", 0, one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","content":[{"type":"content","content":{"type":"text","text":` +
-			text + `}},{"type":"diff","path":"a","newText":` + text + `}]`))},
-		{"all output again", "the last counts", 0, one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"data":` + text + `}}`))},
+		{
+			"input again", "the last counts", 0,
+			one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","rawInput":{"text":` + text + `}`)),
+		},
+		{
+			"output again", "the last counts", 0,
+			one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","rawOutput":{"text":` + text + `}`)),
+		},
+		{
+			"content again", "the last counts", 0,
+			one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","content":[{"type":"content",` +
+				`"content":{"type":"text","text":` +
+				text + `}},{"type":"diff","path":"a","newText":` + text + `}]`)),
+		},
+		{
+			"all output again", "the last counts", 0,
+			one(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"data":` +
+				text + `}}`)),
+		},
 		{"terminal output again", "agents ask for it many times", 0, func(i int) []string {
 			if i == 1 {
-				return append(ask("terminal/create", `"command":"x"`)(1), `>{"jsonrpc":"2.0","id":1,"result":{"terminalId":"t"}}`)
+				return append(ask("terminal/create", `"command":"x"`)(1),
+					`>{"jsonrpc":"2.0","id":1,"result":{"terminalId":"t"}}`)
 			}
 			return append(ask("terminal/output", `"terminalId":"t"`)(i),
 				fmt.Sprintf(`>{"jsonrpc":"2.0","id":%d,"result":{"output":%s,"truncated":false}}`, i, text))
@@ -67,9 +86,9 @@ func TestTurnTooLarge(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, o.Err(), ErrTurnTooLarge, tt.reason)
-			held := o.held
+			held := o.size
 			feed(t, &o, tt.lines(1000)...)
-			assert.Equal(t, held, o.held, "nothing is added to what is too large")
+			assert.Equal(t, held, o.size, "nothing is added to what is too large")
 			assert.NotEmpty(t, o.Turn(), "what came before is there")
 			assert.ErrorIs(t, o.Err(), ErrTurnTooLarge, "what follows is not known")
 		})
@@ -79,10 +98,14 @@ func TestTurnTooLarge(t *testing.T) {
 func TestTurnLimitIsForOneTurn(t *testing.T) {
 	o := Observer{limit: 20_000}
 	for range 10 {
-		feed(t, &o, prompt, update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x", 15_000)+`"}`), endTurn)
+		feed(t, &o, prompt,
+			update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x",
+				15_000)+`"}`), endTurn)
 		require.Len(t, o.Turn(), 3)
 		require.NoError(t, o.Err())
 	}
-	feed(t, &o, prompt, update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x", 25_000)+`"}`))
+	feed(t, &o, prompt,
+		update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x",
+			25_000)+`"}`))
 	require.EqualError(t, o.Err(), "the agent sent too much in one turn: more than 20000 bytes")
 }

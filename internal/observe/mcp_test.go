@@ -37,7 +37,10 @@ func TestMCP(t *testing.T) {
 	seen("b", "tools/list")
 	feed(t, &o, update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`), endTurn)
 	events := o.Turn()
-	require.Equal(t, []string{"prompt", "a:initialize", "b:initialize", "b:tools/list", "tool_call", "b:tools/call", "tool_result", "stop"}, names(events))
+	require.Equal(t, []string{
+		"prompt", "a:initialize", "b:initialize", "b:tools/list", "tool_call", "b:tools/call",
+		"tool_result", "stop",
+	}, names(events))
 	assert.Equal(t, time.Second+500, events[5].At)
 	for _, e := range events {
 		assert.Equal(t, 1, e.Turn)
@@ -57,7 +60,8 @@ func TestMCP(t *testing.T) {
 func TestMCPWithoutPrompt(t *testing.T) {
 	var o Observer
 	o.MCP(time.Unix(0, 0), trajectory.MCPCall{Server: "a", Method: "initialize"})
-	require.Equal(t, []trajectory.Event{{Turn: 1, Body: trajectory.MCPCall{Server: "a", Method: "initialize"}}}, o.Turn())
+	require.Equal(t, []trajectory.Event{{Turn: 1, Body: trajectory.MCPCall{Server: "a", Method: "initialize"}}},
+		o.Turn())
 }
 
 func TestMCPTooLarge(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package observe turns the frames of a connection into the events of a trajectory.
+// Package observe turns the messages of an ACP connection into the events of a trajectory, and knows what agents call
+// their tools. It only follows a connection: package session answers the agent, and package cassette normalises events.
 package observe
 
 import (
@@ -15,44 +16,42 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// Observer follows one connection. It is fed every frame of both directions in order, as [acp.ClientConfig.Tap] gives
-// them, and hands out the events turn by turn. The zero value is ready for use; its methods may be called concurrently.
+// Observer follows one connection. It receives every frame of both directions in order, as [acp.ClientConfig.Tap]
+// reports them, and returns the events turn by turn. The zero value is ready for use. Its methods may be called
+// concurrently.
 type Observer struct {
-	// OnCall, if not nil, is told how many tool calls the session has made so far, each time that number grows.
+	// OnCall, if not nil, is called with the number of tool calls of the session each time it grows.
 	OnCall func(total int)
 
-	mu    sync.Mutex
-	start time.Time // of the first frame
-	turn  int
-	// events are those of the current turn.
-	events []trajectory.Event
+	mu     sync.Mutex
+	start  time.Time // of the first frame
+	turn   int
+	events []trajectory.Event // of the current turn
 	calls  map[string]*call
 	total  int
 	state  state
-	// requests are those without an answer yet, with what to do with it.
+	// requests has a function for each request without a response, which is called with the response.
 	requests map[request]func(at time.Duration, answer acp.Message)
-	// described are the MCP requests of the current turn that ask for the first time what servers are; knows has all such
-	// requests.
-	described []trajectory.MCPCall
-	knows     map[string]bool
-	// terminals are the places of the terminals in events, by id.
-	terminals map[string]*trajectory.Terminal
-	stop      *trajectory.Stop
-	stopAt    time.Duration // of the answer that stop is
+	// discoveries are the discovery requests to MCP servers in the current turn that were sent for the first time.
+	discoveries []trajectory.MCPCall
+	discovered  map[string]bool                 // all discovery requests so far, as JSON
+	terminals   map[string]*trajectory.Terminal // the events of terminals, by the terminal's id
+	stop        *trajectory.Stop
+	stopAt      time.Duration // when the response came that stop describes
 
-	limit int // of held, 0: maxTurn
-	held  int // size of what the current turn has collected, in bytes
+	limit int // of size; 0: maxTurn
+	size  int // of everything collected in the current turn, in bytes
 	err   error
 }
 
-// maxTurn is how much a turn may collect, in bytes of its text, of its JSON as it came, and of the events themselves.
-// What an agent sends anew to replace what it sent before is counted once.
+// maxTurn is how much a turn may collect, in bytes of its text, its JSON and the events themselves. Content that the
+// agent replaces counts once.
 const maxTurn = 256 << 20
 
-// eventSize is about what an event takes besides its text.
+// eventSize is the approximate size of an event without its text, in bytes.
 const eventSize = 256
 
-// ErrTurnTooLarge says that a turn was more than 256 MiB.
+// ErrTurnTooLarge says that a turn exceeded 256 MiB.
 var ErrTurnTooLarge = errors.New("the agent sent too much in one turn")
 
 type request struct {
@@ -60,8 +59,7 @@ type request struct {
 	id   acp.ID
 }
 
-// Frame takes the next frame. Lines that are no messages are passed over: nothing of a trajectory is in them. Once there
-// is an error, all are; see [Observer.Err].
+// Frame takes the next frame. It ignores lines that are not messages and, after an error ([Observer.Err]), all frames.
 func (o *Observer) Frame(f acp.Frame) {
 	if f.Err != nil {
 		return
@@ -81,42 +79,41 @@ func (o *Observer) Frame(f acp.Frame) {
 	case m.Method == "":
 		o.response(at, f.Direction, m)
 	case f.Direction == acp.ToAgent:
-		o.ours(at, m)
+		o.fromClient(at, m)
 	default:
-		o.theirs(at, m)
+		o.fromAgent(at, m)
 	}
 	o.checkLimit()
 }
 
-// begin begins the session at the time of what is seen first.
+// begin starts the session's clock at the time of its first frame or MCP request.
 func (o *Observer) begin(at time.Time) {
 	if !o.start.IsZero() {
 		return
 	}
 	o.start = at
 	o.calls = make(map[string]*call)
-	o.knows = make(map[string]bool)
+	o.discovered = make(map[string]bool)
 	o.requests = make(map[request]func(time.Duration, acp.Message))
 	o.terminals = make(map[string]*trajectory.Terminal)
 }
 
 func (o *Observer) checkLimit() {
-	if limit := cmp.Or(o.limit, maxTurn); o.held > limit {
+	if limit := cmp.Or(o.limit, maxTurn); o.size > limit {
 		o.err = fmt.Errorf("%w: more than %d bytes", ErrTurnTooLarge, limit)
 	}
 }
 
-// Err returns why the observer no longer follows the connection, nil if it does: [ErrTurnTooLarge]. It is to be asked
-// after each turn, whose events end where the error happened.
+// Err returns [ErrTurnTooLarge] once the observer has stopped following the connection. Call it after each turn: the
+// events of the turn end at the error.
 func (o *Observer) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// Turn ends the current turn and returns its events: what happened in order, then the session's state and the stop.
-// Their times are those since the first frame of the connection. They are not all if there is an error; see
-// [Observer.Err].
+// Turn ends the current turn and returns its events: what happened, in order, then the session's state and the stop.
+// Times are since the first frame of the connection. After an error, events are missing; see [Observer.Err].
 func (o *Observer) Turn() []trajectory.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,14 +129,14 @@ func (o *Observer) Turn() []trajectory.Event {
 	for _, e := range o.events {
 		switch b := e.Body.(type) {
 		case *trajectory.ToolEnd:
-			o.calls[b.ID].complete(o) // terminals may have ended after the calls that show them
+			o.calls[b.ID].complete(o) // its terminals may have ended after the call
 		case *trajectory.Permission:
 			if reflect.DeepEqual(b.Asked, Asked(*o.calls[b.ID].start)) {
 				b.Asked = nil
 			}
 		}
 	}
-	o.describe()
+	o.addDiscoveries()
 	if s, ok := o.state.event(); ok {
 		o.add(end, 0, &s)
 	}
@@ -150,12 +147,11 @@ func (o *Observer) Turn() []trajectory.Event {
 	for i, e := range o.events {
 		events[i] = trajectory.Event{Turn: e.Turn, At: e.At, Body: settled(e.Body)}
 	}
-	o.events, o.stop, o.stopAt, o.held = nil, nil, 0, 0
+	o.events, o.stop, o.stopAt, o.size = nil, nil, 0, 0
 	return events
 }
 
-// Call returns what is known of a tool call so far, its locations being those that it names and those that it shows a
-// change of.
+// Call returns what is known about a tool call so far. Its locations include the files of its diffs.
 func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,19 +169,19 @@ func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 	return start, true
 }
 
-// add appends an event of a size. Bodies are pointers until the turn ends, so that what comes later can complete them.
+// add appends an event of a size. Bodies are pointers until the turn ends, so that later messages can complete them.
 func (o *Observer) add(at time.Duration, size int, b trajectory.Body) {
-	o.held += eventSize + size
+	o.size += eventSize + size
 	o.events = append(o.events, trajectory.Event{Turn: max(o.turn, 1), At: at, Body: b})
 }
 
-// hold counts something that is of this size now, and of which *held was counted before.
-func (o *Observer) hold(held *int, size int) {
-	o.held += size - *held
-	*held = size
+// resize changes the size of a part of the turn, of which *counted bytes were counted before, to size.
+func (o *Observer) resize(counted *int, size int) {
+	o.size += size - *counted
+	*counted = size
 }
 
-// settled returns the body as the value that a trajectory holds.
+// settled returns the body as a value, as trajectories have it.
 func settled(b trajectory.Body) trajectory.Body {
 	switch b := b.(type) {
 	case *speech:
@@ -210,8 +206,8 @@ func settled(b trajectory.Body) trajectory.Body {
 	return b
 }
 
-// ours handles what the client sends unasked.
-func (o *Observer) ours(at time.Duration, m acp.Message) {
+// fromClient handles a request or notification of the client.
+func (o *Observer) fromClient(at time.Duration, m acp.Message) {
 	if m.Method != "session/prompt" {
 		return
 	}
@@ -220,7 +216,7 @@ func (o *Observer) ours(at time.Duration, m acp.Message) {
 		return
 	}
 	o.turn++
-	for i := range o.events { // what came before the first prompt belongs to its turn
+	for i := range o.events { // events before the first prompt belong to its turn
 		o.events[i].Turn = o.turn
 	}
 	text := blocksText(p.Prompt)
@@ -235,8 +231,8 @@ func (o *Observer) ours(at time.Duration, m acp.Message) {
 	})
 }
 
-// theirs handles what the agent sends unasked.
-func (o *Observer) theirs(at time.Duration, m acp.Message) {
+// fromAgent handles a request or notification of the agent.
+func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 	switch m.Method {
 	case "session/update":
 		var n acp.SessionNotification
@@ -277,7 +273,7 @@ func (o *Observer) theirs(at time.Duration, m acp.Message) {
 	o.add(at, len(m.Params), trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
 }
 
-// response matches an answer with its request, which went the other way.
+// response matches a response with its request, which went in the other direction.
 func (o *Observer) response(at time.Duration, from acp.Direction, m acp.Message) {
 	asked := acp.ToAgent
 	if from == acp.ToAgent {

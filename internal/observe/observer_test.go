@@ -90,7 +90,8 @@ func feed(t *testing.T, o *Observer, lines ...string) {
 }
 
 const (
-	prompt  = `>{"jsonrpc":"2.0","id":0,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"go"}]}}`
+	prompt = `>{"jsonrpc":"2.0","id":0,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text",` +
+		`"text":"go"}]}}`
 	endTurn = `<{"jsonrpc":"2.0","id":0,"result":{"stopReason":"end_turn"}}`
 )
 
@@ -102,12 +103,27 @@ func TestToolIdentity(t *testing.T) {
 	tests := []struct {
 		name, reason, update, want string
 	}{
-		{"protocol field", "the agent's own name wins over all else", `"toolCallId":"a__1","title":"T","name":"Read","_meta":{"toolName":"x"}`, "Read"},
-		{"claude meta", "older Claude adapters name it there", `"toolCallId":"1","title":"T","_meta":{"claudeCode":{"toolName":"Bash"},"toolName":"x"}`, "Bash"},
-		{"claude client tools", "the adapter's prefix says how it is served, not what it is", `"toolCallId":"1","_meta":{"claudeCode":{"toolName":"mcp__acp__Edit"}}`, "Edit"},
-		{"other MCP tools", "only the adapter's own prefix is stripped", `"toolCallId":"1","name":"mcp__docs__search"`, "mcp__docs__search"},
+		{
+			"protocol field", "the agent's own name wins over all else",
+			`"toolCallId":"a__1","title":"T","name":"Read","_meta":{"toolName":"x"}`, "Read",
+		},
+		{
+			"claude meta", "older Claude adapters name it there",
+			`"toolCallId":"1","title":"T","_meta":{"claudeCode":{"toolName":"Bash"},"toolName":"x"}`, "Bash",
+		},
+		{
+			"claude client tools", "the adapter's prefix says how it is served, not what it is",
+			`"toolCallId":"1","_meta":{"claudeCode":{"toolName":"mcp__acp__Edit"}}`, "Edit",
+		},
+		{
+			"other MCP tools", "only the adapter's own prefix is stripped",
+			`"toolCallId":"1","name":"mcp__docs__search"`, "mcp__docs__search",
+		},
 		{"plain meta", "some agents put it there", `"toolCallId":"1","title":"T","_meta":{"toolName":"grep"}`, "grep"},
-		{"gemini id", "Gemini's ids begin with the tool's name", `"toolCallId":"write_file__abc","title":"Writing"`, "write_file"},
+		{
+			"gemini id", "Gemini's ids begin with the tool's name",
+			`"toolCallId":"write_file__abc","title":"Writing"`, "write_file",
+		},
 		{"title", "the last resort", `"toolCallId":"1","title":"List files"`, "List files"},
 		{"bad meta", "metadata may be anything", `"toolCallId":"1","title":"T","_meta":{"claudeCode":"x"}`, "T"},
 	}
@@ -135,10 +151,12 @@ func TestUpsert(t *testing.T) {
 	var o Observer
 	feed(t, &o, prompt,
 		// first mentioned by a permission request, then announced twice, the second time with its input
-		`<{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"1"},`+
+		`<{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s",`+
+			`"toolCall":{"toolCallId":"1"},`+
 			`"options":[{"optionId":"ok","name":"Yes","kind":"allow_once"}]}}`,
 		`>{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"selected","optionId":"ok"}}}`,
-		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","rawInput":{"command":"x","n":9007199254740993}`),
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","rawInput":{"command":"x",`+
+			`"n":9007199254740993}`),
 		update(`"sessionUpdate":"tool_call","toolCallId":"1","rawInput":{}`),
 		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","rawOutput":{"exit_code":3}`),
 		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"failed"`),
@@ -147,7 +165,8 @@ func TestUpsert(t *testing.T) {
 	calls := run.ToolCalls()
 	require.Len(t, calls, 1)
 	c := calls[0]
-	require.Equal(t, map[string]any{"command": "x", "n": json.Number("9007199254740993")}, c.Args, "an empty input takes nothing away")
+	require.Equal(t, map[string]any{"command": "x", "n": json.Number("9007199254740993")}, c.Args,
+		"an empty input takes nothing away")
 	require.Equal(t, trajectory.Failed, c.Status)
 	require.Equal(t, 3, *c.ExitCode, "completed is not success")
 	require.Equal(t, 4*time.Second, c.Duration)
@@ -174,7 +193,8 @@ func TestTurns(t *testing.T) {
 	var o Observer
 	var totals []int
 	o.OnCall = func(n int) { totals = append(totals, n) }
-	feed(t, &o, `<{"jsonrpc":"2.0","method":"_x/hello","params":{"a":1}}`, prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1"`), endTurn)
+	feed(t, &o, `<{"jsonrpc":"2.0","method":"_x/hello","params":{"a":1}}`, prompt,
+		update(`"sessionUpdate":"tool_call","toolCallId":"1"`), endTurn)
 	first := o.Turn()
 	feed(t, &o, strings.Replace(prompt, `"id":0`, `"id":1`, 1), update(`"sessionUpdate":"tool_call","toolCallId":"2"`),
 		strings.Replace(endTurn, `"id":0`, `"id":1`, 1))
@@ -194,9 +214,11 @@ func TestTurns(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	var o Observer
 	feed(t, &o, prompt,
-		`<{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{"sessionId":"s","command":"go","args":["test"]}}`,
+		`<{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{"sessionId":"s","command":"go",`+
+			`"args":["test"]}}`,
 		`>{"jsonrpc":"2.0","id":1,"result":{"terminalId":"t"}}`,
-		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","status":"completed","content":[{"type":"terminal","terminalId":"t"}]`),
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","status":"completed",`+
+			`"content":[{"type":"terminal","terminalId":"t"}]`),
 		`<{"jsonrpc":"2.0","id":2,"method":"terminal/output","params":{"sessionId":"s","terminalId":"t"}}`,
 		`>{"jsonrpc":"2.0","id":2,"result":{"output":"FAIL","truncated":true,"exitStatus":{"exitCode":1}}}`,
 		`<{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s","command":"curl"}}`,
@@ -224,9 +246,13 @@ func TestTimes(t *testing.T) {
 		lines        []string
 		want         time.Duration
 	}{
-		{"stop", "", []string{prompt, chunk("agent_message_chunk"), update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`), endTurn}, 3 * time.Second},
+		{"stop", "", []string{
+			prompt, chunk("agent_message_chunk"),
+			update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`), endTurn,
+		}, 3 * time.Second},
 		{"cancelled", "open calls end with the turn", []string{
-			prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1"`), update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`),
+			prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1"`),
+			update(`"sessionUpdate":"current_mode_update","currentModeId":"m"`),
 			strings.Replace(endTurn, "end_turn", "cancelled", 1),
 		}, 3 * time.Second},
 		{"late updates", "order counts more", []string{prompt, endTurn, chunk("agent_message_chunk")}, 2 * time.Second},
@@ -253,26 +279,45 @@ func TestErrorCodes(t *testing.T) {
 		code, want            int
 	}{
 		{name: "internal", reason: "0 is internal", message: "disk full", code: acp.CodeInternal},
-		{name: "missing file", reason: "the text tells it", message: "Resource not found: /ws/a", code: acp.CodeResourceNotFound},
-		{name: "denied", reason: "the text tells it", message: `read "/etc/x" denied: outside the workspace`, code: acp.CodeInvalidParams},
-		{name: "another code", message: "Method not found: fs/read_text_file", code: acp.CodeMethodNotFound, want: acp.CodeMethodNotFound},
-		{name: "a text with a code that is not its", message: "Resource not found: x", code: acp.CodeInternal, want: acp.CodeInternal},
+		{
+			name: "missing file", reason: "the text tells it", message: "Resource not found: /ws/a",
+			code: acp.CodeResourceNotFound,
+		},
+		{
+			name: "denied", reason: "the text tells it", message: `read "/etc/x" denied: outside the workspace`,
+			code: acp.CodeInvalidParams,
+		},
+		{
+			name: "another code", message: "Method not found: fs/read_text_file", code: acp.CodeMethodNotFound,
+			want: acp.CodeMethodNotFound,
+		},
+		{
+			name: "a text with a code that is not its", message: "Resource not found: x", code: acp.CodeInternal,
+			want: acp.CodeInternal,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var o Observer
 			refusal := fmt.Sprintf(`"error":{"code":%d,"message":%q}}`, tt.code, tt.message)
 			feed(
-				t, &o, prompt, `<{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/ws/a"}}`,
-				`>{"jsonrpc":"2.0","id":1,`+refusal, `<{"jsonrpc":"2.0","id":2,"method":"fs/write_text_file","params":{"sessionId":"s","path":"/ws/a","content":""}}`,
-				`>{"jsonrpc":"2.0","id":2,`+refusal, `<{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s","command":"go"}}`,
+				t, &o, prompt,
+				`<{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/ws/a"}}`,
+				`>{"jsonrpc":"2.0","id":1,`+refusal,
+				`<{"jsonrpc":"2.0","id":2,"method":"fs/write_text_file","params":{"sessionId":"s","path":"/ws/a",`+
+					`"content":""}}`,
+				`>{"jsonrpc":"2.0","id":2,`+refusal,
+				`<{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s","command":"go"}}`,
 				`>{"jsonrpc":"2.0","id":3,`+refusal,
 			)
 			events := o.Turn()
 			require.Len(t, events, 4)
-			assert.Equal(t, trajectory.FileRead{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want}, events[1].Body, tt.reason)
-			assert.Equal(t, trajectory.FileWrite{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want}, events[2].Body, tt.reason)
-			assert.Equal(t, trajectory.Terminal{Command: "go", Error: tt.message, ErrorCode: tt.want}, events[3].Body, tt.reason)
+			assert.Equal(t, trajectory.FileRead{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want},
+				events[1].Body, tt.reason)
+			assert.Equal(t, trajectory.FileWrite{Path: "/ws/a", Error: tt.message, ErrorCode: tt.want},
+				events[2].Body, tt.reason)
+			assert.Equal(t, trajectory.Terminal{Command: "go", Error: tt.message, ErrorCode: tt.want},
+				events[3].Body, tt.reason)
 			assert.Equal(t, tt.code, ErrorCode(tt.message, tt.want), tt.reason)
 		})
 	}
@@ -286,9 +331,15 @@ func TestOutput(t *testing.T) {
 		want              any
 	}{
 		{"content", "most agents", content, "a.go"},
-		{"raw output", "it is what the model saw", `"rawOutput":{"stdout":"a.go","exit_code":0},` + content, map[string]any{"stdout": "a.go", "exit_code": json.Number("0")}},
+		{
+			"raw output", "it is what the model saw", `"rawOutput":{"stdout":"a.go","exit_code":0},` + content,
+			map[string]any{"stdout": "a.go", "exit_code": json.Number("0")},
+		},
 		{"exit code and content", "@agentclientprotocol/codex-acp", `"rawOutput":{"exit_code":0},` + content, "a.go"},
-		{"exit code alone", "it printed nothing", `"rawOutput":{"exit_code":0}`, map[string]any{"exit_code": json.Number("0")}},
+		{
+			"exit code alone", "it printed nothing", `"rawOutput":{"exit_code":0}`,
+			map[string]any{"exit_code": json.Number("0")},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -331,13 +382,18 @@ func TestTokens(t *testing.T) {
 		{"none", "agents need not tell", `"stopReason":"end_turn"`, nil},
 		{
 			"usage", "the protocol's own field wins",
-			`"stopReason":"end_turn","usage":{"totalTokens":3},"_meta":{"quota":{"token_count":{"input_tokens":1}}}`, &trajectory.Usage{Total: n(3)},
+			`"stopReason":"end_turn","usage":{"totalTokens":3},"_meta":{"quota":{"token_count":{"input_tokens":1}}}`,
+			&trajectory.Usage{Total: n(3)},
 		},
 		{
-			"quota", "Gemini", `"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":1,"output_tokens":2}}}`,
+			"quota", "Gemini",
+			`"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":1,"output_tokens":2}}}`,
 			&trajectory.Usage{Input: n(1), Output: n(2)},
 		},
-		{"no quota", "@agentclientprotocol/codex-acp before the first answer", `"stopReason":"end_turn","_meta":{"quota":{"token_count":null}}`, nil},
+		{
+			"no quota", "@agentclientprotocol/codex-acp before the first answer",
+			`"stopReason":"end_turn","_meta":{"quota":{"token_count":null}}`, nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -351,7 +407,8 @@ func TestTokens(t *testing.T) {
 
 // TestAskedCall holds that a permission keeps what its call was shown as, if that is not what the call came to be.
 func TestAskedCall(t *testing.T) {
-	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","options":[],"toolCall":` +
+	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s",` +
+		`"options":[],"toolCall":` +
 		`{"toolCallId":"1","title":"Run ls","rawInput":{"command":"ls"}}}}`
 	tests := []struct {
 		name, later string
@@ -359,8 +416,9 @@ func TestAskedCall(t *testing.T) {
 	}{
 		{name: "nothing later", later: `"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`},
 		{
-			name: "another input", later: `"sessionUpdate":"tool_call","toolCallId":"1","title":"Run ls","rawInput":{"process":7}`,
-			want: &trajectory.AskedCall{Name: "Run ls", Args: map[string]any{"command": "ls"}},
+			name:  "another input",
+			later: `"sessionUpdate":"tool_call","toolCallId":"1","title":"Run ls","rawInput":{"process":7}`,
+			want:  &trajectory.AskedCall{Name: "Run ls", Args: map[string]any{"command": "ls"}},
 		},
 		{
 			name: "another title", later: `"sessionUpdate":"tool_call_update","toolCallId":"1","title":"ls"`,

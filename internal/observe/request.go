@@ -13,13 +13,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 )
 
-// permission handles a question of the agent; its tool call may not have been mentioned before.
+// permission handles a request for permission. Its tool call may not have been mentioned before.
 func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissionRequest) {
 	c := o.call(at, r.ToolCall.ToolCallID)
 	c.change(o, at, r.ToolCall)
 	p, size := &trajectory.Permission{ID: c.id, Asked: Asked(*c.start)}, c.sizes.input
 	for _, opt := range r.Options {
-		p.Options = append(p.Options, trajectory.PermissionOption{ID: opt.OptionID, Name: opt.Name, Kind: string(opt.Kind)})
+		p.Options = append(p.Options, trajectory.PermissionOption{
+			ID: opt.OptionID, Name: opt.Name,
+			Kind: string(opt.Kind),
+		})
 		size += len(opt.OptionID) + len(opt.Name) + len(opt.Kind)
 	}
 	o.add(at, size, p)
@@ -44,7 +47,7 @@ func (o *Observer) fileRead(at time.Duration, id acp.ID, r acp.ReadTextFileReque
 		var answer acp.ReadTextFileResponse
 		if e.Error, e.ErrorCode = failure(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.Text = answer.Content
-			o.held += len(e.Text)
+			o.size += len(e.Text)
 		}
 	})
 }
@@ -77,7 +80,7 @@ func (o *Observer) terminal(at time.Duration, id acp.ID, r acp.CreateTerminalReq
 	})
 }
 
-// terminalProgress handles terminal/output and terminal/wait_for_exit, whose answers complete the terminal.
+// terminalProgress handles terminal/output and terminal/wait_for_exit, whose responses complete the terminal.
 func (o *Observer) terminalProgress(m acp.Message) {
 	var r acp.TerminalOutputRequest // both requests name the terminal alike
 	if json.Unmarshal(m.Params, &r) != nil {
@@ -102,7 +105,7 @@ func (o *Observer) terminalProgress(m acp.Message) {
 		if json.Unmarshal(answer.Result, &out) != nil {
 			return
 		}
-		o.held += len(out.Output) - len(t.Output)
+		o.size += len(out.Output) - len(t.Output)
 		t.Output, t.Truncated = out.Output, out.Truncated
 		if out.ExitStatus != nil {
 			t.ExitCode, t.Signal = out.ExitStatus.ExitCode, out.ExitStatus.Signal
@@ -110,7 +113,7 @@ func (o *Observer) terminalProgress(m acp.Message) {
 	})
 }
 
-// MCP takes a request to an MCP server that was answered at a time. It is safe to call from any goroutine.
+// MCP takes a request to an MCP server and its response, which came at the given time.
 func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 	size := len(encoded(c))
 	o.mu.Lock()
@@ -119,55 +122,59 @@ func (o *Observer) MCP(at time.Time, c trajectory.MCPCall) {
 		return
 	}
 	o.begin(at)
-	if c.IsDiscovery() && o.learns(c) {
-		o.described = append(o.described, c)
-		o.held += eventSize + size
+	if c.IsDiscovery() && o.isNew(c) {
+		o.discoveries = append(o.discoveries, c)
+		o.size += eventSize + size
 	} else {
 		o.add(at.Sub(o.start), size, c)
 	}
 	o.checkLimit()
 }
 
-// learns reports whether the request is one that was not made before. One that is made again has another answer than it
-// had, because of what the agent did.
-func (o *Observer) learns(c trajectory.MCPCall) bool {
+// isNew reports whether the discovery request is the first of its kind. A repeated one may have another response,
+// because of what the agent did in between.
+func (o *Observer) isNew(c trajectory.MCPCall) bool {
 	request := encoded(trajectory.MCPCall{Server: c.Server, Method: c.Method, Params: c.Params})
-	known := o.knows[request]
-	o.knows[request] = true
+	known := o.discovered[request]
+	o.discovered[request] = true
 	return !known
 }
 
-// describe puts the first requests that ask what servers are behind the turn's prompt, a server after the other: agents start
-// servers while they do other things, in an order that says nothing.
-func (o *Observer) describe() {
-	if len(o.described) == 0 {
+// addDiscoveries inserts the discovery requests after the turn's prompt, sorted by server. Agents start servers while
+// they do other things, so the order in which the requests came says nothing.
+func (o *Observer) addDiscoveries() {
+	if len(o.discoveries) == 0 {
 		return
 	}
-	slices.SortStableFunc(o.described, func(a, b trajectory.MCPCall) int { return strings.Compare(a.Server, b.Server) })
-	place := slices.IndexFunc(o.events, func(e trajectory.Event) bool { _, ok := e.Body.(trajectory.Prompt); return ok })
+	slices.SortStableFunc(o.discoveries,
+		func(a, b trajectory.MCPCall) int { return strings.Compare(a.Server, b.Server) })
+	prompt := slices.IndexFunc(o.events, func(e trajectory.Event) bool {
+		_, ok := e.Body.(trajectory.Prompt)
+		return ok
+	})
 	var at time.Duration
 	if len(o.events) > 0 {
-		at = o.events[max(place, 0)].At
+		at = o.events[max(prompt, 0)].At
 	}
-	events := make([]trajectory.Event, len(o.described))
-	for i, c := range o.described {
+	events := make([]trajectory.Event, len(o.discoveries))
+	for i, c := range o.discoveries {
 		events[i] = trajectory.Event{Turn: cmp.Or(o.turn, 1), At: at, Body: c}
 	}
-	o.events = slices.Insert(o.events, place+1, events...)
-	o.described = nil
+	o.events = slices.Insert(o.events, prompt+1, events...)
+	o.discoveries = nil
 }
 
 // encoded returns a request as JSON.
 func encoded(c trajectory.MCPCall) string {
 	data, err := json.Marshal(c)
 	if err != nil {
-		panic(fmt.Sprintf("observe: an MCP request that is no JSON: %v", err))
+		panic(fmt.Sprintf("observe: the MCP request is not JSON: %v", err))
 	}
 	return string(data)
 }
 
-// ErrorCode returns the code of a refusal that an event keeps as a text and a code. The code of most refusals follows
-// from the text, and the event then has 0.
+// ErrorCode returns the JSON-RPC code of an error that an event keeps as a text and a code. For most errors the text
+// determines the code, and the event has code 0.
 func ErrorCode(text string, code int) int {
 	switch _, denied := localtools.ParseDenied(text); {
 	case code != 0:
@@ -180,7 +187,7 @@ func ErrorCode(text string, code int) int {
 	return acp.CodeInternal
 }
 
-// failure returns what an answer refuses with, as events keep it; both are empty if it does not.
+// failure returns the error of a response as events keep it, empty if there is none.
 func failure(m acp.Message) (text string, code int) {
 	if m.Error == nil {
 		return "", 0

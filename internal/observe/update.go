@@ -24,7 +24,10 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	case acp.Plan:
 		p, size := trajectory.Plan{}, 0
 		for _, e := range u.Entries {
-			p.Entries = append(p.Entries, trajectory.PlanEntry{Content: e.Content, Priority: e.Priority, Status: e.Status})
+			p.Entries = append(p.Entries, trajectory.PlanEntry{
+				Content:  e.Content,
+				Priority: e.Priority, Status: e.Status,
+			})
 			size += len(e.Content) + len(e.Priority) + len(e.Status)
 		}
 		o.add(at, size, p)
@@ -41,7 +44,7 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 }
 
-// speech is a message or a thought of which more may come.
+// speech is a message or a thought that may continue.
 type speech struct {
 	text    strings.Builder
 	thought bool
@@ -57,7 +60,7 @@ func (s *speech) settled() trajectory.Body {
 	return trajectory.Message{Text: s.text.String()}
 }
 
-// speak takes a chunk of a message or thought, which continues the last event if that is one of the same kind.
+// speak takes a chunk of a message or thought, which continues the last event if it is of the same kind.
 func (o *Observer) speak(at time.Duration, text string, thought bool) {
 	if text == "" {
 		return
@@ -71,10 +74,10 @@ func (o *Observer) speak(at time.Duration, text string, thought bool) {
 		o.add(at, 0, last)
 	}
 	last.text.WriteString(text)
-	o.held += len(text)
+	o.size += len(text)
 }
 
-// state collects what an agent reports of its session during a turn: the last values count.
+// state collects what an agent reports about its session during a turn. The last values count.
 type state struct {
 	now     trajectory.State
 	changed bool
@@ -139,7 +142,7 @@ func optionText(v any) string {
 	return ""
 }
 
-// usage returns what a turn took, nil if the agent does not tell.
+// usage returns the turn's token usage, nil if the agent does not report it.
 func usage(r acp.PromptResponse) *trajectory.Usage {
 	u := r.Usage
 	if u == nil {
@@ -177,7 +180,7 @@ func blockText(b acp.ContentBlock) string {
 	}
 }
 
-// decoded returns JSON as Go values with numbers kept exact, nil if there is none.
+// decoded returns JSON as Go values with exact numbers, nil if there is none.
 func decoded(raw json.RawMessage) (v any) {
 	_ = jsonvalue.Decode(raw, &v)
 	return v

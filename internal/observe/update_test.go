@@ -20,7 +20,8 @@ func chunk(kind string) string {
 const fortyBytes = "The quick brown fox jumps over the dogs."
 
 func printedChunk(id string) string {
-	return update(`"sessionUpdate":"tool_call_update","toolCallId":"` + id + `","_meta":{"terminal_output_delta":{"data":"` + fortyBytes + `"}}`)
+	return update(`"sessionUpdate":"tool_call_update","toolCallId":"` + id +
+		`","_meta":{"terminal_output_delta":{"data":"` + fortyBytes + `"}}`)
 }
 
 // stream feeds a turn of many chunks of each kind.
@@ -71,9 +72,11 @@ func TestPrintedAsItComes(t *testing.T) {
 	var o Observer
 	feed(
 		t, &o, prompt,
-		update(`"sessionUpdate":"tool_call","toolCallId":"1","status":"in_progress","_meta":{"terminal_output_delta":{"data":"a"}}`),
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","status":"in_progress",`+
+			`"_meta":{"terminal_output_delta":{"data":"a"}}`),
 		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"data":"all"}}`),
-		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output_delta":{"data":" b"}}`),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed",`+
+			`"_meta":{"terminal_output_delta":{"data":" b"}}`),
 		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"data":" c"}}`),
 		endTurn,
 	)
