@@ -211,8 +211,8 @@ func (c *Client) announced() {
 }
 
 // Close ends the connection: it closes w, if that is an io.Closer, and makes waiting calls return [ErrClosed]. It does
-// not wait: [Client.Done] tells when the agent has closed its output too. It returns the error of closing w, and nil if
-// the connection had already ended.
+// not wait: [Client.Done] is closed when the agent has closed its output too. It returns the error of closing w, and
+// nil if the connection had already ended.
 func (c *Client) Close() error { return c.conn.fail(ErrClosed) }
 
 // Done is closed when the connection and the agent's output have ended and all handlers have returned: nothing calls

@@ -142,22 +142,22 @@ func (c *conn) record(f Frame) {
 	if c.tap == nil {
 		return
 	}
-	defer c.survive("the tap")
+	defer c.recoverPanic("the tap")
 	c.taps.Lock()
 	defer c.taps.Unlock()
 	c.tap(f)
 }
 
-// survive is deferred around a handler whose panic cannot be answered: the panic ends the connection instead of the
-// process.
-func (c *conn) survive(handler string) {
+// recoverPanic is deferred around a handler whose panic cannot be answered: the panic ends the connection instead of
+// the process.
+func (c *conn) recoverPanic(handler string) {
 	if p := recover(); p != nil {
-		c.fail(fmt.Errorf("acp: %s panicked: %v\n%s", handler, p, c.caught(p)))
+		c.fail(fmt.Errorf("acp: %s panicked: %v\n%s", handler, p, c.reportPanic(p)))
 	}
 }
 
-// caught reports what a handler panicked with and returns the stack, which must still be that of the panic.
-func (c *conn) caught(value any) (stack []byte) {
+// reportPanic passes on what a handler panicked with and returns the stack, which must still be that of the panic.
+func (c *conn) reportPanic(value any) (stack []byte) {
 	stack = debug.Stack()
 	if c.panicked != nil {
 		c.panicked(value, stack)
@@ -233,7 +233,7 @@ func (c *conn) accept(m Message) {
 func guard[T any](c *conn, method string, handle func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.caught(p)
+			c.reportPanic(p)
 			err = &Error{Code: CodeInternal, Message: fmt.Sprintf("handler of %s panicked: %v", method, p)}
 		}
 	}()
@@ -299,8 +299,8 @@ func (c *conn) send(ctx context.Context, m Message) error {
 	return c.out.send(ctx, line)
 }
 
-// inform sends a notification.
-func (c *conn) inform(ctx context.Context, method string, params any) error {
+// sendNotification sends a notification.
+func (c *conn) sendNotification(ctx context.Context, method string, params any) error {
 	raw, err := marshal(params)
 	if err != nil {
 		return err

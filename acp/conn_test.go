@@ -50,7 +50,7 @@ func TestLines(t *testing.T) {
 			stats: Stats{Frames: 1, Malformed: 1},
 		},
 		{
-			name: "JSON that is no message", input: "7\n[]\n{}\n{\"id\":{},\"method\":\"m\"}\n",
+			name: "JSON that is not a message", input: "7\n[]\n{}\n{\"id\":{},\"method\":\"m\"}\n",
 			want: []Frame{
 				{Raw: []byte("7"), Err: ErrNotMessage},
 				{Raw: []byte("[]"), Err: ErrNotMessage},
@@ -383,14 +383,14 @@ func TestUpdatePanics(t *testing.T) {
 func TestTapPanics(t *testing.T) {
 	for _, direction := range []Direction{ToAgent, ToClient} {
 		t.Run(string(direction), func(t *testing.T) {
-			var told any
+			var panicked any
 			s, p := open(t, ClientConfig{
 				Tap: func(f Frame) {
 					if f.Direction == direction && strings.Contains(string(f.Raw), "prompt") {
 						panic("oh")
 					}
 				},
-				Panicked: func(value any, _ []byte) { told = value },
+				Panicked: func(value any, _ []byte) { panicked = value },
 			}, newSessionResult)
 			background(t, func() {
 				if direction == ToClient {
@@ -400,7 +400,7 @@ func TestTapPanics(t *testing.T) {
 			})
 			_, err := s.Prompt(context.Background())
 			require.ErrorContains(t, err, "acp: session/prompt: acp: the tap panicked: oh\n")
-			require.Equal(t, "oh", told)
+			require.Equal(t, "oh", panicked)
 		})
 	}
 }

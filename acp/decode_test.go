@@ -156,7 +156,7 @@ func TestDecodeUpdate(t *testing.T) {
 			},
 		},
 		{
-			name: "numbers that are no integers", reason: "are not rounded",
+			name: "numbers that are not integers", reason: "are not rounded",
 			json: `{"sessionUpdate":"usage_update","used":1.5,"size":1e3,"cost":{"currency":"USD"}}`,
 			want: UsageUpdate{Extra: unknown(fields{
 				"used": raw(`1.5`), "size": raw(`1e3`), "cost": raw(`{"currency":"USD"}`),
@@ -242,11 +242,12 @@ func TestEncode(t *testing.T) {
 	}{
 		{"variant", TextContent{Text: "<&>"}, `{"type":"text","text":"\u003c\u0026\u003e"}`},
 		{
-			"variant as a part", Content{Content: TextContent{Text: "x"}},
+			"variant as a part",
+			Content{Content: TextContent{Text: "x"}},
 			`{"type":"content","content":{"type":"text","text":"x"}}`,
 		},
 		{
-			"update that is no variant here",
+			"update that is not a variant here",
 			RequestPermissionRequest{SessionID: "s", ToolCall: ToolCallUpdate{ToolCallID: "1"}},
 			`{"sessionId":"s","toolCall":{"toolCallId":"1"},"options":[]}`,
 		},
@@ -277,11 +278,13 @@ func TestEncode(t *testing.T) {
 			`{"currency":"","_meta":{},"a":[1,2],"amount":"1.00","z":1}`,
 		},
 		{
-			"other", Content{Content: Other{Kind: "x", Raw: raw(`{"type":"x","y":[]}`)}},
+			"other",
+			Content{Content: Other{Kind: "x", Raw: raw(`{"type":"x","y":[]}`)}},
 			`{"type":"content","content":{"type":"x","y":[]}}`,
 		},
 		{
-			"message", Message{Version: "2.0", ID: `"a"`, Result: raw(`null`)},
+			"message",
+			Message{Version: "2.0", ID: `"a"`, Result: raw(`null`)},
 			`{"jsonrpc":"2.0","id":"a","result":null}`,
 		},
 	}

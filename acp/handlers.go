@@ -159,9 +159,9 @@ func (c *Client) notify(m Message) {
 
 // update passes an update on. It runs in the dispatcher.
 func (c *Client) update(s *Session, n SessionNotification) {
-	defer c.conn.survive("handler of " + MethodUpdate)
+	defer c.conn.recoverPanic("handler of " + MethodUpdate)
 	s.touch()
-	s.learn(n.Update)
+	s.apply(n.Update)
 	if c.cfg.Update != nil {
 		c.cfg.Update(n)
 	}

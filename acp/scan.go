@@ -136,7 +136,7 @@ func unquote(text []byte) string {
 	}
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
-		panic("acp: unquote of text that is no JSON string: " + err.Error())
+		panic("acp: unquote of text that is not a JSON string: " + err.Error())
 	}
 	return s
 }

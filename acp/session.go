@@ -51,8 +51,8 @@ func (s *Session) ConfigOptions() []ConfigOption {
 // Prompt runs one turn: it sends the blocks and returns when the agent has ended its turn and has then been silent for
 // [ClientConfig.DrainIdle], so that late updates are still passed to [ClientConfig.Update] before Prompt returns.
 //
-// When ctx ends, the turn is cancelled: the agent is told so, all its permission requests, those already waiting
-// included, are answered as cancelled, and Prompt goes on waiting for the end of the turn, at most
+// When ctx ends, the turn is cancelled: the agent receives session/cancel, all its permission requests, those already
+// waiting included, are answered as cancelled, and Prompt goes on waiting for the end of the turn, at most
 // [ClientConfig.CancelGrace]. If the agent ends it, Prompt returns its response, usually with [StopCancelled], and no
 // error; if not, the error is both [ErrCancelTimeout] and the cause of ctx, and nothing is left but to end the agent.
 //
@@ -115,7 +115,7 @@ func (s *Session) cancel(ctx context.Context, turn *call) error {
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CancelGrace)
 	defer stop()
 	// Even if this cannot be written, the turn may still end, because the agent exits.
-	_ = c.conn.inform(grace, MethodCancel, CancelNotification{SessionID: s.id})
+	_ = c.conn.sendNotification(grace, MethodCancel, CancelNotification{SessionID: s.id})
 	select {
 	case err := <-turn.done:
 		return err
@@ -294,8 +294,8 @@ func (s *Session) setOption(ctx context.Context, o ConfigOption, what, value str
 	})
 }
 
-// learn takes over what an update says about modes and options.
-func (s *Session) learn(u SessionUpdate) {
+// apply stores what an update says about modes and options.
+func (s *Session) apply(u SessionUpdate) {
 	switch u := u.(type) {
 	case CurrentModeUpdate:
 		s.setMode(u.CurrentModeID)

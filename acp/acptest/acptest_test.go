@@ -135,7 +135,7 @@ func TestGoodAgentBreaksNothingAndNothingIsSkipped(t *testing.T) {
 	assert.Empty(t, o.skipped)
 }
 
-// TestBrokenAgents shows that each rule is told from the others, and holds the texts that people read against
+// TestBrokenAgents shows that each rule finds the agent that breaks it, and compares the texts that people read with
 // testdata/broken.txt.
 func TestBrokenAgents(t *testing.T) {
 	var got strings.Builder

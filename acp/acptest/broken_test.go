@@ -51,11 +51,11 @@ var brokenAgents = []brokenAgent{
 		}),
 	},
 	{
-		rule: "unknown-notification", fault: "it makes the agent deaf",
+		rule: "unknown-notification", fault: "it makes the agent stop reading",
 		toAgent: deafAfter(func(m object) bool { return !m.has("id") && m.text("method") == "acptest/unknown" }),
 	},
 	{
-		rule: "not-json", fault: "it makes the agent deaf",
+		rule: "not-json", fault: "it makes the agent stop reading",
 		toAgent: deafAfter(func(m object) bool { return m == nil }),
 	},
 	{

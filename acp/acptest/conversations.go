@@ -61,7 +61,7 @@ func checkUnknownNotification(k *kit) error {
 	}
 	c.notify("acptest/unknown", object{})
 	c.notify("_acptest/unknown", object{})
-	return c.lives("an unknown notification")
+	return c.stillAnswers("an unknown notification")
 }
 
 func checkNotJSON(k *kit) error {
@@ -70,11 +70,11 @@ func checkNotJSON(k *kit) error {
 		return err
 	}
 	c.sendGarbage()
-	return c.lives("a line that is not JSON")
+	return c.stillAnswers("a line that is not JSON")
 }
 
-// lives checks that the agent still answers.
-func (c *client) lives(after string) error {
+// stillAnswers checks that the agent still answers.
+func (c *client) stillAnswers(after string) error {
 	if _, err := c.newSession(); err != nil {
 		return fmt.Errorf("after %s: %w", after, err)
 	}

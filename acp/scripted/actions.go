@@ -280,7 +280,7 @@ func (Silence) do(_ context.Context, st *stage) error {
 }
 
 func (StopReading) do(_ context.Context, st *stage) error {
-	st.srv.deafOnce.Do(func() { close(st.srv.deaf) })
+	st.srv.stopReadingOnce.Do(func() { close(st.srv.stopReading) })
 	return nil
 }
 

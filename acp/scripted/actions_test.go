@@ -201,7 +201,7 @@ func TestPermission(t *testing.T) {
 			[]string{"in_progress", "did it", "completed", "end_turn"},
 		},
 		{
-			"an answer that is no option", strings.Replace(selected, "%", "maybe", 1), nil,
+			"an answer that is not an option", strings.Replace(selected, "%", "maybe", 1), nil,
 			[]string{"failed", `turns[0].actions[0].tool: the client chose "maybe", which is not one of the options`},
 		},
 		{

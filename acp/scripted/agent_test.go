@@ -97,7 +97,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestLinesThatAreNoRequests(t *testing.T) {
+func TestLinesThatAreNotRequests(t *testing.T) {
 	c := start(t, turn())
 	c.write("") // nothing is said to the first four
 	c.write("  ")
@@ -223,7 +223,7 @@ func TestChunks(t *testing.T) {
 		{"between characters", "héllo", 2, []string{"hé", "llo"}},
 		{"no more than characters", "hé", 9, []string{"h", "é"}},
 		{"empty text is still said", "", 3, []string{""}},
-		{"bytes that are no text are replaced", "a\xff", 1, []string{"a\ufffd"}},
+		{"bytes that are not text are replaced", "a\xff", 1, []string{"a\ufffd"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

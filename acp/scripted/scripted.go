@@ -50,7 +50,7 @@ func Run(ctx context.Context, s Script, in io.Reader, out, stderr io.Writer) err
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	srv := &server{
-		script: s, ctx: ctx, end: end, stderr: stderr, deaf: make(chan struct{}),
+		script: s, ctx: ctx, end: end, stderr: stderr, stopReading: make(chan struct{}),
 		out:      writer{faults: s.Faults, out: out},
 		sessions: make(map[string]*session), calls: make(map[string]chan message),
 	}

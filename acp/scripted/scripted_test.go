@@ -110,7 +110,7 @@ func TestProcessThatIgnoresEOFAndSIGTERM(t *testing.T) {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		want := syscall.SIGTERM
 		if stubborn {
-			// That it lives can only be seen by waiting; a process that does not ignore the signal is gone by then.
+			// Only waiting can show that it lives on; a process that does not ignore the signal is gone by then.
 			time.AfterFunc(100*time.Millisecond, func() { _ = cmd.Process.Kill() })
 			want = syscall.SIGKILL
 		}

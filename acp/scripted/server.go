@@ -22,8 +22,8 @@ type server struct {
 	end    context.CancelCauseFunc
 	work   sync.WaitGroup
 
-	deafOnce sync.Once
-	deaf     chan struct{} // closed when the agent stops reading its input
+	stopReadingOnce sync.Once
+	stopReading     chan struct{} // closed when the agent stops reading its input
 
 	mu            sync.Mutex
 	client        capabilities
@@ -50,7 +50,7 @@ func (srv *server) serve(in io.Reader) {
 		return
 	}
 	if n := srv.script.Faults.Stderr; n > 0 {
-		srv.complain(strings.Repeat("noise ", (n+5)/6)[:n])
+		srv.logError(strings.Repeat("noise ", (n+5)/6)[:n])
 	}
 	lines := srv.lines(in)
 	for {
@@ -75,7 +75,7 @@ func (srv *server) lines(in io.Reader) <-chan []byte {
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
-		err := readLines(gate{srv.ctx, srv.deaf, in}, maxLine, func(line []byte) error {
+		err := readLines(gate{srv.ctx, srv.stopReading, in}, maxLine, func(line []byte) error {
 			select {
 			case lines <- line:
 				return nil
@@ -229,8 +229,8 @@ func (srv *server) answered(m message) {
 	}
 }
 
-// complain writes a line to standard error.
-func (srv *server) complain(text string) {
+// logError writes a line to standard error.
+func (srv *server) logError(text string) {
 	fmt.Fprintln(srv.stderr, text)
 }
 

@@ -59,7 +59,7 @@ func (st *stage) play(ctx context.Context, path string, actions []Action) error 
 func (st *stage) aside(path string, actions []Action) {
 	err := st.play(st.srv.ctx, path, actions)
 	if f, ok := errors.AsType[*failure](err); ok {
-		st.srv.complain(f.Error())
+		st.srv.logError(f.Error())
 	}
 }
 

@@ -57,7 +57,7 @@ func (w *writer) linef(format string, args ...any) {
 func (w *writer) comment(tabs int, text string) {
 	indent := strings.Repeat("\t", tabs) + "//"
 	column := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if column == 0 || column+1+len(word) > 120 {
 			if column > 0 {
 				w.WriteByte('\n')

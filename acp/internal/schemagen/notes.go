@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file and comments.txt are what package acp adds to the schema: names, comments, and what a field has otherwise.
+// This file and comments.txt are what package acp adds to the schema: names, comments, and how fields differ from it.
 
 // goNames are names that Go has instead of the schema's. Definitions with the same name in Go become one struct.
 var goNames = map[string]string{
@@ -79,9 +79,8 @@ func position(typeName, property string) int {
 type how int
 
 const (
-	asIs how = iota
 	// lenient: the schema requires it, but an object without it still means something.
-	lenient
+	lenient how = iota + 1
 	// optional: lenient, and left out if it is zero.
 	optional
 	// pointer: optional, and an empty string differs from none.
