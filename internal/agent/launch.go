@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // Launch is how to start one agent.
@@ -63,4 +66,71 @@ func merge(a, b map[string]string) map[string]string {
 	m := maps.Clone(a)
 	maps.Copy(m, b)
 	return m
+}
+
+// codexFiles returns Codex's configuration, which it looks for in ~/.codex.
+func codexFiles(p Preset) ([]File, error) {
+	if p.provider == nil {
+		return nil, fmt.Errorf("it is not a preset for Codex")
+	}
+	const id = "preset" // Codex reserves names such as "openai"
+	config := struct {
+		ModelProvider string `toml:"model_provider"`
+		// A login shell would set PATH anew from /etc/profile.
+		AllowLoginShell bool `toml:"allow_login_shell"`
+		CheckForUpdate  bool `toml:"check_for_update_on_startup"`
+		// Without it Codex sends metrics to its makers.
+		Analytics struct {
+			Enabled bool `toml:"enabled"`
+		} `toml:"analytics"`
+		ModelProviders map[string]provider `toml:"model_providers"`
+	}{ModelProvider: id, ModelProviders: map[string]provider{id: *p.provider}}
+	data, err := toml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("write Codex's configuration: %w", err)
+	}
+	return []File{{Path: ".codex/config.toml", Data: data}}, nil
+}
+
+// geminiFiles returns Gemini's settings, which it looks for in ~/.gemini and completes with how it authenticated.
+func geminiFiles(Preset) ([]File, error) {
+	const settings = `{
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+`
+	return []File{{Path: ".gemini/settings.json", Data: []byte(settings)}}, nil
+}
+
+// openCodeFiles returns OpenCode's configuration, which it looks for in ~/.config/opencode. What opencode.json in the workspace
+// says wins over it.
+func openCodeFiles(p Preset) ([]File, error) {
+	config := map[string]any{
+		"autoupdate": false,
+		"share":      "disabled",
+		// Without it OpenCode asks for nothing, and a playbook's permissions decide nothing.
+		"permission": map[string]string{"edit": "ask", "bash": "ask", "webfetch": "ask"},
+	}
+	if p.provider != nil {
+		const id = "preset"
+		models := make(map[string]any)
+		for _, m := range p.provider.Models {
+			models[m] = struct{}{}
+		}
+		options := map[string]string{"baseURL": p.provider.BaseURL}
+		if p.provider.EnvKey != "" {
+			options["apiKey"] = "{env:" + p.provider.EnvKey + "}"
+		}
+		config["model"] = id + "/" + p.provider.Models[0]
+		config["small_model"] = config["model"] // for titles
+		config["enabled_providers"] = []string{id}
+		config["provider"] = map[string]any{id: map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": p.provider.Name, "options": options, "models": models,
+		}}
+	}
+	data, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write OpenCode's configuration: %w", err)
+	}
+	return []File{{Path: ".config/opencode/opencode.json", Data: append(data, '\n')}}, nil
 }
