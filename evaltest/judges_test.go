@@ -283,7 +283,7 @@ func TestJudgesVariables(t *testing.T) {
 		{"ci", "nobody reads what CI records", []string{"EVALTEST_JUDGES=record", "CI=true"}, "refused because CI is set"},
 		{"live", "nothing is recorded", []string{"EVALTEST_JUDGES=record", "EVALTEST_MODE=live"}, "in mode live nothing is recorded"},
 		{"no key", "leave to ask, and nobody to ask", []string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live"}, "OPENAI_API_KEY is empty"},
-		{"budget", "no number", []string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live", "OPENAI_API_KEY=x", "EVAL_LLM_MAX_CALLS=many"}, `EVAL_LLM_MAX_CALLS: "many" is not a number`},
+		{"budget", "no number", []string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live", "OPENAI_API_KEY=x", "EVAL_LLM_MAX_CALLS=many"}, `EVAL_LLM_MAX_CALLS: got "many", want a number`},
 	}
 	j := newJudged(t)(t)
 	for _, tt := range tests {

@@ -1,5 +1,5 @@
 // Package agent knows the kinds of coding agents that a playbook can name, how to start each, and the presets that say
-// which account and endpoint they use.
+// which account and endpoint they use. It starts nothing itself: package session does.
 //
 //	preset, err := agent.Resolve("claude-code-acp", "production", "") // reads ~/.config/llman/claude-code.toml
 //	if err != nil {
@@ -16,64 +16,67 @@ import (
 	"time"
 )
 
-// Fake is the kind of our own scripted agent, which needs no account.
+// Fake is the kind of sdd-eval's own scripted agent, which needs no account.
 const Fake = "fake-acp"
 
-// Profile is what is to know of one kind of agent.
+// Profile describes a kind of agent.
 type Profile struct {
 	// Kind is the kind's name in playbooks.
 	Kind string
-	// Names are the words that give the agent away in any text, in lower case: its own name and its maker's.
+	// Names are the lower-case words by which a text reveals the agent: its own name and its maker's.
 	Names []string
-	// Provider is whose models answer the agent, as OpenTelemetry calls them in gen_ai.provider.name; empty: anybody's.
+	// Provider is the provider of the agent's models, as in OpenTelemetry's gen_ai.provider.name. It is empty if the
+	// agent works with any.
 	Provider string
 	// Transcript is the format of the records that the agent keeps of its sessions, if package convert reads it.
 	Transcript string
-	// Command is the program that is started unless the playbook names one; empty: the playbook has to.
+	// Command is the program that is started unless the playbook names one. If it is empty, the playbook must.
 	Command string
-	// Args are the arguments of the program unless the playbook gives some, which replace them all.
+	// Args are the arguments of the program, unless the playbook has arguments.
 	Args []string
-	// Env has variables for the agent's process; those of a preset win over them.
+	// Env has variables for the agent's process. Those of a preset win over them.
 	Env map[string]string
-	// PresetFile is the file with presets of this kind, in the configuration directory; empty: there are none.
+	// PresetFile is the file with presets of this kind in the configuration directory, or empty if the kind has none.
 	PresetFile string
-	// NeedsPreset says that the kind cannot do without a preset.
+	// NeedsPreset means that the kind does not work without a preset.
 	NeedsPreset bool
-	// ClientFiles and ClientTerminals say what to advertise to the agent. Agents that act in their own process all the
-	// same are indifferent to it.
+	// ClientFiles and ClientTerminals say which capabilities the client advertises to the agent. Agents that do
+	// everything in their own process ignore them.
 	ClientFiles, ClientTerminals bool
-	// AuthMethod is the method to authenticate with once initialized; empty: none is needed, the preset's variables do.
+	// AuthMethod is the method to authenticate with after initialization. It is empty if the preset's variables
+	// suffice.
 	AuthMethod string
 	// Modes are session modes in which the agent works unattended. Unless the playbook names a mode, the first of them
-	// that the session offers is to be set; none: the mode that the session begins in will do.
+	// that the session offers is set. If there are none, the session's initial mode is kept.
 	Modes []string
 	// Volatile are keys in the input and output of the agent's tools whose values differ from run to run.
 	Volatile []string
-	// Grace is how long the agent is given to end when its input is closed; 0: as long as any other process.
+	// Grace is how long the agent may take to end after its input is closed. If it is 0, the default for processes
+	// holds.
 	Grace time.Duration
-	// Headless says how an agent is driven that does not speak the Agent Client Protocol; nil: it does.
+	// Headless says how to drive an agent that does not speak the Agent Client Protocol. It is nil if the agent does.
 	Headless *Headless
 
-	// decode reads one preset out of a PresetFile; nil: a preset's name is recorded and nothing is read.
+	// decode reads a preset from a PresetFile. If it is nil, a preset's name is only recorded.
 	decode func(f presetFile, name string) (Preset, error)
-	// files returns what the agent has to find in its home directory; nil: nothing.
+	// files returns the files that the agent must find in its home directory. It may be nil.
 	files func(Preset) ([]File, error)
 }
 
-// Headless is how an agent is driven that is started for each prompt, as package claudecli has it. Nobody can be asked for
-// a permission then: what is not given before is denied.
+// Headless says how to drive an agent that is started anew for each prompt, see package claudecli. It cannot ask for
+// permissions: what it is not allowed to do beforehand is denied.
 type Headless struct {
-	// Unasked are the arguments by which it asks for no permission, UnaskedMode the mode in which it does not, and
-	// UnaskedEnv the variables that it takes both with. They are for agents that are confined.
+	// Unasked are the arguments with which the agent asks for no permission, UnaskedMode is the mode in which it asks
+	// for none, and UnaskedEnv has the variables that both need. They are for agents that are confined.
 	Unasked     []string
 	UnaskedMode string
 	UnaskedEnv  map[string]string
-	// Asking are its own tools that need a permission.
+	// Asking are the agent's own tools that need a permission.
 	Asking []string
 }
 
-// profiles is the table of all kinds, in the order in which people are told of them. Measured with the versions that
-// fixtures/agents pins.
+// profiles is the table of all kinds, in the order in which they are shown. What it says was measured with the versions
+// in fixtures/agents.
 var profiles = []Profile{
 	{
 		// The kind has two adapters. @agentclientprotocol/claude-agent-acp acts in its own process and ends with its
@@ -110,8 +113,9 @@ var profiles = []Profile{
 			UnaskedMode: "bypassPermissions",
 			UnaskedEnv:  map[string]string{"IS_SANDBOX": "1"},
 			Asking: []string{
-				"Bash", "Edit", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Monitor", "MultiEdit", "NotebookEdit", "ReadMcpResourceTool",
-				"Skill", "SlashCommand", "WebFetch", "WebSearch", "Workflow", "Write",
+				"Bash", "Edit", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Monitor", "MultiEdit",
+				"NotebookEdit", "ReadMcpResourceTool", "Skill", "SlashCommand", "WebFetch", "WebSearch", "Workflow",
+				"Write",
 			},
 		},
 		decode: decodeGroup,
@@ -136,10 +140,11 @@ var profiles = []Profile{
 		files:           codexFiles,
 	},
 	{
-		// @google/gemini-cli 0.61.0. The key is GEMINI_API_KEY. It cannot make new files through its client, so it is to use
-		// its own hands. A folder that it does not trust has no modes but default and plan. In the mode default it asks
-		// before it edits or runs anything, and mentions such a call first by asking. It tells neither what a tool is given
-		// nor what comes of it, and what a turn took in metadata alone. A model is not offered to clients: it takes `--model`.
+		// @google/gemini-cli 0.61.0. The key is GEMINI_API_KEY. It cannot create files through its client, so it writes
+		// files itself. In a folder that it does not trust it has only the modes default and plan. In the mode default
+		// it asks before it edits or runs anything, and the request is the first mention of such a call. It reports
+		// neither the input nor the output of tools, and what a turn took only in metadata. Clients cannot choose a
+		// model; that takes `--model`.
 		Kind:            "gemini-acp",
 		Names:           []string{"gemini"},
 		Provider:        "gcp.gen_ai",
@@ -153,9 +158,10 @@ var profiles = []Profile{
 		files:           geminiFiles,
 	},
 	{
-		// opencode-ai 1.18.33. It is told to ask before it edits or runs anything. It also writes what it edits through its
-		// client, and outside of repositories names files without their first slash. Searches are ripgrep, which it downloads
-		// if there is none. Its modes are a configuration option and no session modes, so a playbook cannot select one.
+		// opencode-ai 1.18.33. Its configuration makes it ask before it edits or runs anything. It also writes its
+		// edits through its client, and outside of repositories it names files without their first slash. It searches
+		// with ripgrep, which it downloads if there is none. Its modes are a configuration option and not session
+		// modes, so a playbook cannot select one.
 		Kind:            "opencode-acp",
 		Names:           []string{"opencode"},
 		Command:         "opencode",
@@ -174,7 +180,7 @@ var profiles = []Profile{
 		ClientTerminals: true,
 	},
 	{
-		// Our own scripted agent.
+		// sdd-eval's own scripted agent.
 		Kind:            Fake,
 		Command:         Fake,
 		ClientFiles:     true,

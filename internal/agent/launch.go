@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,35 +12,35 @@ import (
 
 // Launch is how to start one agent.
 type Launch struct {
-	// Command is the program, a path or a name to be looked up, and Args are its arguments without argv[0].
+	// Command is the program, a path or a name to look up, and Args are its arguments without argv[0].
 	Command string
 	Args    []string
-	// Env has the kind's and the preset's variables, for the agent's process alone. The environment that every agent gets, with a fresh
-	// HOME and TMPDIR, comes from elsewhere.
+	// Env has the kind's and the preset's variables, for the agent's process only. The environment that every agent
+	// gets, with a fresh HOME and TMPDIR, comes from elsewhere.
 	Env map[string]string
-	// Files must be written into the fresh HOME.
+	// Files must be written to the fresh HOME.
 	Files []File
-	// AuthMethod is the method to authenticate with; empty: none.
+	// AuthMethod is the method to authenticate with, or empty.
 	AuthMethod string
-	// Endpoint is what answers as the model: [Real] or [Scripted].
+	// Endpoint says what answers as the model: [Real] or [Scripted].
 	Endpoint string
 	// SecretNames are the variables that the preset marks as secret, sorted.
 	SecretNames []string
 }
 
-// File is a file that an agent wants to find.
+// File is a file that an agent needs.
 type File struct {
 	Path string // relative to HOME, with slashes
 	Data []byte
 }
 
-// Launch returns how to start an agent of this kind. An empty command means the kind's own, and so do nil args.
+// Launch returns how to start an agent of this kind. An empty command and nil args mean those of the kind.
 func (p Profile) Launch(command string, args []string, preset Preset) (Launch, error) {
 	if command == "" {
 		command = p.Command
 	}
 	if command == "" {
-		return Launch{}, fmt.Errorf("agents of kind %s have no command of their own: the playbook has to name one", p.Kind)
+		return Launch{}, fmt.Errorf("agents of kind %s have no default command: the playbook must name one", p.Kind)
 	}
 	if args == nil {
 		args = p.Args
@@ -58,7 +59,7 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 	return l, nil
 }
 
-// merge returns the variables of both, b's where they have one in common, nil if there are none.
+// merge returns the variables of a and b, or nil if there are none. If both have a variable, b's value counts.
 func merge(a, b map[string]string) map[string]string {
 	if len(a) == 0 {
 		return maps.Clone(b)
@@ -68,18 +69,18 @@ func merge(a, b map[string]string) map[string]string {
 	return m
 }
 
-// codexFiles returns Codex's configuration, which it looks for in ~/.codex.
+// codexFiles returns Codex's configuration, which it reads from ~/.codex.
 func codexFiles(p Preset) ([]File, error) {
 	if p.provider == nil {
-		return nil, fmt.Errorf("it is not a preset for Codex")
+		return nil, errors.New("not a preset for Codex")
 	}
 	const id = "preset" // Codex reserves names such as "openai"
 	config := struct {
 		ModelProvider string `toml:"model_provider"`
-		// A login shell would set PATH anew from /etc/profile.
+		// A login shell would set PATH from /etc/profile.
 		AllowLoginShell bool `toml:"allow_login_shell"`
 		CheckForUpdate  bool `toml:"check_for_update_on_startup"`
-		// Without it Codex sends metrics to its makers.
+		// By default Codex sends metrics to its makers.
 		Analytics struct {
 			Enabled bool `toml:"enabled"`
 		} `toml:"analytics"`
@@ -92,7 +93,7 @@ func codexFiles(p Preset) ([]File, error) {
 	return []File{{Path: ".codex/config.toml", Data: data}}, nil
 }
 
-// geminiFiles returns Gemini's settings, which it looks for in ~/.gemini and completes with how it authenticated.
+// geminiFiles returns Gemini's settings, which it reads from ~/.gemini and where it notes how it has authenticated.
 func geminiFiles(Preset) ([]File, error) {
 	const settings = `{
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
@@ -102,13 +103,13 @@ func geminiFiles(Preset) ([]File, error) {
 	return []File{{Path: ".gemini/settings.json", Data: []byte(settings)}}, nil
 }
 
-// openCodeFiles returns OpenCode's configuration, which it looks for in ~/.config/opencode. What opencode.json in the workspace
-// says wins over it.
+// openCodeFiles returns OpenCode's configuration, which it reads from ~/.config/opencode. An opencode.json in the
+// workspace wins over it.
 func openCodeFiles(p Preset) ([]File, error) {
 	config := map[string]any{
 		"autoupdate": false,
 		"share":      "disabled",
-		// Without it OpenCode asks for nothing, and a playbook's permissions decide nothing.
+		// By default OpenCode asks for nothing, and a playbook's permissions have no effect.
 		"permission": map[string]string{"edit": "ask", "bash": "ask", "webfetch": "ask"},
 	}
 	if p.provider != nil {

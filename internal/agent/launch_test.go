@@ -34,15 +34,16 @@ func TestLaunch(t *testing.T) {
 		{
 			name: "claude", kind: "claude-code-acp", preset: claude,
 			want: Launch{
-				Command: "claude-agent-acp", Env: map[string]string{"KEY": "a"}, Endpoint: Scripted, SecretNames: []string{"KEY"},
+				Command: "claude-agent-acp", Env: map[string]string{"KEY": "a"}, Endpoint: Scripted,
+				SecretNames: []string{"KEY"},
 			},
 		},
 		{
-			name: "claude by its other adapter", kind: "claude-code-acp", command: "claude-code-acp", args: []string{"-v"},
-			preset: claude,
+			name: "claude by its other adapter", kind: "claude-code-acp", preset: claude,
+			command: "claude-code-acp", args: []string{"-v"},
 			want: Launch{
-				Command: "claude-code-acp", Args: []string{"-v"}, Env: map[string]string{"KEY": "a"}, Endpoint: Scripted,
-				SecretNames: []string{"KEY"},
+				Command: "claude-code-acp", Args: []string{"-v"}, Env: map[string]string{"KEY": "a"},
+				Endpoint: Scripted, SecretNames: []string{"KEY"},
 			},
 		},
 		{
@@ -68,7 +69,8 @@ env_key = 'KEY'
 		{
 			name: "gemini", kind: "gemini-acp", preset: Preset{Endpoint: Real},
 			want: Launch{
-				Command: "gemini", Args: []string{"--acp"}, Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+				Command: "gemini", Args: []string{"--acp"},
+				Env:        map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 				AuthMethod: "gemini-api-key", Endpoint: Real,
 				Files: []File{{Path: ".gemini/settings.json", Data: []byte(`{
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
@@ -89,11 +91,15 @@ env_key = 'KEY'
 		{
 			name: "opencode", kind: "opencode-acp", preset: Preset{
 				Name: "p", Endpoint: Real, Env: map[string]string{"KEY": "a"},
-				provider: &provider{Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"}},
+				provider: &provider{
+					Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"},
+				},
 			},
 			want: Launch{
 				Command: "opencode", Args: []string{"acp"}, Endpoint: Real,
-				Env: map[string]string{"KEY": "a", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
+				Env: map[string]string{
+					"KEY": "a", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+				},
 				Files: []File{{Path: ".config/opencode/opencode.json", Data: []byte(`{
   "autoupdate": false,
   "enabled_providers": [
@@ -154,11 +160,11 @@ env_key = 'KEY'
 func TestLaunchErrors(t *testing.T) {
 	acp, _ := Lookup("acp")
 	_, err := acp.Launch("", nil, Preset{})
-	assert.EqualError(t, err, "agents of kind acp have no command of their own: the playbook has to name one")
+	assert.EqualError(t, err, "agents of kind acp have no default command: the playbook must name one")
 
 	codex, _ := Lookup("codex-acp")
 	_, err = codex.Launch("", nil, Preset{Name: "p"})
-	assert.EqualError(t, err, `preset "p": it is not a preset for Codex`)
+	assert.EqualError(t, err, `preset "p": not a preset for Codex`)
 }
 
 func TestProfiles(t *testing.T) {
@@ -166,9 +172,9 @@ func TestProfiles(t *testing.T) {
 	for _, p := range profiles {
 		assert.False(t, seen[p.Kind], "two rows for %s", p.Kind)
 		seen[p.Kind] = true
-		assert.Equal(t, p.PresetFile != "", p.decode != nil, "%s: a file for presets and no decoder, or the other way", p.Kind)
+		assert.Equal(t, p.PresetFile != "", p.decode != nil, "%s: PresetFile and decode belong together", p.Kind)
 		assert.Equal(t, strings.ToLower(strings.Join(p.Names, " ")), strings.Join(p.Names, " "), p.Kind)
-		assert.False(t, p.NeedsPreset && p.decode == nil, "%s: a preset is needed that nobody can give", p.Kind)
+		assert.False(t, p.NeedsPreset && p.decode == nil, "%s: needs a preset, and has none", p.Kind)
 	}
 	_, ok := Lookup("nobody")
 	assert.False(t, ok)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secretValue stands in every file of these tests where a value stands; no error may show it.
+// secretValue is the value in the files of these tests. No error may show it.
 const secretValue = "shush-do-not-show"
 
 func write(t *testing.T, file, text string) (configDir string) {
@@ -56,9 +56,13 @@ TOKEN = "b"
 			},
 		},
 		{
-			name: "claude with an empty key beside a token", kind: "claude-code-acp", file: "claude-code.toml", preset: "token",
+			name: "claude with an empty key beside a token",
+			kind: "claude-code-acp", file: "claude-code.toml", preset: "token",
 			text: "[groups.token]\nANTHROPIC_API_KEY = ''\nANTHROPIC_AUTH_TOKEN = 'a'\n",
-			want: Preset{Name: "token", Endpoint: Real, Env: map[string]string{"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "a"}},
+			want: Preset{
+				Name: "token", Endpoint: Real,
+				Env: map[string]string{"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "a"},
+			},
 		},
 		{
 			name: "claude with a byte order mark", kind: "claude-code-acp", file: "claude-code.toml", preset: "x",
@@ -68,7 +72,10 @@ TOKEN = "b"
 		{
 			name: "gemini", kind: "gemini-acp", file: "gemini.toml", preset: "production",
 			text: "[groups.production]\nGEMINI_API_KEY = 'a'\nsecret = ['GEMINI_API_KEY']\n",
-			want: Preset{Name: "production", Endpoint: Real, Env: map[string]string{"GEMINI_API_KEY": "a"}, Secret: []string{"GEMINI_API_KEY"}},
+			want: Preset{
+				Name: "production", Endpoint: Real, Env: map[string]string{"GEMINI_API_KEY": "a"},
+				Secret: []string{"GEMINI_API_KEY"},
+			},
 		},
 		{name: "gemini does without", kind: "gemini-acp", want: Preset{Endpoint: Real}},
 		{
@@ -86,7 +93,9 @@ KEY = "a"
 `,
 			want: Preset{
 				Name: "loopback", Endpoint: Scripted, Secret: []string{"KEY"}, Env: map[string]string{"KEY": "a"},
-				provider: &provider{Name: "Loopback", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY"},
+				provider: &provider{
+					Name: "Loopback", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY",
+				},
 			},
 		},
 		{
@@ -99,10 +108,13 @@ KEY = "a"
 		},
 		{
 			name: "opencode", kind: "opencode-acp", file: "opencode.toml", preset: "mine",
-			text: "[model_providers.mine]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['a', 'b']\nenv_key = 'KEY'\n[model_providers.mine.env]\nKEY = 'a'\n",
+			text: "[model_providers.mine]\nbase_url = 'http://127.0.0.1:1/v1'\nmodels = ['a', 'b']\nenv_key = 'KEY'\n" +
+				"[model_providers.mine.env]\nKEY = 'a'\n",
 			want: Preset{
 				Name: "mine", Endpoint: Real, Env: map[string]string{"KEY": "a"},
-				provider: &provider{Name: "mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"}},
+				provider: &provider{
+					Name: "mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY", Models: []string{"a", "b"},
+				},
 			},
 		},
 		{name: "opencode does without", kind: "opencode-acp", want: Preset{Endpoint: Real}},
@@ -132,15 +144,16 @@ func TestResolveErrors(t *testing.T) {
 	tests := []struct{ name, kind, text, preset, want string }{
 		{
 			name: "unknown kind", kind: "claude", preset: "x",
-			want: `unknown kind of agent "claude": it is one of claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp, fake-acp`,
+			want: `unknown kind of agent "claude"; available: claude-code-acp, claude-cli, codex-acp, gemini-acp, ` +
+				`opencode-acp, acp, fake-acp`,
 		},
 		{
 			name: "no preset", kind: "claude-code-acp",
-			want: "agents of kind claude-code-acp need a preset, one of claude-code.toml",
+			want: "agents of kind claude-code-acp need a preset from claude-code.toml",
 		},
 		{
 			name: "no presets for the kind", kind: "acp", preset: "x",
-			want: `preset "x": there are no presets for agents of kind acp`,
+			want: `preset "x": agents of kind acp have no presets`,
 		},
 		{
 			name: "no file", kind: "claude-code-acp", preset: "x",
@@ -149,19 +162,19 @@ func TestResolveErrors(t *testing.T) {
 		{
 			name: "another name", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.production]\nKEY = 'VALUE'\n[groups.loopback]\nKEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml: there is no preset of that name, but loopback, production`,
+			want: `DIR/claude-code.toml: unknown preset "prod"; available: loopback, production`,
 		},
 		{
 			name: "empty file", kind: "claude-code-acp", preset: "prod", text: "\n",
-			want: `preset "prod": DIR/claude-code.toml: there are no presets in it`,
+			want: `DIR/claude-code.toml: unknown preset "prod"; the file has no presets`,
 		},
 		{
 			name: "other section", kind: "claude-code-acp", preset: "prod", text: "[group.prod]\nKEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:1: unknown key "group": presets belong in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:1: unknown key "group"; presets belong in tables [groups.NAME]`,
 		},
 		{
 			name: "not a table", kind: "claude-code-acp", preset: "prod", text: "[groups]\nprod = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:2: groups.prod has to be a table`,
+			want: `preset "prod": DIR/claude-code.toml:2: groups.prod must be a table`,
 		},
 		{
 			name: "key outside of tables", kind: "claude-code-acp", preset: "prod", text: "KEY = 'VALUE'\n",
@@ -172,63 +185,68 @@ func TestResolveErrors(t *testing.T) {
 			want: `preset "prod": DIR/claude-code.toml:2: not valid TOML, or not in tables [groups.NAME]`,
 		},
 		{
-			name: "twice the same key", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = 'VALUE'\nA = 'VALUE'\n",
+			name: "duplicate key", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\nA = 'VALUE'\nA = 'VALUE'\n",
 			want: `preset "prod": DIR/claude-code.toml:3: not valid TOML, or not in tables [groups.NAME]`,
 		},
 		{
 			name: "everything wrong in a group", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.prod]\nsecrets = ['A']\nendpoint = 'VALUE'\nsecret = ['B']\nA = 1\nHOME = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:3: [groups.prod] "endpoint": it has to be "real" or "scripted"
-DIR/claude-code.toml:5: [groups.prod] "A": it has to be a string
-DIR/claude-code.toml:6: [groups.prod] "HOME": each run has its own, it cannot be preset
-DIR/claude-code.toml:2: [groups.prod] "secrets": neither a key that is known here nor the name of a variable, in upper case
-DIR/claude-code.toml:4: [groups.prod] "secret": it names a variable that the preset does not set`,
+			want: `preset "prod": DIR/claude-code.toml:3: [groups.prod] "endpoint": must be "real" or "scripted"
+DIR/claude-code.toml:5: [groups.prod] "A": must be a string
+DIR/claude-code.toml:6: [groups.prod] "HOME": cannot be preset, because each run sets its own
+DIR/claude-code.toml:2: [groups.prod] "secrets": unknown key; names of variables are in upper case
+DIR/claude-code.toml:4: [groups.prod] "secret": names a variable that the preset does not set`,
 		},
 		{
-			name: "secret is no list", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nsecret = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "secret": it has to be a list of strings`,
+			name: "secret is no list", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\nsecret = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "secret": must be a list of strings`,
 		},
 		{
 			name: "no variable", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nendpoint = 'real'\n",
-			want: `preset "prod": DIR/claude-code.toml:1: [groups.prod] sets no variable: the agent could not log in`,
+			want: `preset "prod": DIR/claude-code.toml:1: [groups.prod] sets no variable, so the agent cannot log in`,
 		},
 		{
 			name: "empty key", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.prod]\nANTHROPIC_API_KEY = \"\"\nANTHROPIC_MODEL = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "ANTHROPIC_API_KEY": it is empty: the agent could not log in`,
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "ANTHROPIC_API_KEY": ` +
+				`is empty, so the agent cannot log in`,
 		},
 		{
 			name: "empty key of a provider", kind: "codex-acp", preset: "p",
-			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv_key = 'API_KEY'\n[model_providers.p.env]\nAPI_KEY = ''\n",
-			want: `preset "p": DIR/codex.toml:5: [model_providers.p.env] "API_KEY": it is empty: the agent could not log in`,
+			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv_key = 'A_KEY'\n[model_providers.p.env]\nA_KEY = ''\n",
+			want: `preset "p": DIR/codex.toml:5: [model_providers.p.env] "A_KEY": is empty, so the agent cannot log in`,
 		},
 		{
-			name: "NUL in a value", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nA = \"VALUE\\u0000\"\n",
-			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "A": it holds a NUL character`,
+			name: "NUL in a value", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\nA = \"VALUE\\u0000\"\n",
+			want: `preset "prod": DIR/claude-code.toml:2: [groups.prod] "A": contains a NUL character`,
 		},
 		{
 			name: "everything wrong in a provider", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nnane = 'VALUE'\nwire_api = 1\n[model_providers.p.env]\nlower = 'VALUE'\n",
-			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "wire_api": it has to be a string
-DIR/codex.toml:1: [model_providers.p] "base_url": it is required
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "wire_api": must be a string
+DIR/codex.toml:1: [model_providers.p] "base_url": is required
 DIR/codex.toml:2: [model_providers.p] "nane": unknown key
-DIR/codex.toml:5: [model_providers.p.env] "lower": neither a key that is known here nor the name of a variable, in upper case`,
+DIR/codex.toml:5: [model_providers.p.env] "lower": unknown key; names of variables are in upper case`,
 		},
 		{
 			name: "provider without models", kind: "opencode-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nwire_api = 'VALUE'\n",
-			want: `preset "p": DIR/opencode.toml:1: [model_providers.p] "models": it is required
+			want: `preset "p": DIR/opencode.toml:1: [model_providers.p] "models": is required
 DIR/opencode.toml:3: [model_providers.p] "wire_api": unknown key`,
 		},
 		{
 			name: "inline tables and dotted keys", kind: "codex-acp", preset: "p",
 			text: "model_providers.p.base_url = 'VALUE'\nmodel_providers.'p'.env = {A = 'VALUE',\n  b.c = 1 }\n",
-			want: `preset "p": DIR/codex.toml:3: [model_providers.p.env] "b": neither a key that is known here nor the name of a variable, in upper case`,
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p.env] "b": unknown key; ` +
+				`names of variables are in upper case`,
 		},
 		{
 			name: "env is no table", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nenv = 'VALUE'\n",
-			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "env": it has to be a table`,
+			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "env": must be a table`,
 		},
 	}
 	for _, test := range tests {
@@ -249,7 +267,7 @@ DIR/opencode.toml:3: [model_providers.p] "wire_api": unknown key`,
 func TestResolveTooLarge(t *testing.T) {
 	dir := write(t, "claude-code.toml", strings.Repeat("#\n", maxPresets))
 	_, err := Resolve("claude-code-acp", "x", dir)
-	assert.ErrorContains(t, err, "the file is larger than 1048576 bytes")
+	assert.ErrorContains(t, err, "the file exceeds the limit of 1048576 bytes")
 }
 
 func TestConfigDir(t *testing.T) {
@@ -263,7 +281,8 @@ func TestConfigDir(t *testing.T) {
 	config, err := os.UserConfigDir()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(config, "llman"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(config, "llman", file), []byte(strings.Replace(text, "HERE", "user", 1)), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(config, "llman", file),
+		[]byte(strings.Replace(text, "HERE", "user", 1)), 0o600))
 
 	for _, test := range []struct{ name, given, named, want string }{
 		{name: "given wins", given: given, named: named, want: "given"},
@@ -305,12 +324,14 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzValue looks for errors that show a value.
 func FuzzValue(f *testing.F) {
-	for _, value := range []string{"VALUE", "['VALUE', 1]", "{a = 'VALUE'}", `"\uD800VALUE"`, "'VALUE", "1VALUE", `"VALUE\u0000"`} {
+	for _, value := range []string{
+		"VALUE", "['VALUE', 1]", "{a = 'VALUE'}", `"\uD800VALUE"`, "'VALUE", "1VALUE", `"VALUE\u0000"`,
+	} {
 		f.Add(strings.ReplaceAll(value, "VALUE", secretValue))
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		if strings.ContainsAny(value, "\r\n") {
-			t.Skip("it may hold keys, which errors do show")
+			t.Skip("the value may have keys, which errors do show")
 		}
 		for _, key := range []string{"A", "a", "secret", "endpoint"} {
 			_, err := decodeGroup(presetFile{"p.toml", []byte("[groups.x]\n" + key + " = " + value + "\n")}, "x")

@@ -20,8 +20,8 @@ type presetFile struct {
 	data []byte
 }
 
-// table is a table of a file with presets. What is taken from it is removed, so that what remains is unknown. Its errors
-// name keys and never show values.
+// table is a table in a file with presets. Its methods remove the keys that they take, so the keys that remain are
+// unknown. Its errors name keys and never show values.
 type table struct {
 	file    string
 	lines   keyLines // of the whole file
@@ -30,11 +30,21 @@ type table struct {
 	errs    []error
 }
 
-// table returns the table that stands under section and name in a file that holds nothing but such sections.
+// unknownPreset is the error for a name that is not among the names of the presets in a file.
+type unknownPreset []string
+
+func (names unknownPreset) Error() string {
+	if len(names) == 0 {
+		return "the file has no presets"
+	}
+	return "available: " + strings.Join(names, ", ")
+}
+
+// table returns the table [section.name] of a file that may have only tables of that section.
 func (f presetFile) table(section, name string) (*table, error) {
 	var file map[string]map[string]any
 	if err := toml.Unmarshal(f.data, &file); err != nil {
-		// The decoder's own text may quote the file.
+		// The decoder's error may quote the file.
 		where := f.path
 		if d, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := d.Position()
@@ -45,20 +55,17 @@ func (f presetFile) table(section, name string) (*table, error) {
 	t := &table{file: f.path, lines: findKeys(f.data), path: []string{section, name}}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key != section {
-			return nil, fmt.Errorf("%s: unknown key %q: presets belong in tables [%s.NAME]", t.position(key), key, section)
+			return nil, fmt.Errorf("%s: unknown key %q; presets belong in tables [%s.NAME]",
+				t.position(key), key, section)
 		}
 	}
 	found, ok := file[section][name]
 	if !ok {
-		if len(file[section]) == 0 {
-			return nil, fmt.Errorf("%s: there are no presets in it", f.path)
-		}
-		names := slices.Sorted(maps.Keys(file[section]))
-		return nil, fmt.Errorf("%s: there is no preset of that name, but %s", f.path, strings.Join(names, ", "))
+		return nil, unknownPreset(slices.Sorted(maps.Keys(file[section])))
 	}
 	entries, ok := found.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: %s has to be a table", t.position(t.path...), t.name())
+		return nil, fmt.Errorf("%s: %s must be a table", t.position(t.path...), t.name())
 	}
 	t.entries = entries
 	return t, nil
@@ -71,13 +78,13 @@ func (t *table) fail(key, reason string) {
 	t.errs = append(t.errs, fmt.Errorf("%s: [%s] %q: %s", t.position(t.key(key)...), t.name(), key, reason))
 }
 
-// name is the table's name as it stands in brackets.
+// name returns the table's name as it is written in brackets.
 func (t *table) name() string { return strings.Join(t.path, ".") }
 
 // key returns the path of a key in the table.
 func (t *table) key(name string) []string { return append(slices.Clone(t.path), name) }
 
-// position is where something stands, as file:line.
+// position returns the position of a key as file:line.
 func (t *table) position(path ...string) string {
 	return fmt.Sprintf("%s:%d", t.file, t.lines.of(path))
 }
@@ -89,20 +96,20 @@ func (t *table) take(key string) (any, bool) {
 	return v, ok
 }
 
-// text takes a string, "" if it is not there.
+// text takes a string. It returns "" if the key is missing.
 func (t *table) text(key string) string {
 	v, ok := t.take(key)
 	s, isText := v.(string)
 	switch {
 	case ok && !isText:
-		t.fail(key, "it has to be a string")
+		t.fail(key, "must be a string")
 	case strings.ContainsRune(s, 0):
-		t.fail(key, "it holds a NUL character")
+		t.fail(key, "contains a NUL character")
 	}
 	return s
 }
 
-// texts takes a list of strings, nil if it is not there.
+// texts takes a list of strings. It returns nil if the key is missing.
 func (t *table) texts(key string) []string {
 	v, ok := t.take(key)
 	if !ok {
@@ -116,18 +123,18 @@ func (t *table) texts(key string) []string {
 		texts = append(texts, s)
 	}
 	if !isList {
-		t.fail(key, "it has to be a list of strings")
+		t.fail(key, "must be a list of strings")
 		return nil
 	}
 	return texts
 }
 
-// table takes a table; it is empty if it is not there.
+// table takes a table. It returns an empty one if the key is missing.
 func (t *table) table(key string) *table {
 	sub := &table{file: t.file, lines: t.lines, path: t.key(key)}
 	v, ok := t.take(key)
 	if sub.entries, _ = v.(map[string]any); ok && sub.entries == nil {
-		t.fail(key, "it has to be a table")
+		t.fail(key, "must be a table")
 	}
 	return sub
 }
@@ -139,21 +146,21 @@ func (t *table) done() {
 	}
 }
 
-// variable matches names of variables that a preset may set. The lower-case ones are those that are written so.
+// variable matches the names of variables that a preset may set.
 var variable = lazyregexp.New(`^([A-Z_][A-Z0-9_]*|https?_proxy|no_proxy|all_proxy)$`)
 
-// reserved are the variables that every agent is given by its harness.
+// reserved lists the variables that sdd-eval sets for every agent.
 var reserved = []string{"HOME", "TMPDIR", "PATH", "CODEX_HOME"}
 
-// variables takes everything that is left as variables.
+// variables takes all remaining keys as variables.
 func (t *table) variables() map[string]string {
 	env := make(map[string]string)
 	for _, key := range slices.Sorted(maps.Keys(t.entries)) {
 		switch {
 		case !variable.MatchString(key):
-			t.fail(key, "neither a key that is known here nor the name of a variable, in upper case")
+			t.fail(key, "unknown key; names of variables are in upper case")
 		case slices.Contains(reserved, key):
-			t.fail(key, "each run has its own, it cannot be preset")
+			t.fail(key, "cannot be preset, because each run sets its own")
 		default:
 			env[key] = t.text(key)
 		}
@@ -161,13 +168,13 @@ func (t *table) variables() map[string]string {
 	return env
 }
 
-// keyLines are the lines of the keys in a TOML file, 1-based, by their dotted paths as pathKey has them.
+// keyLines has the lines of the keys in a TOML file, counted from 1, by pathKey of their dotted paths.
 type keyLines map[string]int
 
-// pathKey returns a dotted path as one string. A key may hold any character.
+// pathKey returns a dotted path as one string. Its keys may contain any character.
 func pathKey(path []string) string { return fmt.Sprintf("%q", path) }
 
-// of returns the line of a key, or of the innermost table around it that has one.
+// of returns the line of a key or, if it has none, of the innermost table around it.
 func (l keyLines) of(path []string) int {
 	for ; len(path) > 0; path = path[:len(path)-1] {
 		if line, ok := l[pathKey(path)]; ok {
@@ -194,15 +201,15 @@ func findKeys(data []byte) keyLines {
 	return f.lines
 }
 
-// keyFinder collects keys in the order in which they stand in data.
+// keyFinder collects the keys of data in their order.
 type keyFinder struct {
 	data  []byte
-	at    int // up to where lines are counted
+	at    int // the end of the bytes whose lines are counted
 	line  int
 	lines keyLines
 }
 
-// add adds the key of a node within a table, and those in its value. It returns the key's path.
+// add adds the key of a node in a table, and the keys in its value. It returns the key's path.
 func (f *keyFinder) add(table []string, n *unstable.Node) []string {
 	path := slices.Clone(table)
 	for key := n.Key(); key.Next(); {

@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 20
 
-// exchange carries the one request of one attempt. It adds what the library lacks: a temperature of zero, a bound on the
-// answer's size, and the Retry-After header.
+// exchange sends the request of one attempt. It adds what the library lacks: a temperature of zero, a limit on the size
+// of the answer, and the Retry-After header.
 type exchange struct {
 	client          *http.Client
 	zeroTemperature bool
 
-	status     int // 0 until an answer was read
+	status     int // 0 until an answer has been read
 	retryAfter time.Duration
 	answer     []byte
 }
 
 // errTooLong is the error for an answer of more than maxAnswer bytes.
-var errTooLong = fmt.Errorf("the answer has more than %d MiB", maxAnswer>>20)
+var errTooLong = fmt.Errorf("the answer exceeds the %d MiB limit", maxAnswer>>20)
 
-// Do sends the request and reads the whole answer, so that a fault of the network is never taken for bad JSON.
+// Do sends the request and reads the whole answer, so that an error of the network is never mistaken for bad JSON.
 func (e *exchange) Do(request *http.Request) (*http.Response, error) {
 	if e.zeroTemperature {
 		if err := setTemperature(request); err != nil {
@@ -57,8 +57,9 @@ func (e *exchange) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// setTemperature writes a temperature of zero into the request. The library leaves a zero out, and a server's default is
-// far from zero; the smallest float, which its authors suggest, makes some servers divide by it.
+// setTemperature writes a temperature of zero into the request. The library omits a zero, and servers then use a
+// default that is far from zero. Some servers divide by the smallest float, which the library's authors suggest
+// instead.
 func setTemperature(request *http.Request) error {
 	var body map[string]json.RawMessage
 	if err := json.NewDecoder(request.Body).Decode(&body); err != nil {
@@ -75,11 +76,11 @@ func setTemperature(request *http.Request) error {
 	return nil
 }
 
-// fault says what err, the library's error, means.
+// fault returns the fault that the library's error means.
 func (e *exchange) fault(ctx context.Context, err error) *fault {
 	switch {
 	case errors.Is(err, errTooLong):
-		// Not a fault of the network: the next answer would be as long.
+		// This is not an error of the network: the next answer would be as long.
 		return &fault{status: e.status, message: err.Error()}
 	case e.status >= 200 && e.status < 300:
 		return &fault{status: e.status, message: fmt.Sprintf("the answer is not JSON: %v: %s", err, e.answer)}
@@ -90,7 +91,7 @@ func (e *exchange) fault(ctx context.Context, err error) *fault {
 	case ctx.Err() != nil:
 		return &fault{message: context.Cause(ctx).Error()}
 	}
-	// The library's error names the whole address, in which there may be a password.
+	// The library's error contains the whole address, which may have a password.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -100,11 +101,11 @@ func (e *exchange) fault(ctx context.Context, err error) *fault {
 const (
 	firstPause    = 500 * time.Millisecond
 	longestPause  = 30 * time.Second
-	longestWanted = time.Minute // the most that a server's Retry-After is followed
+	longestWanted = time.Minute // the longest Retry-After that is respected
 )
 
-// pause returns how long to wait after an attempt, counted from 1. Half of it is left to chance, so that many that failed
-// together do not come back together.
+// pause returns how long to wait after an attempt. Attempts are counted from 1. Half of the pause is random, so that
+// clients that failed at the same time do not ask again at the same time.
 func pause(attempt int, wanted time.Duration) time.Duration {
 	if wanted > 0 {
 		return min(wanted, longestWanted)
@@ -116,8 +117,8 @@ func pause(attempt int, wanted time.Duration) time.Duration {
 	return longest/2 + rand.N(longest/2)
 }
 
-// retryAfter reads the pause that a server asks for, 0 if it asks for none: retry-after-ms, else Retry-After in seconds or as a
-// date.
+// retryAfter returns the pause that a server asks for, or 0: that in retry-after-ms, or else in Retry-After, which has
+// seconds or a date.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	if d, ok := number(header.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -132,7 +133,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// number reads a count of units, cut to an hour so that it cannot overflow.
+// number reads a number of units, limited to an hour so that it cannot overflow.
 func number(value string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(n >= 0) {
@@ -141,20 +142,20 @@ func number(value string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(n*float64(unit), float64(time.Hour))), true
 }
 
-// Error is the answer of a server that is no reply, or the lack of an answer.
+// Error means that a server's answer was not a reply, or that there was no answer.
 type Error struct {
 	Model, Host string
-	// Status is the HTTP status, 0 if there was no answer.
+	// Status is the HTTP status, or 0 if there was no answer.
 	Status int
-	// Code is the server's own name of the error, if it gives one.
+	// Code is the server's own name for the error, if there is one.
 	Code string
-	// Message is what the server or the network says, cut, in one line, without the key.
+	// Message is the message of the server or the network: shortened, on one line, and without the key.
 	Message string
 	// Attempts is how often the request was sent.
 	Attempts int
 }
 
-// Error names the model, the server, the status, the server's message and what to do.
+// Error returns the model, the server, the status, the server's message and what to do.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ask %s at %s: ", e.Model, e.Host)
@@ -175,7 +176,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// OfRequest tells whether the server objected to this one request, so that another may succeed.
+// OfRequest reports whether the server objected to this request only, so that another one may succeed.
 func (e *Error) OfRequest() bool {
 	switch e.Status {
 	case http.StatusOK, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -184,11 +185,11 @@ func (e *Error) OfRequest() bool {
 	return false
 }
 
-// todo says how a person gets on.
+// todo says what a person can do.
 func (e *Error) todo() string {
 	switch {
 	case e.Code == "insufficient_quota":
-		return "the account has no credit left; pausing does not help"
+		return "the account has no credit left; waiting does not help"
 	case e.Status == 0:
 		return "check the network and OPENAI_BASE_URL"
 	case e.Status == http.StatusUnauthorized:
@@ -207,5 +208,5 @@ func (e *Error) todo() string {
 	return ""
 }
 
-// maxMessage is how many characters of a server's words an error shows.
+// maxMessage is how many characters of a server's message an error shows.
 const maxMessage = 600

@@ -1,5 +1,6 @@
-// Package llm asks models on servers that speak OpenAI's chat completions. It is the only package that knows the library
-// behind it, and the one place where requests are retried.
+// Package llm asks models on servers that speak OpenAI's chat completions. It is the only package that uses a library
+// for that, and the only place where requests are retried. What is asked, and what an answer means, is up to its
+// callers.
 package llm
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// ErrNoKey is the error of [FromEnvironment] when OPENAI_API_KEY is absent or empty. Who asks says what needed the key.
+// ErrNoKey is the error of [FromEnvironment] if OPENAI_API_KEY is missing or empty. The caller says what needs the key.
 var ErrNoKey = errors.New("OPENAI_API_KEY is empty")
 
 const (
@@ -29,31 +30,31 @@ const (
 	defaultMaxCalls = 1000
 )
 
-// maxCallsVariable raises or lowers the budget of calls.
+// maxCallsVariable is the environment variable with the budget of calls.
 const maxCallsVariable = "EVAL_LLM_MAX_CALLS"
 
-// Config says which server is asked and how patiently.
+// Config says which server to ask and how patiently.
 type Config struct {
-	// APIKey is sent as a bearer token. Empty sends none, as some local servers want it.
+	// APIKey is sent as a bearer token. If it is empty, none is sent, as for some local servers.
 	APIKey string
-	// BaseURL is the address up to and with /v1; empty is OpenAI's.
+	// BaseURL is the address including /v1. If it is empty, it is OpenAI's.
 	BaseURL string
 	// HTTPClient, if not nil, sends the requests.
 	HTTPClient *http.Client
-	// MaxAttempts, if not zero, is how often one question is sent at most; else 5.
+	// MaxAttempts is how often a question is sent at most; 0 means 5.
 	MaxAttempts int
-	// Timeout, if not zero, is how long one attempt may take; else two minutes.
+	// Timeout is how long one attempt may take; 0 means two minutes.
 	Timeout time.Duration
-	// MaxCalls, if not zero, is how many questions the client sends in its life, each counted once however often it is tried.
-	// So all who ask in a run have to share one client, or one count of what was spent.
+	// MaxCalls, if not zero, is how many questions the client may ask in total. A question counts once, however often
+	// it is sent. All callers in a run must therefore share a client, or Spent.
 	MaxCalls int
-	// Spent, if not nil, counts the questions of all clients that have it.
+	// Spent, if not nil, counts the questions of all clients that share it.
 	Spent *atomic.Int64
 }
 
-// FromEnvironment returns the configuration that OPENAI_API_KEY and OPENAI_BASE_URL (else OPENAI_API_BASE) describe. An
-// address that does not end in /v1 gets it appended. Without a key the error is [ErrNoKey]. The budget is
-// EVAL_LLM_MAX_CALLS, else 1000 calls.
+// FromEnvironment returns the configuration from OPENAI_API_KEY and OPENAI_BASE_URL, or else OPENAI_API_BASE. It
+// appends /v1 to an address that does not end in it. Without a key the error is [ErrNoKey]. The budget is
+// EVAL_LLM_MAX_CALLS, or else 1000 calls.
 func FromEnvironment(getenv func(string) string) (Config, error) {
 	c := Config{APIKey: strings.TrimSpace(getenv("OPENAI_API_KEY"))}
 	if c.APIKey == "" {
@@ -84,12 +85,12 @@ func maxCalls(value string) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s: %q is not a number of calls, 1 or more", maxCallsVariable, value)
+		return 0, fmt.Errorf("%s: got %q, want a number of calls that is at least 1", maxCallsVariable, value)
 	}
 	return n, nil
 }
 
-// baseURL checks an address of a user. Its errors do not quote it: there may be a password in it.
+// baseURL checks an address of a user. Its errors do not quote the address, which may contain a password.
 func baseURL(value string) (string, error) {
 	u, err := url.Parse(value)
 	switch {
@@ -106,7 +107,7 @@ func baseURL(value string) (string, error) {
 	return u.String(), nil
 }
 
-// Asker answers requests: a [Client], or a recording.
+// Asker answers requests. It is a [Client] or a recording.
 type Asker interface {
 	Complete(ctx context.Context, r Request) (Reply, error)
 }
@@ -115,11 +116,11 @@ type Asker interface {
 type Client struct {
 	config Config
 	host   string
-	// refused are the features that the server was found not to have.
+	// refused has the features that the server does not support, as far as is known.
 	refused atomic.Uint32
 }
 
-// New returns a client. It panics if the configuration's BaseURL is no address: [FromEnvironment] checks a user's.
+// New returns a client. It panics if BaseURL is not an address: [FromEnvironment] checks addresses of users.
 func New(c Config) *Client {
 	if c.BaseURL == "" {
 		c.BaseURL = defaultBaseURL
@@ -138,24 +139,26 @@ func New(c Config) *Client {
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" {
-		panic("llm.New: Config.BaseURL is not an address; use FromEnvironment, or an address such as http://127.0.0.1:8080/v1")
+		panic("llm.New: Config.BaseURL is not an address; " +
+			"use FromEnvironment, or an address such as http://127.0.0.1:8080/v1")
 	}
 	return &Client{config: c, host: u.Host}
 }
 
-// Request is one question to a model. It is asked at temperature 0.
+// Request is a question to a model. It is asked at temperature 0.
 type Request struct {
 	Model string
-	// System says what the model is to do, User is what it does it with.
+	// System is the task of the model, and User is what it works on.
 	System, User string
-	// Schema, if not nil, is the JSON schema of the reply. A server may refuse or ignore it, so System must describe the
-	// reply, too, and the reply must be read with [ParseObject].
+	// Schema, if not nil, is the JSON schema of the reply. A server may refuse or ignore it, so System must describe
+	// the reply, too, and the reply must be read with [ParseObject].
 	Schema json.RawMessage
-	// SchemaName names the schema, in letters, digits, _ and -.
+	// SchemaName is the name of the schema, of letters, digits, _ and -.
 	SchemaName string
-	// MaxTokens, if not zero, is how many tokens the reply may have, thoughts included.
+	// MaxTokens, if not zero, is how many tokens the reply may have, including those for thinking.
 	MaxTokens int
-	// Sample tells questions apart that are the same otherwise, so that a recording keeps an answer for each. It is not sent.
+	// Sample distinguishes questions that are otherwise equal, so that a recording has an answer for each. It is not
+	// sent.
 	Sample int
 }
 
@@ -169,12 +172,13 @@ type Reply struct {
 	InputTokens, OutputTokens int
 }
 
-// Complete asks the model. Answers 429 and 5xx and faults of the network are tried again, with growing pauses or after the
-// time that the server asks for. An error of the server or the network is an [*Error]; ctx's own error can be found with
-// [errors.Is]. A reply that was refused, cut or empty is an error, too, and so is a question beyond the budget.
+// Complete asks the model. After a status 429 or 5xx or an error of the network it asks again, with growing pauses or
+// after the time that the server asks for. An error of the server or the network is an [*Error]; if ctx has ended, the
+// error wraps ctx's. A reply that was refused, truncated or empty is an error, and so is a question beyond the budget.
 func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 	if most := c.config.MaxCalls; most > 0 && c.config.Spent.Add(1) > int64(most) {
-		return Reply{}, fmt.Errorf("ask %s: the run's budget of %d calls to models is used up: set %s to a larger number",
+		return Reply{}, fmt.Errorf(
+			"ask %s: the run's budget of %d calls to models is used up: set %s to a larger number",
 			r.Model, most, maxCallsVariable)
 	}
 	for attempt := 1; ; {
@@ -188,13 +192,14 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 		}
 		if more := fault.refuses() &^ without; more != 0 {
 			c.refused.Or(uint32(more))
-			continue // the same question, put in another way, is no further attempt
+			continue // asking the same question without a feature is not another attempt
 		}
 		if !fault.passing() || attempt >= c.config.MaxAttempts {
 			return Reply{}, c.describe(r, fault, attempt)
 		}
 		if err := sleep(ctx, pause(attempt, fault.retryAfter)); err != nil {
-			return Reply{}, fmt.Errorf("ask %s at %s: %w (last: %w)", r.Model, c.host, err, c.describe(r, fault, attempt))
+			last := c.describe(r, fault, attempt)
+			return Reply{}, fmt.Errorf("ask %s at %s: %w (last: %w)", r.Model, c.host, err, last)
 		}
 		attempt++
 	}
@@ -202,7 +207,8 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 
 // ask makes one attempt without the features that the server refused.
 func (c *Client) ask(ctx context.Context, r Request, without feature) (Reply, *fault) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, fmt.Errorf("no answer within %v", c.config.Timeout))
+	late := fmt.Errorf("no answer within %v", c.config.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, late)
 	defer cancel()
 	exchange := &exchange{client: c.config.HTTPClient, zeroTemperature: without&temperature == 0}
 	config := openai.DefaultConfig(c.config.APIKey)
@@ -218,8 +224,10 @@ func (c *Client) ask(ctx context.Context, r Request, without feature) (Reply, *f
 	}
 	if r.Schema != nil && without&schema == 0 {
 		request.ResponseFormat = &openai.ChatCompletionResponseFormat{
-			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: r.SchemaName, Schema: r.Schema, Strict: true},
+			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{
+				Name: r.SchemaName, Schema: r.Schema, Strict: true,
+			},
 		}
 	}
 	response, err := openai.NewClientWithConfig(config).CreateChatCompletion(ctx, request)
@@ -229,22 +237,22 @@ func (c *Client) ask(ctx context.Context, r Request, without feature) (Reply, *f
 	return read(response)
 }
 
-// read takes the reply out of a response.
+// read returns the reply in a response.
 func read(response openai.ChatCompletionResponse) (Reply, *fault) {
 	broken := func(message string) (Reply, *fault) {
 		return Reply{}, &fault{status: http.StatusOK, message: message}
 	}
 	if len(response.Choices) == 0 {
-		return broken("the answer holds no reply of the model")
+		return broken("the answer has no reply of the model")
 	}
 	choice := response.Choices[0]
 	switch {
 	case choice.Message.Refusal != "":
 		return broken("the model refused: " + choice.Message.Refusal)
 	case choice.FinishReason == openai.FinishReasonLength:
-		return broken("the reply was cut at the limit of tokens: " + choice.Message.Content)
+		return broken("the reply was cut off at the token limit: " + choice.Message.Content)
 	case choice.FinishReason == openai.FinishReasonContentFilter:
-		return broken("the server's content filter cut the reply: " + choice.Message.Content)
+		return broken("the server's content filter cut the reply off: " + choice.Message.Content)
 	case strings.TrimSpace(choice.Message.Content) == "":
 		return broken("the reply is empty")
 	}
@@ -256,13 +264,16 @@ func read(response openai.ChatCompletionResponse) (Reply, *fault) {
 	}, nil
 }
 
-// describe makes a fault an error for people. The key is in none, even if the server repeats it.
+// describe returns a fault as an error for people. It masks the key, which the server may have repeated.
 func (c *Client) describe(r Request, f *fault, attempts int) error {
 	message := f.message
 	if c.config.APIKey != "" {
 		message = strings.ReplaceAll(message, c.config.APIKey, "[REDACTED:OPENAI_API_KEY]")
 	}
-	return &Error{Model: r.Model, Host: c.host, Status: f.status, Code: f.code, Message: excerpt.Line(message, maxMessage), Attempts: attempts}
+	return &Error{
+		Model: r.Model, Host: c.host, Status: f.status, Code: f.code,
+		Message: excerpt.Line(message, maxMessage), Attempts: attempts,
+	}
 }
 
 // sleep waits for d, or returns ctx's error.
@@ -277,7 +288,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// feature is a set of what a request uses that not every server has.
+// feature is a set of features of requests that not every server supports.
 type feature uint32
 
 const (
@@ -285,19 +296,19 @@ const (
 	temperature                     // a temperature other than the model's own
 )
 
-// fault is what went wrong in one attempt.
+// fault is why an attempt failed.
 type fault struct {
-	status     int // 0: no answer
+	status     int // 0 if there was no answer
 	code       string
 	param      string
 	message    string
-	retryAfter time.Duration // 0: the server does not say
+	retryAfter time.Duration // 0 if the server does not say
 }
 
-// passing tells whether the same request may succeed later.
+// passing reports whether the same request may succeed later.
 func (f *fault) passing() bool {
 	if f.code == "insufficient_quota" {
-		return false // a 429 that no pause heals
+		return false // a 429 that does not pass
 	}
 	return f.status == 0 || f.status == http.StatusTooManyRequests || f.status >= 500
 }
@@ -320,7 +331,7 @@ func (f *fault) refuses() feature {
 	return refused
 }
 
-// asFault reads what the library makes of an answer that is no reply.
+// asFault returns the fault in the library's error for an answer that is not a reply.
 func asFault(err error, status int) *fault {
 	f := &fault{status: status, message: err.Error()}
 	if api, ok := errors.AsType[*openai.APIError](err); ok {

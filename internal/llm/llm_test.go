@@ -24,14 +24,16 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
-	err    error // instead of an answer
+	err    error // if not nil, there is no answer
 }
 
 func says(text string) answer {
 	body, _ := json.Marshal(map[string]any{
-		"model":   "judge-1",
-		"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": text}}},
-		"usage":   map[string]any{"prompt_tokens": 12, "completion_tokens": 3},
+		"model": "judge-1",
+		"choices": []any{map[string]any{
+			"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": text},
+		}},
+		"usage": map[string]any{"prompt_tokens": 12, "completion_tokens": 3},
 	})
 	return answer{status: 200, body: string(body)}
 }
@@ -41,7 +43,7 @@ func fails(status int, message string) answer {
 	return answer{status: status, body: string(body)}
 }
 
-// script is a transport that gives its answers in order, the last one again and again, and keeps what it was asked.
+// script is a transport that returns its answers in order, the last one again and again, and records the requests.
 type script struct {
 	answers []answer
 	bodies  []map[string]any
@@ -138,7 +140,8 @@ func TestRetries(t *testing.T) {
 			"no network", "",
 			[]answer{reset},
 			5,
-			"ask judge at model.test: no answer after 5 attempts: connection reset by peer (check the network and OPENAI_BASE_URL)",
+			"ask judge at model.test: no answer after 5 attempts: connection reset by peer " +
+				"(check the network and OPENAI_BASE_URL)",
 		},
 		{
 			"bad key", "the server repeats the key; the error does not",
@@ -147,10 +150,10 @@ func TestRetries(t *testing.T) {
 			"ask judge at model.test: status 401: no such key: [REDACTED:OPENAI_API_KEY] (check OPENAI_API_KEY)",
 		},
 		{
-			"no credit", "a 429 that no pause heals",
+			"no credit", "a 429 that does not pass",
 			[]answer{{status: 429, body: `{"error":{"message":"quota","type":"x","code":"insufficient_quota"}}`}},
 			1,
-			"ask judge at model.test: status 429: quota (the account has no credit left; pausing does not help)",
+			"ask judge at model.test: status 429: quota (the account has no credit left; waiting does not help)",
 		},
 		{
 			"no such model", "",
@@ -171,22 +174,23 @@ func TestRetries(t *testing.T) {
 			"ask judge at model.test: status 400: context length exceeded",
 		},
 		{
-			"garbage", "bad JSON is no fault of the network",
+			"garbage", "bad JSON is not an error of the network",
 			[]answer{{status: 200, body: "<html>"}},
 			1,
-			"ask judge at model.test: status 200: the answer is not JSON: invalid character '<' looking for beginning of value: <html>",
+			"ask judge at model.test: status 200: the answer is not JSON: " +
+				"invalid character '<' looking for beginning of value: <html>",
 		},
 		{
 			"huge", "the next one would be as long",
 			[]answer{{status: 200, body: strings.Repeat("x", maxAnswer+1)}},
 			1,
-			"ask judge at model.test: status 200: the answer has more than 4 MiB",
+			"ask judge at model.test: status 200: the answer exceeds the 4 MiB limit",
 		},
 		{
 			"no choices", "",
 			[]answer{{status: 200, body: "{}"}},
 			1,
-			"ask judge at model.test: status 200: the answer holds no reply of the model",
+			"ask judge at model.test: status 200: the answer has no reply of the model",
 		},
 		{"empty reply", "", []answer{says(" \n")}, 1, "ask judge at model.test: status 200: the reply is empty"},
 		{
@@ -197,9 +201,11 @@ func TestRetries(t *testing.T) {
 		},
 		{
 			"cut reply", "half an object might still parse",
-			[]answer{{status: 200, body: `{"choices":[{"finish_reason":"length","message":{"content":"{\"score\": 1"}}]}`}},
+			[]answer{{
+				status: 200, body: `{"choices":[{"finish_reason":"length","message":{"content":"{\"score\": 1"}}]}`,
+			}},
 			1,
-			`ask judge at model.test: status 200: the reply was cut at the limit of tokens: {"score": 1`,
+			`ask judge at model.test: status 200: the reply was cut off at the token limit: {"score": 1`,
 		},
 	}
 	for _, tt := range tests {
@@ -230,13 +236,13 @@ func TestPauses(t *testing.T) {
 		least, most  []time.Duration // of each pause
 	}{
 		{
-			"growing", "half is left to chance", fails(503, "busy"),
+			"growing", "half is random", fails(503, "busy"),
 			[]time.Duration{250e6, 500e6, 1e9, 2e9},
 			[]time.Duration{500e6, 1e9, 2e9, 4e9},
 		},
 		{"Retry-After in seconds", "", after("7"), []time.Duration{7e9}, []time.Duration{7e9}},
 		{"Retry-After in parts of a second", "", after("0.25"), []time.Duration{250e6}, []time.Duration{250e6}},
-		{"Retry-After of a day", "is followed for a minute", after("86400"), []time.Duration{60e9}, []time.Duration{60e9}},
+		{"Retry-After of a day", "counts as a minute", after("86400"), []time.Duration{60e9}, []time.Duration{60e9}},
 		{"Retry-After beyond numbers", "", after("1e300"), []time.Duration{60e9}, []time.Duration{60e9}},
 		{"Retry-After of no meaning", "counts as none", after("soon"), []time.Duration{250e6}, []time.Duration{500e6}},
 		{"Retry-After of NaN", "counts as none", after("NaN"), []time.Duration{250e6}, []time.Duration{500e6}},
@@ -362,7 +368,9 @@ func TestCancelledWhilePausing(t *testing.T) {
 }
 
 func TestErrorOfRequest(t *testing.T) {
-	for status, want := range map[int]bool{0: false, 200: true, 400: true, 413: true, 422: true, 401: false, 404: false, 503: false} {
+	for status, want := range map[int]bool{
+		0: false, 200: true, 400: true, 413: true, 422: true, 401: false, 404: false, 503: false,
+	} {
 		require.Equal(t, want, (&Error{Status: status}).OfRequest(), fmt.Sprint(status))
 	}
 }
@@ -396,7 +404,7 @@ func TestFromEnvironment(t *testing.T) {
 			"",
 		},
 		{
-			"not an address", "what it holds may be a secret",
+			"not an address", "the value may be a secret",
 			map[string]string{"OPENAI_API_KEY": "k", "OPENAI_API_BASE": "secret"},
 			Config{},
 			"OPENAI_API_BASE: not an http or https address, such as https://api.openai.com/v1",
@@ -417,7 +425,7 @@ func TestFromEnvironment(t *testing.T) {
 			"budget of nothing", "0 would mean that there is none",
 			map[string]string{"OPENAI_API_KEY": "k", "EVAL_LLM_MAX_CALLS": "0"},
 			Config{},
-			`EVAL_LLM_MAX_CALLS: "0" is not a number of calls, 1 or more`,
+			`EVAL_LLM_MAX_CALLS: got "0", want a number of calls that is at least 1`,
 		},
 	}
 	for _, tt := range tests {
@@ -450,7 +458,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestNewWithoutAddress(t *testing.T) {
-	require.PanicsWithValue(t,
-		"llm.New: Config.BaseURL is not an address; use FromEnvironment, or an address such as http://127.0.0.1:8080/v1",
+	require.PanicsWithValue(t, "llm.New: Config.BaseURL is not an address; "+
+		"use FromEnvironment, or an address such as http://127.0.0.1:8080/v1",
 		func() { New(Config{BaseURL: "model"}) })
 }

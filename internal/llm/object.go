@@ -10,10 +10,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// ParseObject finds the one JSON object in a model's reply: the reply as a whole, else the content of its first fenced
-// block, else the first object that stands in the text. Text around it is allowed as long as it holds no brace or bracket.
-// Everything that could be read in two ways is an error: a second object, a block that holds more than the object or is
-// not closed, an object inside an array, and an object that names a key twice.
+// ParseObject finds the one JSON object in a model's reply: the whole reply, or else the content of its first fenced
+// block, or else the first object in the text. Text around it is allowed if it has no braces or brackets. Everything
+// ambiguous is an error: a second object, a block that has more than the object or is not closed, an object in an
+// array, and an object with a duplicate key.
 func ParseObject(text string) (json.RawMessage, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the reply is not valid UTF-8")
@@ -27,7 +27,7 @@ func ParseObject(text string) (json.RawMessage, error) {
 		return nil, err
 	}
 	if strings.ContainsAny(outside, "{}[]") {
-		return nil, errors.New("the reply holds more than one JSON object, or a part of one")
+		return nil, errors.New("the reply has more than one JSON object, or a part of one")
 	}
 	if err := jsonvalue.DecodeStrict([]byte(object), new(json.RawMessage), 0); err != nil {
 		return nil, fmt.Errorf("the reply's JSON object: %w", err)
@@ -49,7 +49,7 @@ func locate(text string) (object, outside string, err error) {
 	}
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
-		return "", "", errors.New("the reply holds no JSON object")
+		return "", "", errors.New("the reply has no JSON object")
 	}
 	decoder := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage
@@ -60,8 +60,8 @@ func locate(text string) (object, outside string, err error) {
 	return string(raw), text[:start] + text[end:], nil
 }
 
-// fenced returns what stands before, in and after the first fenced block. A line of an object's text cannot begin with a
-// fence, since a JSON string has no line breaks. A block that is not closed reaches to the end, fence included.
+// fenced returns the text before, in and after the first fenced block. A line of an object cannot begin with a fence,
+// since a JSON string has no line breaks. A block that is not closed is the rest of the text, with its fence.
 func fenced(text string) (before, block, after string, ok bool) {
 	const fence = "```"
 	var start, body int

@@ -146,11 +146,11 @@ func TestAnswer(t *testing.T) {
 		{"in prose", `It is {"id": "INV-7"}.`, ""},
 		{"fenced", "Here it is:\n```json\n{\"id\": \"INV-7\"}\n```\n", ""},
 		{"nothing", "", "the reply is empty"},
-		{"prose", "INV-7", "the reply holds no JSON object"},
+		{"prose", "INV-7", "the reply has no JSON object"},
 		{"cut", `{"id": "INV-7"`, "the reply's JSON object: unexpected EOF"},
-		{"two objects", `{"id": "INV-7"} {"id": "INV-8"}`, "the reply holds more than one JSON object, or a part of one"},
+		{"two objects", `{"id": "INV-7"} {"id": "INV-8"}`, "the reply has more than one JSON object, or a part of one"},
 		{"twice the same key", `{"id": "INV-8", "id": "INV-7"}`, `the reply's JSON object: duplicate key "id"`},
-		{"list", `[{"id": "INV-7"}]`, "the reply holds more than one JSON object, or a part of one"},
+		{"list", `[{"id": "INV-7"}]`, "the reply has more than one JSON object, or a part of one"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

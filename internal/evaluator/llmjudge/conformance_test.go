@@ -195,7 +195,7 @@ func TestJ1FencedReply(t *testing.T) {
 func TestJ2OutOfRange(t *testing.T) {
 	for reply, want := range map[string]string{
 		`{"score":1.5}`: `judge judge: the reply: score 1.5 is out of range: it is from 0 to 1; the reply was "{\"score\":1.5}"`,
-		"Score: 0.5":    `judge judge: the reply holds no JSON object; the reply was "Score: 0.5"`,
+		"Score: 0.5":    `judge judge: the reply has no JSON object; the reply was "Score: 0.5"`,
 	} {
 		v := newProject(t, nil).verdict(t, "model: judge", saying(t, reply))
 		require.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: want}, v)

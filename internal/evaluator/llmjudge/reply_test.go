@@ -18,7 +18,7 @@ var testRubrics = []rubric{
 }
 
 func TestParseScore(t *testing.T) {
-	const several = "the reply holds more than one JSON object, or a part of one"
+	const several = "the reply has more than one JSON object, or a part of one"
 	tests := []struct {
 		name, reason string
 		reply        string
@@ -36,7 +36,7 @@ func TestParseScore(t *testing.T) {
 		{"variables", "they are a text as any other", `{"score": 0, "reason": "{{reference_answer}} ${{ x }}"}`, opinion{reason: "{{reference_answer}} ${{ x }}"}, ""},
 		{"object in a text", "it is a text", `{"score": 0.1, "reason": "{\"score\": 1}"}`, opinion{score: 0.1, reason: `{"score": 1}`}, ""},
 
-		{"GRADE: pass", "a verdict in words is none", "GRADE: pass", opinion{}, "the reply holds no JSON object"},
+		{"GRADE: pass", "a verdict in words is none", "GRADE: pass", opinion{}, "the reply has no JSON object"},
 		{"GRADE: pass before the object", "the object counts", "GRADE: pass\n{\"score\": 0}", opinion{}, ""},
 		{"second object", "which one counts?", `{"score": 0} {"score": 1}`, opinion{}, several},
 		{"second object in a block", "", "{\"score\": 0}\n```json\n{\"score\": 1}\n```", opinion{}, several},

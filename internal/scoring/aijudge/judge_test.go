@@ -203,8 +203,8 @@ func TestBadReplies(t *testing.T) {
 		{"reason that is no text", `{"score": 7, "reason": ["x"]}`, `the reply: reason must be a string, not "[\"x\"]"`},
 		{"long reason", `{"score": 7, "reason": "` + strings.Repeat("x", 10_001) + `"}`, "the reason has more than 10000 bytes"},
 		{"unknown keys", `{"score": 7, "reason": "x", "b": 1, "Score": 9}`, `the reply: unknown key "Score": the keys are score, reason`},
-		{"two scores", `{"score": 7, "reason": "x"} or {"score": 9, "reason": "x"}`, "the reply holds more than one JSON object, or a part of one"},
-		{"prose", "a solid seven \x1b[2J", "the reply holds no JSON object"},
+		{"two scores", `{"score": 7, "reason": "x"} or {"score": 9, "reason": "x"}`, "the reply has more than one JSON object, or a part of one"},
+		{"prose", "a solid seven \x1b[2J", "the reply has no JSON object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
