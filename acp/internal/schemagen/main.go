@@ -129,7 +129,7 @@ func notification(m methodType) string {
 }
 
 func writeEnum(w *writer, e enumType) {
-	w.comment(0, comments[e.name])
+	w.comment(0, commentOn(e.name))
 	w.linef("type %s string\n", e.name)
 	w.comment(0, fmt.Sprintf("The values of [%s] that the protocol names.", e.name))
 	w.linef("const (")
@@ -145,9 +145,9 @@ func writeInterface(w *writer, u unionType) {
 		names = append(names, "["+v.goType+"]")
 	}
 	method := interfaces[u.name]
-	w.comment(0, fmt.Sprintf("%s It is one of %s, or [Other].", comments[u.name], strings.Join(names, ", ")))
+	w.comment(0, fmt.Sprintf("%s It is one of %s, or [Other].", commentOn(u.name), strings.Join(names, ", ")))
 	w.linef("type %s interface {", u.name)
-	w.comment(1, comments[u.name+"."+method])
+	w.comment(1, commentOn(u.name+"."+method))
 	w.linef("\t%s() string\n}\n", method)
 }
 

@@ -159,17 +159,14 @@ func (m *model) addStruct(name string) string {
 
 // structDoc returns the comment of a struct. A response needs none of its own.
 func structDoc(typeName string, def *schema) string {
-	doc := comments[typeName]
 	base, response := strings.CutSuffix(typeName, "Response")
 	switch {
-	case doc == "" && response && def.Method != "":
+	case response && comments[typeName] == "":
 		return fmt.Sprintf("%s is the %s's answer to [%sRequest].", typeName, def.Side, base)
-	case doc == "":
-		fail("%s has no comment: write one in comments.txt", typeName)
-	case def.Method != "" && !response:
-		return doc + " Method: " + def.Method + "."
+	case response || def.Method == "":
+		return commentOn(typeName)
 	}
-	return doc
+	return commentOn(typeName) + " Method: " + def.Method + "."
 }
 
 // field translates a property.

@@ -156,6 +156,14 @@ var comments = readComments(commentsText)
 //go:embed comments.txt
 var commentsText string
 
+// commentOn returns the comment of a type, or of the method of an interface, which has to have one.
+func commentOn(name string) string {
+	if comments[name] == "" {
+		fail("%s has no comment: write one in comments.txt", name)
+	}
+	return comments[name]
+}
+
 // readComments returns the comments of a text like comments.txt. A paragraph is the comment of the type that it begins
 // with. In it, a line after one tab is the comment of the field that it begins with; lines after two tabs continue it.
 func readComments(text string) map[string]string {
