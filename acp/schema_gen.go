@@ -388,15 +388,15 @@ type Cost struct {
 
 // CreateElicitationRequest asks the client for input from its user. Method: elicitation/create.
 type CreateElicitationRequest struct {
-	Message string `json:"message"`
 	// Mode is "form", "url" or an extension's name.
-	Mode string `json:"mode" acp:"required"`
-	// RequestedSchema is the JSON Schema of a form.
-	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
+	Mode    string `json:"mode" acp:"required"`
+	Message string `json:"message"`
 	// SessionID and ToolCallID, or RequestID, say what the input is for.
 	SessionID  string `json:"sessionId,omitzero"`
 	ToolCallID string `json:"toolCallId,omitzero"`
 	RequestID  ID     `json:"requestId,omitzero"`
+	// RequestedSchema is the JSON Schema of a form.
+	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
 	// ElicitationID and URL belong to mode "url".
 	ElicitationID string `json:"elicitationId,omitzero"`
 	URL           string `json:"url,omitzero"`
@@ -523,10 +523,10 @@ type InitializeRequest struct {
 type InitializeResponse struct {
 	ProtocolVersion   int               `json:"protocolVersion" acp:"required"`
 	AgentCapabilities AgentCapabilities `json:"agentCapabilities"`
-	// AuthMethods are the ways to authenticate; empty: none is needed.
-	AuthMethods []AuthMethod `json:"authMethods"`
 	// AgentInfo is nil if the agent does not say who it is.
 	AgentInfo *Implementation `json:"agentInfo,omitzero"`
+	// AuthMethods are the ways to authenticate; empty: none is needed.
+	AuthMethods []AuthMethod `json:"authMethods"`
 	Extra
 }
 
@@ -745,9 +745,9 @@ type RequestPermissionResponse struct {
 
 // ResourceContents is the content of a resource: one of Text and Blob is set.
 type ResourceContents struct {
+	URI      string  `json:"uri" acp:"required"`
 	MimeType string  `json:"mimeType,omitzero"`
 	Text     *string `json:"text,omitzero"`
-	URI      string  `json:"uri" acp:"required"`
 	// Blob is in base64.
 	Blob *string `json:"blob,omitzero"`
 	Extra
@@ -940,10 +940,10 @@ type ToolCallLocation struct {
 // there. A raw null in RawInput or RawOutput was on the wire.
 type ToolCallUpdate struct {
 	ToolCallID string             `json:"toolCallId" acp:"required"`
-	Kind       *ToolKind          `json:"kind,omitzero"`
-	Status     *ToolCallStatus    `json:"status,omitzero"`
 	Title      *string            `json:"title,omitzero"`
 	Name       *string            `json:"name,omitzero"`
+	Kind       *ToolKind          `json:"kind,omitzero"`
+	Status     *ToolCallStatus    `json:"status,omitzero"`
 	Content    []ToolCallContent  `json:"content,omitzero"`
 	Locations  []ToolCallLocation `json:"locations,omitzero"`
 	RawInput   json.RawMessage    `json:"rawInput,omitzero"`
@@ -953,12 +953,12 @@ type ToolCallUpdate struct {
 
 // Usage counts the tokens of a turn. A nil count was not reported; it is not zero.
 type Usage struct {
-	TotalTokens       *int64 `json:"totalTokens,omitzero"`
 	InputTokens       *int64 `json:"inputTokens,omitzero"`
 	OutputTokens      *int64 `json:"outputTokens,omitzero"`
 	ThoughtTokens     *int64 `json:"thoughtTokens,omitzero"`
 	CachedReadTokens  *int64 `json:"cachedReadTokens,omitzero"`
 	CachedWriteTokens *int64 `json:"cachedWriteTokens,omitzero"`
+	TotalTokens       *int64 `json:"totalTokens,omitzero"`
 	Extra
 }
 

@@ -58,10 +58,15 @@ var enums = map[string]string{
 
 // first are the properties that stand first on the wire, where the order is not the schema's.
 var first = map[string][]string{
-	"AuthMethod":         {"id", "name", "description"},
-	"ConfigChoice":       {"value", "name", "description"},
-	"LoadSessionRequest": {"sessionId", "cwd", "additionalDirectories"},
-	"ResourceLink":       {"uri", "name", "title", "description", "mimeType", "size"},
+	"AuthMethod":               {"id", "name", "description"},
+	"ConfigChoice":             {"value", "name", "description"},
+	"CreateElicitationRequest": {"mode", "message", "sessionId", "toolCallId", "requestId"},
+	"InitializeResponse":       {"protocolVersion", "agentCapabilities", "agentInfo"},
+	"LoadSessionRequest":       {"sessionId", "cwd", "additionalDirectories"},
+	"ResourceContents":         {"uri"},
+	"ResourceLink":             {"uri", "name", "title", "description", "mimeType", "size"},
+	"ToolCallUpdate":           {"toolCallId", "title", "name"},
+	"Usage":                    {"inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens"},
 }
 
 // position returns where a property stands on the wire: smaller comes first, and the schema's order decides ties.
