@@ -99,7 +99,7 @@ func (m *model) checkNotes() {
 	check(goNames, m.defs)
 	check(writtenByHand, m.defs)
 	check(methodNames, m.structs)
-	check(first, m.structs)
+	check(wireOrder, m.structs)
 }
 
 func check[T, U any](notes map[string]T, model map[string]U) {

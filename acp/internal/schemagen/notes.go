@@ -56,8 +56,8 @@ var enums = map[string]string{
 	"ToolKind":             "Kind",
 }
 
-// first are the properties that stand first on the wire, where the order is not the schema's.
-var first = map[string][]string{
+// wireOrder has the properties that come first on the wire, for types whose order is not the schema's.
+var wireOrder = map[string][]string{
 	"AuthMethod":               {"id", "name", "description"},
 	"ConfigChoice":             {"value", "name", "description"},
 	"CreateElicitationRequest": {"mode", "message", "sessionId", "toolCallId", "requestId"},
@@ -66,13 +66,15 @@ var first = map[string][]string{
 	"ResourceContents":         {"uri"},
 	"ResourceLink":             {"uri", "name", "title", "description", "mimeType", "size"},
 	"ToolCallUpdate":           {"toolCallId", "title", "name"},
-	"Usage":                    {"inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens"},
+	"Usage": {
+		"inputTokens", "outputTokens", "thoughtTokens", "cachedReadTokens", "cachedWriteTokens",
+	},
 }
 
 // position returns where a property stands on the wire: smaller comes first, and the schema's order decides ties.
 func position(typeName, property string) int {
-	if i := slices.Index(first[typeName], property); i >= 0 {
-		return i - len(first[typeName])
+	if i := slices.Index(wireOrder[typeName], property); i >= 0 {
+		return i - len(wireOrder[typeName])
 	}
 	if property == "annotations" {
 		return 1
