@@ -1,2 +1,0 @@
-// Package worktree checks out commits of a repository in temporary git worktrees.
-package worktree
