@@ -2,7 +2,7 @@ package result
 
 import "github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 
-// Metrics count what one unit's agent did, and what was run around it. A nil pointer is unknown, which is not zero.
+// Metrics count what the agent of one unit did, and which commands were run. A nil pointer means unknown, not zero.
 type Metrics struct {
 	// Version is the version of this format, 1.
 	Version int `json:"version"`
@@ -12,7 +12,7 @@ type Metrics struct {
 	StopReasons []string `json:"stop_reasons"`
 	// ToolCalls counts the agent's tool calls by the tool's name.
 	ToolCalls map[string]int `json:"tool_calls"`
-	// FilesRead and FilesWritten are what the agent read and wrote, as far as it is known, by path.
+	// FilesRead and FilesWritten are the files that the agent read and wrote, as far as known, sorted by path.
 	FilesRead    []FileAccess `json:"files_read"`
 	FilesWritten []FileAccess `json:"files_written"`
 	// Commands are the commands that were run: the agent's in order, then those of run steps in order.
@@ -21,7 +21,7 @@ type Metrics struct {
 	Permissions []Permission `json:"permission_requests"`
 	// Denied are the operations that the agent was denied, in order.
 	Denied []Denial `json:"denied_operations"`
-	// Tokens and Cost are those of the session, as far as the agent reports them.
+	// Tokens and Cost are the totals of the session, as far as the agent reports them.
 	Tokens *Tokens          `json:"tokens"`
 	Cost   *trajectory.Cost `json:"cost"`
 	// Changes are the files that differ from the prepared workspace; nil: unknown.
@@ -31,7 +31,7 @@ type Metrics struct {
 // FileAccess is one file that an agent read or wrote.
 type FileAccess struct {
 	Path string `json:"path"`
-	// Bytes is how much of it, all times together; nil: the agent did it in its own process and does not say.
+	// Bytes is the number of bytes, all times together; nil if the agent accessed the file itself and does not say.
 	Bytes *int64 `json:"bytes"`
 	Times int    `json:"times"`
 	// Source is "client" for files that the client served, "tool" for those that the agent's own tool calls name.
@@ -55,9 +55,9 @@ type Command struct {
 	Signal   string `json:"signal,omitempty"`
 	// Duration is nil if it is unknown.
 	Duration *Duration `json:"duration_ms"`
-	// Output is the end of what it printed.
+	// Output is the end of what the command printed.
 	Output string `json:"output,omitempty"`
-	// Cut tells that there was more output.
+	// Cut says that there was more output.
 	Cut bool `json:"output_cut,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type Command struct {
 type Permission struct {
 	Tool  string `json:"tool"`
 	Title string `json:"title,omitempty"`
-	// Decision is the kind of the option that was chosen, e.g. "allow_once", or "cancelled".
+	// Decision is the kind of the chosen option, e.g. "allow_once", or "cancelled".
 	Decision string `json:"decision"`
 }
 
@@ -76,7 +76,7 @@ type Denial struct {
 	Reason string `json:"reason"`
 }
 
-// Tokens are those of a session. A nil count is not reported.
+// Tokens are the token counts of a session. A nil count was not reported.
 type Tokens struct {
 	Input      *int64 `json:"input"`
 	Output     *int64 `json:"output"`
@@ -86,7 +86,7 @@ type Tokens struct {
 	Total      *int64 `json:"total"`
 }
 
-// Plus adds what is known of two counts, of which nil is unknown.
+// Plus adds two counts. A nil count is unknown and left out.
 func Plus(a, b *int64) *int64 {
 	if a == nil {
 		return b
@@ -98,7 +98,7 @@ func Plus(a, b *int64) *int64 {
 	return &sum
 }
 
-// Changes sums up how a workspace differs from what was prepared.
+// Changes summarises how a workspace differs from the prepared one.
 type Changes struct {
 	Added    int `json:"added"`
 	Modified int `json:"modified"`
@@ -113,9 +113,9 @@ type FileChange struct {
 	Path string `json:"path"`
 	Op   string `json:"op"`   // added, modified, deleted
 	Kind string `json:"kind"` // file, dir, symlink
-	// Bytes is the file's size, of a deleted one what it was.
+	// Bytes is the file's size, before the deletion if it was deleted.
 	Bytes int64 `json:"bytes"`
-	// LinesAdded and LinesRemoved count lines of text, nil for files that are not text or too large to compare.
+	// LinesAdded and LinesRemoved count lines. They are nil if the file is not text or is too large to compare.
 	LinesAdded   *int `json:"lines_added"`
 	LinesRemoved *int `json:"lines_removed"`
 }

@@ -1,4 +1,5 @@
-// Package result holds the values that travel from the engine to reports, run directories and testing.T.
+// Package result has the results of units, jobs and runs, which the engine hands to reports, run directories and
+// testing.T, and the rules by which outcomes are combined. It computes no metrics and writes no files.
 package result
 
 import (
@@ -16,17 +17,17 @@ type Outcome string
 const (
 	// Pass: every evaluator reached its threshold.
 	Pass Outcome = "pass"
-	// Fail: the agent did wrong.
+	// Fail: the agent failed.
 	Fail Outcome = "fail"
-	// Error: the harness, a judge, a cassette or the network did; nothing is known about the agent.
+	// Error: the harness, a judge, a cassette or the network failed; nothing is known about the agent.
 	Error Outcome = "error"
-	// Skip: it was asked not to run.
+	// Skip: the user or the playbook asked for it not to run.
 	Skip Outcome = "skip"
-	// Reported: an evaluator's score is shown and decides nothing.
+	// Reported: an evaluator's score is shown, but does not affect the outcome.
 	Reported Outcome = "reported"
-	// Completed: every step exited 0, and nothing was there to judge it.
+	// Completed: every step exited 0, and there was no evaluator.
 	Completed Outcome = "completed"
-	// NotRun: it is listed and has no result, because the run was interrupted or still goes on. Nothing ends so.
+	// NotRun: it is listed but has no result, because the run was interrupted or has not finished.
 	NotRun Outcome = "not_run"
 )
 
@@ -35,21 +36,21 @@ type Evaluation struct {
 	Name    string  `json:"name"`
 	Type    string  `json:"type"`
 	Outcome Outcome `json:"outcome"`
-	// Score is in 0..1, nil when there is none: an error is never a score.
+	// Score is between 0 and 1, nil if there is none: an error is never a score.
 	Score *float64 `json:"score"`
-	// Threshold is the least score that passes.
+	// Threshold is the lowest score that passes.
 	Threshold float64 `json:"threshold"`
 	Weight    float64 `json:"weight"`
 	// Reason says in one line why, e.g. "in_order: step 2 not matched".
 	Reason string `json:"reason,omitempty"`
 	// Detail is the full text for people, of several lines, without a final newline; may be empty.
 	Detail string `json:"detail,omitempty"`
-	// Position is where the evaluator stands, "evals/x/x.yaml:23".
+	// Position is the evaluator's position in the playbook, "evals/x/x.yaml:23".
 	Position string   `json:"position,omitempty"`
 	Duration Duration `json:"duration_ms"`
 }
 
-// Duration is a [time.Duration] that JSON has in milliseconds.
+// Duration is a [time.Duration] that is in milliseconds in JSON.
 type Duration time.Duration
 
 // MarshalJSON implements [json.Marshaler].
@@ -79,9 +80,10 @@ type Unit struct {
 	Trial   int    `json:"trial"` // from 1
 	// Outcome is never empty once the unit has ended.
 	Outcome Outcome `json:"outcome"`
-	// Reason says in one line why, unless the evaluations say it all: a step that failed, an error, a limit.
+	// Reason is the reason for the outcome, in one line, if the evaluations do not give it: a failed step, an error, a
+	// limit.
 	Reason string `json:"reason,omitempty"`
-	// Next is the command that a person runs to get on after an error, empty if there is none to name.
+	// Next is the command that a person should run after an error, empty if there is none.
 	Next string `json:"next,omitempty"`
 	// Stop is why the last turn ended, after the Agent Client Protocol, or the name of the limit that ended it.
 	Stop        string       `json:"stop,omitempty"`
@@ -93,22 +95,22 @@ type Unit struct {
 	Run *trajectory.Run `json:"-"`
 	// Session is the cassette's path, empty in live mode.
 	Session string `json:"session,omitempty"`
-	// Replayed tells that the session came from the cassette.
+	// Replayed says that the session came from the cassette.
 	Replayed bool `json:"replayed,omitempty"`
-	// Endpoint is what stood behind the agent, "real" or "scripted"; empty if unknown.
+	// Endpoint says what kind of model the agent used, "real" or "scripted"; empty if unknown.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Warnings are things a person must see though they decide nothing, e.g. a stale cassette that was allowed.
+	// Warnings are for people. They do not affect the outcome. An example is a stale cassette that was allowed.
 	Warnings []string `json:"warnings,omitempty"`
 	// Attempts are the errors of the attempts before this one, in order.
 	Attempts []string `json:"attempts,omitempty"`
 	// Started is when the unit began, in UTC.
 	Started  time.Time `json:"started_at"`
 	Duration Duration  `json:"duration_ms"`
-	// SessionStarted is when the agent was started, which the times in Run count from, in UTC; zero if it was not, because
-	// the session was replayed or never began.
+	// SessionStarted is when the agent was started, in UTC. The times in Run count from it. It is zero if the session
+	// was replayed or never began.
 	SessionStarted time.Time `json:"-"`
 
-	// Interrupted tells that the run ended before the unit: nothing is known about it, and it is not kept.
+	// Interrupted says that the run ended before the unit: nothing is known about the unit, and it is not kept.
 	Interrupted bool `json:"-"`
 }
 
@@ -118,7 +120,7 @@ type Job struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Steps   []Step  `json:"steps,omitempty"`
-	// Commands is how many commands its steps ran: a job that only reports has none.
+	// Commands is the number of commands that its steps ran. It is 0 for a job that only reports.
 	Commands int       `json:"commands,omitempty"`
 	Started  time.Time `json:"started_at"`
 	Duration Duration  `json:"duration_ms"`
@@ -131,19 +133,19 @@ type Job struct {
 type Step struct {
 	// Name is the step's name, else its action or command.
 	Name string `json:"name"`
-	// Position is where the step stands, "evals/x/x.yaml:23".
+	// Position is the step's position in the playbook, "evals/x/x.yaml:23".
 	Position string  `json:"position,omitempty"`
 	Outcome  Outcome `json:"outcome"`
 	Reason   string  `json:"reason,omitempty"`
-	// Output is what a command printed, both streams in order, cut to its end.
+	// Output is the end of what the command printed, both streams in order.
 	Output   string   `json:"output,omitempty"`
 	Duration Duration `json:"duration_ms"`
-	// Command is the command as it was run and how it exited, nil for an action.
+	// Command is the command that was run and how it exited, nil for an action.
 	Command *Command `json:"-"`
 }
 
-// Score returns the mean of the evaluations' scores by weight, nil if none has a score. It is only ever reported:
-// the outcome of a unit never comes from it.
+// Score returns the weighted mean of the evaluations' scores, nil if none has a score. It is only reported: the outcome
+// of a unit does not depend on it.
 func (u Unit) Score() *float64 {
 	var sum, weight float64
 	for _, e := range u.Evaluations {
@@ -160,10 +162,10 @@ func (u Unit) Score() *float64 {
 	return &mean
 }
 
-// Why sessions end, besides the reasons of the Agent Client Protocol: the limits that the harness sets.
+// The reasons why sessions end: limits that the harness sets and, of those of the Agent Client Protocol, the usual one.
 const (
-	StopEndTurn = "end_turn" // the protocol's: the agent is done with its turn
-	// StopByLimit: all iterations of a loop were used, which is how a loop ends.
+	StopEndTurn = "end_turn" // the protocol's: the agent has finished its turn
+	// StopByLimit: all iterations of a loop were used, which is the normal end of a loop.
 	StopByLimit    = "completed-by-limit"
 	StopTimeout    = "timeout"
 	StopToolCalls  = "max_tool_calls"
@@ -171,14 +173,15 @@ const (
 	StopCostLimit  = "cost_limit"
 )
 
-// EndedEarly reports whether something else than the agent's own end of its work ended the session.
+// EndedEarly reports whether the session ended for another reason than that the agent finished.
 func (u Unit) EndedEarly() bool {
 	return u.Stop != "" && u.Stop != StopEndTurn && u.Stop != StopByLimit
 }
 
-// Judge sets the outcome of a unit whose steps all ran from its evaluations: error before fail, fail before pass; all
-// skipped is skip; none at all is completed, or fail if the agent stopped for any reason but the end of its turn. An agent
-// that did not answer in time has failed: one that does nothing meets every expectation of what must not happen.
+// Judge sets the outcome of a unit, whose steps have all run, from its evaluations: error takes precedence over fail,
+// and fail over pass. If all were skipped, the outcome is skip. If there are none, it is completed, or fail if the
+// agent stopped early. An agent that did not finish in time has failed, even if the evaluations pass: an agent that
+// does nothing meets every expectation of what must not happen.
 func (u *Unit) Judge() {
 	count := make(map[Outcome]int)
 	for _, e := range u.Evaluations {
@@ -202,14 +205,14 @@ func (u *Unit) Judge() {
 	}
 }
 
-// Check returns an error if the unit did not end as [Unit.Judge] says of its evaluations and steps. What went wrong besides
-// them makes it worse, for a reason, and never better; it is skipped without any if nothing of it was begun.
+// Check returns an error if the outcome does not follow from the evaluations and steps as [Unit.Judge] says. With a
+// reason the outcome may be worse, but never better. A unit without evaluations and steps may have been skipped.
 func (u Unit) Check() error {
 	for _, e := range u.Evaluations {
 		switch e.Outcome {
 		case Pass, Fail, Error, Skip, Reported:
 		default:
-			return fmt.Errorf("%q is not an outcome of the evaluator %q", e.Outcome, e.Name)
+			return fmt.Errorf("evaluator %q cannot have the outcome %q", e.Name, e.Outcome)
 		}
 	}
 	judged := u
@@ -226,21 +229,21 @@ func (u Unit) Check() error {
 		u.Outcome == Skip && u.Reason != "" && len(u.Evaluations)+len(u.Steps) == 0 && u.Stop == "" && u.Metrics == nil:
 		return nil
 	}
-	return fmt.Errorf("the outcome is %q, and its evaluations and steps make it %q", u.Outcome, want)
+	return fmt.Errorf("the outcome is %q, but by its evaluations and steps it should be %q", u.Outcome, want)
 }
 
 // Check returns an error if the job ended well though a step did not.
 func (j Job) Check() error {
 	for _, s := range j.Steps {
 		if s.Outcome.Bad() && !j.Outcome.Bad() {
-			return fmt.Errorf("the outcome is %q, and that of its step %q is %q", j.Outcome, s.Name, s.Outcome)
+			return fmt.Errorf("the outcome is %q, but that of its step %q is %q", j.Outcome, s.Name, s.Outcome)
 		}
 	}
 	return nil
 }
 
-// CheckJudges returns an error unless the unit was judged by the evaluators of these names. An error, or that it was skipped,
-// keeps it from being judged.
+// CheckJudges returns an error unless the unit was judged by the evaluators with these names. A unit with an error, or
+// one that was skipped, need not have been judged.
 func (u Unit) CheckJudges(names []string) error {
 	if len(u.Evaluations) == 0 && (u.Outcome == Error || u.Outcome == Skip) {
 		return nil
@@ -252,5 +255,5 @@ func (u Unit) CheckJudges(names []string) error {
 	if slices.Equal(judged, names) {
 		return nil
 	}
-	return fmt.Errorf("it was judged by %q, and what judges its case is %q", judged, names)
+	return fmt.Errorf("it was judged by %q, but the evaluators of its case are %q", judged, names)
 }

@@ -59,17 +59,29 @@ func TestCheck(t *testing.T) {
 		want string // part of the error, empty: none
 	}{
 		{"as judged", Unit{Outcome: Fail, Evaluations: judged(Pass, Fail)}, ""},
-		{"better than judged", Unit{Outcome: Pass, Evaluations: judged(Pass, Fail)}, `is "pass", and its evaluations and steps make it "fail"`},
+		{
+			"better than judged",
+			Unit{Outcome: Pass, Evaluations: judged(Pass, Fail)},
+			`is "pass", but by its evaluations and steps it should be "fail"`,
+		},
 		{"worse for a reason", Unit{Outcome: Fail, Reason: "the agent did not ask", Evaluations: judged(Pass)}, ""},
-		{"worse for none", Unit{Outcome: Fail, Evaluations: judged(Pass)}, `is "fail", and its evaluations and steps make it "pass"`},
+		{
+			"worse for none",
+			Unit{Outcome: Fail, Evaluations: judged(Pass)},
+			`is "fail", but by its evaluations and steps it should be "pass"`,
+		},
 		{"error for a reason", Unit{Outcome: Error, Reason: "leak", Evaluations: judged(Pass)}, ""},
-		{"error that became a failure", Unit{Outcome: Fail, Reason: "x", Evaluations: judged(Error)}, `make it "error"`},
+		{
+			"error that became a failure",
+			Unit{Outcome: Fail, Reason: "x", Evaluations: judged(Error)},
+			`should be "error"`,
+		},
 		{"failed step", Unit{Outcome: Fail, Steps: failed, Evaluations: judged(Pass)}, ""},
-		{"failed step that passed", Unit{Outcome: Pass, Steps: failed, Evaluations: judged(Pass)}, `make it "fail"`},
+		{"failed step that passed", Unit{Outcome: Pass, Steps: failed, Evaluations: judged(Pass)}, `should be "fail"`},
 		{"skipped", Unit{Outcome: Skip, Reason: "docker is missing"}, ""},
-		{"skipped though it was begun", Unit{Outcome: Skip, Reason: "x", Stop: StopEndTurn}, `make it "completed"`},
+		{"skipped though it was begun", Unit{Outcome: Skip, Reason: "x", Stop: StopEndTurn}, `should be "completed"`},
 		{"skipped by its judges", Unit{Outcome: Skip, Stop: StopEndTurn, Evaluations: judged(Skip)}, ""},
-		{"timeout", Unit{Outcome: Pass, Stop: StopTimeout, Evaluations: judged(Pass)}, `make it "fail"`},
+		{"timeout", Unit{Outcome: Pass, Stop: StopTimeout, Evaluations: judged(Pass)}, `should be "fail"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

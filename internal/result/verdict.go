@@ -8,44 +8,45 @@ import (
 // Trials is the result of all trials of one case under one variant.
 type Trials struct {
 	Units []Unit
-	// Need is how many of them have to pass.
+	// Need is how many of them must pass.
 	Need int
-	// Outcome is the verdict: Whole, or, where nothing is wrong with that, the first of the evaluators with which something is.
+	// Outcome is the verdict: Whole if that is bad, else the outcome of the first evaluator whose outcome is bad, else
+	// Whole.
 	Outcome Outcome
-	// Whole is the result of the trials as wholes.
+	// Whole is the verdict from the outcomes of the trials, without that on each evaluator.
 	Whole Outcome
-	// Count tells how many trials ended in which way.
+	// Count has the number of trials with each outcome.
 	Count Count
 	// Score is the mean of the trials' scores, nil if none has one.
 	Score *float64
-	// Evaluators are those that gave a verdict in any trial, in the playbook's order.
+	// Evaluators has each evaluator that judged any trial, in the playbook's order.
 	Evaluators []Evaluator
 }
 
-// Evaluator is what one evaluator says over all trials of a case under a variant.
+// Evaluator is the verdict of one evaluator on all trials of a case under a variant.
 type Evaluator struct {
 	Name, Type string
 	Outcome    Outcome
-	// Reason says why, where Verdicts do not: it judged too few trials for anything to be known.
+	// Reason is set if the evaluator judged too few trials for a verdict.
 	Reason string
-	// Count tells how many of its verdicts are of which kind.
+	// Count has the number of verdicts with each outcome.
 	Count Count
-	// Score is the mean of its scores, nil if it gave none.
+	// Score is the mean of its scores, nil if there are none.
 	Score *float64
-	// Verdicts are of the trials in which it gave one.
+	// Verdicts are its verdicts on single trials, of those that it judged.
 	Verdicts []Verdict
 }
 
-// Verdict is what an evaluator says of one trial.
+// Verdict is the verdict of an evaluator on one trial.
 type Verdict struct {
 	Evaluation
 	Unit *Unit
 }
 
-// Count tells how many things ended in which way.
+// Count has the number of results with each outcome.
 type Count map[Outcome]int
 
-// add counts an outcome; an unknown one is an error, and must not look green.
+// add counts an outcome. An unknown one counts as an error, so that it cannot look green.
 func (c Count) add(o Outcome) {
 	switch o {
 	case Pass, Fail, Skip, Reported, Completed, NotRun:
@@ -55,7 +56,7 @@ func (c Count) add(o Outcome) {
 	}
 }
 
-// Bad reports whether something is wrong with what ended so.
+// Bad reports whether something is wrong with a result that has this outcome.
 func (o Outcome) Bad() bool {
 	switch o {
 	case Pass, Completed, Skip, Reported:
@@ -64,11 +65,11 @@ func (o Outcome) Bad() bool {
 	return true
 }
 
-// JudgeTrials applies the rule for trials: those of one case under one variant, at least one, of which need have to pass. A
-// trial that has not run has the outcome [NotRun].
+// JudgeTrials returns the verdict on the trials of one case under one variant, of which there is at least one and need
+// must pass. A trial that has not run has the outcome [NotRun].
 //
-// An error is one whatever the other trials say, since nothing is known of that one. What has not run decides nothing as
-// long as it could turn the verdict. An evaluator has to pass in as many trials as the whole.
+// If any trial is an error, so is the verdict, since nothing is known about that trial. The verdict is [NotRun] if the
+// trials that have not run could change it. Each evaluator must pass in as many trials as must pass as a whole.
 func JudgeTrials(units []Unit, need int) Trials {
 	t := Trials{Units: units, Need: need, Count: make(Count)}
 	var scores []*float64
@@ -82,7 +83,7 @@ func JudgeTrials(units []Unit, need int) Trials {
 	for _, name := range evaluators(units) {
 		e := judgeEvaluator(name, units, need)
 		t.Evaluators = append(t.Evaluators, e)
-		if !t.Outcome.Bad() && e.Outcome.Bad() { // it passed too seldom, though enough trials passed
+		if !t.Outcome.Bad() && e.Outcome.Bad() { // the evaluator passed too few trials, though enough passed as a whole
 			t.Outcome = e.Outcome
 		}
 	}
@@ -105,7 +106,7 @@ func whole(count Count, trials, need int) Outcome {
 	return Completed
 }
 
-// evaluators returns the names of those that gave a verdict in any trial.
+// evaluators returns the names of the evaluators that judged any trial.
 func evaluators(units []Unit) []string {
 	var names []string
 	for _, u := range units {
@@ -152,7 +153,7 @@ func judgeEvaluator(name string, units []Unit, need int) Evaluator {
 		e.Outcome = Fail
 	case notRun > 0:
 		e.Outcome = NotRun
-	default: // the trials it never saw could have decided
+	default: // the trials that it did not judge could change the verdict
 		e.Outcome = Error
 		e.Reason = fmt.Sprintf("judged %d of %d trials, %d passed, need %d", judged, len(units), passed, need)
 	}
@@ -162,20 +163,20 @@ func judgeEvaluator(name string, units []Unit, need int) Evaluator {
 // Run is the verdict on a run.
 type Run struct {
 	Outcome Outcome
-	// Cases are the cases under their variants, and Jobs those outside the matrix, all that are listed.
+	// Cases are all listed cases under their variants, and Jobs all listed jobs outside the matrix.
 	Cases []Trials
 	Jobs  []Job
 	// Problems are errors of the run as a whole. With any of them its outcome is [Error].
 	Problems []string
 }
 
-// idle is the problem of a run that would look like success.
+// idle is the problem of a run that did nothing but would look like success.
 const idle = "nothing was judged, and no job ran a command"
 
-// JudgeRun applies the rule for runs. An error comes before everything, since nothing is known of what ended in it, then a
-// failure, then what is missing: listed and not run, or a run that is not finished. A case that was completed is no pass, and
-// so the run is none. Nobody judges jobs: they only count if there is nothing else, and if they did more than report. Where
-// everything was skipped and nothing was done that is a problem of the run.
+// JudgeRun returns the verdict on a run. An error takes precedence over everything, since nothing is known about its
+// unit, then a failure, then [NotRun]: a unit that has not run, or a run that is not finished. A completed case is not
+// a pass, and neither is its run. Jobs are not judged: they make a run completed only if no case was judged and they
+// ran commands. If everything was skipped and no job ran a command, the run has a problem and is an error.
 func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run {
 	r := Run{Cases: cases, Jobs: jobs, Problems: slices.Clone(problems)}
 	judged, all, commands := make(Count), make(Count), 0
@@ -207,7 +208,7 @@ func JudgeRun(cases []Trials, jobs []Job, finished bool, problems []string) Run 
 	return r
 }
 
-// Mean returns the mean of the scores that there are, nil if there are none.
+// Mean returns the mean of the scores that are not nil, nil if there are none.
 func Mean(scores []*float64) *float64 {
 	sum, n := 0.0, 0
 	for _, s := range scores {

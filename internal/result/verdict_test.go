@@ -34,7 +34,13 @@ func TestJudgeTrials(t *testing.T) {
 			1, fail,
 			[]Outcome{pass, pass},
 		},
-		{"an error", "nothing is known", []Unit{trial(1, pass, pass), trial(2, broken, broken)}, 1, broken, []Outcome{broken}},
+		{
+			"an error", "nothing is known",
+			[]Unit{trial(1, pass, pass), trial(2, broken, broken)},
+			1,
+			broken,
+			[]Outcome{broken},
+		},
 		{
 			"an error before the evaluators", "the trial that passed is enough for the evaluator, not for the case",
 			[]Unit{trial(1, pass, pass), trial(2, broken)},
@@ -55,7 +61,12 @@ func TestJudgeTrials(t *testing.T) {
 		},
 		{"all skipped", "", []Unit{trial(1, skip, skip), trial(2, skip, skip)}, 1, skip, []Outcome{skip}},
 		{"some skipped", "", []Unit{trial(1, pass, pass), trial(2, skip, skip)}, 1, pass, []Outcome{pass}},
-		{"completed", "it is never shown as passed", []Unit{trial(1, completed), trial(2, completed)}, 1, completed, nil},
+		{
+			"completed", "it is never shown as passed",
+			[]Unit{trial(1, completed), trial(2, completed)},
+			1, completed,
+			nil,
+		},
 		{"completed, then failed", "", []Unit{trial(1, completed), trial(2, fail)}, 2, fail, nil},
 		{"not run", "", []Unit{trial(1, NotRun), trial(2, NotRun)}, 1, NotRun, nil},
 		{
@@ -70,8 +81,20 @@ func TestJudgeTrials(t *testing.T) {
 			2, fail,
 			[]Outcome{fail},
 		},
-		{"no outcome at all", "what nobody knows is not green", []Unit{trial(1, "fine", pass)}, 1, broken, []Outcome{pass}},
-		{"a verdict that is none", "what nobody knows is not green", []Unit{trial(1, pass, "fine")}, 1, broken, []Outcome{broken}},
+		{
+			"no outcome at all", "what nobody knows is not green",
+			[]Unit{trial(1, "fine", pass)},
+			1,
+			broken,
+			[]Outcome{pass},
+		},
+		{
+			"a verdict that is none", "what nobody knows is not green",
+			[]Unit{trial(1, pass, "fine")},
+			1,
+			broken,
+			[]Outcome{broken},
+		},
 		{
 			"not run, enough passed", "an error could still come",
 			[]Unit{trial(1, pass, pass), trial(2, NotRun)},
@@ -103,26 +126,53 @@ func TestJudgeRun(t *testing.T) {
 		want         Outcome
 	}{
 		{name: "pass", cases: []Outcome{pass, pass}, want: pass},
-		{name: "error before fail", reason: "nothing is known of what ended in it", cases: []Outcome{pass, fail, broken}, want: broken},
+		{
+			name: "error before fail", reason: "nothing is known of what ended in it",
+			cases: []Outcome{pass, fail, broken}, want: broken,
+		},
 		{name: "fail before not run", cases: []Outcome{fail, NotRun}, want: fail},
 		{name: "not run before pass", cases: []Outcome{pass, NotRun}, want: NotRun},
 		{name: "completed is no pass", cases: []Outcome{pass, completed}, want: completed},
 		{name: "skipped in part", reason: "the rest is judged", cases: []Outcome{pass, skip}, want: pass},
-		{name: "pass, not finished", reason: "what is still to come could fail", cases: []Outcome{pass}, unfinished: true, want: NotRun},
-		{name: "fail, not finished", reason: "nothing can save it", cases: []Outcome{fail}, unfinished: true, want: fail},
+		{
+			name: "pass, not finished", reason: "what is still to come could fail", cases: []Outcome{pass},
+			unfinished: true, want: NotRun,
+		},
+		{
+			name: "fail, not finished", reason: "nothing can save it", cases: []Outcome{fail},
+			unfinished: true, want: fail,
+		},
 		{name: "all skipped, not finished", cases: []Outcome{skip}, unfinished: true, want: NotRun},
-		{name: "a problem", reason: "it is of the run as a whole", cases: []Outcome{pass}, problems: []string{"leak"}, want: broken},
+		{
+			name: "a problem", reason: "it is of the run as a whole", cases: []Outcome{pass},
+			problems: []string{"leak"}, want: broken,
+		},
 		{name: "a job failed", cases: []Outcome{pass}, jobs: []Job{{Outcome: fail}}, want: fail},
 		{name: "a job broke", cases: []Outcome{fail}, jobs: []Job{{Outcome: broken}}, want: broken},
 		{name: "a job did not run", cases: []Outcome{pass}, jobs: []Job{{Outcome: NotRun}}, want: NotRun},
 		{name: "a job was skipped", cases: []Outcome{pass}, jobs: []Job{{Outcome: skip}}, want: pass},
-		{name: "a job passed", reason: "nobody judges it", cases: []Outcome{completed}, jobs: []Job{{Outcome: pass, Commands: 1}}, want: completed},
+		{
+			name: "a job passed", reason: "nobody judges it", cases: []Outcome{completed},
+			jobs: []Job{{Outcome: pass, Commands: 1}}, want: completed,
+		},
 		{name: "all skipped", reason: "it would look like success", cases: []Outcome{skip, skip}, want: broken},
-		{name: "all skipped but the report", reason: "a report is nothing that was done", cases: []Outcome{skip}, jobs: []Job{{Outcome: pass}}, want: broken},
-		{name: "all skipped but a command", cases: []Outcome{skip}, jobs: []Job{{Outcome: pass, Commands: 1}}, want: completed},
-		{name: "all skipped for a job", reason: "the job is what failed", cases: []Outcome{skip}, jobs: []Job{{Outcome: fail, Commands: 1}}, want: fail},
+		{
+			name: "all skipped but the report", reason: "a report is nothing that was done", cases: []Outcome{skip},
+			jobs: []Job{{Outcome: pass}}, want: broken,
+		},
+		{
+			name: "all skipped but a command", cases: []Outcome{skip},
+			jobs: []Job{{Outcome: pass, Commands: 1}}, want: completed,
+		},
+		{
+			name: "all skipped for a job", reason: "the job is what failed", cases: []Outcome{skip},
+			jobs: []Job{{Outcome: fail, Commands: 1}}, want: fail,
+		},
 		{name: "nothing at all", reason: "it would look like success", want: broken},
-		{name: "no outcome at all", reason: "what nobody knows is not green", cases: []Outcome{pass}, jobs: []Job{{}}, want: broken},
+		{
+			name: "no outcome at all", reason: "what nobody knows is not green", cases: []Outcome{pass},
+			jobs: []Job{{}}, want: broken,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,7 +190,8 @@ func TestJudgeRun(t *testing.T) {
 				for _, j := range tt.jobs {
 					known = known || j.Outcome == Error || j.Outcome == ""
 				}
-				require.Equal(t, !known, slices.Contains(got.Problems, idle), "an error that nothing in the run tells of is told")
+				require.Equal(t, !known, slices.Contains(got.Problems, idle),
+					"an error that nothing in the run tells of is told")
 			}
 		})
 	}

@@ -142,9 +142,9 @@ func TestBadLines(t *testing.T) {
 		{"key in capitals", with(`"Outcome":"completed"`), `:1: unknown key "Outcome": it is written "outcome"`, ""},
 		{"unknown key", with(`"verdict":"pass"`), `:1: unknown key "verdict"`, ""},
 		{"tools that differ in case", with(`"metrics":{"version":1,"tool_calls":{"Bash":1,"bash":2}}`), "", ""},
-		{"passed without a judge", strings.Replace(good, "completed", "pass", 1), `:1: the outcome is "pass", and its evaluations`, ""},
-		{"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`), `it was judged by ["x"], and what judges its case is []`, ""},
-		{"no verdict", with(`"evaluations":[{"name":"x"}]`), `:1: "" is not an outcome of the evaluator "x"`, ""},
+		{"passed without a judge", strings.Replace(good, "completed", "pass", 1), `:1: the outcome is "pass", but by its evaluations`, ""},
+		{"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`), `it was judged by ["x"], but the evaluators of its case are []`, ""},
+		{"no verdict", with(`"evaluations":[{"name":"x"}]`), `:1: evaluator "x" cannot have the outcome ""`, ""},
 	}
 	m.Judges = map[string][]string{"one": {}}
 	root := t.TempDir()
@@ -195,8 +195,8 @@ func TestMissingVerdicts(t *testing.T) {
 		want        string
 	}{
 		{"judged", result.Pass, "", pass("tests-pass", "small"), ""},
-		{"not judged", result.Completed, "", nil, `it was judged by [], and what judges its case is ["tests-pass" "small"]`},
-		{"judged in part", result.Pass, "", pass("tests-pass"), `it was judged by ["tests-pass"], and what`},
+		{"not judged", result.Completed, "", nil, `it was judged by [], but the evaluators of its case are ["tests-pass" "small"]`},
+		{"judged in part", result.Pass, "", pass("tests-pass"), `it was judged by ["tests-pass"], but`},
 		{"judged by one more", result.Pass, "", pass("tests-pass", "small", "x"), `it was judged by ["tests-pass" "small" "x"]`},
 		{"error before it was judged", result.Error, "no agent", nil, ""},
 		{"skipped", result.Skip, "docker is missing", nil, ""},

@@ -96,7 +96,7 @@ func TestLoadDirectoryRefuses(t *testing.T) {
 					require.NoError(t, os.Truncate(filepath.Join(dir, name), maxBytes/2+1))
 				}
 			},
-			want: "/b: the files of a style have at most 8 MiB together",
+			want: "/b: the files of a style may have at most 8 MiB together",
 		},
 		{
 			name: "too many entries",
@@ -106,25 +106,29 @@ func TestLoadDirectoryRefuses(t *testing.T) {
 					require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", fmt.Sprint(i)), nil, 0o644))
 				}
 			},
-			want: "/sub: a style has at most 1000 files and directories",
+			want: "/sub: a style may have at most 1000 files and directories",
 		},
 		{
 			name: "a marker in AGENTS.md",
 			make: func(t *testing.T, dir string) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, agentsFile), []byte("a\n"+block), 0o644))
 			},
-			want: "/AGENTS.md: line 2: <!-- sdd-eval:begin --> is added when the style is written: remove it",
+			want: "/AGENTS.md: line 2: remove <!-- sdd-eval:begin -->: it is added when the style is written",
 		},
 		{
 			name: "AGENTS.md in UTF-16",
 			make: func(t *testing.T, dir string) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, agentsFile), []byte("a\x00"), 0o644))
 			},
-			want: "/AGENTS.md: has NUL bytes, so it is not UTF-8 text",
+			want: "/AGENTS.md: not a text file: it contains NUL bytes",
 		},
 		{
 			name: "AGENTS.md is a directory",
-			make: func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(filepath.Join(dir, agentsFile), 0o755)) },
+			make: func(t *testing.T,
+				dir string,
+			) {
+				require.NoError(t, os.Mkdir(filepath.Join(dir, agentsFile), 0o755))
+			},
 			want: "/AGENTS.md: not a regular file",
 		},
 		{
@@ -132,7 +136,7 @@ func TestLoadDirectoryRefuses(t *testing.T) {
 			make: func(t *testing.T, dir string) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "agents.md"), nil, 0o644))
 			},
-			want: "/agents.md: the name is to be spelt AGENTS.md",
+			want: "/agents.md: the name must be spelled AGENTS.md",
 		},
 	}
 	for _, tt := range tests {

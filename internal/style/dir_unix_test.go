@@ -20,7 +20,7 @@ func TestAFIFOIsNotWaitedFor(t *testing.T) {
 	require.EqualError(t, err, `load style "mine": `+fifo+": not a regular file")
 
 	_, err = embeddedStyle(t, "sdd").Write(openRoot(t, dir))
-	assert.EqualError(t, err, `write style "sdd": AGENTS.md: is neither file nor directory, where a regular file is to be`)
+	assert.EqualError(t, err, `write style "sdd": AGENTS.md: it is neither file nor directory, not a regular file`)
 }
 
 func TestPermissions(t *testing.T) {
@@ -56,7 +56,7 @@ func TestNamesThatDifferByCase(t *testing.T) {
 		t.Skip("this file system does not tell them apart")
 	}
 	_, err := Load("mine", dir)
-	assert.ErrorContains(t, err, "by case alone")
+	assert.ErrorContains(t, err, "only by case")
 }
 
 func TestNameThatIsNotUTF8(t *testing.T) {

@@ -66,7 +66,8 @@ func TestNoReferenceDangles(t *testing.T) {
 				refs := references(string(data))
 				for _, ref := range refs {
 					known := within(ref, paths) || within("llmanspec/changes/<id>/"+ref, paths)
-					assert.True(t, known, "%s mentions %s, which is neither in the style nor a documented placeholder", file, ref)
+					assert.True(t, known, "%s mentions %s, which is neither in the style nor a documented placeholder",
+						file, ref)
 				}
 			}
 		})
@@ -127,9 +128,11 @@ func TestTextIsPlain(t *testing.T) {
 	for _, name := range Names() {
 		for p, data := range embeddedStyle(t, name).Files() {
 			text := string(data)
-			assert.True(t, strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\n"), "%s/%s: ends in one newline", name, p)
+			assert.True(t, strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\n"),
+				"%s/%s: ends in one newline", name, p)
 			assert.NotRegexp(t, `(?m)[ \t]+$|\t|\r`, text, "%s/%s", name, p)
-			assert.NotRegexp(t, `[^\x00-\x7F]`, text, "%s/%s: ASCII, so that every terminal and encoding shows it", name, p)
+			assert.NotRegexp(t, `[^\x00-\x7F]`, text, "%s/%s: ASCII, so that every terminal and encoding shows it",
+				name, p)
 		}
 	}
 }

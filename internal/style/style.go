@@ -1,5 +1,5 @@
 // Package style has the workflow styles that sdd.prepare writes into a workspace: the files that tell a coding agent
-// how to work. docs/styles.md is the reference for writing one.
+// how to work. It loads and writes styles and does not interpret them. docs/styles.md is the reference for writing one.
 //
 // The file AGENTS.md of a style becomes a managed block in the workspace's own:
 //
@@ -28,13 +28,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// agentsFile is the file that the managed block is in, of a style and of a workspace.
+// agentsFile is the file with the managed block, in a style and in a workspace.
 const agentsFile = "AGENTS.md"
 
 //go:embed embedded
 var embedded embed.FS
 
-// Style is a set of files that tell an agent how to work. It is not changed once loaded, so several goroutines may use
+// Style is a set of files that tell an agent how to work. It does not change once loaded, so several goroutines may use
 // it.
 type Style struct {
 	name  string
@@ -56,9 +56,10 @@ func (f file) perm() fs.FileMode {
 // Names returns the names of the embedded styles, sorted.
 func Names() []string { return []string{"sdd", "sdd-legacy"} }
 
-// Load returns the style of that name: the embedded one, or, if dir is not empty, what is in that directory of the
-// user. Such a directory has at most 1,000 files and directories and 8 MiB; a symbolic link in it stands for the
-// regular file that it leads to and may not leave it; what is called .git is passed over. Errors name the path.
+// Load returns the style with this name: the embedded one or, if dir is not empty, the one in that directory of the
+// user. The directory may have at most 1,000 files and directories and 8 MiB. A symbolic link in it stands for the
+// regular file to which it leads and must not lead out of the directory. Entries named .git are ignored. Errors name
+// the path.
 func Load(name, dir string) (*Style, error) {
 	s, err := load(name, dir)
 	if err != nil {
@@ -73,18 +74,18 @@ func load(name, dir string) (*Style, error) {
 		return &Style{name: name, files: files}, err
 	}
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("there is no such style: %s are built in, others need a directory under styles",
+		return nil, fmt.Errorf("unknown style; built in are %s, others need a directory under styles",
 			strings.Join(Names(), " and "))
 	}
 	files, err := readEmbedded("embedded/" + name)
 	return &Style{name: name, files: files}, err
 }
 
-// Name returns the name that the style was loaded by.
+// Name returns the name under which the style was loaded.
 func (s *Style) Name() string { return s.name }
 
-// Files returns the contents of the style's files by path, relative and with slashes. AGENTS.md is there without the
-// markers of the block. The caller may change the result.
+// Files returns the contents of the style's files by path, relative and with slashes. AGENTS.md lacks the markers of
+// the block. The caller may change the result.
 func (s *Style) Files() map[string][]byte {
 	files := make(map[string][]byte, len(s.files))
 	for p, f := range s.files {
@@ -93,7 +94,7 @@ func (s *Style) Files() map[string][]byte {
 	return files
 }
 
-// What a user's directory may have at most.
+// The limits on a user's directory.
 const (
 	maxEntries = 1000    // files and directories
 	maxBytes   = 8 << 20 // contents of all files
@@ -132,12 +133,12 @@ func readDir(dir string) (map[string]file, error) {
 type dirReader struct {
 	root    *os.Root
 	files   map[string]file
-	folded  map[string]string // paths by themselves in lower case
-	entries int               // seen so far
-	room    int64             // bytes that files may still have
+	folded  map[string]string // paths by their lower-case form
+	entries int               // read so far
+	room    int64             // how many more bytes files may have
 }
 
-// dir reads what is below the directory at p.
+// dir reads everything below the directory at p.
 func (r *dirReader) dir(p string) error {
 	entries, err := r.list(p)
 	if err != nil {
@@ -163,7 +164,7 @@ func (r *dirReader) dir(p string) error {
 	return nil
 }
 
-// list returns what is in a directory, sorted, and reads no more of it than may be there.
+// list returns the entries of a directory, sorted. It stops reading at the limit.
 func (r *dirReader) list(p string) ([]fs.DirEntry, error) {
 	d, err := r.root.Open(p)
 	if err != nil {
@@ -175,23 +176,23 @@ func (r *dirReader) list(p string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if r.entries += len(entries); r.entries > maxEntries {
-		return nil, fmt.Errorf("a style has at most %d files and directories", maxEntries)
+		return nil, fmt.Errorf("a style may have at most %d files and directories", maxEntries)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 
-// checkName refuses names that not every file system can hold side by side, or that would pass for another file on some.
+// checkName rejects names that some file systems cannot store next to each other, or would take for another file.
 func (r *dirReader) checkName(p string) error {
 	if !utf8.ValidString(p) {
 		return errors.New("the name is not UTF-8")
 	}
 	folded := strings.ToLower(p)
 	if other, ok := r.folded[folded]; ok {
-		return fmt.Errorf("the name differs from %s by case alone", other)
+		return fmt.Errorf("the name differs from %s only by case", other)
 	}
 	if r.folded[folded] = p; folded == strings.ToLower(agentsFile) && p != agentsFile {
-		return fmt.Errorf("the name is to be spelt %s", agentsFile)
+		return fmt.Errorf("the name must be spelled %s", agentsFile)
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (r *dirReader) file(p string) error {
 		return err
 	}
 	if r.room -= int64(len(data)); r.room < 0 {
-		return fmt.Errorf("the files of a style have at most %d MiB together", maxBytes>>20)
+		return fmt.Errorf("the files of a style may have at most %d MiB together", maxBytes>>20)
 	}
 	if p == agentsFile {
 		if err := checkBody(data); err != nil {
@@ -222,7 +223,7 @@ func (r *dirReader) file(p string) error {
 	return nil
 }
 
-// wrap names the path that an error is about, and it once.
+// wrap adds the path to an error, which may have it already.
 func (r *dirReader) wrap(p string, err error) error {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err

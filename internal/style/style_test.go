@@ -54,7 +54,7 @@ func TestEmbeddedStylesDiffer(t *testing.T) {
 func TestUnknownStyleIsNamed(t *testing.T) {
 	_, err := Load("ssd", "")
 	assert.EqualError(t, err,
-		`load style "ssd": there is no such style: sdd and sdd-legacy are built in, others need a directory under styles`)
+		`load style "ssd": unknown style; built in are sdd and sdd-legacy, others need a directory under styles`)
 }
 
 func TestFilesBelongToTheCaller(t *testing.T) {

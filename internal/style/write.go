@@ -16,10 +16,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// Write writes the style into the workspace that root is open on and returns the paths that it wrote, relative, with
-// slashes, sorted: none if all was there already. The managed block of AGENTS.md is put in place; what belongs to the
-// project and exists is left alone; other files become what they are in the style. It writes nothing if it finds a file
-// that it cannot write: a damaged block, or a symbolic link or directory in the place of a file.
+// Write writes the style into the workspace at root. It returns the paths that it wrote, relative, with slashes,
+// sorted, none if everything was up to date. It sets the managed block of AGENTS.md, leaves existing files of the
+// project alone, and writes all other files as they are in the style. It writes nothing if it finds a file that it
+// cannot write: a damaged block, or a symbolic link or directory in place of a file.
 func (s *Style) Write(root *os.Root) ([]string, error) {
 	changes, err := s.plan(root)
 	var written []string
@@ -42,7 +42,7 @@ type change struct {
 	perm fs.FileMode
 }
 
-// plan returns what to write, sorted by path; nothing if some of it cannot be written.
+// plan returns the files to write, sorted by path, or an error if one of them cannot be written.
 func (s *Style) plan(root *os.Root) ([]change, error) {
 	var changes []change
 	for _, p := range slices.Sorted(maps.Keys(s.files)) {
@@ -76,11 +76,11 @@ func (s *Style) add(p string) (change, error) {
 	return change{path: p, data: f.data, perm: f.perm()}, nil
 }
 
-// update returns the change for a path where the workspace has something, if one is needed.
+// update returns the change for a path that exists in the workspace, and whether the change is needed.
 func (s *Style) update(root *os.Root, p string, info fs.FileInfo) (c change, needed bool, err error) {
 	kept := projectOwns(p)
 	if link := info.Mode()&fs.ModeSymlink != 0; !info.Mode().IsRegular() && !(link && kept) {
-		return change{}, false, fmt.Errorf("%s: is %s, where a regular file is to be", p, kind(info.Mode()))
+		return change{}, false, fmt.Errorf("%s: it is %s, not a regular file", p, kind(info.Mode()))
 	}
 	if kept {
 		return change{}, false, nil
@@ -98,8 +98,8 @@ func (s *Style) update(root *os.Root, p string, info fs.FileInfo) (c change, nee
 	return change{path: p, data: f.data, perm: f.perm()}, !same, nil
 }
 
-// projectOwns tells whether the file at p is the project's once it exists. Case does not count, as on some file
-// systems.
+// projectOwns reports whether the file at p, once it exists, belongs to the project. Like some file systems, it ignores
+// case.
 func projectOwns(p string) bool {
 	p = strings.ToLower(p)
 	return p == "llmanspec/project.md" || strings.HasPrefix(p, "llmanspec/specs/") ||
@@ -125,12 +125,12 @@ func read(root *os.Root, p string) ([]byte, error) {
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err == nil && len(data) > maxBytes {
-		err = fmt.Errorf("%s: has more than %d MiB", p, maxBytes>>20)
+		err = fmt.Errorf("%s: the file exceeds the limit of %d MiB", p, maxBytes>>20)
 	}
 	return data, err
 }
 
-// write puts the file in place, so that whoever reads it sees the old content or the new.
+// write replaces the file as a whole: readers see the old content or the new.
 func (c change) write(root *os.Root) error {
 	if err := root.MkdirAll(path.Dir(c.path), 0o755); err != nil {
 		return err
@@ -150,17 +150,17 @@ func (c change) write(root *os.Root) error {
 	return nil
 }
 
-// The markers stand alone on their lines; elsewhere they are text.
+// The markers are alone on their lines. Elsewhere they are text.
 const (
 	beginMarker = "<!-- sdd-eval:begin -->"
 	endMarker   = "<!-- sdd-eval:end -->"
 )
 
-// splice returns text with body as its managed block: in place of the one that is there, else at the end. What is
-// outside the block stays as it is, and the block's lines end as the first line of text does.
+// splice returns text with body as its managed block, which replaces an existing one or else is added at the end. The
+// rest of text stays as it is. The block's lines end like the first line of text.
 func splice(text, body []byte) ([]byte, error) {
 	if bytes.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("%s: has NUL bytes, so it is not UTF-8 text", agentsFile)
+		return nil, fmt.Errorf("%s: not a text file: it contains NUL bytes", agentsFile)
 	}
 	found, err := locate(text)
 	if err != nil {
@@ -181,14 +181,14 @@ func splice(text, body []byte) ([]byte, error) {
 	return append(append(out, block...), eol...), nil
 }
 
-// render returns the block without an end of its last line.
+// render returns the block without a final line break.
 func render(body []byte, eol string) []byte {
 	body = bytes.Trim(bytes.ReplaceAll(body, []byte("\r\n"), []byte("\n")), "\n")
 	block := beginMarker + "\n" + string(body) + "\n" + endMarker
 	return bytes.ReplaceAll([]byte(block), []byte("\n"), []byte(eol))
 }
 
-// lineEnd goes by the first line alone, which stays the same whatever the block becomes.
+// lineEnd returns the end of the first line, which does not depend on the block.
 func lineEnd(text []byte) string {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	if bytes.HasSuffix(first, []byte("\r")) {
@@ -197,10 +197,10 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// span is where a block is, in bytes, from the begin marker to behind the end marker. The zero value is no block.
+// span is the position of a block in bytes, both markers included. The zero value means that there is no block.
 type span struct{ from, to int }
 
-// locate finds the managed block of text. An error says on which line it is damaged.
+// locate finds the managed block of text. If the block is damaged, the error names the line.
 func locate(text []byte) (span, error) {
 	var found span
 	line, begin, end, offset := 0, 0, 0, 0 // lines count from 1
@@ -208,13 +208,14 @@ func locate(text []byte) (span, error) {
 		line++
 		switch marker := trim(l, line); {
 		case marker == beginMarker && end > 0:
-			return span{}, damaged(line, "a second managed block begins, the first one is on lines %d to %d", begin, end)
+			return span{}, damaged(line, "a second managed block begins, the first one is on lines %d to %d", begin,
+				end)
 		case marker == beginMarker && begin > 0:
 			return span{}, damaged(line, "a managed block begins inside the one of line %d", begin)
 		case marker == beginMarker:
 			begin, found.from = line, offset+bytes.Index(l, []byte(beginMarker))
 		case marker == endMarker && (begin == 0 || end > 0):
-			return span{}, damaged(line, "a managed block ends that did not begin")
+			return span{}, damaged(line, "a managed block ends without a beginning")
 		case marker == endMarker:
 			end, found.to = line, offset+bytes.Index(l, []byte(endMarker))+len(endMarker)
 		}
@@ -226,7 +227,7 @@ func locate(text []byte) (span, error) {
 	return found, nil
 }
 
-// trim returns a line without what may stand around a marker.
+// trim returns a line without white space and byte order mark, which are allowed around a marker.
 func trim(line []byte, number int) string {
 	if number == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
@@ -235,20 +236,20 @@ func trim(line []byte, number int) string {
 }
 
 func damaged(line int, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s: there is to be one %q and behind it one %q, or neither",
+	return fmt.Errorf("%s:%d: %s: want one %q followed by one %q, or neither",
 		agentsFile, line, fmt.Sprintf(format, args...), beginMarker, endMarker)
 }
 
-// checkBody refuses what cannot be inside a block.
+// checkBody returns an error if body cannot be inside a block.
 func checkBody(body []byte) error {
 	if bytes.IndexByte(body, 0) >= 0 {
-		return errors.New("has NUL bytes, so it is not UTF-8 text")
+		return errors.New("not a text file: it contains NUL bytes")
 	}
 	line := 0
 	for l := range bytes.Lines(body) {
 		line++
 		if m := trim(l, line); m == beginMarker || m == endMarker {
-			return fmt.Errorf("line %d: %s is added when the style is written: remove it", line, m)
+			return fmt.Errorf("line %d: remove %s: it is added when the style is written", line, m)
 		}
 	}
 	return nil

@@ -50,7 +50,8 @@ func TestWriteKeepsWhatIsTheProjects(t *testing.T) {
 		"src/main.go":                    "package main\n",
 	}
 	dir := writeTree(t, project)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "llmanspec", "instructions", "verify.md"), []byte("out of date\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "llmanspec", "instructions", "verify.md"),
+		[]byte("out of date\n"), 0o644))
 
 	s := embeddedStyle(t, "sdd")
 	written, err := s.Write(openRoot(t, dir))
@@ -84,7 +85,8 @@ func TestOneStyleReplacesAnothersBlock(t *testing.T) {
 		_, err := embeddedStyle(t, name).Write(root)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, "# House rules\n\n"+beginMarker+"\n"+string(embeddedStyle(t, "sdd-legacy").Files()[agentsFile])+endMarker+"\n",
+	assert.Equal(t, "# House rules\n\n"+beginMarker+"\n"+string(embeddedStyle(t,
+		"sdd-legacy").Files()[agentsFile])+endMarker+"\n",
 		readTree(t, root.Name())[agentsFile])
 }
 
@@ -107,19 +109,23 @@ func TestWriteRefuses(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "CLAUDE.md"), nil, 0o644))
 				require.NoError(t, os.Symlink("CLAUDE.md", filepath.Join(dir, agentsFile)))
 			},
-			want: `write style "sdd": AGENTS.md: is a symbolic link, where a regular file is to be`,
+			want: `write style "sdd": AGENTS.md: it is a symbolic link, not a regular file`,
 		},
 		{
-			name:  "AGENTS.md is a directory",
-			spoil: func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(filepath.Join(dir, agentsFile), 0o755)) },
-			want:  `write style "sdd": AGENTS.md: is a directory, where a regular file is to be`,
+			name: "AGENTS.md is a directory",
+			spoil: func(t *testing.T,
+				dir string,
+			) {
+				require.NoError(t, os.Mkdir(filepath.Join(dir, agentsFile), 0o755))
+			},
+			want: `write style "sdd": AGENTS.md: it is a directory, not a regular file`,
 		},
 		{
 			name: "project.md is a directory",
 			spoil: func(t *testing.T, dir string) {
 				require.NoError(t, os.MkdirAll(filepath.Join(dir, "llmanspec", "project.md"), 0o755))
 			},
-			want: `write style "sdd": llmanspec/project.md: is a directory, where a regular file is to be`,
+			want: `write style "sdd": llmanspec/project.md: it is a directory, not a regular file`,
 		},
 		{
 			name: "llmanspec leads outside",
@@ -134,7 +140,7 @@ func TestWriteRefuses(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Join(dir, "llmanspec", "instructions"), 0o755))
 				require.NoError(t, os.Symlink("gone", filepath.Join(dir, "llmanspec", "instructions", "verify.md")))
 			},
-			want: `write style "sdd": llmanspec/instructions/verify.md: is a symbolic link, where a regular file is to be`,
+			want: `write style "sdd": llmanspec/instructions/verify.md: it is a symbolic link, not a regular file`,
 		},
 		{
 			name: "huge AGENTS.md",
@@ -143,7 +149,7 @@ func TestWriteRefuses(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, nil, 0o644))
 				require.NoError(t, os.Truncate(file, maxBytes+1))
 			},
-			want: `write style "sdd": AGENTS.md: has more than 8 MiB`,
+			want: `write style "sdd": AGENTS.md: the file exceeds the limit of 8 MiB`,
 		},
 	}
 	for _, tt := range tests {
@@ -216,7 +222,10 @@ func TestSplice(t *testing.T) {
 			name: "marker inside a line", reason: "it is text there",
 			text: "Keep `" + beginMarker + "`.\n", want: "Keep `" + beginMarker + "`.\n\n" + block + "\n",
 		},
-		{name: "not UTF-8", reason: "ASCII fits into Latin-1, too", text: "caf\xe9\n", want: "caf\xe9\n\n" + block + "\n"},
+		{
+			name: "not UTF-8", reason: "ASCII fits into Latin-1, too", text: "caf\xe9\n",
+			want: "caf\xe9\n\n" + block + "\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,11 +246,18 @@ func TestSpliceTakesAnyLineEndOfTheBody(t *testing.T) {
 }
 
 func TestDamagedBlock(t *testing.T) {
-	const advice = `: there is to be one "<!-- sdd-eval:begin -->" and behind it one "<!-- sdd-eval:end -->", or neither`
+	const advice = `: want one "<!-- sdd-eval:begin -->" ` +
+		`followed by one "<!-- sdd-eval:end -->", or neither`
 	tests := []struct{ name, text, want string }{
-		{"no end", "a\n" + beginMarker + "\nb\n", "AGENTS.md:2: the managed block that begins here does not end" + advice},
-		{"no begin", "a\nb\n" + endMarker, "AGENTS.md:3: a managed block ends that did not begin" + advice},
-		{"end before begin", endMarker + "\n" + beginMarker + "\n", "AGENTS.md:1: a managed block ends that did not begin" + advice},
+		{
+			"no end", "a\n" + beginMarker + "\nb\n",
+			"AGENTS.md:2: the managed block that begins here does not end" + advice,
+		},
+		{"no begin", "a\nb\n" + endMarker, "AGENTS.md:3: a managed block ends without a beginning" + advice},
+		{
+			"end before begin", endMarker + "\n" + beginMarker + "\n",
+			"AGENTS.md:1: a managed block ends without a beginning" + advice,
+		},
 		{
 			"two blocks", block + "\n\n" + block + "\n",
 			"AGENTS.md:5: a second managed block begins, the first one is on lines 1 to 3" + advice,
@@ -250,8 +266,11 @@ func TestDamagedBlock(t *testing.T) {
 			"one inside the other", beginMarker + "\nx\n" + block + "\n" + endMarker,
 			"AGENTS.md:3: a managed block begins inside the one of line 1" + advice,
 		},
-		{"two ends", "\r\n" + block + "\r\n" + endMarker, "AGENTS.md:5: a managed block ends that did not begin" + advice},
-		{"UTF-16", "a\x00b\x00", "AGENTS.md: has NUL bytes, so it is not UTF-8 text"},
+		{
+			"two ends", "\r\n" + block + "\r\n" + endMarker,
+			"AGENTS.md:5: a managed block ends without a beginning" + advice,
+		},
+		{"UTF-16", "a\x00b\x00", "AGENTS.md: not a text file: it contains NUL bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

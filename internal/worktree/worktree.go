@@ -1,4 +1,5 @@
-// Package worktree checks out commits of a repository in temporary git worktrees.
+// Package worktree checks out commits of a repository in temporary git worktrees and removes them. It never changes the
+// repository's branches or its own working tree.
 package worktree
 
 import (
@@ -22,25 +23,26 @@ import (
 const (
 	// prefix begins the name of the directory that has a worktree.
 	prefix = "sdd-eval-worktree-"
-	// ownerFile lies beside the worktree. The process that owns it holds a lock on this file.
+	// ownerFile is the name of a file beside the worktree. The process that owns the worktree holds a lock on it.
 	ownerFile = "owner"
 )
 
-// Tree is a worktree, and ours until [Tree.Remove] or until this process ends.
+// Tree is a worktree. This process owns it until [Tree.Remove] or its end.
 type Tree struct {
-	// Dir is where its files are, without symbolic links.
+	// Dir is the directory of its files, without symbolic links.
 	Dir string
 
 	repository string // git's own directory, which all worktrees of the repository share
-	base       string // Dir is in it
+	base       string // the directory of Dir
 	owner      *os.File
 }
 
-// Add checks out a commit of the repository that dir is in, in a new directory below the one for temporary files. Ref is
-// whatever names a commit. HEAD is detached there, and submodules are empty.
+// Add checks out a commit of the repository of dir in a new temporary directory. Ref is anything that names a commit.
+// HEAD is detached there, and submodules are empty.
 //
-// Hooks of the repository do not run, and neither the settings of the user nor the variables that git has for its hooks
-// count. Other processes may do the same in the same repository. What those left that were killed is removed.
+// Hooks of the repository do not run. The settings of the user, and the variables that git sets for hooks, have no
+// effect. Several processes may do this in one repository at the same time. Add removes the worktrees of processes that
+// were killed.
 func Add(ctx context.Context, dir, ref string) (*Tree, error) {
 	repository, shallow, err := find(ctx, dir)
 	if err != nil {
@@ -60,7 +62,7 @@ func Add(ctx context.Context, dir, ref string) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the worktree: %w", err)
 	}
-	// What a failed attempt has left would be in the way of the next one.
+	// Remove what a failed attempt has left, since it would be in the way of the next one.
 	again := func() { _ = t.drop(ctx) }
 	_, err = retried(ctx, repository, again, "worktree", "add", "--detach", "--quiet", t.Dir, strings.TrimSpace(commit))
 	if err != nil {
@@ -69,11 +71,11 @@ func Add(ctx context.Context, dir, ref string) (*Tree, error) {
 	return t, nil
 }
 
-// find returns git's directory of the repository that dir is in, and whether that is a shallow clone.
+// find returns git's directory of the repository of dir, and whether the repository is a shallow clone.
 func find(ctx context.Context, dir string) (repository string, shallow bool, err error) {
 	out, err := git(ctx, dir, "rev-parse", "--git-common-dir", "--is-shallow-repository")
 	if failed, ok := errors.AsType[*gitError](err); ok {
-		return "", false, fmt.Errorf("%s is in no git repository: %s", dir, strings.TrimSpace(failed.text))
+		return "", false, fmt.Errorf("%s is not in a git repository: %s", dir, strings.TrimSpace(failed.text))
 	}
 	if err != nil {
 		return "", false, err
@@ -92,13 +94,13 @@ func find(ctx context.Context, dir string) (repository string, shallow bool, err
 func unknown(dir, ref string, shallow bool) error {
 	err := fmt.Errorf("%q names no commit of the repository of %s", ref, dir)
 	if shallow {
-		err = fmt.Errorf("%w, which is a shallow clone and may lack it: fetch more of it, "+
-			"with `git fetch --unshallow`, or fetch-depth: 0 of actions/checkout", err)
+		err = fmt.Errorf("%w, which is a shallow clone and may lack the commit: fetch its history "+
+			"with `git fetch --unshallow`, or with fetch-depth: 0 of actions/checkout", err)
 	}
 	return err
 }
 
-// newTree makes the directory of a worktree, which does not exist yet, and takes possession of it.
+// newTree makes the directory for a worktree, which is added later, and becomes its owner.
 func newTree(repository string) (*Tree, error) {
 	base, err := os.MkdirTemp("", prefix)
 	if err != nil {
@@ -115,9 +117,10 @@ func (t *Tree) own() (err error) {
 	if t.base, err = filepath.EvalSymlinks(t.base); err != nil {
 		return err
 	}
-	// Git names what it keeps of a worktree by the last element.
+	// Git uses the last element as the name of the worktree, so it must be unique.
 	t.Dir = filepath.Join(t.base, "worktree-"+strings.TrimPrefix(filepath.Base(t.base), prefix))
-	if t.owner, err = os.OpenFile(filepath.Join(t.base, ownerFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if t.owner, err = os.OpenFile(filepath.Join(t.base, ownerFile),
+		os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
 	if err := disk.Lock(t.owner); err != nil {
@@ -126,16 +129,16 @@ func (t *Tree) own() (err error) {
 	return nil
 }
 
-// Remove removes the worktree, with whatever is in it.
+// Remove removes the worktree with all its files.
 func (t *Tree) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
-	// Others find it without an owner only when git does not know it any more, or when this has failed.
+	// Unlock last: other processes must not find it without an owner before git has forgotten it.
 	err := t.drop(ctx)
 	return errors.Join(err, disk.Unlock(t.owner), t.owner.Close(), disk.RemoveAll(t.base))
 }
 
-// drop removes the files, and has git forget the worktree, if it knows of it.
+// drop removes the files and makes git forget the worktree if it knows it.
 func (t *Tree) drop(ctx context.Context) error {
 	if err := disk.RemoveAll(t.Dir); err != nil {
 		return err
@@ -156,14 +159,14 @@ func removeStale(ctx context.Context, repository string) error {
 	for line := range strings.Lines(list) {
 		dir, ok := strings.CutPrefix(strings.TrimSpace(line), "worktree ")
 		if base := filepath.Dir(filepath.FromSlash(dir)); ok && strings.HasPrefix(filepath.Base(base), prefix) {
-			// One that cannot be removed, because it is another user's, say, is in nobody's way.
+			// A worktree that cannot be removed, such as another user's, does no harm.
 			_ = removeOrphan(ctx, &Tree{Dir: filepath.FromSlash(dir), base: base, repository: repository})
 		}
 	}
 	return nil
 }
 
-// removeOrphan removes a worktree unless it is somebody's.
+// removeOrphan removes a worktree unless a process owns it.
 func removeOrphan(ctx context.Context, t *Tree) (err error) {
 	t.owner, err = os.OpenFile(filepath.Join(t.base, ownerFile), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,21 +184,22 @@ func removeOrphan(ctx context.Context, t *Tree) (err error) {
 const (
 	maxOutput  = 1 << 20 // bytes of what git prints
 	gitTimeout = 5 * time.Minute
-	patience   = 30 * time.Second // with others who work on the repository
+	patience   = 30 * time.Second // how long to wait for other processes that use the repository
 	firstPause = 20 * time.Millisecond
 )
 
-// settings are what git is told each time. What the repository's own configuration names is not to run, beside filters of
-// content: without these there would be other files. Whose the repository is does not matter then.
+// settings are passed to git each time. They keep it from running programs that the repository's configuration names,
+// except filters, without which files would have other contents. So the repository's owner does not matter
+// (safe.directory).
 var settings = []string{
 	"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "safe.directory=*",
 }
 
-// inherited are the variables of ours that git sees: none that says which repository it is to work on, as those that git
-// sets for its hooks.
+// inherited are the variables of our environment that are passed to git. Those that git sets for its hooks, which name
+// a repository, are not among them.
 var inherited = []string{"PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
 
-// environment is that of git: no settings of the user or the system, and no prompts.
+// environment returns the environment of git: without settings of the user or the system, and without prompts.
 func environment() []string {
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
@@ -210,7 +214,7 @@ func environment() []string {
 	return env
 }
 
-// gitError is what git says of its failure.
+// gitError is a failure that git has reported.
 type gitError struct {
 	command string // such as "worktree add"
 	exit    supervise.Exit
@@ -221,7 +225,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s: %s", e.command, e.exit, strings.TrimSpace(e.text))
 }
 
-// git runs git in dir and returns what it prints. Failures of git itself are a [*gitError].
+// git runs git in dir and returns its output. If git fails, the error is a [*gitError].
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -254,12 +258,13 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return text, nil
 }
 
-// busy matches what git says when somebody else is at work on the repository: its own locks, and directories of
-// worktrees that are being made or removed.
-var busy = regexp.MustCompile(`(?i)\.lock'|could not lock|file exists|another git process|failed to read .*worktrees/|cannot (open|read) .*worktrees/`)
+// busy matches git's errors when another process uses the repository: about locks, and about directories of worktrees
+// that are being made or removed.
+var busy = regexp.MustCompile(`(?i)\.lock'|could not lock|file exists|another git process|` +
+	`failed to read .*worktrees/|cannot (open|read) .*worktrees/`)
 
-// retried runs git until it does not meet others at work, but not for longer than the patience. Again, unless it is nil, is
-// called before another attempt.
+// retried runs git, again and again while another process uses the repository, for as long as patience. It calls again,
+// unless that is nil, before each further attempt.
 func retried(ctx context.Context, dir string, again func(), args ...string) (string, error) {
 	end := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, time.Second) {

@@ -63,8 +63,8 @@ func comeAndGo(dir string) error {
 	return nil
 }
 
-// newRepository makes a repository of two commits, the first with the tag "old", and has temporary files in a directory of
-// the test.
+// newRepository makes a repository of two commits, the first with the tag "old", and has temporary files in a directory
+// of the test.
 func newRepository(t *testing.T) string {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -83,7 +83,8 @@ func newRepository(t *testing.T) string {
 // run runs git, and nothing that the repository's configuration names.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"},
+		args...)...)
 	cmd.Dir = dir
 	cmd.Env = environment()
 	out, err := cmd.CombinedOutput()
@@ -108,7 +109,8 @@ func TestAdd(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "hooks", "post-checkout"), []byte(hook), 0o755))
 	run(t, dir, "config", "core.fsmonitor", "touch "+ran+"; false")
 	home := t.TempDir() // of a user with settings that would tell
-	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tautocrlf = true\n\thooksPath = "+filepath.Join(dir, ".git", "hooks")+"\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"),
+		[]byte("[core]\n\tautocrlf = true\n\thooksPath = "+filepath.Join(dir, ".git", "hooks")+"\n"), 0o644))
 	t.Setenv("HOME", home)
 	t.Setenv("GIT_DIR", "/nowhere") // as in a hook
 	t.Setenv("GIT_INDEX_FILE", "/nowhere")
@@ -155,8 +157,14 @@ func TestAddFails(t *testing.T) {
 		want           []string
 	}{
 		{name: "no-git", dir: dir, ref: "HEAD", path: "/nowhere", want: []string{"install git"}},
-		{name: "no-repository", dir: os.TempDir(), ref: "HEAD", want: []string{os.TempDir() + " is in no git repository", "not a git repository"}},
-		{name: "unknown-ref", dir: dir, ref: "no-such-branch", want: []string{`"no-such-branch" names no commit of the repository of ` + dir}},
+		{
+			name: "no-repository", dir: os.TempDir(), ref: "HEAD",
+			want: []string{os.TempDir() + " is not in a git repository", "not a git repository"},
+		},
+		{
+			name: "unknown-ref", dir: dir, ref: "no-such-branch",
+			want: []string{`"no-such-branch" names no commit of the repository of ` + dir},
+		},
 		{name: "no-commit", dir: dir, ref: "HEAD:stock.txt", want: []string{"names no commit"}},
 		{name: "option", dir: dir, ref: "--all", want: []string{`"--all" names no commit`}},
 		{name: "nothing", dir: dir, ref: "", want: []string{`"" names no commit`}},
@@ -195,7 +203,8 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, filepath.Dir(killedDir))
 	require.FileExists(t, filepath.Join(livesIn, "stock.txt"))
-	require.Equal(t, 3, strings.Count(run(t, dir, "worktree", "list"), "\n"), "the repository, the one that lives, and ours")
+	require.Equal(t, 3, strings.Count(run(t, dir, "worktree", "list"), "\n"),
+		"the repository, the one that lives, and ours")
 
 	// One whose directory somebody has removed is forgotten.
 	require.NoError(t, os.RemoveAll(mine.base))
