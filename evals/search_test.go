@@ -24,7 +24,7 @@ func TestFileSearch(t *testing.T) {
 				trajectory.Tool("Read").Args(trajectory.Args{"file_path": trajectory.Path("reorder/plan.go")}),
 			},
 		}},
-		Scorers: []evaltest.Scorer{
+		Scorers: []evaltest.AgentScorer{
 			evaltest.ToolSequence(trajectory.Superset),
 			evaltest.ExcludedTools("Bash", "Edit", "Write"),
 			evaltest.Completion(),

@@ -53,6 +53,10 @@ type AgentRun struct {
 	MCP []playbook.MCPServer
 	// Env says which environment variables the agent sees besides those that every program needs.
 	Env playbook.Env
+	// Overrides give calls of tools other answers, see [Override].
+	Overrides []playbook.Override
+	// Dirs says where recordings and accounts are. In a suite's task it is not given: the suite's are used.
+	Dirs Dirs
 	// MayFail leaves it to the test to check [AgentResult.Errors], which otherwise fail it.
 	MayFail bool
 }
@@ -61,12 +65,9 @@ type AgentRun struct {
 // see the package documentation for the modes. If nothing is known about the agent, for example because there is no
 // cassette, the test ends. If the agent did not end as it should have, the test fails and goes on; what the agent did
 // is recorded.
-func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
+func RunAgent(t *testing.T, run AgentRun) *AgentResult {
 	t.Helper()
-	h, err := newHarness(t, opts)
-	if err == nil && len(h.checks) > 0 {
-		err = errors.New("evaltest.Check is for Describe: look at what RunAgent returns")
-	}
+	h, err := newHarness(run.Dirs)
 	if err == nil && !idPattern.MatchString(run.ID) {
 		err = fmt.Errorf("the run's ID %q must match %s", run.ID, idPattern)
 	}
@@ -78,7 +79,7 @@ func RunAgent(t *testing.T, run AgentRun, opts ...Option) *AgentResult {
 	_, file, line, _ := runtime.Caller(1)
 	s := agentSession{
 		harness: h, t: t, suite: run.ID, row: "run", run: run, at: h.position(file, line),
-		overrides: h.overrides, grace: grace, secrets: new(secret.Set),
+		overrides: overridesAt(run.Overrides, file, line), grace: grace, secrets: new(secret.Set),
 	}
 	res, err := s.do(ctx)
 	if err != nil {
@@ -106,14 +107,14 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		if err != nil {
 			return nil, fmt.Errorf("evaltest.AgentTask: %w", err)
 		}
-		if run.ID != "" || run.Prompt != "" || run.Prompts != nil {
-			return nil, errors.New("evaltest.AgentTask: the suite's row has the ID and the Prompt")
+		if run.ID != "" || run.Prompt != "" || run.Prompts != nil || run.Dirs != (Dirs{}) {
+			return nil, errors.New("evaltest.AgentTask: the suite has the ID, the Prompt and the Dirs")
 		}
 		own := run
 		own.Prompt = prompt
 		s := agentSession{
 			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
-			overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
+			overrides: append(r.ownOverrides(), overridesAt(run.Overrides, file, line)...), grace: r.patience, secrets: r.secrets,
 		}
 		res, err := s.do(ctx)
 		if err != nil {

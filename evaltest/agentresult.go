@@ -43,27 +43,6 @@ type AgentResult struct {
 	mayFail bool
 }
 
-// Message is a text of a session.
-type Message struct {
-	Role string // user or assistant
-	Text string
-	Turn int // from 1
-}
-
-// Messages returns the prompts and what the agent said, in order.
-func (r *AgentResult) Messages() []Message {
-	var all []Message
-	for _, e := range r.Run.Events {
-		switch b := e.Body.(type) {
-		case trajectory.Prompt:
-			all = append(all, Message{"user", b.Text, e.Turn})
-		case trajectory.Message:
-			all = append(all, Message{"assistant", b.Text, e.Turn})
-		}
-	}
-	return all
-}
-
 // Answer returns the agent's last message of the last turn, "" if it said nothing in that turn.
 func (r *AgentResult) Answer() string { return r.Run.Answer() }
 

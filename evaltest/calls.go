@@ -2,7 +2,6 @@ package evaltest
 
 import (
 	"encoding/json"
-	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -35,17 +34,6 @@ func (c *Calls) parse(file string, data []byte) error {
 		*c = tooltrajectory.Calls(d.Root)
 	}
 	return d.Err()
-}
-
-// ExpectedFile reads expected tool calls from a JSON file, whose path is relative to the test's directory. A missing or
-// malformed file fails the test and ends it.
-func ExpectedFile(t testing.TB, path string) Calls {
-	t.Helper()
-	var calls Calls
-	if err := readExpected(path, path, &calls); err != nil {
-		t.Fatalf("evaltest.ExpectedFile: %v", err)
-	}
-	return calls
 }
 
 // readExpected decodes a JSON file that holds what a row expects. Errors call it name.

@@ -33,9 +33,7 @@ type Unit struct {
 //	})
 func Check(name string, f func(t *T, u Unit)) Option {
 	_, file, line, _ := runtime.Caller(1)
-	return func(s *settings) {
-		s.checks = append(s.checks, check{name: name, file: file, line: line, f: f})
-	}
+	return check{name: name, file: file, line: line, f: f}
 }
 
 // T is what a [Check] reports to. It only collects: a failed check is one trial's verdict, not yet the test's.

@@ -77,3 +77,44 @@ func TestCheckGoroutines(t *testing.T) {
 		all.Wait()
 	}))
 }
+
+// TestMisuse has the compiler find what cannot be meant, in a user's module.
+func TestMisuse(t *testing.T) {
+	m := newModule(t)
+	const head = "package misuse\n\nimport (\n\t\"testing\"\n\n\t\"github.com/sdd-eval/sdd-eval/evaltest\"\n)\n\nfunc TestMisuse(t *testing.T) {\n"
+	tests := []struct{ name, body, want string }{
+		{
+			"a scorer of agents in a suite of numbers",
+			"evaltest.Suite[string, int, int]{Scorers: []evaltest.Scorer[string, int, int]{evaltest.Completion()}}.Run(t)",
+			"cannot use evaltest.Completion()",
+		},
+		{
+			"scorers of two types, weighted",
+			`evaltest.Weighted("both", evaltest.Completion(), evaltest.Scorer[string, int, int]{})`,
+			"does not match inferred type",
+		},
+		{
+			"a check in a suite",
+			`evaltest.AgentSuite{}.Run(t, evaltest.Check("says", func(*evaltest.T, evaltest.Unit) {}))`,
+			"too many arguments in call",
+		},
+		{
+			"a check of a run",
+			`evaltest.RunAgent(t, evaltest.AgentRun{}, evaltest.Check("says", func(*evaltest.T, evaltest.Unit) {}))`,
+			"too many arguments in call",
+		},
+		{
+			"a row of another suite",
+			"evaltest.AgentSuite{Data: []evaltest.Row[string, int]{{ID: \"a\"}}}.Run(t)",
+			"cannot use []evaltest.Row[string, int]",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m.write("misuse/misuse_test.go", head+"\t"+tt.body+"\n}\n")
+			out, code := m.run(nil, "go", "vet", "./misuse")
+			require.NotZero(t, code)
+			require.Contains(t, out, tt.want)
+		})
+	}
+}

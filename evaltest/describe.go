@@ -15,7 +15,7 @@ import (
 // No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
 func Describe(t *testing.T, glob string, opts ...Option) {
 	t.Helper()
-	h, err := newHarness(t, opts)
+	h, err := newHarness(opts...)
 	if err != nil {
 		t.Fatalf("evaltest.Describe: %v", err)
 	}

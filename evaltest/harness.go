@@ -42,11 +42,12 @@ func (h *harness) mode() engine.Mode { return h.environment.Mode }
 
 // newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that
 // is misspelt is one that is not read: the cache does not track it, so a result from the cache does not show the error.
-func newHarness(t *testing.T, opts []Option) (*harness, error) {
-	h := &harness{settings: settings{cassettes: "cassettes"}}
+func newHarness(opts ...Option) (*harness, error) {
+	h := new(harness)
 	for _, o := range opts {
-		o(&h.settings)
+		o.apply(&h.settings)
 	}
+	h.dirs.Cassettes = cmp.Or(h.dirs.Cassettes, "cassettes")
 	mode, err := engine.ParseMode(os.Getenv("EVALTEST_MODE"), engine.Replay, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("EVALTEST_MODE: %w", err)
@@ -103,7 +104,7 @@ func (h *harness) position(file string, line int) doc.Position {
 func (h *harness) config(grace time.Duration, command func(engine.Mode, spec.Unit) string) engine.Config {
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
-	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.cassettes, h.configDir
+	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.dirs.Cassettes, h.dirs.Config
 	cfg.Models = models
 	if h.runDir != "" {
 		cfg.Keep = &engine.Keep{Below: h.runDir, Tool: engine.TestTool}

@@ -21,39 +21,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// Judge says how a model judges, with the keys of a playbook's llm_judge.
-type Judge struct {
-	// Models are the models that judge, at least one; the median of their scores counts.
-	Models []string `json:"judges"`
-	// Prompt is a template of the question; empty: the built-in prompt.
-	Prompt string `json:"prompt,omitempty"`
-	// Samples is how often each model is asked; 0 means 1.
-	Samples int `json:"samples,omitempty"`
-	// Rubrics are judged one by one.
-	Rubrics []Rubric `json:"rubrics,omitempty"`
-}
-
-// Rubric is one thing that a [Judge] looks for: it holds, or it does not.
-type Rubric struct {
-	// ID matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
-	ID   string `json:"id"`
-	Text string `json:"text"`
-	// Weight is its weight in the score; 0 means 1.
-	Weight float64 `json:"weight,omitempty"`
-	// Required makes the judge's score fail, whatever it is, if the rubric does not hold.
-	Required bool `json:"required,omitempty"`
-}
-
-// LLMJudge returns a scorer that asks models about the output. They see what an agent said, called and changed, or the
-// output of another task, as it is if it is text and otherwise as JSON, beside the row's input and what is expected.
-//
-// Models are asked only with EVAL_LLM_JUDGE=1. Their answers are recorded beside the row's cassette as in playbooks,
-// and replayed if there is a recording; with neither, the scorer is skipped, which is an error where CI is set.
-func LLMJudge(j Judge) Scorer {
-	s := Scorer{name: "llm-judge", models: true, takes: func(types) error { return nil }}
-	panel, err := j.evaluator()
+// judgeScorer returns a scorer that asks models about the output.
+func judgeScorer(j playbook.LLMJudge) scorer {
+	s := scorer{name: cmp.Or(j.Name, "llm-judge")}
+	if j.Threshold != 0 {
+		s.threshold = &j.Threshold
+	}
+	panel, err := judgeOf(j)
 	s.err = err
 	s.judge = func(ctx context.Context, c scored) finding {
 		in, err := evidence(c)
@@ -80,16 +57,12 @@ func LLMJudge(j Judge) Scorer {
 	return s
 }
 
-// evaluator makes the evaluator that a playbook with the judge's keys would have.
-func (j Judge) evaluator() (e evaluator.Evaluator, err error) {
+// judgeOf makes the evaluator that a playbook with the judge's keys would have.
+func judgeOf(j playbook.LLMJudge) (e evaluator.Evaluator, err error) {
 	if len(j.Models) == 0 {
 		return nil, errors.New("it names no models")
 	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return nil, err
-	}
-	d := doc.Parse("Judge", text)
+	d := doc.Of(j)
 	e = kinds.All()["llm_judge"].Decode(d.Root).(evaluator.Evaluator)
 	return e, d.Err()
 }
@@ -101,7 +74,7 @@ func evidence(c scored) (evaluator.Input, error) {
 		return evaluator.Input{}, fmt.Errorf("the input: %w", err)
 	}
 	in := evaluator.Input{
-		Unit: c.row.name(), Case: spec.Case{ID: c.row.id, Prompts: []string{input}}, Run: runOf(c.output),
+		Unit: c.row.name(), Case: spec.Case{ID: c.row.id, Prompts: []string{input}},
 		Changes: func(context.Context) (string, error) { return "", nil },
 	}
 	if calls, ok := c.expected.(Calls); ok {
@@ -110,7 +83,7 @@ func evidence(c scored) (evaluator.Input, error) {
 		return evaluator.Input{}, fmt.Errorf("what is expected: %w", err)
 	}
 	if a, ok := c.output.(*AgentResult); ok && a != nil {
-		in.Workspace = a.Workspace
+		in.Run, in.Workspace = a.Run, a.Workspace
 		in.Changes = func(context.Context) (string, error) { return a.Changes, nil }
 	}
 	if in.Run == nil {
@@ -167,7 +140,7 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 			return nil, err
 		}
 	}
-	dir := r.cassettes
+	dir := r.dirs.Cassettes
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(r.root, dir)
 	}

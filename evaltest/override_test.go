@@ -22,7 +22,7 @@ func TestOverrideClient(t *testing.T) {
 	for _, mode := range []string{"record", "replay"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv("EVALTEST_MODE", mode)
-			evaltest.Describe(t, "testdata/levels/client.yaml", evaltest.Cassettes(cassettes),
+			evaltest.Describe(t, "testdata/levels/client.yaml", evaltest.Dirs{Cassettes: cassettes},
 				evaltest.Override(playbook.Override{Tool: "fs/write_text_file", Error: "disk full"}),
 				evaltest.Check("write failed", func(t *evaltest.T, u evaltest.Unit) {
 					calls := u.Run.ToolCalls()
@@ -42,7 +42,7 @@ func TestOverrideMCP(t *testing.T) {
 	for _, mode := range []string{"record", "replay"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv("EVALTEST_MODE", mode)
-			evaltest.Describe(t, "testdata/levels/mcp.yaml", evaltest.Cassettes(cassettes),
+			evaltest.Describe(t, "testdata/levels/mcp.yaml", evaltest.Dirs{Cassettes: cassettes},
 				evaltest.Override(playbook.Override{Tool: "mcp__stock__count", Case: "task", Args: map[string]any{"sku": "tea"}, Output: []int{3}}),
 				evaltest.Check("told so", func(t *evaltest.T, u evaltest.Unit) {
 					require.Contains(t, u.Run.Answer(), `"text":"[3]"`)
@@ -65,7 +65,7 @@ func TestOverrideOfARow(t *testing.T) {
 			{ID: "full", Input: "Write a greeting.", Expected: trajectory.Failed},
 			{ID: "empty", Input: "Write a greeting.", Expected: trajectory.Completed},
 		},
-		Scorers: []evaltest.Scorer{evaltest.NewScorer("writes",
+		Scorers: []evaltest.Scorer[string, *evaltest.AgentResult, trajectory.Status]{evaltest.NewScorer("writes",
 			func(_ context.Context, _ string, res *evaltest.AgentResult, want trajectory.Status) (evaltest.Score, error) {
 				calls := res.Run.ToolCalls()
 				got := calls[len(calls)-1].Status
@@ -74,5 +74,6 @@ func TestOverrideOfARow(t *testing.T) {
 				}
 				return evaltest.Score{Value: 1}, nil
 			})},
-	}.Run(t, evaltest.Override(playbook.Override{Tool: "Write", Case: "full", Error: "disk full"}))
+		Overrides: []playbook.Override{{Tool: "Write", Case: "full", Error: "disk full"}},
+	}.Run(t)
 }

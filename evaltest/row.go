@@ -22,9 +22,8 @@ type suiteRun struct {
 	*harness
 	id        string
 	at        doc.Position // where the test calls it
-	types     types
 	rows      []suiteRow
-	scorers   []Scorer
+	scorers   []scorer
 	threshold float64
 	timeout   time.Duration
 }
@@ -83,7 +82,7 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	}
 	agents := r.ran()
 	if len(agents) == 0 && len(r.ownOverrides()) > 0 {
-		t.Errorf("%s: ERROR\nevaltest.Override: the task ran no agent", r.name())
+		t.Errorf("%s: ERROR\nOverrides: the task ran no agent", r.name())
 	}
 	for _, a := range agents {
 		t.Attr("endpoint", a.Endpoint)
@@ -141,7 +140,7 @@ func (r *rowRun) task(ctx context.Context, row suiteRow) (any, error) {
 }
 
 // score asks a scorer and holds its score to its threshold.
-func (r *rowRun) score(ctx context.Context, s Scorer, c scored) finding {
+func (r *rowRun) score(ctx context.Context, s scorer, c scored) finding {
 	var f finding
 	broken := within(ctx, r.timeout, r.patience, "scorer", func(ctx context.Context) { f = s.judge(ctx, c) })
 	if broken != nil {
@@ -151,7 +150,7 @@ func (r *rowRun) score(ctx context.Context, s Scorer, c scored) finding {
 }
 
 // report tells what a scorer found, in its own subtest.
-func (r *rowRun) report(t *testing.T, s Scorer, f finding) {
+func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	t.Helper()
 	t.Attr("outcome", string(f.outcome))
 	var text strings.Builder

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
+	"math"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -20,57 +21,122 @@ type Score struct {
 }
 
 // Scorer judges the output of a [Suite]'s task for a row. It is a value: its methods return a changed copy. Make one
-// with [NewScorer], or use a ready one: [ToolSequence], [ToolOrder], [ExcludedTools], [Completion], [Weighted],
-// [LLMJudge].
-type Scorer struct {
-	name      string
-	threshold *float64 // nil: the suite's
+// with [NewScorer] or, for agents, use a ready one: [ToolSequence], [ToolOrder], [ExcludedTools], [Completion].
+type Scorer[In, Out, Want any] struct {
+	scorer
 	// judge may panic.
-	judge func(context.Context, scored) finding
-	// takes returns why the scorer cannot judge what a suite of these types has.
-	takes func(types) error
-	// models tells that it asks models.
-	models bool
-	err    error // it is malformed
+	judge func(context.Context, In, Out, Want) finding
 }
 
-// NewScorer returns a scorer that calls f. Name is the name of its subtest. Its types have to be those of the suite, or
-// interfaces that they implement. If f returns an error or panics, that is an error and not a failure: nothing is known
-// about the output.
-func NewScorer[In, Out, Want any](name string, f func(ctx context.Context, input In, output Out, expected Want) (Score, error)) Scorer {
-	s := Scorer{
-		name: name,
-		judge: func(ctx context.Context, c scored) finding {
-			score, err := f(ctx, as[In](c.input), as[Out](c.output), as[Want](c.expected))
-			if err != nil {
-				return unknown(err)
-			}
-			return finding{outcome: result.Pass, Score: score}
-		},
-		takes: func(t types) error {
-			return errors.Join(assignable[In]("input", t.input), assignable[Out]("output", t.output), assignable[Want]("expected", t.expected))
-		},
-	}
+// NewScorer returns a scorer that calls f. Name is the name of its subtest. If f returns an error or panics, that is an
+// error and not a failure: nothing is known about the output.
+func NewScorer[In, Out, Want any](
+	name string, f func(ctx context.Context, input In, output Out, expected Want) (Score, error),
+) Scorer[In, Out, Want] {
+	s := Scorer[In, Out, Want]{scorer: scorer{name: name}}
 	if f == nil {
 		s.err = errors.New("it has no function")
+	}
+	s.judge = func(ctx context.Context, input In, output Out, expected Want) finding {
+		score, err := f(ctx, input, output, expected)
+		if err != nil {
+			return unknown(err)
+		}
+		return finding{outcome: result.Pass, Score: score}
 	}
 	return s
 }
 
+// Score returns the scorer's score of an output, for scorers that are made of others and for tests of scorers. The error
+// says why there is none.
+func (s Scorer[In, Out, Want]) Score(ctx context.Context, input In, output Out, expected Want) (Score, error) {
+	if err := s.untyped().check(); err != nil {
+		return Score{}, err
+	}
+	f := s.judge(ctx, input, output, expected).hold(s.least(0))
+	if f.outcome == result.Error {
+		return Score{}, errors.New(f.Reason)
+	}
+	return f.Score, nil
+}
+
 // Named returns the scorer under another name, for suites with two scorers of the same kind.
-func (s Scorer) Named(name string) Scorer {
+func (s Scorer[In, Out, Want]) Named(name string) Scorer[In, Out, Want] {
 	s.name = name
 	return s
 }
 
 // Threshold returns the scorer with its own lowest score that passes, above 0 and up to 1, in place of the suite's.
-func (s Scorer) Threshold(least float64) Scorer {
+func (s Scorer[In, Out, Want]) Threshold(least float64) Scorer[In, Out, Want] {
 	s.threshold = &least
 	return s
 }
 
-// types are those of a suite.
-type types struct{ input, output, expected reflect.Type }
+// Weight returns the scorer with a weight, above 0, for [Weighted]; without one its weight is 1.
+func (s Scorer[In, Out, Want]) Weight(weight float64) Scorer[In, Out, Want] {
+	s.weight = &weight
+	return s
+}
+
+// untyped returns the scorer for the run of a suite, whose rows have lost their types.
+func (s Scorer[In, Out, Want]) untyped() scorer {
+	if s.weight != nil {
+		s.err = errors.Join(s.err, errors.New("its weight has no effect: it is not part of a Weighted scorer"))
+	}
+	own := s.scorer
+	if s.judge != nil {
+		own.judge = func(ctx context.Context, c scored) finding {
+			return s.judge(ctx, as[In](c.input), as[Out](c.output), as[Want](c.expected))
+		}
+	}
+	return own
+}
+
+// Weighted returns a scorer whose score is the weighted mean of its parts' scores, see [Scorer.Weight]. A part with a
+// threshold of its own has to reach that, whatever the mean. If a part ends in error, so does the whole.
+func Weighted[In, Out, Want any](name string, parts ...Scorer[In, Out, Want]) Scorer[In, Out, Want] {
+	s := Scorer[In, Out, Want]{scorer: scorer{name: name}}
+	if len(parts) == 0 {
+		s.err = errors.New("it has no parts")
+	}
+	for _, p := range parts {
+		if w := p.weightOf(); !(w > 0) || math.IsInf(w, 1) {
+			s.err = errors.Join(s.err, fmt.Errorf("the weight of %q must be above 0, not %v", p.name, w))
+		}
+		part := p.scorer
+		if p.judge != nil {
+			part.judge = func(context.Context, scored) finding { return finding{} } // there is one
+		}
+		s.err = errors.Join(s.err, part.check())
+	}
+	s.judge = func(ctx context.Context, input In, output Out, expected Want) finding {
+		all := finding{outcome: result.Pass}
+		var sum, weight float64
+		var lines []string
+		for _, p := range parts {
+			f := p.judge(ctx, input, output, expected).hold(p.least(0))
+			if f.outcome == result.Error {
+				f.Reason = p.name + ": " + f.Reason
+				return f
+			}
+			sum, weight = sum+p.weightOf()*f.Value, weight+p.weightOf()
+			all.final = all.final || f.outcome == result.Fail
+			lines = append(lines, p.line(f))
+		}
+		all.Value, all.Details = min(sum/weight, 1), strings.Join(lines, "\n")
+		return all
+	}
+	return s
+}
+
+// scorer is a [Scorer] without its types.
+type scorer struct {
+	name      string
+	threshold *float64 // nil: the suite's
+	weight    *float64 // nil: 1
+	judge     func(context.Context, scored) finding
+	err       error // it is malformed
+}
 
 // scored is what a scorer looks at.
 type scored struct {
@@ -78,21 +144,8 @@ type scored struct {
 	input, output, expected any
 }
 
-// finding is what a scorer found.
-type finding struct {
-	Score
-	// outcome is pass if there is a score, which is yet to be held to the threshold.
-	outcome result.Outcome
-	// final says that it fails whatever its score.
-	final bool
-}
-
-func unknown(err error) finding {
-	return finding{outcome: result.Error, Score: Score{Reason: err.Error()}}
-}
-
-// check returns why the scorer cannot be used in a suite of these types.
-func (s Scorer) check(t types) error {
+// check returns why the scorer cannot be used.
+func (s scorer) check() error {
 	if s.judge == nil && s.err == nil {
 		return errors.New("a zero Scorer judges nothing: use NewScorer or one that is there")
 	}
@@ -102,9 +155,6 @@ func (s Scorer) check(t types) error {
 	}
 	if err == nil && s.threshold != nil {
 		err = checkThreshold(*s.threshold)
-	}
-	if err == nil {
-		err = s.takes(t)
 	}
 	if err != nil {
 		return fmt.Errorf("scorer %q: %w", s.name, err)
@@ -121,11 +171,49 @@ func checkThreshold(least float64) error {
 }
 
 // least returns the least score that passes.
-func (s Scorer) least(suite float64) float64 {
+func (s scorer) least(suite float64) float64 {
 	if s.threshold != nil {
 		return *s.threshold
 	}
 	return suite
+}
+
+func (s scorer) weightOf() float64 {
+	if s.weight != nil {
+		return *s.weight
+	}
+	return 1
+}
+
+// line shows what the scorer found as a part of another.
+func (s scorer) line(f finding) string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "%s: %s, weight %s", s.name, formatScore(f.Value), formatScore(s.weightOf()))
+	switch {
+	case f.outcome == result.Fail && f.final:
+		line.WriteString(", which fails whatever the score")
+	case f.outcome == result.Fail:
+		line.WriteString(", below its own threshold of " + formatScore(*s.threshold))
+	}
+	for _, text := range []string{f.Details, f.Reason} {
+		if text != "" {
+			line.WriteString("\n    " + strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	return line.String()
+}
+
+// finding is what a scorer found.
+type finding struct {
+	Score
+	// outcome is pass if there is a score, which is yet to be held to the threshold.
+	outcome result.Outcome
+	// final says that it fails whatever its score.
+	final bool
+}
+
+func unknown(err error) finding {
+	return finding{outcome: result.Error, Score: Score{Reason: err.Error()}}
 }
 
 // hold holds a score to a threshold.
@@ -141,16 +229,8 @@ func (f finding) hold(least float64) finding {
 	return f
 }
 
-// as returns v, which has been checked to be a T, or nil.
+// as returns v, which is a T, or nil if T is an interface.
 func as[T any](v any) T {
 	t, _ := v.(T)
 	return t
-}
-
-// assignable returns an error if values of a suite's type are no values of T.
-func assignable[T any](what string, of reflect.Type) error {
-	if want := reflect.TypeFor[T](); !of.AssignableTo(want) {
-		return fmt.Errorf("its %s is of type %v, and the suite's of type %v", what, want, of)
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // Suite tests a task on rows of data: each row is a subtest, in which the task turns the row's input into an output,
@@ -26,7 +27,7 @@ import (
 //		ID:      "words",
 //		Data:    []evaltest.Row[string, int]{{ID: "two", Input: "hello world", Expected: 2}},
 //		Task:    func(_ context.Context, text string) (int, error) { return count(text), nil },
-//		Scorers: []evaltest.Scorer{exact},
+//		Scorers: []evaltest.Scorer[string, int, int]{exact},
 //	}.Run(t)
 //
 // If the task is an agent, use [AgentSuite].
@@ -47,7 +48,13 @@ type Suite[In, Out, Want any] struct {
 	// Task turns a row's input into an output. It has to return when its context ends.
 	Task func(ctx context.Context, input In) (Out, error)
 	// Scorers judge each output.
-	Scorers []Scorer
+	Scorers []Scorer[In, Out, Want]
+	// Judges are models that judge each output, each a scorer as well. They see what an agent said, called and changed, or
+	// the output of another task, as it is if it is text and otherwise as JSON, beside the row's input and what is expected.
+	//
+	// Models are asked only with EVAL_LLM_JUDGE=1. Their answers are recorded beside the row's cassette as in playbooks,
+	// and replayed if there is a recording; with neither, the judge is skipped, which is an error where CI is set.
+	Judges []playbook.LLMJudge
 	// Threshold is the lowest score that passes, for scorers without one of their own; 0 means 0.8. A threshold of 0 is
 	// impossible, since every score would reach it.
 	Threshold float64
@@ -56,6 +63,10 @@ type Suite[In, Out, Want any] struct {
 	// SkipIf, if not nil, is called once. If it returns a reason, the suite is skipped, with that reason. Where CI is
 	// set (and neither 0 nor false) that is an error instead.
 	SkipIf func() (reason string)
+	// Overrides give calls of tools other answers, see [Override]. A row is a case.
+	Overrides []playbook.Override
+	// Dirs says where recordings and accounts are.
+	Dirs Dirs
 }
 
 // Row is an input for the task of a [Suite], and what is expected of it.
@@ -64,6 +75,9 @@ type Row[In, Want any] struct {
 	ID       string
 	Input    In
 	Expected Want
+	// ExpectedFile is a JSON file with what is expected, relative to the test's directory. A row has either Expected or
+	// this.
+	ExpectedFile string
 }
 
 // AgentSuite is a suite whose task is an agent, see [AgentTask]: its input is a prompt, and it expects tool calls.
@@ -72,6 +86,9 @@ type AgentSuite = Suite[string, *AgentResult, Calls]
 // AgentRow is a row of an [AgentSuite].
 type AgentRow = Row[string, Calls]
 
+// AgentScorer is a scorer of an [AgentSuite].
+type AgentScorer = Scorer[string, *AgentResult, Calls]
+
 // defaultThreshold is the lowest score that passes by default.
 const defaultThreshold = 0.8
 
@@ -79,16 +96,22 @@ const defaultThreshold = 0.8
 var idPattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
 // Run runs the suite as subtests <id>/<row>/<scorer> of t.
-func (s Suite[In, Out, Want]) Run(t *testing.T, opts ...Option) {
+func (s Suite[In, Out, Want]) Run(t *testing.T) {
 	t.Helper()
-	h, err := newHarness(t, opts)
+	h, err := newHarness(s.Dirs)
 	if err != nil {
 		t.Fatalf("evaltest.Suite: %v", err)
 	}
 	_, file, line, _ := runtime.Caller(1)
+	h.overrides = overridesAt(s.Overrides, file, line)
 	run := suiteRun{
-		harness: h, id: s.ID, at: h.position(file, line), scorers: s.Scorers, threshold: s.Threshold, timeout: s.Timeout,
-		types: types{reflect.TypeFor[In](), reflect.TypeFor[Out](), reflect.TypeFor[Want]()},
+		harness: h, id: s.ID, at: h.position(file, line), threshold: s.Threshold, timeout: s.Timeout,
+	}
+	for _, scorer := range s.Scorers {
+		run.scorers = append(run.scorers, scorer.untyped())
+	}
+	for _, j := range s.Judges {
+		run.scorers = append(run.scorers, judgeScorer(j))
 	}
 	if err := s.fill(&run); err != nil {
 		t.Fatalf("evaltest.Suite: %v", err)
@@ -126,6 +149,14 @@ func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
 		}
 	}
 	for _, r := range data {
+		if r.ExpectedFile != "" {
+			if !reflect.ValueOf(&r.Expected).Elem().IsZero() {
+				return fmt.Errorf("suite %s: row %q has either Expected or an ExpectedFile", s.ID, r.ID)
+			}
+			if err := readExpected(r.ExpectedFile, r.ExpectedFile, &r.Expected); err != nil {
+				return fmt.Errorf("suite %s: row %q: ExpectedFile: %w", s.ID, r.ID, err)
+			}
+		}
 		run.rows = append(run.rows, rowOf(r, s.Task))
 	}
 	if err := run.check(); err != nil {
@@ -158,9 +189,6 @@ func (s *suiteRun) check() error {
 	if s.timeout < 0 {
 		add("the timeout is negative: %v", s.timeout)
 	}
-	if len(s.checks) > 0 {
-		add("evaltest.Check is for Describe: write a scorer")
-	}
 	if len(s.rows) == 0 {
 		add("it has no rows: a test of nothing could not fail")
 	}
@@ -176,7 +204,7 @@ func (s *suiteRun) check() error {
 	}
 	for _, o := range s.overrides {
 		if o.Case != "" && !seen[o.Case] {
-			add("evaltest.Override: there is no row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
+			add("Overrides: there is no row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
 		}
 	}
 	if len(s.scorers) == 0 {
@@ -184,7 +212,7 @@ func (s *suiteRun) check() error {
 	}
 	names := make(map[string]bool)
 	for _, scorer := range s.scorers {
-		if err := scorer.check(s.types); err != nil {
+		if err := scorer.check(); err != nil {
 			errs = append(errs, err)
 		} else if names[scorer.name] {
 			add("there is another scorer %q: give one of them another name with Named", scorer.name)

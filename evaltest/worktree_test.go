@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
@@ -27,11 +27,12 @@ import (
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 )
 
 func TestEvals(t *testing.T) {
-	dir := evaltest.OutputDir(t)
-	if again := evaltest.OutputDir(t); again != dir {
+	dir := clitest.OutputDir(t)
+	if again := clitest.OutputDir(t); again != dir {
 		t.Errorf("%s, and then %s", dir, again)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "said.txt"), []byte("hello\n"), 0o644); err != nil {
@@ -100,7 +101,7 @@ func newProject(t *testing.T) (module, []string) {
 func TestTwoWorktrees(t *testing.T) {
 	m, env := newProject(t)
 	t.Chdir(m.dir)
-	first, second := module{t, evaltest.Worktree(t, "HEAD")}, module{t, evaltest.Worktree(t, "HEAD")}
+	first, second := module{t, clitest.Worktree(t, "HEAD")}, module{t, clitest.Worktree(t, "HEAD")}
 	tests := []struct {
 		tree          module
 		runs, sandbox string
@@ -151,7 +152,7 @@ func TestSameRunID(t *testing.T) {
 
 	out, code := suite.test([]string{"EVALTEST_MODE=live", "TEST_RUN_ID=../x", "EVALTEST_RUN_DIR=" + m.dir})
 	require.NotZero(t, code)
-	require.Contains(t, out, `evaltest.OutputDir: TEST_RUN_ID: "../x" cannot name a run`)
+	require.Contains(t, out, `clitest.OutputDir: TEST_RUN_ID: "../x" cannot name a run`)
 }
 
 // glob returns the paths of what matches below the module's root.

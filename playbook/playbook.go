@@ -106,3 +106,30 @@ type Override struct {
 	// Error makes the call fail with this text.
 	Error string `yaml:"error" min:"1" doc:"Makes the call fail with this text."`
 }
+
+// LLMJudge says how models judge: an evaluator of type llm_judge.
+type LLMJudge struct {
+	// Name names the judge's subtest; empty: llm-judge.
+	Name string
+	// Threshold is the lowest score that passes, above 0 and up to 1; 0: the suite's.
+	Threshold float64
+	// Models are the models that judge, at least one; the median of their scores counts.
+	Models []string `yaml:"judges"`
+	// Prompt is a template of the question; empty: the built-in prompt.
+	Prompt string `yaml:"prompt"`
+	// Samples is how often each model is asked; 0 means 1.
+	Samples int `yaml:"samples"`
+	// Rubrics are judged one by one.
+	Rubrics []Rubric `yaml:"rubrics"`
+}
+
+// Rubric is one thing that an [LLMJudge] looks for: it holds, or it does not.
+type Rubric struct {
+	// ID matches ^[a-zA-Z][a-zA-Z0-9_-]*$.
+	ID   string `yaml:"id"`
+	Text string `yaml:"text"`
+	// Weight is its weight in the score; 0 means 1.
+	Weight float64 `yaml:"weight"`
+	// Required makes the judge's score fail, whatever it is, if the rubric does not hold.
+	Required bool `yaml:"required"`
+}

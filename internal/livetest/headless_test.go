@@ -31,7 +31,7 @@ func TestRealHeadless(t *testing.T) {
 				if mode == "record" {
 					t.Setenv("PATH", bin+string(os.PathListSeparator)+path)
 				}
-				evaltest.Describe(t, "testdata/headless*.yaml", evaltest.Cassettes(dirs[kind]), evaltest.ConfigDir(presets))
+				evaltest.Describe(t, "testdata/headless*.yaml", evaltest.Dirs{Cassettes: dirs[kind], Config: presets})
 			})
 		}
 	}

@@ -52,7 +52,7 @@ func TestRealJudges(t *testing.T) {
 	t.Setenv("EVALTEST_SANDBOX", string(confine.Landlock))
 	dir := t.TempDir()
 	t.Run("record", func(t *testing.T) {
-		evaltest.Describe(t, "../../evals/judges/*.yaml", evaltest.Cassettes(dir))
+		evaltest.Describe(t, "../../evals/judges/*.yaml", evaltest.Dirs{Cassettes: dir})
 	})
 	t.Run("equal", func(t *testing.T) { sameJudgements(t, "../../cassettes", dir) })
 }

@@ -63,7 +63,7 @@ func describe(t *testing.T, dir, presets string) {
 	for _, suite := range suites(t) {
 		t.Run(filepath.Base(suite), func(t *testing.T) {
 			t.Parallel()
-			evaltest.Describe(t, suite, evaltest.Cassettes(dir), evaltest.ConfigDir(presets))
+			evaltest.Describe(t, suite, evaltest.Dirs{Cassettes: dir, Config: presets})
 		})
 	}
 }

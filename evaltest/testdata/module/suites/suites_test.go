@@ -15,12 +15,14 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory/chat"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 type (
-	suite = evaltest.Suite[string, int, int]
-	row   = evaltest.Row[string, int]
+	suite  = evaltest.Suite[string, int, int]
+	row    = evaltest.Row[string, int]
+	scorer = evaltest.Scorer[string, int, int]
 )
 
 // words counts words.
@@ -35,7 +37,7 @@ var exact = evaltest.NewScorer("exact", func(_ context.Context, _ string, got, w
 })
 
 // scores always gives this score.
-func scores(name string, value float64) evaltest.Scorer {
+func scores(name string, value float64) scorer {
 	return evaltest.NewScorer(name, func(context.Context, string, int, int) (evaltest.Score, error) {
 		return evaltest.Score{Value: value, Reason: "as ever", Details: "no matter what"}, nil
 	})
@@ -43,7 +45,7 @@ func scores(name string, value float64) evaltest.Scorer {
 
 // good is a suite that passes, to break.
 func good() suite {
-	return suite{ID: "words", Data: []row{{ID: "two", Input: "hello world", Expected: 2}}, Task: words, Scorers: []evaltest.Scorer{exact}}
+	return suite{ID: "words", Data: []row{{ID: "two", Input: "hello world", Expected: 2}}, Task: words, Scorers: []scorer{exact}}
 }
 
 // question is the input of a suite with structs.
@@ -58,12 +60,13 @@ func files(name string) evaltest.Suite[question, int, int] {
 		Task: func(_ context.Context, q question) (int, error) {
 			return min(len(strings.Fields(q.Text)), q.Limit), nil
 		},
-		Scorers: []evaltest.Scorer{evaltest.NewScorer("exact", func(_ context.Context, _ question, got, want int) (evaltest.Score, error) {
-			if got != want {
-				return evaltest.Score{}, nil
-			}
-			return evaltest.Score{Value: 1}, nil
-		})},
+		Scorers: []evaltest.Scorer[question, int, int]{evaltest.NewScorer("exact",
+			func(_ context.Context, _ question, got, want int) (evaltest.Score, error) {
+				if got != want {
+					return evaltest.Score{}, nil
+				}
+				return evaltest.Score{Value: 1}, nil
+			})},
 	}
 }
 
@@ -76,7 +79,7 @@ func shop() evaltest.AgentRun {
 }
 
 // agents is a suite of it.
-func agents(scorers ...evaltest.Scorer) evaltest.AgentSuite {
+func agents(scorers ...evaltest.AgentScorer) evaltest.AgentSuite {
 	run := shop()
 	run.ID, run.Prompts = "", nil
 	return evaltest.AgentSuite{
@@ -88,12 +91,14 @@ func agents(scorers ...evaltest.Scorer) evaltest.AgentSuite {
 }
 
 // ran is a task that returns what an agent did.
-func ran(events ...trajectory.Body) func(context.Context, string) (*trajectory.Run, error) {
+func ran(events ...trajectory.Body) func(context.Context, string) (*evaltest.AgentResult, error) {
 	run := new(trajectory.Run)
 	for _, b := range events {
 		run.Events = append(run.Events, trajectory.Event{Turn: 1, Body: b})
 	}
-	return func(context.Context, string) (*trajectory.Run, error) { return run, nil }
+	return func(context.Context, string) (*evaltest.AgentResult, error) {
+		return &evaltest.AgentResult{Run: run}, nil
+	}
 }
 
 func call(id, tool string) trajectory.Body { return trajectory.ToolStart{ID: id, Name: tool} }
@@ -108,12 +113,12 @@ func TestGreen(t *testing.T) {
 	t.Run("threshold", func(t *testing.T) {
 		s := good()
 		s.Threshold = 0.5
-		s.Scorers = []evaltest.Scorer{scores("half", 0.5), scores("quarter", 0.25).Threshold(0.25)}
+		s.Scorers = []scorer{scores("half", 0.5), scores("quarter", 0.25).Threshold(0.25)}
 		s.Run(t)
 	})
 	t.Run("weighted", func(t *testing.T) {
 		s := good()
-		s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 3, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("half", 0.5)})}
+		s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(3), scores("half", 0.5).Weight(1))}
 		s.Run(t)
 	})
 	t.Run("skip", func(t *testing.T) {
@@ -123,14 +128,14 @@ func TestGreen(t *testing.T) {
 	})
 	t.Run("judge-skipped", func(t *testing.T) {
 		s := good()
-		s.Scorers = []evaltest.Scorer{evaltest.LLMJudge(evaltest.Judge{Models: []string{"judge-1"}})}
+		s.Scorers, s.Judges = nil, []playbook.LLMJudge{{Models: []string{"judge-1"}}}
 		s.Run(t)
 	})
 	t.Run("calls", func(t *testing.T) {
-		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+		evaltest.AgentSuite{
 			ID: "calls", File: "testdata/calls.jsonl",
 			Task: ran(call("1", "Grep"), done("1"), call("2", "Read"), done("2"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
-			Scorers: []evaltest.Scorer{
+			Scorers: []evaltest.AgentScorer{
 				evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"), evaltest.Completion(),
 			},
 		}.Run(t)
@@ -151,8 +156,12 @@ func TestAgents(t *testing.T) {
 		if !strings.Contains(res.Changes, "+Hello, shop!") || *res.Usage.Total != 150 || res.Duration <= 0 || len(res.Errors) != 0 {
 			t.Errorf("%+v", res)
 		}
-		for _, m := range res.Messages() {
-			t.Logf("%d %s: %s", m.Turn, m.Role, m.Text)
+		messages, err := chat.Messages(res.Run)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, m := range messages {
+			t.Logf("%s: %s", m.Role, m.Content)
 		}
 		for _, c := range res.ToolCalls() {
 			t.Logf("%s: %s", c.Name, c.Outcome())
@@ -161,7 +170,8 @@ func TestAgents(t *testing.T) {
 	t.Run("overridden", func(t *testing.T) {
 		run := shop()
 		run.ID = "overridden"
-		res := evaltest.RunAgent(t, run, evaltest.Override(playbook.Override{Tool: "Write", Error: "disk full"}))
+		run.Overrides = []playbook.Override{{Tool: "Write", Error: "disk full"}}
+		res := evaltest.RunAgent(t, run)
 		if c := res.ToolCalls()[1]; c.Outcome() != trajectory.OutcomeError {
 			t.Errorf("%+v", c)
 		}
@@ -194,40 +204,36 @@ func TestRed(t *testing.T) {
 			s.Task = func(context.Context, string) (int, error) { select {} }
 		},
 		"scorer-panics": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("panics", func(context.Context, string, int, int) (evaltest.Score, error) { panic("no idea") })}
+			s.Scorers = []scorer{evaltest.NewScorer("panics", func(context.Context, string, int, int) (evaltest.Score, error) { panic("no idea") })}
 		},
 		"scorer-errors": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("errors", func(context.Context, string, int, int) (evaltest.Score, error) {
+			s.Scorers = []scorer{evaltest.NewScorer("errors", func(context.Context, string, int, int) (evaltest.Score, error) {
 				return evaltest.Score{Value: 1}, errors.New("no idea")
 			})}
 		},
 		"scorer-late": func(_ *testing.T, s *suite) {
 			s.Timeout = 20 * time.Millisecond
-			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("late", func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
+			s.Scorers = []scorer{evaltest.NewScorer("late", func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
 				<-ctx.Done()
 				return evaltest.Score{Value: 1}, nil
 			})}
 		},
-		"scorer-nan":        func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("nan", math.NaN())} },
-		"scorer-above-one":  func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("two", 2)} },
-		"scorer-below-zero": func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("less", -0.1).Threshold(0.1)} },
-		"scorer-zero":       func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{{}} },
-		"scorer-twice":      func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{exact, exact} },
-		"scorer-of-other-types": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.NewScorer("texts", func(context.Context, string, string, int) (evaltest.Score, error) {
-				return evaltest.Score{Value: 1}, nil
-			}), evaltest.ToolOrder()}
-		},
-		"scorers-averaged": func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{exact, scores("low", 0.79)} },
-		"scorers-none":     func(_ *testing.T, s *suite) { s.Scorers = nil },
+		"scorer-nan":           func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("nan", math.NaN())} },
+		"scorer-above-one":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("two", 2)} },
+		"scorer-below-zero":    func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("less", -0.1).Threshold(0.1)} },
+		"scorer-zero":          func(_ *testing.T, s *suite) { s.Scorers = []scorer{{}} },
+		"scorer-twice":         func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, exact} },
+		"scorer-with-a-weight": func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact.Weight(2)} },
+		"scorers-averaged":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, scores("low", 0.79)} },
+		"scorers-none":         func(_ *testing.T, s *suite) { s.Scorers = nil },
 		"part-errors": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 1000, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("nan", math.NaN())})}
+			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("nan", math.NaN()))}
 		},
 		"part-below-its-threshold": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Weight: 1000, Scorer: exact}, evaltest.Part{Weight: 1, Scorer: scores("half", 0.5).Threshold(0.6)})}
+			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("half", 0.5).Threshold(0.6).Weight(1))}
 		},
 		"part-without-weight": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.Weighted("both", evaltest.Part{Scorer: exact})}
+			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(0))}
 		},
 		"rows-none":           func(_ *testing.T, s *suite) { s.Data = nil },
 		"rows-same-id":        func(_ *testing.T, s *suite) { s.Data = append(s.Data, s.Data...) },
@@ -236,13 +242,13 @@ func TestRed(t *testing.T) {
 		"threshold-above-one": func(_ *testing.T, s *suite) { s.Threshold = 1.1 },
 		"threshold-negative":  func(_ *testing.T, s *suite) { s.Threshold = -1 },
 		"threshold-nan":       func(_ *testing.T, s *suite) { s.Threshold = math.NaN() },
-		"threshold-zero":      func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("zero", 0).Threshold(0)} },
-		"unset-threshold":     func(_ *testing.T, s *suite) { s.Scorers = []evaltest.Scorer{scores("zero", 0)} },
+		"threshold-zero":      func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("zero", 0).Threshold(0)} },
+		"unset-threshold":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("zero", 0)} },
 		"judge-missing-in-ci": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{exact, evaltest.LLMJudge(evaltest.Judge{Models: []string{"judge-1"}})}
+			s.Judges = []playbook.LLMJudge{{Models: []string{"judge-1"}}}
 		},
 		"judge-misspelt": func(_ *testing.T, s *suite) {
-			s.Scorers = []evaltest.Scorer{evaltest.LLMJudge(evaltest.Judge{Rubrics: []evaltest.Rubric{{ID: "a b", Text: "x"}}})}
+			s.Judges = []playbook.LLMJudge{{Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
 		},
 		"skipped-in-ci": func(_ *testing.T, s *suite) { s.SkipIf = func() string { return "it is Sunday" } },
 		"skip-panics":   func(_ *testing.T, s *suite) { s.SkipIf = func() string { panic("which day is it?") } },
@@ -267,20 +273,29 @@ func TestRed(t *testing.T) {
 	t.Run("file-of-another-kind", func(t *testing.T) { files("rows.txt").Run(t) })
 	t.Run("file-missing", func(t *testing.T) { files("none.jsonl").Run(t) })
 	t.Run("calls-once", func(t *testing.T) { // the row expects two
-		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+		evaltest.AgentSuite{
 			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "max_tokens"}),
-			Data:    []evaltest.Row[string, evaltest.Calls]{{ID: "twice", Expected: evaltest.Calls{trajectory.Tool("Read"), trajectory.Tool("Read")}}},
-			Scorers: []evaltest.Scorer{evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"), evaltest.Completion()},
+			Data:    []evaltest.AgentRow{{ID: "twice", Expected: evaltest.Calls{trajectory.Tool("Read"), trajectory.Tool("Read")}}},
+			Scorers: []evaltest.AgentScorer{evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"), evaltest.Completion()},
 		}.Run(t)
 	})
 	t.Run("calls-excluded", func(t *testing.T) { // one of five, which is no 0.8
-		evaltest.Suite[string, *trajectory.Run, evaltest.Calls]{
+		evaltest.AgentSuite{
 			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
-			Data:    []evaltest.Row[string, evaltest.Calls]{{ID: "five"}},
-			Scorers: []evaltest.Scorer{evaltest.ExcludedTools("Bash", "Read", "Write", "WebFetch", "WebSearch")},
+			Data:    []evaltest.AgentRow{{ID: "five"}},
+			Scorers: []evaltest.AgentScorer{evaltest.ExcludedTools("Bash", "Read", "Write", "WebFetch", "WebSearch")},
 		}.Run(t)
 	})
-	t.Run("calls-misspelt", func(t *testing.T) { evaltest.ExpectedFile(t, "testdata/misspelt.json") })
+	t.Run("calls-misspelt", func(t *testing.T) {
+		s := agents(evaltest.Completion())
+		s.Data = []evaltest.AgentRow{{ID: "greet", ExpectedFile: "testdata/misspelt.json"}}
+		s.Run(t)
+	})
+	t.Run("calls-twice", func(t *testing.T) {
+		s := agents(evaltest.Completion())
+		s.Data[0].ExpectedFile = "testdata/calls.json"
+		s.Run(t)
+	})
 	t.Run("calls-not-expected", func(t *testing.T) { agents(evaltest.ToolSequence(nil)).Run(t) })
 	t.Run("cassette-missing", func(t *testing.T) { agents(evaltest.Completion()).Run(t) })
 	t.Run("cassette-missing-once", func(t *testing.T) { evaltest.RunAgent(t, shop()) })
@@ -321,7 +336,9 @@ func TestRedAgents(t *testing.T) {
 		evaltest.RunAgent(t, shop())
 	})
 	t.Run("override-of-no-row", func(t *testing.T) {
-		agents(evaltest.ExcludedTools("Bash")).Run(t, evaltest.Override(playbook.Override{Tool: "Write", Case: "gret", Error: "disk full"}))
+		s := agents(evaltest.ExcludedTools("Bash"))
+		s.Overrides = []playbook.Override{{Tool: "Write", Case: "gret", Error: "disk full"}}
+		s.Run(t)
 	})
 	t.Run("suite", func(t *testing.T) {
 		s := agents(evaltest.ExcludedTools("Bash"))

@@ -1,4 +1,4 @@
-package evaltest
+package clitest
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func OutputDir(t testing.TB) string {
 	}
 	dir, err := makeOutput(t.Name())
 	if err != nil {
-		t.Fatalf("evaltest.OutputDir: %v", err)
+		t.Fatalf("clitest.OutputDir: %v", err)
 	}
 	if outputs.dirs == nil {
 		outputs.dirs = make(map[testing.TB]string)

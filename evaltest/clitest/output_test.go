@@ -1,4 +1,4 @@
-package evaltest_test
+package clitest_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 )
 
 // TestOutputDir has a test of a module leave something behind.
@@ -17,11 +17,11 @@ func TestOutputDir(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/tools\n"), 0o644))
 	t.Chdir(filepath.Join(root, "tools"))
 	t.Setenv("TEST_RUN_ID", "nightly")
-	dir := evaltest.OutputDir(t)
+	dir := clitest.OutputDir(t)
 	require.Equal(t, filepath.Join(root, "test-output/nightly/tools/TestOutputDir"), dir)
 	require.DirExists(t, dir)
-	require.Equal(t, dir, evaltest.OutputDir(t), "it is one for all of the test")
+	require.Equal(t, dir, clitest.OutputDir(t), "it is one for all of the test")
 	t.Run("other", func(t *testing.T) {
-		require.Equal(t, filepath.Join(root, "test-output/nightly/tools/TestOutputDir.other"), evaltest.OutputDir(t))
+		require.Equal(t, filepath.Join(root, "test-output/nightly/tools/TestOutputDir.other"), clitest.OutputDir(t))
 	})
 }

@@ -1,4 +1,4 @@
-package evaltest
+package clitest
 
 import (
 	"os"

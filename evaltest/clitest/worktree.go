@@ -1,4 +1,4 @@
-package evaltest
+package clitest
 
 import (
 	"os"
@@ -23,23 +23,23 @@ func Worktree(t testing.TB, ref string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatalf("evaltest.Worktree: %v", err)
+		t.Fatalf("clitest.Worktree: %v", err)
 	}
 	root, err := project.ModuleRoot(dir)
 	if err != nil {
-		t.Fatalf("evaltest.Worktree: %v", err)
+		t.Fatalf("clitest.Worktree: %v", err)
 	}
 	if err := project.KeepOutOfCache(root); err != nil {
-		t.Fatalf("evaltest.Worktree: %v", err)
+		t.Fatalf("clitest.Worktree: %v", err)
 	}
 	tree, err := worktree.Add(t.Context(), dir, ref)
 	if err != nil {
-		t.Fatalf("evaltest.Worktree: %v", err)
+		t.Fatalf("clitest.Worktree: %v", err)
 	}
 	t.Cleanup(func() {
 		t.Helper()
 		if err := tree.Remove(); err != nil {
-			t.Errorf("evaltest.Worktree: remove %s: %v", tree.Dir, err)
+			t.Errorf("clitest.Worktree: remove %s: %v", tree.Dir, err)
 		}
 	})
 	return tree.Dir
