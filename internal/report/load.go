@@ -1,13 +1,19 @@
 package report
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/scoring/aijudge"
@@ -189,3 +195,154 @@ func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	v.sumUp(rep.Units, rep.Results)
 	return v
 }
+
+// maxArtifact bounds each file of a unit that is read, in bytes.
+const maxArtifact = 64 << 20
+
+// artifacts are a unit's files, as far as they are there.
+type artifacts struct {
+	run  json.RawMessage
+	diff string
+}
+
+func places(run *rundir.Run, u *Unit) (Paths, error) {
+	p := run.Place(u.Case, u.Variant, u.Trial)
+	var paths Paths
+	for _, x := range []struct {
+		to   *string
+		from string
+	}{{&paths.Workspace, p.Workspace}, {&paths.Logs, p.Logs}, {&paths.Artifacts, p.Artifacts}} {
+		rel, err := filepath.Rel(run.Dir(), x.from)
+		if err != nil {
+			return Paths{}, err
+		}
+		*x.to = filepath.ToSlash(rel)
+	}
+	return paths, nil
+}
+
+// readArtifacts reads the files of a unit that ran. Its metrics and changes are in its result; where they are not, they
+// are taken from the artifacts.
+func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
+	started := u.metrics() != nil
+	events, _, err := readJSON[trajectory.Run](run, u, rundir.Trajectory, started)
+	if err != nil {
+		return artifacts{}, err
+	}
+	_, metrics, err := readJSON[result.Metrics](run, u, rundir.Metrics, started)
+	if err != nil {
+		return artifacts{}, err
+	}
+	if !started && metrics != nil {
+		r := *u.Result
+		r.Metrics = metrics
+		u.Result = &r
+	}
+	m := u.metrics()
+	compared := m != nil && m.Changes != nil
+	_, changes, err := readJSON[result.Changes](run, u, rundir.Changes, compared)
+	if err != nil {
+		return artifacts{}, err
+	}
+	if m != nil && m.Changes == nil {
+		m.Changes = changes
+	}
+	diff, err := readArtifact(run, u, rundir.Diff, compared)
+	return artifacts{run: events, diff: string(diff)}, err
+}
+
+// readJSON reads an artifact that is JSON: its text and what that says, nil if there is nothing to be shown.
+func readJSON[T any](run *rundir.Run, u *Unit, name string, wanted bool) (json.RawMessage, *T, error) {
+	data, err := readArtifact(run, u, name, wanted)
+	if data == nil || err != nil {
+		return nil, nil, err
+	}
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
+		path := filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), name)
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, v, nil
+}
+
+// readArtifact reads an artifact of the unit, nil if it is not there or too large. The unit then notes that, the former only
+// if it was wanted.
+func readArtifact(run *rundir.Run, u *Unit, name string, wanted bool) ([]byte, error) {
+	path := u.Paths.Artifacts + "/" + name
+	data, err := run.ReadFile(path, maxArtifact)
+	if errors.Is(err, fs.ErrNotExist) {
+		if wanted {
+			u.Missing = append(u.Missing, path)
+		}
+		return nil, nil
+	}
+	if large, ok := errors.AsType[*disk.SizeError](err); ok {
+		u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
+		return nil, nil
+	}
+	return data, err
+}
+
+// notes says what of the units a reader must know to judge the figures.
+func notes(units []Unit) []string {
+	scripted, replayed, missing, large, repeated := 0, 0, 0, 0, 0
+	remarks := make(map[string]int)
+	var order []string
+	remark := func(text string) {
+		if remarks[text]++; remarks[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	for _, u := range units {
+		if len(u.Missing) > 0 {
+			missing++
+		}
+		if len(u.TooLarge) > 0 {
+			large++
+		}
+		if u.Result == nil {
+			continue
+		}
+		if u.Result.Endpoint == "scripted" {
+			scripted++
+		}
+		if u.Result.Replayed {
+			replayed++
+		}
+		if len(u.Result.Attempts) > 0 {
+			repeated++
+		}
+		for _, e := range u.Result.Evaluations {
+			switch {
+			case e.Outcome == result.Reported:
+				remark(fmt.Sprintf("evaluator %s reports its score and decides nothing.", e.Name))
+			case e.Outcome == result.Skip && u.Result.Metrics != nil: // else there was nothing to judge
+				remark(fmt.Sprintf("evaluator %s was skipped: %s", e.Name, e.Reason))
+			}
+		}
+		for _, w := range u.Result.Warnings {
+			remark("warning: " + w)
+		}
+	}
+	list := []string{}
+	note := func(n int, text string) {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%s of %d: %s", plural(n, "unit"), len(units), text))
+		}
+	}
+	note(scripted, "a scripted model stood behind the agent, so its figures are not a model's.")
+	note(replayed, "replayed from recordings; no agent ran, and times are those of the replay.")
+	note(repeated, "earlier attempts ended in errors and were repeated.")
+	note(missing, "artifacts are missing though the unit ran.")
+	note(large, "artifacts are too large to show.")
+	for i, text := range order {
+		if i == maxRemarks {
+			return append(list, fmt.Sprintf("%s more.", plural(len(order)-i, "remark")))
+		}
+		note(remarks[text], text)
+	}
+	return list
+}
+
+// maxRemarks is how many different remarks on single units the notes repeat: warnings, and what did not judge.
+const maxRemarks = 10

@@ -146,3 +146,118 @@ func plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%s %ss", thousands(int64(n)), what)
 }
+
+// flaw is something that did not pass: a case under a variant as a whole, one of its evaluators, or a job.
+type flaw struct {
+	outcome result.Outcome
+	of      Result // of a job: one trial of no case
+	check   string // the evaluator's name
+	job     string
+	passed  int // trials
+	// findings are why, if there is more to say than that too few trials passed.
+	findings []Finding
+}
+
+// flaws returns all that did not pass, in the report's order.
+func (rep *Report) flaws() []flaw {
+	var list []flaw
+	for _, r := range rep.Results {
+		if r.Outcome.Bad() {
+			list = append(list, r.flaws()...)
+		}
+	}
+	for _, j := range rep.Jobs {
+		if j.Outcome != result.Pass && j.Outcome != result.Completed {
+			list = append(list, flaw{outcome: j.Outcome, of: Result{Trials: 1}, job: j.ID, findings: jobFindings(j)})
+		}
+	}
+	return list
+}
+
+// flaws returns why a result that did not pass did not.
+func (r Result) flaws() []flaw {
+	var list []flaw
+	if len(r.Findings) > 0 || r.Outcome == result.NotRun {
+		list = append(list, flaw{outcome: r.whole, of: r, passed: r.Passed, findings: r.Findings})
+	}
+	for _, c := range r.Checks {
+		if c.Outcome == result.Fail || c.Outcome == result.Error {
+			list = append(list, flaw{outcome: c.Outcome, of: r, check: c.Name, passed: c.Passed, findings: c.Findings})
+		}
+	}
+	if list == nil {
+		list = append(list, flaw{outcome: r.Outcome, of: r, passed: r.Passed})
+	}
+	return list
+}
+
+// position returns where the first of the worst findings with a place has it, else nothing.
+func position(list []Finding) string {
+	for _, f := range bad(list) {
+		if f.Position != "" {
+			return f.Position
+		}
+	}
+	return ""
+}
+
+// Counts are how many ended in which way.
+type Counts struct {
+	Pass      int `json:"pass"`
+	Fail      int `json:"fail"`
+	Error     int `json:"error"`
+	Skip      int `json:"skip"`
+	Completed int `json:"completed"`
+	NotRun    int `json:"not_run"`
+	// Reported are verdicts that decide nothing; a unit never ends so.
+	Reported int `json:"reported,omitempty"`
+}
+
+func (c *Counts) of(o result.Outcome) *int {
+	switch o {
+	case result.Pass:
+		return &c.Pass
+	case result.Fail:
+		return &c.Fail
+	case result.Skip:
+		return &c.Skip
+	case result.Completed:
+		return &c.Completed
+	case result.NotRun:
+		return &c.NotRun
+	case result.Reported:
+		return &c.Reported
+	default: // an unknown outcome must not look green
+		return &c.Error
+	}
+}
+
+func (c *Counts) add(o result.Outcome) { *c.of(o)++ }
+
+func (c Counts) sum() int {
+	return c.Pass + c.Fail + c.Error + c.Skip + c.Completed + c.NotRun + c.Reported
+}
+
+// String lists what is not zero: "3 passed, 1 failed".
+func (c Counts) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{c.Pass, "passed"},
+		{c.Completed, "completed (not judged)"},
+		{c.Fail, "failed"},
+		{c.Error, "ended in error"},
+		{c.Skip, "skipped"},
+		{c.NotRun, "not run"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", thousands(int64(p.n)), p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
