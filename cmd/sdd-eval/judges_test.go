@@ -156,7 +156,7 @@ func TestJudgesReported(t *testing.T) {
 
 	j.run(0, nil, "report", "--run", "latest")
 	run := strings.TrimSpace(out)
-	const note = "evaluator short reports its score and decides nothing"
+	const note = "evaluator short only reports its score"
 	for _, name := range []string{"report.json", "report.md", "report.html"} {
 		data, err := os.ReadFile(filepath.Join(run, name))
 		require.NoError(t, err)

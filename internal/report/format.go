@@ -9,10 +9,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// unknown is how people see what is not known.
+// unknown stands for figures that are not known.
 const unknown = "–"
 
-// label is how people see an outcome.
+// label returns an outcome as people see it.
 func label(o result.Outcome) string {
 	switch o {
 	case result.Pass:
@@ -59,7 +59,7 @@ func round(v float64, digits int) float64 {
 	return f
 }
 
-// integer writes a sum of whole things; a lower bound says so.
+// integer writes a sum of integers, and marks a lower bound.
 func (s Sum) integer() string {
 	if s.Sum == nil {
 		return unknown
@@ -82,7 +82,7 @@ func (s Sum) bound() string {
 	return ""
 }
 
-// money writes sums of money, one for each currency. Agents say what the currency is.
+// money writes sums of money, one for each currency. The names of currencies come from agents.
 func money(costs []Cost) string {
 	if len(costs) == 0 {
 		return unknown

@@ -12,18 +12,19 @@ import (
 )
 
 const (
-	// MaxSummary is how many bytes GitHub shows as the summary of one step of a job. Of more it shows nothing.
+	// MaxSummary is the largest summary of a job's step, in bytes, that GitHub shows. A larger one it does not show at
+	// all.
 	MaxSummary = 1 << 20
-	// summaryMargin is room for the line that says that a summary is cut.
+	// summaryMargin is room for the line that says that a summary was cut.
 	summaryMargin = 256
 	// maxAnnotations is how many errors of one step GitHub shows.
 	maxAnnotations = 10
-	// maxAnnotation bounds an annotation's text, in bytes.
+	// maxAnnotation is the largest size of an annotation's text, in bytes.
 	maxAnnotation = 4 << 10
 )
 
-// Summary returns the report for the summary of a GitHub job, in at most room bytes: report.md, which may be longer here.
-// It is nil if there is no room for anything that could be read.
+// Summary returns the report for the summary of a GitHub job: as report.md, in at most room bytes. It is nil if there
+// is no room for anything useful.
 func (rep *Report) Summary(room int) []byte {
 	if room < 4*summaryMargin {
 		return nil
@@ -31,14 +32,15 @@ func (rep *Report) Summary(room int) []byte {
 	return rep.markdown(room - summaryMargin)
 }
 
-// Annotations returns a line for each thing that did not pass, by which GitHub Actions, if a step prints it, shows it at its
-// place in the playbook. dir is the project's directory in the repository, "" or "." if it is the same. GitHub shows ten
-// of a step: of more the tenth says how many there are.
+// Annotations returns a line for each thing that did not pass. If a step prints it, GitHub Actions shows the error at
+// its position in the playbook. dir is the project's directory in the repository, "" or "." for its root. GitHub shows
+// ten annotations of a step: if there are more, the tenth says how many.
 func (rep *Report) Annotations(dir string) []byte {
 	list := rep.annotations()
 	if n := len(list); n > maxAnnotations {
 		list = append(list[:maxAnnotations-1], annotation{
-			title: rep.Run.Name, text: fmt.Sprintf("%d more did not pass: the summary of the job has them", n-maxAnnotations+1),
+			title: rep.Run.Name,
+			text:  fmt.Sprintf("%d more did not pass: see the summary of the job", n-maxAnnotations+1),
 		})
 	}
 	var b strings.Builder
@@ -48,7 +50,7 @@ func (rep *Report) Annotations(dir string) []byte {
 	return []byte(b.String())
 }
 
-// annotation is a text at a place in a playbook, or at none.
+// annotation is a text for a position in a playbook, which may be empty.
 type annotation struct{ position, title, text string }
 
 func (rep *Report) annotations() []annotation {
@@ -76,13 +78,13 @@ func (f flaw) title(run string) string {
 	return what + ": " + words(f.outcome) + trials(f.passed, f.of.Trials, f.of.Need)
 }
 
-// words are how people read an outcome.
+// words returns the label of an outcome without its symbol.
 func words(o result.Outcome) string {
 	_, words, _ := strings.Cut(label(o), " ")
 	return words
 }
 
-// text says why, each reason before what happened: GitHub folds what is long.
+// text says why, each reason before its details, because GitHub folds long texts.
 func (f flaw) text() string {
 	var b strings.Builder
 	for _, finding := range bad(f.findings) {
@@ -94,12 +96,12 @@ func (f flaw) text() string {
 	return cmp.Or(b.String(), why(nil, f.of))
 }
 
-// place is the end of a position: line, or line and column.
-var place = lazyregexp.New(`:(\d+)(:\d+)?$`)
+// lineNumber matches the end of a position: a line, or a line and a column.
+var lineNumber = lazyregexp.New(`:(\d+)(:\d+)?$`)
 
 func (a annotation) write(b *strings.Builder, dir string) {
 	var properties []string
-	if at := place.FindStringSubmatchIndex(a.position); at != nil {
+	if at := lineNumber.FindStringSubmatchIndex(a.position); at != nil {
 		file := a.position[:at[0]]
 		if !path.IsAbs(file) {
 			file = path.Join(dir, file)
@@ -111,7 +113,7 @@ func (a annotation) write(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "::error %s::%s\n", strings.Join(properties, ","), inData.Replace(text))
 }
 
-// How GitHub Actions wants to read what stands behind the last colons of a command, and in its properties.
+// The escapes of GitHub Actions in the data of a command, after its last colons, and in its properties.
 var (
 	inData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	inProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -23,7 +23,7 @@ func TestAnnotate(t *testing.T) {
 		want      string
 	}{
 		{
-			name: "a place", a: annotation{"evals/x/x.yaml:15", "x/task/claude", "step 1 not matched"},
+			name: "a position", a: annotation{"evals/x/x.yaml:15", "x/task/claude", "step 1 not matched"},
 			want: "::error file=evals/x/x.yaml,line=15,title=x/task/claude::step 1 not matched\n",
 		},
 		{
@@ -31,21 +31,22 @@ func TestAnnotate(t *testing.T) {
 			want: "::error file=x.yaml,line=15,title=x::why\n",
 		},
 		{
-			name: "a module that is not the repository's root", dir: "services/shop", a: annotation{"evals/x.yaml:1", "x", "why"},
+			name: "a module below the repository's root", dir: "services/shop",
+			a:    annotation{"evals/x.yaml:1", "x", "why"},
 			want: "::error file=services/shop/evals/x.yaml,line=1,title=x::why\n",
 		},
 		{
 			name: "a path that begins elsewhere", dir: "services/shop", a: annotation{"/data/x.yaml:1", "x", "why"},
 			want: "::error file=/data/x.yaml,line=1,title=x::why\n",
 		},
-		{name: "no place", a: annotation{"", "x", "why"}, want: "::error title=x::why\n"},
+		{name: "no position", a: annotation{"", "x", "why"}, want: "::error title=x::why\n"},
 		{name: "no line", a: annotation{"x.yaml", "x", "why"}, want: "::error title=x::why\n"},
 		{
 			name: "text of several lines", a: annotation{"", "x", "1%\r\n::warning::2, 3: 4"},
 			want: "::error title=x::1%25%0D%0A::warning::2, 3: 4\n",
 		},
 		{
-			name: "names with what ends properties", a: annotation{"a,b:c%/x.yaml:7", "a:b,c\n%", "why"},
+			name: "names with characters that end properties", a: annotation{"a,b:c%/x.yaml:7", "a:b,c\n%", "why"},
 			want: "::error file=a%2Cb%3Ac%25/x.yaml,line=7,title=a%3Ab%2Cc%0A%25::why\n",
 		},
 		{name: "control characters", a: annotation{"", "\x1b[31m", "\x00"}, want: "::error title=␛[31m::␀\n"},
@@ -59,7 +60,7 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
-// TestAnnotationsAreBounded: GitHub shows ten, and each is one line of bounded length whatever an agent said.
+// TestAnnotationsAreBounded: there are at most ten, and each is one line of bounded length, whatever an agent says.
 func TestAnnotationsAreBounded(t *testing.T) {
 	for _, n := range []int{0, 1, 10, 11, 25} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -92,14 +93,16 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFlaw: what was skipped, or completed with nothing to judge it, is no annotation.
+// TestWhatIsNoFlaw: there is no annotation for what was skipped, or completed without being judged.
 func TestWhatIsNoFlaw(t *testing.T) {
 	s := sample(t, 1, 2, 1)
 	for i, outcome := range []result.Outcome{result.Skip, result.Completed} {
 		s.units[i].Outcome, s.units[i].Evaluations, s.units[i].Reason = outcome, nil, "no agent"
 	}
 	s.manifest.Jobs = []string{"lint", "publish"}
-	s.jobs = []result.Job{{ID: "lint", Outcome: result.Skip, Reason: "no linter"}, {ID: "publish", Outcome: result.Completed}}
+	s.jobs = []result.Job{
+		{ID: "lint", Outcome: result.Skip, Reason: "no linter"}, {ID: "publish", Outcome: result.Completed},
+	}
 	require.Empty(t, string(reportOf(t, s).Annotations("")))
 }
 

@@ -29,8 +29,8 @@ var pageScripts = []string{
 // maxTeaser is how much of a unit's reason the list shows and searches, in bytes.
 const maxTeaser = 240
 
-// index is what the page needs at once; the rest of each unit is a block of its own that the page reads when the unit
-// is opened.
+// index is what the page needs at once. The rest of each unit is in a block of its own, which the page reads when the
+// unit is opened.
 type index struct {
 	Run      Run            `json:"run"`
 	Outcome  result.Outcome `json:"outcome"`
@@ -73,8 +73,8 @@ type indexUnit struct {
 	Reason  string         `json:"reason,omitempty"`
 }
 
-// HTML returns report.html: one file that needs nothing else. A policy in it lets no script run but its own, and what
-// agents said gets into the document as text only.
+// HTML returns report.html: one file that needs no other. Its security policy permits only its own scripts, and texts
+// of agents get into the document only as text.
 func (rep *Report) HTML() ([]byte, error) {
 	data, err := json.Marshal(rep.index())
 	if err != nil {
@@ -118,13 +118,14 @@ func (rep *Report) HTML() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// digest names an inline style or script in the page's policy.
+// digest returns the name of an inline style or script in the page's security policy.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// pageText returns files of the page, joined. Line ends are those that the HTML parser makes of them, for the digests.
+// pageText returns the joined text of files of the page. Their line ends become those that an HTML parser sees, so that
+// the digests are right.
 func pageText(names ...string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {
@@ -194,15 +195,15 @@ func reason(u Unit) string {
 	return strings.Join(parts, "; ")
 }
 
-// What the page holds of one unit is bounded; all of it is in the unit's artifacts.
+// Limits of what the page has of one unit. The unit's artifacts have everything.
 const (
-	maxDetail = 256 << 10 // bytes of JSON that are shown uncut
-	maxText   = 16 << 10  // bytes of one text in what is larger
+	maxDetail = 256 << 10 // bytes of JSON that is not shortened
+	maxText   = 16 << 10  // bytes of each text in larger JSON
 	maxEvents = 2000
 	maxDiff   = 512 << 10
 )
 
-// detail is what the page shows of a unit when it is opened.
+// detail is what the page shows when a unit is opened.
 type detail struct {
 	Result  json.RawMessage `json:"result"` // a result.Unit, null if it has not run
 	Task    *Case           `json:"task,omitempty"`
@@ -211,12 +212,12 @@ type detail struct {
 	AI      []AIScore       `json:"ai,omitempty"`
 	Paths   Paths           `json:"paths"`
 	Missing []string        `json:"missing,omitempty"`
-	// TooLarge names artifacts that were not read at all, Cut what was left out of those that were.
+	// TooLarge lists artifacts that were not read, Cut what was left out of others.
 	TooLarge []string `json:"too_large,omitempty"`
 	Cut      []string `json:"cut,omitempty"`
 }
 
-// pack returns the unit's detail as the page holds it.
+// pack returns the unit's compressed detail.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
 	var err error
@@ -242,7 +243,7 @@ func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	return compress(text)
 }
 
-// compressors are large and used once a unit.
+// compressors are reused because they are large and each unit needs one.
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func compress(text []byte) ([]byte, error) {
@@ -259,7 +260,7 @@ func compress(text []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// shorten cuts long texts and lists of events in a JSON value that is large, and notes that it did.
+// shorten cuts long texts and lists of events in a large JSON value, and notes what it has cut.
 func (d *detail) shorten(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) <= maxDetail {
 		return raw, nil
@@ -272,7 +273,8 @@ func (d *detail) shorten(raw json.RawMessage) (json.RawMessage, error) {
 	if run, ok := v.(map[string]any); ok {
 		if events, ok := run["events"].([]any); ok && len(events) > maxEvents {
 			run["events"] = events[:maxEvents]
-			d.Cut = append(d.Cut, fmt.Sprintf("%s of %s", plural(len(events)-maxEvents, "event"), thousands(int64(len(events)))))
+			left := plural(len(events)-maxEvents, "event")
+			d.Cut = append(d.Cut, fmt.Sprintf("%s of %s", left, thousands(int64(len(events)))))
 		}
 	}
 	v = shortenTexts(v, &texts)

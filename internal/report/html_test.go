@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// browse opens the page in a browser without a window and returns the document that its scripts made.
+// browse opens the page in a headless browser and returns the document that its scripts made.
 func browse(t *testing.T, page []byte, hash string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -43,11 +43,11 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	t.Skip("no chromium: the page is not tried in a browser (Debian: apt-get install chromium)")
+	t.Skip("no chromium: the page is not tested in a browser (Debian: apt-get install chromium)")
 	return ""
 }
 
-// hostile is what an agent may say to get its markup into the page. It has no slash where it stands for an id.
+// hostile is a text with which an agent may try to get markup into the page. As an id it has no slash.
 const (
 	hostileID = `"'><img src=x onerror=document.body.dataset.broken=1>`
 	hostile   = `</script><script>document.body.dataset.broken=1</script><!--` + hostileID
@@ -119,9 +119,12 @@ func hostileSource(t *testing.T) source {
 			ID: "x", Options: []trajectory.PermissionOption{{ID: "x", Name: "x", Kind: "x"}}, Decision: "x",
 		}},
 		{Turn: 1, Body: trajectory.Notice{Name: "x", Data: map[string]any{"a": []any{"x"}}}},
-		{Turn: 1, Body: trajectory.State{Title: "x", Mode: "x", Commands: []string{"x"}, Options: map[string]string{"a": "x"}}},
+		{Turn: 1, Body: trajectory.State{
+			Title: "x", Mode: "x", Commands: []string{"x"}, Options: map[string]string{"a": "x"},
+		}},
 		{Turn: 1, Body: trajectory.ToolEnd{
-			ID: "x", Status: "x", Output: map[string]any{"a": "x"}, Printed: "x", Diffs: []trajectory.Diff{{Path: "x", New: "x"}},
+			ID: "x", Status: "x", Output: map[string]any{"a": "x"}, Printed: "x",
+			Diffs: []trajectory.Diff{{Path: "x", New: "x"}},
 		}},
 		{Turn: 1, Body: trajectory.Stop{Reason: "x"}},
 	}}
@@ -133,15 +136,18 @@ func hostileSource(t *testing.T) source {
 		u.Missing, u.TooLarge = []string{hostile}, []string{hostile}
 		return files, nil
 	}
-	s.place = func(*Unit) (Paths, error) { return Paths{hostile, hostile, hostile}, nil }
+	s.paths = func(*Unit) (Paths, error) { return Paths{hostile, hostile, hostile}, nil }
 	u := &s.units[0]
 	u.Outcome, u.Warnings, u.Attempts, u.Next, u.Session = result.Error, []string{"x"}, []string{"x"}, "x", "x"
 	u.Evaluations[0].Outcome = result.Error
 	u.Steps[0].Outcome = result.Fail
-	s.jobs = []result.Job{{Outcome: result.Fail, Reason: "x", Steps: []result.Step{{Name: "x", Outcome: result.Fail, Output: "x"}}}}
+	s.jobs = []result.Job{{
+		Outcome: result.Fail, Reason: "x", Steps: []result.Step{{Name: "x", Outcome: result.Fail, Output: "x"}},
+	}}
 	m := &s.manifest
 	m.Jobs, m.Problems = []string{"x"}, []string{"x"}
-	m.Variants[0].Args, m.Variants[0].Env, m.Variants[0].Preset, m.Variants[0].Mode = []string{"x"}, []string{"x"}, "x", "x"
+	v := &m.Variants[0]
+	v.Args, v.Env, v.Preset, v.Mode = []string{"x"}, []string{"x"}, "x", "x"
 	m.Cases[0].ExpectedOutcome, m.Cases[0].ReferenceAnswer = "x", "x"
 	state := m.State
 	poison(reflect.ValueOf(m).Elem())
@@ -184,7 +190,7 @@ func TestHostileTexts(t *testing.T) {
 		require.NotContains(t, shown, "cannot be shown")
 		require.False(t, strings.Contains(dom, "<img"), "markup got into the document")
 		require.False(t, strings.Contains(dom, "data-broken"), "a script ran")
-		require.Greater(t, strings.Count(shown, "&lt;img"), 40, "all that is hostile is shown as it is")
+		require.Greater(t, strings.Count(shown, "&lt;img"), 40, "hostile texts are shown as text")
 	})
 }
 
@@ -205,16 +211,17 @@ func hash(unit string) string {
 func TestPageOpensAtOnce(t *testing.T) {
 	unit := reportOf(t, sample(t, 1, 1, 1)).Units[0]
 	s := sample(t, 10, 1000, 1)
-	s.units = nil // to pack each takes longer than all that is tested here
+	s.units = nil // packing them would take longer than the rest of the test
 	rep := reportOf(t, s)
 	for i := range rep.Units {
 		rep.Units[i].page, rep.Units[i].Result, rep.Units[i].Outcome = unit.page, unit.Result, unit.Outcome
 	}
 	page, err := rep.HTML()
 	require.NoError(t, err)
-	// To print the units' blocks would take the browser far longer than to open the page: they are removed in the end.
+	// The units' blocks are removed in the end, since printing them would take longer than opening the page.
 	const removal = `<script>
-		addEventListener("load", () => document.querySelectorAll("[type='application/gzip']").forEach((n) => n.remove()))
+		addEventListener("load", () =>
+			document.querySelectorAll("[type='application/gzip']").forEach((n) => n.remove()))
 	</script>`
 	tried := regexp.MustCompile(`<meta http-equiv=.*?>`).ReplaceAllLiteral(page, nil)
 	tried = append(bytes.TrimSuffix(tried, []byte("</body>\n</html>\n")), removal...)

@@ -60,10 +60,10 @@ type junitMessage struct {
 	Text    string `xml:",cdata"`
 }
 
-// JUnit returns report.junit.xml: a test suite for each variant, in it a test case for each case and one for each of
-// its evaluators, over all trials by the same rule as under go test. What was not judged is skipped, not passed; what
-// was not run is an error, and so is the test case "run", which is there if the run as a whole has problems or is not
-// finished.
+// JUnit returns report.junit.xml. It has a test suite for each variant, with a test case for each case and one for each
+// of its evaluators, over all trials by the same rule as under go test. A case that was not judged is skipped, not
+// passed. A case that was not run is an error. If the run as a whole has problems or is not finished, there is also a
+// test case "run", which is an error.
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
@@ -144,7 +144,8 @@ func junitCases(run Run, r Result, took time.Duration) []junitCase {
 	cases := []junitCase{c}
 	for _, check := range r.Checks {
 		c := junitCase{Class: class, Name: visible(r.Case + "/" + check.Name), Time: seconds(0)}
-		c.Properties = &junitProperties{number([]junitProperty{{"outcome", string(check.Outcome)}}, "score", check.Score)}
+		outcome := []junitProperty{{"outcome", string(check.Outcome)}}
+		c.Properties = &junitProperties{number(outcome, "score", check.Score)}
 		head := ""
 		if r.Trials > 1 {
 			head = fmt.Sprintf("%d/%d trials, need %d", check.Passed, r.Trials, r.Need)
@@ -176,7 +177,7 @@ func wholeText(r Result) string {
 	return strings.Join(parts, "; ")
 }
 
-// end gives the case the element of its outcome: none if it passed, or only reports.
+// end gives the case the element for its outcome. There is none if it passed or is only reported.
 func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials int) {
 	m := &junitMessage{Message: head}
 	worst := bad(list)
@@ -190,7 +191,7 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 	m.Text = visible(findingsText(worst, trials))
 	switch o {
 	case result.Pass:
-	case result.Reported: // it is for information, and that it is low is neither a failure nor an error
+	case result.Reported: // a low score that is only reported is neither a failure nor an error
 		if m.Message != "" {
 			c.Properties.List = append(c.Properties.List, junitProperty{"reported", m.Message})
 		}
@@ -200,7 +201,7 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 	case result.Skip:
 		c.Skipped = &junitMessage{Message: m.Message}
 	case result.Completed:
-		c.Skipped = &junitMessage{Message: "completed: nothing was there to judge it"}
+		c.Skipped = &junitMessage{Message: "completed, but not judged"}
 	case result.NotRun:
 		m.Type = string(result.NotRun)
 		c.Error = m
@@ -210,7 +211,7 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 	}
 }
 
-// findingsText lists findings as people read them: what happened, then where and why.
+// findingsText lists findings for people: the details first, then the position and the reason.
 func findingsText(list []Finding, trials int) string {
 	var b strings.Builder
 	for _, f := range list {
@@ -228,7 +229,7 @@ func findingsText(list []Finding, trials int) string {
 	return b.String()
 }
 
-// junitJobs is the suite of the jobs outside the matrix.
+// junitJobs returns the suite of the jobs outside the matrix.
 func (rep *Report) junitJobs() junitSuite {
 	s := junitSuite{Name: "jobs", Timestamp: rep.timestamp()}
 	var took time.Duration
@@ -239,7 +240,7 @@ func (rep *Report) junitJobs() junitSuite {
 			took += time.Duration(j.Result.Duration)
 		}
 		o := j.Outcome
-		if o == result.Completed { // a job is never judged: that its steps exited 0 is all it is for
+		if o == result.Completed { // a job is never judged: it passes if its steps exit with 0
 			o = result.Pass
 		}
 		c.end(o, "", jobFindings(j), 1)
@@ -249,14 +250,14 @@ func (rep *Report) junitJobs() junitSuite {
 	return s
 }
 
-// junitRun is the suite, of one case, that reports a problem of the run as a whole.
+// junitRun returns the suite, with one case, for problems of the run as a whole.
 func (rep *Report) junitRun(list []Finding) junitSuite {
 	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
 	c.end(list[0].Outcome, "", list, 1)
 	return junitSuite{Name: "run", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c}}
 }
 
-// timestamp is when the run began, as JUnit has it: in UTC, without saying so.
+// timestamp returns when the run began, in JUnit's format: in UTC, without a time zone.
 func (rep *Report) timestamp() string { return rep.Run.CreatedAt.UTC().Format("2006-01-02T15:04:05") }
 
 // jobFindings returns why a job did not pass.
@@ -267,7 +268,7 @@ func jobFindings(j Job) []Finding {
 	return findings(result.Unit{Outcome: j.Result.Outcome, Reason: j.Result.Reason, Steps: j.Result.Steps})
 }
 
-// properties are what is known of a variant.
+// properties returns what is known about a variant.
 func properties(run Run, v Variant) []junitProperty {
 	list := []junitProperty{{"run_id", run.ID}, {"mode", run.Mode}}
 	for _, p := range []junitProperty{{"style", v.Style}, {"kind", v.Kind}, {"model", v.Model}} {
@@ -290,7 +291,7 @@ func properties(run Run, v Variant) []junitProperty {
 	return list
 }
 
-// number adds a property unless it is unknown.
+// number adds a property unless its value is unknown.
 func number(list []junitProperty, name string, v *float64) []junitProperty {
 	if v == nil {
 		return list

@@ -20,8 +20,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
-// Load reads a run's directory. What is missing of a unit that ran is noted in the unit; what is there and cannot be
-// read is an error that names the file, unless it is only too large, which is noted as well.
+// Load reads a run's directory. Artifacts that are missing or too large are noted in their unit. If a file cannot be
+// read for another reason, Load returns an error that names it.
 func Load(run *rundir.Run) (*Report, error) {
 	rep, err := load(run)
 	if err != nil {
@@ -49,7 +49,7 @@ func load(run *rundir.Run) (*Report, error) {
 	}
 	src := source{
 		manifest: run.Manifest(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
-		place:     func(u *Unit) (Paths, error) { return places(run, u) },
+		paths:     func(u *Unit) (Paths, error) { return unitPaths(run, u) },
 		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },
 	}
 	for _, p := range people {
@@ -63,7 +63,7 @@ func load(run *rundir.Run) (*Report, error) {
 	return src.report()
 }
 
-// source is what a report is made of.
+// source has the data for a report.
 type source struct {
 	manifest  rundir.Manifest
 	units     []result.Unit
@@ -71,7 +71,7 @@ type source struct {
 	human     []rating
 	ai        map[string][]AIScore // by unit
 	notes     []string
-	place     func(*Unit) (Paths, error)
+	paths     func(*Unit) (Paths, error)
 	artifacts func(*Unit) (artifacts, error)
 }
 
@@ -86,8 +86,9 @@ func (s source) report() (*Report, error) {
 	rep := &Report{
 		Version: 1,
 		Run: Run{
-			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State), Tool: m.Tool,
-			Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials, Need: m.Need, Judged: m.Evaluators,
+			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State),
+			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials,
+			Need: m.Need, Judged: m.Evaluators,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 	}
@@ -121,7 +122,7 @@ func (s source) report() (*Report, error) {
 	return rep, nil
 }
 
-// fillUnits reads what there is of each unit the manifest lists.
+// fillUnits reads the results and artifacts of the units that the manifest lists.
 func (s source) fillUnits(rep *Report) error {
 	ended := make(map[string]*result.Unit, len(s.units))
 	for i := range s.units {
@@ -140,7 +141,7 @@ func (s source) fillUnits(rep *Report) error {
 		}
 		u.AI = s.ai[id]
 		g.Go(func() (err error) {
-			if u.Paths, err = s.place(u); err != nil {
+			if u.Paths, err = s.paths(u); err != nil {
 				return err
 			}
 			if u.Result == nil {
@@ -157,17 +158,17 @@ func (s source) fillUnits(rep *Report) error {
 	return g.Wait()
 }
 
-// identify takes the unit's id apart and notes how it ended; r is nil if it did not.
+// identify sets the unit's id and its parts, and its result, which is nil if the unit has not ended.
 func (u *Unit) identify(id string, r *result.Unit) error {
 	u.ID, u.Outcome, u.Result = id, result.NotRun, r
 	parts := strings.Split(id, "/")
 	if len(parts) < 4 {
-		return fmt.Errorf("manifest: the unit %q is not playbook/case/variant/trial", id)
+		return fmt.Errorf("manifest: unit %q: want playbook/case/variant/trial", id)
 	}
 	u.Case, u.Variant = parts[len(parts)-3], parts[len(parts)-2]
 	var err error
 	if u.Trial, err = strconv.Atoi(parts[len(parts)-1]); err != nil {
-		return fmt.Errorf("manifest: the unit %q does not end in the number of a trial", id)
+		return fmt.Errorf("manifest: unit %q: want a trial's number at the end", id)
 	}
 	if r != nil {
 		u.Outcome, u.Score = r.Outcome, r.Score()
@@ -196,16 +197,16 @@ func (s source) variant(m rundir.Variant, rep *Report) Variant {
 	return v
 }
 
-// maxArtifact bounds each file of a unit that is read, in bytes.
+// maxArtifact is the largest size of a unit's file that is read, in bytes.
 const maxArtifact = 64 << 20
 
-// artifacts are a unit's files, as far as they are there.
+// artifacts are the files of a unit that exist.
 type artifacts struct {
 	run  json.RawMessage
 	diff string
 }
 
-func places(run *rundir.Run, u *Unit) (Paths, error) {
+func unitPaths(run *rundir.Run, u *Unit) (Paths, error) {
 	p := run.Place(u.Case, u.Variant, u.Trial)
 	var paths Paths
 	for _, x := range []struct {
@@ -221,8 +222,8 @@ func places(run *rundir.Run, u *Unit) (Paths, error) {
 	return paths, nil
 }
 
-// readArtifacts reads the files of a unit that ran. Its metrics and changes are in its result; where they are not, they
-// are taken from the artifacts.
+// readArtifacts reads the files of a unit that ran. If the unit's result has no metrics or changes, it takes them from
+// the artifacts.
 func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 	started := u.metrics() != nil
 	events, _, err := readJSON[trajectory.Run](run, u, rundir.Trajectory, started)
@@ -251,7 +252,7 @@ func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 	return artifacts{run: events, diff: string(diff)}, err
 }
 
-// readJSON reads an artifact that is JSON: its text and what that says, nil if there is nothing to be shown.
+// readJSON reads a JSON artifact and returns its text and value, or nil if there is none to show.
 func readJSON[T any](run *rundir.Run, u *Unit, name string, wanted bool) (json.RawMessage, *T, error) {
 	data, err := readArtifact(run, u, name, wanted)
 	if data == nil || err != nil {
@@ -265,8 +266,8 @@ func readJSON[T any](run *rundir.Run, u *Unit, name string, wanted bool) (json.R
 	return data, v, nil
 }
 
-// readArtifact reads an artifact of the unit, nil if it is not there or too large. The unit then notes that, the former only
-// if it was wanted.
+// readArtifact reads an artifact of the unit. It returns nil if the artifact is missing or too large, and notes that in
+// the unit; that it is missing only if it was wanted.
 func readArtifact(run *rundir.Run, u *Unit, name string, wanted bool) ([]byte, error) {
 	path := u.Paths.Artifacts + "/" + name
 	data, err := run.ReadFile(path, maxArtifact)
@@ -283,7 +284,7 @@ func readArtifact(run *rundir.Run, u *Unit, name string, wanted bool) ([]byte, e
 	return data, err
 }
 
-// notes says what of the units a reader must know to judge the figures.
+// notes returns what a reader must know about the units to judge the figures.
 func notes(units []Unit) []string {
 	scripted, replayed, missing, large, repeated := 0, 0, 0, 0, 0
 	remarks := make(map[string]int)
@@ -315,8 +316,8 @@ func notes(units []Unit) []string {
 		for _, e := range u.Result.Evaluations {
 			switch {
 			case e.Outcome == result.Reported:
-				remark(fmt.Sprintf("evaluator %s reports its score and decides nothing.", e.Name))
-			case e.Outcome == result.Skip && u.Result.Metrics != nil: // else there was nothing to judge
+				remark(fmt.Sprintf("evaluator %s only reports its score.", e.Name))
+			case e.Outcome == result.Skip && u.Result.Metrics != nil: // without metrics there was nothing to judge
 				remark(fmt.Sprintf("evaluator %s was skipped: %s", e.Name, e.Reason))
 			}
 		}
@@ -330,10 +331,10 @@ func notes(units []Unit) []string {
 			list = append(list, fmt.Sprintf("%s of %d: %s", plural(n, "unit"), len(units), text))
 		}
 	}
-	note(scripted, "a scripted model stood behind the agent, so its figures are not a model's.")
+	note(scripted, "the agent's model was scripted, so the figures are not those of a real model.")
 	note(replayed, "replayed from recordings; no agent ran, and times are those of the replay.")
 	note(repeated, "earlier attempts ended in errors and were repeated.")
-	note(missing, "artifacts are missing though the unit ran.")
+	note(missing, "artifacts are missing although the unit ran.")
 	note(large, "artifacts are too large to show.")
 	for i, text := range order {
 		if i == maxRemarks {
@@ -344,5 +345,6 @@ func notes(units []Unit) []string {
 	return list
 }
 
-// maxRemarks is how many different remarks on single units the notes repeat: warnings, and what did not judge.
+// maxRemarks is how many different remarks about single units the notes have: warnings, and evaluators that did not
+// judge.
 const maxRemarks = 10

@@ -18,8 +18,8 @@ import (
 
 const runID = "20260302-101500-shop-k3v9qa"
 
-// openRun returns a copy of testdata/run, a run made by hand: two variants, three cases, two trials, of which one must
-// pass, and each outcome.
+// openRun returns a copy of testdata/run, a run that was written by hand. It has two variants, three cases, two trials,
+// of which one must pass, and all outcomes.
 func openRun(t testing.TB) *rundir.Run {
 	t.Helper()
 	root := t.TempDir()
@@ -57,20 +57,21 @@ func TestGolden(t *testing.T) {
 
 func TestLoadMissingArtifacts(t *testing.T) {
 	run := openRun(t)
-	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "variants/sdd-claude/cases/refund/1/artifacts/workspace.diff")))
+	const missing = "variants/sdd-claude/cases/refund/1/artifacts/workspace.diff"
+	require.NoError(t, os.Remove(filepath.Join(run.Dir(), missing)))
 	rep := loaded(t, run)
-	require.Equal(t, []string{"variants/sdd-claude/cases/refund/1/artifacts/workspace.diff"}, rep.Units[0].Missing)
-	require.Contains(t, rep.Notes, "2 units of 12: artifacts are missing though the unit ran.")
+	require.Equal(t, []string{missing}, rep.Units[0].Missing)
+	require.Contains(t, rep.Notes, "2 units of 12: artifacts are missing although the unit ran.")
 }
 
-// TestLoadLargeArtifact: what is too large to show is said to be, and everything else is shown.
+// TestLoadLargeArtifact: an artifact that is too large to show is noted, and everything else is shown.
 func TestLoadLargeArtifact(t *testing.T) {
 	const file = "variants/sdd-claude/cases/refund/1/artifacts/trajectory.json"
 	run := openRun(t)
 	path := filepath.Join(run.Dir(), filepath.FromSlash(file))
 	require.NoError(t, os.Truncate(path, maxArtifact))
 	_, err := Load(run)
-	require.ErrorContains(t, err, "invalid character '\\x00'", "of this size it is read")
+	require.ErrorContains(t, err, "invalid character '\\x00'", "a file of this size is read")
 	require.NoError(t, os.Truncate(path, maxArtifact+1))
 	rep := loaded(t, run)
 	want := file + " is too large to show (67108865 bytes)"
@@ -89,7 +90,7 @@ func TestLoadLargeArtifact(t *testing.T) {
 	require.Equal(t, others.Variants, rep.Variants)
 }
 
-// TestProblems: a run in which all went well is an error in every format, if it has problems as a whole.
+// TestProblems: a run in which everything passed is an error in every format if it has problems as a whole.
 func TestProblems(t *testing.T) {
 	s := sample(t, 1, 1, 1)
 	u := &s.units[0]

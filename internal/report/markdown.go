@@ -12,7 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// What report.md may hold: GitHub refuses comments of more than 65,536 characters. Bytes are never fewer than those.
+// Limits of report.md. GitHub refuses comments of more than 65,536 characters, of which there are never more than
+// bytes.
 const (
 	maxMarkdown = 65_000
 	maxReason   = 400 // bytes of one reason
@@ -20,10 +21,11 @@ const (
 	maxRows     = 200 // commands or files of one variant
 )
 
-// Markdown returns report.md: short enough for a comment on a pull request, and safe to post whatever the agents said.
+// Markdown returns report.md: short enough for a comment on a pull request, and safe to post whatever texts of agents
+// it contains.
 func (rep *Report) Markdown() []byte { return rep.markdown(maxMarkdown) }
 
-// markdown returns as much as there is room for, in bytes, and a line more if something was left out.
+// markdown returns the report in at most room bytes, and one more line if something was left out.
 func (rep *Report) markdown(room int) []byte {
 	m := markdown{room: room}
 	m.line("## %s: %s", label(rep.Outcome), escape(rep.Run.Name))
@@ -40,8 +42,8 @@ func (rep *Report) markdown(room int) []byte {
 		m.files(rep, v)
 	}
 	m.line("")
-	m.line("<sub>%s · run %s · %s · playbook %s · %s</sub>", escape(rep.Run.Tool), code(rep.Run.ID), escape(rep.Run.Mode),
-		code(rep.Run.Playbook.Path), escape(trialRule(rep.Run)))
+	m.line("<sub>%s · run %s · %s · playbook %s · %s</sub>", escape(rep.Run.Tool), code(rep.Run.ID),
+		escape(rep.Run.Mode), code(rep.Run.Playbook.Path), escape(trialRule(rep.Run)))
 	return m.bytes()
 }
 
@@ -53,14 +55,15 @@ func trialRule(r Run) string {
 	return fmt.Sprintf("%d trials, %d must pass", r.Trials, r.Need)
 }
 
-// markdown is a text that takes whole lines as long as there is room.
+// markdown is a text to which whole lines are added while there is room.
 type markdown struct {
 	text strings.Builder
 	room int
-	left int // lines that found no room
+	left int // the number of lines for which there was no room
 }
 
-// line adds a line, or counts it as left out. Once a line found no room none is added, so that nothing has holes.
+// line adds a line, or counts it as left out. After the first line that was left out it adds none, so that the text has
+// no gaps.
 func (m *markdown) line(format string, args ...any) {
 	s := fmt.Sprintf(format, args...) + "\n"
 	if m.left > 0 || len(s) > m.room {
@@ -71,7 +74,7 @@ func (m *markdown) line(format string, args ...any) {
 	m.room -= len(s)
 }
 
-// block adds several lines, all or none of them, so that no <details> stays open.
+// block adds all lines or none, so that no <details> stays open.
 func (m *markdown) block(lines []string) {
 	size := len(lines)
 	for _, l := range lines {
@@ -88,7 +91,8 @@ func (m *markdown) block(lines []string) {
 
 func (m *markdown) bytes() []byte {
 	if m.left > 0 {
-		fmt.Fprintf(&m.text, "\n*Cut here: %s more. report.html and report.json have everything.*\n", plural(m.left, "line"))
+		fmt.Fprintf(&m.text, "\n*Cut here: %s more. report.html and report.json have everything.*\n",
+			plural(m.left, "line"))
 	}
 	return []byte(m.text.String())
 }
@@ -96,14 +100,16 @@ func (m *markdown) bytes() []byte {
 func (m *markdown) variants(rep *Report) {
 	head := []string{"variant", "results", "score"}
 	align := []string{"---", "---", "---:"}
-	human, ai := rated(rep, func(v Variant) Rating { return v.Human }), rated(rep, func(v Variant) Rating { return v.AI })
+	human := rated(rep, func(v Variant) Rating { return v.Human })
+	ai := rated(rep, func(v Variant) Rating { return v.AI })
 	if human {
 		head, align = append(head, "human /10"), append(align, "---:")
 	}
 	if ai {
 		head, align = append(head, "AI /10"), append(align, "---:")
 	}
-	head = append(head, "iterations", "stopped", "tool calls", "files + ~ −", "commands", "denied", "tokens", "cost", "time")
+	head = append(head,
+		"iterations", "stopped", "tool calls", "files + ~ −", "commands", "denied", "tokens", "cost", "time")
 	align = append(align, "---:", "---", "---:", "---:", "---:", "---:", "---:", "---:", "---:")
 	m.line("")
 	m.row(head)
@@ -127,7 +133,7 @@ func rated(rep *Report, rating func(Variant) Rating) bool {
 
 func (m *markdown) row(cells []string) { m.line("| %s |", strings.Join(cells, " | ")) }
 
-// tally lists what was counted by name.
+// tally lists counts by name.
 func tally(counts map[string]int) string {
 	if len(counts) == 0 {
 		return unknown
@@ -163,7 +169,7 @@ func (c Commands) String() string {
 	return fmt.Sprintf("%s, %s failed", thousands(int64(c.Count)), thousands(int64(c.Failed)))
 }
 
-// failures shows why what did not pass did not.
+// failures lists what did not pass, and why.
 func (m *markdown) failures(rep *Report) {
 	for i, f := range rep.flaws() {
 		if i == 0 {
@@ -178,11 +184,14 @@ func (m *markdown) failures(rep *Report) {
 		case f.check != "":
 			what = code(f.check) + trials(f.passed, f.of.Trials, f.of.Need)
 		}
-		m.row([]string{label(f.outcome), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of), where(f.findings)})
+		m.row([]string{
+			label(f.outcome), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of),
+			code(position(f.findings)),
+		})
 	}
 }
 
-// trials says how many of several trials passed.
+// trials says how many trials passed, if there are several.
 func trials(passed, of, need int) string {
 	if of <= 1 {
 		return ""
@@ -190,17 +199,17 @@ func trials(passed, of, need int) string {
 	return fmt.Sprintf(" %d/%d trials, need %d", passed, of, need)
 }
 
-// shownFindings is how many findings a row of failures tells.
+// shownFindings is how many findings a row of failures shows.
 const shownFindings = 2
 
-// why gives the first findings, and how many there are besides.
+// why returns the first findings and the number of others.
 func why(list []Finding, r Result) string {
 	list = bad(list)
 	if len(list) == 0 {
 		if r.NotRun > 0 {
 			return fmt.Sprintf("%d of %d not run", r.NotRun, r.Trials)
 		}
-		return "too few trials passed as a whole"
+		return "too few trials passed"
 	}
 	var parts []string
 	for _, f := range list[:min(len(list), shownFindings)] {
@@ -217,9 +226,7 @@ func why(list []Finding, r Result) string {
 	return text
 }
 
-func where(list []Finding) string { return code(position(list)) }
-
-// bad returns the findings that are not just skipped, or all if there are no others.
+// bad returns the findings that are failures or errors, or all if there are none of these.
 func bad(list []Finding) []Finding {
 	var worse []Finding
 	for _, f := range list {
@@ -301,7 +308,7 @@ func (m *markdown) files(rep *Report, v Variant) {
 	m.block(closed(lines, n))
 }
 
-// closed ends a <details> of n rows, of which maxRows are there.
+// closed ends a <details> of n rows, of which lines has at most maxRows.
 func closed(lines []string, n int) []string {
 	if n > maxRows {
 		lines = append(lines, "", fmt.Sprintf("%s more.", thousands(int64(n-maxRows))))
@@ -309,14 +316,14 @@ func closed(lines []string, n int) []string {
 	return append(lines, "", "</details>")
 }
 
-// special are the characters that mean something in GitHub's Markdown, and how they are written to mean nothing.
+// special replaces the characters that have a meaning in GitHub's Markdown by escapes.
 var special = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;", "\r\n", " ⏎ ", "\n", " ⏎ ", "\r", " ⏎ ",
 	`\`, `\\`, "`", "\\`", "*", `\*`, "~", `\~`, "[", `\[`, "]", `\]`, "!", `\!`, "#", `\#`, "$", `\$`,
 	"@", `\@`, "://", `\://`, "www.", `www\.`,
 )
 
-// escape makes text inert, wherever in a line it stands.
+// escape escapes a text for any place in a line.
 func escape(s string) string {
 	s = special.Replace(visible(s))
 	if !strings.Contains(s, "_") {
@@ -330,7 +337,7 @@ func escape(s string) string {
 			after = next
 			break
 		}
-		if r == '_' && !(word(before) && word(after)) { // else it is no emphasis, and reads better as it is
+		if r == '_' && !(word(before) && word(after)) { // inside a word it is no emphasis, and reads better
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
@@ -341,8 +348,8 @@ func escape(s string) string {
 
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// code makes any text inert and sets it as code. A code element and not backquotes, since in a table those cannot hold
-// everything; in code GitHub makes no links of mentions, issues and commits.
+// code escapes a text and sets it as code, in which GitHub does not turn mentions, issues and commits into links. It
+// uses a code element because backquotes cannot enclose every text in a table.
 func code(s string) string {
 	if s == "" {
 		return ""
@@ -350,8 +357,8 @@ func code(s string) string {
 	return "<code>" + escape(s) + "</code>"
 }
 
-// visible replaces what neither XML nor a terminal may see: control characters by their pictures; by U+FFFD what is no
-// Unicode or would turn the direction of the text around.
+// visible replaces characters that are not allowed in XML or harmful in a terminal: control characters by their
+// symbols, and invalid Unicode and changes of the text's direction by U+FFFD.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

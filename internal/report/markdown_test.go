@@ -18,7 +18,7 @@ import (
 
 func TestMarkdownIsInert(t *testing.T) {
 	text := string(reportOf(t, hostileSource(t)).Markdown())
-	// Only elements of ours are left.
+	// Only the report's own elements are left.
 	ours := regexp.MustCompile(`</?(code|details|summary|sub)>`)
 	require.NotContains(t, ours.ReplaceAllString(text, ""), "<")
 	for line := range strings.SplitSeq(text, "\n") {
@@ -59,7 +59,8 @@ func TestMarkdownIsBounded(t *testing.T) {
 	text := reportOf(t, s).Markdown()
 	require.LessOrEqual(t, utf8.RuneCount(text), 65_536)
 	require.Greater(t, len(text), 60_000, "there is room for more")
-	require.Regexp(t, `\n\*Cut here: [\d,]+ lines more\. report\.html and report\.json have everything\.\*\n$`, string(text))
+	require.Regexp(t, `\n\*Cut here: [\d,]+ lines more\. report\.html and report\.json have everything\.\*\n$`,
+		string(text))
 	require.Equal(t, bytes.Count(text, []byte("<details>")), bytes.Count(text, []byte("</details>")))
 }
 
@@ -90,7 +91,7 @@ func TestJSONOfQuietRun(t *testing.T) {
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(data, &got))
 	for _, list := range []string{"notes", "variants", "cases", "results", "jobs", "units"} {
-		require.IsType(t, []any{}, got[list], "%s is a list, though there is nothing in it", list)
+		require.IsType(t, []any{}, got[list], "%s is a list, although it is empty", list)
 	}
 	require.Equal(t, "not_run", got["outcome"])
 	variant := got["variants"].([]any)[0].(map[string]any)

@@ -1,6 +1,6 @@
-// Package report reports the results of a run, from its run directory alone: report.json for programs, report.md for a
-// pull request, report.html for a person and report.junit.xml for CI. The same directory gives the same bytes each
-// time.
+// Package report reports the results of a run, from its directory alone: report.json for programs, report.md for a pull
+// request, report.html for people and report.junit.xml for CI. The same directory always gives the same bytes. What a
+// run comes to is decided by package result.
 package report
 
 import (
@@ -14,29 +14,29 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// Report is everything that the reports show of one run.
+// Report is everything that the reports show about one run.
 type Report struct {
 	// Version is the version of report.json, 1.
 	Version int `json:"version"`
 	Run     Run `json:"run"`
-	// Outcome is the run's, the verdict of [result.JudgeRun].
+	// Outcome is the outcome of the run, as judged by [result.JudgeRun].
 	Outcome result.Outcome `json:"outcome"`
-	// Headline says in one sentence how many results ended in which way.
+	// Headline says in one sentence how many results there are of each outcome.
 	Headline string `json:"headline"`
-	// Notes are what a reader must know to judge the figures: problems of the run as a whole, scripted models, replays,
+	// Notes say what a reader must know about the figures: problems of the run as a whole, scripted models, replays,
 	// warnings, torn lines.
 	Notes    []string  `json:"notes"`
 	Variants []Variant `json:"variants"`
 	Cases    []Case    `json:"cases"`
-	// Results are the cases under their variants, by the rule for trials, in the order of their units.
+	// Results has each case under each variant, by the rule for trials, in the order of their units.
 	Results []Result `json:"results"`
-	// Jobs are those outside the matrix, in the manifest's order.
+	// Jobs has the jobs outside the matrix, in the manifest's order.
 	Jobs []Job `json:"jobs"`
-	// Units are all that the manifest lists, in its order.
+	// Units has all units of the manifest, in its order.
 	Units []Unit `json:"units"`
 }
 
-// Run is what the manifest says of the run as a whole.
+// Run is what the manifest says about the run as a whole.
 type Run struct {
 	ID         string     `json:"run_id"`
 	Name       string     `json:"name"`
@@ -50,9 +50,10 @@ type Run struct {
 	// Trials is the number of trials of each case under each variant; Need of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
-	// Judged tells whether the playbook has evaluators.
+	// Judged says whether the playbook has evaluators.
 	Judged bool `json:"evaluators"`
-	// Problems are errors of the run as a whole, also that nothing was judged. With any of them its outcome is error.
+	// Problems are errors of the run as a whole, such as that nothing was judged. With any of them its outcome is
+	// error.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -86,38 +87,38 @@ type Unit struct {
 	Variant string         `json:"variant"`
 	Trial   int            `json:"trial"` // from 1
 	Outcome result.Outcome `json:"outcome"`
-	// Score is the weighted mean of the evaluators' scores, 0..1, nil if there is none.
+	// Score is the weighted mean of the evaluators' scores, 0..1, or nil if there are none.
 	Score *float64 `json:"score"`
-	// AI are the scores of AI judges.
+	// AI has the scores of AI judges.
 	AI []AIScore `json:"ai_scores,omitempty"`
 	// Paths are relative to the run directory.
 	Paths Paths `json:"paths"`
-	// Missing are the artifacts that should be there, since the unit ran, and are not.
+	// Missing lists the artifacts that are missing although the unit ran.
 	Missing []string `json:"missing,omitempty"`
-	// TooLarge says of each artifact that is too large to be shown how large it is.
+	// TooLarge lists the artifacts that are too large to show, with their sizes.
 	TooLarge []string `json:"too_large,omitempty"`
-	// Result is how the unit ended, nil if it has not run.
+	// Result is the result of the unit, or nil if it has not run.
 	Result *result.Unit `json:"result"`
 
-	// page is what the page shows of the unit when it is opened: JSON, compressed with gzip.
+	// page is what the page shows when the unit is opened: JSON, compressed with gzip.
 	page []byte
 }
 
-// Paths are where a unit's files lie.
+// Paths has the paths of a unit's directories.
 type Paths struct {
 	Workspace string `json:"workspace"`
 	Logs      string `json:"logs"`
 	Artifacts string `json:"artifacts"`
 }
 
-// AIScore is what an AI judge said of one unit.
+// AIScore is an AI judge's score of one unit.
 type AIScore struct {
 	Model  string  `json:"model"`
 	Score  float64 `json:"score"` // 0..10
 	Reason string  `json:"reason"`
 }
 
-// metrics returns what is known of the unit's agent, nil if it never started.
+// metrics returns the metrics of the unit's agent, or nil if it never started.
 func (u Unit) metrics() *result.Metrics {
 	if u.Result == nil {
 		return nil
@@ -127,12 +128,12 @@ func (u Unit) metrics() *result.Metrics {
 
 // Format is a kind of report.
 type Format struct {
-	Name   string // as people give it
+	Name   string // on the command line
 	File   string // in the run's directory
 	render func(*Report) ([]byte, error)
 }
 
-// Formats are all kinds of reports.
+// Formats is the table of all formats.
 var Formats = []Format{
 	{"md", "report.md", func(rep *Report) ([]byte, error) { return rep.Markdown(), nil }},
 	{"json", "report.json", (*Report).JSON},
@@ -149,12 +150,12 @@ func Names() []string {
 	return names
 }
 
-// Write writes the report's files in those formats into the run's directory and returns their names. A format that there
-// is not is an error, and nothing is written.
+// Write writes the report in the named formats to the run's directory and returns the names of its files. If a format
+// is unknown, it returns an error and writes nothing.
 func Write(run *rundir.Run, names []string) (files []string, err error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("unknown report format %q: want one of %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown report format %q; available: %s", name, strings.Join(Names(), ", "))
 		}
 	}
 	rep, err := Load(run)

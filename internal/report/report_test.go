@@ -16,7 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// sample is a run of that many variants, cases and trials, the same each time: units differ in outcome and figures.
+// sample returns a run with a number of variants, cases and trials. It is always the same; its units differ in outcomes
+// and figures.
 func sample(t testing.TB, variants, cases, trials int) source {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -25,11 +26,11 @@ func sample(t testing.TB, variants, cases, trials int) source {
 	end := at.Add(2 * time.Hour)
 	s := source{
 		manifest: rundir.Manifest{
-			RunID: runID, CreatedAt: at, FinishedAt: &end, Tool: "sdd-eval 0.1.0", Name: "shop", Mode: "live", Sandbox: "none",
-			Trials: trials, Need: max(1, trials-1), Evaluators: true, State: rundir.StateFinished,
+			RunID: runID, CreatedAt: at, FinishedAt: &end, Tool: "sdd-eval 0.1.0", Name: "shop", Mode: "live",
+			Sandbox: "none", Trials: trials, Need: max(1, trials-1), Evaluators: true, State: rundir.StateFinished,
 			Playbook: rundir.Playbook{Path: "evals/shop/shop.yaml", Digest: "sha256:0"},
 		},
-		place: func(u *Unit) (Paths, error) {
+		paths: func(u *Unit) (Paths, error) {
 			dir := fmt.Sprintf("variants/%s/cases/%s/%d/", u.Variant, u.Case, u.Trial)
 			return Paths{dir + "workspace", dir + "logs", dir + "artifacts"}, nil
 		},
@@ -37,7 +38,8 @@ func sample(t testing.TB, variants, cases, trials int) source {
 	}
 	for v := range variants {
 		s.manifest.Variants = append(s.manifest.Variants, rundir.Variant{
-			ID: fmt.Sprintf("variant-%d", v+1), Style: "sdd", Kind: "claude-code-acp", Model: "sonnet", Command: "claude-code-acp",
+			ID: fmt.Sprintf("variant-%d", v+1), Style: "sdd", Kind: "claude-code-acp", Model: "sonnet",
+			Command: "claude-code-acp",
 		})
 	}
 	for c := range cases {
@@ -64,7 +66,8 @@ func sampleUnit(caseID, variant string, trial int, random *rand.Rand) result.Uni
 		Outcome: result.Pass, Stop: "end_turn", Endpoint: "real", Duration: result.Duration(*number(2e9, 90e9)),
 		Started: time.Date(2026, 3, 2, 10, 15, 1, 0, time.UTC),
 		Steps: []result.Step{{
-			Name: "Run the tests", Position: "evals/shop/shop.yaml:31", Outcome: result.Pass, Output: "ok  \tshop\t0.012s\n",
+			Name: "Run the tests", Position: "evals/shop/shop.yaml:31", Outcome: result.Pass,
+			Output: "ok  \tshop\t0.012s\n",
 		}},
 		Evaluations: []result.Evaluation{{
 			Name: "refunds-40", Type: "tool_trajectory", Outcome: result.Pass, Score: &one, Threshold: 1, Weight: 1,
@@ -72,8 +75,10 @@ func sampleUnit(caseID, variant string, trial int, random *rand.Rand) result.Uni
 		}},
 		Metrics: &result.Metrics{
 			Version: 1, Iterations: 1, StopReasons: []string{"end_turn"},
-			ToolCalls:   map[string]int{"Read": int(*number(1, 9)), "Edit": int(*number(1, 4)), "Bash": 2},
-			Commands:    []result.Command{{Source: result.FromTerminal, Command: "go test ./...", ExitCode: new(int), Output: "ok\n"}},
+			ToolCalls: map[string]int{"Read": int(*number(1, 9)), "Edit": int(*number(1, 4)), "Bash": 2},
+			Commands: []result.Command{
+				{Source: result.FromTerminal, Command: "go test ./...", ExitCode: new(int), Output: "ok\n"},
+			},
 			Permissions: []result.Permission{{Tool: "Edit", Title: "Edit order.json", Decision: "allow_once"}},
 			Denied:      []result.Denial{{Op: "read", Path: "/etc/passwd", Reason: "it is outside the workspace"}},
 			Tokens:      &result.Tokens{Total: number(2000, 40000)},
@@ -87,7 +92,8 @@ func sampleUnit(caseID, variant string, trial int, random *rand.Rand) result.Uni
 	case 0:
 		u.Outcome = result.Fail
 		e := &u.Evaluations[0]
-		e.Outcome, e.Score, e.Reason, e.Detail = result.Fail, &half, "in_order: step 2 not matched", "1 ✓ Read\n2 ✗ Edit"
+		e.Outcome, e.Score = result.Fail, &half
+		e.Reason, e.Detail = "in_order: step 2 not matched", "1 ✓ Read\n2 ✗ Edit"
 	case 1:
 		if random.IntN(4) == 0 {
 			u.Outcome, u.Reason, u.Evaluations = result.Error, "the model answered 529 overloaded", nil
@@ -108,7 +114,7 @@ const sampleDiff = `diff --git a/order.json b/order.json
  }
 `
 
-// sampleRun is a session of 20 tool calls whose texts do not compress to nothing.
+// sampleRun returns a session of 20 tool calls whose texts do not compress well.
 func sampleRun(t testing.TB, random *rand.Rand) json.RawMessage {
 	t.Helper()
 	run := trajectory.Run{Agent: trajectory.Agent{Kind: "claude-code-acp", Name: "Claude Code"}, Cwd: "$WORKSPACE"}
@@ -153,6 +159,6 @@ func TestWriteTwiceIsTheSame(t *testing.T) {
 func TestWriteUnknownFormat(t *testing.T) {
 	run := openRun(t)
 	_, err := Write(run, []string{"md", "pdf"})
-	require.EqualError(t, err, `unknown report format "pdf": want one of md, json, html, junit`)
-	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "it is all or nothing")
+	require.EqualError(t, err, `unknown report format "pdf"; available: md, json, html, junit`)
+	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "nothing is written")
 }

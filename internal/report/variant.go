@@ -21,10 +21,10 @@ type Variant struct {
 	Args    []string `json:"args,omitempty"`
 	Env     []string `json:"env,omitempty"` // the names of injected variables
 
-	// Units counts its units, Cases its results by the rule for trials.
+	// Units counts its units, and Cases its results by the rule for trials.
 	Units Counts `json:"units"`
 	Cases Counts `json:"cases"`
-	// Score is the mean of the units' scores, 0..1, nil if none has one.
+	// Score is the mean of the units' scores, 0..1, or nil if none has one.
 	Score      *float64         `json:"score"`
 	Evaluators []EvaluatorTotal `json:"evaluator_totals"`
 	Human      Rating           `json:"human"`
@@ -40,7 +40,7 @@ type Variant struct {
 	Permissions map[string]int `json:"permission_requests"` // by decision
 	Denied      int            `json:"denied_operations"`
 	Tokens      Tokens         `json:"tokens"`
-	// Cost has a sum for each currency, nil if no unit reports any.
+	// Cost has a sum for each currency. It is nil if no unit reports any.
 	Cost []Cost `json:"cost"`
 	Time Sum    `json:"duration_ms"`
 }
@@ -53,26 +53,26 @@ type EvaluatorTotal struct {
 	Score *float64 `json:"score"` // mean
 }
 
-// Rating is what people or AI judges said of a variant.
+// Rating has the scores of a variant by people or AI judges.
 type Rating struct {
-	Score  *float64  `json:"score"` // mean, 0..10; nil: there are no scores
+	Score  *float64  `json:"score"` // the mean, 0..10, or nil if there are no scores
 	Scores []Opinion `json:"scores,omitempty"`
 }
 
 // Opinion is one score.
 type Opinion struct {
 	By    string  `json:"by"`             // the rater's name, or the judge's model
-	Unit  string  `json:"unit,omitempty"` // empty: the variant as a whole
+	Unit  string  `json:"unit,omitempty"` // empty for the variant as a whole
 	Score float64 `json:"score"`          // 0..10
 	Notes string  `json:"notes,omitempty"`
 }
 
-// Sum adds up a figure of units as far as it is known.
+// Sum is the sum of a figure over the units for which it is known.
 type Sum struct {
-	// Sum is nil if the figure is known of no unit. If Known is less than Of it is a lower bound.
+	// Sum is nil if the figure is known for no unit. If Known is less than Of, it is a lower bound.
 	Sum   *float64 `json:"sum"`
-	Known int      `json:"known"` // units of which the figure is known
-	Of    int      `json:"of"`    // units that could have it
+	Known int      `json:"known"` // units for which the figure is known
+	Of    int      `json:"of"`    // units that could have the figure
 	Min   *float64 `json:"min"`
 	Max   *float64 `json:"max"`
 }
@@ -90,14 +90,14 @@ type Files struct {
 // Commands sums up the commands that ran.
 type Commands struct {
 	Count int `json:"count"`
-	// Failed ended with a code that is not 0, or by a signal.
+	// Failed counts commands that ended with a code other than 0, or by a signal.
 	Failed   int            `json:"failed"`
 	Unknown  int            `json:"exit_unknown"`
 	Cut      int            `json:"output_cut"`
 	BySource map[string]int `json:"by_source"`
 }
 
-// Tokens are the sums of what the agents report.
+// Tokens has the sums of the tokens that agents report.
 type Tokens struct {
 	Input  Sum `json:"input"`
 	Output Sum `json:"output"`
@@ -110,7 +110,7 @@ type Cost struct {
 	Sum
 }
 
-// add counts one unit of which the figure may be unknown.
+// add adds the figure of one unit, or nil if it is unknown.
 func (s *Sum) add(v *float64) {
 	s.Of++
 	if v == nil {
@@ -220,7 +220,7 @@ func (c *Commands) add(cmd result.Command) {
 	}
 }
 
-// cost sums up the cost by currency, those in order.
+// cost sums up the cost by currency, in the order of their names.
 func (v *Variant) cost(units []Unit) {
 	started := 0
 	sums := make(map[string]*Sum)
@@ -245,7 +245,7 @@ func (v *Variant) cost(units []Unit) {
 	}
 }
 
-// settle sorts the opinions, so that nothing depends on the order in which they came, and takes their mean.
+// settle sorts the opinions, so that nothing depends on their original order, and computes their mean.
 func (r *Rating) settle() {
 	slices.SortStableFunc(r.Scores, func(a, b Opinion) int { return strings.Compare(a.By, b.By) })
 	scores := make([]*float64, len(r.Scores))

@@ -12,20 +12,20 @@ import (
 type Result struct {
 	Case    string `json:"case"`
 	Variant string `json:"variant"`
-	// Outcome is the verdict of [result.JudgeTrials].
+	// Outcome is the outcome of the trials, as judged by [result.JudgeTrials].
 	Outcome result.Outcome `json:"outcome"`
 	Passed  int            `json:"passed"` // trials
 	Trials  int            `json:"trials"`
 	Need    int            `json:"need"`
 	NotRun  int            `json:"not_run"`
-	// Score is the mean of the trials' scores, nil if none has one.
+	// Score is the mean of the trials' scores, or nil if none has one.
 	Score *float64 `json:"score"`
-	// Findings are why trials did not pass, apart from what the checks say.
+	// Findings say why trials did not pass, apart from the findings of the checks.
 	Findings []Finding `json:"findings,omitempty"`
-	// Checks are the evaluators over all trials, in the playbook's order.
+	// Checks has the evaluators over all trials, in the playbook's order.
 	Checks []Check `json:"checks,omitempty"`
 
-	// whole is the result of the trials, leaving out the checks.
+	// whole is the outcome of the trials without the checks.
 	whole result.Outcome
 }
 
@@ -37,7 +37,7 @@ type Check struct {
 	Passed  int            `json:"passed"`
 	Judged  int            `json:"judged"` // trials in which it gave a verdict
 	Score   *float64       `json:"score"`
-	// Findings are its verdicts that are no pass.
+	// Findings has its verdicts other than pass.
 	Findings []Finding `json:"findings,omitempty"`
 }
 
@@ -53,8 +53,8 @@ type Finding struct {
 // resultOf renders the result of all trials of one case under one variant.
 func resultOf(t result.Trials) Result {
 	r := Result{
-		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass], Trials: len(t.Units),
-		Need: t.Need, NotRun: t.Count[result.NotRun], Score: t.Score, whole: t.Whole,
+		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass],
+		Trials: len(t.Units), Need: t.Need, NotRun: t.Count[result.NotRun], Score: t.Score, whole: t.Whole,
 	}
 	for _, u := range t.Units {
 		r.Findings = append(r.Findings, findings(u)...)
@@ -67,7 +67,8 @@ func resultOf(t result.Trials) Result {
 
 func checkOf(e result.Evaluator) Check {
 	c := Check{
-		Name: e.Name, Type: e.Type, Outcome: e.Outcome, Passed: e.Count[result.Pass], Judged: len(e.Verdicts), Score: e.Score,
+		Name: e.Name, Type: e.Type, Outcome: e.Outcome, Passed: e.Count[result.Pass], Judged: len(e.Verdicts),
+		Score: e.Score,
 	}
 	if e.Reason != "" {
 		c.Findings = append(c.Findings, Finding{Outcome: e.Outcome, Reason: e.Reason})
@@ -82,13 +83,13 @@ func checkOf(e result.Evaluator) Check {
 	return c
 }
 
-// findings returns why a unit did not pass, apart from its evaluators' verdicts: steps and what else ended it.
+// findings returns why a unit did not pass, apart from its evaluators' verdicts: its failed steps, and its own reason.
 func findings(r result.Unit) []Finding {
 	if r.Outcome == result.Pass || r.Outcome == result.Completed {
 		return nil
 	}
 	var list []Finding
-	told := r.Reason == ""
+	reported := r.Reason == ""
 	for _, s := range r.Steps {
 		if s.Outcome != result.Fail && s.Outcome != result.Error {
 			continue
@@ -97,9 +98,9 @@ func findings(r result.Unit) []Finding {
 			Trial: r.Trial, Outcome: s.Outcome, Position: s.Position,
 			Reason: fmt.Sprintf("step %q: %s", s.Name, s.Reason), Detail: s.Output,
 		})
-		told = told || s.Reason == r.Reason
+		reported = reported || s.Reason == r.Reason
 	}
-	if !told {
+	if !reported {
 		f := Finding{Trial: r.Trial, Outcome: r.Outcome, Reason: r.Reason}
 		if r.Next != "" {
 			f.Detail = "next: " + r.Next
@@ -109,7 +110,7 @@ func findings(r result.Unit) []Finding {
 	return list
 }
 
-// findings returns what is wrong with the run as a whole.
+// findings returns the problems of the run as a whole.
 func (r Run) findings() []Finding {
 	var list []Finding
 	for _, p := range r.Problems {
@@ -126,7 +127,7 @@ func headline(rep *Report, results, jobs Counts) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s × %s): %s.", plural(len(rep.Results), "result"), plural(len(rep.Cases), "case"),
 		plural(len(rep.Variants), "variant"), results)
-	jobs.Pass, jobs.Completed = jobs.Pass+jobs.Completed, 0 // nobody judges jobs
+	jobs.Pass, jobs.Completed = jobs.Pass+jobs.Completed, 0 // jobs are never judged
 	if jobs.sum() > jobs.Pass {
 		fmt.Fprintf(&b, " %s outside the matrix: %s.", plural(jobs.sum(), "job"), jobs)
 	}
@@ -139,7 +140,7 @@ func headline(rep *Report, results, jobs Counts) string {
 	return b.String()
 }
 
-// plural counts things whose plural ends in s.
+// plural returns a number of things whose plural ends in s.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -150,15 +151,15 @@ func plural(n int, what string) string {
 // flaw is something that did not pass: a case under a variant as a whole, one of its evaluators, or a job.
 type flaw struct {
 	outcome result.Outcome
-	of      Result // of a job: one trial of no case
+	of      Result // the result; for a job one with a single trial and no case
 	check   string // the evaluator's name
 	job     string
-	passed  int // trials
-	// findings are why, if there is more to say than that too few trials passed.
+	passed  int // the number of trials that passed
+	// findings say why. There are none if too few trials passed and nothing else is known.
 	findings []Finding
 }
 
-// flaws returns all that did not pass, in the report's order.
+// flaws returns everything that did not pass, in the report's order.
 func (rep *Report) flaws() []flaw {
 	var list []flaw
 	for _, r := range rep.Results {
@@ -174,7 +175,7 @@ func (rep *Report) flaws() []flaw {
 	return list
 }
 
-// flaws returns why a result that did not pass did not.
+// flaws returns what did not pass in a result.
 func (r Result) flaws() []flaw {
 	var list []flaw
 	if len(r.Findings) > 0 || r.Outcome == result.NotRun {
@@ -191,7 +192,7 @@ func (r Result) flaws() []flaw {
 	return list
 }
 
-// position returns where the first of the worst findings with a place has it, else nothing.
+// position returns the first position among the worst findings, or "" if they have none.
 func position(list []Finding) string {
 	for _, f := range bad(list) {
 		if f.Position != "" {
@@ -201,7 +202,7 @@ func position(list []Finding) string {
 	return ""
 }
 
-// Counts are how many ended in which way.
+// Counts has the number of things of each outcome.
 type Counts struct {
 	Pass      int `json:"pass"`
 	Fail      int `json:"fail"`
@@ -209,7 +210,7 @@ type Counts struct {
 	Skip      int `json:"skip"`
 	Completed int `json:"completed"`
 	NotRun    int `json:"not_run"`
-	// Reported are verdicts that decide nothing; a unit never ends so.
+	// Reported counts verdicts that are only reported. No unit has this outcome.
 	Reported int `json:"reported,omitempty"`
 }
 
@@ -238,7 +239,7 @@ func (c Counts) sum() int {
 	return c.Pass + c.Fail + c.Error + c.Skip + c.Completed + c.NotRun + c.Reported
 }
 
-// String lists what is not zero: "3 passed, 1 failed".
+// String lists the counts that are not zero: "3 passed, 1 failed".
 func (c Counts) String() string {
 	var parts []string
 	for _, p := range []struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// TestFormatsAgree holds all formats to what the run comes to, for everything that two cases and a job can come to. What is not
-// green is red in each of them.
+// TestFormatsAgree: all formats agree with the run's verdict, for all outcomes of two cases and a job. A run that is
+// not green in one of them is not green in any.
 func TestFormatsAgree(t *testing.T) {
 	jobs := []*result.Job{
 		nil,
@@ -40,10 +40,10 @@ func TestFormatsAgree(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 5, "%v", seen)
-	require.Zero(t, seen[result.Skip], "a run is never skipped: if nothing was done that is an error")
+	require.Zero(t, seen[result.Skip], "a run is never skipped: if nothing was done, it is an error")
 }
 
-// judged is a run in which the cases ended so.
+// judged returns a run in which the cases have the outcomes.
 func judged(t *testing.T, state rundir.State, job *result.Job, cases ...result.Outcome) source {
 	t.Helper()
 	s := sample(t, 1, len(cases), 1)
@@ -70,7 +70,7 @@ func judged(t *testing.T, state rundir.State, job *result.Job, cases ...result.O
 	return s
 }
 
-// agree holds the formats of a report to a verdict.
+// agree checks that all formats of a report agree with a verdict.
 func agree(t *testing.T, rep *Report, want result.Run, of string) {
 	t.Helper()
 	data, err := rep.JSON()

@@ -93,11 +93,11 @@ function unitNotes(detail, result) {
   if (!result) return [];
   return [
     result.endpoint === 'scripted' &&
-      'A scripted model stood behind the agent: what it did was written down beforehand.',
+      'The model of the agent was scripted: what the agent did was written beforehand.',
     result.replayed && 'Replayed from a recording; no agent ran.',
     ...(result.warnings ?? []),
     ...(result.attempts ?? []).map((a, i) => `Attempt ${i + 1} ended in an error and was repeated: ${a}`),
-    ...(detail.missing ?? []).map((m) => `Missing, though the unit ran: ${m}`),
+    ...(detail.missing ?? []).map((m) => `Missing, although the unit ran: ${m}`),
     ...(detail.too_large ?? []),
     ...(detail.cut ?? []).map((c) => `Left out here for its size, but in the unit’s artifacts: ${c}.`),
   ].filter(Boolean);
