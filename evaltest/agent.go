@@ -141,6 +141,7 @@ type agentSession struct {
 
 // do returns an error if nothing is known about the agent.
 func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
+	s.t.Helper()
 	if s.run.Variant == "" {
 		s.run.Variant = s.run.Agent.Kind
 	}
@@ -179,6 +180,7 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 
 // execute runs the plan's only unit.
 func (s *agentSession) execute(ctx context.Context, plan *spec.Plan) (result.Unit, error) {
+	s.t.Helper()
 	cfg := s.config(s.grace, func(m engine.Mode, _ spec.Unit) string {
 		return command(s.harness, m, s.t.Name()) + " -count=1"
 	})

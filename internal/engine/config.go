@@ -3,13 +3,20 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // Version is the version of this module, told to agents and kept in cassettes.
@@ -86,4 +93,143 @@ func (r *Runner) parallel() int {
 		byDefault = runtime.GOMAXPROCS(0)
 	}
 	return cmp.Or(r.cfg.Parallel, r.pb.Parallel, byDefault)
+}
+
+// Mode is where a unit's sessions come from.
+type Mode string
+
+const (
+	// Replay plays the cassettes: no agent process, no network, no key.
+	Replay Mode = "replay"
+	// Record runs the agents and writes the cassettes anew.
+	Record Mode = "record"
+	// Missing records what has no cassette and replays the rest.
+	Missing Mode = "missing"
+	// Live runs the agents and writes no cassette.
+	Live Mode = "live"
+)
+
+var modes = []Mode{Replay, Record, Missing, Live}
+
+// ParseMode returns the mode that a user wrote; "" is def. Recording is refused in CI, because a cassette that CI
+// records is one that nobody read; getenv tells CI and the way out of it.
+func ParseMode(s string, def Mode, getenv func(string) string) (Mode, error) {
+	m := Mode(s)
+	if s == "" {
+		m = def
+	}
+	if !slices.Contains(modes, m) {
+		return "", fmt.Errorf("unknown mode %q: use one of %s", s, modeList())
+	}
+	if (m == Record || m == Missing) && testrun.InCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1" {
+		return "", fmt.Errorf("mode %s is refused because CI is set: record on your machine and commit the cassettes, "+
+			"or set EVALTEST_RECORD_IN_CI=1", m)
+	}
+	return m, nil
+}
+
+// StaleMode is what a stale cassette means.
+type StaleMode string
+
+const (
+	// StaleFails makes a unit with a stale cassette an error.
+	StaleFails StaleMode = "fail"
+	// StaleWarns replays it anyway and says so.
+	StaleWarns StaleMode = "warn"
+)
+
+// ParseStaleMode returns the stale mode that a user wrote; "" is [StaleFails].
+func ParseStaleMode(s string) (StaleMode, error) {
+	switch m := StaleMode(s); m {
+	case "":
+		return StaleFails, nil
+	case StaleFails, StaleWarns:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown stale mode %q: use fail or warn", s)
+}
+
+// ParseJudges returns whether a user wants models to judge anew: "record", as opposed to "". As a cassette that CI records
+// is one that nobody read, so is a judgement.
+func ParseJudges(s string, m Mode, getenv func(string) string) (bool, error) {
+	switch {
+	case s == "":
+		return false, nil
+	case s != "record":
+		return false, fmt.Errorf("unknown value %q: use record, or leave it empty", s)
+	case m == Live:
+		return false, fmt.Errorf("in mode %s nothing is recorded: use mode %s to judge recorded sessions anew", Live, Replay)
+	case testrun.InCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1":
+		return false, errors.New("recording judgements is refused because CI is set: record on your machine and commit them, " +
+			"or set EVALTEST_RECORD_IN_CI=1")
+	}
+	return true, nil
+}
+
+// ParseSwitch returns what a user said to a question of yes or no: "1" or "0"; "" is no.
+func ParseSwitch(s string) (bool, error) {
+	switch s {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	}
+	return false, fmt.Errorf("unknown value %q: use 1 or 0", s)
+}
+
+func modeList() string {
+	names := make([]string, len(modes))
+	for i, m := range modes {
+		names[i] = string(m)
+	}
+	return strings.Join(names, ", ")
+}
+
+// FromEnvironment returns what the environment says of a run in a mode. Getenv reads the variables one by one, so that go
+// test's cache knows them.
+func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c Config, err error) {
+	if err := checkVariables(environ); err != nil {
+		return Config{}, err
+	}
+	c.Mode, c.Getenv, c.Environ, c.Sandbox = mode, getenv, environ, getenv("EVALTEST_SANDBOX")
+	if c.Stale, err = ParseStaleMode(getenv("EVALTEST_STALE")); err != nil {
+		return Config{}, fmt.Errorf("EVALTEST_STALE: %w", err)
+	}
+	if c.LLMJudge, err = ParseSwitch(getenv("EVAL_LLM_JUDGE")); err != nil {
+		return Config{}, fmt.Errorf("EVAL_LLM_JUDGE: %w", err)
+	}
+	if c.RecordJudges, err = ParseJudges(getenv("EVALTEST_JUDGES"), mode, getenv); err != nil {
+		return Config{}, fmt.Errorf("EVALTEST_JUDGES: %w", err)
+	}
+	if c.Sandbox != "" {
+		if _, err := confine.ParseKind(c.Sandbox); err != nil {
+			return Config{}, fmt.Errorf("EVALTEST_SANDBOX: %w", err)
+		}
+	}
+	if n := getenv("EVALTEST_PARALLEL"); n != "" {
+		if c.Parallel, err = strconv.Atoi(n); err != nil || c.Parallel < 1 {
+			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q is not a number of units, from 1", n)
+		}
+	}
+	return c, nil
+}
+
+// variables are the environment variables that this package reads, and those that only tests or hooks do.
+var variables = []string{
+	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX",
+	"EVALTEST_HELPER", "EVALTEST_JUDGES", "EVALTEST_CAPTURE",
+}
+
+// checkVariables refuses unknown EVALTEST_ variables: a misspelt one would be ignored.
+func checkVariables(environ []string) error {
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.HasPrefix(name, "EVALTEST_") {
+			continue
+		}
+		if !slices.Contains(variables, name) {
+			return fmt.Errorf("unknown environment variable %s: use one of %s", name, strings.Join(variables, ", "))
+		}
+	}
+	return nil
 }

@@ -3,19 +3,28 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -117,4 +126,163 @@ func evaluatorNeeds(u spec.Unit) (all evaluator.Needs) {
 func (r *Runner) needsWorkspace(u spec.Unit) bool {
 	return r.kept != nil || r.pb.Workspace.Git || does(u.Steps, needsFiles) ||
 		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
+}
+
+// openSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
+// empty, is the user's word over the playbook's.
+func openSandbox(pb *spec.Playbook, chosen string) (*confine.Sandbox, error) {
+	name := chosen
+	if name == "" {
+		name = pb.Sandbox.Kind
+	}
+	if name == "" { // a playbook that was not read from a file
+		name = string(confine.Auto)
+	}
+	kind, err := confine.ParseKind(name)
+	if err != nil {
+		return nil, err
+	}
+	var command []string
+	if kind == confine.Wrapper {
+		if command = pb.Sandbox.Command; len(command) == 0 {
+			return nil, fmt.Errorf("%s names no `sandbox.command`, which a sandbox of kind %s is", pb.File, kind)
+		}
+	}
+	s, err := confine.New(kind, command)
+	if err != nil {
+		return nil, err
+	}
+	key := strings.Join(append([]string{string(kind), os.Getenv("PATH")}, command...), "\x00")
+	shared, _ := sandboxes.LoadOrStore(key, s)
+	return shared.(*confine.Sandbox), nil
+}
+
+// sandboxes are those of all playbooks, by what they are made from: what one holds is measured once.
+var sandboxes sync.Map
+
+// Sandbox returns what confines what the run starts, the zero value if that is nothing. The error says that nothing can
+// confine it here, or that the playbook is wrong about it, and what can be done.
+func (r *Runner) Sandbox(ctx context.Context) (confine.Properties, error) {
+	if !r.StartsChildren() {
+		return confine.Properties{}, nil
+	}
+	if _, err := r.allowedReads(); err != nil {
+		return confine.Properties{}, err
+	}
+	return r.properties(ctx)
+}
+
+func (r *Runner) properties(ctx context.Context) (confine.Properties, error) {
+	properties, err := r.sandbox.Properties(ctx)
+	if unavailable, ok := errors.AsType[*confine.UnavailableError](err); ok {
+		err = fault.Advise(err, unavailable.Advice())
+	}
+	return properties, err
+}
+
+// StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
+func (r *Runner) StartsChildren() bool {
+	return slices.ContainsFunc(r.plan.Units, func(u spec.Unit) bool {
+		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
+	}) || slices.ContainsFunc(r.plan.Jobs, func(j spec.Job) bool { return does(j.Steps, startsChild) })
+}
+
+// start starts a child that is confined.
+func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Policy) (*supervise.Process, error) {
+	if _, err := r.properties(ctx); err != nil {
+		return nil, err
+	}
+	allowed, err := r.allowedReads()
+	if err != nil {
+		return nil, err
+	}
+	p.Read = slices.Concat(p.Read, allowed, toolcache.Find(r.cfg.Environ).Paths())
+	p.Private = append(p.Private, r.cfg.Root)
+	return r.sandbox.Start(ctx, c, p)
+}
+
+// findAllowedReads makes sure that what sandbox.allow_read names is there.
+func (r *Runner) findAllowedReads() ([]string, error) {
+	var paths []string
+	for _, name := range r.pb.Sandbox.AllowRead {
+		path := r.besidePlaybook(name)
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return nil, fmt.Errorf("%s: sandbox.allow_read: %s: %w", r.pb.File, name, err)
+			}
+			path = filepath.Join(home, rest)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%s: sandbox.allow_read: %w", r.pb.File, err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// besidePlaybook returns the absolute path of what the playbook names relative to itself.
+func (r *Runner) besidePlaybook(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	path = filepath.Join(filepath.Dir(r.pb.File), filepath.FromSlash(path))
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.cfg.Root, path)
+}
+
+// cassettes returns the directory of the cassettes.
+func (r *Runner) cassettes() string {
+	if filepath.IsAbs(r.cfg.Cassettes) {
+		return r.cfg.Cassettes
+	}
+	return filepath.Join(r.cfg.Root, r.cfg.Cassettes)
+}
+
+// outside reports whether a directory is not below the root, where go test does not look for changes.
+func (r *Runner) outside(dir string) bool {
+	rel, err := filepath.Rel(r.cfg.Root, dir)
+	return dir != "" && (err != nil || !filepath.IsLocal(rel))
+}
+
+// CassettePath returns where the cassette of a unit is, or would be.
+func (r *Runner) CassettePath(u spec.Unit) string {
+	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
+}
+
+// stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A playbook
+// outside the root has its name alone.
+func (r *Runner) stem() string {
+	stem := r.pb.File
+	if ext := filepath.Ext(stem); ext != cassette.GoExt {
+		stem = strings.TrimSuffix(stem, ext)
+	}
+	if filepath.IsAbs(stem) {
+		return filepath.Base(stem)
+	}
+	return stem
+}
+
+// relCassette is the file of a unit's cassette for people.
+func (r *Runner) relCassette(u spec.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
+
+// shorten names the cassette of a unit in an error as people know it.
+func (r *Runner) shorten(err error, u spec.Unit) error {
+	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
+		missing.Path = r.relCassette(u)
+	}
+	if corrupt, ok := errors.AsType[*cassette.CorruptError](err); ok {
+		corrupt.Path = r.relCassette(u)
+	}
+	return err
+}
+
+// rel is a path for people: relative to the root, if it is below it.
+func (r *Runner) rel(path string) string {
+	if rel, err := filepath.Rel(r.cfg.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
 }

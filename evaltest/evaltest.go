@@ -1,3 +1,25 @@
+// Package evaltest turns evaluations of coding agents into go test.
+//
+// A playbook says what an agent is asked to do and what is expected of it; [Describe] makes subtests of it:
+//
+//	func TestEvals(t *testing.T) {
+//		evaltest.Describe(t, "*/*.yaml")
+//	}
+//
+// [Suite] is the same in Go, for agents and for any other function, and [RunAgent] runs an agent once.
+//
+// By default the agents' recorded sessions are replayed from cassettes, and every expectation is checked again: no agent
+// runs, no network and no key is needed. The environment variable EVALTEST_MODE changes that:
+//
+//	replay   play the cassettes; a missing or stale one is an error (the default)
+//	record   run the agents and write the cassettes anew
+//	missing  record what has no cassette, replay the rest
+//	live     run the agents, write no cassette
+//
+// EVALTEST_STALE=warn lets stale cassettes pass with a warning.
+//
+// A unit passes, fails or ends in error. Fail says that the agent failed. Error says that nothing is known about the
+// agent, because the harness, a cassette or the network failed; it is as red as a failure.
 package evaltest
 
 import (
@@ -8,10 +30,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -20,7 +46,117 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
+
+// Describe runs the playbooks that match glob, a pattern relative to the test's directory in which ** stands for any number
+// of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's subtest, which fails once, by
+// the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
+//
+// No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
+func Describe(t *testing.T, glob string, opts ...Option) {
+	t.Helper()
+	h, err := newHarness(opts...)
+	if err != nil {
+		t.Fatalf("evaltest.Describe: %v", err)
+	}
+	files, err := doublestar.FilepathGlob(glob, doublestar.WithFilesOnly())
+	if err != nil {
+		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
+	}
+	if len(files) == 0 {
+		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\nnext: correct the pattern, or write a playbook there", glob, h.dir)
+	}
+	seen := make(map[string]string)
+	for _, file := range files {
+		pb, err := h.load(file)
+		if err != nil {
+			t.Errorf("evaltest.Describe: %v", err)
+			continue
+		}
+		if other, dup := seen[pb.Name]; dup {
+			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart", other, file, pb.Name)
+			continue
+		}
+		stem := strings.TrimSuffix(file, filepath.Ext(file))
+		if other, dup := seen[stem]; dup {
+			t.Errorf("evaltest.Describe: %s and %s differ in nothing but their extension: they would share their cassettes", other, file)
+			continue
+		}
+		seen[pb.Name], seen[stem] = file, file
+		t.Run(pb.Name, func(t *testing.T) {
+			t.Helper()
+			h.describe(t, pb)
+		})
+	}
+}
+
+// Option changes how [Describe] works: [Check], [Override] or [Dirs].
+type Option interface{ apply(*settings) }
+
+type settings struct {
+	checks    []check
+	overrides []override
+	dirs      Dirs
+}
+
+// Dirs says where recordings and accounts are. The zero value is right for most modules.
+type Dirs struct {
+	// Cassettes is the directory of the cassettes, relative to the module's root; empty: "cassettes".
+	Cassettes string
+	// Config is the directory in which account presets are looked up when an agent is started; empty:
+	// $LLMAN_CONFIG_DIR, else llman in the user's configuration directory.
+	Config string
+}
+
+func (d Dirs) apply(s *settings)     { s.dirs = d }
+func (c check) apply(s *settings)    { s.checks = append(s.checks, c) }
+func (o override) apply(s *settings) { s.overrides = append(s.overrides, o) }
+
+// override is an override written in Go, and where it stands.
+type override struct {
+	playbook.Override
+	file string
+	line int
+}
+
+// Override gives calls of a tool another answer, in all units, as `cassette.overrides` does in a playbook: to see how
+// graders react to it or, at levels at which the agent runs, how the agent does.
+//
+//	evaltest.Override(playbook.Override{
+//		Tool: "Bash", Args: map[string]any{"command": "go test ./..."}, Nth: 2, Error: "disk full",
+//	})
+//
+// An override that no call of a unit matches is an error. With a Case or a Variant it applies only to units of that.
+func Override(o playbook.Override) Option {
+	_, file, line, _ := runtime.Caller(1)
+	return override{o, file, line}
+}
+
+// override adds overrides that are written in Go to those of the playbook.
+func (h *harness) override(t *testing.T, pb *spec.Playbook, all []override) {
+	t.Helper()
+	for _, o := range all {
+		at := h.position(o.file, o.line)
+		if err := pb.Override(spec.Override{Override: o.Override, Position: at}); err != nil {
+			t.Fatalf("evaltest.Override: %s: %v", at, err)
+		}
+	}
+}
+
+// ownOverrides are those that hold in the row.
+func (r *rowRun) ownOverrides() []override {
+	return slices.DeleteFunc(slices.Clone(r.overrides), func(o override) bool { return o.Case != "" && o.Case != r.id })
+}
+
+// overridesAt are overrides of a suite or of a run, which stand at one place.
+func overridesAt(all []playbook.Override, file string, line int) []override {
+	var placed []override
+	for _, o := range all {
+		placed = append(placed, override{o, file, line})
+	}
+	return placed
+}
 
 // maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline panics,
 // cleans nothing up, and loses what is known. With short deadlines it is a quarter of the time there is.
