@@ -5,15 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
@@ -243,4 +248,112 @@ func (o runOptions) notBegun(e *exitError) {
 	case denied:
 		e.next = "make the directory writable for you, then: " + again
 	}
+}
+
+// watcher shows a run on standard error, without secrets. It implements [engine.Sink].
+type watcher struct {
+	screen   screen
+	secrets  *secret.Set
+	progress *progress // from Begin on
+}
+
+func (a *App) newWatcher(secrets *secret.Set) *watcher {
+	return &watcher{screen: screenOf(a.Stderr, a.Getenv, a.Now), secrets: secrets}
+}
+
+// close gives the terminal back.
+func (w *watcher) close() {
+	if w.progress != nil {
+		w.progress.close()
+	}
+}
+
+func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
+	w.progress = newProgress(w.screen, total)
+	w.progress.known(finished)
+	if len(finished) > 0 {
+		w.Note(fmt.Sprintf("%d of %d units have a result from before", len(finished), total))
+	}
+	w.notes(notes)
+}
+
+// UnitStarts discards the notes about the unit: all of them are in its session log.
+func (w *watcher) UnitStarts(u spec.Unit) io.Writer {
+	w.progress.start(u.ID())
+	return io.Discard
+}
+
+func (w *watcher) UnitEnds(_ spec.Unit, u result.Unit) {
+	if u.Interrupted {
+		return
+	}
+	told := u
+	if len(u.Steps) > 0 && u.Steps[len(u.Steps)-1].Reason == u.Reason {
+		told.Reason = "" // the step tells it
+	}
+	told.Reason = w.secrets.String(told.Reason)
+	w.progress.end(told)
+	w.notes(explain(u))
+}
+
+func (w *watcher) JobEnds(j result.Job) {
+	if j.Interrupted {
+		return
+	}
+	line := fmt.Sprintf("job %s: %s", j.ID, j.Outcome)
+	if j.Reason != "" {
+		line += ": " + j.Reason
+	}
+	w.Note(line)
+	w.notes(explainSteps(j.Steps))
+}
+
+func (w *watcher) Activity(a session.Activity) {
+	a.Tool = w.secrets.String(a.Tool)
+	w.progress.update(a)
+}
+
+func (w *watcher) Note(text string) {
+	w.progress.note(w.secrets.String(text))
+}
+
+func (w *watcher) notes(lines []string) {
+	for _, line := range lines {
+		w.Note(line)
+	}
+}
+
+// explain says in lines why a unit did not pass, and what was not judged although it did.
+func explain(u result.Unit) []string {
+	lines := explainSteps(u.Steps)
+	for _, e := range u.Evaluations {
+		switch {
+		case e.Outcome == result.Fail || e.Outcome == result.Error:
+			lines = append(lines, fmt.Sprintf("  %s: %s: %s", e.Position, e.Name, e.Reason))
+		case e.Outcome == result.Skip && u.Metrics == nil: // the agent did not start, and that is said
+		case e.Outcome == result.Skip || e.Outcome == result.Reported:
+			lines = append(lines, strings.TrimSuffix(fmt.Sprintf("  %s: %s: %s: %s", e.Position, e.Name, e.Outcome, e.Reason), ": "))
+		}
+	}
+	for _, w := range u.Warnings {
+		lines = append(lines, "  warning: "+w)
+	}
+	if u.Next != "" {
+		lines = append(lines, "  next: "+u.Next)
+	}
+	return lines
+}
+
+func explainSteps(steps []result.Step) []string {
+	var lines []string
+	for _, s := range steps {
+		if s.Outcome != result.Fail && s.Outcome != result.Error {
+			continue
+		}
+		if s.Output != "" {
+			lines = append(lines, "  "+strings.ReplaceAll(s.Output, "\n", "\n  "))
+		}
+		lines = append(lines, fmt.Sprintf("  %s: step %q: %s", s.Position, s.Name, s.Reason))
+	}
+	return lines
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/convert"
+	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
@@ -80,7 +82,7 @@ func (a *App) importCassette(file string, o importOptions) error {
 	}
 	opts := convert.Options{Stop: o.stop}
 	if o.ignore != "" {
-		opts.Ignore = split(o.ignore)
+		opts.Ignore = strings.Split(o.ignore, ",")
 	}
 	session, err := convert.Read(o.from, a.path(file), opts)
 	if errors.Is(err, fs.ErrNotExist) && !exists(a.path(file)) {
@@ -179,6 +181,94 @@ func ofUnit(s *convert.Session, u importedUnit) error {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
 			return fmt.Errorf("the session is not one of %s: prompt %d is %s, and in the session it is %s", u.ID(), i+1, of[0], of[1])
 		}
+	}
+	return nil
+}
+
+func cassetteExportCommand() command {
+	formats := convert.Names(convert.Writable())
+	return command{
+		name:  "cassette export",
+		usage: "--to " + strings.Join(formats, "|") + " FILE",
+		short: "print a recording in the format of another tool",
+		long: `Prints a cassette as a trajectory in ATIF v1.7, the Agent Trajectory Interchange Format. What that has no field for is
+under extra.sdd_eval; what the agent changed in its workspace is left out.`,
+		examples: `sdd-eval cassette export --to atif cassettes/evals/demo/demo/task/claude.1.jsonl > trajectory.json`,
+		codes: `0  the recording is printed
+2  the command line is wrong, or there is no such file
+3  the file is not a cassette, or not what was recorded`,
+		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
+		define: func(a *App, f *flags) action {
+			format := ""
+			f.choice(&format, "to", "The `FORMAT`: "+strings.Join(formats, ", ")+".", formats...)
+			f.require("to")
+			return func(_ context.Context, args []string) error { return a.exportCassette(format, args[0]) }
+		},
+	}
+}
+
+func (a *App) exportCassette(format, file string) error {
+	c, err := a.readCassette(file)
+	if err != nil {
+		return err
+	}
+	data, err := convert.Write(format, c)
+	if err != nil {
+		return fmt.Errorf("cassette export: %s: %w", file, err)
+	}
+	_, _ = a.Stdout.Write(a.secrets.JSON(data)) // App tells of errors
+	return nil
+}
+
+func matchCommand() command {
+	return command{
+		name:  "match",
+		usage: "[--compat agentevals] [--check] FILE|-",
+		short: "compare trajectories that are given as messages",
+		long: `Reads cases, a JSON object on each line, as tests of AgentEvals have them: "outputs" and "reference_outputs" are
+messages with tool calls, "mode" is strict, unordered, subset or superset. Prints a line of JSON for each: name, score,
+value, and the calls that are missing and extra. A case that cannot be judged has an "error" and no score. The file -
+is standard input.`,
+		examples: `sdd-eval match --check cases.jsonl
+sdd-eval match --compat agentevals -`,
+		codes: `0  every case has an answer; with --check: and every answer is true
+1  with --check: an answer is false
+2  the command line is wrong, or there is no such file
+3  a case has no answer`,
+		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
+		define: func(a *App, f *flags) action {
+			compat, check := "", false
+			f.choice(&compat, "compat", "Judge as another `TOOL` does, answer for answer: agentevals is npm's agentevals 0.0.7.", "agentevals")
+			f.BoolVar(&check, "check", false, "Exit with 1 if an answer is false.")
+			return func(_ context.Context, args []string) error { return a.match(args[0], compat != "", check) }
+		},
+	}
+}
+
+// match judges the cases in a file, "-" being standard input.
+func (a *App) match(file string, compat, check bool) error {
+	in := a.Stdin
+	if file != "-" {
+		f, err := os.Open(a.path(file))
+		if err != nil {
+			return usageError("match: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	if in == nil {
+		return usageError("match: there is no standard input")
+	}
+	sum, err := agentevals.Run(in, a.Stdout, agentevals.Options{Compat: compat})
+	switch {
+	case err != nil:
+		return fmt.Errorf("match: %w", err)
+	case sum.Errors > 0:
+		return fmt.Errorf("match: no answer to %s", count(sum.Errors, "case"))
+	case sum.True+sum.False == 0:
+		return errors.New("match: there are no cases")
+	case check && sum.False > 0:
+		return &exitError{code: exitFailed, err: fmt.Errorf("match: %s of %d not as expected", count(sum.False, "case"), sum.True+sum.False)}
 	}
 	return nil
 }

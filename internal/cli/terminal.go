@@ -1,9 +1,81 @@
 package cli
 
 import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
 	"strings"
+	"time"
 	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/sdd-eval/sdd-eval/internal/result"
 )
+
+// screen is where progress is shown.
+type screen struct {
+	w io.Writer
+	// size returns the columns and lines of a terminal. It is nil if w is not one: then there are only plain lines.
+	size func() (columns, lines int)
+	// color tells that colours are welcome.
+	color bool
+	now   func() time.Time
+}
+
+// screenOf returns the screen that w is. A dumb terminal is not one, and neither is the console of Windows, which need
+// not understand escape sequences.
+func screenOf(w io.Writer, getenv func(string) string, now func() time.Time) screen {
+	s := screen{w: w, now: now}
+	f, ok := w.(*os.File)
+	if t := getenv("TERM"); !ok || t == "" || t == "dumb" || runtime.GOOS == "windows" || !term.IsTerminal(int(f.Fd())) {
+		return s
+	}
+	s.color = getenv("NO_COLOR") == ""
+	s.size = func() (int, int) {
+		columns, lines, err := term.GetSize(int(f.Fd()))
+		if err != nil || columns < 1 || lines < 1 {
+			return 80, 24
+		}
+		return columns, lines
+	}
+	return s
+}
+
+// colored returns an outcome in its colour, if colours are wanted.
+func (s screen) colored(o result.Outcome) string {
+	colors := map[result.Outcome]int{result.Pass: 32, result.Fail: 31, result.Error: 35, result.Skip: 33, result.Completed: 36}
+	if color, ok := colors[o]; ok && s.color {
+		return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, o)
+	}
+	return string(o)
+}
+
+// paint colours text (ECMA-48), where colours are welcome.
+type paint bool
+
+// newPaint returns the paint of standard output: none unless it is a terminal that may have colours.
+func newPaint(a *App) paint {
+	w := a.Stdout
+	if checked, ok := w.(*checkedWriter); ok {
+		w = checked.w
+	}
+	return paint(screenOf(w, a.Getenv, a.Now).color)
+}
+
+func (p paint) bold(s string) string  { return p.sgr("1", s) }
+func (p paint) dim(s string) string   { return p.sgr("2", s) }
+func (p paint) red(s string) string   { return p.sgr("31", s) }
+func (p paint) green(s string) string { return p.sgr("32", s) }
+func (p paint) cyan(s string) string  { return p.sgr("36", s) }
+
+func (p paint) sgr(code, s string) string {
+	if !p || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
 
 // printable returns one line that is safe to show on a terminal, whoever wrote the text: control characters and line ends
 // are shown by their pictures, tabs as spaces, what is invalid as U+FFFD. Format characters, such as those that turn
@@ -123,4 +195,12 @@ func width(s string) int {
 		n += columnsOf(r)
 	}
 	return n
+}
+
+// count returns "1 unit", "2 units".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/report"
@@ -14,6 +15,122 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
+
+// latest is accepted in place of an id for the newest run.
+const latest = "latest"
+
+// projectRoot returns the project's root; override is the value of --root.
+func (a *App) projectRoot(override string) (string, error) {
+	root, err := rundir.ProjectRoot(a.Dir, override, a.Getenv)
+	if err != nil {
+		return "", usageError("%w", err)
+	}
+	return root, nil
+}
+
+// openRun opens a run of the project for reading. The id may be what findRun takes.
+func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
+	root, err := a.projectRoot(rootFlag)
+	if err != nil {
+		return nil, err
+	}
+	if id, err = findRun(root, id); err != nil {
+		return nil, err
+	}
+	return rundir.Open(root, id, a.secrets)
+}
+
+// findRun returns the id of the run that a person means by the beginning of its id, if that is the beginning of no other
+// one, or by "latest".
+func findRun(root, id string) (string, error) {
+	runs, err := rundir.List(root)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for i, r := range runs {
+		switch {
+		case r.ID == id, id == latest && i == 0:
+			return r.ID, nil
+		case strings.HasPrefix(r.ID, id):
+			found = append(found, r.ID)
+		}
+	}
+	switch {
+	case len(runs) == 0:
+		return "", usageError("there are no runs below %s yet", root).hint("sdd-eval run --help")
+	case len(found) == 0:
+		return "", usageError("there is no run %q, the newest is %s", id, runs[0].ID).hint("sdd-eval list")
+	case len(found) > 1:
+		return "", usageError("%q is the beginning of %d runs, %s and %s among them", id, len(found), found[0], found[1]).
+			hint("sdd-eval list")
+	}
+	return found[0], nil
+}
+
+func listCommand() command {
+	return command{
+		name:  "list",
+		usage: "[--root DIR]",
+		short: "list the runs of the project",
+		long: `Prints the runs below the project's root, the newest first: when they began (UTC), how far they are, how their units
+ended and which playbook they ran.`,
+		examples: `sdd-eval list
+sdd-eval list --root ~/src/shop`,
+		define: func(a *App, f *flags) action {
+			var root string
+			f.root(&root)
+			return func(context.Context, []string) error { return a.list(root) }
+		},
+	}
+}
+
+func (a *App) list(rootFlag string) error {
+	root, err := a.projectRoot(rootFlag)
+	if err != nil {
+		return err
+	}
+	runs, err := rundir.List(root)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		fmt.Fprintf(a.Stderr, "there are no runs below %s yet\nnext: sdd-eval run --help\n", root)
+		return nil
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tCREATED\tSTATE\tOUTCOMES\tPLAYBOOK")
+	for _, s := range runs {
+		outcomes, file, err := summary(root, s)
+		state := string(s.State)
+		if s.Problems > 0 {
+			state += ", " + count(s.Problems, "problem")
+		}
+		if err != nil {
+			state, outcomes = "unreadable", "?"
+			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.UTC().Format(time.DateTime), state, outcomes, printable(file))
+	}
+	return w.Flush()
+}
+
+// summary returns how the units of a run ended, and its playbook.
+func summary(root string, s rundir.Summary) (outcomes, file string, err error) {
+	if s.Err != nil {
+		return "", "", s.Err
+	}
+	r, err := rundir.Open(root, s.ID, nil)
+	if err != nil {
+		return "", "", err
+	}
+	defer r.Close()
+	units, err := r.Units()
+	if err != nil {
+		return "", r.Manifest().Playbook.Path, err
+	}
+	return tallyOf(units, s.Units).String(), r.Manifest().Playbook.Path, nil
+}
 
 func showCommand() command {
 	return command{
@@ -178,4 +295,36 @@ func seconds(d result.Duration) string {
 		return fmt.Sprintf("%.1fs", t.Seconds())
 	}
 	return t.Round(time.Second).String()
+}
+
+func cleanCommand() command {
+	return command{
+		name:  "clean",
+		usage: "--keep N [--root DIR]",
+		short: "remove old runs",
+		long: `Removes all runs of the project but the newest N, and prints the ids of those that it removed. Runs in use by
+another process are kept.`,
+		examples: `sdd-eval clean --keep 10`,
+		define: func(a *App, f *flags) action {
+			var keep int
+			var root string
+			f.number(&keep, "keep", 0, "How many of the newest runs to keep, `N`; 0 removes all.")
+			f.root(&root)
+			f.require("keep")
+			return func(context.Context, []string) error { return a.clean(root, keep) }
+		},
+	}
+}
+
+func (a *App) clean(rootFlag string, keep int) error {
+	root, err := a.projectRoot(rootFlag)
+	if err != nil {
+		return err
+	}
+	removed, err := rundir.Clean(root, keep)
+	for _, id := range removed {
+		fmt.Fprintln(a.Stdout, id)
+	}
+	fmt.Fprintf(a.Stderr, "removed %s\n", count(len(removed), "run"))
+	return err
 }

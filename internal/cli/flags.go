@@ -146,5 +146,28 @@ func (f *flags) number(p *int, name string, least int, help string) {
 	f.Var(&number{p: p, min: least}, name, help)
 }
 
-// split returns the elements of a list that a flag of [kindList] took.
-func split(list string) []string { return strings.Split(list, ",") }
+// explain says more clearly than pflag what is wrong with a flag.
+func (f *flags) explain(err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name := "--" + unknown.GetSpecifiedName()
+		tried := name
+		if short := unknown.GetSpecifiedShortnames(); short != "" {
+			name, tried = "-"+short, "--"+short // -name is a slip of --name
+		}
+		known := []string{"--help"}
+		f.VisitAll(func(flag *pflag.Flag) { known = append(known, "--"+flag.Name) })
+		return fmt.Errorf("unknown flag %s%s", name, doc.DidYouMean(tried, known))
+	}
+	if noValue, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		arg, _ := pflag.UnquoteUsage(noValue.GetFlag())
+		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetSpecifiedName(), arg)
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		cause := errors.Unwrap(invalid)
+		if invalid.GetFlag().Value.Type() == "bool" {
+			cause = errors.New("use true or false")
+		}
+		return fmt.Errorf("%s: %w", strings.TrimSpace("--"+invalid.GetFlag().Name+" "+invalid.GetValue()), cause)
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
+)
+
+// The first lines of playbooks, by which editors find their schema.
+const (
+	schemaLine = "# yaml-language-server: $schema="
+	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/llman-sdd-eval.schema.json"
+	schemaFile = "sdd-eval.schema.json" // beside the playbook
+)
+
+// template is a playbook that runs at once.
+//
+//go:embed init.yaml
+var template string
+
+// safeName matches what is a playbook's name and a file's name everywhere.
+var safeName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
+
+// initOptions are the flags of `sdd-eval init`.
+type initOptions struct {
+	name, schema, root string
+	force              bool
+}
+
+func initCommand() command {
+	return command{
+		name:  "init",
+		usage: "--name NAME [--force] [--schema spec|local] [--root DIR]",
+		short: "write a playbook to begin with",
+		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The playbook runs at once, with
+a scripted agent in two workflow styles; comments in it show how to put real agents in its place. Git is told to ignore
+runs, by .llman/sdd-eval/.gitignore, and test-output, by .gitignore.`,
+		examples: `sdd-eval init --name demo
+sdd-eval init --name demo --force --schema local`,
+		codes: `0  the playbook is written
+2  the name is not safe, or the playbook exists and --force is not given
+3  the playbook cannot be written`,
+		define: func(a *App, f *flags) action {
+			o := initOptions{schema: "spec"}
+			f.text(&o.name, "name", kindText, "The playbook's `NAME`: a letter, then up to 63 letters, digits, _ and -.")
+			f.BoolVar(&o.force, "force", false, "Overwrite a playbook of that name.")
+			f.choice(&o.schema, "schema", "Which schema editors check the playbook against, `spec|local`: spec is the published "+
+				"one of the original format; local is that of this version, in "+schemaFile+" beside the playbook.", "spec", "local")
+			f.root(&o.root)
+			f.require("name")
+			return func(context.Context, []string) error { return a.init(o) }
+		},
+	}
+}
+
+func (a *App) init(o initOptions) error {
+	if !safeName.MatchString(o.name) {
+		return usageError("init: --name %q does not match %s", o.name, safeName).hint("sdd-eval init --name demo")
+	}
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, ".llman", "sdd-eval", "playbooks")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	schema := specSchema
+	if o.schema == "local" {
+		schema = "./" + schemaFile
+		if err := disk.Replace(filepath.Join(dir, schemaFile), spec.Schema(kinds.All()), 0o644); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+	}
+	file := filepath.Join(dir, o.name+".yaml")
+	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
+	write := disk.Create
+	if o.force {
+		write = disk.Replace
+	}
+	switch err := write(file, []byte(text), 0o644); {
+	case errors.Is(err, fs.ErrExist):
+		return usageError("init: %s exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
+	case err != nil:
+		return fmt.Errorf("init: %w", err)
+	}
+	if err := rundir.EnsureIgnored(root); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	fmt.Fprintln(a.Stdout, a.shown(file))
+	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--playbook", a.shown(file), "--root", o.root))
+	return nil
+}
+
+// overwriting returns the command line that takes the place of what is there.
+func (o initOptions) overwriting() string {
+	line := []string{"init", "--name", o.name, "--force", "--root", o.root}
+	if o.schema == "local" {
+		line = append(line, "--schema", "local")
+	}
+	return commandLine(line...)
+}
+
+func validateCommand() command {
+	return command{
+		name:  "validate",
+		usage: "FILE...",
+		short: "check playbooks and eval files",
+		long: `Reads playbooks and eval files and runs nothing. All errors of all files are printed, each as file:line:column: path:
+reason; a line "ok FILE" tells what a file without any comes to. A job outside the matrix runs once, a unit is one trial
+of one case with one variant.`,
+		examples: `sdd-eval validate .llman/sdd-eval/playbooks/demo.yaml
+sdd-eval validate evals/*/*.yaml`,
+		codes: `0  all files are valid
+2  a file has errors or cannot be read`,
+		args: arguments{min: 1, max: -1, what: "FILE", kind: kindFile},
+		define: func(a *App, _ *flags) action {
+			return func(_ context.Context, files []string) error { return a.validate(files) }
+		},
+	}
+}
+
+// validate goes on after a file with errors, so that one call shows all there is to mend.
+func (a *App) validate(files []string) error {
+	bad := 0
+	for _, file := range files {
+		line, err := a.validateFile(file)
+		if err != nil {
+			bad++
+			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
+			continue
+		}
+		fmt.Fprintln(a.Stdout, line)
+	}
+	if bad > 0 {
+		return usageError("validate: %d of %s not valid", bad, count(len(files), "file"))
+	}
+	return nil
+}
+
+// validateFile returns the line about a valid playbook.
+func (a *App) validateFile(file string) (string, error) {
+	if file == "" {
+		return "", errors.New("the name of a file is empty")
+	}
+	root, err := rundir.ProjectRoot(a.Dir, "", a.Getenv)
+	if err != nil {
+		root = "" // a playbook needs none unless its scripts stand above it
+	}
+	p, err := spec.Read(spec.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+	if err != nil {
+		return "", err
+	}
+	plan, err := p.Plan()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	for _, note := range plan.Notes() {
+		fmt.Fprintln(a.Stderr, a.secrets.String(note))
+	}
+	return fmt.Sprintf("ok %s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit")), nil
+}
+
+func schemaCommand() command {
+	return command{
+		name:  "schema",
+		short: "print the JSON schema of playbooks and eval files",
+		long: `Prints the JSON schema (draft 7) of the playbooks and eval files that this version reads, for editors. "sdd-eval init
+--schema local" writes it to a file and refers to it. What passes it can still have errors: "sdd-eval validate" finds
+all of them.`,
+		examples: `sdd-eval schema > playbook.schema.json`,
+		define: func(a *App, _ *flags) action {
+			return func(context.Context, []string) error {
+				_, err := a.Stdout.Write(spec.Schema(kinds.All()))
+				return err
+			}
+		},
+	}
+}
+
+// loadPlan reads the user's playbook, whose path is absolute. Its own errors cite it as the user wrote it, results as it
+// lies below the root.
+func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
+	shown, err := filepath.Rel(a.Dir, file)
+	if err != nil || !filepath.IsLocal(shown) {
+		shown = file
+	}
+	source := spec.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
+	pb, err := spec.Read(source, kinds.All())
+	if err != nil {
+		return nil, err
+	}
+	source.Name, source.Data = nameBelow(root, file), pb.Text
+	return planOf(source)
+}
+
+// loadResumed reads the copy of a playbook in the directory of the run that is to be finished.
+func loadResumed(root string, run *rundir.Run) (*spec.Plan, error) {
+	data, err := run.ReadFile("playbook.yaml", doc.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	name := run.Manifest().Playbook.Path
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(root, path)
+	}
+	return planOf(spec.Source{Path: path, Name: name, Root: root, Data: data})
+}
+
+func planOf(source spec.Source) (*spec.Plan, error) {
+	pb, err := spec.Read(source, kinds.All())
+	if err != nil {
+		return nil, err
+	}
+	return pb.Plan()
+}
+
+// nameBelow returns the path of a file below root, with slashes, or else its absolute path.
+func nameBelow(root, file string) string {
+	// Both without links, so that a project that is reached through one is still one.
+	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
+		file = filepath.Join(real, filepath.Base(file))
+	}
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return file
+}
