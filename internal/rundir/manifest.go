@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // version is that of the manifest and of the files that it stands for.
@@ -257,4 +261,72 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// ManifestOf returns what a manifest says of a plan. The id, the time, the mode, the playbook's path and the names of
+// variables are the caller's to add.
+func ManifestOf(plan *spec.Plan) Manifest {
+	pb := plan.Playbook
+	m := Manifest{
+		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
+		Judges: make(map[string][]string), AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
+	}
+	for _, v := range pb.Variants {
+		command, args := v.Agent.Command, v.Agent.Args
+		if profile, ok := agent.Lookup(v.Agent.Kind); ok {
+			command = cmp.Or(command, profile.Command)
+			if args == nil {
+				args = profile.Args
+			}
+		}
+		m.Variants = append(m.Variants, Variant{
+			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: command, Args: args,
+			Model: v.Agent.Model, Mode: v.Agent.Mode,
+		})
+	}
+	for _, c := range plan.Cases() {
+		title := c.ID
+		if pb.Task != nil && pb.Task.Title != "" {
+			title = pb.Task.Title
+		}
+		m.Cases = append(m.Cases, Case{
+			ID: c.ID, Title: title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
+		})
+	}
+	for _, u := range plan.Units {
+		m.Units = append(m.Units, u.ID())
+		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
+		m.Judges[u.Case.ID] = namesOf(u.Evaluators) // which are the same under all variants
+	}
+	for _, j := range slices.Concat(plan.Before(), plan.After()) {
+		m.Jobs = append(m.Jobs, j.ID)
+	}
+	return m
+}
+
+func namesOf(evaluators []spec.Evaluator) []string {
+	names := make([]string, len(evaluators))
+	for i, e := range evaluators {
+		names[i] = e.Name
+	}
+	return names
+}
+
+var (
+	runID    = lazyregexp.New(`^[0-9]{8}-[0-9]{6}-[A-Za-z0-9_-]{1,160}$`)
+	unusable = lazyregexp.New(`[^A-Za-z0-9_]+`)
+)
+
+// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and
+// what cannot be in a file's name replaced. The last part, of letters, digits, _ and -, is random if it is empty.
+func NewID(now time.Time, name, last string) string {
+	name = unusable.ReplaceAllString(name, "-")
+	name = strings.Trim(name[:min(len(name), 60)], "-")
+	if name == "" {
+		name = "run"
+	}
+	if last == "" {
+		last = strings.ToLower(rand.Text()[:8]) // 40 bits; Create sees to the rest
+	}
+	return now.UTC().Format("20060102-150405") + "-" + name + "-" + last
 }

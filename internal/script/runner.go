@@ -1,8 +1,3 @@
-// Package script runs what the author of a playbook wrote: judges, prompt templates and commands, each as a confined
-// process with one input and one output.
-//
-//	r := &script.Runner{Sandbox: sandbox, Environ: os.Environ(), Root: root}
-//	reply, err := r.Run(ctx, script.Script{Argv: []string{"python3", "/project/judges/tests.py"}}, input, workspace)
 package script
 
 import (
@@ -10,15 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
 // Runner runs scripts. It is safe for concurrent use.
@@ -133,3 +133,66 @@ func makeDirs(parent string) (dirs, error) {
 }
 
 func (d dirs) remove() error { return disk.RemoveAll(d.base) }
+
+// policy returns what a script may touch: its own directories; the workspace, to be read, and the caches of toolchains; and,
+// unless it is kept apart, the project without what is secret.
+func (r *Runner) policy(s Script, own dirs, workspace string) confine.Policy {
+	p := confine.Policy{
+		Write: append([]string{own.home, own.tmp}, s.Write...), Read: slices.Concat(r.Read, toolcache.Find(r.Environ).Paths()), Network: s.Network,
+	}
+	if workspace != "" {
+		p.Read = append(p.Read, workspace)
+	}
+	if s.Apart {
+		p.Private = append(p.Private, r.Root)
+		return p
+	}
+	p.Programs = s.Argv[1:] // a script may lie outside of the project
+	p.Read = append(p.Read, r.Root, s.Cwd)
+	p.Hide = r.secrets()
+	return p
+}
+
+// secrets returns what of the project scripts may not read: its repository, where the addresses of others may hold
+// passwords, and the files that Secret names. They are looked for once: a run does not last long.
+func (r *Runner) secrets() []string {
+	r.hide.Do(func() {
+		r.hidden = append(r.hidden, filepath.Join(r.Root, ".git"))
+		if r.Secret == nil {
+			return
+		}
+		// What cannot be read cannot be read by scripts either.
+		_ = filepath.WalkDir(r.Root, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case e.IsDir() && slices.Contains(passedOver, e.Name()):
+				return fs.SkipDir
+			case !e.IsDir() && r.Secret(path):
+				r.hidden = append(r.hidden, path)
+			}
+			return nil
+		})
+	})
+	return r.hidden
+}
+
+// passedOver are directories, large ones, that are made of other files.
+var passedOver = []string{".git", "node_modules", ".venv", "target", ".llman"}
+
+// environment returns what every child gets, and where the toolchains' caches are: with a fresh HOME a test would build
+// the standard library anew.
+func (r *Runner) environment(s Script, own dirs, workspace string) []string {
+	if workspace == "" {
+		workspace = own.base // no PATH leads there, and git finds nothing above it
+	}
+	env := environ.ForChild(environ.Spec{
+		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
+	})
+	env = slices.DeleteFunc(env, func(kv string) bool { // which Pass may have let through
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(toolcache.Names, name)
+	})
+	env = append(env, toolcache.Find(r.Environ).Variables(own.home, !s.Network)...)
+	return append(env, s.Env...)
+}

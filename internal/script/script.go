@@ -1,13 +1,24 @@
+// Package script runs what the author of a playbook wrote: judges, prompt templates and commands, each as a confined
+// process with one input and one output.
+//
+//	r := &script.Runner{Sandbox: sandbox, Environ: os.Environ(), Root: root}
+//	reply, err := r.Run(ctx, script.Script{Argv: []string{"python3", "/project/judges/tests.py"}}, input, workspace)
 package script
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
 // Script is a program with what it is given.
@@ -63,3 +74,111 @@ func (s *Script) name(root string) string {
 	}
 	return excerpt.Line(strings.Join(words, " "), maxName)
 }
+
+const (
+	// maxStdout bounds what a script may write to its standard output.
+	maxStdout = 10 << 20
+	// keptStderr is how much of the end of its standard error is kept.
+	keptStderr = 1 << 20
+)
+
+// Output is what a script wrote, and how it ended.
+type Output struct {
+	Stdout []byte
+	// Stderr is the last MiB of it at most, as valid UTF-8; StderrCut tells that there was more.
+	Stderr    string
+	StderrCut bool
+	Exit      supervise.Exit
+}
+
+// bounded keeps what is written to it up to a limit, and tells once that there is more.
+type bounded struct {
+	buf  []byte
+	over func(error) // is called by the write that passes the limit
+	past bool
+}
+
+// Write implements [io.Writer]. It never fails: the one who writes is stopped by other means, and copied from until then.
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxStdout - len(b.buf); len(p) <= room {
+		b.buf = append(b.buf, p...)
+	} else if !b.past {
+		b.past = true
+		b.over(fmt.Errorf("it wrote more than %d MiB to its standard output", maxStdout>>20))
+	}
+	return len(p), nil
+}
+
+const (
+	// maxStderr is how much of the end of what a script wrote to its standard error an error shows, in bytes.
+	maxStderr = 2000
+	// maxName is how many characters of a script's words an error shows.
+	maxName = 200
+)
+
+// Error says that a script did not end as it should have.
+type Error struct {
+	// Script is the script as a person would type it.
+	Script string
+	// Err says how it ended: with an exit code or by a signal, at its timeout, or before it had begun.
+	Err error
+	// Stderr is the end of what it wrote to its standard error, at most 2,000 bytes of one or more lines.
+	Stderr string
+}
+
+// Error returns all of it in one line.
+func (e *Error) Error() string {
+	text := "script " + e.Script + ": " + e.Err.Error()
+	if e.Stderr != "" {
+		text += ": " + excerpt.Line(e.Stderr, maxStderr)
+	}
+	return text
+}
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Locate returns the words of a script in a playbook with those that name files made absolute as far as that is needed:
+// the program, if it is a path, and the script's file, which is the first word behind the program with a slash or an
+// extension that names an existing file. File is its path, empty if no word looks like the name of a file. N is the
+// mapping that has argv under the key script; what is wrong with it is reported there: a program that does not exist, and
+// names of files of which none does.
+func Locate(n *doc.Node, argv []string) (located []string, file string) {
+	if len(argv) == 0 {
+		return nil, "" // reported
+	}
+	located = slices.Clone(argv)
+	if strings.ContainsAny(argv[0], `/\`) {
+		path, err := spec.File(n, argv[0])
+		if err != nil {
+			n.Errorf("script[0]", "%v", err)
+		}
+		located[0], file = path, path
+	}
+	var missing error
+	for i, word := range argv[1:] {
+		if !namesFile(word) {
+			continue
+		}
+		path, err := spec.File(n, word)
+		if err == nil {
+			located[i+1] = path
+			return located, path
+		}
+		if missing == nil {
+			missing = err
+		}
+	}
+	if file == "" && errors.Is(missing, fs.ErrNotExist) {
+		n.Errorf("script", "no word of it names a file: %v", missing)
+	}
+	return located, file
+}
+
+// namesFile reports whether a word may name a file: no flag, and no program of a shell's.
+func namesFile(word string) bool {
+	return !strings.HasPrefix(word, "-") && !strings.ContainsAny(word, " \t\n") &&
+		(strings.ContainsAny(word, `/\`) || extension.MatchString(word))
+}
+
+var extension = lazyregexp.New(`\.[A-Za-z][A-Za-z0-9]*$`)
