@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// BenchmarkRun compares a script with the bare start of the same program, and with that below a supervisor.
+// BenchmarkRun compares a script with the same program, started directly and by a supervisor.
 func BenchmarkRun(b *testing.B) {
 	s := sh("echo ok")
 	b.Run("bare", func(b *testing.B) {

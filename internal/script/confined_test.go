@@ -30,8 +30,11 @@ func TestPolicy(t *testing.T) {
 		{name: "the project can be read", program: "cat docs/guide.txt"},
 		{name: "the project cannot be changed", program: "echo x >docs/guide.txt", fails: true},
 		{name: "nothing is added to the project", program: "echo x >new.txt", fails: true},
-		{name: "what is secret is not read", program: "grep . app/.env", fails: true},
-		{name: "the repository is not read", reason: "its addresses may hold passwords", program: "grep . .git/config", fails: true},
+		{name: "secret files are not read", program: "grep . app/.env", fails: true},
+		{
+			name: "the repository is not read", reason: "its addresses may have passwords",
+			program: "grep . .git/config", fails: true,
+		},
 		{name: "the workspace can be read", program: `cat "$W/work.txt"`},
 		{name: "the workspace cannot be changed", program: `echo x >"$W/work.txt"`, fails: true},
 		{name: "nothing is added to the workspace", program: `echo x >"$W/new.txt"`, fails: true},
@@ -89,7 +92,8 @@ func TestEnvironment(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, cache), 0o755))
 	}
 	r.Environ = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C", "OPENAI_API_KEY=sk-" + "test-1", "API_TOKEN=t", "PASSED=yes", "OTHER=no",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C", "OPENAI_API_KEY=sk-" + "test-1", "API_TOKEN=t",
+		"PASSED=yes", "OTHER=no",
 	}
 	r.Pass = []string{"PASSED"}
 	s := sh("env")
@@ -112,7 +116,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A script may use the go command: its cache is there, and stays as it is.
+// TestGoCache: a script may use the go command, with the user's cache, which does not change.
 func TestGoCache(t *testing.T) {
 	r := runner(t, confine.Auto)
 	write(t, r, "go.mod", "module judge\ngo 1.26\n")

@@ -23,29 +23,29 @@ import (
 
 // Runner runs scripts. It is safe for concurrent use.
 type Runner struct {
-	// Sandbox confines them. Without one nothing runs: to confine nothing takes a sandbox of kind none.
+	// Sandbox confines scripts. It is required, even if it is of kind none.
 	Sandbox *confine.Sandbox
-	// Environ is our own environment, of which scripts see what every child sees, and what Pass names.
+	// Environ is our own environment. Scripts get the variables that every child gets, and those that Pass names.
 	Environ []string
 	Pass    []string
 	// Root is the project's root, an absolute path. Scripts may read it, but not its git repository.
 	Root string
-	// Secret reports whether scripts may not read a file below Root, by its path. Nil: they may read all.
+	// Secret reports whether scripts may not read the file at a path below Root. If it is nil, they may read all files.
 	Secret func(path string) bool
-	// Read are further files and directories that scripts may read.
+	// Read lists further files and directories that scripts may read.
 	Read []string
-	// TempDir is where scripts get their HOME and TMPDIR; empty: the system's.
+	// TempDir is the directory for the HOME and TMPDIR of scripts. If it is empty, it is the system's.
 	TempDir string
 
 	hide   sync.Once
 	hidden []string
 }
 
-// grace is the time that a script which has to end has between SIGTERM and SIGKILL.
+// grace is the time between SIGTERM and SIGKILL for a script that must end.
 const grace = 250 * time.Millisecond
 
-// Run runs a script that is expected to succeed and returns its standard output. It may read the workspace, unless that
-// is empty. It need not read stdin. Errors are of type [*Error] once there is a script to speak of.
+// Run runs a script that must succeed, and returns its standard output. The script may read the workspace, unless that
+// is empty, and it need not read stdin. Errors are of type [*Error], except for scripts that are invalid.
 func (r *Runner) Run(ctx context.Context, s Script, stdin []byte, workspace string) (stdout []byte, err error) {
 	out, err := r.Exec(ctx, s, stdin, workspace)
 	if err == nil && out.Exit != (supervise.Exit{}) {
@@ -57,14 +57,14 @@ func (r *Runner) Run(ctx context.Context, s Script, stdin []byte, workspace stri
 	return out.Stdout, nil
 }
 
-// Exec runs a script as [Runner.Run] does, but leaves it to the caller what the script's exit means. A script that could
-// not be started, was stopped by its timeout or by ctx, or wrote too much, is an error.
+// Exec runs a script as [Runner.Run] does, but does not judge its exit. It returns an error if the script could not be
+// started, was stopped by its timeout or by ctx, or wrote too much.
 func (r *Runner) Exec(ctx context.Context, s Script, stdin []byte, workspace string) (Output, error) {
 	if err := s.check(); err != nil {
 		return Output{}, err
 	}
 	if r.Sandbox == nil {
-		return Output{}, r.failed(s, errors.New("there is no sandbox to run it in"), "")
+		return Output{}, r.failed(s, errors.New("there is no sandbox"), "")
 	}
 	out, err := r.exec(ctx, s, stdin, workspace)
 	if err != nil {
@@ -92,7 +92,8 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 	defer func() { err = errors.Join(err, own.remove()) }()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout(), fmt.Errorf("it did not end within its timeout of %v", s.timeout()))
+	late := fmt.Errorf("it did not end within its timeout of %v", s.timeout())
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout(), late)
 	defer cancel()
 
 	stdout, stderr := &bounded{over: stop}, &excerpt.Tail{Limit: keptStderr}
@@ -113,7 +114,25 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 	return out, err
 }
 
-// dirs are the directories that one script gets.
+// bounded keeps what is written to it up to a limit.
+type bounded struct {
+	buf  []byte
+	over func(error) // called by the first write that exceeds the limit
+	past bool        // over was called
+}
+
+// Write implements [io.Writer]. It never fails: over stops the script, whose output is discarded until then.
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxStdout - len(b.buf); len(p) <= room {
+		b.buf = append(b.buf, p...)
+	} else if !b.past {
+		b.past = true
+		b.over(fmt.Errorf("its standard output exceeds the %d MiB limit", maxStdout>>20))
+	}
+	return len(p), nil
+}
+
+// dirs are the directories of one script.
 type dirs struct{ base, home, tmp string }
 
 func makeDirs(parent string) (dirs, error) {
@@ -122,7 +141,7 @@ func makeDirs(parent string) (dirs, error) {
 		return dirs{}, err
 	}
 	d := dirs{base: base}
-	if d.base, err = filepath.EvalSymlinks(base); err == nil { // where the system's is a link, as on macOS
+	if d.base, err = filepath.EvalSymlinks(base); err == nil { // the system's directory may be a link, as on macOS
 		d.home, d.tmp = filepath.Join(d.base, "home"), filepath.Join(d.base, "tmp")
 		err = errors.Join(os.Mkdir(d.home, 0o700), os.Mkdir(d.tmp, 0o700))
 	}
@@ -134,11 +153,13 @@ func makeDirs(parent string) (dirs, error) {
 
 func (d dirs) remove() error { return disk.RemoveAll(d.base) }
 
-// policy returns what a script may touch: its own directories; the workspace, to be read, and the caches of toolchains; and,
-// unless it is kept apart, the project without what is secret.
+// policy returns what a script may touch. It may write to its own directories. It may read the workspace, the caches of
+// toolchains and, unless it is kept apart, the project without its secrets.
 func (r *Runner) policy(s Script, own dirs, workspace string) confine.Policy {
 	p := confine.Policy{
-		Write: append([]string{own.home, own.tmp}, s.Write...), Read: slices.Concat(r.Read, toolcache.Find(r.Environ).Paths()), Network: s.Network,
+		Write:   append([]string{own.home, own.tmp}, s.Write...),
+		Read:    slices.Concat(r.Read, toolcache.Find(r.Environ).Paths()),
+		Network: s.Network,
 	}
 	if workspace != "" {
 		p.Read = append(p.Read, workspace)
@@ -147,26 +168,26 @@ func (r *Runner) policy(s Script, own dirs, workspace string) confine.Policy {
 		p.Private = append(p.Private, r.Root)
 		return p
 	}
-	p.Programs = s.Argv[1:] // a script may lie outside of the project
+	p.Programs = s.Argv[1:] // a script may be outside of the project
 	p.Read = append(p.Read, r.Root, s.Cwd)
 	p.Hide = r.secrets()
 	return p
 }
 
-// secrets returns what of the project scripts may not read: its repository, where the addresses of others may hold
-// passwords, and the files that Secret names. They are looked for once: a run does not last long.
+// secrets returns the paths in the project that scripts may not read: its repository, where addresses of remotes may
+// have passwords, and the files for which Secret is true. It looks for them once.
 func (r *Runner) secrets() []string {
 	r.hide.Do(func() {
 		r.hidden = append(r.hidden, filepath.Join(r.Root, ".git"))
 		if r.Secret == nil {
 			return
 		}
-		// What cannot be read cannot be read by scripts either.
+		// Files that we cannot read need not be hidden.
 		_ = filepath.WalkDir(r.Root, func(path string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil
-			case e.IsDir() && slices.Contains(passedOver, e.Name()):
+			case e.IsDir() && slices.Contains(generated, e.Name()):
 				return fs.SkipDir
 			case !e.IsDir() && r.Secret(path):
 				r.hidden = append(r.hidden, path)
@@ -177,19 +198,19 @@ func (r *Runner) secrets() []string {
 	return r.hidden
 }
 
-// passedOver are directories, large ones, that are made of other files.
-var passedOver = []string{".git", "node_modules", ".venv", "target", ".llman"}
+// generated lists the names of large directories with generated files, in which secrets are not looked for.
+var generated = []string{".git", "node_modules", ".venv", "target", ".llman"}
 
-// environment returns what every child gets, and where the toolchains' caches are: with a fresh HOME a test would build
-// the standard library anew.
+// environment returns the variables that every child gets, those of the toolchains' caches, without which a test would
+// build the standard library, and those of the script.
 func (r *Runner) environment(s Script, own dirs, workspace string) []string {
 	if workspace == "" {
-		workspace = own.base // no PATH leads there, and git finds nothing above it
+		workspace = own.base // PATH does not lead there, and git finds no repository above it
 	}
 	env := environ.ForChild(environ.Spec{
 		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
 	})
-	env = slices.DeleteFunc(env, func(kv string) bool { // which Pass may have let through
+	env = slices.DeleteFunc(env, func(kv string) bool { // Pass may name them
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(toolcache.Names, name)
 	})

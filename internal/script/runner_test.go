@@ -16,14 +16,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/script"
 )
 
-// kinds runs a test confined by nothing, and by the default where it works.
+// kinds runs a test without a sandbox, and with the default one where that works.
 func kinds(t *testing.T, test func(t *testing.T, r *script.Runner)) {
 	for _, kind := range []confine.Kind{confine.None, confine.Auto} {
 		t.Run(string(kind), func(t *testing.T) { test(t, runner(t, kind)) })
 	}
 }
 
-// auto is one sandbox for all tests: to try what it holds takes time.
+// auto is one sandbox for all tests, since measuring it takes time.
 var auto = sync.OnceValues(func() (*confine.Sandbox, error) {
 	s, err := confine.New(confine.Auto, nil)
 	if err == nil {
@@ -66,7 +66,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// P2: the script is started by its absolute path, in its directory.
+// TestP2: the script is started by its absolute path, in its directory.
 func TestP2(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		path := write(t, r, "prompts/cwd.sh", `printf '%s %s' "$PWD" "$0"`)
@@ -76,11 +76,12 @@ func TestP2(t *testing.T) {
 	})
 }
 
-// P10, and no shell: arguments are handed over as they are.
+// TestP10: arguments are passed unchanged, and there is no shell.
 func TestP10(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		path := write(t, r, "args.sh", `printf '<%s>' "$@"`)
-		out, err := r.Run(t.Context(), script.Script{Argv: []string{"sh", path, "--flag", "a b", "$HOME", "", "*"}}, nil, "")
+		s := script.Script{Argv: []string{"sh", path, "--flag", "a b", "$HOME", "", "*"}}
+		out, err := r.Run(t.Context(), s, nil, "")
 		require.NoError(t, err)
 		assert.Equal(t, "<--flag><a b><$HOME><><*>", string(out))
 	})
@@ -114,7 +115,8 @@ func TestErrors(t *testing.T) {
 
 func TestStderrIsCut(t *testing.T) {
 	r := runner(t, confine.None)
-	_, err := r.Run(t.Context(), sh("i=0; while [ $i -lt 300 ]; do echo first line $i >&2; i=$((i+1)); done; echo last >&2; exit 1"), nil, "")
+	const program = "i=0; while [ $i -lt 300 ]; do echo first line $i >&2; i=$((i+1)); done; echo last >&2; exit 1"
+	_, err := r.Run(t.Context(), sh(program), nil, "")
 	var e *script.Error
 	require.ErrorAs(t, err, &e)
 	assert.LessOrEqual(t, len(e.Stderr), 2000)
@@ -122,7 +124,7 @@ func TestStderrIsCut(t *testing.T) {
 	assert.NotContains(t, err.Error(), "\n")
 }
 
-// C5: a program that is not there is named.
+// TestC5: the error names a program that does not exist.
 func TestC5(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		for _, program := range []string{"no-such-judge", "/no/such/judge"} {
@@ -147,7 +149,7 @@ func TestNoScript(t *testing.T) {
 	require.ErrorContains(t, err, "no sandbox")
 }
 
-// P6: at the timeout the script ends with all that it started, whoever holds its output.
+// TestP6: at the timeout the script ends with all its descendants, whichever of them holds its output.
 func TestP6(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		s := sh("(trap '' TERM; setsid sleep 98700) & trap '' TERM; sleep 98700")
@@ -166,7 +168,7 @@ func TestCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// C7: a script that does not read its input may still answer.
+// TestC7: a script that does not read its input may still answer.
 func TestC7(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		for _, program := range []string{"echo yes", "exec 0<&-; echo yes"} {
@@ -177,11 +179,11 @@ func TestC7(t *testing.T) {
 	})
 }
 
-// C8: output is read up to a limit, in bounded memory.
+// TestC8: output is read up to a limit, in bounded memory.
 func TestC8(t *testing.T) {
 	kinds(t, func(t *testing.T, r *script.Runner) {
 		_, err := r.Run(t.Context(), sh("head -c 1000000000 /dev/zero"), nil, "")
-		require.ErrorContains(t, err, "more than 10 MiB")
+		require.ErrorContains(t, err, "exceeds the 10 MiB limit")
 		out, err := r.Run(t.Context(), sh("head -c 10485760 /dev/zero"), nil, "")
 		require.NoError(t, err)
 		assert.Len(t, out, 10<<20)
@@ -197,7 +199,7 @@ func TestExec(t *testing.T) {
 	assert.Equal(t, 3, out.Exit.Code)
 }
 
-// processes returns the ids of the processes whose arguments end like that.
+// processes returns the processes whose arguments end with args.
 func processes(t *testing.T, args string) []string {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package script runs what the author of a playbook wrote: judges, prompt templates and commands, each as a confined
-// process with one input and one output.
+// Package script runs programs of a playbook's author: judges, prompt templates and commands, each as a confined
+// process with one input and one output. What the output means is up to the caller.
 //
 //	r := &script.Runner{Sandbox: sandbox, Environ: os.Environ(), Root: root}
 //	reply, err := r.Run(ctx, script.Script{Argv: []string{"python3", "/project/judges/tests.py"}}, input, workspace)
@@ -21,26 +21,26 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// Script is a program with what it is given.
+// Script is a program with its arguments, and what it may do.
 type Script struct {
-	// Argv are the program and its arguments, handed over as they are: there is no shell, and the names of files mean
-	// nothing. The program is a name that is looked up in PATH, or an absolute path.
+	// Argv is the program and its arguments. There is no shell, and names of files are not interpreted. The program is
+	// a name that is looked up in PATH, or an absolute path.
 	Argv []string
-	// Cwd is the working directory, an absolute path; empty: the project's root.
+	// Cwd is the working directory, an absolute path. If it is empty, it is the project's root.
 	Cwd string
-	// Env are further variables, "NAME=value" each.
+	// Env has further variables, "NAME=value" each.
 	Env []string
-	// Write are files and directories that it may change besides its HOME and TMPDIR, absolute paths.
+	// Write lists files and directories, as absolute paths, that the script may change besides its HOME and TMPDIR.
 	Write []string
-	// Timeout is how long it may take, start to end; 0: [DefaultTimeout].
+	// Timeout is how long the script may take; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// Network lets it reach the network as we do.
+	// Network lets the script reach the network as we can.
 	Network bool
-	// Apart keeps the project from it, for code that an agent wrote.
+	// Apart keeps the project from the script. It is for code that an agent wrote.
 	Apart bool
 }
 
-// DefaultTimeout is the timeout of a [Script] that has none.
+// DefaultTimeout is the timeout of a [Script] whose Timeout is 0.
 const DefaultTimeout = 120 * time.Second
 
 func (s *Script) timeout() time.Duration {
@@ -50,7 +50,7 @@ func (s *Script) timeout() time.Duration {
 	return DefaultTimeout
 }
 
-// check reports what can be no script.
+// check returns an error if s cannot be run.
 func (s *Script) check() error {
 	switch {
 	case len(s.Argv) == 0 || s.Argv[0] == "":
@@ -63,7 +63,7 @@ func (s *Script) check() error {
 	return nil
 }
 
-// name returns the script as people know it: its words, with paths relative to the project's root.
+// name returns the script's words as people know them, with paths relative to the project's root.
 func (s *Script) name(root string) string {
 	words := make([]string, len(s.Argv))
 	for i, w := range s.Argv {
@@ -76,57 +76,39 @@ func (s *Script) name(root string) string {
 }
 
 const (
-	// maxStdout bounds what a script may write to its standard output.
+	// maxStdout is how many bytes a script may write to its standard output.
 	maxStdout = 10 << 20
-	// keptStderr is how much of the end of its standard error is kept.
+	// keptStderr is how many bytes are kept from the end of its standard error.
 	keptStderr = 1 << 20
 )
 
-// Output is what a script wrote, and how it ended.
+// Output is the output of a script, and how it ended.
 type Output struct {
 	Stdout []byte
-	// Stderr is the last MiB of it at most, as valid UTF-8; StderrCut tells that there was more.
+	// Stderr is the standard error, or its last MiB, as valid UTF-8. StderrCut means that there was more.
 	Stderr    string
 	StderrCut bool
 	Exit      supervise.Exit
 }
 
-// bounded keeps what is written to it up to a limit, and tells once that there is more.
-type bounded struct {
-	buf  []byte
-	over func(error) // is called by the write that passes the limit
-	past bool
-}
-
-// Write implements [io.Writer]. It never fails: the one who writes is stopped by other means, and copied from until then.
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxStdout - len(b.buf); len(p) <= room {
-		b.buf = append(b.buf, p...)
-	} else if !b.past {
-		b.past = true
-		b.over(fmt.Errorf("it wrote more than %d MiB to its standard output", maxStdout>>20))
-	}
-	return len(p), nil
-}
-
 const (
-	// maxStderr is how much of the end of what a script wrote to its standard error an error shows, in bytes.
+	// maxStderr is how many bytes from the end of a script's standard error an error shows.
 	maxStderr = 2000
 	// maxName is how many characters of a script's words an error shows.
 	maxName = 200
 )
 
-// Error says that a script did not end as it should have.
+// Error means that a script did not succeed.
 type Error struct {
 	// Script is the script as a person would type it.
 	Script string
-	// Err says how it ended: with an exit code or by a signal, at its timeout, or before it had begun.
+	// Err says how it ended: with an exit code, by a signal, at its timeout, or before it had started.
 	Err error
-	// Stderr is the end of what it wrote to its standard error, at most 2,000 bytes of one or more lines.
+	// Stderr is the end of its standard error, at most 2,000 bytes of one or more lines.
 	Stderr string
 }
 
-// Error returns all of it in one line.
+// Error returns everything on one line.
 func (e *Error) Error() string {
 	text := "script " + e.Script + ": " + e.Err.Error()
 	if e.Stderr != "" {
@@ -138,14 +120,13 @@ func (e *Error) Error() string {
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Locate returns the words of a script in a playbook with those that name files made absolute as far as that is needed:
-// the program, if it is a path, and the script's file, which is the first word behind the program with a slash or an
-// extension that names an existing file. File is its path, empty if no word looks like the name of a file. N is the
-// mapping that has argv under the key script; what is wrong with it is reported there: a program that does not exist, and
-// names of files of which none does.
+// Locate returns the words of a script in a playbook, of which it makes two absolute: the program, if it is a path, and
+// the script's file. That is the first word after the program that has a slash or an extension and names an existing
+// file. Its path is file, or "" if no word looks like the name of a file. n is the mapping that has argv under the key
+// script. Locate reports an error there if the program does not exist, or if none of the named files does.
 func Locate(n *doc.Node, argv []string) (located []string, file string) {
 	if len(argv) == 0 {
-		return nil, "" // reported
+		return nil, "" // reported elsewhere
 	}
 	located = slices.Clone(argv)
 	if strings.ContainsAny(argv[0], `/\`) {
@@ -175,7 +156,7 @@ func Locate(n *doc.Node, argv []string) (located []string, file string) {
 	return located, file
 }
 
-// namesFile reports whether a word may name a file: no flag, and no program of a shell's.
+// namesFile reports whether a word may name a file: it is not a flag, and not a program for a shell.
 func namesFile(word string) bool {
 	return !strings.HasPrefix(word, "-") && !strings.ContainsAny(word, " \t\n") &&
 		(strings.ContainsAny(word, `/\`) || extension.MatchString(word))

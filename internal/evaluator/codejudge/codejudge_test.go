@@ -135,7 +135,7 @@ func TestVerdicts(t *testing.T) {
 		{"C4 a verdict and SIGSEGV", says(`{"score":1}`, "kill -SEGV $$"), broken, 0, "killed by SIGSEGV"},
 		{"C5 not installed", "script: [no-such-judge]", broken, 0, "no-such-judge"},
 		{"P6 timeout", "timeout: 200ms, " + says("", "sleep 30"), broken, 0, "within its timeout of 200ms"},
-		{"C8 endless output", "script: [yes]", broken, 0, "more than 10 MiB"},
+		{"C8 endless output", "script: [yes]", broken, 0, "exceeds the 10 MiB limit"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
