@@ -397,7 +397,7 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no temporary file stays")
 	_, err = run.ReadFile("a/b/c.txt", 2)
-	require.ErrorContains(t, err, "read a/b/c.txt: it has 3 bytes, more than the 2 that it may have")
+	require.ErrorContains(t, err, "read a/b/c.txt: 3 bytes exceed the limit of 2")
 	_, err = run.ReadFile("none", 2)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = run.ReadFile("a", 2)
