@@ -15,3 +15,373 @@
 // false are the only booleans, numbers are decimal, keys are strings, tags and merge keys are refused. Anything that
 // YAML 1.1 and 1.2 read differently, or that looks like a number but is not one in JSON, is reported, never guessed.
 package doc
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a node holds.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	// Invalid nodes are those that a problem was reported for when they were read. Decoding passes them over.
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	List
+	Map
+)
+
+func (k Kind) String() string {
+	return [...]string{"invalid", "null", "a boolean", "a number", "a string", "a list", "a mapping"}[k]
+}
+
+// Document is a YAML file as a tree, and the problems found in it.
+type Document struct {
+	// Root is nil if the file is not YAML. The methods of a nil node do nothing.
+	Root *Node
+
+	// Text is what was parsed.
+	Text []byte
+
+	// Dir is the file's directory, absolute; empty: the text did not come from a file. Top is the directory above it up to
+	// which files that the text names may stand; empty: they stand in Dir. Both are for those who decode.
+	Dir, Top string
+
+	file     string
+	problems Problems
+	reported int // counts repetitions too
+	handlers handlers
+	refused  map[string]string
+}
+
+// Refuse has keys rejected with a reason of their own instead of "unknown key". The keys of the map are paths in which
+// lists have empty indexes: "limits.max_tokens", "cases[].name".
+func (d *Document) Refuse(reasons map[string]string) { d.refused = reasons }
+
+// Node is a value in a [Document].
+type Node struct {
+	doc  *Document
+	kind Kind
+	path string
+	pos  Position // of the value
+	key  Position // of the entry: the key of a value in a mapping, else the value itself
+
+	text    string // of a scalar; numbers are as in JSON
+	items   []*Node
+	entries []Entry
+	flawed  bool     // a problem was reported for it, or for something in it, when it was read
+	hidden  []string // keys that are in the file but not in entries, see Without
+}
+
+// Document returns the document that the node is in, nil for a nil node.
+func (n *Node) Document() *Document {
+	if n == nil {
+		return nil
+	}
+	return n.doc
+}
+
+// Entry is a key of a mapping with its value.
+type Entry struct {
+	Key string
+	// Position is the key's.
+	Position Position
+	Value    *Node
+}
+
+// Kind returns what the node holds, Invalid for nil.
+func (n *Node) Kind() Kind {
+	if n == nil {
+		return Invalid
+	}
+	return n.kind
+}
+
+// Position returns where the node's entry begins: the key of a value in a mapping, else the value itself.
+func (n *Node) Position() Position {
+	if n == nil {
+		return Position{}
+	}
+	return n.key
+}
+
+// Path returns the node's place in the tree, e.g. `cases[0].files["a.go"]`, "" for the root.
+func (n *Node) Path() string {
+	if n == nil {
+		return ""
+	}
+	return n.path
+}
+
+// Text returns a string's text, and the text in the file for other scalars.
+func (n *Node) Text() string {
+	if n == nil {
+		return ""
+	}
+	return n.text
+}
+
+// Items returns the elements of a list, nil for other kinds.
+func (n *Node) Items() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}
+
+// Entries returns the entries of a mapping in the order of the file, nil for other kinds.
+func (n *Node) Entries() []Entry {
+	if n == nil {
+		return nil
+	}
+	return n.entries
+}
+
+// Get returns the value of a key, nil if the node is not a mapping that has it.
+func (n *Node) Get(key string) *Node {
+	for _, e := range n.Entries() {
+		if e.Key == key {
+			return e.Value
+		}
+	}
+	return nil
+}
+
+// Without returns the mapping without some of its keys. They are no longer known to Decode, but still offered in place
+// of misspelt keys.
+func (n *Node) Without(keys ...string) *Node {
+	view := *n
+	view.entries = nil
+	view.hidden = append(view.hidden[:len(view.hidden):len(view.hidden)], keys...)
+entries:
+	for _, e := range n.entries {
+		for _, k := range keys {
+			if e.Key == k {
+				continue entries
+			}
+		}
+		view.entries = append(view.entries, e)
+	}
+	return &view
+}
+
+// Value returns the node as encoding/json would decode it: map[string]any, []any, string, json.Number, bool or nil.
+func (n *Node) Value() any {
+	switch n.Kind() {
+	case Bool:
+		return n.text == "true"
+	case Number:
+		return json.Number(n.text)
+	case String:
+		return n.text
+	case List:
+		list := make([]any, len(n.items))
+		for i, item := range n.items {
+			list[i] = item.Value()
+		}
+		return list
+	case Map:
+		m := make(map[string]any, len(n.entries))
+		for _, e := range n.entries {
+			m[e.Key] = e.Value.Value()
+		}
+		return m
+	default:
+		return nil
+	}
+}
+
+// Errorf reports a problem with the node at path below n, "" for n itself, in the form that [Node.Path] has. If there
+// is no such node its nearest ancestor gives the position.
+func (n *Node) Errorf(path, format string, args ...any) {
+	if n == nil {
+		return
+	}
+	at := n
+	for rest := path; rest != ""; {
+		child, after := at.step(rest)
+		if child == nil {
+			break
+		}
+		at, rest = child, after
+	}
+	n.doc.report(at.valuePosition(), join(n.path, path), fmt.Sprintf(format, args...))
+}
+
+// valuePosition is where a problem with the node's value is shown: the value, except that a block below its key is
+// shown at the key.
+func (n *Node) valuePosition() Position {
+	if n.kind == Map || n.kind == List {
+		return n.key
+	}
+	return n.pos
+}
+
+// step returns the child that the first element of a relative path names, and the rest of the path.
+func (n *Node) step(path string) (*Node, string) {
+	for i, item := range n.items {
+		if rest, ok := cutElement(path, "["+strconv.Itoa(i)+"]"); ok {
+			return item, rest
+		}
+	}
+	for _, e := range n.entries {
+		if rest, ok := cutElement(path, join("", pathKey(e.Key))); ok {
+			return e.Value, rest
+		}
+	}
+	return nil, path
+}
+
+func cutElement(path, element string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, element)
+	if !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+		return path, false
+	}
+	return strings.TrimPrefix(rest, "."), true
+}
+
+// pathKey returns a key as an element of a path: itself, or in brackets if it could be misread.
+func pathKey(key string) string {
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.[]"'`, r) }) {
+		return "[" + strconv.Quote(key) + "]"
+	}
+	return key
+}
+
+// join appends an element or a relative path to a path.
+func join(path, element string) string {
+	if path == "" || element == "" || element[0] == '[' {
+		return path + element
+	}
+	return path + "." + element
+}
+
+// Position is a place in a file. The zero value is nowhere.
+type Position struct {
+	File string
+	// Line and Column count from 1; columns are characters.
+	Line, Column int
+}
+
+// String returns "file:line", the form in which failures cite a playbook.
+func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	Position Position
+	// Path is its place in the tree, e.g. "cases[0].id"; empty for the file as a whole.
+	Path string
+	// Reason says what is wrong and, where it is known, what would be right.
+	Reason string
+}
+
+// Error returns "file:line:column: path: reason".
+func (p Problem) Error() string {
+	at := fmt.Sprintf("%s:%d", p.Position, p.Position.Column)
+	if p.Path == "" {
+		return at + ": " + p.Reason
+	}
+	return at + ": " + p.Path + ": " + p.Reason
+}
+
+// Problems are all problems of a file, in the order of the file.
+type Problems []Problem
+
+// Error returns a line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxProblems bounds the text that a file full of nonsense can cause.
+const maxProblems = 200
+
+// report adds a problem, once.
+func (d *Document) report(pos Position, path, reason string) {
+	d.reported++
+	p := Problem{Position: pos, Path: path, Reason: reason}
+	if slices.Contains(d.problems, p) {
+		return
+	}
+	switch {
+	case len(d.problems) < maxProblems:
+		d.problems = append(d.problems, p)
+	case len(d.problems) == maxProblems:
+		p.Path, p.Reason = "", "too many problems, the rest is not shown"
+		d.problems = append(d.problems, p)
+	}
+}
+
+// Err returns the [Problems] reported so far, sorted by position, nil if there are none.
+func (d *Document) Err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	ps := slices.Clone(d.problems)
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
+	})
+	return Problems(ps)
+}
+
+// DidYouMean returns `, did you mean "x"?` with the candidate x that word is most likely a slip of, "" if there is none:
+// at most one character in three is wrong in a slip.
+func DidYouMean(word string, candidates []string) string {
+	best, least := "", -1
+	for _, c := range candidates {
+		d := distance(fold(word), fold(c))
+		if d <= min(len(word), len(c))/3 && (least < 0 || d < least) {
+			best, least = c, d
+		}
+	}
+	if least < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+// fold makes words equal that differ in case and in how their parts are joined.
+func fold(s string) string {
+	return strings.ReplaceAll(strings.ToLower(s), "-", "_")
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal
+// string alignment). Words past 64 bytes are as far apart as they can be.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b))
+	}
+	var rows [65][65]int
+	for i := range len(a) + 1 {
+		rows[i][0] = i
+	}
+	for j := range len(b) + 1 {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(a)][len(b)]
+}
