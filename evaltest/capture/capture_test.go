@@ -182,9 +182,9 @@ func TestRead(t *testing.T) {
 			reason:  "what was lost there is not known, and what follows is",
 			content: text(t, pre(0, "Read", "1", nil))[:30] + "\n" + text(t, pre(1, "Grep", "2", nil)),
 			want:    "Grep 2 pending\n",
-			err:     ":1: this is not a line of a capture: it is cut: unexpected EOF",
+			err:     ":1: this is not a line of a capture: the text is incomplete: unexpected EOF",
 		},
-		{name: "damaged last line with its newline", content: "{\n", err: ":1: this is not a line of a capture: it is cut: unexpected EOF"},
+		{name: "damaged last line with its newline", content: "{\n", err: ":1: this is not a line of a capture: the text is incomplete: unexpected EOF"},
 		{name: "not an object", content: "[]\n", err: ":1: the line is of type array"},
 		{name: "field of another type", content: `{"tool_name":1}` + "\n", err: ":1: tool_name is of type number"},
 		{

@@ -44,9 +44,9 @@ func TestTraceSummaryAsText(t *testing.T) {
 
 func TestReadInputErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"nothing", "", "it is empty"},
+		{"nothing", "", "the text is empty"},
 		{"a list", "[]", "cannot unmarshal array"},
-		{"another case", `{"Question":"q","candidate_answer":"a"}`, `unknown key "Question": it is written "question"`},
+		{"another case", `{"Question":"q","candidate_answer":"a"}`, `unknown key "Question": write "question"`},
 		{"duplicate key", `{"question":"q","candidate_answer":"a","config":{"a":1,"a":2}}`, `duplicate key "a"`},
 		{"text behind", `{"question":"q","candidate_answer":"a"} x`, "text after the JSON value"},
 		{"no question", `{"candidate_answer":"a"}`, "question is missing"},

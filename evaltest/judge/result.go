@@ -177,7 +177,7 @@ func parseCheck(text []byte) (c Check, err error) {
 func (r *Result) check() error {
 	switch {
 	case math.IsNaN(r.Score) || r.Score < 0 || r.Score > 1:
-		return fmt.Errorf("score %v is out of range: it is from 0 to 1", r.Score)
+		return fmt.Errorf("score %v is out of range: want 0 to 1", r.Score)
 	case r.Pass != nil && *r.Pass && r.Score == 0:
 		return errors.New("it contradicts itself: a pass with a score of 0")
 	case r.Pass != nil && !*r.Pass && r.Score == 1:
@@ -194,7 +194,7 @@ func (r *Result) check() error {
 		case c.ID == "" && c.Text == "":
 			return fmt.Errorf("checks[%d]: neither an id nor a text", i)
 		case c.Score != nil && !(*c.Score >= 0 && *c.Score <= 1):
-			return fmt.Errorf("checks[%d]: score %v is out of range: it is from 0 to 1", i, *c.Score)
+			return fmt.Errorf("checks[%d]: score %v is out of range: want 0 to 1", i, *c.Score)
 		}
 	}
 	if r.Details != nil {

@@ -56,7 +56,7 @@ func TestParseResult(t *testing.T) {
 
 func TestParseResultErrors(t *testing.T) {
 	tests := []struct{ name, reply, want string }{
-		{"nothing", "", "the reply is not JSON: it is empty; it was"},
+		{"nothing", "", "the reply is not JSON: the text is empty; it was"},
 		{"blank", " \n", "not JSON"},
 		{"words", "fine", `it was "fine"`},
 		{"null", "null", "not a JSON object"},
@@ -64,7 +64,7 @@ func TestParseResultErrors(t *testing.T) {
 		{"text", `"0.9"`, "not a JSON object"},
 		{"number", "1", "not a JSON object"},
 		{"empty object", "{}", "score is missing"},
-		{"cut", `{"score":1`, "not JSON: it is cut: unexpected EOF"},
+		{"cut", `{"score":1`, "not JSON: the text is incomplete: unexpected EOF"},
 		{"cut value", `{"score":`, "not JSON"},
 		{"line before", `debug {"score":1}`, "not JSON"},
 		{"fence", "```json\n{\"score\":1}\n```", "not JSON"},
@@ -77,7 +77,7 @@ func TestParseResultErrors(t *testing.T) {
 		{"score null", `{"score":null}`, "score is missing"},
 		{"score true", `{"score":true}`, "score must be a number"},
 		{"score NaN", `{"score":NaN}`, "not JSON"},
-		{"score beyond numbers", `{"score":1e309}`, "the reply is not a verdict: score 1e309 is out of range: it is from 0 to 1; it was"},
+		{"score beyond numbers", `{"score":1e309}`, "the reply is not a verdict: score 1e309 is out of range: want 0 to 1; it was"},
 		{"score far below", `{"score":-1e309}`, "score -1e309 is out of range"},
 		{"mark in the middle", "{\"score\":\ufeff1}", "not JSON"},
 		{"two marks", "\ufeff\ufeff{\"score\":1}", "not JSON"},

@@ -113,7 +113,7 @@ func TestCassetteImportErrors(t *testing.T) {
 			`cassette import: other.jsonl: the session is not one of fix/task/claude/1: prompt 1 is "Fix it.", and in the session it is "Break it."`,
 		},
 		{"no file", from + "--from claude --unit fix/task/claude/1 none.jsonl", exitUsage, "none.jsonl: there is no such file"},
-		{"a broken file", from + "--from claude --unit fix/task/claude/1 cut.jsonl", exitHarness, "cassette import: " + filepath.Join(dir, "cut.jsonl") + ":1: this is not JSON: it is cut: unexpected EOF"},
+		{"a broken file", from + "--from claude --unit fix/task/claude/1 cut.jsonl", exitHarness, "cassette import: " + filepath.Join(dir, "cut.jsonl") + ":1: this is not JSON: the text is incomplete: unexpected EOF"},
 		{"another format", from + "--from codex --unit fix/task/codex/1 ok.jsonl", exitHarness, "cassette import: " + filepath.Join(dir, "ok.jsonl") + `:1: a line of type "user" without a payload: this is not a line of a rollout`},
 		{"no playbook", "cassette import --from claude --playbook evals/none.yaml ok.jsonl", exitUsage, "evals/none.yaml"},
 	}

@@ -178,7 +178,7 @@ func TestClaudeErrors(t *testing.T) {
 		from *claudeFile
 		want string // behind the file's name
 	}{
-		{"half a line", begin().raw(`{"type":"assi`), ":2: this is not JSON: it is cut: unexpected EOF"},
+		{"half a line", begin().raw(`{"type":"assi`), ":2: this is not JSON: the text is incomplete: unexpected EOF"},
 		{"two values", begin().raw(`{"type":"tag"} {}`), ":2: this is not JSON: text after the JSON value"},
 		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not have there"},
 		{"no type", begin().raw(`{}`), ":2: a line without a type: this is not a line of a session"},

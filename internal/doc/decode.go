@@ -11,8 +11,8 @@ import (
 
 type handlers map[reflect.Type]func(n *Node, v reflect.Value)
 
-// Handle has values of type T decoded by a function, wherever they stand below the value that [Node.Decode] is given.
-// The function may call n.Decode(v) to decode the keys that T's tags define and go on from there.
+// Handle sets the function that decodes values of type T, wherever they are below the value that is passed to
+// [Node.Decode]. The function may call n.Decode(v) to decode the keys that T's tags define.
 func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 	if d.handlers == nil {
 		d.handlers = make(handlers)
@@ -20,35 +20,35 @@ func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 	d.handlers[reflect.TypeFor[T]()] = func(n *Node, v reflect.Value) { decode(v.Addr().Interface().(*T), n) }
 }
 
-// Decode stores the node in the value that v points to and reports everything in it that does not fit: unknown keys,
-// wrong types, values that break the rules of the struct tags. It returns whether all was well. It panics if v is of a
-// type that cannot be decoded into: that is a mistake in the program.
+// Decode stores the node in the value that v points to and reports all problems: unknown keys, wrong types, values that
+// break the rules of the struct tags. It returns true if there are none. It panics if the type of v cannot be decoded
+// into, which is a mistake in the program.
 //
 // Nothing is converted: strings take strings, integers take integers in range. A struct takes a mapping, a map takes a
-// mapping, and so does a slice of structs of which one field is tagged `yaml:",key"`: it keeps the order of the file.
-// A time.Duration takes a string as [time.ParseDuration] does, an [encoding.TextUnmarshaler] any string, and an any
-// takes what [Node.Value] returns. A pointer stays nil if the key is absent.
+// mapping, and so does a slice of structs with a field tagged `yaml:",key"`, which keeps the order of the file. A
+// time.Duration takes a string as [time.ParseDuration] does, an [encoding.TextUnmarshaler] any string, and an any takes
+// what [Node.Value] returns. A pointer stays nil if the key is absent.
 //
-// Struct fields without a yaml tag are left alone. The tags are
+// Struct fields without a yaml tag are ignored. The tags are
 //
 //	yaml:"name"          the key
-//	yaml:"name,required" it must be there, and neither null nor empty nor blank
-//	yaml:"name,refused"  it must not be there, for the reason; the field is left alone
-//	yaml:",key"          takes the key under which the struct stands in its mapping
+//	yaml:"name,required" it must be present, and neither null nor empty nor blank
+//	yaml:"name,refused"  it must not be present, for the reason; the field stays as it is
+//	yaml:",key"          takes the struct's key in its mapping
 //	yaml:",position"     takes the [Position] of the struct's entry
-//	yaml:",rest"         a *Node that takes the keys which no other field has; without it they are unknown
+//	yaml:",rest"         a *Node that takes the keys that no other field has; without it they are unknown
 //	doc:"..."            a description for people
 //	default:"1"          the value if the key is absent
-//	enum:"a,b"           the strings it may be
-//	known:"a,b"          the strings it may be, for the schema: decoding leaves them to the caller
+//	enum:"a,b"           the allowed strings
+//	known:"a,b"          the allowed strings in the schema; Decode does not check them
 //	pattern:"^...$"      what a string, or each key of a mapping, must match
-//	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1" keeps a string from being blank
+//	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1": a string is not blank
 //	above:"0"            what a number must exceed
-//	reason:"..."         what to say when something required is missing, or something is empty that must not be
+//	reason:"..."         the text of the problem if a required value is missing or empty
 func (n *Node) Decode(v any) bool {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
-		panic(fmt.Sprintf("doc: Decode wants a pointer to decode into, not %T", v))
+		panic(fmt.Sprintf("doc: Decode needs a pointer, not %T", v))
 	}
 	if n == nil {
 		return false
@@ -57,7 +57,7 @@ func (n *Node) Decode(v any) bool {
 	return n.decodeUnhandled(p.Elem(), rules{}) && !n.flawed && n.doc.reported == before
 }
 
-// decode stores n in v and returns whether there is a value; v keeps its zero value if not.
+// decode stores n in v and reports whether it could. If not, v keeps its zero value.
 func (n *Node) decode(v reflect.Value, r rules) bool {
 	if h, ok := n.doc.handlers[v.Type()]; ok {
 		before := n.doc.reported
@@ -119,7 +119,7 @@ func (n *Node) decodeUnhandled(v reflect.Value, r rules) bool {
 
 const aString = "a string"
 
-// is reports whether n is of a kind, and a problem if not.
+// is reports whether n has kind k. If not, it adds a problem, which says that n must be what want says.
 func (n *Node) is(k Kind, want string) bool {
 	if n.kind == k {
 		return true
@@ -255,7 +255,7 @@ func (n *Node) inRange(r rules, f float64) bool {
 	return false
 }
 
-// isNothing reports whether n is a key without a value, or an empty list or mapping.
+// isNothing reports whether n is null, or an empty list or mapping.
 func (n *Node) isNothing() bool {
 	return n.kind == Null || (n.kind == List || n.kind == Map) && len(n.items)+len(n.entries) == 0
 }
@@ -320,7 +320,7 @@ func (n *Node) decodeKeyed(v reflect.Value, r rules) bool {
 	return ok
 }
 
-// checkKey reports a key that does not match the rules' pattern.
+// checkKey reports whether the key matches the rules' pattern. If not, it adds a problem.
 func (e Entry) checkKey(r rules) bool {
 	if r.pattern == nil || r.pattern.MatchString(e.Key) {
 		return true

@@ -1,5 +1,6 @@
 // Package doc reads a YAML file into a tree whose nodes know their positions, and decodes the tree strictly into Go
-// values. Every problem has a position and a path, and all problems of a file are reported at once:
+// values. It knows no playbooks: what their keys mean is package spec's. Every problem has a position and a path, and
+// all problems of a file are reported at once:
 //
 //	d := doc.Parse("demo.yaml", data)
 //	var v struct {
@@ -11,9 +12,9 @@
 //		return err // demo.yaml:3:1: nmae: unknown key, did you mean "name"?
 //	}
 //
-// The YAML it accepts is limited to what JSON can express, plus comments, anchors and all kinds of quoting: true and
-// false are the only booleans, numbers are decimal, keys are strings, tags and merge keys are refused. Anything that
-// YAML 1.1 and 1.2 read differently, or that looks like a number but is not one in JSON, is reported, never guessed.
+// The YAML that it accepts is limited to what JSON can express, plus comments, anchors and all kinds of quoting: true
+// and false are the only booleans, numbers are decimal, keys are strings, and there are no tags and merge keys.
+// Anything that YAML 1.1 and 1.2 read differently, or that looks like a number but is not one in JSON, is a problem.
 package doc
 
 import (
@@ -25,12 +26,12 @@ import (
 	"strings"
 )
 
-// Kind is what a node holds.
+// Kind is the kind of a node's value.
 type Kind uint8
 
 // The kinds of nodes.
 const (
-	// Invalid nodes are those that a problem was reported for when they were read. Decoding passes them over.
+	// Invalid nodes had a problem when they were read. Decoding ignores them.
 	Invalid Kind = iota
 	Null
 	Bool
@@ -49,22 +50,22 @@ type Document struct {
 	// Root is nil if the file is not YAML. The methods of a nil node do nothing.
 	Root *Node
 
-	// Text is what was parsed.
+	// Text is the text that was parsed.
 	Text []byte
 
-	// Dir is the file's directory, absolute; empty: the text did not come from a file. Top is the directory above it up to
-	// which files that the text names may stand; empty: they stand in Dir. Both are for those who decode.
+	// Dir is the file's directory, absolute; empty: the text did not come from a file. Top is Dir or a directory above
+	// it, below which all files that the text names must be; empty: Dir. Both are for decoders.
 	Dir, Top string
 
 	file     string
 	problems Problems
-	reported int // counts repetitions too
+	reported int // number of reports, including repeated ones
 	handlers handlers
 	refused  map[string]string
 }
 
-// Refuse has keys rejected with a reason of their own instead of "unknown key". The keys of the map are paths in which
-// lists have empty indexes: "limits.max_tokens", "cases[].name".
+// Refuse sets the reasons that are reported for some unknown keys in place of "unknown key". The keys of the map are
+// paths in which lists have empty indexes: "limits.max_tokens", "cases[].name".
 func (d *Document) Refuse(reasons map[string]string) { d.refused = reasons }
 
 // Node is a value in a [Document].
@@ -73,16 +74,16 @@ type Node struct {
 	kind Kind
 	path string
 	pos  Position // of the value
-	key  Position // of the entry: the key of a value in a mapping, else the value itself
+	key  Position // of the key if the value is in a mapping, else of the value
 
 	text    string // of a scalar; numbers are as in JSON
 	items   []*Node
 	entries []Entry
-	flawed  bool     // a problem was reported for it, or for something in it, when it was read
-	hidden  []string // keys that are in the file but not in entries, see Without
+	flawed  bool     // there was a problem with it, or with something in it, when it was read
+	hidden  []string // keys that [Node.Without] has removed from entries
 }
 
-// Document returns the document that the node is in, nil for a nil node.
+// Document returns the document of the node, nil for a nil node.
 func (n *Node) Document() *Document {
 	if n == nil {
 		return nil
@@ -92,9 +93,8 @@ func (n *Node) Document() *Document {
 
 // Entry is a key of a mapping with its value.
 type Entry struct {
-	Key string
-	// Position is the key's.
-	Position Position
+	Key      string
+	Position Position // of the key
 	Value    *Node
 }
 
@@ -156,8 +156,8 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Without returns the mapping without some of its keys. They are no longer known to Decode, but still offered in place
-// of misspelt keys.
+// Without returns the mapping without some of its keys. Decode does not see them, but suggests them for misspelled
+// keys.
 func (n *Node) Without(keys ...string) *Node {
 	view := *n
 	view.entries = nil
@@ -200,8 +200,8 @@ func (n *Node) Value() any {
 	}
 }
 
-// Errorf reports a problem with the node at path below n, "" for n itself, in the form that [Node.Path] has. If there
-// is no such node its nearest ancestor gives the position.
+// Errorf reports a problem with the node at path, which is relative to n and has the form of [Node.Path]; "" is n
+// itself. If there is no such node, the problem has the position of its nearest ancestor.
 func (n *Node) Errorf(path, format string, args ...any) {
 	if n == nil {
 		return
@@ -217,8 +217,8 @@ func (n *Node) Errorf(path, format string, args ...any) {
 	n.doc.report(at.valuePosition(), join(n.path, path), fmt.Sprintf(format, args...))
 }
 
-// valuePosition is where a problem with the node's value is shown: the value, except that a block below its key is
-// shown at the key.
+// valuePosition returns the position of a problem with the node's value: that of the value or, for mappings and lists,
+// that of the key.
 func (n *Node) valuePosition() Position {
 	if n.kind == Map || n.kind == List {
 		return n.key
@@ -249,9 +249,10 @@ func cutElement(path, element string) (rest string, ok bool) {
 	return strings.TrimPrefix(rest, "."), true
 }
 
-// pathKey returns a key as an element of a path: itself, or in brackets if it could be misread.
+// pathKey returns a key as an element of a path, in brackets if it could be misread without.
 func pathKey(key string) string {
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.[]"'`, r) }) {
+	if key == "" || strings.ContainsFunc(key,
+		func(r rune) bool { return r <= ' ' || strings.ContainsRune(`.[]"'`, r) }) {
 		return "[" + strconv.Quote(key) + "]"
 	}
 	return key
@@ -265,7 +266,7 @@ func join(path, element string) string {
 	return path + "." + element
 }
 
-// Position is a place in a file. The zero value is nowhere.
+// Position is a position in a file. The zero value is none.
 type Position struct {
 	File string
 	// Line and Column count from 1; columns are characters.
@@ -278,9 +279,9 @@ func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) 
 // Problem is one thing that is wrong with a file.
 type Problem struct {
 	Position Position
-	// Path is its place in the tree, e.g. "cases[0].id"; empty for the file as a whole.
+	// Path is the path in the tree, e.g. "cases[0].id"; empty for the file as a whole.
 	Path string
-	// Reason says what is wrong and, where it is known, what would be right.
+	// Reason says what is wrong and, if known, what would be right.
 	Reason string
 }
 
@@ -305,10 +306,10 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems bounds the text that a file full of nonsense can cause.
+// maxProblems is how many problems of one file are reported.
 const maxProblems = 200
 
-// report adds a problem, once.
+// report adds a problem unless it was added before.
 func (d *Document) report(pos Position, path, reason string) {
 	d.reported++
 	p := Problem{Position: pos, Path: path, Reason: reason}
@@ -336,8 +337,8 @@ func (d *Document) Err() error {
 	return Problems(ps)
 }
 
-// DidYouMean returns `, did you mean "x"?` with the candidate x that word is most likely a slip of, "" if there is none:
-// at most one character in three is wrong in a slip.
+// DidYouMean returns `, did you mean "x"?` with the candidate x that is most like word. It returns "" if in all
+// candidates more than one character in three differs.
 func DidYouMean(word string, candidates []string) string {
 	best, least := "", -1
 	for _, c := range candidates {
@@ -352,13 +353,13 @@ func DidYouMean(word string, candidates []string) string {
 	return fmt.Sprintf(", did you mean %q?", best)
 }
 
-// fold makes words equal that differ in case and in how their parts are joined.
+// fold returns the same text for words that differ only by case or by "-" in place of "_".
 func fold(s string) string {
 	return strings.ReplaceAll(strings.ToLower(s), "-", "_")
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal
-// string alignment). Words past 64 bytes are as far apart as they can be.
+// distance returns the number of insertions, deletions, replacements and swaps of neighbours that turn a into b
+// (optimal string alignment). If a word is longer than 64 bytes, it returns the largest possible distance.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

@@ -154,12 +154,24 @@ func TestDecodeProblems(t *testing.T) {
 		{"infinity", "ratio: .inf", "1:8: ratio: numbers must be finite"},
 		{"negative infinity", "ratio: -.Inf", "1:8: ratio: numbers must be finite"},
 		{"not a number", "ratio: .NaN", "1:8: ratio: numbers must be finite"},
-		{"hexadecimal", "count: 0x10", "1:8: count: write the number 0x10 in plain decimal, or quote it to make it a string"},
+		{
+			"hexadecimal", "count: 0x10",
+			"1:8: count: write the number 0x10 in plain decimal, or quote it to make it a string",
+		},
 		{"octal", "count: 010", "1:8: count: write the number 010 in plain decimal, or quote it to make it a string"},
-		{"underscore", "count: 1_0", "1:8: count: write the number 1_0 in plain decimal, or quote it to make it a string"},
-		{"leading point", "ratio: .5", "1:8: ratio: write the number .5 in plain decimal, or quote it to make it a string"},
+		{
+			"underscore", "count: 1_0",
+			"1:8: count: write the number 1_0 in plain decimal, or quote it to make it a string",
+		},
+		{
+			"leading point", "ratio: .5",
+			"1:8: ratio: write the number .5 in plain decimal, or quote it to make it a string",
+		},
 		{"plus", "any: [+1]", "1:7: any[0]: write the number +1 in plain decimal, or quote it to make it a string"},
-		{"enum", "choice: three-four", `1:9: choice: must be one of one, three_four, not "three-four", did you mean "three_four"?`},
+		{
+			"enum", "choice: three-four",
+			`1:9: choice: must be one of one, three_four, not "three-four", did you mean "three_four"?`,
+		},
 		{"enum, far", "choice: x", `1:9: choice: must be one of one, three_four, not "x"`},
 		{"enum in a list", "words: [a, c]", `1:12: words[1]: must be one of a, b, not "c"`},
 		{"pattern", "id: A1", `1:5: id: "A1" must match ^[a-z]+$`},
@@ -180,8 +192,8 @@ func TestDecodeProblems(t *testing.T) {
 		{"missing key", "points: [{}]", "1:10: points[0]: `points[0].x` is required"},
 		{"missing in a struct without value", "optional:", "1:10: optional: `optional.needed` is required"},
 		{"blank where required", `inner: {needed: " "}`, "1:17: inner.needed: must not be empty"},
-		{"duplicate key", "text: a\ntext: b", "2:1: text: duplicate key, first on line 1"},
-		{"duplicate key deep down", "any: {a: [{b: 1, b: 1}]}", "1:18: any.a[0].b: duplicate key, first on line 1"},
+		{"duplicate key", "text: a\ntext: b", `2:1: text: duplicate key "text", first on line 1`},
+		{"duplicate key deep down", "any: {a: [{b: 1, b: 1}]}", `1:18: any.a[0].b: duplicate key "b", first on line 1`},
 		{"merge key", "any: {<<: {a: b}}", "1:7: any: merge keys (<<) are not supported, write the keys out"},
 		{"number as a key", "any: {1: a}", "1:7: any: a key must be a string, not a number: quote it"},
 		{"null as a key", "any: {~: a}", "1:7: any: a key must be a string, not null: quote it"},
@@ -207,7 +219,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"f.yaml:2:8: count: must be at least 1, not 0",
 		"f.yaml:3:1: zzz: unknown key",
 		"f.yaml:4:7: any[0]: write the number 0x1 in plain decimal, or quote it to make it a string",
-		"f.yaml:5:1: any: duplicate key, first on line 4",
+		`f.yaml:5:1: any: duplicate key "any", first on line 4`,
 	}, "\n"), err.Error())
 }
 
@@ -236,13 +248,13 @@ func TestParseProblems(t *testing.T) {
 	}{
 		{"empty", "", "1:1: the file is empty"},
 		{"comment only", "# a\n", "1:1: the file is empty"},
-		{"second document", "a: 1\n---\nb: 1\n", "2:1: a second YAML document: a file holds one"},
-		{"empty second document", "a: 1\n---\n", "2:1: a second YAML document: a file holds one"},
+		{"second document", "a: 1\n---\nb: 1\n", "2:1: a second YAML document: a file must have only one"},
+		{"empty second document", "a: 1\n---\n", "2:1: a second YAML document: a file must have only one"},
 		{"too large", strings.Repeat("# a\n", doc.MaxSize/4+1), "1:1: the file is larger than 1048576 bytes"},
 		{"too deep", strings.Repeat("[", 70) + strings.Repeat("]", 70), "nested deeper than 64 levels"},
-		{"too many values", "[" + strings.Repeat("1,", doc.MaxNodes) + "]", "more than 100000 values in the file"},
-		{"alias bomb", bomb.String(), "more than 100000 values in the file"},
-		{"alias to itself", "x: 1\ny: &a {b: [*a]}\n", "2:12: y.b[0]: alias *a stands within what it refers to"},
+		{"too many values", "[" + strings.Repeat("1,", doc.MaxNodes) + "]", "the file has more than 100000 values"},
+		{"alias bomb", bomb.String(), "the file has more than 100000 values"},
+		{"alias to itself", "x: 1\ny: &a {b: [*a]}\n", "2:12: y.b[0]: alias *a is inside the value that it refers to"},
 		{"unknown alias", "x: 1\ny: *a\n", `2:1: not valid YAML: unknown anchor "a"`},
 		{"tab as indentation", "a:\n\tb: 1\n", "2:1: tabs cannot indent YAML, use spaces"},
 		{"tab after spaces", "a:\n  b: 1\n \tc: 1\n", "3:2: tabs cannot indent YAML, use spaces"},
@@ -250,11 +262,27 @@ func TestParseProblems(t *testing.T) {
 		{"UTF-16", "\xff\xfea\x00", "1:1: not UTF-8: byte 0xff"},
 		{"NUL", "a: b\x00\n", "1:5: control character U+0000"},
 		{"escape", "a: \x1b[0m\n", "1:4: control character U+001B"},
-		{"unclosed list", "x: 1\ny: [1, 2\n", "2:1: not valid YAML: did not find expected ',' or ']': a bracket is not closed, or a text has to be quoted: one with ? : , [ ] { } or #"},
-		{"question in a list", "x: 1\ny: [\"a?\", é b?, c]\nz: 1\n", "2:14: not valid YAML: did not find expected ',' or ']': a bracket is not closed, or a text"},
-		{"question in a mapping", "x: 1\ny:\n  - z: {a: Why?}\n\n  - z: 1\n", "3:15: not valid YAML: did not find expected ',' or '}': a bracket"},
-		{"question within a text", "x: 1\ny: [a? b]\n\n\nz: 1\n", "2:1: not valid YAML: did not find expected ',' or ']': a bracket"},
-		{"colon in a mapping", "x: {a: b: c, d: \"e?\"}\n", "1:1: not valid YAML: did not find expected ',' or '}': a bracket"},
+		{
+			"unclosed list", "x: 1\ny: [1, 2\n",
+			"2:1: not valid YAML: did not find expected ',' or ']': a bracket is not closed, or a text with ? : , [ " +
+				"] { } or # needs quotes",
+		},
+		{
+			"question in a list", "x: 1\ny: [\"a?\", é b?, c]\nz: 1\n",
+			"2:14: not valid YAML: did not find expected ',' or ']': a bracket is not closed, or a text",
+		},
+		{
+			"question in a mapping", "x: 1\ny:\n  - z: {a: Why?}\n\n  - z: 1\n",
+			"3:15: not valid YAML: did not find expected ',' or '}': a bracket",
+		},
+		{
+			"question within a text", "x: 1\ny: [a? b]\n\n\nz: 1\n",
+			"2:1: not valid YAML: did not find expected ',' or ']': a bracket",
+		},
+		{
+			"colon in a mapping", "x: {a: b: c, d: \"e?\"}\n",
+			"1:1: not valid YAML: did not find expected ',' or '}': a bracket",
+		},
 		{"wrong indentation", "a: 1\nb:\n  cc: 1\n dd: 222\ne: 1\n", "4:2: not valid YAML: did not find expected key"},
 		{"unclosed quote", "x: 1\ny: \"a\nz: 1\n", "2:1: not valid YAML: found unexpected end of stream"},
 		{"value within value", "a: b: c\n", "1:1: not valid YAML: mapping values are not allowed in this context"},
@@ -333,7 +361,8 @@ func TestHandle(t *testing.T) {
 	})
 	var v outer
 	assert.False(t, d.Root.Decode(&v))
-	assert.EqualError(t, d.Err(), "f.yaml:1:30: list[1].needed: not b\nf.yaml:2:26: ptr.weight: must be at most 9, not 100")
+	assert.EqualError(t, d.Err(),
+		"f.yaml:1:30: list[1].needed: not b\nf.yaml:2:26: ptr.weight: must be at most 9, not 100")
 	assert.Nil(t, v.Ptr)
 }
 
@@ -445,8 +474,10 @@ func TestDidYouMean(t *testing.T) {
 // FuzzParse checks that no text makes Parse or Decode panic, and that every problem stands somewhere in the file.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"text: a\ncount: 1\n", "a: &a [*a]\n", "a: [", "\ta: 1", "a: 1\n---\nb: 1", "points: [{x: 1}]\nnamed: {a: {value: b}}",
-		"? a\n: b\n", "a: |\n  b\n #c\n", "<<: {a: b}", "\"a\\u0000\": 1", "- - - -\n#\n", "{}{", "wait: 1s\nmatch: (\nany: {1: .nan}",
+		"text: a\ncount: 1\n", "a: &a [*a]\n", "a: [", "\ta: 1", "a: 1\n---\nb: 1",
+		"points: [{x: 1}]\nnamed: {a: {value: b}}",
+		"? a\n: b\n", "a: |\n  b\n #c\n", "<<: {a: b}", "\"a\\u0000\": 1", "- - - -\n#\n", "{}{",
+		"wait: 1s\nmatch: (\nany: {1: .nan}",
 	} {
 		f.Add([]byte(s))
 	}
@@ -461,8 +492,10 @@ func FuzzParse(f *testing.F) {
 		if err == nil {
 			return
 		}
-		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + strings.Count(string(data), "\u0085") +
-			strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029") + 2 // a value that is not there may begin after the last line
+		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") +
+			strings.Count(string(data), "\u0085") +
+			// a value that is not there may begin after the last line
+			strings.Count(string(data), "\u2028") + strings.Count(string(data), "\u2029") + 2
 		for _, p := range err.(doc.Problems) {
 			if p.Position.File != "f.yaml" || p.Position.Line < 1 || p.Position.Line > lines || p.Position.Column < 1 {
 				t.Errorf("%v is no position in %q", p.Position, data)

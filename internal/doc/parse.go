@@ -15,15 +15,15 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
-// What a file may hold. Aliases count as often as they are used, so that a small file cannot unfold into a large tree.
+// The limits on a file. Aliases count each time they are used, so that a small file cannot expand into a large tree.
 const (
 	MaxSize  = 1 << 20 // bytes
 	MaxNodes = 100_000 // values, lists and mappings
 	MaxDepth = 64      // lists and mappings within each other
 )
 
-// Load reads and parses the file at path, which positions call name. The error is about reading it; what is wrong with the
-// text is in the document.
+// Load reads and parses the file at path, whose name in positions is name. The error is about reading the file.
+// Problems with the text are in the document.
 func Load(path, name string) (*Document, error) {
 	// Opening a FIFO would wait for its writer.
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
@@ -36,7 +36,7 @@ func Load(path, name string) (*Document, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
-		return nil, err // names the file
+		return nil, err // it names the file
 	}
 	return Parse(name, data), nil
 }
@@ -66,14 +66,14 @@ func Parse(file string, data []byte) *Document {
 	b := builder{doc: d, open: make(map[*yaml.Node]bool)}
 	d.Root = b.build(first.Content[0], "", Position{}, 0)
 	if err == nil {
-		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file holds one")
+		d.report(d.at(second.Line, second.Column), "", "a second YAML document: a file must have only one")
 		d.Root.flawed = true
 	}
 	return d
 }
 
-// decodeDocument reads the next document. The YAML package is no longer maintained and panics on what it
-// holds to be its own mistakes; a file must not take the process down with it.
+// decodeDocument reads the next document. The YAML package, which is no longer maintained, panics if it suspects a
+// mistake of its own. A file must not crash the process.
 func decodeDocument(dec *yaml.Decoder) (n *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,8 +85,8 @@ func decodeDocument(dec *yaml.Decoder) (n *yaml.Node, err error) {
 	return n, err
 }
 
-// source hands out one byte at a time, so that read tells how far the parser got: the errors of the YAML package name
-// the wrong line or none.
+// source returns one byte at a time, so that read is the parser's position: the errors of the YAML package name the
+// wrong line or none.
 type source struct {
 	data []byte
 	read int
@@ -105,7 +105,7 @@ func (d *Document) at(line, column int) Position {
 	return Position{File: d.file, Line: line, Column: column}
 }
 
-// checkText reports whether data can be text of a YAML file: its size, its encoding, its characters.
+// checkText reports whether the size, the encoding and the characters of data are allowed in a YAML file.
 func (d *Document) checkText(data []byte) bool {
 	if len(data) > MaxSize {
 		d.report(d.at(1, 1), "", fmt.Sprintf("the file is larger than %d bytes", MaxSize))
@@ -118,7 +118,8 @@ func (d *Document) checkText(data []byte) bool {
 		case r == utf8.RuneError && size == 1:
 			d.report(d.at(line, column), "", fmt.Sprintf("not UTF-8: byte 0x%02x", data[i]))
 			return false
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85,
+			r == 0xfffe, r == 0xffff:
 			d.report(d.at(line, column), "", fmt.Sprintf("control character %U", r))
 			return false
 		}
@@ -136,7 +137,7 @@ var (
 	unknownAnchor = lazyregexp.New(`unknown anchor '(.*)' referenced`)
 )
 
-// reportSyntax reports an error of the YAML package, with the best position that can be had.
+// reportSyntax reports an error of the YAML package, at the best position that can be found.
 func (d *Document) reportSyntax(src *source, err error) {
 	text := err.Error()
 	m := yamlLine.FindStringSubmatch(text)
@@ -149,10 +150,10 @@ func (d *Document) reportSyntax(src *source, err error) {
 		}
 	}
 	if strings.HasPrefix(reason, "did not find expected") {
-		// Errors of the grammar come with the line where the enclosing block began. The scanner looks ahead by four
-		// characters at least.
+		// The line in a grammar error is where the enclosing block began, so use the parser's position. The scanner has
+		// looked ahead by at least four characters.
 		seen := src.data[:max(0, src.read-5)]
-		if inFlow(reason) { // and where it tells brackets apart, it looks for the next text, too
+		if inFlow(reason) { // between brackets, it has also skipped white space
 			seen = bytes.TrimSpace(seen)
 		}
 		line = 1 + bytes.Count(seen, []byte("\n"))
@@ -177,18 +178,18 @@ func (d *Document) reportSyntax(src *source, err error) {
 		if c := question(lines[line-1]); c > 0 {
 			column = c
 		}
-		reason += ": a bracket is not closed, or a text has to be quoted: one with ? : , [ ] { } or #"
+		reason += ": a bracket is not closed, or a text with ? : , [ ] { } or # needs quotes"
 	}
 	d.report(d.at(line, column), "", "not valid YAML: "+reason)
 }
 
-// inFlow reports whether an error is about what stands between brackets.
+// inFlow reports whether an error is about text between brackets.
 func inFlow(reason string) bool { return strings.HasPrefix(reason, "did not find expected ',' or") }
 
 var questionMark = lazyregexp.New(`^[^"]*(?:"[^"]*"[^"]*)*?(\?)\s*[,\]}]`)
 
-// question returns the column of a question mark at the end of a text without quotes, 0 if there is none: between brackets
-// it means something else to YAML, and is what most often goes wrong there.
+// question returns the column of a question mark at the end of a text without quotes, 0 if there is none. Between
+// brackets it has another meaning in YAML, which is the most frequent mistake there.
 func question(line []byte) int {
 	m := questionMark.FindStringSubmatchIndex(string(line))
 	if m == nil {
@@ -201,7 +202,7 @@ func indentation(line []byte) []byte {
 	return line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 }
 
-// builder turns the nodes of the YAML package into ours.
+// builder converts the nodes of the YAML package.
 type builder struct {
 	doc   *Document
 	nodes int
@@ -216,12 +217,12 @@ func (b *builder) build(y *yaml.Node, path string, key Position, depth int) *Nod
 	}
 	if y.Kind == yaml.AliasNode {
 		if b.open[y.Alias] {
-			return b.invalid(n, fmt.Sprintf("alias *%s stands within what it refers to", y.Value))
+			return b.invalid(n, fmt.Sprintf("alias *%s is inside the value that it refers to", y.Value))
 		}
 		return b.build(y.Alias, path, n.key, depth)
 	}
 	if b.nodes++; b.nodes > MaxNodes {
-		return b.invalid(n, fmt.Sprintf("more than %d values in the file, aliases unfolded", MaxNodes))
+		return b.invalid(n, fmt.Sprintf("the file has more than %d values (aliases expanded)", MaxNodes))
 	}
 	if y.Style&yaml.TaggedStyle != 0 {
 		return b.invalid(n, fmt.Sprintf("YAML tags are not supported, remove %s", y.Tag))
@@ -240,7 +241,7 @@ func (b *builder) build(y *yaml.Node, path string, key Position, depth int) *Nod
 			item := b.build(c, path+"["+strconv.Itoa(i)+"]", Position{}, depth+1)
 			n.items, n.flawed = append(n.items, item), n.flawed || item.flawed
 			if b.nodes > MaxNodes {
-				break // reported
+				break // it is reported already
 			}
 		}
 		return n
@@ -264,7 +265,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) *Node {
 			b.invalid(key, "a key must be a string, not "+key.kind.String()+": quote it")
 		case seen[key.text] != 0:
 			key.path = join(n.path, pathKey(key.text))
-			b.invalid(key, fmt.Sprintf("duplicate key, first on line %d", seen[key.text]))
+			b.invalid(key, fmt.Sprintf("duplicate key %q, first on line %d", key.text, seen[key.text]))
 		}
 		if key.flawed {
 			n.flawed = true
@@ -272,7 +273,8 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) *Node {
 		}
 		seen[key.text] = k.Line
 		value := b.build(v, join(n.path, pathKey(key.text)), pos, depth+1)
-		n.entries, n.flawed = append(n.entries, Entry{Key: key.text, Position: pos, Value: value}), n.flawed || value.flawed
+		n.entries, n.flawed = append(n.entries, Entry{Key: key.text, Position: pos, Value: value}), n.flawed ||
+			value.flawed
 	}
 	return n
 }
@@ -285,14 +287,14 @@ func (b *builder) invalid(n *Node, reason string) *Node {
 
 var (
 	jsonNumber = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	// otherNumber is what YAML 1.1 or 1.2 reads as a number and JSON does not: 0x1F, 0o17, 0b1, 017, 1_000, +1, .5
-	// and 1.
+	// otherNumber matches numbers of YAML 1.1 or 1.2 that are not numbers in JSON: 0x1F, 0o17, 0b1, 017, 1_000, +1, .5
+	// and "1.".
 	otherNumber = lazyregexp.New(`^[-+]?(0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|` +
 		`(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?)$`)
 	notFinite = lazyregexp.New(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// scalar fills n with the scalar y. Only plain scalars can be anything but strings.
+// scalar sets n to the scalar y. Scalars that are not plain are strings.
 func (b *builder) scalar(n *Node, y *yaml.Node) *Node {
 	n.kind, n.text = String, y.Value
 	switch {

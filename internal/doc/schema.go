@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Schema is a JSON schema, as far as draft 7 is needed to say what [Node.Decode] accepts. A zero Schema accepts
-// everything.
+// Schema is a JSON schema, with the parts of draft 7 that are needed to describe what [Node.Decode] accepts. The zero
+// Schema accepts everything.
 type Schema struct {
 	Dialect     string `json:"$schema,omitempty"`
 	Ref         string `json:"$ref,omitempty"`
@@ -19,7 +19,7 @@ type Schema struct {
 	Default any      `json:"default,omitempty"`
 	Const   any      `json:"const,omitempty"`
 	Enum    []string `json:"enum,omitempty"`
-	Pattern string   `json:"pattern,omitempty"` // of ECMAScript
+	Pattern string   `json:"pattern,omitempty"` // in the syntax of ECMAScript
 
 	Minimum          *float64 `json:"minimum,omitempty"`
 	ExclusiveMinimum *float64 `json:"exclusiveMinimum,omitempty"`
@@ -52,10 +52,11 @@ type Schema struct {
 const Draft7 = "http://json-schema.org/draft-07/schema#"
 
 const (
-	// notBlank matches text that is more than blanks.
+	// notBlank matches text that is not only white space.
 	notBlank = `\S`
-	// duration matches what [time.ParseDuration] reads.
-	duration = `^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
+	// duration matches the texts that [time.ParseDuration] accepts.
+	duration = `^[-+]?` + oneUnit + `(` + oneUnit + `)*$`
+	oneUnit  = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`
 )
 
 var (
@@ -68,7 +69,8 @@ type Schemas struct {
 	refinements map[reflect.Type]func(*Schema)
 }
 
-// Refine has a function complete each schema of type T, with what a function given to [Handle] checks, for example.
+// Refine sets a function that completes each schema of type T, for example with the checks of a function passed to
+// [Handle].
 func Refine[T any](s *Schemas, complete func(*Schema)) {
 	if s.refinements == nil {
 		s.refinements = make(map[reflect.Type]func(*Schema))
@@ -76,7 +78,7 @@ func Refine[T any](s *Schemas, complete func(*Schema)) {
 	s.refinements[reflect.TypeFor[T]()] = complete
 }
 
-// Of returns the schema of what [Node.Decode] accepts for a type. It panics if that is a type that cannot be decoded
+// Of returns the schema of the values that [Node.Decode] accepts for a type. It panics if the type cannot be decoded
 // into.
 func (s *Schemas) Of(t reflect.Type) *Schema { return s.schema(t, rules{}) }
 
@@ -89,7 +91,7 @@ func (s *Schemas) schema(t reflect.Type, r rules) *Schema {
 	return v
 }
 
-// fill describes values of a type, in the order in which decodeUnhandled tells types apart.
+// fill describes values of a type. It checks types in the same order as decodeUnhandled.
 func (s *Schemas) fill(v *Schema, t reflect.Type, r rules) {
 	switch {
 	case reflect.PointerTo(t).Implements(textType):
@@ -142,7 +144,7 @@ func (v *Schema) text(r rules) {
 	}
 }
 
-// list describes a slice: a list, or a mapping if an element takes its key.
+// list describes a slice: a list, or a mapping if its elements have a field for the key.
 func (s *Schemas) list(v *Schema, t reflect.Type, r rules) {
 	if isKeyed(t) {
 		v.Type, v.AdditionalProperties = "object", s.schema(t.Elem(), rules{})
@@ -153,7 +155,7 @@ func (s *Schemas) list(v *Schema, t reflect.Type, r rules) {
 	v.MinItems, v.MaxItems = r.atLeast(), r.max
 }
 
-// keys describes the keys of a mapping whose elements are all of one type.
+// keys describes the keys of a mapping whose values all have one type.
 func (v *Schema) keys(key, mapping rules) {
 	if key.pattern != nil {
 		v.PropertyNames = &Schema{Pattern: key.pattern.String()}
@@ -161,7 +163,7 @@ func (v *Schema) keys(key, mapping rules) {
 	v.MinProperties, v.MaxProperties = mapping.atLeast(), mapping.max
 }
 
-// atLeast returns the least number of elements, nil for none.
+// atLeast returns the lowest number of elements, nil if there is no bound.
 func (r rules) atLeast() *float64 {
 	if one := 1.0; r.required && r.min == nil {
 		return &one
@@ -199,7 +201,7 @@ func (v *Schema) setDefault(r rules) {
 	case "boolean":
 		v.Default = r.preset == "true"
 	case "integer", "number":
-		// Whoever decodes it panics if it is no number.
+		// Decoding panics if the default is not a number.
 		v.Default, _ = strconv.ParseFloat(r.preset, 64)
 	default:
 		v.Default = r.preset

@@ -46,9 +46,13 @@ func TestSchemasOf(t *testing.T) {
 		{"list", struct {
 			V []string `yaml:"v" min:"1" max:"2" enum:"a,b"`
 		}{}, `{"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2}`},
-		{"mapping", struct {
-			V map[string]string `yaml:"v" pattern:"^[a-z]+$"`
-		}{}, `{"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^[a-z]+$"}}`},
+		{
+			"mapping",
+			struct {
+				V map[string]string `yaml:"v" pattern:"^[a-z]+$"`
+			}{},
+			`{"type": "object", "additionalProperties": {"type": "string"}, "propertyNames": {"pattern": "^[a-z]+$"}}`,
+		},
 		{"list by key", struct {
 			V []named `yaml:"v" min:"1"`
 		}{}, `{"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[a-z]+$"}, "additionalProperties":
@@ -61,7 +65,8 @@ func TestSchemasOf(t *testing.T) {
 		}{}, innerSchema},
 		{"descriptions", struct {
 			V described `yaml:"v" doc:"All of it."`
-		}{}, `{"type": "object", "description": "All of it.", "additionalProperties": false, "required": ["id"], "properties":
+		}{}, `{"type": "object", "description": "All of it.", "additionalProperties": false,
+			"required": ["id"], "properties":
 			{"id": {"type": "string", "pattern": "^[a-z]+$", "description": "What it is called."}}}`},
 		{"anything", struct {
 			V any `yaml:"v"`
@@ -113,7 +118,10 @@ func TestDurationPattern(t *testing.T) {
 	}
 	var s doc.Schemas
 	pattern := regexp.MustCompile(s.Of(reflect.TypeFor[timed]()).Properties["v"].Pattern)
-	for _, text := range []string{"90s", "1h30m", "1.5h", ".5s", "-3ms", "100us", "3µs", "0s", "", "5", "5 m", "1d", "h", "1h 3m", ".s"} {
+	for _, text := range []string{
+		"90s", "1h30m", "1.5h", ".5s", "-3ms", "100us", "3µs", "0s", "", "5", "5 m",
+		"1d", "h", "1h 3m", ".s",
+	} {
 		_, err := decode[timed](t, "v: \""+text+"\"\n")
 		assert.Equal(t, err == nil, pattern.MatchString(text), "%q: %v", text, err)
 	}

@@ -20,7 +20,7 @@ func (n *Node) decodeStruct(v reflect.Value) bool {
 		p.Set(reflect.ValueOf(n.key).Convert(p.Type()))
 	}
 	if n.kind == Null && n.text == "" {
-		// A key with nothing below it: what is missing says more than what it is.
+		// A key without a value: name the missing key, which says more than the wrong type.
 		if reason := missing(v.Type(), n.path); reason != "" {
 			n.Errorf("", "%s", reason)
 			return false
@@ -48,7 +48,7 @@ func (n *Node) decodeStruct(v reflect.Value) bool {
 	return n.decodeRest(s, v) && ok
 }
 
-// decodeRest stores or reports the keys that no field has.
+// decodeRest stores the keys that no field has, or reports them if they are unknown.
 func (n *Node) decodeRest(s *shape, v reflect.Value) bool {
 	names := s.names()
 	if s.rest >= 0 {
@@ -76,7 +76,7 @@ func (n *Node) decodeRest(s *shape, v reflect.Value) bool {
 
 var anyIndex = lazyregexp.New(`\[[0-9]+\]`)
 
-// missing says that a required key is not there, naming the innermost key that has to be written.
+// missing returns the problem that a required key is missing. It names the innermost key that must be written.
 func (f field) missing(parent reflect.Type, path string) string {
 	if f.rules.reason != "" {
 		return f.rules.reason
@@ -90,7 +90,8 @@ func (f field) missing(parent reflect.Type, path string) string {
 	return fmt.Sprintf("`%s` is required", path)
 }
 
-// missing says what is missing first in an empty mapping at path that is decoded into struct type t.
+// missing returns the problem with the first key that is missing in an empty mapping at path, which is decoded into
+// struct type t. It is empty if none is required.
 func missing(t reflect.Type, path string) string {
 	for _, f := range shapeOf(t).fields {
 		if f.rules.required {
@@ -100,7 +101,7 @@ func missing(t reflect.Type, path string) string {
 	return ""
 }
 
-// setDefault gives a field whose key is absent its default, and the fields of a struct theirs.
+// setDefault sets a field whose key is absent to its default, and the fields of a struct to theirs.
 func setDefault(v reflect.Value, r rules) {
 	if v.Kind() == reflect.Struct {
 		for _, f := range shapeOf(v.Type()).fields {
@@ -139,10 +140,10 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// shape is what the tags of a struct say. See [Node.Decode].
+// shape is the meaning of a struct's tags. See [Node.Decode].
 type shape struct {
 	fields []field
-	// Indexes of the fields that hold an entry's key, its position and the undecoded rest of the keys, -1 for none.
+	// Indexes of the fields for an entry's key, its position and the undecoded rest of the keys, -1 for none.
 	key, position, rest int
 	keyRules            rules
 }
@@ -154,13 +155,13 @@ type field struct {
 	rules rules
 }
 
-// rules are what a value must keep to.
+// rules are the rules for a value.
 type rules struct {
 	required  bool
-	reason    string // replaces the text of the problem when something required is missing or empty
-	refused   bool   // the key is there to be refused with the reason
+	reason    string // the text of the problem if a required value is missing or empty
+	refused   bool   // the key is not allowed, for the reason
 	enum      []string
-	known     []string       // what a schema has for enum where decoding leaves it to the caller
+	known     []string       // the enum in the schema, which decoding does not check
 	pattern   *regexp.Regexp // of a string, or of the keys of a mapping
 	above     *float64       // what a number must exceed
 	min, max  *float64       // of a number, or of the length of a list or mapping
@@ -170,7 +171,7 @@ type rules struct {
 
 var shapes sync.Map // reflect.Type to *shape
 
-// shapeOf returns the shape of struct type t. It panics on tags it does not understand.
+// shapeOf returns the shape of struct type t. It panics on invalid tags.
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)

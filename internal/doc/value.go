@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Of returns the document that decodes to v, a struct with the tags of [Node.Decode], for values that were written in Go
-// to be checked as those of a file are. Zero values are keys that are not there, and positions mean nothing. It panics
-// if v cannot be written as JSON.
+// Of returns the document that decodes to v, a struct with the tags of [Node.Decode], so that values written in Go can
+// be checked like those of a file. Zero values become absent keys. Positions have no meaning. Of panics if v cannot be
+// written as JSON.
 func Of(v any) *Document {
 	text, err := json.Marshal(written(reflect.ValueOf(v)))
 	if err != nil {
@@ -18,7 +18,7 @@ func Of(v any) *Document {
 	return Parse("", text)
 }
 
-// written returns v as a file would have it.
+// written returns v as it would be in a file.
 func written(v reflect.Value) any {
 	if d, ok := v.Interface().(time.Duration); ok {
 		return d.String()

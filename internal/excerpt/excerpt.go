@@ -1,5 +1,6 @@
-// Package excerpt shows texts of others to people: no more of a text than is read, cut between characters and marked
-// with an ellipsis, and, but for Head and Bytes, nothing that could steer a terminal or pass for a line of our own.
+// Package excerpt shortens texts of others for people: it cuts them between characters and marks the cut with an
+// ellipsis. Except for Head and Bytes, it also makes sure that a text cannot control a terminal or look like a line of
+// our own. It masks no secrets: see package secret.
 package excerpt
 
 import (
@@ -25,8 +26,8 @@ func Bytes(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }
 
-// Line returns the first characters of a text, at most limit, as one line: white space is a blank, and what cannot be
-// printed is U+FFFD.
+// Line returns the first characters of a text, at most limit, as one line: white space becomes one space, and
+// characters that are not printable become U+FFFD.
 func Line(text string, limit int) string {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	return strings.Map(func(r rune) rune {
@@ -37,8 +38,8 @@ func Line(text string, limit int) string {
 	}, Head(line, limit))
 }
 
-// Visible returns the first characters of a line, at most limit, with escapes for what a terminal would act upon. Tabs
-// stay.
+// Visible returns the first characters of a line, at most limit. It escapes characters that are not printable, except
+// tabs.
 func Visible(line string, limit int) string {
 	var b strings.Builder
 	for _, r := range Head(line, limit) {
@@ -51,13 +52,13 @@ func Visible(line string, limit int) string {
 	return b.String()
 }
 
-// Quote returns the first characters of a text, at most limit, in quotes. The ellipsis is behind them.
+// Quote returns the first characters of a text, at most limit, in quotes. The ellipsis follows the closing quote.
 func Quote(text string, limit int) string {
 	head, rest := split(text, limit)
 	return strconv.Quote(head) + rest
 }
 
-// Name returns a name, in quotes if nobody could read it without. Of a long one, it returns limit characters.
+// Name returns the first characters of a name, at most limit, in quotes if the name is empty or not printable.
 func Name(name string, limit int) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
@@ -66,8 +67,8 @@ func Name(name string, limit int) string {
 	return Head(name, limit)
 }
 
-// Apart shows two different texts so that where they part is seen. If one has more characters than limit, it leaves out
-// what comes more than the given number of characters before that place.
+// Apart shows two different texts so that their first difference is visible. If one of them has more characters than
+// limit, it leaves out the beginning of both, except for the given number of characters before the difference.
 func Apart(a, b string, limit, before int, show func(string) string) (string, string) {
 	from := 0
 	if max(utf8.RuneCountInString(a), utf8.RuneCountInString(b)) > limit {
@@ -83,7 +84,7 @@ func Apart(a, b string, limit, before int, show func(string) string) (string, st
 	return ellipsis + show(a[from:]), ellipsis + show(b[from:])
 }
 
-// FirstLines returns the first line in which two different texts differ, of both with its end, and its number from 1.
+// FirstLines returns the first line in which two different texts differ, with its line break, and its number from 1.
 func FirstLines(a, b string) (number int, lineA, lineB string) {
 	same := a[:parting(a, b)]
 	start := strings.LastIndexByte(same, '\n') + 1
@@ -97,7 +98,7 @@ func FirstLines(a, b string) (number int, lineA, lineB string) {
 	return 1 + strings.Count(same, "\n"), first(a[start:]), first(b[start:])
 }
 
-// parting returns the byte where the first character is that two texts do not share.
+// parting returns the offset of the first character in which two texts differ.
 func parting(a, b string) int {
 	at := 0
 	for at < len(a) {
@@ -110,7 +111,7 @@ func parting(a, b string) int {
 	return at
 }
 
-// split returns the first characters of a text, at most limit, and an ellipsis if they are not all.
+// split returns the first characters of a text, at most limit, and an ellipsis if there are more.
 func split(text string, limit int) (head, rest string) {
 	n := 0
 	for i := range text {

@@ -46,8 +46,9 @@ func TestTail(t *testing.T) {
 			limit: 6, writes: []string{"a\xffb\xffc"}, want: "b\uFFFDc", truncated: true,
 		},
 		{
-			name: "continuation-bytes-at-the-very-start", reason: "nothing was cut there", limit: 10, writes: []string{"\x82\xaca"},
-			want: "\uFFFDa",
+			name: "continuation-bytes-at-the-very-start", reason: "nothing was cut there", limit: 10,
+			writes: []string{"\x82\xaca"},
+			want:   "\uFFFDa",
 		},
 	}
 	for _, tt := range tests {

@@ -16,28 +16,27 @@ import (
 	"unicode/utf8"
 )
 
-// Decode decodes one JSON value into what v points to, as encoding/json does, and lets nothing follow it. In values of
-// type any, numbers become [json.Number]. It is for what agents and other programs wrote: unknown keys are ignored, and
-// the last of duplicate keys counts, as it does for most readers. The error is an [*Error].
+// Decode decodes one JSON value into the value that v points to, as encoding/json does. No text may follow it. In
+// values of type any, numbers become [json.Number]. Decode is for JSON of agents and other programs: it ignores unknown
+// keys, and uses the last of duplicate keys, as most readers do. The error is an [*Error].
 func Decode(data []byte, v any) error { return decode(data, v, 0) }
 
 // Option relaxes [DecodeStrict].
 type Option uint
 
 const (
-	// UnknownKeys ignores keys that no field has.
+	// UnknownKeys ignores unknown keys.
 	UnknownKeys Option = 1 << iota
-	// Floats decodes numbers into values of type any as float64, as encoding/json does, for types of the program's
-	// users.
+	// Floats decodes numbers in values of type any as float64, as encoding/json does. It is for types of users.
 	Floats
 )
 
-// DecodeStrict is [Decode] for what is written for this program, or by it. The text has to be UTF-8, every object,
-// however deep, has each key once, and a key is that of a field, in the same case. Types that decode themselves
-// ([json.Unmarshaler]) have the keys that they like. The error is an [*Error].
+// DecodeStrict is [Decode] for JSON that is written for this program or by it. The text must be UTF-8, no object may
+// have a duplicate key, and each key must be that of a field, in the same case. Types that decode themselves
+// ([json.Unmarshaler]) may have any keys. The error is an [*Error].
 func DecodeStrict(data []byte, v any, options Option) error {
 	if !utf8.Valid(data) {
-		return errorAt(data, len(data)-len(fromInvalid(data)), errors.New("it is not UTF-8"))
+		return errorAt(data, len(data)-len(fromInvalid(data)), errors.New("the text is not UTF-8"))
 	}
 	if err := decode(data, v, options); err != nil {
 		return err
@@ -49,9 +48,9 @@ func DecodeStrict(data []byte, v any, options Option) error {
 	return nil
 }
 
-// Error is what is wrong with a JSON text, and where. Its text does not have the place.
+// Error is an error in a JSON text, with its position, which the error's text does not include.
 type Error struct {
-	Line, Column int // from 1, the column in runes; 0: not known
+	Line, Column int // from 1, the column in runes; 0: unknown
 	Err          error
 }
 
@@ -59,7 +58,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// In returns an error of a decoding with its place in the file that the text is of: "file:line: reason".
+// In returns a decoding error with its position in the file of the text: "file:line: reason".
 func In(file string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Line > 0 {
 		return fmt.Errorf("%s:%d: %w", file, e.Line, err)
@@ -68,9 +67,9 @@ func In(file string, err error) error {
 }
 
 var (
-	// ErrTrailing is the Err of an [Error] if something follows the value.
+	// ErrTrailing is the Err of an [Error] if text follows the value.
 	ErrTrailing = errors.New("text after the JSON value")
-	// ErrDuplicateKey is wrapped by that of an object which has a key twice.
+	// ErrDuplicateKey is wrapped by the Err of an [Error] if an object has a duplicate key.
 	ErrDuplicateKey = errors.New("duplicate key")
 )
 
@@ -92,17 +91,17 @@ func decode(data []byte, v any, options Option) error {
 		}
 		return nil
 	}
-	switch e := err.(type) { // others are those of types that decode themselves
-	case *json.SyntaxError: // its offset, like the next, is that of the byte after the offending one
+	switch e := err.(type) { // errors of other types come from types that decode themselves
+	case *json.SyntaxError: // both offsets are those of the byte after the error
 		return errorAt(data, int(e.Offset)-1, err)
 	case *json.UnmarshalTypeError:
 		return errorAt(data, int(e.Offset)-1, err)
 	}
 	switch err {
 	case io.EOF:
-		return errorAt(data, 0, errors.New("it is empty"))
+		return errorAt(data, 0, errors.New("the text is empty"))
 	case io.ErrUnexpectedEOF:
-		return errorAt(data, len(bytes.TrimRight(data, space)), fmt.Errorf("it is cut: %w", err))
+		return errorAt(data, len(bytes.TrimRight(data, space)), fmt.Errorf("the text is incomplete: %w", err))
 	}
 	return &Error{Err: err}
 }
@@ -119,12 +118,12 @@ func fromInvalid(data []byte) []byte {
 	return data
 }
 
-const space = " \t\r\n" // JSON's
+const space = " \t\r\n" // the white space of JSON
 
-// Object is an object whose members are decoded one at a time, by their exact keys. Null is a value of no type.
+// Object is an object whose members are decoded one at a time, by their exact keys. No member may be null.
 type Object map[string]json.RawMessage
 
-// Only returns an error if there is a key besides these.
+// Only returns an error if the object has another key than these.
 func (o Object) Only(keys ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		if !slices.Contains(keys, key) {
@@ -134,13 +133,14 @@ func (o Object) Only(keys ...string) error {
 	return nil
 }
 
-// Decode stores the value of a key, which has to be there, in what v points to. Want says what that is: "a string".
+// Decode stores the value of a key, which must be present, in the value that v points to. Want describes that value in
+// errors: "a string".
 func (o Object) Decode(key, want string, v any) error {
 	text, ok := o[key]
 	if !ok {
 		return fmt.Errorf("%s is missing", key)
 	}
-	if err := json.Unmarshal(text, v); err != nil || string(text) == "null" { // null leaves a Go value as it is
+	if err := json.Unmarshal(text, v); err != nil || string(text) == "null" { // Unmarshal ignores null
 		return fmt.Errorf("%s must be %s, not %.80q", key, want, text)
 	}
 	return nil
@@ -149,9 +149,9 @@ func (o Object) Decode(key, want string, v any) error {
 // Number stores a number from 0 to most.
 func (o Object) Number(key string, most float64, v *float64) error {
 	err := o.Decode(key, "a number", v)
-	_, isNumber := ParseNumber(json.Number(o[key])) // if only one that no float64 can be
+	_, isNumber := ParseNumber(json.Number(o[key])) // even if float64 cannot represent it
 	if isNumber && (err != nil || !(*v >= 0 && *v <= most)) {
-		return fmt.Errorf("%s %.40s is out of range: it is from 0 to %v", key, o[key], most)
+		return fmt.Errorf("%s %.40s is out of range: want 0 to %v", key, o[key], most)
 	}
 	*v = math.Abs(*v) // -0
 	return err
@@ -172,16 +172,17 @@ func (o Object) Texts(key string, v *[]string) error {
 	return nil
 }
 
-// keyChecker reads a JSON text that encoding/json has decoded, so that it is valid and does not nest too deeply.
+// keyChecker checks the keys in a JSON text that encoding/json has decoded, so that it is valid and not nested too
+// deeply.
 type keyChecker struct {
 	text    []byte
 	at      int
-	unknown bool // keys that no field has are ignored
+	unknown bool // unknown keys are ignored
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value reads a value that was decoded into one of type t; nil is any type. After an error, c.at is its place.
+// value checks a value that was decoded into type t; nil means any type. After an error, c.at is its position.
 func (c *keyChecker) value(t reflect.Type) error {
 	switch c.next() {
 	case '{':
@@ -198,7 +199,7 @@ func (c *keyChecker) value(t reflect.Type) error {
 	return nil
 }
 
-// container returns the type that an object or an array is decoded into, nil if that decodes itself.
+// container returns the type into which an object or an array is decoded, nil if the type decodes itself.
 func container(t reflect.Type) reflect.Type {
 	for t != nil && !t.Implements(unmarshaler) && !reflect.PointerTo(t).Implements(unmarshaler) {
 		if t.Kind() != reflect.Pointer {
@@ -245,7 +246,7 @@ func (c *keyChecker) object(t reflect.Type) error {
 	return nil
 }
 
-// next returns the byte that the next token begins with.
+// next returns the first byte of the next token.
 func (c *keyChecker) next() byte {
 	for {
 		switch b := c.text[c.at]; b {
@@ -276,20 +277,20 @@ func (c *keyChecker) key() string {
 	}
 	var key string
 	if err := json.Unmarshal(quoted, &key); err != nil {
-		panic(fmt.Sprintf("jsonvalue: a key that was decoded cannot be decoded: %v", err))
+		panic(fmt.Sprintf("jsonvalue: cannot decode a key that encoding/json has decoded: %v", err))
 	}
 	return key
 }
 
-// field returns the type of the field of t with that key, nil if there is none.
+// field returns the type of the field of t with this key, nil if there is none.
 func (c *keyChecker) field(t reflect.Type, key string) (reflect.Type, error) {
 	fields := Fields(t)
 	if of, ok := fields[key]; ok {
 		return of, nil
 	}
 	for name := range fields {
-		if strings.EqualFold(name, key) { // encoding/json has taken the one for the other
-			return nil, fmt.Errorf("unknown key %q: it is written %q", key, name)
+		if strings.EqualFold(name, key) { // encoding/json has accepted it for the field
+			return nil, fmt.Errorf("unknown key %q: write %q", key, name)
 		}
 	}
 	if !c.unknown {
@@ -306,17 +307,17 @@ func elementOf(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// field is what an object's key is decoded into.
+// field is the struct field into which the value of a key is decoded.
 type field struct {
 	of        reflect.Type
-	depth     int // how many embedded structs it lies in
+	depth     int // how many embedded structs it is in
 	tagged    bool
-	ambiguous bool // two fields have the key, so that neither gets it
+	ambiguous bool // two fields have the key, so it is decoded into neither
 }
 
 var structs sync.Map // map[string]reflect.Type by reflect.Type
 
-// Fields returns the types of a struct's fields by their keys, by the rules of encoding/json. The map must not be changed.
+// Fields returns the types of a struct's fields by key, by the rules of encoding/json. The map must not be changed.
 func Fields(t reflect.Type) map[string]reflect.Type {
 	if types, ok := structs.Load(t); ok {
 		return types.(map[string]reflect.Type)

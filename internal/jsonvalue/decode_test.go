@@ -25,14 +25,17 @@ func TestDecode(t *testing.T) {
 		{"space around", "", " [1]\r\n\t", 0, 0, ""},
 		{"duplicate key", "most readers take the last", `{"a": 1, "a": 2}`, 0, 0, ""},
 		{"not UTF-8", "encoding/json replaces it", "\"\xff\"", 0, 0, ""},
-		{"empty", "", "", 1, 1, "it is empty"},
-		{"blank", "", " \n", 1, 1, "it is empty"},
+		{"empty", "", "", 1, 1, "the text is empty"},
+		{"blank", "", " \n", 1, 1, "the text is empty"},
 		{"prose", "", "no", 1, 2, "invalid character 'o' in literal null (expecting 'u')"},
 		{"NaN", "JSON has none", "{\n  \"ä\": NaN}", 2, 8, "invalid character 'N' looking for beginning of value"},
-		{"cut", "the place is the end", "{\"a\":\n ", 1, 6, "it is cut: unexpected EOF"},
+		{"cut", "the place is the end", "{\"a\":\n ", 1, 6, "the text is incomplete: unexpected EOF"},
 		{"second value", "which one counts?", "{\"a\": 1}\n{\"a\": 2}", 2, 1, "text after the JSON value"},
 		{"text after", "", `{"a": 1} and more`, 1, 10, "text after the JSON value"},
-		{"deep", "the limit of encoding/json", strings.Repeat("[", 10_001), 1, 10_001, "invalid character '[' exceeded max depth"},
+		{
+			"deep", "the limit of encoding/json", strings.Repeat("[", 10_001), 1, 10_001,
+			"invalid character '[' exceeded max depth",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,14 +46,17 @@ func TestDecode(t *testing.T) {
 		})
 	}
 	var v struct{ Of any }
-	require.NoError(t, jsonvalue.Decode([]byte(`{"of": [9007199254740993, 1.0], "OF": 2, "other": 3, "of": [9007199254740993, 1.0]}`), &v))
+	require.NoError(t,
+		jsonvalue.Decode([]byte(`{"of": [9007199254740993, 1.0], "OF": 2, "other": 3, "of": [9007199254740993, 1.0]}`),
+			&v))
 	assert.Equal(t, []any{json.Number("9007199254740993"), json.Number("1.0")}, v.Of)
 	var n int
 	at, err := place(t, jsonvalue.Decode([]byte("\n\"x\""), &n))
 	assert.Equal(t, [2]int{2, 3}, at)
 	assert.Equal(t, "json: cannot unmarshal string into Go value of type int", err)
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{"), &v), io.ErrUnexpectedEOF)
-	assert.EqualError(t, jsonvalue.In("a.json", jsonvalue.Decode([]byte("\n{"), &v)), "a.json:2: it is cut: unexpected EOF")
+	assert.EqualError(t, jsonvalue.In("a.json", jsonvalue.Decode([]byte("\n{"), &v)),
+		"a.json:2: the text is incomplete: unexpected EOF")
 	assert.EqualError(t, jsonvalue.In("a.json", errors.New("not found")), "a.json: not found")
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{}{}"), &v), jsonvalue.ErrTrailing)
 }
@@ -107,8 +113,8 @@ func TestDecodeStrict(t *testing.T) {
 		line, column       int
 		err                string
 	}{
-		{"all fields", "", `{"id":"a", "named":{"inner":1}, "deep":1, "Plain":1, "tags":[{"id":"b"},{}], "by_name":{"x":{"id":"c"}},
-			"any":{"ID":[]}, "raw":{"Id":-1.5e+3}, "upper":{"Id":true}}`, 0, 0, 0, ""},
+		{"all fields", "", `{"id":"a", "named":{"inner":1}, "deep":1, "Plain":1, "tags":[{"id":"b"},{}],
+			"by_name":{"x":{"id":"c"}}, "any":{"ID":[]}, "raw":{"Id":-1.5e+3}, "upper":{"Id":true}}`, 0, 0, 0, ""},
 		{"null", "it leaves a Go value as it is", "null", 0, 0, 0, ""},
 		{"empty containers", "", `{"tags":[], "any":{}, "by_name":null}`, 0, 0, 0, ""},
 		{"duplicate key", "which one counts?", `{"id":"a","id":"b"}`, 0, 1, 11, `duplicate key "id"`},
@@ -118,21 +124,30 @@ func TestDecodeStrict(t *testing.T) {
 		{"duplicate key of what decodes itself", "", `{"upper":{"a":1,"a":1}}`, 0, 1, 17, `duplicate key "a"`},
 		{"duplicate key of a map", "", `{"by_name":{"a":null,"a":null}}`, 0, 1, 22, `duplicate key "a"`},
 		{"the same key elsewhere", "", `{"any":[{"a":1},{"a":2},{"b":{"a":3}}]}`, 0, 0, 0, ""},
-		{"unknown key", "a misspelt one would be lost", "{\"id\":\"a\",\n\t\"idd\":\"b\"}", 0, 2, 2, `unknown key "idd"`},
+		{
+			"unknown key", "a misspelt one would be lost", "{\"id\":\"a\",\n\t\"idd\":\"b\"}", 0, 2,
+			2, `unknown key "idd"`,
+		},
 		{"unknown key deep down", "", `{"by_name":{"x":{"idd":"c"}}}`, 0, 1, 18, `unknown key "idd"`},
 		{"unknown key in a list", "", `{"tags":[{},{"idd":"c"}]}`, 0, 1, 14, `unknown key "idd"`},
 		{"unknown key, allowed", "", `{"idd":{"x":1}}`, jsonvalue.UnknownKeys, 0, 0, ""},
 		{"duplicate unknown key", "", `{"idd":1,"idd":2}`, jsonvalue.UnknownKeys, 1, 10, `duplicate key "idd"`},
-		{"another case", "encoding/json takes it", `{"Id":"a"}`, 0, 1, 2, `unknown key "Id": it is written "id"`},
-		{"another case, unknown keys allowed", "", `{"Id":"a"}`, jsonvalue.UnknownKeys, 1, 2, `unknown key "Id": it is written "id"`},
+		{"another case", "encoding/json takes it", `{"Id":"a"}`, 0, 1, 2, `unknown key "Id": write "id"`},
+		{
+			"another case, unknown keys allowed", "", `{"Id":"a"}`, jsonvalue.UnknownKeys, 1, 2,
+			`unknown key "Id": write "id"`,
+		},
 		{"skipped field", "no key decodes into it", `{"Hidden":1}`, 0, 1, 2, `unknown key "Hidden"`},
 		{"field of a named struct", "it is not promoted", `{"inner":1}`, 0, 1, 2, `unknown key "inner"`},
 		{"private field", "", `{"private":1}`, 0, 1, 2, `unknown key "private"`},
 		{"ambiguous field", "encoding/json drops both", `{"Both":1}`, 0, 1, 2, `unknown key "Both"`},
-		{"not UTF-8", "readers differ", "{\"id\":\n\"ä\xff\"}", 0, 2, 3, "it is not UTF-8"},
-		{"cut", "", `{"id":"a"`, 0, 1, 10, "it is cut: unexpected EOF"},
+		{"not UTF-8", "readers differ", "{\"id\":\n\"ä\xff\"}", 0, 2, 3, "the text is not UTF-8"},
+		{"cut", "", `{"id":"a"`, 0, 1, 10, "the text is incomplete: unexpected EOF"},
 		{"text after", "", `{"id":"a"},`, 0, 1, 11, "text after the JSON value"},
-		{"another type", "", `{"id":7}`, 0, 1, 7, "json: cannot unmarshal number into Go struct field record.base.id of type string"},
+		{
+			"another type", "", `{"id":7}`, 0, 1, 7,
+			"json: cannot unmarshal number into Go struct field record.base.id of type string",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,8 +170,10 @@ func TestDecodeStrict(t *testing.T) {
 // refuses is not UTF-8, or has a key twice, or in another case.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, text := range []string{
-		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2}`, `{"Tags":null}`, `{"any":{"a":[1,"\"}"]}}`,
-		"{\"raw\":{\"\\u0061\":1,\"a\":2}} ", `{"upper":{"a":{}},"unknown":-1e5}`, "[\"\xff\"]", "1 2", "", `{"deep":true}`,
+		`{"id":"a","tags":[{"id":"b","id":"c"}]}`, `{"named":{"inner":1},"Plain":2}`, `{"Tags":null}`,
+		`{"any":{"a":[1,"\"}"]}}`,
+		"{\"raw\":{\"\\u0061\":1,\"a\":2}} ", `{"upper":{"a":{}},"unknown":-1e5}`, "[\"\xff\"]",
+		"1 2", "", `{"deep":true}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -174,7 +191,7 @@ func FuzzDecodeStrict(f *testing.F) {
 			require.True(t, reflect.DeepEqual(want, got), "%#v\n%#v", want, got)
 			return
 		}
-		if own := err.Error(); wantErr == nil && own != "it is not UTF-8" && !strings.Contains(own, "it is written") {
+		if own := err.Error(); wantErr == nil && own != "the text is not UTF-8" && !strings.Contains(own, ": write") {
 			require.Contains(t, own, "duplicate key")
 			require.Error(t, twice(tokens(text)))
 		}

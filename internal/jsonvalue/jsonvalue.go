@@ -1,4 +1,5 @@
-// Package jsonvalue decodes, compares and shows JSON values, for the whole program.
+// Package jsonvalue decodes, compares and shows JSON values, for the whole program. It knows no formats: the types that
+// are decoded belong to its callers.
 //
 // A decoded value is a map[string]any, []any, string, json.Number, bool or nil. Numbers keep their text, so no digit is
 // lost, and are compared by their exact value: see [Equal].
@@ -19,13 +20,13 @@ import (
 	"unicode/utf16"
 )
 
-// maxDepth is how deep values may nest, the limit of encoding/json.
+// maxDepth is how deeply values may be nested. It is the limit of encoding/json.
 const maxDepth = 10_000
 
 var errTooDeep = errors.New("nested too deeply")
 
-// Of returns a Go value as decoded JSON, by way of encoding/json where it is of another type. It shares no maps and no
-// slices with v. The error says where in v a value cannot be JSON.
+// Of returns a Go value as decoded JSON. It converts values of other types with encoding/json. The result shares no
+// maps and slices with v. The error says which value in v cannot be JSON.
 func Of(v any) (any, error) { return of(v, 0) }
 
 func of(v any, depth int) (any, error) {
@@ -75,7 +76,7 @@ func of(v any, depth int) (any, error) {
 	return decoded, err
 }
 
-// inside says where in a value the error is, unless that would not help a person.
+// inside adds the place in a value to an error, unless the value is nested too deeply for that to help.
 func inside(place string, err error) error {
 	if errors.Is(err, errTooDeep) {
 		return err
@@ -110,7 +111,7 @@ func Equal(a, b any) bool {
 }
 
 func equalNumbers(a, b json.Number) bool {
-	if a == b || isDigits(string(a)) && isDigits(string(b)) { // in which numbers are written in one way
+	if a == b || isDigits(string(a)) && isDigits(string(b)) { // digits only: equal numbers have equal texts
 		return a == b
 	}
 	n, ok := ParseNumber(a)
@@ -118,14 +119,14 @@ func equalNumbers(a, b json.Number) bool {
 	return ok && both && n == m
 }
 
-// Canonical returns the one text of a decoded value: two values are [Equal] if and only if their canonical texts are.
-// It is JSON on one line with sorted keys, and with numbers as [Number.String] has them.
+// Canonical returns the canonical text of a decoded value. Two values are [Equal] if and only if their canonical texts
+// are. It is JSON on one line with sorted keys, and with numbers as [Number.String] returns them.
 func Canonical(v any) string {
 	v, _ = canonical(v)
 	return Compact(v)
 }
 
-// canonical returns v with canonical numbers, and whether it is another value than v.
+// canonical returns v with canonical numbers, and whether it differs from v.
 func canonical(v any) (_ any, changed bool) {
 	switch v := v.(type) {
 	case json.Number:
@@ -190,12 +191,12 @@ func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// Compact shows a decoded value as JSON on one line. What is not printable is escaped, so that nothing an agent wrote
-// reaches a terminal as a control sequence.
+// Compact returns a decoded value as JSON on one line. It escapes characters that are not printable, so that an agent's
+// text cannot reach a terminal as a control sequence.
 func Compact(v any) string {
 	data, err := Marshal(v)
 	if err != nil {
-		return "(" + err.Error() + ")" // a number that somebody made up
+		return "(" + err.Error() + ")" // a json.Number that is not a number
 	}
 	text := string(data)
 	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -216,16 +217,16 @@ func Compact(v any) string {
 	return b.String()
 }
 
-// Number is the exact value of a JSON number, however large: a float64 would make one of 9007199254740992 and
-// 9007199254740993. It is sign × 0.digits × 10^exp, so that equal numbers are equal (==).
+// Number is the exact value of a JSON number, however large: as float64, 9007199254740992 and 9007199254740993 would be
+// equal. The value is sign × 0.digits × 10^exp. Equal numbers are equal with ==.
 type Number struct {
 	sign   int    // -1, 0, 1
 	digits string // no zeros at either end; empty for zero
 	exp    int64
 }
 
-// ParseNumber returns the value of a number. It is false for what is not a JSON number, and for an exponent of more
-// than 18 digits, which is not computed with.
+// ParseNumber returns the value of a number. It returns false if text is not a JSON number or has an exponent of more
+// than 18 digits.
 func ParseNumber(text json.Number) (n Number, ok bool) {
 	n, power, ok := split(string(text))
 	if !ok || n.digits == "" || power == "" {
@@ -248,7 +249,7 @@ func ParseNumber(text json.Number) (n Number, ok bool) {
 	return n, true
 }
 
-// split returns a number without its power of ten. It is false for what is not a JSON number.
+// split returns a number without its power of ten, and the power. It returns false if text is not a JSON number.
 func split(text string) (n Number, power string, ok bool) {
 	n.sign = 1
 	whole := text
@@ -256,7 +257,7 @@ func split(text string) (n Number, power string, ok bool) {
 		n.sign, whole = -1, text[1:]
 	}
 	var fraction string
-	if !isDigits(whole) { // most are
+	if !isDigits(whole) { // most numbers are only digits
 		if i := strings.IndexAny(whole, "eE"); i >= 0 {
 			whole, power = whole[:i], whole[i+1:]
 			if unsigned := strings.TrimLeft(power, "+-"); len(power)-len(unsigned) > 1 || !isDigits(unsigned) {
@@ -305,8 +306,8 @@ func (n Number) Compare(m Number) int {
 // IsInt reports whether n is a whole number, such as 1.0 or 1e3.
 func (n Number) IsInt() bool { return n.power() >= 0 }
 
-// Rat returns n to compute with. It is false for a number of more than 400 digits, or beyond 10^400 or 10^-400, which
-// bounds the work.
+// Rat returns n as a rational number. To bound the work, it returns false for a number with more than 400 digits, or
+// beyond 10^400 or 10^-400.
 func (n Number) Rat() (*big.Rat, bool) {
 	const most = 400
 	if len(n.digits) > most || n.exp < -most || n.exp > most {
@@ -315,8 +316,8 @@ func (n Number) Rat() (*big.Rat, bool) {
 	return new(big.Rat).SetString(n.String())
 }
 
-// String returns the canonical form of n: a whole number that does not end with 0, and a power of ten. So 1.50 is
-// 15e-1, 100 is 1e2, and 7 is 7.
+// String returns the canonical form of n: an integer that does not end with 0, and a power of ten. So 1.50 is 15e-1,
+// 100 is 1e2, and 7 is 7.
 func (n Number) String() string {
 	if n.sign == 0 {
 		return "0"
@@ -331,5 +332,5 @@ func (n Number) String() string {
 	return text
 }
 
-// power returns the power of ten by which the digits, read as a whole number, are multiplied.
+// power returns the power of ten by which the digits, as an integer, are multiplied.
 func (n Number) power() int64 { return n.exp - int64(len(n.digits)) }

@@ -103,7 +103,8 @@ func FuzzEqual(f *testing.F) {
 
 func TestNumberOrder(t *testing.T) {
 	ascending := []string{
-		"-1e400", "-9007199254740993", "-9007199254740992", "-10", "-9", "-1.5", "-1", "-0.1", "-1e-400", "0", "1e-400", "0.01",
+		"-1e400", "-9007199254740993", "-9007199254740992", "-10", "-9", "-1.5", "-1", "-0.1", "-1e-400",
+		"0", "1e-400", "0.01",
 		"0.1", "0.11", "0.9", "1", "1.5", "9", "10", "9007199254740992", "9007199254740993", "1e17", "1e400",
 	}
 	for i, a := range ascending {
@@ -161,7 +162,11 @@ func TestOf(t *testing.T) {
 		want         string // canonical
 		err          string
 	}{
-		{"plain", "", map[string]any{"a": []any{nil, true, "<x>", json.Number("1.0"), 7}}, `{"a":[null,true,"<x>",1,7]}`, ""},
+		{
+			"plain", "",
+			map[string]any{"a": []any{nil, true, "<x>", json.Number("1.0"), 7}},
+			`{"a":[null,true,"<x>",1,7]}`, "",
+		},
 		{
 			"of Go types", "they are what encoding/json makes of them",
 			[]any{point{0.5}, int64(9007199254740993), []string{"a"}},
@@ -169,7 +174,10 @@ func TestOf(t *testing.T) {
 		},
 		{"large exponent", "it is a number", json.Number("1e9999999999999999999"), "1e9999999999999999999", ""},
 		{"no number", "", []any{json.Number("0x1")}, "", `[0]: "0x1" is not a number`},
-		{"number with space", "JSON allows it around values, and it is no part of them", json.Number("1 "), "", `"1 " is not a number`},
+		{
+			"number with space", "JSON allows it around values, and it is no part of them", json.Number("1 "), "",
+			`"1 " is not a number`,
+		},
 		{"no JSON", "", map[string]any{"f": func() {}}, "", "f: json: unsupported type: func()"},
 		{"what refuses", "its own words are enough", []any{refusing{}}, "", "[0]: not me"},
 		{"without end", "", cyclic, "", "nested too deeply"},
@@ -198,7 +206,8 @@ func (refusing) MarshalJSON() ([]byte, error) { return nil, errors.New("not me")
 
 func TestText(t *testing.T) {
 	assert.Equal(t, `{"a":"<b>","n":1.50}`, jsonvalue.Compact(map[string]any{"n": json.Number("1.50"), "a": "<b>"}))
-	assert.Equal(t, `"\u001b[31m\u202e\udb40\udc01ä"`, jsonvalue.Compact("\x1b[31m\u202e\U000e0001ä"), "it is for terminals")
+	assert.Equal(t, `"\u001b[31m\u202e\udb40\udc01ä"`, jsonvalue.Compact("\x1b[31m\u202e\U000e0001ä"),
+		"it is for terminals")
 	assert.Equal(t, `(json: invalid number literal "x")`, jsonvalue.Compact(json.Number("x")))
 	v := decode(t, `{"b": "x", "a": [1.50, -0.0]}`)
 	assert.Equal(t, `{"a":[15e-1,0],"b":"x"}`, jsonvalue.Canonical(v))

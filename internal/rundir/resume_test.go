@@ -89,7 +89,7 @@ func TestResumeRefuses(t *testing.T) {
 		{"bad line", "results.jsonl", "{\"unit\": 1}\n{\"un", "results.jsonl:1: json: cannot unmarshal number"},
 		{"bad job", "jobs.jsonl", "{}\n", "jobs.jsonl:1: "},
 		{"another playbook", "playbook.yaml", "name: other\n", "playbook.yaml was changed since the run began"},
-		{"bad manifest", "manifest.json", "{", "manifest.json:1: it is cut: unexpected EOF"},
+		{"bad manifest", "manifest.json", "{", "manifest.json:1: the text is incomplete: unexpected EOF"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,9 +128,9 @@ func TestBadLines(t *testing.T) {
 		{"torn before its newline", good + strings.TrimSpace(good), "", "results.jsonl:2: the last line is incomplete"},
 		{"torn first", "{", "", "results.jsonl:1: the last line is incomplete"},
 		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is incomplete"},
-		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: it is cut: unexpected EOF", ""},
-		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: it is cut: unexpected EOF", ""},
-		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: it is cut: unexpected EOF", ""},
+		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
+		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
+		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: the text is incomplete: unexpected EOF", ""},
 		{"blank", good + "\n" + good, "results.jsonl:2: the line is empty: remove it", ""},
 		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
 		{"null", "null\n", `results.jsonl:1: "" is not a unit of the run`, ""},
@@ -139,7 +139,7 @@ func TestBadLines(t *testing.T) {
 		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
 		{"made up outcome", strings.Replace(good, "completed", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
 		{"key twice", with(`"outcome":"fail"`), `results.jsonl:1: duplicate key "outcome"`, ""},
-		{"key in capitals", with(`"Outcome":"completed"`), `:1: unknown key "Outcome": it is written "outcome"`, ""},
+		{"key in capitals", with(`"Outcome":"completed"`), `:1: unknown key "Outcome": write "outcome"`, ""},
 		{"unknown key", with(`"verdict":"pass"`), `:1: unknown key "verdict"`, ""},
 		{"tools that differ in case", with(`"metrics":{"version":1,"tool_calls":{"Bash":1,"bash":2}}`), "", ""},
 		{"passed without a judge", strings.Replace(good, "completed", "pass", 1), `:1: the outcome is "pass", but by its evaluations`, ""},

@@ -211,7 +211,7 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestManifestIsChecked(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"cut", "{\n\"version\": 1,\n", "manifest.json:2: it is cut: unexpected EOF"},
+		{"cut", "{\n\"version\": 1,\n", "manifest.json:2: the text is incomplete: unexpected EOF"},
 		{"wrong type", "{\"version\": 1,\n\"trials\": \"x\"}", "manifest.json:2: json: cannot unmarshal string"},
 		{"duplicate key", "{\"version\": 1,\n\"version\": 1}", `manifest.json:2: duplicate key "version"`},
 		{"newer", `{"version": 2, "trials": "x"}`, "manifest.json: it has version 2, and this program reads version 1"},

@@ -67,7 +67,7 @@ func TestRunOfOddMessages(t *testing.T) {
 
 func TestRunErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"":      "it is empty",
+		"":      "the text is empty",
 		"{oops": "invalid character 'o' looking for beginning of object key string",
 		"{} {}": "text after the JSON value",
 	} {

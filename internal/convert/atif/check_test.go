@@ -136,8 +136,8 @@ func TestSubagentTwice(t *testing.T) {
 
 func TestNoJSON(t *testing.T) {
 	tests := []struct{ name, data, want string }{
-		{"empty", " \n", "line 1: it is empty"},
-		{"cut", "{\n\"agent\": {", "line 2: it is cut: unexpected EOF"},
+		{"empty", " \n", "line 1: the text is empty"},
+		{"cut", "{\n\"agent\": {", "line 2: the text is incomplete: unexpected EOF"},
 		{"broken", "{\n\"agent\": }\n}", "line 2: invalid character '}' looking for beginning of value"},
 		{"two values", "{}\n{}", "line 2: text after the JSON value"},
 		{"another value", "[]", "the trajectory: must be an object, not an array"},

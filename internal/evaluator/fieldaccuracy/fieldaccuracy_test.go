@@ -190,10 +190,10 @@ func TestFile(t *testing.T) {
 		{"missing", "none.json", result.Fail, "none.json: it does not exist"},
 		{"directory", "sub", result.Fail, "sub: it is a directory"},
 		{"link to the outside", "out.json", result.Fail, "out.json: it leads out of the workspace"},
-		{"cut", "bad.json", result.Fail, "bad.json is no JSON document: it is cut: unexpected EOF"},
+		{"cut", "bad.json", result.Fail, "bad.json is no JSON document: the text is incomplete: unexpected EOF"},
 		{"two documents", "two.json", result.Fail, "two.json is no JSON document: text after the JSON value"},
 		{"duplicate key", "twice.json", result.Fail, `twice.json is no JSON document: duplicate key "id"`},
-		{"empty", "empty.json", result.Fail, "empty.json is no JSON document: it is empty"},
+		{"empty", "empty.json", result.Fail, "empty.json is no JSON document: the text is empty"},
 		{"too large", "big.json", result.Error, "big.json is larger than the 16 MiB that are looked at"},
 	}
 	for _, tt := range tests {

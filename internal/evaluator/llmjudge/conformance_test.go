@@ -194,7 +194,7 @@ func TestJ1FencedReply(t *testing.T) {
 
 func TestJ2OutOfRange(t *testing.T) {
 	for reply, want := range map[string]string{
-		`{"score":1.5}`: `judge judge: the reply: score 1.5 is out of range: it is from 0 to 1; the reply was "{\"score\":1.5}"`,
+		`{"score":1.5}`: `judge judge: the reply: score 1.5 is out of range: want 0 to 1; the reply was "{\"score\":1.5}"`,
 		"Score: 0.5":    `judge judge: the reply has no JSON object; the reply was "Score: 0.5"`,
 	} {
 		v := newProject(t, nil).verdict(t, "model: judge", saying(t, reply))
@@ -238,7 +238,7 @@ func TestJ6NoScore(t *testing.T) {
 	for reply, want := range map[string]string{
 		`{"reason":"completely wrong"}`: "score is missing",
 		`{"pass":false,"score":1}`:      "it has a `pass` beside or instead of the score",
-		`{"score":7}`:                   "score 7 is out of range: it is from 0 to 1",
+		`{"score":7}`:                   "score 7 is out of range: want 0 to 1",
 	} {
 		v := newProject(t, nil).verdict(t, "model: judge", saying(t, reply))
 		require.Equal(t, result.Error, v.Outcome, reply)

@@ -192,11 +192,11 @@ func TestWorkIsFenced(t *testing.T) {
 
 func TestBadReplies(t *testing.T) {
 	tests := []struct{ name, reply, err string }{
-		{"above", `{"score": 11, "reason": "x"}`, "the reply: score 11 is out of range: it is from 0 to 10"},
-		{"below", `{"score": -0.1, "reason": "x"}`, "the reply: score -0.1 is out of range: it is from 0 to 10"},
+		{"above", `{"score": 11, "reason": "x"}`, "the reply: score 11 is out of range: want 0 to 10"},
+		{"below", `{"score": -0.1, "reason": "x"}`, "the reply: score -0.1 is out of range: want 0 to 10"},
 		{"string", `{"score": "7", "reason": "x"}`, `the reply: score must be a number, not "\"7\""`},
 		{"null", `{"score": null, "reason": "x"}`, `the reply: score must be a number, not "null"`},
-		{"beyond numbers", `{"score": 1e999, "reason": "x"}`, "the reply: score 1e999 is out of range: it is from 0 to 10"},
+		{"beyond numbers", `{"score": 1e999, "reason": "x"}`, "the reply: score 1e999 is out of range: want 0 to 10"},
 		{"no score", `{"reason": "x"}`, "the reply: score is missing"},
 		{"no reason", `{"score": 7}`, "the reply: reason is missing"},
 		{"blank reason", `{"score": 7, "reason": " "}`, "the score has no reason"},
@@ -287,7 +287,7 @@ func TestLoad(t *testing.T) {
 	const next = `{"unit":"demo/task/red-team/2","variant":"red-team","model":"m","score":1,"reason":"x"}`
 	one := fmt.Sprintf(score, "1")
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", ":1: it is cut: unexpected EOF"},
+		{"not JSON", "{", ":1: the text is incomplete: unexpected EOF"},
 		{"other version", `{"version":2,"scores":[]}`, ": version 2 is not known"},
 		{"key twice", `{"version":1,"scores":[],"scores":[]}`, `:1: duplicate key "scores"`},
 		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `: the run has no unit "demo/task/red-team/9"`},

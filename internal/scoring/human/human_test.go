@@ -215,10 +215,10 @@ func TestImportRefuses(t *testing.T) {
 		name, reason, content string
 		err                   string // after "import scores: ", with FILE for the file
 	}{
-		{"empty", "", " \n", "FILE:1: it is empty"},
+		{"empty", "", " \n", "FILE:1: the text is empty"},
 		{"not JSON", "", "{\n\"variants\": }", "FILE:2: invalid character '}' looking for beginning of value"},
-		{"cut", "", `{"variants": {`, "FILE:1: it is cut: unexpected EOF"},
-		{"not UTF-8", "", "{\"rater\": \"\xff\"}", "FILE:1: it is not UTF-8"},
+		{"cut", "", `{"variants": {`, "FILE:1: the text is incomplete: unexpected EOF"},
+		{"not UTF-8", "", "{\"rater\": \"\xff\"}", "FILE:1: the text is not UTF-8"},
 		{"array", "", "\n[]", "FILE:2: not an object\nFILE: variants: missing"},
 		{"no variants", "", `{"rater": "x"}`, "FILE: variants: missing"},
 		{"variants that are a list", "", `{"variants": []}`, "FILE:1: variants: not an object"},
@@ -314,7 +314,7 @@ func TestImportAfterOneWasKilled(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	const anna = `{"rater":"anna","variants":{"a":{"score":1,"notes":""}}}`
 	tests := []struct{ name, data, err string }{
-		{"not JSON", "{", ":1: it is cut: unexpected EOF"},
+		{"not JSON", "{", ":1: the text is incomplete: unexpected EOF"},
 		{"version", `{"version":2,"raters":[]}`, ": version 2 is not known"},
 		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `:1: duplicate key "raters"`},
 		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `: rater "anna" is there twice, out of order or without a name`},
@@ -362,5 +362,5 @@ func TestWriteOfBrokenResults(t *testing.T) {
 	r := newRun(t, []string{"a", "b"}, []string{"task"}, nil)
 	file := filepath.Join(r.Dir(), "results.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{\"unit\":\"demo/ta\n"), 0o644))
-	require.EqualError(t, Write(r), "read the results: "+file+":1: it is cut: unexpected EOF")
+	require.EqualError(t, Write(r), "read the results: "+file+":1: the text is incomplete: unexpected EOF")
 }
