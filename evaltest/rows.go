@@ -305,7 +305,7 @@ func (c *Calls) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.parse("", plain)
+	return doc.Unplaced(c.parse("", plain)) // the positions are those of the plain text
 }
 
 // parse decodes the JSON of a file.

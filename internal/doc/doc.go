@@ -20,6 +20,7 @@ package doc
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -385,4 +386,17 @@ func distance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
+}
+
+// Unplaced returns [Problems] without their positions, for values that stand in no file, and any other error as it is.
+func Unplaced(err error) error {
+	problems, ok := errors.AsType[Problems](err)
+	if !ok {
+		return err
+	}
+	var all []error
+	for _, p := range problems {
+		all = append(all, errors.New(strings.TrimPrefix(p.Path+": "+p.Reason, ": ")))
+	}
+	return errors.Join(all...)
 }

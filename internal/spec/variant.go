@@ -2,7 +2,6 @@ package spec
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,12 +168,7 @@ func (r Run) Check() error {
 	var again Run
 	d.Root.Decode(&again)
 	checker{p: &Playbook{MCP: ServersAt(again.MCP, doc.Position{})}, root: d.Root}.mcp()
-	problems, _ := errors.AsType[doc.Problems](d.Err())
-	var errs []error
-	for _, p := range problems {
-		errs = append(errs, errors.New(strings.TrimPrefix(p.Path+": "+p.Reason, ": ")))
-	}
-	return errors.Join(errs...)
+	return doc.Unplaced(d.Err())
 }
 
 // ServersAt returns servers that were named in Go, at a place.
