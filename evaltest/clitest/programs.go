@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 const (
@@ -141,4 +143,75 @@ func removeOld(bin string, then time.Time) error {
 		}
 	}
 	return err
+}
+
+// Require skips the test, with the reason, unless there is a program called name in PATH, or at that path, which ends with
+// exit code 0 within timeout when it is run with these arguments, as a [Cmd] is run. It returns the program's path.
+//
+// Where the environment variable CI is set, and neither 0 nor false, the test fails instead of being skipped: a suite
+// that CI silently skips looks like one that passes. The `requires` of playbooks follow the same rule. To skip a test
+// in CI too, call t.Skip.
+//
+//	gemini := clitest.Require(t, "gemini", []string{"--version"}, 10*time.Second)
+func Require(t testing.TB, name string, args []string, timeout time.Duration) string {
+	t.Helper()
+	c := Command(t, name, args...)
+	c.Timeout, c.ExitCode = timeout, AnyEnd
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if err := keepOutOfCache(); err != nil { // it may be installed the next time
+			t.Fatalf("clitest: %v", err)
+		}
+		unavailable(t, fmt.Sprintf("%v (PATH=%s)\nnext: install %s", err, os.Getenv("PATH"), name))
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		t.Fatalf("clitest: %v", err)
+	}
+	r, err := c.run()
+	if err != nil {
+		unavailable(t, err.Error())
+	}
+	if problem := r.problem(0); problem != "" {
+		unavailable(t, fmt.Sprintf("%s %s\n%s", name, problem, r))
+	}
+	return path
+}
+
+// unavailable ends the test.
+func unavailable(t testing.TB, reason string) {
+	t.Helper()
+	if testrun.InCI(os.Getenv) {
+		t.Fatalf("clitest.Require: CI is set, so this is an error: %s", reason)
+	}
+	t.Skipf("clitest.Require: %s", reason)
+}
+
+// MinimalPath returns a value for PATH with these programs and no others: a new directory of the test with a link to
+// each. A name with a slash is a path, whose last element is the link's name; any other is looked up in the test's
+// PATH. A program that is not found fails the test.
+//
+//	cmd := clitest.Command(t, tool, "query", "hello")
+//	cmd.Env = []string{"PATH=" + clitest.MinimalPath(t, "sh", "node")}
+//
+// Programs find other files as usual. A script that begins with `#!/usr/bin/env node` needs node, but not env.
+func MinimalPath(t testing.TB, names ...string) string {
+	t.Helper()
+	dir, missing := t.TempDir(), false
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, filepath.Base(path)))
+		}
+		if err != nil {
+			t.Errorf("clitest.MinimalPath: %v", err)
+			missing = true
+		}
+	}
+	if missing {
+		t.FailNow()
+	}
+	return dir
 }

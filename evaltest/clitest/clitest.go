@@ -1,3 +1,22 @@
+// Package clitest tests command-line tools.
+//
+//	func TestList(t *testing.T) {
+//		tool := clitest.Build(t, "../cmd/shop")
+//		r := clitest.Command(t, tool, "list", "--json").Run() // has to exit with 0 within 30 seconds
+//		var items []struct{ Name string }
+//		r.JSON(&items)
+//		require.Len(t, items, 3)
+//	}
+//
+// A tool runs with empty standard input, without a terminal, and with an environment that is built, not inherited. It
+// has a timeout, and nothing that it started survives it, whatever sessions and process groups it made (on systems
+// other than Linux, processes that leave the tool's process group do).
+//
+// When a test fails, the log says of each command that it ran where and how it ran, how it ended, what it printed, and
+// how to run it by hand. Values that look like credentials are masked there.
+//
+// A test that runs a tool depends on more than the go command can track. Its result therefore never comes from go
+// test's cache.
 package clitest
 
 import (
@@ -6,7 +25,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,4 +179,95 @@ func (c *Cmd) timeout() (timeout time.Duration, near bool) {
 		return max(time.Until(deadline)-reportTime, 0), true
 	}
 	return timeout, false
+}
+
+// homes has the directory of each test that has run a tool, with its HOME and TMPDIR.
+var homes struct {
+	sync.Mutex
+	dirs map[testing.TB]string
+}
+
+// home returns the test's directory: a tool finds what it left there when the same test runs it again.
+func home(t testing.TB) string {
+	homes.Lock()
+	defer homes.Unlock()
+	if dir := homes.dirs[t]; dir != "" {
+		return dir
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"home", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatalf("clitest: %v", err)
+		}
+	}
+	if homes.dirs == nil {
+		homes.dirs = make(map[testing.TB]string)
+	}
+	homes.dirs[t] = dir
+	t.Cleanup(func() {
+		homes.Lock()
+		defer homes.Unlock()
+		delete(homes.dirs, t)
+	})
+	return dir
+}
+
+// environment returns the variables of a tool whose directories are in dir, each of them once: of several of a name some
+// programs take the first, and some the last. Those in extra win.
+func environment(dir string, extra []string) []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if inherited(name) {
+			env = append(env, kv)
+		}
+	}
+	for _, name := range homeNames {
+		env = append(env, name+"="+filepath.Join(dir, "home"))
+	}
+	for _, name := range tmpNames {
+		env = append(env, name+"="+filepath.Join(dir, "tmp"))
+	}
+	env = append(env, extra...)
+	slices.Reverse(env)
+	seen := make(map[string]bool)
+	env = slices.DeleteFunc(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
+	slices.Reverse(env)
+	return env
+}
+
+var homeNames, tmpNames, systemNames = func() (home, tmp, system []string) {
+	if runtime.GOOS == "windows" {
+		return []string{"USERPROFILE", "HOME"}, []string{"TEMP", "TMP"}, []string{"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
+	}
+	return []string{"HOME"}, []string{"TMPDIR"}, nil
+}()
+
+// inherited reports whether tools get a variable of ours.
+func inherited(name string) bool {
+	if runtime.GOOS == "windows" {
+		name = strings.ToUpper(name)
+	}
+	return slices.Contains([]string{"PATH", "LANG", "TZ"}, name) || strings.HasPrefix(name, "LC_") || slices.Contains(systemNames, name)
+}
+
+// stream keeps the beginning of what a tool prints, and drops the rest: a tool must not block because its output is not
+// read.
+type stream struct {
+	limit   int // in bytes
+	buf     []byte
+	dropped int64
+}
+
+// Write implements [io.Writer]. It never fails.
+func (s *stream) Write(p []byte) (int, error) {
+	n := min(len(p), s.limit-len(s.buf))
+	s.buf = append(s.buf, p[:n]...)
+	s.dropped += int64(len(p) - n)
+	return len(p), nil
 }
