@@ -216,5 +216,5 @@ func TestJudgesFlaws(t *testing.T) {
 
 	says(`{"pass": true, "checks": [{"id": "tests", "pass": false, "reason": "3 fail"}]}`)
 	stderr, _ := j.run(3, nil, "run", "--playbook", "suite.yaml")
-	require.Contains(t, stderr, ": verify: the reply is not a verdict: it contradicts itself: a pass with every check failed; it was ")
+	require.Contains(t, stderr, ": verify: the reply is not a verdict: it contradicts itself: pass is true, but all checks failed; it was ")
 }

@@ -8,15 +8,15 @@
 //		require.Len(t, items, 3)
 //	}
 //
-// A tool runs with empty standard input, without a terminal, and with an environment that is built, not inherited. It
-// has a timeout, and nothing that it started survives it, whatever sessions and process groups it made (on systems
-// other than Linux, processes that leave the tool's process group do).
+// A tool runs with empty standard input, without a terminal, and with a new environment instead of the test's. It has a
+// timeout, and no process that it started survives it, whatever sessions and process groups it made (on systems other
+// than Linux, processes that leave the tool's process group survive).
 //
-// When a test fails, the log says of each command that it ran where and how it ran, how it ended, what it printed, and
-// how to run it by hand. Values that look like credentials are masked there.
+// When a test fails, the log has each command that the test ran: where and how it ran, how it ended, what it printed,
+// and how to run it by hand. Values that look like credentials are masked in the log.
 //
-// A test that runs a tool depends on more than the go command can track. Its result therefore never comes from go
-// test's cache.
+// A test that runs a tool depends on more than the go command can track. So its result never comes from go test's
+// cache. The package does not test agents: see package evaltest.
 package clitest
 
 import (
@@ -41,30 +41,30 @@ const (
 	DefaultTimeout = 30 * time.Second
 	// DefaultMaxOutput is the limit, in bytes per stream, of a [Cmd] whose MaxOutput is 0.
 	DefaultMaxOutput = 4 << 20
-	// AnyEnd is a [Cmd.ExitCode] that leaves it to the test how the tool may end.
+	// AnyEnd is a [Cmd.ExitCode] that allows any end of the tool: any exit code, a signal, a timeout.
 	AnyEnd = -1
 
-	// reportTime is what is left of the time before go test's own deadline, at which a test can say nothing any more.
+	// reportTime is how long before go test's own deadline tools are killed, so that the test can still report it.
 	reportTime = time.Second
 )
 
 // Cmd is a tool with its arguments, to be run. The zero values of its fields suit most tests.
 type Cmd struct {
-	// Dir is the tool's working directory. The default is that of the test. Relative ones begin there.
+	// Dir is the tool's working directory, relative to the test's. The default is the test's.
 	Dir string
-	// Env are variables, "NAME=value", beside those that every tool gets: PATH, LANG, LC_* and TZ as they are, and HOME
-	// and TMPDIR, which are new and empty directories of the test (on Windows USERPROFILE and TEMP, with what programs
-	// cannot do without). If a name occurs several times, the last one counts. Nothing else is inherited.
+	// Env are additional variables, "NAME=value". Every tool gets PATH, LANG, LC_* and TZ of the test, and HOME and
+	// TMPDIR, which are new and empty directories of the test (on Windows USERPROFILE and TEMP, and what programs need
+	// there). If a name occurs several times, the last one counts. Nothing else is inherited.
 	Env []string
-	// Stdin is what the tool can read. The default is empty: a tool that reads gets the end of file at once.
+	// Stdin is the tool's standard input. By default it is empty: a tool that reads gets the end of file at once.
 	Stdin string
-	// Timeout is how long the tool may run; the default is [DefaultTimeout]. Then the tool and everything it started
-	// are killed.
+	// Timeout is how long the tool may run. Then the tool and all processes that it started are killed. The default is
+	// [DefaultTimeout].
 	Timeout time.Duration
-	// ExitCode is the code with which the tool has to end. [AnyEnd] allows all codes, signals and timeouts.
+	// ExitCode is the code with which the tool must exit. [AnyEnd] allows all codes, signals and timeouts.
 	ExitCode int
-	// MaxOutput is how many bytes the tool may print to each of its two streams; the default is [DefaultMaxOutput].
-	// Anything more is read and dropped, and fails the test.
+	// MaxOutput is how many bytes the tool may print to each of its two streams. More than that is dropped and fails
+	// the test. The default is [DefaultMaxOutput].
 	MaxOutput int
 
 	t    testing.TB
@@ -72,17 +72,17 @@ type Cmd struct {
 	args []string
 }
 
-// Command returns the tool called name with these arguments. A name with a slash is a path, relative to the test's
-// directory; another one is looked up in the PATH of the tool's environment.
+// Command returns the tool name with these arguments. A name with a slash is a path, relative to the test's directory.
+// Other names are looked up in the PATH of the tool's environment.
 func Command(t testing.TB, name string, args ...string) *Cmd {
 	if name == "" {
-		panic("clitest.Command: a command needs a name")
+		panic("clitest.Command: the name is empty")
 	}
 	return &Cmd{t: t, name: name, args: args}
 }
 
-// Run runs the tool and returns what it did. It fails the test and ends it if the tool cannot be started, times out,
-// ends otherwise than [Cmd.ExitCode] says, or prints too much. It may be called again.
+// Run runs the tool and returns the result. It fails the test and ends it if the tool cannot be started, times out,
+// does not end as [Cmd.ExitCode] says, or prints too much. It may be called again.
 func (c *Cmd) Run() *Result {
 	c.t.Helper()
 	r, err := c.run()
@@ -101,20 +101,20 @@ func (c *Cmd) Run() *Result {
 	return r
 }
 
-// keepOutOfCache is for every test that runs something.
+// keepOutOfCache keeps the result of the test out of go test's cache. Every test that runs a program needs it.
 func keepOutOfCache() error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
 	root, err := project.ModuleRoot(dir)
-	if err != nil { // the go command tests packages of modules
+	if err != nil { // go test starts tests in the directory of their package, which is in a module
 		return fmt.Errorf("%w: has the test changed its directory? Set Cmd.Dir instead", err)
 	}
 	return project.KeepOutOfCache(root)
 }
 
-// run is Run without a verdict. An error says that the tool did not run.
+// run runs the tool like Run, but does not check the result. An error says that the tool did not run.
 func (c *Cmd) run() (*Result, error) {
 	if err := keepOutOfCache(); err != nil {
 		return nil, err
@@ -124,13 +124,14 @@ func (c *Cmd) run() (*Result, error) {
 		return nil, err
 	}
 	if c.MaxOutput < 0 {
-		panic("clitest: a Cmd's MaxOutput is negative")
+		panic("clitest: Cmd.MaxOutput is negative")
 	}
 	limit := cmp.Or(c.MaxOutput, DefaultMaxOutput)
 	stdout, stderr := &stream{limit: limit}, &stream{limit: limit}
 	own := home(c.t)
 	command := supervise.Command{
-		Path: c.name, Args: append([]string{c.name}, c.args...), Dir: dir, Env: environment(own, c.Env), Stdout: stdout, Stderr: stderr,
+		Path: c.name, Args: append([]string{c.name}, c.args...), Dir: dir, Env: environment(own, c.Env),
+		Stdout: stdout, Stderr: stderr,
 	}
 	if c.Stdin != "" {
 		command.Stdin = strings.NewReader(c.Stdin)
@@ -148,7 +149,7 @@ func (c *Cmd) run() (*Result, error) {
 	return r, nil
 }
 
-// run waits for the end of the tool, or makes one.
+// run runs the tool and kills it when its time is up.
 func (r *Result) run() error {
 	start := time.Now()
 	p, err := supervise.Start(context.Background(), r.command) // a test's own context has ended when its cleanups run
@@ -161,14 +162,14 @@ func (r *Result) run() error {
 	case <-p.Done():
 	case <-timer.C:
 		r.TimedOut = true
-		_, _ = p.Kill() // Wait says the same
+		_, _ = p.Kill() // Wait returns the same
 	}
 	exit, err := p.Wait()
 	r.Duration, r.ExitCode, r.Signal, r.err = time.Since(start), exit.Code, exit.Signal, err
 	return nil
 }
 
-// timeout returns how long the tool may run, and whether that is because go test's own deadline is near.
+// timeout returns how long the tool may run, and whether go test's own deadline makes that shorter.
 func (c *Cmd) timeout() (timeout time.Duration, near bool) {
 	timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	t, ok := c.t.(interface{ Deadline() (time.Time, bool) })
@@ -187,7 +188,7 @@ var homes struct {
 	dirs map[testing.TB]string
 }
 
-// home returns the test's directory: a tool finds what it left there when the same test runs it again.
+// home returns the test's directory for tools. All tools that a test runs share it.
 func home(t testing.TB) string {
 	homes.Lock()
 	defer homes.Unlock()
@@ -212,8 +213,8 @@ func home(t testing.TB) string {
 	return dir
 }
 
-// environment returns the variables of a tool whose directories are in dir, each of them once: of several of a name some
-// programs take the first, and some the last. Those in extra win.
+// environment returns the variables of a tool whose directories are in dir. Those in extra take precedence. Each
+// variable occurs once: of several, some programs take the first and some the last.
 func environment(dir string, extra []string) []string {
 	var env []string
 	for _, kv := range os.Environ() {
@@ -243,21 +244,23 @@ func environment(dir string, extra []string) []string {
 
 var homeNames, tmpNames, systemNames = func() (home, tmp, system []string) {
 	if runtime.GOOS == "windows" {
-		return []string{"USERPROFILE", "HOME"}, []string{"TEMP", "TMP"}, []string{"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
+		return []string{"USERPROFILE", "HOME"}, []string{"TEMP", "TMP"},
+			[]string{"SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
 	}
 	return []string{"HOME"}, []string{"TMPDIR"}, nil
 }()
 
-// inherited reports whether tools get a variable of ours.
+// inherited reports whether tools get this variable of the test's environment.
 func inherited(name string) bool {
 	if runtime.GOOS == "windows" {
 		name = strings.ToUpper(name)
 	}
-	return slices.Contains([]string{"PATH", "LANG", "TZ"}, name) || strings.HasPrefix(name, "LC_") || slices.Contains(systemNames, name)
+	return slices.Contains([]string{"PATH", "LANG", "TZ"}, name) || strings.HasPrefix(name, "LC_") ||
+		slices.Contains(systemNames, name)
 }
 
-// stream keeps the beginning of what a tool prints, and drops the rest: a tool must not block because its output is not
-// read.
+// stream keeps the beginning of a tool's output and drops the rest. It reads everything, so that the tool does not
+// block.
 type stream struct {
 	limit   int // in bytes
 	buf     []byte

@@ -44,7 +44,8 @@ func TestCommand(t *testing.T) {
 // TestByHand runs the line that is shown for people.
 func TestByHand(t *testing.T) {
 	for _, stdin := range []string{"", "some 'input'\n"} {
-		cmd := clitest.Command(t, "sh", "-c", `cat; pwd; printf '%s|' "$@" "$SHOP"; [ -d "$HOME" ]`, "tool", "it's", "", "a\nb", "$HOME", `\`)
+		cmd := clitest.Command(t, "sh", "-c", `cat; pwd; printf '%s|' "$@" "$SHOP"; [ -d "$HOME" ]`, "tool", "it's",
+			"", "a\nb", "$HOME", `\`)
 		cmd.Dir, cmd.Stdin, cmd.Env = t.TempDir(), stdin, []string{"SHOP=the corner's"}
 		r := cmd.Run()
 		_, line, found := strings.Cut(r.String(), "by hand:   ")
@@ -113,7 +114,8 @@ func TestBuild(t *testing.T) {
 	require.Len(t, items, 1)
 }
 
-// TestNeverCached: what depends on a tool is run each time, since the go command does not know whether the tool is the same.
+// TestNeverCached: what depends on a tool is run each time, since the go command does not know whether the tool is the
+// same.
 func TestNeverCached(t *testing.T) {
 	t.Parallel()
 	for range 2 {

@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 )
 
-// family is a tool that ignores what asks it to end, and so do its child and its grandchild, which has a session of its own,
-// no parent of its own and no stream of the tool's. Each writes its process id.
+// family is a tool that ignores what asks it to end, and so do its child and its grandchild, which has a session of its
+// own, no parent of its own and no stream of the tool's. Each writes its process id.
 const family = `
 trap '' TERM HUP INT
 ( setsid sh -c 'trap "" TERM HUP INT; echo $$ >>pids; while :; do sleep 60; done' </dev/null >/dev/null 2>&1 & )

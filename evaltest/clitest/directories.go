@@ -16,19 +16,19 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/worktree"
 )
 
-// outputs has the directory of each test that has asked for one.
+// outputs has the output directory of each test that has called [OutputDir].
 var outputs struct {
 	sync.Mutex
 	dirs map[testing.TB]string
 }
 
-// OutputDir returns a directory for what the test leaves for people to look at, test-output/<run>/<package>/<test>
-// below the module's root. Within a test it is always the same; each test, run and worktree has its own. It is not
-// removed, and git ignores it.
+// OutputDir returns a directory for files that people may want to see after the test,
+// test-output/<run>/<package>/<test> below the module's root. Calls in one test return the same directory. Each test,
+// run and worktree has its own. It is not removed, and git ignores it.
 //
-// The run is named by the environment variable TEST_RUN_ID, of up to 64 letters, digits, _ and -; any other value fails
-// the test. If it is not set, each test process makes up a name. If there is a directory of that name already, because
-// a test was repeated or TEST_RUN_ID was used before, the new one gets a number, -2 and so on.
+// The environment variable TEST_RUN_ID is the name of the run: up to 64 letters, digits, _ and -. Any other value fails
+// the test. If it is not set, each test process makes up a name. If a directory with that name exists, because a test
+// was repeated or TEST_RUN_ID was used before, the new one gets a number: -2 and so on.
 func OutputDir(t testing.TB) string {
 	t.Helper()
 	outputs.Lock()
@@ -64,19 +64,18 @@ func makeOutput(test string) (string, error) {
 	return newOutput(dir, id, test)
 }
 
-// outputDir is where output goes, below the module's root.
+// outputDir is the directory for output, below the module's root.
 const outputDir = "test-output"
 
-// maxName bounds the name that a test gives to a directory, in bytes.
+// maxName is the largest length of a directory's name that is made from a test's name, in bytes.
 const maxName = 120
 
-// unusual matches what is replaced in the names of tests, which are their authors' and may hold anything.
+// unusual matches characters that are replaced in the names of tests, which may contain anything.
 var unusual = lazyregexp.New(`[^A-Za-z0-9_.=+-]+`)
 
-// newOutput makes a new directory for the output of a test whose package is in dir,
-// <module root>/test-output/<run id>/<package's directory>/<test's name>, and returns its path. If there is one already, of
-// an earlier run with this id or of a test that was repeated, the new one gets a number, -2 and so on: no two calls return
-// the same one, whichever processes they are in. Git ignores test-output.
+// newOutput makes a new directory for the output of a test whose package is in dir, <module root>/test-output/<run
+// id>/<package's directory>/<test's name>, and returns its path. If the directory exists, the new one gets a number: -2
+// and so on. No two calls return the same directory, not even in different processes. Git ignores test-output.
 func newOutput(dir, runID, test string) (string, error) {
 	root, err := project.ModuleRoot(dir)
 	if err != nil {
@@ -104,14 +103,13 @@ func newOutput(dir, runID, test string) (string, error) {
 	}
 }
 
-// Worktree checks out ref, any name that git has for a commit, from the test's own repository, and returns the
-// directory: a new git worktree outside the repository, with HEAD detached. Uncommitted changes are not in it, and
-// submodules are empty. It is removed with everything in it when the test ends, failed or not; the next call in the
-// repository removes worktrees of test processes that were killed.
+// Worktree checks out ref, any name of a commit in the test's own repository, in a new git worktree outside the
+// repository and returns the worktree's directory. HEAD is detached, uncommitted changes are missing, and submodules
+// are empty. The worktree is removed with all its files when the test ends. If a test process is killed, the next call
+// in the repository removes its worktrees.
 //
-// Tests and processes that use the same repository at the same time do not interfere. The repository's hooks do not
-// run, and the user's settings are ignored: with Git LFS, files are pointers unless the repository's own configuration
-// names the filter.
+// Tests and processes may use the same repository at the same time. The repository's hooks do not run, and the user's
+// settings have no effect: with Git LFS, files are pointers unless the repository's own configuration names the filter.
 //
 // Without git, without a repository, or if ref names no commit, the test fails and ends. The result of a test with a
 // worktree never comes from go test's cache.

@@ -31,7 +31,8 @@ func TestNearDeadline(t *testing.T) {
 	out, code := goTest(t, "-timeout=2s", "-run=TestNearDeadline", "./testdata/failing")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "fail TestNearDeadline\n")
-	require.Regexp(t, `sh was killed after \$TIME because go test's deadline is near: give it more time with -timeout`, out)
+	require.Regexp(t,
+		`sh was killed after \$TIME because go test's deadline is near: give the test more time with -timeout`, out)
 	require.NotContains(t, out, "panic: test timed out")
 }
 
@@ -41,7 +42,8 @@ func goTest(t *testing.T, args ...string) (out string, code int) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if name != "CI" && name != "LANG" && name != "TZ" && !strings.HasPrefix(name, "LC_") && !strings.Contains(strings.ToUpper(name), "TOKEN") {
+		if name != "CI" && name != "LANG" && name != "TZ" && !strings.HasPrefix(name, "LC_") &&
+			!strings.Contains(strings.ToUpper(name), "TOKEN") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
@@ -65,7 +67,8 @@ func told(t *testing.T, events []byte) string {
 		require.NoError(t, json.Unmarshal(line, &e), "%s", line)
 		switch e.Action {
 		case "output":
-			if text := strings.TrimLeft(e.Output, " "); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- ") {
+			if text := strings.TrimLeft(e.Output, " "); !strings.HasPrefix(text, "=== ") &&
+				!strings.HasPrefix(text, "--- ") {
 				said[e.Test] += e.Output
 			}
 		case "pass", "fail", "skip":
@@ -90,6 +93,7 @@ func stable(t *testing.T, out string) string {
 	goPath, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(t, err)
 	bin := filepath.Join(strings.TrimSpace(string(goPath)), "bin")
-	out = strings.NewReplacer(dir, "$DIR", bin+string(filepath.ListSeparator)+path, "$PATH", path, "$PATH", shell+" -c", "$SH -c").Replace(out)
+	out = strings.NewReplacer(dir, "$DIR", bin+string(filepath.ListSeparator)+path, "$PATH", path, "$PATH", shell+" -c",
+		"$SH -c").Replace(out)
 	return times.ReplaceAllString(out, "$1 $$TIME")
 }

@@ -22,7 +22,10 @@ func TestNewOutput(t *testing.T) {
 		{"root", "", root, "TestA", "TestA"},
 		{"odd", "", pkg, "TestA/../../Ü x\x00", "evals/shop/TestA......._x_"},
 		{"long", "", pkg, strings.Repeat("x", 500), "evals/shop/" + strings.Repeat("x", maxName)},
-		{"long-too", "another one with the same beginning", pkg, strings.Repeat("x", 501), "evals/shop/" + strings.Repeat("x", maxName) + "-2"},
+		{
+			"long-too", "another one with the same beginning", pkg, strings.Repeat("x", 501),
+			"evals/shop/" + strings.Repeat("x", maxName) + "-2",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

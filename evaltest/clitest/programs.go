@@ -20,7 +20,7 @@ import (
 
 const (
 	buildTimeout = 10 * time.Minute
-	// keptBuilds is how long a program that no process asks for any more is kept.
+	// keptBuilds is how long a program is kept after its last use.
 	keptBuilds = 24 * time.Hour
 )
 
@@ -35,19 +35,19 @@ type build struct {
 	err  error
 }
 
-// Build builds the Go command pkg, an import path or a directory such as "../cmd/shop", with the environment of the test,
-// and returns its path, which is absolute. It builds a command once for all tests of a process: what it costs is mostly
-// the linking, the rest comes from go's build cache. A command that cannot be built fails the test and ends it.
+// Build builds the Go command pkg, an import path or a directory such as "../cmd/shop", with the environment of the
+// test, and returns its absolute path. It builds a command once for all tests of a process. Most of the cost is
+// linking, since go's build cache has the rest. If the command cannot be built, Build fails the test and ends it.
 //
-// Programs are kept in .evaltest/bin below the module's root under names made from their content, so that processes
-// that build different ones at the same time do not get each other's.
+// Programs are kept in .evaltest/bin below the module's root, under names made from their content, so that processes
+// which build different versions at the same time do not mix them up.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatalf("clitest.Build: %v", err)
 	}
-	// The go command knows nothing of the sources: a cached result would be of the tool as it was.
+	// The go command does not track the sources: a cached result would be that of an old tool.
 	if err := keepOutOfCache(); err != nil {
 		t.Fatalf("clitest.Build: %v", err)
 	}
@@ -90,7 +90,7 @@ func buildCommand(dir, pkg string) (path string, err error) {
 		return "", err
 	}
 	if len(programs) != 1 {
-		return "", fmt.Errorf("%s is not one command but %d", pkg, len(programs))
+		return "", fmt.Errorf("%s has %d commands, want 1", pkg, len(programs))
 	}
 	name := programs[0].Name()
 	content, err := os.ReadFile(filepath.Join(fresh, name))
@@ -100,7 +100,7 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	place := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
 	path = filepath.Join(place, name)
 	if err := os.Rename(fresh, place); err != nil {
-		if _, statErr := os.Stat(path); statErr != nil { // it is not there already
+		if _, statErr := os.Stat(path); statErr != nil { // not because the program exists
 			return "", err
 		}
 	}
@@ -111,7 +111,7 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	return path, removeOld(bin, now.Add(-keptBuilds))
 }
 
-// goBuild has the go command, which go test puts into PATH, build pkg into the directory to.
+// goBuild builds pkg into the directory to, with the go command that go test has put into PATH.
 func goBuild(dir, pkg, to string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
@@ -133,24 +133,24 @@ func goBuild(dir, pkg, to string) error {
 	return nil
 }
 
-// removeOld removes what has not been used since then.
+// removeOld removes the programs that have not been used since then.
 func removeOld(bin string, then time.Time) error {
 	entries, err := os.ReadDir(bin)
 	for _, e := range entries {
 		info, statErr := e.Info()
-		if statErr == nil && info.ModTime().Before(then) { // else another process has removed it
+		if statErr == nil && info.ModTime().Before(then) { // on an error, another process has removed it
 			err = errors.Join(err, disk.RemoveAll(filepath.Join(bin, e.Name())))
 		}
 	}
 	return err
 }
 
-// Require skips the test, with the reason, unless there is a program called name in PATH, or at that path, which ends with
-// exit code 0 within timeout when it is run with these arguments, as a [Cmd] is run. It returns the program's path.
+// Require skips the test, with the reason, unless the program name, in PATH or a path, exists and exits with code 0
+// within timeout when it is run with these arguments like a [Cmd]. It returns the program's path.
 //
-// Where the environment variable CI is set, and neither 0 nor false, the test fails instead of being skipped: a suite
-// that CI silently skips looks like one that passes. The `requires` of playbooks follow the same rule. To skip a test
-// in CI too, call t.Skip.
+// If the environment variable CI is set, to other values than 0 and false, the test fails instead of being skipped: a
+// suite that CI silently skips looks like one that passes. The `requires` of playbooks follow the same rule. To skip a
+// test in CI, too, call t.Skip.
 //
 //	gemini := clitest.Require(t, "gemini", []string{"--version"}, 10*time.Second)
 func Require(t testing.TB, name string, args []string, timeout time.Duration) string {
@@ -186,8 +186,8 @@ func unavailable(t testing.TB, reason string) {
 	t.Skipf("clitest.Require: %s", reason)
 }
 
-// MinimalPath returns a value for PATH with these programs and no others: a new directory of the test with a link to
-// each. A name with a slash is a path, whose last element is the link's name; any other is looked up in the test's
+// MinimalPath returns a value for PATH with only these programs: a new directory of the test with a link to each. A
+// name with a slash is a path, whose last element becomes the link's name. Other names are looked up in the test's
 // PATH. A program that is not found fails the test.
 //
 //	cmd := clitest.Command(t, tool, "query", "hello")

@@ -18,34 +18,33 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
-// Result is what a tool did.
+// Result is the result of running a tool.
 type Result struct {
-	// Stdout and Stderr are what it printed, byte for byte.
+	// Stdout and Stderr are the tool's output, byte for byte.
 	Stdout, Stderr string
-	// ExitCode is the code with which it ended, -1 if a signal ended it.
+	// ExitCode is the tool's exit code, -1 if a signal ended the tool.
 	ExitCode int
-	// Signal is the name of the signal that ended it, such as "SIGSEGV"; empty: none did.
+	// Signal is the name of the signal that ended the tool, such as "SIGSEGV"; empty: none did.
 	Signal string
-	// Duration is how long it ran.
+	// Duration is how long the tool ran.
 	Duration time.Duration
-	// TimedOut tells that it was killed because its time was up.
+	// TimedOut says that the tool was killed because its time was up.
 	TimedOut bool
 
 	t       testing.TB
 	command supervise.Command
 	stdin   string
-	home    string   // where its HOME and TMPDIR are
+	home    string   // the directory of its HOME and TMPDIR
 	env     []string // Cmd.Env
 	timeout time.Duration
-	near    bool  // the timeout is what go test's deadline leaves
-	err     error // why it is not known how it ended
-	// droppedOut and droppedErr count bytes.
-	droppedOut, droppedErr int64
-	// shown tells that the test's log has it.
-	shown bool
+	near    bool  // go test's deadline made the timeout shorter
+	err     error // why it is unknown how the tool ended
+
+	droppedOut, droppedErr int64 // bytes
+	shown                  bool  // the test's log has the result
 }
 
-// problem says what is wrong with how the tool ended; empty: nothing.
+// problem says what is wrong with the result; empty: nothing.
 func (r *Result) problem(want int) string {
 	var found []string
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
@@ -53,7 +52,8 @@ func (r *Result) problem(want int) string {
 	case r.err != nil:
 		add("%v", r.err)
 	case r.TimedOut && r.near:
-		add("was killed after %v because go test's deadline is near: give it more time with -timeout", r.timeout.Round(time.Millisecond))
+		add("was killed after %v because go test's deadline is near: give the test more time with -timeout",
+			r.timeout.Round(time.Millisecond))
 	case want == AnyEnd:
 	case r.TimedOut:
 		add("did not end within %v and was killed", r.timeout)
@@ -63,29 +63,29 @@ func (r *Result) problem(want int) string {
 		add("ended with exit code %d, not %d", r.ExitCode, want)
 	}
 	if r.droppedOut > 0 {
-		add("printed %d bytes to stdout, and %d more, which were dropped (Cmd.MaxOutput)", len(r.Stdout), r.droppedOut)
+		add("printed %d bytes to stdout, and %d more that were dropped (Cmd.MaxOutput)", len(r.Stdout), r.droppedOut)
 	}
 	if r.droppedErr > 0 {
-		add("printed %d bytes to stderr, and %d more, which were dropped (Cmd.MaxOutput)", len(r.Stderr), r.droppedErr)
+		add("printed %d bytes to stderr, and %d more that were dropped (Cmd.MaxOutput)", len(r.Stderr), r.droppedErr)
 	}
 	return strings.Join(found, "; it ")
 }
 
-// JSON decodes stdout into the value that v points to, as [json.Unmarshal] does, but strictly: stdout has to be one
-// JSON value with nothing before or after it, no object may have a key twice, and each key has to be that of a field of
-// v, in the same case. Anything else fails the test and ends it.
+// JSON decodes stdout into the value that v points to, as [json.Unmarshal] does, but strictly: stdout must be one JSON
+// value without other text, no object may have a duplicate key, and each key must be that of a field of v, in the same
+// case. Anything else fails the test and ends it.
 func (r *Result) JSON(v any) {
 	r.t.Helper()
 	err := jsonvalue.DecodeStrict([]byte(r.Stdout), v, jsonvalue.Floats)
 	if _, ok := errors.AsType[*json.InvalidUnmarshalError](err); ok {
-		panic("clitest: Result.JSON needs a pointer to decode into")
+		panic("clitest: Result.JSON needs a pointer")
 	}
 	if err != nil {
 		r.fatal(r.notJSON(err))
 	}
 }
 
-// notJSON says why stdout could not be decoded.
+// notJSON returns the problem with stdout, which could not be decoded.
 func (r *Result) notJSON(err error) string {
 	at := ""
 	if e, ok := errors.AsType[*jsonvalue.Error](err); ok && e.Line > 0 {
@@ -96,11 +96,11 @@ func (r *Result) notJSON(err error) string {
 	case strings.TrimSpace(r.Stdout) == "":
 		return "printed nothing to stdout where JSON was expected"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "printed JSON that is cut: stdout ends within it"
+		return "printed incomplete JSON: stdout ends within it"
 	case errors.Is(err, jsonvalue.ErrTrailing):
-		return "printed JSON and something after it" + at
+		return "printed JSON with other text after it" + at
 	case isSyntax:
-		return fmt.Sprintf("printed to stdout what is not JSON%s: %v", at, err)
+		return fmt.Sprintf("printed text to stdout that is not JSON%s: %v", at, err)
 	default:
 		return fmt.Sprintf("printed JSON that does not fit%s: %v", at, err)
 	}
@@ -113,28 +113,28 @@ func (r *Result) fatal(problem string) {
 	r.t.Fatalf("clitest: %s %s\n%s", r.command.Args[0], r.mask().String(problem), r)
 }
 
-// What a report shows of a stream.
+// How much a report shows.
 const (
-	shownLines = 40   // half of them from its beginning, half from its end
+	shownLines = 40   // lines of a stream, half of them from its beginning, half from its end
 	shownLine  = 1000 // characters of a line
-	shownStdin = 200  // bytes of what it could read
+	shownStdin = 200  // bytes of standard input
 )
 
-// String says what ran where, how it ended, what it printed, and how to run it by hand. Values of variables that look
-// like credentials are masked. Long output is folded.
+// String returns a report: what ran where, how it ended, what it printed, and how to run it by hand. Values of
+// variables that look like credentials are masked. Long output is folded.
 func (r *Result) String() string {
 	var b strings.Builder
 	mask := r.mask()
 	fmt.Fprintf(&b, "command:   %s\n", quoted(mask, r.command.Args...))
 	fmt.Fprintf(&b, "directory: %s\n", r.command.Dir)
 	fmt.Fprintf(&b, "ended:     %s\n", r.end())
-	b.WriteString(told("stdout", mask.String(r.Stdout)))
-	b.WriteString(told("stderr", mask.String(r.Stderr)))
+	b.WriteString(streamReport("stdout", mask.String(r.Stdout)))
+	b.WriteString(streamReport("stderr", mask.String(r.Stderr)))
 	fmt.Fprintf(&b, "by hand:   %s", r.byHand(mask))
 	return mask.String(b.String())
 }
 
-// mask knows the credentials that a tool could have printed.
+// mask returns the credentials that a tool could have printed.
 func (r *Result) mask() *secret.Set {
 	var s secret.Set
 	s.AddEnvironment(os.Environ())
@@ -148,12 +148,12 @@ func (r *Result) end() string {
 		how = "by " + r.Signal
 	}
 	if r.TimedOut {
-		how += ", its time was up,"
+		how += " (timeout)"
 	}
 	return fmt.Sprintf("%s after %v", how, r.Duration.Round(time.Millisecond))
 }
 
-// byHand is a line for a shell.
+// byHand returns a command line for a shell that runs the tool.
 func (r *Result) byHand(mask *secret.Set) string {
 	const fresh = `="$(mktemp -d)"`
 	line := []string{"cd", quoted(mask, r.command.Dir), "&&"}
@@ -166,7 +166,7 @@ func (r *Result) byHand(mask *secret.Set) string {
 	line = append(line, "env -i")
 	for _, kv := range r.command.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		if filepath.Dir(value) == r.home { // which goes with the test
+		if filepath.Dir(value) == r.home { // removed with the test
 			line = append(line, name+fresh)
 		} else {
 			line = append(line, quoted(mask, kv))
@@ -179,7 +179,7 @@ func (r *Result) byHand(mask *secret.Set) string {
 	return strings.Join(line, " ")
 }
 
-// quoted returns words as a POSIX shell reads them, masked.
+// quoted returns words quoted for a POSIX shell, masked.
 func quoted(mask *secret.Set, text ...string) string {
 	masked := make([]string, len(text))
 	for i, w := range text {
@@ -188,8 +188,8 @@ func quoted(mask *secret.Set, text ...string) string {
 	return words.Join(masked...)
 }
 
-// told is a stream in a report.
-func told(name, text string) string {
+// streamReport returns the part of a report on a stream.
+func streamReport(name, text string) string {
 	if text == "" {
 		return name + ":    nothing\n"
 	}

@@ -32,7 +32,8 @@ func ExampleMain() {
 // A template that gives the model the change and not the answer.
 func ExamplePromptMain() {
 	judge.PromptMain(func(_ context.Context, in judge.Input) (string, error) {
-		return fmt.Sprintf("Does this change do what was asked?\n\nAsked:\n%s\n\nThe change:\n%s", in.Question, in.FileChanges), nil
+		return fmt.Sprintf("Does this change do what was asked?\n\nAsked:\n%s\n\nThe change:\n%s",
+			in.Question, in.FileChanges), nil
 	})
 }
 

@@ -10,34 +10,34 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Version is the version of the form of an [Input].
+// Version is the version of the format of an [Input].
 const Version = 1
 
-// Input is what a judge judges: one trial of one unit. Question and CandidateAnswer are never absent.
+// Input is the input of a judge: one trial of one unit. Question and CandidateAnswer are always present.
 type Input struct {
-	// Question is what the agent was asked; several prompts are separated by empty lines.
+	// Question is the prompt. Several prompts are separated by empty lines.
 	Question         string    `json:"question"`
 	ExpectedOutcome  string    `json:"expected_outcome"`
 	ExpectedMessages []Message `json:"expected_messages"`
 	ReferenceAnswer  string    `json:"reference_answer"`
 	// CandidateAnswer is the agent's last message of the last turn.
 	CandidateAnswer string `json:"candidate_answer"`
-	// OutputMessages are what the agent said and did; nil: it is not known.
+	// OutputMessages are what the agent said and did; nil: unknown.
 	OutputMessages []Message `json:"output_messages"`
 	GuidelineFiles []string  `json:"guideline_files"`
 	InputFiles     []string  `json:"input_files"`
-	// InputMessages are what the agent was asked, one message per turn.
+	// InputMessages are the prompts, one message per turn.
 	InputMessages []Message `json:"input_messages"`
 	// TraceSummary counts what the agent did; nil: nothing was counted.
 	TraceSummary *TraceSummary `json:"trace_summary"`
-	// Config is the judge's configuration, as unchanged JSON; nil: there is none.
+	// Config is the judge's configuration, as JSON from the playbook; nil: there is none.
 	Config json.RawMessage `json:"config"`
 
 	// SchemaVersion is [Version].
 	SchemaVersion int `json:"schema_version"`
-	// WorkspacePath is the directory as the agent left it, to be read only; empty: there is none.
+	// WorkspacePath is the directory that the agent left. Judges may only read it. Empty: there is none.
 	WorkspacePath string `json:"workspace_path"`
-	// FileChanges is the unified diff of the workspace against what was prepared.
+	// FileChanges is the unified diff from the prepared workspace to the one that the agent left.
 	FileChanges string `json:"file_changes"`
 	// Metrics are the unit's metrics as in acp-metrics.json; nil: nothing was counted.
 	Metrics json.RawMessage `json:"metrics"`
@@ -101,7 +101,7 @@ func readInput(r io.Reader) (Input, error) {
 	return in, nil
 }
 
-// orNil makes nothing of null.
+// orNil returns nil for null.
 func orNil(text json.RawMessage) json.RawMessage {
 	if bytes.Equal(text, []byte("null")) {
 		return nil
@@ -109,7 +109,7 @@ func orNil(text json.RawMessage) json.RawMessage {
 	return text
 }
 
-// MarshalJSON writes every key. Nil lists are written as empty ones, except output_messages, which is null then.
+// MarshalJSON writes every key. Nil lists are written as empty ones, except output_messages, which is written as null.
 func (in Input) MarshalJSON() ([]byte, error) {
 	type plain Input // without this method
 	in.ExpectedMessages, in.InputMessages = orEmpty(in.ExpectedMessages), orEmpty(in.InputMessages)
@@ -141,7 +141,7 @@ type TraceSummary struct {
 	// ToolDurations are how long the calls of each tool took, in milliseconds.
 	ToolDurations map[string][]float64 `json:"tool_durations,omitempty"`
 
-	// Text is the summary if it came as a text without a JSON object; then nothing else is known.
+	// Text is the summary if it was a string without a JSON object. Then all other fields are empty.
 	Text string `json:"-"`
 }
 
@@ -153,7 +153,7 @@ type TokenUsage struct {
 	Cached *int64 `json:"cached,omitempty"`
 }
 
-// UnmarshalJSON reads an object, or a text, which may contain an object.
+// UnmarshalJSON reads an object, or a string, which may contain an object.
 func (t *TraceSummary) UnmarshalJSON(data []byte) error {
 	type plain TraceSummary // without this method
 	var text string
@@ -171,7 +171,7 @@ func (t *TraceSummary) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes an object, or the text.
+// MarshalJSON writes an object or, if there is one, the text.
 func (t TraceSummary) MarshalJSON() ([]byte, error) {
 	if t.Text != "" {
 		return json.Marshal(t.Text)

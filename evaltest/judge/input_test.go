@@ -14,8 +14,9 @@ import (
 func read(text string) (judge.Input, error) { return judge.ReadInput(strings.NewReader(text)) }
 
 func TestReadInput(t *testing.T) {
-	in, err := read(`{"question":"q","candidate_answer":"a","config":{"fooBar":1,"snake_case":[1.50]},"output_messages":[
-		{"role":"assistant","content":"a","tool_calls":[{"tool":"t","input":{"unitSystem":12345678901234567890},"duration_ms":4.5}]}],
+	in, err := read(`{"question":"q","candidate_answer":"a","config":{"fooBar":1,"snake_case":[1.50]},
+		"output_messages":[{"role":"assistant","content":"a",
+			"tool_calls":[{"tool":"t","input":{"unitSystem":12345678901234567890},"duration_ms":4.5}]}],
 		"trace_summary":{"event_count":1,"tool_names":["t"]},"later_key":{}}`)
 	require.NoError(t, err)
 	assert.Equal(t, `{"fooBar":1,"snake_case":[1.50]}`, string(in.Config), "word for word")
@@ -24,7 +25,8 @@ func TestReadInput(t *testing.T) {
 	assert.Equal(t, 4.5, *call.DurationMS)
 	assert.Equal(t, 1, in.TraceSummary.EventCount)
 
-	in, err = read(`{"question":"","candidate_answer":"","config":null,"output_messages":null,"trace_summary":null,"metrics":null}`)
+	in, err = read(`{"question":"","candidate_answer":"","config":null,"output_messages":null,"trace_summary":null,` +
+		`"metrics":null}`)
 	require.NoError(t, err)
 	assert.Equal(t, judge.Input{}, in)
 }
@@ -67,8 +69,9 @@ func TestReadInputErrors(t *testing.T) {
 func TestMarshalInput(t *testing.T) {
 	text, err := json.Marshal(judge.Input{})
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"question":"","expected_outcome":"","expected_messages":[],"reference_answer":"","candidate_answer":"",
-		"output_messages":null,"guideline_files":[],"input_files":[],"input_messages":[],"trace_summary":null,"config":null,
+	assert.JSONEq(t, `{"question":"","expected_outcome":"","expected_messages":[],"reference_answer":"",
+		"candidate_answer":"","output_messages":null,"guideline_files":[],"input_files":[],"input_messages":[],
+		"trace_summary":null,"config":null,
 		"schema_version":0,"workspace_path":"","file_changes":"","metrics":null}`, string(text))
 }
 
@@ -76,7 +79,8 @@ func TestMarshalInput(t *testing.T) {
 func FuzzReadInput(f *testing.F) {
 	f.Add(`{"question":"q","candidate_answer":"a"}`)
 	f.Add(`{"question":"q","candidate_answer":"a","trace_summary":"x","config":{"a":1.0},"metrics":[]}`)
-	f.Add(`{"question":"q","candidate_answer":"a","output_messages":[{"role":"tool","tool_calls":[{"tool":"t","input":[1e5]}]}]}`)
+	f.Add(`{"question":"q","candidate_answer":"a","output_messages":[{"role":"tool","tool_calls":[{"tool":"t",` +
+		`"input":[1e5]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		in, err := read(text)
 		if err != nil {

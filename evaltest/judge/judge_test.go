@@ -31,7 +31,11 @@ var programs = map[string]func(){
 		})
 	},
 	"nan": func() {
-		judge.Main(func(context.Context, judge.Input) (judge.Result, error) { return judge.Result{Score: math.NaN()}, nil })
+		judge.Main(func(context.Context, judge.Input) (judge.Result,
+			error,
+		) {
+			return judge.Result{Score: math.NaN()}, nil
+		})
 	},
 	"contradiction": func() {
 		judge.Main(func(context.Context, judge.Input) (judge.Result, error) {
@@ -59,16 +63,26 @@ func TestMain(m *testing.M) {
 
 func TestMains(t *testing.T) {
 	const good = `{"question":"<b>","candidate_answer":"4"}`
-	const asked = `{"question":"q","candidate_answer":"the sum is 5","file_changes":"+5","config":{"words":["sum","4"]}}`
+	const asked = `{"question":"q","candidate_answer":"the sum is 5","file_changes":"+5",` +
+		`"config":{"words":["sum","4"]}}`
 	tests := []struct{ name, program, stdin, stdout, stderr string }{
 		{"verdict", "pass", good, `{"pass":true,"score":1,"reason":"4"}`, ""},
-		{"input without an answer", "pass", `{"question":"q"}`, "", "read the judge's input: candidate_answer is missing\n"},
+		{
+			"input without an answer", "pass", `{"question":"q"}`, "",
+			"read the judge's input: candidate_answer is missing\n",
+		},
 		{"error", "error", good, "", "the server is gone\n"},
 		{"no verdict", "nan", good, "", "not a verdict: score NaN is out of range"},
-		{"contradiction", "contradiction", good, "", "not a verdict: it contradicts itself: a pass with every check failed"},
+		{
+			"contradiction", "contradiction", good, "",
+			"not a verdict: it contradicts itself: pass is true, but all checks failed",
+		},
 		{"prompt", "prompt", good, "<<b>> {{x}}\n", ""},
 		{"example", "example", asked, `{"score":0.5,"hits":["sum"],"misses":["4"]}`, ""},
-		{"example of prompt", "example of prompt", asked, "Does this change do what was asked?\n\nAsked:\nq\n\nThe change:\n+5", ""},
+		{
+			"example of prompt", "example of prompt", asked,
+			"Does this change do what was asked?\n\nAsked:\nq\n\nThe change:\n+5", "",
+		},
 		{"P4 empty prompt", "no prompt", good, "", "the prompt is empty\n"},
 	}
 	for _, tt := range tests {

@@ -13,33 +13,33 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Result is a judge's verdict. It travels in one of two forms: with Pass or Checks as {pass, score, reason, checks,
-// details}, else as {score, hits, misses, reasoning, details}.
+// Result is a judge's verdict. In JSON it has one of two forms: with Pass or Checks {pass, score, reason, checks,
+// details}, else {score, hits, misses, reasoning, details}.
 type Result struct {
 	// Score is from 0 to 1. The playbook's threshold decides which scores pass.
 	Score float64
-	// Pass is whether the judge says that the agent passed; nil: only the score decides. The score must not contradict
-	// it: see [Pass] and [Fail].
+	// Pass says whether the agent passed; nil: only the score decides. The score must not contradict it: see [Pass] and
+	// [Fail].
 	Pass *bool
-	// Reason says why.
+	// Reason is the reason for the verdict.
 	Reason string
-	// Hits and Misses are what was right and what was wrong. They do not go with Pass and Checks.
+	// Hits and Misses are what was right and what was wrong. They cannot be combined with Pass and Checks.
 	Hits, Misses []string
-	// Checks are what the judge looked at. They need Pass. If there are any, a pass needs at least one that passed; if
-	// only some failed, the judge decides whether the agent passed.
+	// Checks are what the judge checked. They need Pass, and if Pass is true, at least one must have passed. If only
+	// some failed, the judge decides whether the agent passed.
 	Checks []Check
-	// Details are anything else worth keeping, a JSON object; nil: nothing.
+	// Details are anything else worth keeping, as a JSON object; nil: nothing.
 	Details json.RawMessage
 }
 
-// Check is one thing that a judge looked at.
+// Check is one thing that a judge has checked.
 type Check struct {
 	// ID and Text say what was checked. One of them is enough.
 	ID, Text string
 	Pass     bool
 	// Score is from 0 to 1; nil: there is none.
 	Score *float64
-	// Reason says why.
+	// Reason is the reason for Pass and Score.
 	Reason string
 }
 
@@ -49,15 +49,16 @@ func Pass(reason string) Result { return Result{Pass: new(true), Score: 1, Reaso
 // Fail returns the verdict that the agent failed, with a score of 0.
 func Fail(reason string) Result { return Result{Pass: new(false), Reason: reason} }
 
-// ParseResult reads what a judge wrote: one JSON object in one of the two forms, with at most white space around it,
-// and perhaps a byte order mark before it. A score is a number from 0 to 1; with pass it may be left out, and is then 1
+// ParseResult reads a judge's reply: one JSON object in one of the two forms of [Result]. White space around it and a
+// byte order mark before it are allowed. A score is a number from 0 to 1. With pass it may be left out, and is then 1
 // or 0. Everything else is an error that quotes the reply: other keys, keys of both forms, a duplicate key, text before
-// or after the object, and contradictions: a full score with "pass": false, or "pass": true with a score of 0 or checks
-// that all failed.
+// or after the object, and contradictions: a full score with "pass": false, or "pass": true with a score of 0 or only
+// failed checks.
 func ParseResult(reply []byte) (Result, error) {
 	r, err := parseResult(bytes.TrimPrefix(reply, []byte("\ufeff")))
 	if err != nil {
-		return Result{}, fmt.Errorf("the reply %w; it was %s", err, excerpt.Quote(strings.TrimSpace(string(reply)), maxQuote))
+		return Result{}, fmt.Errorf("the reply %w; it was %s", err,
+			excerpt.Quote(strings.TrimSpace(string(reply)), maxQuote))
 	}
 	return r, nil
 }
@@ -77,7 +78,7 @@ func parseResult(reply []byte) (Result, error) {
 	return r, nil
 }
 
-// resultOf reads the object that a judge wrote.
+// resultOf reads the object of a judge's reply.
 func resultOf(o object) (Result, error) {
 	score, err := o.score()
 	if err != nil {
@@ -90,7 +91,7 @@ func resultOf(o object) (Result, error) {
 	scored, passed := o.hasAny("hits", "misses", "reasoning"), o.hasAny("pass", "reason", "checks")
 	switch {
 	case scored && passed:
-		return Result{}, errors.New("hits, misses and reasoning do not go with pass, reason and checks")
+		return Result{}, errors.New("hits, misses and reasoning cannot be combined with pass, reason and checks")
 	case passed:
 		err = r.readPass(o, score)
 	default:
@@ -102,7 +103,7 @@ func resultOf(o object) (Result, error) {
 	return r, err
 }
 
-// invalid is the error of a reply that is a JSON object and no verdict.
+// invalid returns the error for a JSON object that is not a verdict.
 func invalid(err error) error { return fmt.Errorf("not a verdict: %w", err) }
 
 func (o object) hasAny(keys ...string) bool {
@@ -129,7 +130,7 @@ func (r *Result) readScore(o object, score *float64) (err error) {
 	return o.decode("reasoning", "a string", &r.Reason)
 }
 
-// readPass reads the form with a word on whether the agent passed.
+// readPass reads the form with pass.
 func (r *Result) readPass(o object, score *float64) error {
 	if err := o.decode("pass", "true or false", &r.Pass); err != nil {
 		return err
@@ -174,26 +175,26 @@ func parseCheck(text []byte) (c Check, err error) {
 	return c, err
 }
 
-// check reports what no verdict can be.
+// check returns an error if the verdict is invalid.
 func (r *Result) check() error {
 	switch {
 	case math.IsNaN(r.Score) || r.Score < 0 || r.Score > 1:
 		return fmt.Errorf("score %v is out of range: want 0 to 1", r.Score)
 	case r.Pass != nil && *r.Pass && r.Score == 0:
-		return errors.New("it contradicts itself: a pass with a score of 0")
+		return errors.New("it contradicts itself: pass is true, but the score is 0")
 	case r.Pass != nil && !*r.Pass && r.Score == 1:
-		return errors.New("it contradicts itself: no pass, with a full score")
-	case r.Pass != nil && *r.Pass && len(r.Checks) > 0 && !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Pass }):
-		return errors.New("it contradicts itself: a pass with every check failed")
+		return errors.New("it contradicts itself: pass is false, but the score is 1")
+	case r.Pass != nil && *r.Pass && len(r.Checks) > 0 && allFailed(r.Checks):
+		return errors.New("it contradicts itself: pass is true, but all checks failed")
 	case r.Pass == nil && len(r.Checks) > 0:
-		return errors.New("checks need a word on whether the agent passed")
+		return errors.New("checks need pass")
 	case r.Pass != nil && (len(r.Hits) > 0 || len(r.Misses) > 0):
-		return errors.New("hits and misses do not go with pass")
+		return errors.New("hits and misses cannot be combined with pass")
 	}
 	for i, c := range r.Checks {
 		switch {
 		case c.ID == "" && c.Text == "":
-			return fmt.Errorf("checks[%d]: neither an id nor a text", i)
+			return fmt.Errorf("checks[%d]: id or text is required", i)
 		case c.Score != nil && !(*c.Score >= 0 && *c.Score <= 1):
 			return fmt.Errorf("checks[%d]: score %v is out of range: want 0 to 1", i, *c.Score)
 		}
@@ -207,7 +208,11 @@ func (r *Result) check() error {
 	return nil
 }
 
-// MarshalJSON writes the verdict in the form that [ParseResult] reads. A verdict that it would refuse is an error.
+func allFailed(checks []Check) bool {
+	return !slices.ContainsFunc(checks, func(c Check) bool { return c.Pass })
+}
+
+// MarshalJSON writes the verdict in the form that [ParseResult] reads. An invalid verdict is an error.
 func (r Result) MarshalJSON() ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, invalid(err)
@@ -244,9 +249,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 // object is a JSON object whose values are not decoded yet.
 type object struct{ jsonvalue.Object }
 
-// parseObject reads a text that is one JSON object and nothing else. Keys are those listed, exactly, and neither it nor
-// an object within has a key twice. Errors say what the text is or has, to be put behind a word for it: "is not a JSON
-// object".
+// parseObject reads a text that must be one JSON object with only these keys, without duplicate keys at any depth. The
+// text of an error is a predicate to which the caller adds a subject: "is not a JSON object".
 func parseObject(text []byte, keys ...string) (object, error) {
 	var o jsonvalue.Object
 	err := jsonvalue.DecodeStrict(text, &o, 0)
@@ -267,13 +271,13 @@ func parseObject(text []byte, keys ...string) (object, error) {
 	return object{o}, nil
 }
 
-// has reports whether there is a value, which null is not.
+// has reports whether the key has a value other than null.
 func (o object) has(key string) bool {
 	value, ok := o.Object[key]
 	return ok && string(value) != "null"
 }
 
-// decode stores the value of a key, if there is one, in what v points to.
+// decode stores the value of a key, if there is one, in the value that v points to.
 func (o object) decode(key, want string, v any) error {
 	if !o.has(key) {
 		return nil

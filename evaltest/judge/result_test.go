@@ -21,13 +21,21 @@ func TestParseResult(t *testing.T) {
 		{"score alone", `{"score":0}`, judge.Result{}},
 		{"bounds", `{"score":1.0}`, judge.Result{Score: 1}},
 		{
-			"form with a score", ` {"score":0.85,"hits":["a"," "],"misses":["b"],"reasoning":"r","details":{"fooBar":1}}` + "\n",
-			judge.Result{Score: 0.85, Hits: []string{"a", " "}, Misses: []string{"b"}, Reason: "r", Details: json.RawMessage(`{"fooBar":1}`)},
+			"form with a score",
+			` {"score":0.85,"hits":["a"," "],"misses":["b"],"reasoning":"r","details":{"fooBar":1}}` + "\n",
+			judge.Result{
+				Score: 0.85, Hits: []string{"a", " "}, Misses: []string{"b"}, Reason: "r",
+				Details: json.RawMessage(`{"fooBar":1}`),
+			},
 		},
-		{"null is absent", `{"score":1,"hits":null,"misses":null,"reasoning":null,"details":null}`, judge.Result{Score: 1}},
+		{
+			"null is absent", `{"score":1,"hits":null,"misses":null,"reasoning":null,"details":null}`,
+			judge.Result{Score: 1},
+		},
 		{"byte order mark", "\ufeff{\"score\":1}\r\n", judge.Result{Score: 1}},
 		{
-			"a check failed beside one that passed", `{"pass":true,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`,
+			"a check failed beside one that passed",
+			`{"pass":true,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`,
 			judge.Result{Pass: new(true), Score: 1, Checks: []judge.Check{{ID: "a", Pass: true}, {ID: "b"}}},
 		},
 		{"no checks", `{"pass":true,"checks":[]}`, judge.Result{Pass: new(true), Score: 1}},
@@ -39,7 +47,9 @@ func TestParseResult(t *testing.T) {
 		{"fail alone", `{"pass":false}`, judge.Result{Pass: new(false)}},
 		{"fail with half a score", `{"pass":false,"score":0.5}`, judge.Result{Pass: new(false), Score: 0.5}},
 		{
-			"form with a word", `{"pass":true,"score":0.9,"reason":"r","checks":[{"id":"a","pass":true,"score":1},{"text":"b","pass":false,"reason":"x"}]}`,
+			"form with a word",
+			`{"pass":true,"score":0.9,"reason":"r","checks":[{"id":"a","pass":true,"score":1},{"text":"b",` +
+				`"pass":false,"reason":"x"}]}`,
 			judge.Result{Pass: new(true), Score: 0.9, Reason: "r", Checks: []judge.Check{
 				{ID: "a", Pass: true, Score: new(1.0)}, {Text: "b", Reason: "x"},
 			}},
@@ -77,7 +87,10 @@ func TestParseResultErrors(t *testing.T) {
 		{"score null", `{"score":null}`, "score is missing"},
 		{"score true", `{"score":true}`, "score must be a number"},
 		{"score NaN", `{"score":NaN}`, "not JSON"},
-		{"score beyond numbers", `{"score":1e309}`, "the reply is not a verdict: score 1e309 is out of range: want 0 to 1; it was"},
+		{
+			"score beyond numbers", `{"score":1e309}`,
+			"the reply is not a verdict: score 1e309 is out of range: want 0 to 1; it was",
+		},
 		{"score far below", `{"score":-1e309}`, "score -1e309 is out of range"},
 		{"mark in the middle", "{\"score\":\ufeff1}", "not JSON"},
 		{"two marks", "\ufeff\ufeff{\"score\":1}", "not JSON"},
@@ -94,16 +107,32 @@ func TestParseResultErrors(t *testing.T) {
 		{"pass null", `{"pass":null,"score":1}`, "pass is missing"},
 		{"pass a text", `{"pass":"true"}`, "pass must be true or false"},
 		{"pass a number", `{"pass":1}`, "pass must be true or false"},
-		{"both forms", `{"pass":true,"hits":[]}`, "do not go with"},
+		{"both forms", `{"pass":true,"hits":[]}`, "cannot be combined with"},
 		{"no pass with a full score", `{"pass":false,"score":1}`, "contradicts itself"},
 		{"pass with a score of 0", `{"pass":true,"score":0}`, "contradicts itself"},
-		{"pass with its check failed", `{"pass":true,"checks":[{"id":"tests","pass":false,"reason":"3 tests fail"}]}`, "a pass with every check failed"},
-		{"pass with every check failed", `{"pass":true,"score":1,"checks":[{"id":"a","pass":false},{"id":"b","pass":false}]}`, "contradicts itself"},
-		{"pass with half a score and every check failed", `{"pass":true,"score":0.5,"checks":[{"id":"a","pass":false}]}`, "contradicts itself"},
+		{
+			"pass with its check failed",
+			`{"pass":true,"checks":[{"id":"tests","pass":false,"reason":"3 tests fail"}]}`,
+			"pass is true, but all checks failed",
+		},
+		{
+			"pass with every check failed",
+			`{"pass":true,"score":1,"checks":[{"id":"a","pass":false},{"id":"b","pass":false}]}`, "contradicts itself",
+		},
+		{
+			"pass with half a score and every check failed",
+			`{"pass":true,"score":0.5,"checks":[{"id":"a","pass":false}]}`, "contradicts itself",
+		},
 		{"check without pass", `{"pass":true,"checks":[{"id":"a"}]}`, "checks[0]: pass is missing"},
-		{"check without a name", `{"pass":true,"checks":[{"pass":true}]}`, "checks[0]: neither an id nor a text"},
-		{"check with a score of 2", `{"pass":true,"checks":[{"id":"a","pass":true,"score":2}]}`, "checks[0]: score 2 is out of range"},
-		{"check with another key", `{"pass":true,"checks":[{"id":"a","passed":true}]}`, `is not a verdict: checks[0]: it has an unknown key "passed"`},
+		{"check without a name", `{"pass":true,"checks":[{"pass":true}]}`, "checks[0]: id or text is required"},
+		{
+			"check with a score of 2", `{"pass":true,"checks":[{"id":"a","pass":true,"score":2}]}`,
+			"checks[0]: score 2 is out of range",
+		},
+		{
+			"check with another key", `{"pass":true,"checks":[{"id":"a","passed":true}]}`,
+			`is not a verdict: checks[0]: it has an unknown key "passed"`,
+		},
 		{"check that is null", `{"pass":true,"checks":[null]}`, "checks[0]: it is not a JSON object"},
 		{"nested verdict", `{"result":{"score":1}}`, `unknown key "result"`},
 	}
@@ -142,7 +171,8 @@ func FuzzParseResult(f *testing.F) {
 	for _, s := range []string{
 		`{"score":0.5,"hits":["a"],"misses":[],"reasoning":"r","details":{"a":[1,{}]}}`, `{"score":1}{"score":0}`,
 		`{"pass":false,"score":0.2,"reason":"r","checks":[{"id":"a","text":"b","pass":true,"score":0,"reason":""}]}`,
-		`{"pass":true}`, `GRADE: pass`, "```json\n{}\n```", `{"score":0,"score":1}`, `{"score":1e-400}`, `{"score":-0}`, "\ufeff{\"score\":1e309}",
+		`{"pass":true}`, `GRADE: pass`, "```json\n{}\n```", `{"score":0,"score":1}`, `{"score":1e-400}`, `{"score":-0}`,
+		"\ufeff{\"score\":1e309}",
 	} {
 		f.Add([]byte(s))
 	}

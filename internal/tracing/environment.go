@@ -13,37 +13,39 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Settings are what the environment says of tracing.
+// Settings are the settings of tracing in the environment.
 type Settings struct {
-	// Targets are where spans go, at least one.
+	// Targets are the receivers of spans, at least one.
 	Targets []Target
-	// Timeout bounds each request, and what all Close calls of a process wait for in vain.
+	// Timeout is the limit for each request, and for the time that all Close calls of a process together wait for a
+	// target that does not respond.
 	Timeout time.Duration
-	// Content tells that prompts, messages, arguments and results of tools, and reasons are sent, too.
+	// Content says that prompts, messages, arguments and results of tools, and reasons are sent, too.
 	Content bool
 }
 
-// Target is one place where spans go.
+// Target is one receiver of spans.
 type Target struct {
-	// URL takes the spans.
+	// URL receives the spans.
 	URL string
-	// Headers go with each request.
+	// Headers are sent with each request.
 	Headers map[string]string
-	// ScoresURL takes scores as Langfuse wants them, which has no place for them in spans; empty: they are in the spans.
+	// ScoresURL receives the scores in Langfuse's format, since Langfuse ignores those in spans. Empty: spans have
+	// them.
 	ScoresURL string
-	// Certificate is the file that the target's certificate is checked with, ClientCertificate and ClientKey are those that
-	// it is shown; empty: the system's, and none.
+	// Certificate is the file with the authorities that check the target's certificate; empty: the system's.
+	// ClientCertificate and ClientKey are the files of our own certificate; empty: none.
 	Certificate, ClientCertificate, ClientKey string
 }
 
-// defaultTimeout is the limit where the environment has none. The OpenTelemetry specification has 10 s, which is much to
-// wait for at the end of a test.
+// defaultTimeout is the timeout if the environment sets none. The 10 s of the OpenTelemetry specification are a long
+// time to wait at the end of a test.
 const defaultTimeout = 5 * time.Second
 
-// langfuseCloud is where Langfuse's own libraries go if they are not told.
+// langfuseCloud is the default of Langfuse's own libraries.
 const langfuseCloud = "https://cloud.langfuse.com"
 
-// The variables with several readers.
+// The variables that are used in several places.
 const (
 	tracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	baseEndpoint   = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -51,7 +53,7 @@ const (
 	secretKey      = "LANGFUSE_SECRET_KEY"
 )
 
-// environment reads variables. An empty one counts as not set, as OpenTelemetry wants it.
+// environment reads variables. Empty variables count as not set, as OpenTelemetry requires.
 type environment func(string) string
 
 // first returns the first of the variables that is set.
@@ -64,12 +66,12 @@ func (e environment) first(names ...string) (name, value string) {
 	return "", ""
 }
 
-// otlp returns a variable of the exporter, the one for traces before the one for all.
+// otlp returns a variable of the exporter: the one for traces or else the one for all signals.
 func (e environment) otlp(name string) (found, value string) {
 	return e.first("OTEL_EXPORTER_OTLP_TRACES_"+name, "OTEL_EXPORTER_OTLP_"+name)
 }
 
-// wanted reports whether there is anywhere to send to.
+// wanted reports whether the environment asks for tracing.
 func (e environment) wanted() (bool, error) {
 	if name, _ := e.first(tracesEndpoint, baseEndpoint, publicKey, secretKey); name == "" {
 		return false, nil
@@ -99,7 +101,7 @@ func (e environment) flag(name string) (bool, error) {
 	}
 }
 
-// settings reads everything, and returns all that is wrong.
+// settings reads all settings. The error has everything that is wrong with them.
 func (e environment) settings() (s Settings, err error) {
 	collector, collectorErr := e.collector()
 	langfuse, langfuseErr := e.langfuse()
@@ -114,7 +116,7 @@ func (e environment) settings() (s Settings, err error) {
 	return s, errors.Join(collectorErr, langfuseErr, timeoutErr, contentErr)
 }
 
-// collector returns the collector that OTEL_EXPORTER_OTLP_* name, nil if there is none.
+// collector returns the collector in the variables OTEL_EXPORTER_OTLP_*, nil if there is none.
 func (e environment) collector() (*Target, error) {
 	name, endpoint := e.otlp("ENDPOINT")
 	if name == "" {
@@ -128,8 +130,9 @@ func (e environment) collector() (*Target, error) {
 		u = u.JoinPath("v1", "traces")
 	}
 	if name, protocol := e.otlp("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return nil, fmt.Errorf("%s: %q: traces are sent by http/protobuf only: set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and "+
-			"%s to a port that speaks it, usually 4318, or OTEL_TRACES_EXPORTER=none", name, protocol, tracesEndpoint)
+		return nil, fmt.Errorf("%s: %q: only http/protobuf is supported: "+
+			"set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf and %s to a port that speaks it, usually 4318, "+
+			"or OTEL_TRACES_EXPORTER=none", name, protocol, tracesEndpoint)
 	}
 	if name, compression := e.otlp("COMPRESSION"); compression != "" && compression != "gzip" && compression != "none" {
 		return nil, fmt.Errorf("%s: %q: want gzip or none", name, compression)
@@ -145,7 +148,7 @@ func (e environment) collector() (*Target, error) {
 	return t, nil
 }
 
-// headers reads lines like `name=value,name2=value%202`. Errors do not quote it: it holds keys.
+// headers parses lists like `name=value,name2=value%202`. Errors do not quote them, since they contain keys.
 func (e environment) headers() (map[string]string, error) {
 	name, list := e.otlp("HEADERS")
 	if list == "" {
@@ -156,8 +159,11 @@ func (e environment) headers() (map[string]string, error) {
 		key, value, ok := strings.Cut(pair, "=")
 		key = strings.TrimSpace(key)
 		value, err := url.PathUnescape(value)
-		if !ok || err != nil || key == "" || strings.ContainsFunc(key, notInHeaderName) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("%s: entry %d: want name=value, the value percent-encoded, with commas between entries", name, i+1)
+		invalidKey := key == "" || strings.ContainsFunc(key, notInHeaderName)
+		if !ok || err != nil || invalidKey || strings.ContainsAny(value, "\r\n\x00") {
+			return nil,
+				fmt.Errorf("%s: entry %d: want name=value with a percent-encoded value; commas separate entries",
+					name, i+1)
 		}
 		headers[key] = strings.TrimSpace(value)
 	}
@@ -168,7 +174,7 @@ func notInHeaderName(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
-// langfuse returns the Langfuse project that LANGFUSE_* name, nil if there is none.
+// langfuse returns the Langfuse project in the variables LANGFUSE_*, nil if there is none.
 func (e environment) langfuse() (*Target, error) {
 	_, public := e.first(publicKey)
 	_, secret := e.first(secretKey)
@@ -176,11 +182,11 @@ func (e environment) langfuse() (*Target, error) {
 	case public == "" && secret == "":
 		return nil, nil
 	case secret == "":
-		return nil, fmt.Errorf("%s is set, and %s is not: Langfuse needs both", publicKey, secretKey)
+		return nil, fmt.Errorf("%s is set, but %s is not: Langfuse needs both", publicKey, secretKey)
 	case public == "":
-		return nil, fmt.Errorf("%s is set, and %s is not: Langfuse needs both", secretKey, publicKey)
+		return nil, fmt.Errorf("%s is set, but %s is not: Langfuse needs both", secretKey, publicKey)
 	}
-	// What is meant for somebody's own server must not go to the cloud because of the older name.
+	// Accept the older name, too: traces for the user's own server must not go to the cloud.
 	name, base := e.first("LANGFUSE_BASE_URL", "LANGFUSE_HOST")
 	u, err := parseURL(name, cmp.Or(base, langfuseCloud))
 	if err != nil {
@@ -189,22 +195,23 @@ func (e environment) langfuse() (*Target, error) {
 	basic := base64.StdEncoding.EncodeToString([]byte(public + ":" + secret))
 	return &Target{
 		URL: u.JoinPath("api", "public", "otel", "v1", "traces").String(),
-		// Without the version Langfuse takes its time to show the spans.
+		// Without the version, Langfuse shows the spans only after some time.
 		Headers:   map[string]string{"Authorization": "Basic " + basic, "X-Langfuse-Ingestion-Version": "4"},
 		ScoresURL: u.JoinPath("api", "public", "ingestion").String(),
 	}, nil
 }
 
-// parseURL refuses what the exporter would leave out or take for something else. It quotes no password.
+// parseURL rejects parts of URLs that the exporter would ignore or misunderstand. Its errors quote no password.
 func parseURL(name, value string) (*url.URL, error) {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, fmt.Errorf("%s: want a URL like http://localhost:4318", name)
 	case u.User != nil:
-		return nil, fmt.Errorf("%s: a URL with a user or a password: put keys into OTEL_EXPORTER_OTLP_HEADERS", name)
+		return nil,
+			fmt.Errorf("%s: the URL must not have a user or a password: put keys into OTEL_EXPORTER_OTLP_HEADERS", name)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%s: %q: a URL with a query or a fragment", name, value)
+		return nil, fmt.Errorf("%s: the URL %q must not have a query or a fragment", name, value)
 	}
 	return u, nil
 }
@@ -216,12 +223,12 @@ func (e environment) timeout() (time.Duration, error) {
 	}
 	ms, err := strconv.ParseInt(value, 10, 32)
 	if err != nil || ms <= 0 {
-		return 0, fmt.Errorf("%s: %q: want milliseconds, more than 0", name, value)
+		return 0, fmt.Errorf("%s: %q: want a positive number of milliseconds", name, value)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// content tells whether content is sent. Some libraries know more values than true and false; those that put content
+// content reports whether content is sent. Other libraries have more values than true and false: those that put content
 // into spans mean true here.
 func (e environment) content() (bool, error) {
 	const name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

@@ -1,17 +1,17 @@
-// Package tracing sends what units did to an OpenTelemetry collector, to Langfuse, or to both, if the environment names
-// one. docs/tracing.md says what is sent.
+// Package tracing sends the results of units to an OpenTelemetry collector, to Langfuse, or to both, if the environment
+// names one. docs/tracing.md says what is sent.
 //
 //	tracer, err := tracing.Open(tracing.Config{Getenv: os.Getenv, RunID: id, Secrets: secrets})
 //	if err != nil {
 //		return err
 //	}
-//	tracer.Unit(unit) // at once, whatever the collector does
+//	tracer.Unit(unit) // does not wait for the collector
 //	if err := tracer.Close(); err != nil {
-//		warn(err) // nothing failed but the tracing
+//		warn(err) // only tracing has failed
 //	}
 //
-// This package knows the environment only. The OpenTelemetry SDK makes a binary 8 MB larger and its start 0.9 ms
-// longer, so it is only linked where needed: internal/tracing/otlp registers itself here.
+// This package only reads the environment. The OpenTelemetry SDK makes a binary 8 MB larger and its start 0.9 ms
+// longer, so it is only linked where needed, in internal/tracing/otlp, which registers itself here.
 package tracing
 
 import (
@@ -21,40 +21,40 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Config is what a [Tracer] is opened with.
+// Config is the configuration of a [Tracer].
 type Config struct {
-	// Getenv reads the environment. The SDK reads some variables past it, see docs/tracing.md.
+	// Getenv reads the environment. The SDK reads some variables itself, see docs/tracing.md.
 	Getenv func(string) string
-	// RunID names the run that the units belong to; empty: they belong to none.
+	// RunID is the run of the units; empty: they belong to no run.
 	RunID string
-	// Version is the version of sdd-eval; empty: it is not told.
+	// Version is the version of sdd-eval; empty: it is not sent.
 	Version string
-	// Secrets are masked in all that is sent. The keys of the collectors are added. Nil: only those are known.
+	// Secrets are masked in everything that is sent. [Open] adds the collectors' keys; nil: only those are masked.
 	Secrets *secret.Set
 }
 
-// Tracer sends units. Its methods may be called by several goroutines; those of a nil Tracer, which is what there is
-// without a collector, do nothing.
+// Tracer sends units. Its methods may be called concurrently. Those of a nil Tracer do nothing.
 type Tracer struct{ sender Sender }
 
-// Sender is what sends units with an SDK.
+// Sender sends units with an SDK.
 type Sender interface {
 	Unit(result.Unit)
 	Close() error
 }
 
-// ErrNotLinked says that the environment asks for tracing and the binary has none.
-var ErrNotLinked = errors.New("the environment names a collector, and this binary sends no traces to it" +
-	"\nnext: add `import _ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"` to a test file, or set OTEL_TRACES_EXPORTER=none")
+// ErrNotLinked says that the environment asks for tracing, but no [Sender] is linked into the binary.
+var ErrNotLinked = errors.New("the environment names a collector, but this binary cannot send traces" +
+	"\nnext: add `import _ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"` to a test file, or set " +
+	"OTEL_TRACES_EXPORTER=none")
 
-// newSender makes senders; nil: no SDK is linked.
+// newSender makes senders. It is nil if no SDK is linked.
 var newSender func(Config, Settings) (Sender, error)
 
-// Register has senders made by open. It is called when packages are initialized.
+// Register sets the function that makes senders. It must be called while packages are initialized.
 func Register(open func(Config, Settings) (Sender, error)) { newSender = open }
 
-// Open returns what sends units to where the environment says, nil if it names no collector. It does not connect, so it
-// is an error only if the environment is wrong, or [ErrNotLinked].
+// Open returns a tracer that sends units to the targets in the environment, nil if there are none. It does not connect,
+// so an error is [ErrNotLinked] or is about the environment.
 func Open(c Config) (*Tracer, error) {
 	e := environment(c.Getenv)
 	if on, err := e.wanted(); err != nil || !on {
@@ -78,7 +78,7 @@ func Open(c Config) (*Tracer, error) {
 	return &Tracer{sender}, nil
 }
 
-// Wanted reports whether the environment asks for traces, rightly or not.
+// Wanted reports whether the environment asks for traces, even with settings that are wrong.
 func Wanted(getenv func(string) string) bool {
 	on, err := environment(getenv).wanted()
 	return on || err != nil
@@ -91,9 +91,9 @@ func (t *Tracer) Unit(u result.Unit) {
 	}
 }
 
-// Close sends what is left. For a collector that does not take it, all calls in a process wait no longer than
-// [Settings].Timeout together. The error says in a line for each collector what was not sent and why, without secrets, and
-// each reason once in a process. It decides nothing about the units.
+// Close sends the remaining spans. If a target does not respond, all calls in a process together wait for it no longer
+// than [Settings].Timeout. The error has a line for each target, which says what was not sent and why, without secrets.
+// Each reason is returned once in a process. The error does not affect the outcomes of units.
 func (t *Tracer) Close() error {
 	if t == nil {
 		return nil

@@ -38,7 +38,10 @@ func TestOpenFails(t *testing.T) {
 	Register(func(c Config, _ Settings) (Sender, error) { secrets = c.Secrets; return nil, wrong })
 	t.Cleanup(func() { Register(nil) })
 	tracer, err := Open(Config{Getenv: func(name string) string {
-		return map[string]string{baseEndpoint: "http://a:1", "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20" + secretText}[name]
+		return map[string]string{
+			baseEndpoint:                 "http://a:1",
+			"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20" + secretText,
+		}[name]
 	}})
 	require.ErrorIs(t, err, wrong)
 	require.Nil(t, tracer)

@@ -95,7 +95,8 @@ func (c *collector) tree(t *testing.T, start time.Time) string {
 		}
 		return n
 	}
-	slices.SortStableFunc(c.spans, func(a, b *tracepb.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
+	slices.SortStableFunc(c.spans,
+		func(a, b *tracepb.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
 	require.Equal(t, len(c.spans), write(nil, nil, ""), "each span is in the tree of its trace")
 	return b.String()
 }

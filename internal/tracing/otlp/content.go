@@ -15,22 +15,22 @@ import (
 const (
 	maxName = 256      // of names and ids, in bytes
 	maxText = 16 << 10 // of one text, in bytes
-	maxTurn = 64 << 10 // of the texts of one turn, in bytes
+	maxTurn = 64 << 10 // of all texts of one turn, in bytes
 )
 
-// name returns a name without secrets, as long as names may be.
+// name returns a name without secrets, cut to maxName.
 func (s *sender) name(text string) string { return s.clean(text, maxName) }
 
-// text returns a text without secrets, as long as texts may be.
+// text returns a text without secrets, cut to maxText.
 func (s *sender) text(text string) string { return s.clean(text, maxText) }
 
-// clean masks before it cuts: half a secret could not be recognised. One byte that is no UTF-8 would be the end of the
-// whole batch.
+// clean returns a text without secrets, as valid UTF-8 and cut to a limit. It masks before it cuts, since half a secret
+// could not be recognised. One byte that is not UTF-8 would make the whole batch fail.
 func (s *sender) clean(text string, limit int) string {
 	return clip(strings.ToValidUTF8(s.Secrets.String(text), "\uFFFD"), limit)
 }
 
-// clip cuts a text to its beginning, and says so.
+// clip cuts a text that is longer than limit, and adds how many bytes are missing.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -53,7 +53,7 @@ type part struct {
 	Content string `json:"content"`
 }
 
-// messages returns what was asked in a turn and what the agent said.
+// messages returns the prompt of a turn and the agent's messages as attributes.
 func (s *sender) messages(events []trajectory.Event) []attribute.KeyValue {
 	asked, said := message{Role: "user", Parts: []part{}}, message{Role: "assistant", Parts: []part{}}
 	room := maxTurn
@@ -63,7 +63,7 @@ func (s *sender) messages(events []trajectory.Event) []attribute.KeyValue {
 			text = s.clean(text, min(room, maxText))
 			room = max(room-len(text), 0)
 			m.Parts = append(m.Parts, part{kind, text})
-		case room == 0: // the first that there is no room for
+		case room == 0: // the first text without room
 			m.Parts = append(m.Parts, part{"text", "… (more follows)"})
 			room = -1
 		}
@@ -81,11 +81,12 @@ func (s *sender) messages(events []trajectory.Event) []attribute.KeyValue {
 		}
 	}
 	return []attribute.KeyValue{
-		semconv.GenAIInputMessagesKey.String(encode([]message{asked})), semconv.GenAIOutputMessagesKey.String(encode([]message{said})),
+		semconv.GenAIInputMessagesKey.String(encode([]message{asked})),
+		semconv.GenAIOutputMessagesKey.String(encode([]message{said})),
 	}
 }
 
-// call returns what a tool was called with, and the result.
+// call returns the arguments and the result of a tool call as attributes.
 func (s *sender) call(c trajectory.ToolCall) (all []attribute.KeyValue) {
 	if c.Args != nil {
 		all = append(all, semconv.GenAIToolCallArgumentsKey.String(s.text(encode(c.Args))))
@@ -96,7 +97,7 @@ func (s *sender) call(c trajectory.ToolCall) (all []attribute.KeyValue) {
 	return all
 }
 
-// encode returns a text as it is, and anything else as JSON.
+// encode returns a string as it is, and other values as JSON.
 func encode(value any) string {
 	if text, ok := value.(string); ok {
 		return text

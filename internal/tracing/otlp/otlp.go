@@ -1,8 +1,8 @@
-// Package otlp makes spans of units and sends them by OTLP over HTTP, with the OpenTelemetry SDK. It registers itself
-// with internal/tracing and is used only through that.
+// Package otlp turns units into spans and sends them by OTLP over HTTP, with the OpenTelemetry SDK. It registers itself
+// with package tracing, which reads the environment, and is used only through that package.
 //
-// It leaves the SDK's globals alone, since the user's tests may use them too: it has its own provider, and Close
-// returns the errors of the exporter.
+// It does not use the SDK's globals, since the user's tests may: it has its own provider, and Close returns the errors
+// of the exporter.
 package otlp
 
 import (
@@ -32,7 +32,7 @@ import (
 
 func init() {
 	tracing.Register(func(c tracing.Config, s tracing.Settings) (tracing.Sender, error) {
-		return open(c, s, connect, &inVain)
+		return open(c, s, connect, &processPatience)
 	})
 }
 
@@ -43,15 +43,15 @@ type sender struct {
 	langfuse bool // one of the targets is Langfuse
 	tracer   trace.Tracer
 	targets  []*target
-	spans    atomic.Int64 // that were put into the queue of each target
+	spans    atomic.Int64 // number of spans put into the queue of each target
 }
 
-// transports returns what reaches a target.
+// transports returns the transport for a target with a timeout.
 type transports func(tracing.Target, time.Duration) (http.RoundTripper, error)
 
 func open(c tracing.Config, s tracing.Settings, reach transports, p *patience) (*sender, error) {
 	res, err := resource.New(context.Background(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName("sdd-eval")), resource.WithFromEnv()) // which wins
+		resource.WithAttributes(semconv.ServiceName("sdd-eval")), resource.WithFromEnv()) // the last one wins
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
@@ -75,7 +75,7 @@ func open(c tracing.Config, s tracing.Settings, reach transports, p *patience) (
 	return out, nil
 }
 
-// Close sends what is left, to all targets at once.
+// Close sends the remaining spans, to all targets at the same time.
 func (s *sender) Close() error {
 	failed := make([]error, len(s.targets))
 	var all sync.WaitGroup
@@ -86,63 +86,69 @@ func (s *sender) Close() error {
 	return errors.Join(failed...)
 }
 
-// patience is what this process has been through with targets that did not take everything, by URL. A test binary closes a
-// sender for each playbook, and a collector that is down must cost its tests the timeout once, and a line of their log.
+// patience limits, by URL, how long a process waits for targets that do not accept everything. A test binary closes a
+// sender for each playbook, but a collector that is down must cost its tests only one timeout and one line in the log.
 type patience struct {
-	mu    sync.Mutex
-	spent map[string]time.Duration
-	told  map[string]bool // by URL and reason
+	mu       sync.Mutex
+	spent    map[string]time.Duration
+	reported map[string]bool // by URL and reason
 }
 
-// inVain is the patience of this process.
-var inVain patience
+// processPatience is the patience of this process.
+var processPatience patience
 
-// left returns what is left of a limit.
+// left returns the remaining time of a limit.
 func (p *patience) left(url string, limit time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(limit-p.spent[url], 0)
 }
 
-// spend adds to the time that was spent in vain, and reports whether this reason has been told before.
-func (p *patience) spend(url string, d time.Duration, reason string) (told bool) {
+// spend adds to the time that was spent waiting, and returns whether the reason was reported before.
+func (p *patience) spend(url string, d time.Duration, reason string) (reported bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.spent == nil {
-		p.spent, p.told = make(map[string]time.Duration), make(map[string]bool)
+		p.spent, p.reported = make(map[string]time.Duration), make(map[string]bool)
 	}
 	p.spent[url] += d
 	key := url + " " + reason
-	told = p.told[key]
-	p.told[key] = true
-	return told
+	reported = p.reported[key]
+	p.reported[key] = true
+	return reported
 }
 
-// target takes spans to one place and keeps account of them.
+// target sends spans to one receiver and counts them.
 type target struct {
 	url      string
-	timeout  time.Duration // of a request, and of all closing
+	timeout  time.Duration // of a request, and of all closing together
 	patience *patience
 	secrets  *secret.Set
 	client   *http.Client
 	exporter sdktrace.SpanExporter
-	scores   *scores // nil: the target takes none
+	scores   *scores // nil: scores are only in spans
 	queue    sdktrace.SpanProcessor
-	ended    context.Context // ends the requests
+	ended    context.Context // cancels the requests
 	end      context.CancelCauseFunc
 
 	mu          sync.Mutex
-	tried, sent int   // spans
-	err         error // the first
+	tried, sent int   // numbers of spans
+	err         error // the first one
 }
 
-func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience, secrets *secret.Set) (*target, error) {
-	t := &target{url: to.URL, timeout: timeout, patience: p, secrets: secrets, client: &http.Client{Transport: transport}}
+func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTripper, p *patience,
+	secrets *secret.Set,
+) (*target, error) {
+	t := &target{
+		url: to.URL, timeout: timeout, patience: p, secrets: secrets,
+		client: &http.Client{Transport: transport},
+	}
 	t.ended, t.end = context.WithCancelCause(context.Background())
 	var err error
-	// What the environment says of a collector is all given here: the SDK would take it for Langfuse's, too.
+	// Set all options that the environment has for the collector: otherwise the SDK would use them for Langfuse, too.
 	t.exporter, err = otlptracehttp.New(t.ended,
-		otlptracehttp.WithEndpointURL(to.URL), otlptracehttp.WithHeaders(to.Headers), otlptracehttp.WithHTTPClient(t.client),
+		otlptracehttp.WithEndpointURL(to.URL), otlptracehttp.WithHeaders(to.Headers),
+		otlptracehttp.WithHTTPClient(t.client),
 		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: timeout / 20, MaxInterval: timeout / 2, MaxElapsedTime: timeout,
 		}))
@@ -153,19 +159,21 @@ func newTarget(to tracing.Target, timeout time.Duration, transport http.RoundTri
 	if to.ScoresURL != "" {
 		t.scores = &scores{url: to.ScoresURL, headers: to.Headers, client: t.client}
 	}
-	t.queue = sdktrace.NewBatchSpanProcessor(export{t}, sdktrace.WithExportTimeout(0), queueOption) // the bound is ours
+	// ExportSpans has the timeout
+	t.queue = sdktrace.NewBatchSpanProcessor(export{t}, sdktrace.WithExportTimeout(0), queueOption)
 	return t, nil
 }
 
-// queueOption makes queues large, unless the user says how large they are, which the SDK reads. The SDK's own 2,048 spans
-// are a second of replays.
+// queueOption makes queues large, unless the user has set their size, which the SDK reads. The SDK's default of 2,048
+// spans is one second of replays.
 func queueOption(o *sdktrace.BatchSpanProcessorOptions) {
 	if os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE") == "" {
 		o.MaxQueueSize = 1 << 14
 	}
 }
 
-// export is the target as the SDK has it. It never fails: the SDK would tell the error handler of the process.
+// export is the target as an exporter of the SDK. It returns no errors: the SDK would pass them to the global error
+// handler.
 type export struct{ *target }
 
 // Shutdown implements [sdktrace.SpanExporter].
@@ -195,43 +203,44 @@ func (e export) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) 
 	return nil
 }
 
-// close sends what is left in the queue, of all that was put there. It ends the requests when the patience with the target
-// is at its end, and with them all goroutines. What was not sent is an error in one line, unless the reason was told before.
+// close sends the rest of the spans that were put into the queue. When there is no patience left, it cancels the
+// requests, which ends all goroutines. The error says in one line what was not sent, unless its reason was reported
+// before.
 func (t *target) close(spans int64) error {
 	start := time.Now()
 	defer time.AfterFunc(t.patience.left(t.url, t.timeout), func() { t.end(t.tooSlow()) }).Stop()
 	defer t.client.CloseIdleConnections()
 	defer t.end(nil)
-	err := t.queue.Shutdown(context.Background()) // ends when the requests do
+	err := t.queue.Shutdown(context.Background()) // ends when the requests end
 	if err = cmp.Or(t.lost(spans), err); err == nil {
 		return nil
 	}
 	reason := excerpt.Line(t.secrets.String(err.Error()), maxReason)
-	if told := t.patience.spend(t.url, time.Since(start), reason); told {
+	if reported := t.patience.spend(t.url, time.Since(start), reason); reported {
 		return nil
 	}
 	if missing := spans - int64(t.sent); missing > 0 {
 		return fmt.Errorf("%s: %d of %d spans were not sent: %s", t.url, missing, spans, reason)
 	}
-	return fmt.Errorf("%s: %d spans were sent, and not all of their scores: %s", t.url, spans, reason)
+	return fmt.Errorf("%s: %d spans were sent, but not all of their scores: %s", t.url, spans, reason)
 }
 
 func (t *target) tooSlow() error { return fmt.Errorf("no answer within %v", t.timeout) }
 
-// maxReason bounds what is quoted of an error, in characters: a collector's answer is in it.
+// maxReason is how many characters of an error are quoted: it may have a collector's answer.
 const maxReason = 400
 
-// lost returns why not all of the spans were sent, or not all of their scores; nil: they were.
+// lost returns an error if not all of the spans, or not all of their scores, were sent.
 func (t *target) lost(spans int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil && int64(t.tried) < spans {
-		return errors.New("they came faster than they were taken (OTEL_BSP_MAX_QUEUE_SIZE)")
+		return errors.New("the queue was full (OTEL_BSP_MAX_QUEUE_SIZE)")
 	}
 	return t.err
 }
 
-// connect returns what reaches a target. Its connections are its own and end with the target.
+// connect returns the transport for a target. It shares no connections with other transports.
 func connect(t tracing.Target, timeout time.Duration) (http.RoundTripper, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.Certificate != "" {
@@ -241,7 +250,7 @@ func connect(t tracing.Target, timeout time.Duration) (http.RoundTripper, error)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s: no certificate in PEM", t.Certificate)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s has no certificate in PEM format", t.Certificate)
 		}
 	}
 	if t.ClientCertificate != "" || t.ClientKey != "" {

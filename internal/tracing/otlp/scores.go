@@ -13,7 +13,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// scores sends scores to Langfuse. Its OTLP endpoint makes observations of spans and no scores of their attributes.
+// scores sends scores to Langfuse, whose OTLP endpoint ignores the scores in the attributes of spans.
 type scores struct {
 	url     string
 	headers map[string]string
@@ -37,10 +37,10 @@ type score struct {
 	Comment  string  `json:"comment,omitempty"`
 }
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 1 << 20
 
-// send sends the scores that are in spans of evaluations, each to the trace of its span.
+// send sends the scores in the spans of evaluations, each to the trace of its span.
 func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	var batch struct {
 		Batch []scoreEvent `json:"batch"`
@@ -61,7 +61,7 @@ func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 	if err != nil {
 		return fmt.Errorf("scores: %w", err)
 	}
-	// The answer to a batch is a success even if its entries failed.
+	// The status is a success even if entries of the batch failed.
 	var refused struct {
 		Errors []json.RawMessage `json:"errors"`
 	}
@@ -69,7 +69,8 @@ func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 		return fmt.Errorf("scores: the answer of %s: %w", s.url, err)
 	}
 	if len(refused.Errors) > 0 {
-		return fmt.Errorf("scores: %s refused %d of %d: %s", s.url, len(refused.Errors), len(batch.Batch), refused.Errors[0])
+		return fmt.Errorf("scores: %s rejected %d of %d: %s", s.url, len(refused.Errors),
+			len(batch.Batch), refused.Errors[0])
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (s *scores) send(ctx context.Context, spans []sdktrace.ReadOnlySpan) error 
 // scoreOf returns the score of an evaluation's span.
 func scoreOf(span sdktrace.ReadOnlySpan) (e scoreEvent, found bool) {
 	c := span.SpanContext()
-	id := c.TraceID().String() + "-" + c.SpanID().String() // what is sent again is the same score
+	id := c.TraceID().String() + "-" + c.SpanID().String() // the same if the span is sent again
 	e = scoreEvent{ID: id, Type: "score-create", Timestamp: span.EndTime().UTC(), Body: score{
 		ID: id, TraceID: c.TraceID().String(), DataType: "NUMERIC",
 	}}

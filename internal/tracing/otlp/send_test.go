@@ -37,8 +37,8 @@ func (h *hang) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestHangingCollector holds the bound to the nanosecond, by the time of a bubble. The bubble also fails if a goroutine is
-// left.
+// TestHangingCollector holds the bound to the nanosecond, by the time of a bubble. The bubble also fails if a goroutine
+// is left.
 func TestHangingCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const url = "http://collector.test/v1/traces"
@@ -114,7 +114,8 @@ func TestRefusals(t *testing.T) {
 		{
 			"the key at the cut", "it is masked before it is cut",
 			func(w http.ResponseWriter, r *http.Request) {
-				http.Error(w, strings.Repeat("x", maxReason-120)+" "+r.Header.Get("Authorization")+strings.Repeat("y", maxReason), http.StatusForbidden)
+				http.Error(w, strings.Repeat("x", maxReason-120)+" "+r.Header.Get("Authorization")+strings.Repeat("y",
+					maxReason), http.StatusForbidden)
 			},
 			"403 Forbidden",
 		},
@@ -147,7 +148,8 @@ func TestRefusals(t *testing.T) {
 			c := newCollector(t)
 			c.answer = tt.answer
 			tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL,
-				"OTEL_EXPORTER_OTLP_HEADERS=authorization="+strings.ReplaceAll(token, " ", "%20"), "OTEL_EXPORTER_OTLP_TIMEOUT=2000")
+				"OTEL_EXPORTER_OTLP_HEADERS=authorization="+strings.ReplaceAll(token, " ",
+					"%20"), "OTEL_EXPORTER_OTLP_TIMEOUT=2000")
 			tracer.Unit(unit())
 			err := tracer.Close()
 			if tt.want == "" {
@@ -199,7 +201,8 @@ func TestFullQueue(t *testing.T) {
 	close(release)
 	err := tracer.Close()
 	require.Error(t, err)
-	require.Regexp(t, `: \d+ of 220 spans were not sent: they came faster than they were taken \(OTEL_BSP_MAX_QUEUE_SIZE\)$`, err.Error())
+	require.Regexp(t,
+		`: \d+ of 220 spans were not sent: the queue was full \(OTEL_BSP_MAX_QUEUE_SIZE\)$`, err.Error())
 }
 
 func TestLangfuse(t *testing.T) {
@@ -239,7 +242,8 @@ func TestLangfuse(t *testing.T) {
 	require.NotEmpty(t, got.ID)
 	require.Equal(t, "score-create", got.Type)
 	require.Equal(t, score{
-		ID: got.ID, TraceID: hex.EncodeToString(project.spans[0].TraceId), Name: "steps", Value: 0.5, DataType: "NUMERIC", Comment: "step 2 not matched",
+		ID: got.ID, TraceID: hex.EncodeToString(project.spans[0].TraceId), Name: "steps", Value: 0.5,
+		DataType: "NUMERIC", Comment: "step 2 not matched",
 	}, got.Body)
 }
 
@@ -255,7 +259,7 @@ func TestLangfuseRefusesScores(t *testing.T) {
 		"LANGFUSE_PUBLIC_KEY=pk-test", "LANGFUSE_SECRET_KEY=sk-"+"test-1", "LANGFUSE_BASE_URL="+c.URL)
 	tracer.Unit(unit())
 	err := tracer.Close()
-	require.ErrorContains(t, err, "11 spans were sent, and not all of their scores")
+	require.ErrorContains(t, err, "11 spans were sent, but not all of their scores")
 	require.ErrorContains(t, err, "no such config")
 }
 
@@ -274,7 +278,8 @@ func TestGlobals(t *testing.T) {
 
 func TestUnitsAtATime(t *testing.T) {
 	c := newCollector(t)
-	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=none")
+	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL,
+		"OTEL_EXPORTER_OTLP_COMPRESSION=none")
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -298,8 +303,10 @@ func TestCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(c)
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
-	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_CERTIFICATE="+file)
+	require.NoError(t, os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL,
+		"OTEL_EXPORTER_OTLP_CERTIFICATE="+file)
 	tracer.Unit(result.Unit{ID: "p/c/v/1", Started: start})
 	require.NoError(t, tracer.Close())
 	require.Len(t, c.spans, 1)
@@ -346,7 +353,10 @@ func TestConnectionsEnd(t *testing.T) {
 func BenchmarkUnit(b *testing.B) {
 	reach := func(tracing.Target, time.Duration) (http.RoundTripper, error) { return accept{}, nil }
 	s, err := open(tracing.Config{Secrets: new(secret.Set)},
-		tracing.Settings{Targets: []tracing.Target{{URL: "http://collector.test/v1/traces"}}, Timeout: time.Second}, reach, new(patience))
+		tracing.Settings{
+			Targets: []tracing.Target{{URL: "http://collector.test/v1/traces"}},
+			Timeout: time.Second,
+		}, reach, new(patience))
 	require.NoError(b, err)
 	u := unit()
 	for b.Loop() {

@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// Attributes that no convention has.
+// The attributes that are not in the conventions.
 const (
 	runKey       = attribute.Key("sdd_eval.run.id")
 	unitKey      = attribute.Key("sdd_eval.unit.id")
@@ -41,16 +41,16 @@ const (
 	typeKey      = attribute.Key("sdd_eval.evaluator.type")
 	thresholdKey = attribute.Key("sdd_eval.evaluator.threshold")
 
-	// Langfuse names a trace after its root, which is the same for all variants and trials, unless it is told.
+	// Without this name, Langfuse names a trace after its root, which is the same for all variants and trials.
 	langfuseNameKey = attribute.Key("langfuse.trace.name")
 	langfuseTypeKey = attribute.Key("langfuse.observation.type")
 )
 
-// unitTrace is the trace of one unit while it is made.
+// unitTrace makes the trace of one unit.
 type unitTrace struct {
 	*sender
 	result.Unit
-	// session is when the session began, and judged when the evaluators were asked.
+	// session is when the session began, and judged when judging began.
 	session, judged time.Time
 }
 
@@ -80,18 +80,20 @@ func (s *sender) Unit(u result.Unit) {
 	case result.Error:
 		fails(root, "harness_error")
 	}
-	// A recorded session takes as long as it took, its replay hardly any time.
+	// The times of a replayed session are those of the recording, so the session may end after the unit.
 	w.end(root, latest(u.Started.Add(time.Duration(u.Duration)), end))
 }
 
-// attributes are those of the whole unit that no convention has.
+// attributes returns the attributes of the whole unit that are not in the conventions.
 func (w *unitTrace) attributes() []attribute.KeyValue {
 	all := []attribute.KeyValue{
-		unitKey.String(w.name(w.ID)), caseKey.String(w.name(w.Case)), variantKey.String(w.name(w.Variant)), trialKey.Int(w.Trial),
+		unitKey.String(w.name(w.ID)), caseKey.String(w.name(w.Case)), variantKey.String(w.name(w.Variant)),
+		trialKey.Int(w.Trial),
 		outcomeKey.String(string(w.Outcome)), replayedKey.Bool(w.Replayed), attemptsKey.Int(len(w.Attempts) + 1),
 	}
 	for _, a := range []attribute.KeyValue{
-		runKey.String(w.RunID), semconv.SessionID(w.RunID), stopKey.String(w.Stop), cassetteKey.String(w.Session), endpointKey.String(w.Endpoint),
+		runKey.String(w.RunID), semconv.SessionID(w.RunID), stopKey.String(w.Stop), cassetteKey.String(w.Session),
+		endpointKey.String(w.Endpoint),
 	} {
 		if value := a.Value.AsString(); value != "" {
 			all = append(all, a.Key.String(w.name(value)))
@@ -112,8 +114,8 @@ func (w *unitTrace) attributes() []attribute.KeyValue {
 	return all
 }
 
-// evaluations makes a span of each verdict, one after the other as they were given, and an event of the unit's span, which
-// is what the conventions have for it. It returns when the last one was given.
+// evaluations makes a span for each evaluation, one after the other in their order, and an event in the unit's span,
+// which is how the conventions record evaluations. It returns the end of the last one.
 func (w *unitTrace) evaluations(ctx context.Context, root trace.Span) time.Time {
 	at := w.judged
 	for _, e := range w.Evaluations {
@@ -144,11 +146,14 @@ func (w *unitTrace) evaluations(ctx context.Context, root trace.Span) time.Time 
 	return at
 }
 
-// at is when something happened that long after the session began.
+// at returns the time of an event that happened so long after the session began.
 func (w *unitTrace) at(since time.Duration) time.Time { return w.session.Add(since) }
 
-func (s *sender) start(ctx context.Context, name string, kind trace.SpanKind, at time.Time, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
-	return s.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+func (s *sender) start(
+	ctx context.Context, name string, kind trace.SpanKind, at time.Time, attributes ...attribute.KeyValue,
+) (context.Context, trace.Span) {
+	return s.tracer.Start(ctx, name,
+		trace.WithSpanKind(kind), trace.WithTimestamp(at), trace.WithAttributes(attributes...))
 }
 
 func (s *sender) end(span trace.Span, at time.Time) {
@@ -158,7 +163,7 @@ func (s *sender) end(span trace.Span, at time.Time) {
 	span.End(trace.WithTimestamp(at))
 }
 
-// fails marks a span as failed, with a word for the class of the failure.
+// fails marks a span as failed, with the class of the failure.
 func fails(span trace.Span, class string) {
 	span.SetAttributes(semconv.ErrorTypeKey.String(class))
 	span.SetStatus(codes.Error, class)
@@ -187,12 +192,12 @@ func (w *unitTrace) turns(ctx context.Context) {
 	}
 }
 
-// turn makes the spans of one turn. Calls are those of all turns.
+// turn makes the spans of one turn. Calls are the calls of all turns.
 func (w *unitTrace) turn(ctx context.Context, events []trajectory.Event, calls []trajectory.ToolCall) {
 	n, end := events[0].Turn, events[len(events)-1].At
 	agent := w.Run.Agent
 	name := w.name(cmp.Or(agent.Name, agent.Kind))
-	// The agent is another process that we are the client of.
+	// The agent is another process, and we are its client.
 	ctx, span := w.start(ctx, strings.TrimSpace("invoke_agent "+name), trace.SpanKindClient, w.at(events[0].At),
 		append(w.model(), semconv.GenAIOperationNameInvokeAgent)...)
 	span.SetAttributes(semconv.GenAIAgentName(name), turnKey.Int(n), replayedKey.Bool(w.Replayed))
@@ -225,10 +230,11 @@ func (w *unitTrace) turn(ctx context.Context, events []trajectory.Event, calls [
 	w.end(span, w.at(end))
 }
 
-// model says who answers, as far as it is known: the vendor of the agent, whatever stands behind it.
+// model returns attributes for the model, as far as it is known: the provider is the agent's vendor, even if another
+// model answers.
 func (w *unitTrace) model() []attribute.KeyValue {
 	ran := w.Run.Agent
-	profile, _ := agent.Lookup(ran.Kind) // several providers are none: the agent does not tell which it asks
+	profile, _ := agent.Lookup(ran.Kind) // no provider if it has several: the agent does not say which one it uses
 	provider := semconv.GenAIProviderNameKey.String(w.name(cmp.Or(profile.Provider, ran.Kind, "unknown")))
 	if ran.Model == "" {
 		return []attribute.KeyValue{provider}
@@ -236,12 +242,12 @@ func (w *unitTrace) model() []attribute.KeyValue {
 	return []attribute.KeyValue{provider, semconv.GenAIRequestModel(w.name(ran.Model))}
 }
 
-// step is a time in which an agent must have waited for its model.
+// step is a period in which an agent must have waited for its model.
 type step struct{ from, to time.Duration }
 
-// inferred returns the steps of a turn. Over its protocol an agent does not tell when it asks its model, nor how often: a
-// step is from where the agent had what it waited for, the prompt or the ends of its tools, to the last that it said or
-// called before it waited again.
+// inferred returns the steps of a turn. The protocol does not say when, or how often, an agent asks its model. So a
+// step begins when the agent has what it waited for, the prompt or the results of its tools, and ends with its last
+// message or call before it waits again.
 func inferred(events []trajectory.Event) (steps []step) {
 	ready, open, speaks := events[0].At, false, false
 	for _, e := range events {
@@ -256,7 +262,7 @@ func inferred(events []trajectory.Event) (steps []step) {
 			_, calls := e.Body.(trajectory.ToolStart)
 			speaks = !calls
 		case trajectory.Stop:
-			if speaks { // the last message came in pieces, and its event is the first of them
+			if speaks { // the time of the last message is that of its first chunk
 				steps[len(steps)-1].to = e.At
 			}
 		}
@@ -271,7 +277,7 @@ func (w *unitTrace) chat(ctx context.Context, s step) {
 	w.end(span, w.at(s.to))
 }
 
-// tool makes the span of a call, which ends with its turn if nothing else ended it.
+// tool makes the span of a call. A call without an end ends with its turn.
 func (w *unitTrace) tool(ctx context.Context, c trajectory.ToolCall, turnEnd time.Duration) {
 	name := w.name(cmp.Or(c.Name, c.Kind, "unknown"))
 	_, span := w.start(ctx, "execute_tool "+name, trace.SpanKindInternal, w.at(c.Start),
@@ -297,7 +303,7 @@ func (w *unitTrace) tool(ctx context.Context, c trajectory.ToolCall, turnEnd tim
 	w.end(span, w.at(end))
 }
 
-// finish returns why a turn ended in the conventions' words, where they have one.
+// finish returns the reason why a turn ended, in the conventions' words if they have one.
 func finish(stop string) string {
 	switch stop {
 	case "end_turn":
@@ -310,7 +316,7 @@ func finish(stop string) string {
 	return stop
 }
 
-// usage returns the tokens that an agent reports for a turn.
+// usage returns the token usage that an agent reports for a turn.
 func usage(u *trajectory.Usage) (all []attribute.KeyValue) {
 	if u == nil {
 		return nil
@@ -328,8 +334,8 @@ func usage(u *trajectory.Usage) (all []attribute.KeyValue) {
 	return all
 }
 
-// input returns all input tokens, as the conventions want it: those of the cache come on top, unless the agent's total
-// says that it has counted them already.
+// input returns the number of all input tokens, as the conventions require. It adds those of the cache, unless the
+// agent's total shows that they are included already.
 func input(u *trajectory.Usage) *int64 {
 	if u.Input == nil {
 		return nil

@@ -19,7 +19,8 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const password = "correct-horse-battery"
 
-// session is one with two turns: calls made together, one that fails, one that never ends, and a turn that is cut short.
+// session is one with two turns: calls made together, one that fails, one that never ends, and a turn that is cut
+// short.
 func session() *trajectory.Run {
 	exit := 2
 	tokens := func(n int64) *int64 { return &n }
@@ -32,13 +33,20 @@ func session() *trajectory.Run {
 		Events: []trajectory.Event{
 			at(1, 100, trajectory.Prompt{Text: "Find the port. The password is " + password}),
 			at(1, 600, trajectory.Thought{Text: "Look first."}),
-			at(1, 700, trajectory.ToolStart{ID: "a", Name: "Grep", Kind: "search", Title: "grep port", Args: map[string]any{"pattern": "port"}}),
-			at(1, 710, trajectory.ToolStart{ID: "b", Name: "Bash", Kind: "execute", Args: map[string]any{"command": "curl -u me:" + password}}),
+			at(1, 700, trajectory.ToolStart{
+				ID: "a", Name: "Grep", Kind: "search", Title: "grep port",
+				Args: map[string]any{"pattern": "port"},
+			}),
+			at(1, 710, trajectory.ToolStart{
+				ID: "b", Name: "Bash", Kind: "execute",
+				Args: map[string]any{"command": "curl -u me:" + password},
+			}),
 			at(1, 800, trajectory.ToolEnd{ID: "a", Status: trajectory.Completed, Output: "config.yaml:3"}),
 			at(1, 900, trajectory.ToolEnd{ID: "b", Status: trajectory.Failed, ExitCode: &exit}),
 			at(1, 1500, trajectory.Message{Text: "It is 8080.\xff"}),
 			at(1, 1900, trajectory.Stop{Reason: "end_turn", Usage: &trajectory.Usage{
-				Input: tokens(10), Output: tokens(20), CacheRead: tokens(300), CacheWrite: tokens(4), Total: tokens(334),
+				Input: tokens(10), Output: tokens(20), CacheRead: tokens(300),
+				CacheWrite: tokens(4), Total: tokens(334),
 			}}),
 			at(2, 2000, trajectory.Prompt{Text: "Change it."}),
 			at(2, 2500, trajectory.ToolStart{ID: "c", Kind: "edit"}),
@@ -54,7 +62,11 @@ func unit() result.Unit {
 		Reason: "the reason quotes " + password, Session: "cassettes/files/search/opus.1.jsonl", Endpoint: "real",
 		Attempts: []string{"429"}, Run: session(), Started: start, Duration: result.Duration(3500 * time.Millisecond),
 		Evaluations: []result.Evaluation{
-			{Name: "steps", Type: "tool_trajectory", Outcome: result.Fail, Score: score(0.5), Threshold: 1, Weight: 1, Reason: "step 2 not matched", Duration: result.Duration(time.Millisecond)},
+			{
+				Name: "steps", Type: "tool_trajectory", Outcome: result.Fail, Score: score(0.5),
+				Threshold: 1, Weight: 1,
+				Reason: "step 2 not matched", Duration: result.Duration(time.Millisecond),
+			},
 			{Name: "judge", Type: "llm_judge", Outcome: result.Error, Threshold: 0.8, Weight: 1, Reason: "no answer"},
 		},
 		Metrics: &result.Metrics{Cost: &trajectory.Cost{Amount: 0.25, Currency: "USD"}},
@@ -159,9 +171,15 @@ func TestInputTokens(t *testing.T) {
 	}{
 		{"unknown", "which is not zero", trajectory.Usage{Output: n(5)}, nil},
 		{"alone", "", trajectory.Usage{Input: n(10)}, n(10)},
-		{"cache on top", "", trajectory.Usage{Input: n(10), Output: n(5), CacheRead: n(100), CacheWrite: n(7), Total: n(122)}, n(117)},
+		{"cache on top", "", trajectory.Usage{
+			Input: n(10), Output: n(5), CacheRead: n(100), CacheWrite: n(7),
+			Total: n(122),
+		}, n(117)},
 		{"cache on top, no total", "", trajectory.Usage{Input: n(10), CacheRead: n(100)}, n(110)},
-		{"cache within", "the total says so", trajectory.Usage{Input: n(110), Output: n(5), CacheRead: n(100), Total: n(115)}, n(110)},
+		{"cache within", "the total says so", trajectory.Usage{
+			Input: n(110), Output: n(5), CacheRead: n(100),
+			Total: n(115),
+		}, n(110)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, input(&tt.usage), tt.reason) })
