@@ -31,7 +31,7 @@ func TestRunDir(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, units, 1)
 	require.Equal(t, result.Pass, units[0].Outcome)
-	require.FileExists(t, filepath.Join(r.Place("hello", "fake", 1).Workspace, "greeting.txt"))
+	require.FileExists(t, filepath.Join(r.UnitDirs("hello", "fake", 1).Workspace, "greeting.txt"))
 	archived, err := r.ReadFile("playbook.yaml", 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, m.read("evals/greet.yaml"), string(archived))

@@ -240,7 +240,7 @@ func (s runPage) unit(u result.Unit) {
 	for i, reason := range u.Attempts {
 		s.line(fmt.Sprintf("attempt %d: ", i+1), reason)
 	}
-	place := s.run.Place(u.Case, u.Variant, u.Trial)
+	place := s.run.UnitDirs(u.Case, u.Variant, u.Trial)
 	for _, dir := range []string{place.Workspace, place.Logs, place.Artifacts} {
 		if _, err := os.Stat(dir); err == nil {
 			s.line("", s.app.shown(dir))

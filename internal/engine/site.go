@@ -27,7 +27,7 @@ type site struct {
 	*Runner
 	unit  spec.Unit
 	log   *session.Log
-	place *rundir.Place // where the unit is kept; nil: nowhere
+	place *rundir.UnitDirs // where the unit is kept; nil: nowhere
 	dirs  unitDirs
 
 	prepared bool
@@ -210,7 +210,7 @@ type unitDirs struct {
 
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
 // before has left there is removed. Such a unit that is replayed needs no others.
-func makeUnitDirs(parent string, forAgent bool, place *rundir.Place) (d unitDirs, err error) {
+func makeUnitDirs(parent string, forAgent bool, place *rundir.UnitDirs) (d unitDirs, err error) {
 	if forAgent || place == nil {
 		if d.base, err = disk.MkdirTemp(parent); err != nil {
 			return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
@@ -223,7 +223,7 @@ func makeUnitDirs(parent string, forAgent bool, place *rundir.Place) (d unitDirs
 }
 
 // fill makes the directories below the base.
-func (d *unitDirs) fill(forAgent bool, place *rundir.Place) (err error) {
+func (d *unitDirs) fill(forAgent bool, place *rundir.UnitDirs) (err error) {
 	var dirs, own []string
 	if place == nil {
 		d.workspace = filepath.Join(d.base, "workspace")

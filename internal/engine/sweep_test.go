@@ -93,7 +93,7 @@ func TestSweepReplay(t *testing.T) {
 			run, err := rundir.Open(root, done.ID, secrets)
 			require.NoError(t, err)
 			defer run.Close()
-			place := run.Place(unit.Case.ID, unit.Variant.ID, unit.Trial)
+			place := run.UnitDirs(unit.Case.ID, unit.Variant.ID, unit.Trial)
 			found, err := secrets.Sweep(t.Context(), place.Workspace)
 			require.NoError(t, err)
 			require.Empty(t, found, "what is kept is masked")

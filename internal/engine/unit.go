@@ -113,7 +113,7 @@ func (a *attempt) runKept(ctx context.Context) (err error) {
 	if a.kept == nil {
 		return a.run(ctx)
 	}
-	place, err := a.kept.MakePlace(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
+	place, err := a.kept.MakeUnitDirs(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func outcomes(t *testing.T, dir string) map[string]outcome {
 		units, err := run.Units()
 		require.NoError(t, err)
 		for _, u := range units {
-			place := run.Place(u.Case, u.Variant, u.Trial)
+			place := run.UnitDirs(u.Case, u.Variant, u.Trial)
 			trajectory, err := os.ReadFile(filepath.Join(place.Artifacts, "trajectory.json"))
 			require.NoError(t, err)
 			o := outcome{u.Outcome, u.Stop, u.Evaluations, string(trajectory), filesOf(t, place.Workspace)}

@@ -87,7 +87,7 @@ func (p project) passes(mode string) []trajectory.Body {
 	require.NoError(p.t, err)
 	require.Len(p.t, units, 1)
 	require.False(p.t, units[0].Replayed, "the agent ran")
-	data, err := os.ReadFile(filepath.Join(r.Place(units[0].Case, units[0].Variant, 1).Artifacts, "trajectory.json"))
+	data, err := os.ReadFile(filepath.Join(r.UnitDirs(units[0].Case, units[0].Variant, 1).Artifacts, "trajectory.json"))
 	require.NoError(p.t, err)
 	var run trajectory.Run
 	require.NoError(p.t, json.Unmarshal(data, &run))

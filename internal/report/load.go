@@ -207,7 +207,7 @@ type artifacts struct {
 }
 
 func unitPaths(run *rundir.Run, u *Unit) (Paths, error) {
-	p := run.Place(u.Case, u.Variant, u.Trial)
+	p := run.UnitDirs(u.Case, u.Variant, u.Trial)
 	var paths Paths
 	for _, x := range []struct {
 		to   *string

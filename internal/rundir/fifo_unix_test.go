@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFIFO puts a FIFO, whose other end nobody opens, in the place of each file of a run: it is refused, not waited for.
+// TestFIFO: a FIFO in the place of a file of a run is an error, and is not waited for.
 func TestFIFO(t *testing.T) {
 	const want = "not a regular file"
 	for _, name := range []string{manifestFile, playbookFile, resultsFile, jobsFile} {
@@ -56,7 +56,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestLinkedResults: results are where they belong, so that nothing is appended to another file.
+// TestLinkedResults: results that are a link are an error, so that nothing is appended to another file.
 func TestLinkedResults(t *testing.T) {
 	run := newRun(t, t.TempDir(), demo(1))
 	path := filepath.Join(run.Dir(), resultsFile)

@@ -15,8 +15,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// WriteFile writes a file of the run, masked: whole or not at all, and synced. Name is its path below the run's
-// directory with slashes; directories on the way are made. Links that lead out of the run are not followed.
+// WriteFile masks data and writes it to a file of the run, whole or not at all, and synced. Name is the file's path
+// below the run's directory, with slashes. Missing directories are made. Links that lead out of the run are not
+// followed.
 func (r *Run) WriteFile(name string, data []byte) error {
 	switch path.Ext(name) {
 	case ".json", ".jsonl":
@@ -30,8 +31,8 @@ func (r *Run) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// ReadFile reads a regular file of the run that has no more than limit bytes: a larger one is a
-// [*disk.SizeError]. A file that is not there is [fs.ErrNotExist].
+// ReadFile reads a regular file of the run. If it has more than limit bytes, the error wraps a [*disk.SizeError]; if it
+// does not exist, the error wraps [fs.ErrNotExist].
 func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 	data, err := readFile(r.dir, name, limit)
 	if err != nil {
@@ -40,7 +41,8 @@ func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadJSON is [Run.ReadFile] for JSON that this program wrote, which goes into v, as strictly as the lines of results.
+// ReadJSON reads a file as [Run.ReadFile] does and decodes its JSON into v, as strictly as the lines of results: this
+// program wrote it.
 func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	data, err := r.ReadFile(name, limit)
 	if err != nil {
@@ -52,7 +54,8 @@ func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	return nil
 }
 
-// writeFile puts data in the place of the file below dir. [os.Root] keeps it there, whatever links an agent made.
+// writeFile writes a file below dir, replacing any there. [os.Root] keeps it below dir, whatever links an agent has
+// made.
 func writeFile(dir, name string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -87,10 +90,10 @@ func writeFile(dir, name string, data []byte) (err error) {
 	return syncIn(root, parent)
 }
 
-// checkName refuses names that mean something else on another system, or lead out of the run.
+// checkName returns an error for names that differ in meaning between systems, or that lead out of the run.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return errors.New("this is not the path of a file below the run's directory")
+		return errors.New("not the path of a file below the run's directory")
 	}
 	return nil
 }
@@ -117,7 +120,7 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 	return disk.ReadAll(file, limit)
 }
 
-// openRegular opens a regular file that is not a link. It never blocks: a FIFO is refused like anything else.
+// openRegular opens a regular file that is not a link. It does not block on a FIFO.
 func openRegular(path string, flag int) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -140,7 +143,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// syncIn is [disk.SyncDir] below a root. Windows has no means to.
+// syncIn is [disk.SyncDir] for a directory below a root.
 func syncIn(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -152,15 +155,15 @@ func syncIn(root *os.Root, name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Place is where one unit is kept: absolute paths of three directories.
-type Place struct {
-	// Workspace is what the agent works in.
+// UnitDirs has the absolute paths of one unit's directories.
+type UnitDirs struct {
+	// Workspace is the directory in which the agent works.
 	Workspace string
-	// Logs and Artifacts are what is written about it.
+	// Logs and Artifacts are the directories for files about the unit.
 	Logs, Artifacts string
 }
 
-// The files of a unit: the session's log lies with the logs, all others with the artifacts.
+// The files of a unit. The session's log is in the logs, the others are in the artifacts.
 const (
 	SessionLog = "acp-session.jsonl"
 	Metrics    = "acp-metrics.json"
@@ -169,37 +172,37 @@ const (
 	Changes    = "workspace-changes.json"
 )
 
-func placeIn(dir string) Place {
-	return Place{filepath.Join(dir, "workspace"), filepath.Join(dir, "logs"), filepath.Join(dir, "artifacts")}
+func unitDirsIn(dir string) UnitDirs {
+	return UnitDirs{filepath.Join(dir, "workspace"), filepath.Join(dir, "logs"), filepath.Join(dir, "artifacts")}
 }
 
 func variantDir(dir, variant string) string { return filepath.Join(dir, "variants", variant) }
 
-// Place returns where a unit is kept: variants/<variant> if the run has one case and one trial, else
-// variants/<variant>/cases/<case>/<trial>. A unit that the run does not have is a mistake of the caller.
-func (r *Run) Place(caseID, variant string, trial int) Place {
+// UnitDirs returns the directories of a unit: in variants/<variant> if the run has one case and one trial, else in
+// variants/<variant>/cases/<case>/<trial>. It panics if the run has no such unit.
+func (r *Run) UnitDirs(caseID, variant string, trial int) UnitDirs {
 	m := r.Manifest()
-	r.placing.Do(func() { r.cases, r.variants = setOf(m.caseIDs()), setOf(m.variantIDs()) })
+	r.indexing.Do(func() { r.cases, r.variants = setOf(m.caseIDs()), setOf(m.variantIDs()) })
 	if !r.cases[caseID] || !r.variants[variant] || trial < 1 || trial > m.Trials {
-		panic(fmt.Sprintf("rundir: Place: the run has no case %q, variant %q, trial %d", caseID, variant, trial))
+		panic(fmt.Sprintf("rundir: UnitDirs: the run has no case %q, variant %q, trial %d", caseID, variant, trial))
 	}
 	dir := variantDir(r.dir, variant)
 	if len(m.Cases) > 1 || m.Trials > 1 {
 		dir = filepath.Join(dir, "cases", caseID, strconv.Itoa(trial))
 	}
-	return placeIn(dir)
+	return unitDirsIn(dir)
 }
 
-// MakePlace returns where a unit is kept and makes the directories, unless they are there.
-func (r *Run) MakePlace(caseID, variant string, trial int) (Place, error) {
-	r.mustHold("MakePlace")
-	p := r.Place(caseID, variant, trial)
-	return p, p.make()
+// MakeUnitDirs returns the directories of a unit, and makes those that do not exist.
+func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) {
+	r.mustBeLocked("MakeUnitDirs")
+	d := r.UnitDirs(caseID, variant, trial)
+	return d, d.make()
 }
 
-func (p Place) make() error {
-	// Most are new in one that is new, too, and MkdirAll looks at each directory on the way first.
-	for _, dir := range append([]string{filepath.Dir(p.Workspace)}, p.dirs()...) {
+func (d UnitDirs) make() error {
+	// Mkdir is tried first, because MkdirAll looks at each directory of the path, and most parents exist.
+	for _, dir := range append([]string{filepath.Dir(d.Workspace)}, d.dirs()...) {
 		err := os.Mkdir(dir, 0o755)
 		if err != nil {
 			err = os.MkdirAll(dir, 0o755)
@@ -211,26 +214,25 @@ func (p Place) make() error {
 	return nil
 }
 
-func (p Place) dirs() []string { return []string{p.Workspace, p.Logs, p.Artifacts} }
+func (d UnitDirs) dirs() []string { return []string{d.Workspace, d.Logs, d.Artifacts} }
 
-// clearPlaces empties the places of the units that have no result: they are run as if for the first time.
-func (r *Run) clearPlaces() error {
+// clearUnitDirs removes the directories of units that have no result, since these are run again from the beginning.
+func (r *Run) clearUnitDirs() error {
 	for _, id := range r.manifest.Units {
 		if r.results.done[id] {
 			continue
 		}
 		c, v, trial, _ := splitUnit(id)
-		p := r.Place(c, v, trial)
 		var errs []error
-		for _, dir := range p.dirs() {
+		for _, dir := range r.UnitDirs(c, v, trial).dirs() {
 			errs = append(errs, disk.RemoveAll(dir))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return fmt.Errorf("remove what unit %s left: %w", id, err)
 		}
 	}
-	for _, v := range r.manifest.variantIDs() { // some of these are such places
-		if err := placeIn(variantDir(r.dir, v)).make(); err != nil {
+	for _, v := range r.manifest.variantIDs() { // a variant's own directories may be those of a unit
+		if err := unitDirsIn(variantDir(r.dir, v)).make(); err != nil {
 			return err
 		}
 	}

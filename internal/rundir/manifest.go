@@ -12,35 +12,36 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// version is that of the manifest and of the files that it stands for.
+// version is the version of the manifest and of the files of a run.
 const version = 1
 
-// State is how far a run is.
+// State is the state of a run.
 type State string
 
 const (
-	// StateRunning: a process is at it, if the run is locked.
+	// StateRunning means that a process is running it, if it is locked.
 	StateRunning State = "running"
-	// StateInterrupted: it was stopped or killed, and can be resumed.
+	// StateInterrupted means that it was stopped or killed, and can be resumed.
 	StateInterrupted State = "interrupted"
-	// StateFinished: nothing is left to be run.
+	// StateFinished means that nothing is left to run.
 	StateFinished State = "finished"
 )
 
-// Manifest says what is run. All that a report needs is in it and in the results.
+// Manifest says what is run. Together with the results it has everything that a report needs.
 type Manifest struct {
-	// Version is that of the format, 1; Create sets it.
+	// Version is the version of the format, 1. Create sets it.
 	Version int `json:"version"`
-	// RunID names the directory, see [NewID].
+	// RunID is the name of the directory, see [NewID].
 	RunID     string    `json:"run_id"`
 	CreatedAt time.Time `json:"created_at"`
-	// Tool is the program and its version, "sdd-eval 0.1.0".
+	// Tool is the program and its version, such as "sdd-eval 0.1.0".
 	Tool     string   `json:"tool"`
 	Playbook Playbook `json:"playbook"`
 	// Name is the playbook's name.
@@ -49,37 +50,37 @@ type Manifest struct {
 	Cassettes string `json:"cassettes,omitempty"`
 	// Mode is live, record, missing or replay.
 	Mode string `json:"mode"`
-	// Sandbox is the confinement that held, "none" if there was none.
+	// Sandbox is the sandbox with its open properties, or "none".
 	Sandbox  string    `json:"sandbox"`
 	Variants []Variant `json:"variants"`
 	Cases    []Case    `json:"cases"`
-	// Trials are those of each case and variant, at least 1, and Need is how many of them must pass.
+	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
-	// Units are the ids of the units to run, playbook/case/variant/trial, and Jobs those of the jobs outside the
-	// matrix, both in the order in which they are listed.
+	// Units has the ids of the units to run, playbook/case/variant/trial, and Jobs those of the jobs outside the
+	// matrix, both in the order in which they are shown.
 	Units []string `json:"units"`
 	Jobs  []string `json:"jobs"`
-	// Evaluators tells that something judges the units.
+	// Evaluators says whether the playbook has evaluators.
 	Evaluators bool `json:"evaluators"`
-	// Judges are the names of the evaluators that judge each case, in order. A case that has no key is of a program that did
-	// not write them.
+	// Judges has the names of the evaluators of each case, in order. An older program wrote a run whose cases have no
+	// key here.
 	Judges  map[string][]string `json:"judges,omitempty"`
 	AIJudge AIJudge             `json:"ai_judge"`
-	// Human tells that people are asked for scores.
+	// Human says whether people are asked for scores.
 	Human bool  `json:"human"`
 	State State `json:"state"`
-	// FinishedAt is nil until the state is finished.
+	// FinishedAt is nil unless the state is finished.
 	FinishedAt *time.Time `json:"finished_at"`
-	// Problems are errors of the run as a whole, e.g. that a secret was found outside the workspaces.
+	// Problems are errors of the run as a whole, such as that a secret was found outside the workspaces.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Playbook tells which playbook was run.
+// Playbook says which playbook was run.
 type Playbook struct {
 	// Path is relative to the project root with slashes, or absolute if the playbook is elsewhere.
 	Path string `json:"path"`
-	// Digest is "sha256:" and hexadecimal digits; Create sets it.
+	// Digest is "sha256:" and hexadecimal digits. Create sets it.
 	Digest string `json:"digest"`
 }
 
@@ -88,13 +89,13 @@ type Variant struct {
 	ID    string `json:"id"`
 	Style string `json:"style"`
 	Kind  string `json:"kind"`
-	// Preset is the name of an account preset, never what it holds.
+	// Preset is the name of an account preset, without its content.
 	Preset  string   `json:"preset,omitempty"`
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	Model   string   `json:"model,omitempty"`
 	Mode    string   `json:"mode,omitempty"`
-	// Env are the names of the variables that the agent was given.
+	// Env has the names of the variables that the agent got.
 	Env []string `json:"env,omitempty"`
 }
 
@@ -116,7 +117,7 @@ type AIJudge struct {
 // safeID matches the ids that name directories.
 var safeID = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
-// complete sets what Create promises to.
+// complete sets the fields that Create sets.
 func (m *Manifest) complete(playbook []byte) {
 	m.Version, m.State, m.FinishedAt = version, StateRunning, nil
 	m.Playbook.Digest = digest(playbook)
@@ -130,7 +131,7 @@ func (m *Manifest) complete(playbook []byte) {
 	m.Trials = max(m.Trials, 1)
 }
 
-// check returns an error unless paths can be made of all ids, and each is there once.
+// check returns an error unless all ids are valid, so that they can be parts of paths, and unique.
 func (m *Manifest) check() error {
 	if !runID.MatchString(m.RunID) {
 		return fmt.Errorf("the run id %q does not match %s", m.RunID, runID)
@@ -138,7 +139,7 @@ func (m *Manifest) check() error {
 	switch m.State {
 	case StateRunning, StateInterrupted, StateFinished:
 	default:
-		return fmt.Errorf("%q is not a state", m.State)
+		return fmt.Errorf("unknown state %q", m.State)
 	}
 	if err := errors.Join(
 		checkIDs("variant", m.variantIDs(), safeID), checkIDs("case", m.caseIDs(), safeID),
@@ -150,7 +151,7 @@ func (m *Manifest) check() error {
 	for _, id := range m.Units {
 		c, v, trial, ok := splitUnit(id)
 		if !ok || !cases[c] || !variants[v] || trial > m.Trials {
-			return fmt.Errorf("the unit %q is not playbook/case/variant/trial of a case, a variant and a trial of this run", id)
+			return fmt.Errorf("unit %q: want playbook/case/variant/trial, with a case and a variant of this run", id)
 		}
 	}
 	return nil
@@ -171,14 +172,14 @@ func checkIDs(what string, ids []string, pattern *lazyregexp.Regexp) error {
 			return fmt.Errorf("the %s id %q does not match %s", what, id, pattern)
 		}
 		if seen[id] {
-			return fmt.Errorf("the %s %q is there twice", what, id)
+			return fmt.Errorf("duplicate %s %q", what, id)
 		}
 		seen[id] = true
 	}
 	return nil
 }
 
-// splitUnit takes a unit's id apart.
+// splitUnit returns the parts of a unit's id.
 func splitUnit(id string) (caseID, variant string, trial int, ok bool) {
 	parts := strings.Split(id, "/")
 	n := len(parts)
@@ -205,14 +206,15 @@ func (m *Manifest) caseIDs() []string {
 	return ids
 }
 
-// checkSecrets refuses a manifest that holds a secret, and one whose ids would be masked: they name directories.
+// checkSecrets returns an error for a manifest with a secret, and for one with ids that would be masked, since they are
+// names of directories.
 func (m *Manifest) checkSecrets(mask *secret.Set) error {
 	data, err := m.encode(nil)
 	if err != nil {
 		return err
 	}
 	if name, found := mask.Contains(data); found {
-		return fmt.Errorf("what is to be run holds the value of %s", name)
+		return fmt.Errorf("the manifest contains the value of %s", name)
 	}
 	for _, id := range slices.Concat([]string{m.RunID}, m.variantIDs(), m.caseIDs(), m.Jobs, m.Units) {
 		if masked := mask.Bytes([]byte(id)); string(masked) != id {
@@ -222,14 +224,14 @@ func (m *Manifest) checkSecrets(mask *secret.Set) error {
 	return nil
 }
 
-// encode returns the manifest's bytes, masked.
+// encode returns the manifest's masked bytes.
 func (m *Manifest) encode(mask *secret.Set) ([]byte, error) {
 	data, err := jsonvalue.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	if data = append(data, '\n'); len(data) > maxFile {
-		return nil, fmt.Errorf("%s: it has %d bytes, more than the %d that it may have", manifestFile, len(data), maxFile)
+		return nil, fmt.Errorf("%s: %w", manifestFile, &disk.SizeError{Size: int64(len(data)), Limit: maxFile})
 	}
 	return mask.JSON(data), nil
 }
@@ -248,14 +250,14 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if head.Version != version {
-		return Manifest{}, fmt.Errorf("%s: it has version %d, and this program reads version %d", path, head.Version, version)
+		return Manifest{}, fmt.Errorf("%s: version %d; this program reads version %d", path, head.Version, version)
 	}
 	var m Manifest
 	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.UnknownKeys); err != nil {
 		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if m.RunID != filepath.Base(dir) {
-		return Manifest{}, fmt.Errorf("%s: it is of the run %q", path, m.RunID)
+		return Manifest{}, fmt.Errorf("%s: belongs to the run %q", path, m.RunID)
 	}
 	if err := m.check(); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w", path, err)
@@ -263,13 +265,14 @@ func readManifest(dir string) (Manifest, error) {
 	return m, nil
 }
 
-// ManifestOf returns what a manifest says of a plan. The id, the time, the mode, the playbook's path and the names of
-// variables are the caller's to add.
+// ManifestOf returns the manifest for a plan. The caller must add the id, the time, the mode, the playbook's path and
+// the names of variables.
 func ManifestOf(plan *spec.Plan) Manifest {
 	pb := plan.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
-		Judges: make(map[string][]string), AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
+		Judges:  make(map[string][]string),
+		AIJudge: AIJudge{Enabled: pb.Report.AIJudge.Enabled, Model: pb.Report.AIJudge.Model},
 	}
 	for _, v := range pb.Variants {
 		command, args := v.Agent.Command, v.Agent.Args
@@ -290,13 +293,14 @@ func ManifestOf(plan *spec.Plan) Manifest {
 			title = pb.Task.Title
 		}
 		m.Cases = append(m.Cases, Case{
-			ID: c.ID, Title: title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
+			ID: c.ID, Title: title, Prompts: c.Prompts,
+			ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		})
 	}
 	for _, u := range plan.Units {
 		m.Units = append(m.Units, u.ID())
 		m.Evaluators = m.Evaluators || len(u.Evaluators) > 0
-		m.Judges[u.Case.ID] = namesOf(u.Evaluators) // which are the same under all variants
+		m.Judges[u.Case.ID] = namesOf(u.Evaluators) // the same under all variants
 	}
 	for _, j := range slices.Concat(plan.Before(), plan.After()) {
 		m.Jobs = append(m.Jobs, j.ID)
@@ -317,8 +321,9 @@ var (
 	unusable = lazyregexp.New(`[^A-Za-z0-9_]+`)
 )
 
-// NewID returns an id for a run of the playbook of that name, YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC and
-// what cannot be in a file's name replaced. The last part, of letters, digits, _ and -, is random if it is empty.
+// NewID returns an id for a run of the playbook with the name: YYYYMMDD-HHMMSS-<name>-<last>, with the time in UTC, and
+// without characters that cannot be in a file's name. The last part has letters, digits, _ and -; if it is empty, it is
+// random.
 func NewID(now time.Time, name, last string) string {
 	name = unusable.ReplaceAllString(name, "-")
 	name = strings.Trim(name[:min(len(name), 60)], "-")
@@ -326,7 +331,7 @@ func NewID(now time.Time, name, last string) string {
 		name = "run"
 	}
 	if last == "" {
-		last = strings.ToLower(rand.Text()[:8]) // 40 bits; Create sees to the rest
+		last = strings.ToLower(rand.Text()[:8]) // 40 bits; Create makes it unique
 	}
 	return now.UTC().Format("20060102-150405") + "-" + name + "-" + last
 }

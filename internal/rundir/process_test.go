@@ -21,7 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
-// TestMain lets this binary be the processes of the tests: its first argument is what it does, the others are for that.
+// TestMain makes this binary the processes of the tests: its first argument says what it does, with the others.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if do := processes[os.Args[1]]; do != nil {
@@ -107,7 +107,7 @@ func beAppend(args ...string) error {
 	return run.Finish(StateFinished)
 }
 
-// beHold makes a run, prints its id and holds it until its stdin ends.
+// beHold makes a run, prints its id and keeps it locked until its stdin ends.
 func beHold(args ...string) error {
 	run, err := Create(args[0], demo(1), []byte(playbookText), nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func beHold(args ...string) error {
 	return err
 }
 
-// process is this binary being something else.
+// process is this binary as one of the processes above.
 type process struct {
 	*exec.Cmd
 	in  io.WriteCloser
@@ -147,7 +147,7 @@ func (p process) line(t *testing.T) string {
 	return p.out.Text()
 }
 
-// kill ends the process as nothing can prevent, and returns what it had printed.
+// kill kills the process and returns what it has printed.
 func (p process) kill(t *testing.T) []string {
 	t.Helper()
 	require.NoError(t, p.Process.Kill())
@@ -261,15 +261,16 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	require.ErrorIs(t, err, disk.ErrLocked)
 	removed, err := Clean(root, 0)
 	require.NoError(t, err)
-	require.Empty(t, removed, "a run that is held stays")
+	require.Empty(t, removed, "a locked run stays")
 
 	p.kill(t)
-	require.Equal(t, StateInterrupted, state(), "the manifest says running, and nobody is at it")
+	require.Equal(t, StateInterrupted, state(), "the manifest says running, but no process is")
 	run, err := Resume(root, id, nil)
 	require.NoError(t, err)
 	require.Equal(t, StateRunning, state())
 	require.NoError(t, run.Append(result.Unit{
-		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail, Reason: "the agent stopped early: refusal",
+		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail,
+		Reason: "the agent stopped early: refusal",
 	}))
 	require.NoError(t, run.Close())
 	removed, err = Clean(root, 0)
@@ -277,7 +278,7 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	require.Equal(t, []string{id}, removed)
 }
 
-// TestLockThatWasRemoved: whoever waits for a lock may get that of a file that is gone, which keeps nobody out.
+// TestLockThatWasRemoved: a process that waits for a lock may lock a file that was removed, which is no lock.
 func TestLockThatWasRemoved(t *testing.T) {
 	const id = "20260302-101500-demo-x"
 	if runtime.GOOS == "windows" {
@@ -296,6 +297,6 @@ func TestLockThatWasRemoved(t *testing.T) {
 	second, err := tryLock(runs, id)
 	require.NoError(t, err)
 	require.NoError(t, disk.Lock(waiting))
-	require.False(t, isAt(waiting, path), "another file has its place")
+	require.False(t, isAt(waiting, path), "path is another file")
 	require.NoError(t, second.release())
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// ProjectRoot returns the root of the project that someone in dir works on, absolute and without symlinks: the override
-// if there is one, relative to dir; else CLAUDE_PROJECT_DIR; else the nearest directory upwards that has a .git, be it
-// a directory or a file; else dir. A root that is no directory is an error, and so are the home directory and a path of several lines: who
-// reads the path of a run from a line of output would read another.
+// ProjectRoot returns the root of the project for the working directory dir, absolute and without symlinks: the
+// override if there is one, relative to dir; else CLAUDE_PROJECT_DIR; else the nearest directory upwards that has a
+// .git, which may be a directory or a file; else dir. It returns an error if the root is not a directory or is the home
+// directory, and if its path has a line break, because programs read the path of a run from a line of output.
 func ProjectRoot(dir, override string, getenv func(string) string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,15 +41,17 @@ func ProjectRoot(dir, override string, getenv func(string) string) (string, erro
 		return "", fmt.Errorf("find the project root by %s: %w", source, err)
 	}
 	if strings.ContainsAny(root, "\r\n") {
-		return "", fmt.Errorf("the project root by %s, %q, has a line break in its path: rename it, or name another with --root", source, root)
+		return "", fmt.Errorf("the path of the project root by %s, %q, has a line break: "+
+			"rename it, or name another with --root", source, root)
 	}
 	if isHome(root, getenv) {
-		return "", fmt.Errorf("the project root by %s would be the home directory, %s: name another with --root", source, root)
+		return "", fmt.Errorf("the project root by %s would be the home directory, %s: name another with --root",
+			source, root)
 	}
 	return root, nil
 }
 
-// gitRoot returns the nearest directory upwards that has a .git, empty if none has.
+// gitRoot returns the nearest directory upwards that has a .git, or "" if there is none.
 func gitRoot(dir string) (string, error) {
 	for {
 		_, err := os.Stat(filepath.Join(dir, ".git"))
@@ -80,7 +82,7 @@ func resolve(dir string) (string, error) {
 	return resolved, err
 }
 
-// isHome compares files, not names: there are many ways to write one directory.
+// isHome reports whether dir is the home directory. It compares files, since one directory can have many names.
 func isHome(dir string, getenv func(string) string) bool {
 	name := "HOME"
 	if runtime.GOOS == "windows" {
@@ -88,14 +90,14 @@ func isHome(dir string, getenv func(string) string) bool {
 	}
 	home, err := os.Stat(getenv(name))
 	if err != nil {
-		return false // no home that one could be in
+		return false // there is no home directory
 	}
 	info, err := os.Stat(dir)
 	return err == nil && os.SameFile(info, home)
 }
 
-// EnsureIgnored sees to it that git ignores the project's runs and test-output/. It adds the lines that are missing to
-// .llman/sdd-eval/.gitignore and to the project's .gitignore, and changes nothing else in them.
+// EnsureIgnored makes git ignore the project's runs and test-output/. It adds missing lines to
+// .llman/sdd-eval/.gitignore and to the project's .gitignore, and changes nothing else there.
 func EnsureIgnored(root string) error {
 	for _, f := range []struct{ name, pattern string }{
 		{".llman/sdd-eval/.gitignore", "/runs/"},
@@ -108,7 +110,7 @@ func EnsureIgnored(root string) error {
 	return nil
 }
 
-// ensureLine appends the pattern, which names a directory beside the file, unless the file ignores it already.
+// ensureLine appends the pattern, which names a directory beside the file, unless the file already ignores it.
 func ensureLine(root, name, pattern string) error {
 	data, err := readFile(root, name, 1<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

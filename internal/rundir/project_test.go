@@ -14,7 +14,8 @@ func TestProjectRoot(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	for _, dir := range []string{
-		"home/plain/sub", "home/project/.git", "home/project/sub/deep", "worktree/sub", "dotfiles/.git", "dotfiles/plain",
+		"home/plain/sub", "home/project/.git", "home/project/sub/deep", "worktree/sub", "dotfiles/.git",
+		"dotfiles/plain",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Join(base, dir), 0o755))
 	}
@@ -37,17 +38,17 @@ func TestProjectRoot(t *testing.T) {
 		{name: "link", reason: "paths are without links", dir: "project-link/sub", want: "home/project"},
 		{name: "variable", reason: "before git", dir: "home/project", claude: "home/plain", want: "home/plain"},
 		{
-			name: "override", reason: "before the variable", dir: "home/project", override: "sub", claude: "home/plain",
-			want: "home/project/sub",
+			name: "override", reason: "before the variable", dir: "home/project", override: "sub",
+			claude: "home/plain", want: "home/project/sub",
 		},
-		{name: "override upwards", dir: "home/project/sub", override: "../..", err: "by --root would be the home directory"},
-		{name: "missing override", dir: "home/project", override: "none", err: "find the project root by --root: lstat "},
+		{name: "override upwards", dir: "home/project/sub", override: "../..", err: "by --root would be the home "},
+		{name: "missing override", dir: "home/project", override: "none", err: "the project root by --root: lstat "},
 		{name: "override is a file", dir: "home", override: "../file", err: "file is not a directory"},
 		{name: "missing variable", dir: "home/project", claude: "none", err: "by CLAUDE_PROJECT_DIR: lstat "},
 		{name: "home", dir: "home", err: "by the working directory would be the home directory"},
 		{name: "home by a link", dir: "home-link", err: "would be the home directory"},
 		{name: "home is a link", dir: "home", home: "home-link", err: "would be the home directory"},
-		{name: "variable is home", dir: "home/project", claude: "home-link", err: "by CLAUDE_PROJECT_DIR would be the home"},
+		{name: "variable is home", dir: "home/project", claude: "home-link", err: "PROJECT_DIR would be the home"},
 		{
 			name: "git root is home", reason: "of people who keep it in git", dir: "dotfiles/plain", home: "dotfiles",
 			err: "would be the home directory",
@@ -64,7 +65,8 @@ func TestProjectRoot(t *testing.T) {
 			if tt.claude != "" {
 				env["CLAUDE_PROJECT_DIR"] = filepath.Join(base, tt.claude)
 			}
-			got, err := ProjectRoot(filepath.Join(base, tt.dir), tt.override, func(name string) string { return env[name] })
+			getenv := func(name string) string { return env[name] }
+			got, err := ProjectRoot(filepath.Join(base, tt.dir), tt.override, getenv)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err, tt.reason)
 				return
@@ -75,7 +77,7 @@ func TestProjectRoot(t *testing.T) {
 	}
 }
 
-// TestProjectRootOfSeveralLines: the path of a run is one line of output.
+// TestProjectRootOfSeveralLines: the path of a run must be one line of output.
 func TestProjectRootOfSeveralLines(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no path has line breaks there")
@@ -83,7 +85,7 @@ func TestProjectRootOfSeveralLines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "two\nlines")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	_, err := ProjectRoot(t.TempDir(), dir, func(string) string { return "" })
-	require.ErrorContains(t, err, "has a line break in its path")
+	require.ErrorContains(t, err, "has a line break: rename it")
 }
 
 func TestEnsureIgnored(t *testing.T) {

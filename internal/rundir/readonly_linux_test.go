@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unprivileged runs the test's work as somebody to whom permissions apply. Only this thread changes, and it ends with
-// the goroutine.
+// unprivileged runs a function as a user to whom permissions apply. Only this thread changes its user, and it ends with
+// its goroutine.
 func unprivileged(t *testing.T, work func()) {
 	t.Helper()
 	done := make(chan error)
@@ -31,7 +31,7 @@ func unprivileged(t *testing.T, work func()) {
 	require.NoError(t, <-done)
 }
 
-// openToAll lets everybody write below dir.
+// openToAll lets every user write below dir.
 func openToAll(t *testing.T, dir string) {
 	t.Helper()
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777))

@@ -11,37 +11,39 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// Append writes how a unit ended to results.jsonl, masked, and returns when the line is durable. A unit that has a line
-// already, or that is not one of the run, is refused. After an error of the file system every Append returns it.
+// Append masks the result of a unit, writes it to results.jsonl and returns when the line is durable. It returns an
+// error if the unit already has a line or is not in the run. After an error of the file system every Append returns
+// that error.
 func (r *Run) Append(u result.Unit) error {
-	r.mustHold("Append")
+	r.mustBeLocked("Append")
 	if err := appendRecord(r.results, r.mask, u.ID, u, r.checkUnit()); err != nil {
 		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, resultsFile), err)
 	}
 	return nil
 }
 
-// AppendJob writes how a job outside the matrix ended to jobs.jsonl, as [Run.Append] does.
+// AppendJob writes the result of a job outside the matrix to jobs.jsonl, as [Run.Append] does.
 func (r *Run) AppendJob(j result.Job) error {
-	r.mustHold("AppendJob")
+	r.mustBeLocked("AppendJob")
 	if err := appendRecord(r.jobs, r.mask, j.ID, j, checkJob); err != nil {
 		return fmt.Errorf("write the result of job %s to %s: %w", j.ID, filepath.Join(r.dir, jobsFile), err)
 	}
 	return nil
 }
 
-// Units returns the units that ended, in the order of the manifest. A torn last line is dropped, see [Run.Notes]; any
-// other line that is not as it was written is an error with file and line.
+// Units returns the units that have ended, in the order of the manifest. It drops a torn last line, see [Run.Notes].
+// Any other invalid line is a [*LineError].
 func (r *Run) Units() ([]result.Unit, error) {
 	return readRecords(r, resultsFile, r.Manifest().Units, r.checkUnit(), unitID)
 }
 
-// Jobs returns the jobs outside the matrix that ended, as [Run.Units] does.
+// Jobs returns the jobs outside the matrix that have ended, as [Run.Units] does.
 func (r *Run) Jobs() ([]result.Job, error) {
 	return readRecords(r, jobsFile, r.Manifest().Jobs, checkJob, jobID)
 }
@@ -49,14 +51,14 @@ func (r *Run) Jobs() ([]result.Job, error) {
 func unitID(u result.Unit) string { return u.ID }
 func jobID(j result.Job) string   { return j.ID }
 
-// checkUnit returns what returns an error unless the unit is what its id says and has ended as those do that were judged by
-// all that judges its case.
+// checkUnit returns a function that checks a unit: its fields must match its id, its outcome must follow from its
+// verdicts, and all evaluators of its case must have judged it.
 func (r *Run) checkUnit() func(result.Unit) error {
 	judges := r.Manifest().Judges
 	return func(u result.Unit) error {
 		c, v, trial, _ := splitUnit(u.ID)
 		if c != u.Case || v != u.Variant || trial != u.Trial {
-			return fmt.Errorf("unit %q is said to be of case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
+			return fmt.Errorf("unit %q has case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
 		}
 		if err := checkOutcome(u.Outcome); err != nil {
 			return err
@@ -78,7 +80,7 @@ func checkOutcome(o result.Outcome) error {
 	case result.Pass, result.Fail, result.Error, result.Skip, result.Completed:
 		return nil
 	}
-	return fmt.Errorf("%q is not an outcome", o)
+	return fmt.Errorf("unknown outcome %q", o)
 }
 
 // appendRecord writes a unit or a job as a line of its journal.
@@ -92,7 +94,7 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 	}
 	masked := bytes.TrimSpace(mask.JSON(line))
 	if !bytes.Equal(masked, line) {
-		// What is masked may be more than text: a line that could not be read again is worse than no line.
+		// Masking may have changed more than texts: a line that cannot be read again is worse than no line.
 		var again T
 		if err := jsonvalue.DecodeStrict(masked, &again, 0); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
@@ -102,12 +104,12 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 		}
 	}
 	if masked = append(masked, '\n'); len(masked) > maxLine {
-		return fmt.Errorf("its line has %d bytes, more than the %d that one may have", len(masked), maxLine)
+		return fmt.Errorf("its line: %w", &disk.SizeError{Size: int64(len(masked)), Limit: maxLine})
 	}
 	return j.append(id, masked)
 }
 
-// readRecords reads a file of lines and returns them in the order of ids, which are all that there may be.
+// readRecords reads a file of lines and returns its records in the order of ids. Other ids are an error.
 func readRecords[T any](r *Run, name string, ids []string, check func(T) error, id func(T) string) ([]T, error) {
 	path := filepath.Join(r.dir, name)
 	file, err := openRegular(path, os.O_RDONLY)
@@ -124,7 +126,8 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if torn > 0 {
-		r.note(fmt.Sprintf("%s:%d: the last line is incomplete and was dropped: its writer was stopped, or is still writing", name, torn))
+		r.note(fmt.Sprintf("%s:%d: the last line is incomplete and was dropped: "+
+			"its writer was stopped, or is still writing", name, torn))
 	}
 	return records, nil
 }
@@ -134,11 +137,11 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	for i, id := range ids {
 		index[id] = i
 	}
-	lines := make([]int, len(ids)) // where each was read, 0: not yet
+	lines := make([]int, len(ids)) // the line of each, or 0
 	found := make([]T, len(ids))
 	_, torn, err := readLines(in, func(number int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
-			return errors.New("the line is empty: remove it")
+			return errors.New("empty line: remove it")
 		}
 		var v T
 		if err := jsonvalue.DecodeStrict(bytes.TrimSuffix(line, []byte("\n")), &v, 0); err != nil {
@@ -146,10 +149,10 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 		}
 		i, ok := index[id(v)]
 		if !ok {
-			return fmt.Errorf("%q is not a unit of the run", id(v))
+			return fmt.Errorf("%q is not in the run", id(v))
 		}
 		if lines[i] > 0 {
-			return fmt.Errorf("%q has a result already, in line %d", id(v), lines[i])
+			return fmt.Errorf("duplicate result of %q, first on line %d", id(v), lines[i])
 		}
 		lines[i], found[i] = number, v
 		return check(v)
@@ -166,27 +169,27 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 	return records, torn, nil
 }
 
-// journal is a file of lines that are durable when append returns. It is safe for concurrent use: lines that come while
+// journal is a file to which lines are appended durably. It is safe for concurrent use: lines that are appended while
 // others are being synced share the next sync.
 type journal struct {
 	file *os.File
 
 	mu   sync.Mutex
-	done map[string]bool // all ids that may have a line, true for those that have one
-	next *batch          // the lines that wait for the next commit
-	err  error           // of the first commit that failed; after it nothing is certain about the file
+	done map[string]bool // all ids that may have a line; true for those that have one
+	next *batch          // the lines for the next commit
+	err  error           // the error of the first commit that failed; the file's content is uncertain then
 
-	commits sync.Mutex // held by the one commit that is under way
+	commits sync.Mutex // held during a commit
 }
 
-// batch is lines that are written and synced together.
+// batch has the lines that are written and synced together.
 type batch struct {
 	lines []byte
 	once  sync.Once
 	err   error
 }
 
-// openJournal opens the journal of these ids without its torn last line, if it has one.
+// openJournal opens the journal for the ids, and cuts off a torn last line.
 func openJournal(path string, ids []string) (*journal, error) {
 	file, err := openRegular(path, os.O_RDWR|os.O_APPEND)
 	if err != nil {
@@ -219,18 +222,18 @@ func (j *journal) append(id string, line []byte) error {
 		if done {
 			return errors.New("it already has a result")
 		}
-		return errors.New("it is not a unit of the run")
+		return errors.New("it is not in the run")
 	}
 	j.done[id] = true
 	b := j.next
 	b.lines = append(b.lines, line...)
 	j.mu.Unlock()
-	// The first to come commits for all, while the others wait in Do.
+	// The first caller commits the batch, and the others wait in Do.
 	b.once.Do(func() { b.err = j.commit(b) })
 	return b.err
 }
 
-// commit writes and syncs a batch. Until the commit before it is done, more lines join the batch.
+// commit writes and syncs a batch. While it waits for the previous commit, lines are added to the batch.
 func (j *journal) commit(b *batch) error {
 	j.commits.Lock()
 	defer j.commits.Unlock()
@@ -252,7 +255,7 @@ func (j *journal) commit(b *batch) error {
 	return err
 }
 
-// close waits for the commit that is under way. A nil journal needs none.
+// close waits for a commit that is under way. A nil journal need not be closed.
 func (j *journal) close() error {
 	if j == nil {
 		return nil
@@ -265,14 +268,13 @@ func (j *journal) close() error {
 	return nil
 }
 
-// maxLine is the longest line that is written or read, in bytes.
+// maxLine is the largest size of a line, in bytes.
 const maxLine = 64 << 20
 
-// LineError is what is wrong with one line of the results of a run.
+// LineError is the error for one line of a run's results.
 type LineError struct {
-	// Root is the project's root and RunID the run.
-	Root, RunID string
-	File        string // empty: not known to who read it
+	Root, RunID string // the project's root and the run
+	File        string // empty if the reader does not know it
 	Line        int    // from 1
 	Err         error
 }
@@ -286,9 +288,9 @@ func (e *LineError) Error() string {
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// readLines calls each, unless it is nil, with the whole lines and their numbers; a line is valid until the next. It
-// returns how many bytes they have, and the number of a last line without a newline, 0 if there is none: its writer was
-// killed, or is at it still.
+// readLines calls each, unless it is nil, with the complete lines and their numbers; a line is valid until the next
+// call. It returns the size of these lines, and the number of a torn last line, without a newline, or 0 if there is
+// none. The writer of a torn line was killed, or is still writing it.
 func readLines(r io.Reader, each func(number int, line []byte) error) (whole int64, torn int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
@@ -297,7 +299,8 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (whole int
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			return whole, 0, &LineError{Line: number, Err: fmt.Errorf("it has more than the %d bytes that a line may have", maxLine)}
+			err := fmt.Errorf("the line exceeds the limit of %d bytes", maxLine)
+			return whole, 0, &LineError{Line: number, Err: err}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && len(line) == 0:
@@ -318,13 +321,13 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (whole int
 	}
 }
 
-// Judge returns the verdict on a run whose units and jobs ended like this: by the rules of package result, for all that
-// the manifest lists.
+// Judge returns the verdict on a run with these units and jobs, by the rules of package result, for everything that the
+// manifest lists.
 func (m Manifest) Judge(units []result.Unit, jobs []result.Job) result.Run {
 	return result.JudgeRun(m.cells(units), m.listedJobs(jobs), m.State == StateFinished, m.Problems)
 }
 
-// cells judges the cases under their variants, in the order of each one's first unit.
+// cells judges each case under each variant, in the order of their first units.
 func (m Manifest) cells(units []result.Unit) []result.Trials {
 	ended := make(map[string]result.Unit, len(units))
 	for _, u := range units {

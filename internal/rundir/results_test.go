@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCommitFails: after a commit that failed nothing is certain about the file, so nothing is written any more.
+// TestCommitFails: after a commit that failed, the file's content is uncertain, so nothing more is written.
 func TestCommitFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -58,7 +58,7 @@ func TestDiskFull(t *testing.T) {
 	require.ErrorContains(t, run.Append(unit("evals/demo/one/a/1")), "no space left on device")
 }
 
-// TestCommitsAreShared holds a commit back until more lines wait: they are to be one batch.
+// TestCommitsAreShared delays a commit until more lines wait, which must become one batch.
 func TestCommitsAreShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.jsonl")
 	require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -112,7 +112,7 @@ func TestReadLines(t *testing.T) {
 	require.ErrorIs(t, err, iotest.ErrTimeout, "an error of the file is not its end")
 
 	_, _, err = readLines(endless{}, nil)
-	require.EqualError(t, err, "line 1: it has more than the 67108864 bytes that a line may have")
+	require.EqualError(t, err, "line 1: the line exceeds the limit of 67108864 bytes")
 }
 
 // endless is a line that never ends.

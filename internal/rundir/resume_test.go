@@ -26,9 +26,9 @@ func TestResume(t *testing.T) {
 	files := make(map[string]string) // by unit
 	for _, id := range m.Units[:2] {
 		c, v, trial, _ := splitUnit(id)
-		place, err := run.MakePlace(c, v, trial)
+		dirs, err := run.MakeUnitDirs(c, v, trial)
 		require.NoError(t, err)
-		files[id] = filepath.Join(place.Workspace, "main.go")
+		files[id] = filepath.Join(dirs.Workspace, "main.go")
 		require.NoError(t, os.WriteFile(files[id], nil, 0o644))
 	}
 	require.NoError(t, run.Finish(StateInterrupted))
@@ -61,18 +61,18 @@ func TestResume(t *testing.T) {
 	require.Equal(t, m.Units[:2], ids(units))
 }
 
-// TestResumeClearsBaseFolders: in a run of one case and trial the places are the base folders themselves.
+// TestResumeClearsBaseFolders: in a run of one case and trial, a unit's directories are those of its variant.
 func TestResumeClearsBaseFolders(t *testing.T) {
 	root := t.TempDir()
 	run := newRun(t, root, Manifest{
 		Name: "x", Variants: []Variant{{ID: "a"}}, Cases: []Case{{ID: "task"}}, Units: []string{"x/task/a/1"},
 	})
-	require.NoError(t, os.WriteFile(filepath.Join(run.Place("task", "a", 1).Logs, "x"), nil, 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(run.UnitDirs("task", "a", 1).Logs, "x"), nil, 0o644))
 	require.NoError(t, run.Close())
 	again, err := Resume(root, run.ID(), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, again.Close()) }()
-	for _, dir := range again.Place("task", "a", 1).dirs() {
+	for _, dir := range again.UnitDirs("task", "a", 1).dirs() {
 		entries, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		require.Empty(t, entries)
@@ -88,7 +88,7 @@ func TestResumeRefuses(t *testing.T) {
 	}{
 		{"bad line", "results.jsonl", "{\"unit\": 1}\n{\"un", "results.jsonl:1: json: cannot unmarshal number"},
 		{"bad job", "jobs.jsonl", "{}\n", "jobs.jsonl:1: "},
-		{"another playbook", "playbook.yaml", "name: other\n", "playbook.yaml was changed since the run began"},
+		{"another playbook", "playbook.yaml", "name: other\n", "playbook.yaml has changed since the run began"},
 		{"bad manifest", "manifest.json", "{", "manifest.json:1: the text is incomplete: unexpected EOF"},
 	}
 	for _, tt := range tests {
@@ -114,7 +114,7 @@ func TestResumeRefuses(t *testing.T) {
 	run := newRun(t, root, m)
 	require.NoError(t, run.Close())
 	_, err := Resume(root, run.ID(), &mask)
-	require.ErrorContains(t, err, "holds the value of API_TOKEN")
+	require.ErrorContains(t, err, "contains the value of API_TOKEN")
 }
 
 func TestBadLines(t *testing.T) {
@@ -131,19 +131,28 @@ func TestBadLines(t *testing.T) {
 		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
 		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
 		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: the text is incomplete: unexpected EOF", ""},
-		{"blank", good + "\n" + good, "results.jsonl:2: the line is empty: remove it", ""},
-		{"twice", good + good, `results.jsonl:2: "evals/demo/one/b/1" has a result already, in line 1`, ""},
-		{"null", "null\n", `results.jsonl:1: "" is not a unit of the run`, ""},
-		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is not a unit of the run`, ""},
-		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" is said`, ""},
-		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: "" is not an outcome`, ""},
-		{"made up outcome", strings.Replace(good, "completed", "green", 1), `results.jsonl:1: "green" is not an outcome`, ""},
+		{"blank", good + "\n" + good, "results.jsonl:2: empty line: remove it", ""},
+		{
+			"duplicate", good + good,
+			`results.jsonl:2: duplicate result of "evals/demo/one/b/1", first on line 1`, "",
+		},
+		{"null", "null\n", `results.jsonl:1: "" is not in the run`, ""},
+		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is not in the run`, ""},
+		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" has case`, ""},
+		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: unknown outcome ""`, ""},
+		{"made up outcome", strings.Replace(good, "completed", "green", 1), `:1: unknown outcome "green"`, ""},
 		{"key twice", with(`"outcome":"fail"`), `results.jsonl:1: duplicate key "outcome"`, ""},
 		{"key in capitals", with(`"Outcome":"completed"`), `:1: unknown key "Outcome": write "outcome"`, ""},
 		{"unknown key", with(`"verdict":"pass"`), `:1: unknown key "verdict"`, ""},
 		{"tools that differ in case", with(`"metrics":{"version":1,"tool_calls":{"Bash":1,"bash":2}}`), "", ""},
-		{"passed without a judge", strings.Replace(good, "completed", "pass", 1), `:1: the outcome is "pass", but by its evaluations`, ""},
-		{"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`), `it was judged by ["x"], but the evaluators of its case are []`, ""},
+		{
+			"passed without a judge", strings.Replace(good, "completed", "pass", 1),
+			`:1: the outcome is "pass", but by its evaluations`, "",
+		},
+		{
+			"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`),
+			`it was judged by ["x"], but the evaluators of its case are []`, "",
+		},
 		{"no verdict", with(`"evaluations":[{"name":"x"}]`), `:1: evaluator "x" cannot have the outcome ""`, ""},
 	}
 	m.Judges = map[string][]string{"one": {}}
@@ -168,16 +177,16 @@ func TestBadLines(t *testing.T) {
 			}
 			_, err = opened.Units()
 			require.NoError(t, err)
-			require.Len(t, opened.Notes(), 1, "said once, however often it is read")
+			require.Len(t, opened.Notes(), 1, "noted once, however often it is read")
 			require.Contains(t, opened.Notes()[0], tt.note)
 		})
 	}
 	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "results.jsonl")))
 	_, err := run.Units()
-	require.ErrorIs(t, err, os.ErrNotExist, "no file is not no results")
+	require.ErrorIs(t, err, os.ErrNotExist, "a missing file is not an empty one")
 }
 
-// TestMissingVerdicts: a unit that its playbook judges cannot end well without a verdict.
+// TestMissingVerdicts: a unit without the verdicts of its case's evaluators cannot have passed or completed.
 func TestMissingVerdicts(t *testing.T) {
 	m := demo(1)
 	m.Judges = map[string][]string{"one": {"tests-pass", "small"}}
@@ -195,9 +204,15 @@ func TestMissingVerdicts(t *testing.T) {
 		want        string
 	}{
 		{"judged", result.Pass, "", pass("tests-pass", "small"), ""},
-		{"not judged", result.Completed, "", nil, `it was judged by [], but the evaluators of its case are ["tests-pass" "small"]`},
+		{
+			"not judged", result.Completed, "", nil,
+			`it was judged by [], but the evaluators of its case are ["tests-pass" "small"]`,
+		},
 		{"judged in part", result.Pass, "", pass("tests-pass"), `it was judged by ["tests-pass"], but`},
-		{"judged by one more", result.Pass, "", pass("tests-pass", "small", "x"), `it was judged by ["tests-pass" "small" "x"]`},
+		{
+			"judged by one more", result.Pass, "", pass("tests-pass", "small", "x"),
+			`it was judged by ["tests-pass" "small" "x"]`,
+		},
 		{"error before it was judged", result.Error, "no agent", nil, ""},
 		{"skipped", result.Skip, "docker is missing", nil, ""},
 	}
@@ -226,7 +241,7 @@ func TestMissingVerdicts(t *testing.T) {
 	}
 }
 
-// BenchmarkUnits reads a thousand results as they are written, and as a person or another program has spaced them.
+// BenchmarkUnits reads a thousand results as they are written, and with spaces of a person or another program.
 func BenchmarkUnits(b *testing.B) {
 	m := demo(500)
 	run := newRun(b, b.TempDir(), m)
@@ -236,7 +251,9 @@ func BenchmarkUnits(b *testing.B) {
 		u := unit(id)
 		u.Metrics = &result.Metrics{Version: 1, ToolCalls: map[string]int{"Bash": 3, "Read": 9, "Edit": 2}}
 		for i := range 12 {
-			u.Metrics.Commands = append(u.Metrics.Commands, result.Command{Command: fmt.Sprint("go test ", i), Output: strings.Repeat("ok\n", 30)})
+			u.Metrics.Commands = append(u.Metrics.Commands, result.Command{
+				Command: fmt.Sprint("go test ", i), Output: strings.Repeat("ok\n", 30),
+			})
 		}
 		line, err := jsonvalue.Marshal(u)
 		require.NoError(b, err)

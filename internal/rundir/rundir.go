@@ -1,13 +1,14 @@
-// Package rundir keeps runs on disk, each in a directory of its own below <project>/.llman/sdd-eval/runs:
+// Package rundir keeps runs on disk, each in a directory of its own below <project>/.llman/sdd-eval/runs. It does not
+// execute anything: package engine does.
 //
-//	manifest.json    what is run, and how far it got
-//	playbook.yaml    byte for byte
-//	results.jsonl    one line for each unit that ended, appended and synced
+//	manifest.json    what is run, and its state
+//	playbook.yaml    an exact copy of the playbook
+//	results.jsonl    one line for each unit that has ended, appended and synced
 //	jobs.jsonl       the same for jobs outside the matrix
 //	variants/<id>/   workspace, logs and artifacts
 //
-// A directory appears there complete, and stays readable however its process is killed: the units that have a line in
-// results.jsonl are done, and [Resume] lets the others run.
+// A directory is complete when it appears there, and stays readable however its process is killed: the units with a
+// line in results.jsonl are done, and [Resume] lets the others run.
 package rundir
 
 import (
@@ -35,18 +36,18 @@ const (
 	jobsFile     = "jobs.jsonl"
 )
 
-// maxFile bounds the manifest and the playbook, in bytes.
+// maxFile is the largest size of the manifest and of the playbook, in bytes.
 const maxFile = 64 << 20
 
 // Run is a run's directory. It is safe for concurrent use.
 type Run struct {
 	dir  string
 	mask *secret.Set
-	// lock, results and jobs are nil in a run that was only opened.
+	// lock, results and jobs are nil in a run that was opened for reading.
 	lock          *lock
 	results, jobs *journal
-	// cases and variants have the ids of the manifest from the first Place on.
-	placing         sync.Once
+	// cases and variants have the ids of the manifest. The first call of UnitDirs sets them.
+	indexing        sync.Once
 	cases, variants map[string]bool
 
 	mu       sync.Mutex
@@ -54,9 +55,10 @@ type Run struct {
 	notes    []string
 }
 
-// Create makes the directory of a new run below the project root and returns it locked. It sets the manifest's version,
-// state and digest, the time if it is zero, and the id if it is empty. An id that is taken gets a number, -2 and so on.
-// What is written later goes through mask; a manifest or a playbook that holds a secret is refused.
+// Create makes the directory of a new run below the project root and returns the locked run. It sets the manifest's
+// version, state and digest, the time if it is zero, and the id if it is empty. If the id is taken, it appends a
+// number, -2 and so on. Everything that is written later is masked by mask. A manifest or a playbook with a secret is
+// an error.
 func Create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, error) {
 	run, err := create(root, m, playbook, mask)
 	if err != nil {
@@ -74,13 +76,13 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 		return nil, err
 	}
 	if name, found := mask.Contains(playbook); found {
-		return nil, fmt.Errorf("the playbook %s holds the value of %s", m.Playbook.Path, name)
+		return nil, fmt.Errorf("the playbook %s contains the value of %s", m.Playbook.Path, name)
 	}
 	runs := filepath.Join(root, runsDir)
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return nil, err
 	}
-	runs, err := filepath.EvalSymlinks(runs) // what agents report are resolved paths
+	runs, err := filepath.EvalSymlinks(runs) // agents report resolved paths
 	if err == nil {
 		runs, err = filepath.Abs(runs)
 	}
@@ -96,14 +98,14 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 	}
 }
 
-// errTaken: there is a run with this id, or one is being made.
+// errTaken means that there is a run with this id, or that one is being made.
 var errTaken = errors.New("the id is taken")
 
-// claim makes the run's directory under another name and renames it when it is complete. It returns errTaken if another
-// process, or this one, was faster.
+// claim makes the run's directory under another name and renames it when it is complete. It returns errTaken if the id
+// is taken.
 func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
 	dir := filepath.Join(runs, m.RunID)
-	if isTaken(dir) { // seen without a lock, which makes hundreds of runs with the same seed bearable
+	if isTaken(dir) { // checked first without the lock, for speed when hundreds of runs have the same id
 		return nil, errTaken
 	}
 	l, err := tryLock(runs, m.RunID)
@@ -123,7 +125,7 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		return nil, errTaken
 	}
 	unfinished := filepath.Join(runs, newPrefix+m.RunID)
-	if err := disk.RemoveAll(unfinished); err != nil { // of a process that was killed: the lock is ours
+	if err := disk.RemoveAll(unfinished); err != nil { // left by a process that was killed, since we have the lock
 		return nil, err
 	}
 	err = build(unfinished, m, playbook, mask)
@@ -151,7 +153,7 @@ func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
 		return err
 	}
 	for _, v := range m.Variants {
-		if err := placeIn(variantDir(dir, v.ID)).make(); err != nil {
+		if err := unitDirsIn(variantDir(dir, v.ID)).make(); err != nil {
 			return err
 		}
 	}
@@ -167,8 +169,8 @@ func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
 	)
 }
 
-// Open opens a run for reading, and for files that are written after it, through mask. A run whose process was killed
-// has the state [StateInterrupted]. An id that is no run is an error that names the newest ones.
+// Open opens a run for reading and for writing further files, which are masked by mask. If the run's process was
+// killed, its state is [StateInterrupted]. If there is no such run, the error names the newest ones.
 func Open(root, id string, mask *secret.Set) (*Run, error) {
 	run, err := read(root, id)
 	if err != nil {
@@ -181,7 +183,7 @@ func Open(root, id string, mask *secret.Set) (*Run, error) {
 	return run, nil
 }
 
-// read reads a run's manifest. Ids come from people: they lead nowhere but to a directory in runs.
+// read reads a run's manifest. Ids come from people, so read accepts only those of directories in runs.
 func read(root, id string) (*Run, error) {
 	if !runID.MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a run%s", id, hint(root))
@@ -208,7 +210,7 @@ func read(root, id string) (*Run, error) {
 	return &Run{dir: dir, manifest: m}, nil
 }
 
-// hint names the newest runs, for an error about an id.
+// hint returns the end of an error about an id: the newest runs.
 func hint(root string) string {
 	runs, err := List(root)
 	switch {
@@ -224,8 +226,8 @@ func hint(root string) string {
 	return ": the newest are " + strings.Join(ids, ", ")
 }
 
-// Resume opens a run to go on with it, and locks it. Torn last lines are cut off with a note, and what units without a
-// result left in their places is removed. A run that another process holds is an error.
+// Resume opens and locks a run to continue it. It cuts off torn last lines, with a note, and removes the files of units
+// that have no result. If another process has locked the run, it returns an error.
 func Resume(root, id string, mask *secret.Set) (*Run, error) {
 	run, err := resume(root, id, mask)
 	if err != nil {
@@ -248,7 +250,7 @@ func resume(root, id string, mask *secret.Set) (_ *Run, err error) {
 			err = errors.Join(err, run.Close())
 		}
 	}()
-	// It may have changed, or gone, before we had the lock.
+	// The run may have changed, or may be gone, since it was read without the lock.
 	if run.manifest, err = readManifest(run.dir); err != nil {
 		return nil, err
 	}
@@ -269,20 +271,20 @@ func resume(root, id string, mask *secret.Set) (_ *Run, err error) {
 	if err := run.openJournals(units, jobs); err != nil {
 		return nil, err
 	}
-	if err := run.clearPlaces(); err != nil {
+	if err := run.clearUnitDirs(); err != nil {
 		return nil, err
 	}
 	return run, run.setState(StateRunning, nil)
 }
 
-// checkPlaybook makes sure that the copy is what the run began with.
+// checkPlaybook returns an error if the copy of the playbook has changed.
 func (r *Run) checkPlaybook() error {
 	data, err := r.ReadFile(playbookFile, maxFile)
 	if err != nil {
 		return err
 	}
 	if digest(data) != r.manifest.Playbook.Digest {
-		return fmt.Errorf("%s was changed since the run began", filepath.Join(r.dir, playbookFile))
+		return fmt.Errorf("%s has changed since the run began", filepath.Join(r.dir, playbookFile))
 	}
 	return nil
 }
@@ -321,7 +323,7 @@ func (r *Run) Manifest() Manifest {
 	return r.manifest
 }
 
-// Notes returns what a person should know about the files that were read, e.g. that a torn last line was dropped.
+// Notes returns what a person should know about the files that were read, such as that a torn last line was dropped.
 func (r *Run) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -336,10 +338,10 @@ func (r *Run) note(text string) {
 	}
 }
 
-// Finish writes into the manifest how the run ended, [StateFinished] or [StateInterrupted], and adds the problems that
-// it does not have yet to [Manifest.Problems].
+// Finish writes to the manifest how the run has ended, [StateFinished] or [StateInterrupted], and adds new problems to
+// [Manifest.Problems].
 func (r *Run) Finish(state State, problems ...string) error {
-	r.mustHold("Finish")
+	r.mustBeLocked("Finish")
 	var at *time.Time
 	switch state {
 	case StateFinished:
@@ -347,7 +349,7 @@ func (r *Run) Finish(state State, problems ...string) error {
 		at = &now
 	case StateInterrupted:
 	default:
-		panic(fmt.Sprintf("rundir: Finish: %q is not a state in which a run ends", state))
+		panic(fmt.Sprintf("rundir: Finish: a run cannot end in the state %q", state))
 	}
 	if err := r.setState(state, at, problems...); err != nil {
 		return fmt.Errorf("finish run %s: %w", r.ID(), err)
@@ -360,7 +362,7 @@ func (r *Run) setState(state State, finished *time.Time, problems ...string) err
 	defer r.mu.Unlock()
 	m := r.manifest
 	m.State, m.FinishedAt = state, finished
-	m.Problems = slices.Clip(m.Problems) // the old manifest may have been handed out
+	m.Problems = slices.Clip(m.Problems) // a caller may have the old manifest
 	for _, p := range problems {
 		if p = r.mask.String(p); !slices.Contains(m.Problems, p) {
 			m.Problems = append(m.Problems, p)
@@ -377,15 +379,15 @@ func (r *Run) setState(state State, finished *time.Time, problems ...string) err
 	return nil
 }
 
-// Close ends appending and lets others have the run. It may be called again.
+// Close ends appending and releases the lock. It may be called again.
 func (r *Run) Close() error {
 	return errors.Join(r.results.close(), r.jobs.close(), r.lock.release())
 }
 
-// mustHold panics in a run that was only opened.
-func (r *Run) mustHold(method string) {
+// mustBeLocked panics in a run that was opened for reading.
+func (r *Run) mustBeLocked(method string) {
 	if r.lock == nil {
-		panic("rundir: " + method + " is for runs of Create and Resume: this one was opened for reading")
+		panic("rundir: " + method + " needs a run from Create or Resume: this one was opened for reading")
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 const playbookText = "name: demo\n"
 
-// demo is the manifest of a run of two cases and two variants.
+// demo returns the manifest of a run of two cases and two variants.
 func demo(trials int) Manifest {
 	m := Manifest{
 		CreatedAt: time.Date(2026, 3, 2, 10, 15, 0, 0, time.UTC), Name: "demo", Mode: "live", Trials: trials, Need: 1,
@@ -44,7 +44,7 @@ func newRun(t testing.TB, root string, m Manifest) *Run {
 	return run
 }
 
-// unit is how a unit of that id ended.
+// unit returns the result of the unit with an id.
 func unit(id string) result.Unit {
 	c, v, trial, _ := splitUnit(id)
 	return result.Unit{
@@ -103,7 +103,7 @@ func TestCreateTakesNoTakenID(t *testing.T) {
 	require.Equal(t, first.ID()+"-2", newRun(t, root, m).ID(), "the first is locked")
 	require.NoError(t, first.Close())
 	third := newRun(t, root, m)
-	require.Equal(t, first.ID()+"-3", third.ID(), "a directory that nobody holds is not taken either")
+	require.Equal(t, first.ID()+"-3", third.ID(), "an existing directory without a lock is not used either")
 	require.Equal(t, third.ID(), third.Manifest().RunID)
 
 	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(first.Dir()), first.ID()+"-4"), 0o755))
@@ -120,21 +120,22 @@ func TestCreateRefuses(t *testing.T) {
 		want         string
 	}{
 		{"run id upwards", "", func(m *Manifest) { m.RunID = "../x" }, "", `the run id "../x" does not match`},
-		{"variant upwards", "", func(m *Manifest) { m.Variants[0].ID = ".." }, "", `the variant id ".." does not match`},
-		{"variant with slash", "", func(m *Manifest) { m.Variants[0].ID = "a/b" }, "", `the variant id "a/b" does not match`},
+		{"variant upwards", "", func(m *Manifest) { m.Variants[0].ID = ".." }, "", `variant id ".." does not match`},
+		{"variant with slash", "", func(m *Manifest) { m.Variants[0].ID = "a/b" }, "", `id "a/b" does not match`},
 		{"case with newline", "", func(m *Manifest) { m.Cases[0].ID = "one\n" }, "", `the case id "one\n"`},
-		{"variant twice", "", func(m *Manifest) { m.Variants[1].ID = "b" }, "", `the variant "b" is there twice`},
-		{"unit twice", "", func(m *Manifest) { m.Units[1] = m.Units[0] }, "", `the unit "evals/demo/one/b/1" is there twice`},
-		{"unit of no variant", "", func(m *Manifest) { m.Units[0] = "demo/one/c/1" }, "", `the unit "demo/one/c/1" is not`},
-		{"unit of no trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/2" }, "", `the unit "demo/one/a/2" is not`},
-		{"unit with odd trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/01" }, "", `the unit "demo/one/a/01" is not`},
+		{"duplicate variant", "", func(m *Manifest) { m.Variants[1].ID = "b" }, "", `duplicate variant "b"`},
+		{"duplicate unit", "", func(m *Manifest) { m.Units[1] = m.Units[0] }, "", `duplicate unit "evals/demo/one/b`},
+		{"unit of no variant", "", func(m *Manifest) { m.Units[0] = "demo/one/c/1" }, "", `unit "demo/one/c/1": want`},
+		{"unit of no trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/2" }, "", `unit "demo/one/a/2": want`},
+		{"unit with odd trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/01" }, "", `"demo/one/a/01": want`},
 		{
 			"secret in the playbook", "a copy is byte for byte", func(*Manifest) {}, "name: sk-" + "test-0123456789\n",
-			"the playbook evals/demo.yaml holds the value of API_TOKEN",
+			"the playbook evals/demo.yaml contains the value of API_TOKEN",
 		},
 		{
-			"secret in the manifest", "", func(m *Manifest) { m.Variants[0].Args = []string{"sk-" + "test-0123456789"} }, "",
-			"what is to be run holds the value of API_TOKEN",
+			"secret in the manifest", "",
+			func(m *Manifest) { m.Variants[0].Args = []string{"sk-" + "test-0123456789"} }, "",
+			"the manifest contains the value of API_TOKEN",
 		},
 	}
 	for _, tt := range tests {
@@ -150,7 +151,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// TestCreateFails: what cannot be made whole does not appear.
+// TestCreateFails: a run that cannot be made completely does not appear.
 func TestCreateFails(t *testing.T) {
 	root := t.TempDir()
 	m := demo(1)
@@ -193,7 +194,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"locks", locksDir, "is not the id of a run"},
 		{"link to elsewhere", filepath.Base(outside), "there is no run 20260302-101500-demo-outside"},
 		{"unknown", "20260302-101500-demo-x", "there is no run 20260302-101500-demo-x: the newest are "},
-		{"copy under another name", run.ID() + "-copy", `it is of the run "` + run.ID() + `"`},
+		{"copy under another name", run.ID() + "-copy", `belongs to the run "` + run.ID() + `"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,9 +215,9 @@ func TestManifestIsChecked(t *testing.T) {
 		{"cut", "{\n\"version\": 1,\n", "manifest.json:2: the text is incomplete: unexpected EOF"},
 		{"wrong type", "{\"version\": 1,\n\"trials\": \"x\"}", "manifest.json:2: json: cannot unmarshal string"},
 		{"duplicate key", "{\"version\": 1,\n\"version\": 1}", `manifest.json:2: duplicate key "version"`},
-		{"newer", `{"version": 2, "trials": "x"}`, "manifest.json: it has version 2, and this program reads version 1"},
-		{"hostile", `{"version": 1, "run_id": "ID", "state": "running", "cases": [{"id": "../x"}]}`, `the case id "../x"`},
-		{"no state", `{"version": 1, "run_id": "ID", "state": "green"}`, `"green" is not a state`},
+		{"newer", `{"version": 2, "trials": "x"}`, "manifest.json: version 2; this program reads version 1"},
+		{"hostile", `{"version": 1, "run_id": "ID", "state": "running", "cases": [{"id": "../x"}]}`, `case id "../x"`},
+		{"no state", `{"version": 1, "run_id": "ID", "state": "green"}`, `unknown state "green"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -264,10 +265,10 @@ func TestAppendRefuses(t *testing.T) {
 		want string
 	}{
 		{"twice", unit(m.Units[0]), "it already has a result"},
-		{"of another run", unknown, "it is not a unit of the run"},
-		{"another case", moved, `said to be of case "two", variant "a", trial 1`},
-		{"not ended", open, `"" is not an outcome`},
-		{"masked", masked, "is not an outcome"},
+		{"of another run", unknown, "it is not in the run"},
+		{"another case", moved, `has case "two", variant "a", trial 1`},
+		{"not ended", open, `unknown outcome ""`},
+		{"masked", masked, "unknown outcome"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,12 +277,12 @@ func TestAppendRefuses(t *testing.T) {
 			require.ErrorContains(t, err, "write the result of unit "+tt.unit.ID+" to "+run.Dir())
 		})
 	}
-	require.NoError(t, run.Append(unit(m.Units[1])), "what was refused can still end")
-	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is not a unit of the run")
+	require.NoError(t, run.Append(unit(m.Units[1])), "the unit can still end")
+	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is not in the run")
 
 	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID(), nil)
 	require.NoError(t, err)
-	require.Panics(t, func() { _ = opened.Append(unit(m.Units[2])) }, "it is not locked")
+	require.Panics(t, func() { _ = opened.Append(unit(m.Units[2])) }, "the run is not locked")
 }
 
 func TestAppendMasks(t *testing.T) {
@@ -313,7 +314,7 @@ func TestAppendMasks(t *testing.T) {
 	require.Equal(t, "the agent printed [REDACTED:API_TOKEN]", units[0].Reason)
 }
 
-// TestAppendTogether appends from many goroutines and counts what is durable when each returns.
+// TestAppendTogether appends from many goroutines: each line is in the file when Append returns.
 func TestAppendTogether(t *testing.T) {
 	m := demo(50)
 	root := t.TempDir()
@@ -359,7 +360,7 @@ func TestFinish(t *testing.T) {
 	require.NoError(t, opened.Close())
 }
 
-// TestFinishProblems: they outlive a resumption, each once.
+// TestFinishProblems: problems outlive a resumption, each once.
 func TestFinishProblems(t *testing.T) {
 	root := t.TempDir()
 	key := "sk-" + "test-not-a-real-key-1234"
@@ -379,7 +380,7 @@ func TestFinishProblems(t *testing.T) {
 	masked := mask.String("and " + key)
 	require.NotContains(t, masked, key)
 	require.Equal(t, []string{"a secret was found in jobs.jsonl", masked, "one more"}, opened.Manifest().Problems)
-	require.Len(t, before.Problems, 2, "what was handed out stays")
+	require.Len(t, before.Problems, 2, "a manifest that was returned does not change")
 	list, err := List(root)
 	require.NoError(t, err)
 	require.Equal(t, 3, list[0].Problems)
@@ -424,7 +425,7 @@ func TestFiles(t *testing.T) {
 	require.Equal(t, "theirs", string(theirs), "and never followed")
 }
 
-func TestPlace(t *testing.T) {
+func TestUnitDirs(t *testing.T) {
 	tests := []struct {
 		name   string
 		cases  []Case
@@ -437,20 +438,22 @@ func TestPlace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			run := newRun(t, t.TempDir(), Manifest{Name: "x", Variants: []Variant{{ID: "a"}}, Cases: tt.cases, Trials: tt.trials})
+			run := newRun(t, t.TempDir(), Manifest{
+				Name: "x", Variants: []Variant{{ID: "a"}}, Cases: tt.cases, Trials: tt.trials,
+			})
 			base := filepath.Join(run.Dir(), filepath.FromSlash(tt.want))
-			place, err := run.MakePlace("task", "a", 1)
+			dirs, err := run.MakeUnitDirs("task", "a", 1)
 			require.NoError(t, err)
-			require.Equal(t, run.Place("task", "a", 1), place)
+			require.Equal(t, run.UnitDirs("task", "a", 1), dirs)
 			for dir, got := range map[string]string{
-				"workspace": place.Workspace, "logs": place.Logs, "artifacts": place.Artifacts,
+				"workspace": dirs.Workspace, "logs": dirs.Logs, "artifacts": dirs.Artifacts,
 			} {
 				require.Equal(t, filepath.Join(base, dir), got)
 				require.DirExists(t, got)
 				require.DirExists(t, filepath.Join(run.Dir(), "variants", "a", dir), "the three base folders stay")
 			}
-			require.Panics(t, func() { run.Place("..", "a", 1) })
-			require.Panics(t, func() { run.Place("task", "a", tt.trials+1) })
+			require.Panics(t, func() { run.UnitDirs("..", "a", 1) })
+			require.Panics(t, func() { run.UnitDirs("task", "a", tt.trials+1) })
 		})
 	}
 }

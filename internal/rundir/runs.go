@@ -16,10 +16,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// runsDir is where a project's runs are.
+// runsDir is the directory of a project's runs.
 var runsDir = filepath.Join(".llman", "sdd-eval", "runs")
 
-// Directories in runsDir that are no runs: not yet, and no longer. Their processes were killed if their locks are free.
+// Prefixes of directories in runsDir that are not yet, or no longer, runs. If their locks are free, the processes that
+// made them were killed.
 const (
 	newPrefix = ".new-"
 	oldPrefix = ".old-"
@@ -33,17 +34,17 @@ type Summary struct {
 	// Name is the playbook's name.
 	Name string
 	Mode string
-	// State is [StateInterrupted] also for a run whose process was killed.
+	// State is also [StateInterrupted] if the run's process was killed.
 	State State
 	// Ended is how many of the Units have a result.
 	Ended, Units int
-	// Problems is how many [Manifest.Problems] there are.
+	// Problems is the number of [Manifest.Problems].
 	Problems int
-	// Err tells why the run cannot be read. Then the id, the directory and the time are known, and nothing else.
+	// Err says why the run cannot be read. Then only the id, the directory and the time are known.
 	Err error
 }
 
-// List returns the runs of the project, the newest first. A run that cannot be read is in it, with its error.
+// List returns the runs of the project, the newest first. It includes runs that cannot be read, with their errors.
 func List(root string) ([]Summary, error) {
 	runs := filepath.Join(root, runsDir)
 	ids, err := idsIn(runs)
@@ -85,7 +86,7 @@ func summarise(dir string) Summary {
 		s.Ended, err = countLines(filepath.Join(dir, resultsFile))
 	}
 	if err != nil {
-		// The id says when, unless a person made it up.
+		// The id has the time, unless a person made it up.
 		s.CreatedAt, _ = time.Parse("20060102-150405", id[:len("20060102-150405")])
 		s.State, s.Err = "", err
 		return s
@@ -103,7 +104,7 @@ func countLines(path string) (n int, err error) {
 	return n, errors.Join(err, file.Close())
 }
 
-// stateOf returns the state of a run whose manifest says this: one that is running without a lock was killed.
+// stateOf returns the state of a run from the state in its manifest: a run that is running without a lock was killed.
 func stateOf(dir string, written State) (State, error) {
 	if written != StateRunning {
 		return written, nil
@@ -115,11 +116,11 @@ func stateOf(dir string, written State) (State, error) {
 	return written, err
 }
 
-// Clean removes the runs of the project but the newest ones, as many as keep, and what killed processes left. A run that
-// a process holds stays. It goes on after an error, and returns the ids of what it removed.
+// Clean removes the runs of the project except the newest ones, as many as keep says, and what killed processes have
+// left. It does not remove locked runs. It continues after an error, and returns the ids of the removed runs.
 func Clean(root string, keep int) (removed []string, err error) {
 	if keep < 0 {
-		return nil, fmt.Errorf("clean runs: %d runs cannot be kept", keep)
+		return nil, fmt.Errorf("clean runs: cannot keep %d runs", keep)
 	}
 	list, err := List(root)
 	if err != nil {
@@ -141,7 +142,7 @@ func Clean(root string, keep int) (removed []string, err error) {
 	return removed, nil
 }
 
-// removeRun removes a run unless a process holds it. It is renamed first, so that no half of it is taken for a run.
+// removeRun removes a run unless it is locked. It renames the run first, so that a part of it is never taken for a run.
 func removeRun(runs, id string) (removed bool, err error) {
 	l, err := tryLock(runs, id)
 	if errors.Is(err, disk.ErrLocked) {
@@ -165,8 +166,8 @@ func removeRun(runs, id string) (removed bool, err error) {
 	return true, disk.RemoveAll(old)
 }
 
-// sweep removes what killed processes left beside the runs: directories of runs that never began or were being removed,
-// and locks.
+// sweep removes what killed processes have left beside the runs: directories of runs that never began or were being
+// removed, and locks.
 func sweep(runs string) error {
 	ids := make(map[string]bool)
 	for _, dir := range []string{runs, filepath.Join(runs, locksDir)} {
@@ -190,14 +191,14 @@ func sweep(runs string) error {
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			errs = append(errs, disk.RemoveAll(filepath.Join(runs, newPrefix+id)), disk.RemoveAll(filepath.Join(runs, oldPrefix+id)),
-				l.release())
+			errs = append(errs, disk.RemoveAll(filepath.Join(runs, newPrefix+id)),
+				disk.RemoveAll(filepath.Join(runs, oldPrefix+id)), l.release())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// locksDir holds the locks of the runs beside it. They are not in the runs: a directory could not be renamed on Windows
+// locksDir has the locks of the runs beside it. They are not in the runs, because Windows cannot rename a directory
 // while a file in it is open.
 const locksDir = ".locks"
 
@@ -207,10 +208,10 @@ type lock struct {
 	once sync.Once
 }
 
-// patience is how long acquire waits for a lock: whoever lists the runs holds it for a moment.
+// patience is how long acquire waits for a lock: listing the runs holds each lock for a moment.
 const patience = 500 * time.Millisecond
 
-// acquire locks the run with the id, whether or not there is one. If another process holds it, or this one does, the
+// acquire locks the run with the id, which need not exist. If the run is locked, by another process or this one, the
 // error is disk.ErrLocked.
 func acquire(runs, id string) (*lock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -234,20 +235,20 @@ func tryLock(runs, id string) (*lock, error) {
 	if err := disk.Lock(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, err), file.Close())
 	}
-	// It may have been removed by the one that held it before us, and then this is no lock at all.
+	// The last holder of the lock may have removed the file, and then locking it means nothing.
 	if !isAt(file, path) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, disk.ErrLocked), file.Close())
 	}
 	return &lock{file: file}, nil
 }
 
-// release gives the lock up. It may be called again, and a nil lock needs none.
+// release releases the lock. It may be called again. A nil lock need not be released.
 func (l *lock) release() (err error) {
 	if l == nil {
 		return nil
 	}
 	l.once.Do(func() {
-		if runtime.GOOS != "windows" { // where what is open cannot be removed
+		if runtime.GOOS != "windows" { // which cannot remove open files
 			err = os.Remove(l.file.Name())
 		}
 		err = errors.Join(err, disk.Unlock(l.file), l.file.Close())
@@ -255,7 +256,7 @@ func (l *lock) release() (err error) {
 	return err
 }
 
-// isLocked reports whether a process holds the run with the id.
+// isLocked reports whether the run with the id is locked.
 func isLocked(runs, id string) (bool, error) {
 	file, err := openRegular(filepath.Join(runs, locksDir, id), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// someRuns makes runs of the project that nobody holds, one a second, and returns their ids, the newest first.
+// someRuns makes unlocked runs of the project, one a second, and returns their ids, the newest first.
 func someRuns(t *testing.T, root string, count int) []string {
 	t.Helper()
 	ids := make([]string, count)
@@ -89,7 +89,7 @@ func TestClean(t *testing.T) {
 	root := t.TempDir()
 	all := someRuns(t, root, 1)
 	_, err := Clean(root, -1)
-	require.ErrorContains(t, err, "-1 runs cannot be kept")
+	require.ErrorContains(t, err, "cannot keep -1 runs")
 	require.Equal(t, all, listed(t, root))
 	removed, err := Clean(t.TempDir(), 0)
 	require.NoError(t, err)

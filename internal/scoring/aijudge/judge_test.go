@@ -62,7 +62,7 @@ func addUnit(t *testing.T, r *rundir.Run, id string, outcome result.Outcome) {
 	t.Helper()
 	parts := strings.Split(id, "/")
 	trial := int(parts[3][0] - '0')
-	place, err := r.MakePlace(parts[1], parts[2], trial)
+	place, err := r.MakeUnitDirs(parts[1], parts[2], trial)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(place.Artifacts, "workspace.diff"), []byte(diff), 0o644))
 	code := 1

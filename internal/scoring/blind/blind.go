@@ -49,7 +49,7 @@ const maxCommands = 200
 // SampleOf returns the work of a unit that ended, in about limit bytes of text. Files that are not there leave their part of it
 // empty; those that cannot be read are an error.
 func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, error) {
-	place, err := filepath.Rel(r.Dir(), r.Place(u.Case, u.Variant, u.Trial).Artifacts)
+	place, err := filepath.Rel(r.Dir(), r.UnitDirs(u.Case, u.Variant, u.Trial).Artifacts)
 	if err != nil {
 		return Sample{}, fmt.Errorf("unit %s: %w", u.ID, err)
 	}

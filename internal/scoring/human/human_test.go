@@ -55,7 +55,7 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 	for _, v := range variants {
 		for _, c := range cases {
 			did := do(v, c)
-			place, err := r.MakePlace(c, v, 1)
+			place, err := r.MakeUnitDirs(c, v, 1)
 			require.NoError(t, err)
 			events, err := json.Marshal(&trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
 				{Turn: 1, Body: trajectory.Message{Text: did.answer}}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},

@@ -139,7 +139,7 @@ func parseUnit(id string) unitName {
 }
 
 func newPackUnit(r *rundir.Run, id string, u unitName) (PackUnit, error) {
-	place := r.Place(u.caseID, u.variant, u.trial)
+	place := r.UnitDirs(u.caseID, u.variant, u.trial)
 	unit := PackUnit{ID: id}
 	for _, pointer := range []struct {
 		to   *string
