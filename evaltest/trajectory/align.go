@@ -6,8 +6,8 @@ import "math/bits"
 const none = -1
 
 // align pairs expected calls with actual ones in order, so that as many as possible have a partner and, among those
-// alignments, as many limits as possible are kept. Of several it takes the one with the earliest actual calls.
-// It returns the actual call of each expected one, or none.
+// alignments, as many limits as possible are kept. Of several it takes the one with the earliest actual calls. It
+// returns the actual call of each expected one, or none.
 func align(f fit) []int {
 	if f.inTime == f.accepted {
 		return alignByBits(f.accepted)
@@ -26,9 +26,9 @@ func align(f fit) []int {
 }
 
 // alignByBits finds a longest common subsequence with one operation for 64 cells of the table (Crochemore, Iliopoulos,
-// Pinzon and Reid 2001), which holds for any relation between the two sides.
+// Pinzon and Reid 2001), which works for any relation between the two sides.
 func alignByBits(g *grid) []int {
-	// same.has(i, p) tells that calls[j+1:] can reach as much as calls[j:] with the expected calls from i on. Position
+	// same.has(i, p) says that calls[j+1:] can reach as much as calls[j:] with the expected calls from i on. Position
 	// p counts columns from the last word's end, since carries run from late calls to early ones.
 	same := newGrid(g.rows, g.stride*64)
 	below := full(g.stride * 64)
@@ -46,7 +46,7 @@ func alignByBits(g *grid) []int {
 	pairs := make([]int, g.rows)
 	j := 0
 	for i := range pairs {
-		// A pair is never a loss: of an alignment, row i and column j can be part of one pair only.
+		// Taking a pair is never a loss: in an alignment, row i and column j can be in only one pair.
 		for j < g.cols && !g.has(i, j) && same.has(i, g.stride*64-1-j) {
 			j++
 		}
@@ -61,7 +61,7 @@ func alignByBits(g *grid) []int {
 
 // alignByWorth aligns rows with columns, cell by cell, so that the pairs are worth most; cells worth 0 are not paired.
 func alignByWorth(rows, cols int, worth func(i, j int) int) []int {
-	// best[j] is what rows[i:] and cols[j:] can reach; the grids remember how.
+	// best[j] is the worth that rows[i:] and cols[j:] can reach; the grids store how.
 	best, below := make([]int, cols+1), make([]int, cols+1) // the last of each stays 0
 	take, skip := newGrid(rows, cols), newGrid(rows, cols)
 	for i := rows - 1; i >= 0; i-- {

@@ -13,23 +13,23 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Arg is an argument matcher: what one argument of a tool call must be like. It is called with the actual value and
-// never panics; a malformed one, such as a bad regular expression, makes the result of matching an error.
+// Arg is an argument matcher: a condition on one argument of a tool call. It never panics. If it is malformed, for
+// example a bad regular expression, the result of matching is an error.
 type Arg struct {
 	name  string
 	param any // decoded JSON
 	holds test
-	// digests returns numbers for an actual value, one of which is that of the parameter if the value is as wanted; nil
-	// for matchers that cannot be told by numbers.
+	// digests returns digests of an actual value. If the value matches, one of them is the digest of the parameter. It
+	// is nil for matchers that have no digests.
 	digests func(v any, cwd string) []uint64
 	err     error
 }
 
-// test reports whether an actual argument, as decoded JSON, is as wanted in a session that runs in cwd.
+// test reports whether an actual argument, as decoded JSON, matches in a session that runs in cwd.
 type test func(actual any, cwd string) bool
 
-// forms are the argument matchers: each name as it stands in YAML, and what makes a test of its parameter, which is
-// decoded JSON. The functions below are their names in Go.
+// forms are the argument matchers: the name in YAML and the function that makes a test from the parameter, which is
+// decoded JSON. The functions below are the matchers in Go.
 var forms = map[string]func(param any) (test, error){
 	"equals":      isEqual,
 	"contains":    ofText(textual(strings.Contains)),
@@ -48,7 +48,7 @@ var forms = map[string]func(param any) (test, error){
 	"type":        ofText(isType),
 }
 
-// NewArg returns the argument matcher with the given name and parameter, as they stand in YAML: name is one of
+// NewArg returns the argument matcher with the given name and parameter, as written in YAML: name is one of
 // [ArgNames], param decoded JSON or YAML. The parameter of any and absent is true, that of one_of a list, that of
 // near {"value": number, "within": number}.
 func NewArg(name string, param any) (Arg, error) {
@@ -107,64 +107,64 @@ func (a Arg) String() string {
 	}
 }
 
-// MarshalJSON returns an error: a matcher in a value would be compared as an empty object. See [Arg.Form].
+// MarshalJSON returns an error: as a part of a value, a matcher would be compared as an empty object. See [Arg.Form].
 func (a Arg) MarshalJSON() ([]byte, error) { return nil, errPart }
 
-// absent reports whether the argument must not be there.
+// absent reports whether the argument must be missing.
 func (a Arg) absent() bool { return a.name == "absent" }
 
-// Equals wants the same JSON value: 1 is 1.0, integers are exact however large, 1 is not "1", null is not absent.
+// Equals matches the same JSON value: 1 is 1.0, integers are exact however large, 1 is not "1", null is not absent.
 func Equals(value any) Arg { return newArg("equals", value) }
 
-// Contains wants a text that contains s. Like all text matchers it holds for an array if it holds for one of its
+// Contains matches a string that contains s. Like all matchers of strings, it matches an array if it matches one of its
 // elements, since some agents give a command as a list of words.
 func Contains(s string) Arg { return newArg("contains", s) }
 
 // ContainsCI is [Contains], ignoring case.
 func ContainsCI(s string) Arg { return newArg("contains_ci", s) }
 
-// EndsWith wants a text that ends with s. For file names use [Path]: data.go ends with a.go.
+// EndsWith matches a string that ends with s. For file names use [Path]: data.go ends with a.go.
 func EndsWith(s string) Arg { return newArg("ends_with", s) }
 
-// Regex wants a text in which the regular expression (package regexp) matches somewhere.
+// Regex matches a string in which the regular expression (package regexp) matches somewhere.
 func Regex(expr string) Arg { return newArg("regex", expr) }
 
-// Glob wants a path that fits the pattern, by whole components: ** stands for any number of them, the rest is as in
-// package path. Both sides are resolved as in [Path].
+// Glob matches a path that matches the pattern, by whole components: ** stands for any number of them, the rest is as
+// in package path. Both sides are resolved as in [Path].
 func Glob(pattern string) Arg { return newArg("glob", pattern) }
 
-// Path wants the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], for which
-// $WORKSPACE may stand. So src/a.go is ./src/a.go and $WORKSPACE/src/a.go, but neither a.go nor src/data.go.
+// Path matches the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], which may be
+// written as $WORKSPACE. So src/a.go is ./src/a.go and $WORKSPACE/src/a.go, but neither a.go nor src/data.go.
 func Path(p string) Arg { return newArg("path", p) }
 
-// GlobLike wants a glob pattern that stands for the same files as this one, however deep they lie: src/**/*.ts is
-// src/*.ts, but not tests/**. It is for tools whose argument is a pattern; for paths see [Glob].
+// GlobLike matches a glob pattern for the same files as this one, however deep they are: src/**/*.ts is src/*.ts, but
+// not tests/**. It is for tools whose argument is a pattern; for paths see [Glob].
 func GlobLike(pattern string) Arg { return newArg("glob_like", pattern) }
 
-// OneOf wants a value that equals one of these.
+// OneOf matches a value that equals one of these.
 func OneOf(values ...any) Arg { return newArg("one_of", values) }
 
-// GTE wants a number of at least n, which may be any Go number or a json.Number. The comparison is exact.
+// GTE matches a number of at least n, which may be any Go number or a json.Number. The comparison is exact.
 func GTE(n any) Arg { return newArg("gte", n) }
 
-// LTE wants a number of at most n, which may be any Go number or a json.Number. The comparison is exact.
+// LTE matches a number of at most n, which may be any Go number or a json.Number. The comparison is exact.
 func LTE(n any) Arg { return newArg("lte", n) }
 
-// Near wants a number that differs from value by at most within; both may be any Go number or a json.Number.
+// Near matches a number that differs from value by at most within; both may be any Go number or a json.Number.
 func Near(value, within any) Arg {
 	return newArg("near", map[string]any{"value": value, "within": within})
 }
 
-// Any wants the argument to be present, whatever its value, including null.
+// Any matches any argument that is present, even null.
 func Any() Arg { return newArg("any", true) }
 
-// Absent wants the argument to be missing; null is not missing.
+// Absent matches an argument that is missing; null is not missing.
 func Absent() Arg { return newArg("absent", true) }
 
-// Type wants a value of a JSON type: string, number, integer, boolean, array, object or null.
+// Type matches a value of a JSON type: string, number, integer, boolean, array, object or null.
 func Type(name string) Arg { return newArg("type", name) }
 
-// ofText reads a parameter that is text. An empty one would hold for everything, so it is an error.
+// ofText reads a parameter that is a string. An empty one is an error, since it would match everything.
 func ofText(build func(s string) (test, error)) func(any) (test, error) {
 	return func(param any) (test, error) {
 		s, ok := param.(string)
@@ -188,7 +188,7 @@ func ofNumber(holds func(actual, param jsonvalue.Number) bool) func(any) (test, 
 	}
 }
 
-// ofTrue reads the parameter of a matcher that has none, which is true in YAML.
+// ofTrue reads the parameter of a matcher without one, which is written as true in YAML.
 func ofTrue(answer bool) func(any) (test, error) {
 	return func(param any) (test, error) {
 		if param != true {
@@ -198,7 +198,7 @@ func ofTrue(answer bool) func(any) (test, error) {
 	}
 }
 
-// textIn makes a test of texts hold for an array if it holds for one of its elements.
+// textIn returns a test of strings that also holds for an array if it holds for one of its elements.
 func textIn(holds func(s, cwd string) bool) test {
 	return func(actual any, cwd string) bool {
 		switch actual := actual.(type) {
@@ -241,8 +241,8 @@ func matchesRegexp(expr string) (test, error) {
 	return textIn(func(s, _ string) bool { return strings.Contains(s, part) && re.MatchString(s) }), nil
 }
 
-// literalIn returns a text that is part of all that the expression matches, which is much quicker to look for; empty if
-// there is none.
+// literalIn returns a text that is part of everything that the expression matches, since searching for it is much
+// quicker. It is empty if there is no such text.
 func literalIn(expr string) string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -284,7 +284,7 @@ func isPath(want string) (test, error) {
 	}), nil
 }
 
-// digestPaths returns the digests of the paths that a value holds.
+// digestPaths returns the digests of the paths in a value.
 func digestPaths(v any, cwd string) []uint64 {
 	switch v := v.(type) {
 	case string:
@@ -349,7 +349,7 @@ func isType(name string) (test, error) {
 	}, nil
 }
 
-// describe names a parameter in an error.
+// describe shows a parameter, with its type, in an error.
 func describe(param any) string {
 	if param == nil {
 		return "null"

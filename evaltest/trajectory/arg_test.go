@@ -306,7 +306,7 @@ func TestMalformedExpectations(t *testing.T) {
 		},
 		{
 			"glob going up", tool(trajectory.Glob("../*")),
-			"exact: step 1, Grep: pattern: glob: a pattern must not contain ..",
+			"exact: step 1, Grep: pattern: glob: '..' is not allowed in a pattern",
 		},
 		{
 			"glob of nothing", tool(trajectory.Glob("./")),

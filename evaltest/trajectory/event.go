@@ -16,7 +16,7 @@ type Body interface {
 	EventName() string
 }
 
-// Prompt is what the harness asked of the agent; it begins a turn.
+// Prompt is the prompt that the harness sent to the agent. It begins a turn.
 type Prompt struct {
 	Text string `json:"text"`
 }
@@ -26,12 +26,12 @@ type Message struct {
 	Text string `json:"text"`
 }
 
-// Thought is the agent's reasoning where the agent shows it, its chunks joined.
+// Thought is the agent's reasoning, if the agent shows it, its chunks joined.
 type Thought struct {
 	Text string `json:"text"`
 }
 
-// Plan is the agent's list of what it plans to do; each one replaces the previous plan.
+// Plan is the agent's list of what it plans to do. Each plan replaces the previous one.
 type Plan struct {
 	Entries []PlanEntry `json:"entries"`
 }
@@ -63,9 +63,9 @@ type Location struct {
 type ToolEnd struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
-	// Output is the raw output as decoded JSON where the agent gives one, else the text it showed.
+	// Output is the raw output as decoded JSON if the agent gives one, else the text that it showed.
 	Output any `json:"output,omitempty"`
-	// Printed is what the call's command printed, where the agent shows it apart from the output.
+	// Printed is what the call's command printed, if the agent shows it apart from the output.
 	Printed  string `json:"printed,omitempty"`
 	Diffs    []Diff `json:"diffs,omitempty"`
 	ExitCode *int   `json:"exit_code,omitempty"`
@@ -104,8 +104,8 @@ type Terminal struct {
 	Command   string   `json:"command"`
 	Args      []string `json:"args,omitempty"`
 	Cwd       string   `json:"cwd,omitempty"`
-	Env       []string `json:"env,omitempty"`    // names of the variables that the agent wanted to add
-	Output    string   `json:"output,omitempty"` // what the agent last saw of the output
+	Env       []string `json:"env,omitempty"`    // names of the variables that the agent asked to add
+	Output    string   `json:"output,omitempty"` // the output, as the agent last read it
 	Truncated bool     `json:"truncated,omitempty"`
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Signal    string   `json:"signal,omitempty"`
@@ -123,7 +123,7 @@ type Permission struct {
 	Decision string             `json:"decision"` // an option's ID, or "cancelled"
 }
 
-// AskedCall is what identifies a tool call when the agent asks for permission. Agents may change it later.
+// AskedCall describes a tool call at the time when the agent asks for permission. Agents may change it later.
 type AskedCall struct {
 	Name  string `json:"name,omitempty"`
 	Title string `json:"title,omitempty"` // only of a call without arguments

@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// session is a run as matchers see it.
+// session is a run in the form that matchers need.
 type session struct {
 	calls []observed
 	cwd   string
@@ -66,7 +66,7 @@ func (s *session) first(tool string) int {
 	return slices.IndexFunc(s.calls, func(o observed) bool { return o.Name == tool })
 }
 
-// groups returns the group of each call.
+// groups returns the group number of each call.
 func (s *session) groups() []int {
 	groups := make([]int, len(s.calls))
 	for j := range s.calls {

@@ -10,7 +10,8 @@ import (
 // those pairings, as many limits as possible are kept. It returns the actual call of each expected one, or none.
 func pairUp(f fit) []int {
 	p := newPairing(f.accepted.rows, f.accepted.cols)
-	// Expected calls with limits first: who has a partner keeps one, so this keeps as many limits as can be kept.
+	// Expected calls with limits come first. A call that has a partner always keeps one, so as many limits as possible
+	// are kept.
 	p.maximise(f.inTime, f.limited, true)
 	p.maximise(f.inTime, f.limited, false)
 	if f.inTime != f.accepted {
@@ -55,7 +56,7 @@ func (p *pairing) join(i, j int) {
 // maximise adds partners for as many as possible of the expected calls whose limited is as given, by Hopcroft and Karp:
 // all shortest augmenting paths in one phase, and few phases.
 func (p *pairing) maximise(g *grid, limited []bool, which bool) {
-	var alone []int // expected calls to find partners for
+	var alone []int // expected calls that need a partner
 	for i := range g.rows {
 		if limited[i] == which {
 			alone = append(alone, i)
@@ -88,7 +89,7 @@ type phase struct {
 	unseen []uint64 // actual calls that no path of this phase has tried
 }
 
-// layer measures how far expected calls are from those that are alone, up to the nearest free actual call.
+// layer sets the distance of expected calls from those without a partner, up to the nearest free actual call.
 func (s *phase) layer(alone []int) {
 	for i := range s.level {
 		s.level[i] = none
@@ -119,7 +120,7 @@ func (s *phase) layer(alone []int) {
 	}
 }
 
-// augment finds a partner for expected call i, moving others to new partners along the layers where it must.
+// augment finds a partner for expected call i. If needed, it moves other calls to new partners along the layers.
 func (s *phase) augment(i int) bool {
 	row := s.grid.row(i)
 	for w := range row {
@@ -147,9 +148,9 @@ func (s *phase) augment(i int) bool {
 	return false
 }
 
-// extend gives more expected calls a partner at the least cost, where a pair that keeps no limit costs 1: successive
-// shortest paths, all of the same length at once. It begins with a pairing that costs the least for its number of
-// pairs, and leaves one.
+// extend gives more expected calls a partner at the lowest cost, where a pair that keeps no limit costs 1. It uses
+// successive shortest paths, all of the same length at once. The pairing must have the lowest cost for its number of
+// pairs, before and after.
 func (p *pairing) extend(f fit) bool {
 	s := newShortest(p, f)
 	s.measure()
@@ -199,7 +200,8 @@ func (s *shortest) cost(i, j int) int {
 	return 1
 }
 
-// measure sets the costs, by Bellman and Ford with a queue: moving a call from its partner gives its cost back.
+// measure sets the costs, by Bellman and Ford with a queue. Moving a call from its partner subtracts the cost of the
+// pair.
 func (s *shortest) measure() {
 	var queue []int
 	queued := make([]bool, len(s.of))
@@ -231,7 +233,7 @@ func (s *shortest) measure() {
 	}
 }
 
-// augment finds a partner for expected call i by a cheapest way that shares no call with those taken before.
+// augment finds a partner for expected call i on a cheapest way that shares no call with the ways taken before.
 func (s *shortest) augment(i int) bool {
 	for j := range s.fit.accepted.in(i) {
 		if s.seen[j] || j == s.actual[i] || s.of[i]+s.cost(i, j) != s.to[j] {

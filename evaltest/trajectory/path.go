@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// What stands for the directories of a session in runs of the harness and in expectations.
+// The names of a session's directories in runs of the harness and in expectations.
 const (
 	workspace = "$WORKSPACE"
 	home      = "$HOME"
 	temporary = "$TMPDIR"
 )
 
-// split returns the root that p begins with, as whole components go, and what is below. A relative p has no root.
+// split returns the root of p, by whole components, and the path below it. A relative path has no root.
 func split(p string) (root, below string) {
 	first, below, _ := strings.Cut(p, "/")
 	switch {
@@ -31,11 +31,11 @@ func split(p string) (root, below string) {
 }
 
 // resolve returns p as a clean slash path from its root; a relative p is below cwd. A path that leaves one of the
-// session's directories keeps its .. because what lies around them is unknown.
+// session's directories keeps its .. elements, because the parents of these directories are unknown.
 func resolve(p, cwd string) string {
 	root, below := split(p)
 	base, dir := split(cmp.Or(cwd, workspace))
-	// In a run by hand the session's own directory is the workspace.
+	// In a run made by hand, the session's directory is the workspace.
 	if root == "" || root == workspace && base != workspace {
 		root, below = base, dir+"/"+below
 	}
@@ -54,7 +54,7 @@ func resolve(p, cwd string) string {
 
 // glob is a path pattern by components: "**" stands for any number of them, the rest is as in [path.Match].
 type glob struct {
-	base  string // where it begins: the root, one of the session's directories, or "." for where the session runs
+	base  string // where it begins: the root, one of the session's directories, or "." for the session's current one
 	parts []string
 }
 
@@ -69,7 +69,7 @@ func parseGlob(pattern string) (glob, error) {
 			continue
 		}
 		if part == ".." {
-			return glob{}, errors.New("a pattern must not contain ..")
+			return glob{}, errors.New("'..' is not allowed in a pattern")
 		}
 		if _, err := path.Match(part, ""); err != nil {
 			return glob{}, fmt.Errorf("pattern %s: %w", pattern, err)
@@ -82,7 +82,7 @@ func parseGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
-// match reports whether the path p fits.
+// match reports whether the path p matches.
 func (g glob) match(p, cwd string) bool {
 	base := strings.TrimSuffix(resolve(g.base, cwd), "/")
 	below, ok := strings.CutPrefix(resolve(p, cwd), base+"/")

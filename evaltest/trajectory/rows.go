@@ -11,7 +11,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// rows explains a matched sequence: a row for each expected call and, where no other calls may be, for each of those.
+// rows explains a matched sequence. There is a row for each expected call and, if other calls are not allowed, for each
+// of those.
 func (m matched) rows() []row {
 	near := m.nearest()
 	shown := make([]bool, len(m.session.calls))
@@ -35,7 +36,7 @@ func (m matched) rows() []row {
 	for i, j := range m.pairs {
 		if j == none && near[i] == none {
 			if m.mode == subset {
-				continue // nor need it be made
+				continue // subset: the call need not be made
 			}
 			uncalled = true
 		}
@@ -51,7 +52,7 @@ func (m matched) rows() []row {
 	return rows
 }
 
-// row explains expected call i, of which the actual call near came nearest if none is its partner.
+// row explains expected call i. If the call has no partner, near is the actual call that came nearest, or none.
 func (m matched) row(i, near int) row {
 	c, j := &m.calls[i], m.pairs[i]
 	r := row{step: i + 1, mark: good}
@@ -68,7 +69,7 @@ func (m matched) row(i, near int) row {
 		if place := m.misplaced(m.gap(i), near); place != "" {
 			wants = append(wants, place)
 		} else if len(wants) == 0 && m.mode == strict {
-			wants = append(wants, m.company(i))
+			wants = append(wants, m.grouping(i))
 		}
 		r.right = wanted(wants)
 		if !c.inTime(m.actual(near)) {
@@ -83,7 +84,7 @@ func (m matched) row(i, near int) row {
 	return r
 }
 
-// wanted joins what a call should have been, as far as a line holds.
+// wanted joins the first of the texts that say what a call should have been.
 func wanted(wants []string) string {
 	const most = 4
 	if more := len(wants) - most; more > 0 {
@@ -92,7 +93,7 @@ func wanted(wants []string) string {
 	return "want " + strings.Join(wants, ", ")
 }
 
-// compare shows the actual call with the arguments that were expected of it, and what it lacks.
+// compare shows the actual call with its arguments that were expected, and what it should have been.
 func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 	c = c.forCall(o)
 	if len(c.args) == 0 && c.mode != ExactArgs && c.mode != SubsetArgs {
@@ -140,8 +141,8 @@ func (m matched) broken(c *Call, o *observed) (wants []string) {
 	return wants
 }
 
-// company says with which steps expected call i should be made together.
-func (m matched) company(i int) string {
+// grouping says with which step expected call i should be made together.
+func (m matched) grouping(i int) string {
 	for k, g := range m.groups {
 		if g == m.groups[i] && k != i {
 			return fmt.Sprintf("together with step %d", k+1)
@@ -150,11 +151,11 @@ func (m matched) company(i int) string {
 	return "apart from others"
 }
 
-// gap is where the partner of an expected call may stand: after that of one step and before that of another, each the
-// nearest one that has a partner, or none.
+// gap is the range of places for the partner of an expected call: after the partner of step after, and before that of
+// step before, which are the nearest steps that have partners, or none.
 type gap struct{ after, before int }
 
-// gap returns where the partner of expected call i may stand.
+// gap returns the range of places for the partner of expected call i.
 func (m matched) gap(i int) gap {
 	if !m.mode.ordered() {
 		return gap{none, none}
@@ -172,7 +173,7 @@ func (m matched) gap(i int) gap {
 	return g
 }
 
-// misplaced says where the actual call j should stand, if it does not stand in the gap.
+// misplaced says where the actual call j should be. It is empty if the call is in the gap.
 func (m matched) misplaced(g gap, j int) string {
 	switch {
 	case g.after != none && j < m.pairs[g.after]:
@@ -187,7 +188,7 @@ func (m matched) misplaced(g gap, j int) string {
 // together reports whether two expected calls are of one group.
 func (m matched) together(i, k int) bool { return m.mode == strict && m.groups[i] == m.groups[k] }
 
-// unpaired yields the actual calls that are no partner of an expected one.
+// unpaired yields the actual calls without a partner.
 func (m matched) unpaired() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		paired := make([]bool, len(m.session.calls))
@@ -204,9 +205,9 @@ func (m matched) unpaired() iter.Seq[int] {
 	}
 }
 
-// nearest returns for each expected call without a partner the actual call, itself without one, that comes nearest to
-// it, or none: the same tool or kind, then fewest differing arguments, then the right place, then the earliest. No
-// call is nearest to two.
+// nearest returns for each expected call without a partner the nearest actual call without a partner, or none: of the
+// same tool or kind the one with the fewest differing arguments, then in the right place, then the earliest. No actual
+// call is nearest to two expected ones.
 func (m matched) nearest() []int {
 	near := make([]int, len(m.calls))
 	left := slices.Collect(m.unpaired())
@@ -242,7 +243,7 @@ func (m matched) nearest() []int {
 	return near
 }
 
-// called lists the tools that the run called.
+// called lists the tools that were called in the run.
 func (m matched) called() string {
 	if len(m.session.calls) == 0 {
 		return "no tool was called"
@@ -270,7 +271,7 @@ func (m matched) called() string {
 	return "called: " + strings.Join(names, ", ")
 }
 
-// name returns what the call is called.
+// name returns the name of the call's tool, or its kind if there is no name.
 func (o *observed) name() string {
 	if o.Name == "" && o.Kind != "" {
 		return "kind " + label(o.Kind)

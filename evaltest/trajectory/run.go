@@ -22,7 +22,7 @@ type Agent struct {
 	Kind    string `json:"kind"`              // profile, e.g. "claude-code-acp"
 	Name    string `json:"name,omitempty"`    // as the agent calls itself
 	Version string `json:"version,omitempty"` // as the agent reports it
-	Model   string `json:"model,omitempty"`   // as the playbook asked for it; empty: the agent's default
+	Model   string `json:"model,omitempty"`   // as the playbook names it; empty: the agent's default
 }
 
 // Event is one entry of a run: when it happened and what it was.
@@ -38,17 +38,17 @@ type Event struct {
 // ToolCall is one tool call of a run: its start joined with its end.
 type ToolCall struct {
 	ID    string
-	Name  string // the agent's name of the tool, e.g. "Read"; may be empty where an agent gives none
+	Name  string // the agent's name for the tool, e.g. "Read"; empty if the agent gives none
 	Kind  string // ACP's category: read, edit, delete, move, search, execute, think, fetch, other
 	Title string
-	// Args is the tool's input as decoded JSON (map[string]any, []any, string, json.Number, bool, nil). In runs
-	// built by hand any Go value that encoding/json can marshal will do.
+	// Args is the tool's input as decoded JSON (map[string]any, []any, string, json.Number, bool, nil). In runs made by
+	// hand it may be any Go value that encoding/json can marshal.
 	Args      any
 	Locations []Location
 	Status    Status
 	// Output is the raw output as decoded JSON if the agent gives one, else the text it showed; nil if neither.
 	Output any
-	// Printed is what the call's command printed, where the agent shows it apart from the output.
+	// Printed is what the call's command printed, if the agent shows it apart from the output.
 	Printed string
 	Diffs   []Diff
 	// ExitCode is the exit code of a command, nil if there was none or it is unknown.
@@ -64,8 +64,8 @@ type ToolCall struct {
 	Duration time.Duration
 }
 
-// Status is the state of a tool call. An agent's word that a call completed does not mean that it succeeded:
-// see [ToolCall.ExitCode].
+// Status is the state of a tool call, as the agent reports it. A call that completed may still have failed: see
+// [ToolCall.Outcome].
 type Status string
 
 // The states of a tool call, after the Agent Client Protocol, and Cancelled for calls that were open when their turn
@@ -78,7 +78,7 @@ const (
 	Cancelled  Status = "cancelled"
 )
 
-// Outcome is how a tool call ended, in short.
+// Outcome is a summary of how a tool call ended.
 type Outcome string
 
 // The outcomes of tool calls.
@@ -137,7 +137,7 @@ func (r *Run) ToolCalls() []ToolCall {
 	return calls
 }
 
-// Answer returns the agent's last message of the last turn, "" if it said nothing in that turn.
+// Answer returns the agent's last message in the last turn, "" if there is none in that turn.
 func (r *Run) Answer() string {
 	if len(r.Events) == 0 {
 		return ""

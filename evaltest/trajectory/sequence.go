@@ -110,7 +110,7 @@ func (m matched) count(result *section, i, j int) {
 	}
 }
 
-// overrun says how call o is over the limit of c.
+// overrun says how call o exceeds the limit of c.
 func overrun(c *Call, o *observed) string {
 	if !o.ended() {
 		return fmt.Sprintf("never ended, want at most %v", c.limit)
@@ -118,11 +118,11 @@ func overrun(c *Call, o *observed) string {
 	return fmt.Sprintf("took %v, want at most %v", o.Duration, c.limit)
 }
 
-// matched is a sequence with the calls of a run, paired.
+// matched is a sequence whose calls are paired with the calls of a run.
 type matched struct {
 	sequence
 	session *session
-	pairs   []int // for each expected call its actual one, or none
+	pairs   []int // the actual call of each expected one, or none
 }
 
 func (m matched) actual(j int) *observed { return &m.session.calls[j] }

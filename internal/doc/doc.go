@@ -338,6 +338,20 @@ func (d *Document) Err() error {
 	return Problems(ps)
 }
 
+// Unplaced returns [Problems] without their positions, for values that are not in a file. It returns other errors as
+// they are.
+func Unplaced(err error) error {
+	problems, ok := errors.AsType[Problems](err)
+	if !ok {
+		return err
+	}
+	var all []error
+	for _, p := range problems {
+		all = append(all, errors.New(strings.TrimPrefix(p.Path+": "+p.Reason, ": ")))
+	}
+	return errors.Join(all...)
+}
+
 // DidYouMean returns `, did you mean "x"?` with the candidate x that is most like word. It returns "" if in all
 // candidates more than one character in three differs.
 func DidYouMean(word string, candidates []string) string {
@@ -386,17 +400,4 @@ func distance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
-}
-
-// Unplaced returns [Problems] without their positions, for values that stand in no file, and any other error as it is.
-func Unplaced(err error) error {
-	problems, ok := errors.AsType[Problems](err)
-	if !ok {
-		return err
-	}
-	var all []error
-	for _, p := range problems {
-		all = append(all, errors.New(strings.TrimPrefix(p.Path+": "+p.Reason, ": ")))
-	}
-	return errors.Join(all...)
 }
