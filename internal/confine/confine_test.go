@@ -108,7 +108,7 @@ func TestUnavailable(t *testing.T) {
 		name    string
 		kind    confine.Kind
 		command []string
-		bwrap   string // the script in PATH under that name; empty: there is none
+		bwrap   string // the script that is bwrap in PATH, or empty
 		want    string
 	}{
 		{

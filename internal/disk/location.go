@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Location is where a directory is: the components of the path that it is called by, and of that without symbolic links.
+// Location is where a directory is: the components of the path that it is called by, and of that without symbolic
+// links.
 type Location [][]string
 
 // Locate returns the location of a directory.
@@ -26,8 +27,8 @@ func (l Location) Has(path string) bool {
 	return ok
 }
 
-// Below returns the rest of path after the directory, "." if there is none. Components count as a whole: /ws-evil is not
-// below /ws.
+// Below returns the rest of path after the directory, "." if there is none. Components count as a whole: /ws-evil is
+// not below /ws.
 func (l Location) Below(path string) (rel string, ok bool) {
 	for _, form := range l {
 		if rel, ok = strip(filepath.ToSlash(path), form); ok {

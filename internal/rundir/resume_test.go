@@ -129,7 +129,7 @@ func TestBadLines(t *testing.T) {
 		{"torn first", "{", "", "results.jsonl:1: the last line is incomplete"},
 		{"zeros", good + "\x00\x00\x00", "", "results.jsonl:2: the last line is incomplete"},
 		{"cut in the middle", `{"unit":` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
-		{"cut in a text", `{"unit":"evals/de` + "\n" + good, "results.jsonl:1: the text is incomplete: unexpected EOF", ""},
+		{"cut in a text", `{"unit":"evals/de` + "\n" + good, ":1: the text is incomplete: unexpected EOF", ""},
 		{"broken at the end", good + "{\"unit\":\n", "results.jsonl:2: the text is incomplete: unexpected EOF", ""},
 		{"blank", good + "\n" + good, "results.jsonl:2: empty line: remove it", ""},
 		{

@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 		"a/two":                     "first-secret second-secret first-secret",
 		"a/encoded":                 base64.StdEncoding.EncodeToString([]byte("x first-secret")),
 		"b/cut":                     filler + "first-secret",
-		"b/word":                    filler + "-xuQ_ x", // its first 64 KiB end with what is no word
+		"b/word":                    filler + "-xuQ_ x", // the first 64 KiB do not end with a whole word
 		"b/at-the-end":              filler + filler + "\nthird\nsecret",
 		"c-first-secret-d/file":     "clean",
 		"c-first-secret-d/e/second": "second-secret",

@@ -32,7 +32,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 		{" !abcdefg", "plain text "},
 		{"?", "plain text !abcdefg?"},
 		{"!!abcdefgh", "plain text !abcdefg?![REDACTED:A]"},
-		{"sk-", "plain text !abcdefg?![REDACTED:A]sk"}, // no key, as a word goes on; but the dash might begin one
+		{"sk-", "plain text !abcdefg?![REDACTED:A]sk"}, // the text is inside a word, but a key may follow the dash
 		{" sk-", "plain text !abcdefg?![REDACTED:A]sk- "},
 		{" ", "plain text !abcdefg?![REDACTED:A]sk- sk- "},
 		{"sk-" + "aaaaaaaaaaaaaaaaaaaa", "plain text !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]"},

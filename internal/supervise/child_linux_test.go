@@ -120,7 +120,7 @@ func runnerChild(args []string) {
 // family is the number of processes of familyChild that write their pid.
 const family = 4
 
-// familyChild starts children of every kind, and stays unless it is told to leave them behind.
+// familyChild starts children of every kind. Unless its argument is stay, it ends when its input does, before them.
 func familyChild(args []string) {
 	spawn(false, "sleep")
 	spawn(true, "sleep")  // setsid

@@ -72,7 +72,7 @@ func TestChildGetsWhatItWasGivenAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestChildIsLikeAnyOther holds that the supervisor's own signal handling and limits do not show in the child.
+// TestChildIsLikeAnyOther: the supervisor's own signal handling and limits do not affect the child.
 func TestChildIsLikeAnyOther(t *testing.T) {
 	for _, c := range []struct {
 		name   string

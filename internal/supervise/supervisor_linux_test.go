@@ -70,7 +70,7 @@ func TestDecodeSpecErrors(t *testing.T) {
 	}
 }
 
-// TestChildren holds the two ways of finding children together; the second is for kernels without the first.
+// TestChildren: both ways of finding children find the same. The second is for kernels without the first.
 func TestChildren(t *testing.T) {
 	cmd := exec.Command("cat") // until its input ends
 	stdin, err := cmd.StdinPipe()

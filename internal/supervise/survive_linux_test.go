@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// hostVariable makes TestNothingSurvivesUs, in a test binary of its own, the one that is going to end suddenly.
+// hostVariable makes a test binary the host: a process that will end suddenly.
 const hostVariable = "SUPERVISE_TEST_HOST"
 
 // scratchVariable names the directory that has to be gone after the end.

@@ -43,7 +43,7 @@ function chart({ title, hint, top, value, show }, variants) {
       'figure',
       { class: 'chart' },
       h('figcaption', {}, h('strong', {}, title), ' ', h('span', {}, 'unknown')),
-      h('p', { class: 'unknown' }, title.endsWith('core') ? 'Nothing gave a score.' : 'No agent reported it.'),
+      h('p', { class: 'unknown' }, title.endsWith('core') ? 'There are no scores.' : 'No agent reported it.'),
     );
   }
   const ranged = values.some((v) => v.known > 1 && v.max > v.min);

@@ -69,7 +69,7 @@ const plural = (n, what) => `${grouped.format(n)} ${what}${n === 1 ? '' : 's'}`;
 function total(sum, show) {
   if (!known(sum.sum)) return h('span', { class: 'unknown', title: 'not reported' }, unknown);
   if (sum.known === sum.of) return show(sum.sum);
-  return h('span', { title: `known of ${sum.known} of ${plural(sum.of, 'unit')}` }, `≥ ${show(sum.sum)}`);
+  return h('span', { title: `known for ${sum.known} of ${plural(sum.of, 'unit')}` }, `≥ ${show(sum.sum)}`);
 }
 
 const mean = (sum) => (known(sum.sum) && sum.known > 0 ? sum.sum / sum.known : null);

@@ -179,7 +179,7 @@ class UnitList {
     const focused = document.activeElement?.dataset?.place;
     this.space.replaceChildren(...this.shown.slice(first, last).map((i, n) => this.row(i, first + n)));
     if (focused !== undefined) this.space.querySelector(`[data-place="${focused}"]`)?.focus({ preventScroll: true });
-    if (this.shown.length === 0) this.space.append(h('p', { class: 'dim empty' }, 'No unit fits the filter.'));
+    if (this.shown.length === 0) this.space.append(h('p', { class: 'dim empty' }, 'No unit matches the filter.'));
   }
 
   row(i, place) {

@@ -137,7 +137,7 @@ function variantTable(index) {
       { class: 'dim small' },
       'Sums over all units. ',
       unknown,
-      ' is unknown, which is not zero; ≥ is what is known of some units only.',
+      ' is unknown, which is not zero; ≥ marks a sum without the units whose figure is unknown.',
     ),
   );
 }
@@ -145,7 +145,7 @@ function variantTable(index) {
 const failed = (n) => [', ', h('span', { class: 'failed' }, `${integer(n)} failed`)];
 
 function files(f) {
-  if (f.known === 0) return h('span', { class: 'unknown', title: 'nobody looked' }, unknown);
+  if (f.known === 0) return h('span', { class: 'unknown', title: 'not compared' }, unknown);
   return h(
     'span',
     { class: 'changes', title: `${size(f.bytes)} added or modified` },
@@ -316,7 +316,7 @@ function jobs(index) {
         () =>
           j.result
             ? [j.result.reason && h('p', {}, j.result.reason), stepList(j.result.steps ?? [])]
-            : h('p', {}, 'It has not run.'),
+            : h('p', {}, 'This job has not run.'),
         { class: 'plain', open: j.outcome === 'fail' || j.outcome === 'error' },
       ),
     ),

@@ -124,7 +124,7 @@ function exit(e) {
 }
 
 const terminal = (text, cut) => [
-  cut && h('p', { class: 'dim small' }, 'There was more before this.'),
+  cut && h('p', { class: 'dim small' }, 'Earlier output was cut.'),
   h('pre', { class: 'terminal', tabindex: '0' }, text),
 ];
 
@@ -161,7 +161,7 @@ function toolCall(call, end) {
       !known(call.input) &&
         !known(end?.output) &&
         !end?.printed &&
-        h('p', { class: 'dim' }, 'The agent shows neither input nor output.'),
+        h('p', { class: 'dim' }, 'The agent reports neither input nor output.'),
     ],
     { class: 'call' },
   );

@@ -3,7 +3,7 @@ async function readUnit(i) {
   const block = byId(`unit-${i}`);
   if (!block) return null;
   if (typeof DecompressionStream === 'undefined')
-    throw new Error('This browser cannot decompress what is in this file: it has no DecompressionStream.');
+    throw new Error('This browser cannot decompress the data in this file: it has no DecompressionStream.');
   const bytes = Uint8Array.from(atob(block.textContent), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
