@@ -18,7 +18,8 @@ func TestFileSearch(t *testing.T) {
 		}),
 		Data: []evaltest.AgentRow{{
 			ID:    "cost",
-			Input: "Where is the cost of an order line worked out? Search for it, read the file, and name the function.",
+			Input: "Where is the cost of an order line worked out? " +
+				"Search for it, read the file, and name the function.",
 			Expected: evaltest.Calls{
 				trajectory.Tool("Grep").Args(trajectory.Args{"pattern": trajectory.ContainsCI("cents")}),
 				trajectory.Tool("Read").Args(trajectory.Args{"file_path": trajectory.Path("reorder/plan.go")}),

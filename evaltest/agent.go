@@ -23,8 +23,8 @@ import (
 
 // AgentRun is one session with an agent, as [RunAgent] and [AgentTask] run it.
 type AgentRun struct {
-	// ID names the recording: cassettes/<package>/<id>.go/run/<variant>.1.jsonl. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$ and is
-	// unique in the package. In a suite's task it is empty: the suite's and the row's ids are used.
+	// ID names the recording: cassettes/<package>/<id>.go/run/<variant>.1.jsonl. It matches ^[a-zA-Z][a-zA-Z0-9_-]*$
+	// and is unique in the package. In a suite's task it is empty: the suite's and the row's ids are used.
 	ID string
 	// Variant distinguishes agents that are given the same work. Default: the agent's kind.
 	Variant string
@@ -43,7 +43,8 @@ type AgentRun struct {
 	// Permissions answer the agent's requests for permission. Either Tools or Permissions is set; the zero value allows
 	// all.
 	Permissions playbook.Permissions
-	// Limits end the session, as a failure of the agent that is recorded. The zero value is a timeout of 30 minutes alone.
+	// Limits end the session, as a failure of the agent that is recorded. The zero value is a timeout of 30 minutes
+	// alone.
 	Limits playbook.Limits
 	// MaxTurns is how many turns the agent's model may take: one each time it calls tools, however many together, and
 	// one for each answer. Agents report only calls, so turns are counted after the session, which Limits.MaxToolCalls
@@ -114,7 +115,8 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		own.Prompt = prompt
 		s := agentSession{
 			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
-			overrides: append(r.ownOverrides(), overridesAt(run.Overrides, file, line)...), grace: r.patience, secrets: r.secrets,
+			overrides: append(r.ownOverrides(), overridesAt(run.Overrides, file, line)...), grace: r.patience,
+			secrets: r.secrets,
 		}
 		res, err := s.do(ctx)
 		if err != nil {
@@ -208,7 +210,8 @@ func (s *agentSession) check() error {
 	if r.Prompt != "" && len(r.Prompts) > 0 && !slices.Equal(r.Prompts, []string{r.Prompt}) {
 		add("a run has either a Prompt or Prompts")
 	}
-	if len(r.Prompts) == 0 || slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
+	if len(r.Prompts) == 0 ||
+		slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
 		add("a prompt must not be empty")
 	}
 	if r.MaxTurns < 0 {
@@ -285,8 +288,8 @@ type claim struct {
 	held bool // the test has not ended
 }
 
-// claim takes the name of the session's recording for the test, until that has ended. One that another test has, or the same
-// one for another session, is an error: they would share it.
+// claim takes the name of the session's recording for the test, until that has ended. One that another test has, or the
+// same one for another session, is an error: they would share it.
 func (s *agentSession) claim() error {
 	return claimRecording(s.t, s.stem(s.suite)+"/"+s.row+"/"+s.run.Variant)
 }
@@ -295,7 +298,8 @@ func claimRecording(t *testing.T, name string) error {
 	claims.Lock()
 	defer claims.Unlock()
 	if c, taken := claims.names[name]; taken && (c.held || c.test != t.Name()) {
-		return fmt.Errorf("%s has a recording of this name, %s, already: give one of them another ID or Variant", c.test, name)
+		return fmt.Errorf("%s has a recording of this name, %s, already: give one of them another ID or Variant",
+			c.test, name)
 	}
 	if claims.names == nil {
 		claims.names = make(map[string]claim)

@@ -20,8 +20,10 @@ func TestRunAgent(t *testing.T) {
 	workspace := ""
 	t.Run("run", func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
-			ID: "greeting", Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
-			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop", Files: map[string]string{"note.txt": "Be kind.\n"},
+			ID:     "greeting",
+			Agent:  playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
+			Files: map[string]string{"note.txt": "Be kind.\n"},
 		})
 		require.Equal(t, "I will look at the shop first.", res.Answer())
 		require.FileExists(t, filepath.Join(res.Workspace, "note.txt"))
@@ -32,7 +34,8 @@ func TestRunAgent(t *testing.T) {
 	})
 	t.Run("override", func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
-			ID: "overridden", Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			ID:     "overridden",
+			Agent:  playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
 			Prompt: "Write a greeting.", Workspace: "testdata/module/fixtures/shop",
 			Overrides: []playbook.Override{{Tool: "Write", Error: "disk full"}},
 		})
@@ -46,12 +49,13 @@ func TestRunAgent(t *testing.T) {
 }
 
 // answers scores whether the agent said anything.
-var answers = evaltest.NewScorer("answers", func(_ context.Context, _ string, res *evaltest.AgentResult, _ evaltest.Calls) (evaltest.Score, error) {
-	if res.Answer() == "" {
-		return evaltest.Score{Reason: "no answer"}, nil
-	}
-	return evaltest.Score{Value: 1}, nil
-})
+var answers = evaltest.NewScorer("answers",
+	func(_ context.Context, _ string, res *evaltest.AgentResult, _ evaltest.Calls) (evaltest.Score, error) {
+		if res.Answer() == "" {
+			return evaltest.Score{Reason: "no answer"}, nil
+		}
+		return evaltest.Score{Value: 1}, nil
+	})
 
 // TestLLMJudge shows a model what a run did and what was expected of it.
 func TestLLMJudge(t *testing.T) {
@@ -78,7 +82,10 @@ func TestLLMJudge(t *testing.T) {
 	}.Run(t)
 	require.EqualValues(t, 1, model.asked.Load())
 	asked, _ := model.last.Load().(string)
-	for _, part := range []string{"# Question\nFind it.", "These tools are called:\n- Grep pattern=absent()\n- Read", "# Answer\nFound.", "# Tool calls\nGrep null\nRead null"} {
+	for _, part := range []string{
+		"# Question\nFind it.", "These tools are called:\n- Grep pattern=absent()\n- Read",
+		"# Answer\nFound.", "# Tool calls\nGrep null\nRead null",
+	} {
 		require.Contains(t, asked, part)
 	}
 }

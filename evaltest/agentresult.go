@@ -107,7 +107,8 @@ func (o *observer) observe(ctx context.Context, in evaluator.Input) (*AgentResul
 		res.Cost = m.Cost
 		if u := m.Tokens; u != nil {
 			res.Usage = trajectory.Usage{
-				Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Thought: u.Thought, Total: u.Total,
+				Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Thought: u.Thought,
+				Total: u.Total,
 			}
 		}
 	}
@@ -152,7 +153,8 @@ func (o *observer) errors(run *trajectory.Run) []string {
 	for _, c := range run.ToolCalls() {
 		groups[c.Group] = true
 		if o.run.Tools != nil && !slices.Contains(o.run.Tools, c.Name) && c.Status != trajectory.Failed {
-			errs = append(errs, fmt.Sprintf("turn %d: the agent used %s, and may use %s", c.Turn, toolName(c), orNone(o.run.Tools)))
+			errs = append(errs,
+				fmt.Sprintf("turn %d: the agent used %s, and may use %s", c.Turn, toolName(c), orNone(o.run.Tools)))
 		}
 	}
 	if turns := len(groups) + run.Turns(); o.run.MaxTurns > 0 && turns > o.run.MaxTurns {

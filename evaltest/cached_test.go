@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGoTestCache runs suites twice through the go command: a pure replay may come from its cache the second time, until
-// one of its inputs changes; a suite that starts a child never may.
+// TestGoTestCache runs suites twice through the go command: a pure replay may come from its cache the second time,
+// until one of its inputs changes; a suite that starts a child never may.
 func TestGoTestCache(t *testing.T) {
 	m := newModule(t)
 	out, code := m.goTest([]string{"EVALTEST_MODE=record"}, "./evals")
@@ -58,8 +58,8 @@ func TestGoTestCache(t *testing.T) {
 	})
 }
 
-// age makes all files of the module old enough for the go command, which caches nothing that depends on files of the last
-// two seconds.
+// age makes all files of the module old enough for the go command, which caches nothing that depends on files of the
+// last two seconds.
 func (m module) age() {
 	m.t.Helper()
 	old := time.Now().Add(-time.Hour)

@@ -39,8 +39,8 @@ func Check(name string, f func(t *T, u Unit)) Option {
 // T is what a [Check] reports to. It only collects: a failed check is one trial's verdict, not yet the test's.
 // testify's assert and require accept it, as does anything that needs only these methods of testing.T.
 //
-// It may be used by several goroutines. What one reports when the check has returned would be lost, so that panics, as with
-// testing.T.
+// It may be used by several goroutines. What one reports when the check has returned would be lost, so that panics, as
+// with testing.T.
 type T struct {
 	ctx  context.Context
 	name string // of the check
@@ -67,7 +67,8 @@ func (t *T) report(fails bool, texts ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		panic(fmt.Sprintf("evaltest.Check: a goroutine reported after check %q had returned: %s", t.name, strings.Join(texts, " ")))
+		panic(fmt.Sprintf("evaltest.Check: a goroutine reported after check %q had returned: %s", t.name,
+			strings.Join(texts, " ")))
 	}
 	for _, text := range texts {
 		t.lines = append(t.lines, strings.Trim(text, "\n"))
@@ -137,7 +138,10 @@ func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 	case e := <-done:
 		return t.verdict(e)
 	case <-ctx.Done():
-		return evaluator.Verdict{Outcome: result.Error, Reason: "the check did not end in time: " + context.Cause(ctx).Error()}
+		return evaluator.Verdict{
+			Outcome: result.Error,
+			Reason:  "the check did not end in time: " + context.Cause(ctx).Error(),
+		}
 	}
 }
 

@@ -45,16 +45,19 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:81: the override changed nothing: the agent made no such call, or another override answers it: call 2 of Write")
+	require.Contains(t, out,
+		"checks/checks_test.go:84: the override changed nothing: "+
+			"the agent made no such call, or another override answers it: call 2 of Write")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:85: an override needs either an output or an error")
+	require.Contains(t, out, "checks/checks_test.go:88: an override needs either an output or an error")
 
 	out, code = suite.test(nil, "-test.run=TestNoFunction|TestNoName|TestPass", "-test.v")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, `evaltest.Describe: checks/checks_test.go:89: evaltest.Check: check "empty" has no function`)
-	require.Contains(t, out, "evaltest.Describe: checks/checks_test.go:93: evaltest.Check: a check needs a name")
+	require.Contains(t, out,
+		`evaltest.Describe: checks/checks_test.go:92: evaltest.Check: check "empty" has no function`)
+	require.Contains(t, out, "evaltest.Describe: checks/checks_test.go:96: evaltest.Check: a check needs a name")
 	require.Contains(t, out, "--- PASS: TestPass", "the others run")
 
 	out, code = suite.test(nil, "-test.run=TestLate")
@@ -66,26 +69,36 @@ func TestCheck(t *testing.T) {
 func TestCheckGoroutines(t *testing.T) {
 	t.Setenv("EVALTEST_MODE", "live")
 	t.Setenv("EVALTEST_SANDBOX", "none")
-	evaltest.Describe(t, "testdata/levels/client.yaml", evaltest.Check("together", func(t *evaltest.T, _ evaltest.Unit) {
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				t.Log("told")
-				assert.False(t, t.Failed())
-			})
-		}
-		all.Wait()
-	}))
+	evaltest.Describe(t, "testdata/levels/client.yaml",
+		evaltest.Check("together", func(t *evaltest.T, _ evaltest.Unit) {
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					t.Log("told")
+					assert.False(t, t.Failed())
+				})
+			}
+			all.Wait()
+		}))
 }
 
 // TestMisuse has the compiler find what cannot be meant, in a user's module.
 func TestMisuse(t *testing.T) {
 	m := newModule(t)
-	const head = "package misuse\n\nimport (\n\t\"testing\"\n\n\t\"github.com/sdd-eval/sdd-eval/evaltest\"\n)\n\nfunc TestMisuse(t *testing.T) {\n"
+	const head = `package misuse
+
+import (
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+func TestMisuse(t *testing.T) {
+`
 	tests := []struct{ name, body, want string }{
 		{
 			"a scorer of agents in a suite of numbers",
-			"evaltest.Suite[string, int, int]{Scorers: []evaltest.Scorer[string, int, int]{evaltest.Completion()}}.Run(t)",
+			"evaltest.Suite[int, int, int]{Scorers: []evaltest.Scorer[int, int, int]{evaltest.Completion()}}.Run(t)",
 			"cannot use evaltest.Completion()",
 		},
 		{

@@ -127,7 +127,10 @@ type stranger struct {
 
 func newStranger(t *testing.T, suite suiteBinary) *stranger {
 	t.Helper()
-	s := &stranger{suiteBinary: suite.in(t), secret: "planted-" + rand.Text(), planted: ".sdd-eval-test-" + rand.Text(), home: t.TempDir()}
+	s := &stranger{
+		suiteBinary: suite.in(t), secret: "planted-" + rand.Text(), planted: ".sdd-eval-test-" + rand.Text(),
+		home: t.TempDir(),
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.home, "credentials"), []byte(s.secret), 0o600))
 	s.plant(t)
 	build, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -141,8 +144,9 @@ func newStranger(t *testing.T, suite suiteBinary) *stranger {
 		_ = s.victim.Wait()
 	})
 	s.record(map[string]string{
-		"@HOME@": s.home, "@PROJECT@": s.dir, "@PLANTED@": s.planted, "@GOCACHE@": s.caches[0], "@GOMODCACHE@": s.caches[1],
-		"@VICTIM@": strconv.Itoa(s.victim.Process.Pid), "@TCP@": listen(t, "tcp", "127.0.0.1:0"),
+		"@HOME@": s.home, "@PROJECT@": s.dir, "@PLANTED@": s.planted, "@GOCACHE@": s.caches[0],
+		"@GOMODCACHE@": s.caches[1],
+		"@VICTIM@":     strconv.Itoa(s.victim.Process.Pid), "@TCP@": listen(t, "tcp", "127.0.0.1:0"),
 		"@SOCKET@": listen(t, "unix", filepath.Join(s.home, "socket")),
 	})
 	return s
@@ -239,7 +243,10 @@ func TestNoSandbox(t *testing.T) {
 		green bool
 		want  []string
 	}{
-		{name: "pure-replay", env: []string{"PATH=/nowhere", "EVALTEST_SANDBOX=bwrap"}, green: true, want: []string{"PASS"}},
+		{
+			name: "pure-replay", env: []string{"PATH=/nowhere", "EVALTEST_SANDBOX=bwrap"}, green: true,
+			want: []string{"PASS"},
+		},
 		{
 			name: "step", step: true, env: []string{"PATH=/nowhere", "EVALTEST_SANDBOX=bwrap"},
 			want: []string{
@@ -250,7 +257,9 @@ func TestNoSandbox(t *testing.T) {
 		},
 		{
 			name: "misspelt", env: []string{"EVALTEST_SANDBOX=bwarp"},
-			want: []string{`EVALTEST_SANDBOX: unknown kind of sandbox "bwarp"; available: auto, bwrap, landlock, command, none`},
+			want: []string{
+				`EVALTEST_SANDBOX: unknown kind of sandbox "bwarp"; available: auto, bwrap, landlock, command, none`,
+			},
 		},
 		{
 			name: "misspelt-variable", env: []string{"EVALTEST_SANBOX=none"},
@@ -268,7 +277,8 @@ func TestNoSandbox(t *testing.T) {
 			for _, want := range tt.want {
 				require.Contains(t, out, want)
 			}
-			require.Equal(t, tt.step, strings.Contains(out, "there were children"), "those that find out which kind works")
+			require.Equal(t, tt.step, strings.Contains(out, "there were children"),
+				"those that find out which kind works")
 		})
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// TestEvalFile runs an eval file as Describe runs playbooks: recorded, replayed, and red where an expectation is not met.
+// TestEvalFile runs an eval file as Describe runs playbooks: recorded, replayed, and red where an expectation is not
+// met.
 func TestEvalFile(t *testing.T) {
 	m := newModule(t)
 	m.remove("evals/greet.yaml")

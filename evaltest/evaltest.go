@@ -8,8 +8,8 @@
 //
 // [Suite] is the same in Go, for agents and for any other function, and [RunAgent] runs an agent once.
 //
-// By default the agents' recorded sessions are replayed from cassettes, and every expectation is checked again: no agent
-// runs, no network and no key is needed. The environment variable EVALTEST_MODE changes that:
+// By default the agents' recorded sessions are replayed from cassettes, and every expectation is checked again: no
+// agent runs, no network and no key is needed. The environment variable EVALTEST_MODE changes that:
 //
 //	replay   play the cassettes; a missing or stale one is an error (the default)
 //	record   run the agents and write the cassettes anew
@@ -49,9 +49,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
-// Describe runs the playbooks that match glob, a pattern relative to the test's directory in which ** stands for any number
-// of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's subtest, which fails once, by
-// the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
+// Describe runs the playbooks that match glob, a pattern relative to the test's directory in which ** stands for any
+// number of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's
+// subtest, which fails once, by the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
 //
 // No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
 func Describe(t *testing.T, glob string, opts ...Option) {
@@ -65,7 +65,8 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
 	}
 	if len(files) == 0 {
-		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\nnext: correct the pattern, or write a playbook there", glob, h.dir)
+		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\n"+
+			"next: correct the pattern, or write a playbook there", glob, h.dir)
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
@@ -75,12 +76,14 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 			continue
 		}
 		if other, dup := seen[pb.Name]; dup {
-			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart", other, file, pb.Name)
+			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart",
+				other, file, pb.Name)
 			continue
 		}
 		stem := strings.TrimSuffix(file, filepath.Ext(file))
 		if other, dup := seen[stem]; dup {
-			t.Errorf("evaltest.Describe: %s and %s differ in nothing but their extension: they would share their cassettes", other, file)
+			t.Errorf("evaltest.Describe: %s and %s differ only in their extension: they would share cassettes",
+				other, file)
 			continue
 		}
 		seen[pb.Name], seen[stem] = file, file
@@ -158,8 +161,8 @@ func overridesAt(all []playbook.Override, file string, line int) []override {
 	return placed
 }
 
-// maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline panics,
-// cleans nothing up, and loses what is known. With short deadlines it is a quarter of the time there is.
+// maxGrace is how long before go test's own deadline a suite ends its agents: a test that runs into that deadline
+// panics, cleans nothing up, and loses what is known. With short deadlines it is a quarter of the time there is.
 const maxGrace = 20 * time.Second
 
 // harness is what [Describe], [Suite] and [RunAgent] run by: what the environment and the options say.
@@ -196,7 +199,8 @@ func newHarness(opts ...Option) (*harness, error) {
 	}
 	if dir := os.Getenv("EVALTEST_RUN_DIR"); dir != "" {
 		if !filepath.IsAbs(dir) {
-			return nil, fmt.Errorf("EVALTEST_RUN_DIR: %s: tests run in the directories of their packages, so the path has to be absolute", dir)
+			return nil, fmt.Errorf("EVALTEST_RUN_DIR: %s: the path must be absolute, "+
+				"because tests run in the directories of their packages", dir)
 		}
 		h.runDir = dir
 	}
@@ -235,8 +239,8 @@ func (h *harness) position(file string, line int) doc.Position {
 	return doc.Position{File: filepath.ToSlash(cmp.Or(h.fromRoot(file), file)), Line: line}
 }
 
-// config is how the engine runs what needs no more than the environment and the options say. Command returns the command
-// that runs a unit in a mode.
+// config is how the engine runs what needs no more than the environment and the options say. Command returns the
+// command that runs a unit in a mode.
 func (h *harness) config(grace time.Duration, command func(engine.Mode, spec.Unit) string) engine.Config {
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
@@ -319,7 +323,8 @@ func checkPlan(plan *spec.Plan) error {
 				file, u.Variant.ID, action.Prompt, action.Loop)
 		}
 		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
-			return fmt.Errorf("%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
+			return fmt.Errorf(
+				"%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
 		}
 		if len(u.Evaluators) == 0 {
 			return fmt.Errorf("%s: case %s expects nothing: a test of it could not fail\n"+

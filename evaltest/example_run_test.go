@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runTest runs a test as go test does, for an example, and prints whether it passed. What go test was asked for, such as
+// runTest runs a test as go test does, for an example, and prints whether it passed. What go test was asked for, such
+// as
 // -v and -run, is about the example and not about this test.
 func runTest(test func(t *testing.T)) {
 	for name, value := range map[string]string{"test.v": "false", "test.run": "", "test.skip": ""} {
@@ -49,7 +50,8 @@ func TestEveryNameHasAnExample(t *testing.T) {
 	for _, name := range exported(t, files) {
 		require.True(t, used[name], "%s is in no example", name)
 	}
-	require.LessOrEqual(t, len(exported(t, files)), 25, "a name that is added is one that everybody reads: what can go?")
+	require.LessOrEqual(t, len(exported(t, files)), 25,
+		"a name that is added is one that everybody reads: what can go?")
 }
 
 // exported are the package's exported functions and types.

@@ -34,7 +34,8 @@ func TestFaces(t *testing.T) {
 		require.Zero(t, code, out)
 		out, code = project.run(nil, f.command, "run", "--resume", "latest", "--root", ".")
 		require.Equal(t, 2, code, out)
-		require.Contains(t, out, "was made by go test, whose checks in Go the command does not have: run the test again")
+		require.Contains(t, out,
+			"was made by go test, whose checks in Go the command does not have: run the test again")
 	})
 	for _, tt := range scenarios {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,8 +120,9 @@ func faceOf(t *testing.T, below string, code int) face {
 	require.NoError(t, err)
 	for i, u := range f.Units {
 		f.Units[i] = result.Unit{
-			ID: u.ID, Outcome: u.Outcome, Reason: u.Reason, Stop: u.Stop, Steps: timeless(u.Steps), Evaluations: u.Evaluations,
-			Warnings: u.Warnings, Attempts: u.Attempts, Session: u.Session, Replayed: u.Replayed, Endpoint: u.Endpoint,
+			ID: u.ID, Outcome: u.Outcome, Reason: u.Reason, Stop: u.Stop, Steps: timeless(u.Steps),
+			Evaluations: u.Evaluations, Warnings: u.Warnings, Attempts: u.Attempts, Session: u.Session,
+			Replayed: u.Replayed, Endpoint: u.Endpoint,
 		}
 		for j := range u.Evaluations {
 			u.Evaluations[j].Duration = 0

@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// falseGreenDir has a directory for each way in which tools like this one have shown green what is not. Each is a project
-// of its own; package cmd/sdd-eval runs the same ones through the command.
+// falseGreenDir has a directory for each way in which tools like this one have shown green what is not. Each is a
+// project of its own; package cmd/sdd-eval runs the same ones through the command.
 const falseGreenDir = "testdata/false-green"
 
 // falseGreen is an entry of suites.json there.
@@ -125,7 +125,8 @@ func (m module) testJSON(bin string, env []string, args ...string) (events []eve
 	converter, err := exec.Command("go", "tool", "-n", "test2json").Output()
 	require.NoError(m.t, err)
 	out, code := m.run(append(env, "EVALTEST_SANDBOX=none"), strings.TrimSpace(string(converter)),
-		append([]string{"-t", "-p", "example.com/shop/evals", bin, "-test.v=test2json", "-test.paniconexit0"}, args...)...)
+		append([]string{"-t", "-p", "example.com/shop/evals", bin, "-test.v=test2json", "-test.paniconexit0"},
+			args...)...)
 	return m.events(out), code
 }
 
@@ -148,7 +149,8 @@ func told(events []event) string {
 	for _, e := range events {
 		switch e.Action {
 		case "output":
-			if text := strings.TrimLeft(e.Output, " "); !strings.HasPrefix(text, "=== ") && !strings.HasPrefix(text, "--- ") {
+			if text := strings.TrimLeft(e.Output, " "); !strings.HasPrefix(text, "=== ") &&
+				!strings.HasPrefix(text, "--- ") {
 				said[e.Test] += e.Output
 			}
 		case "pass", "fail", "skip":

@@ -51,7 +51,8 @@ func TestGoSuites(t *testing.T) {
 		require.Greater(t, reds, len(files)+30, "each of them")
 		text := told(events)
 		require.Regexp(t, `panic: no idea\n\s*\n(.*\n)+?.*suites_test\.go:\d+`, text, "the trace names the place")
-		golden.Equal(t, "testdata/suites/red.txt", traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
+		golden.Equal(t, "testdata/suites/red.txt",
+			traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
 	})
 
 	t.Run("agents", func(t *testing.T) {
@@ -61,15 +62,18 @@ func TestGoSuites(t *testing.T) {
 		require.Zero(t, code, out)
 		require.FileExists(t, s.path("cassettes/suites/agents.go/greet/fake-acp.1.jsonl"))
 		require.FileExists(t, s.path("cassettes/suites/shop.go/run/fake-acp.1.jsonl"))
-		require.FileExists(t, s.path("cassettes/suites/fails.go/run/fake-acp.1.jsonl"), "what the agent did is recorded, whatever it did")
+		require.FileExists(t, s.path("cassettes/suites/fails.go/run/fake-acp.1.jsonl"),
+			"what the agent did is recorded, whatever it did")
 		s.remove("scripts/greet.json") // no agent could start
 		runs := t.TempDir()
 		out, code = s.test([]string{"EVALTEST_RUN_DIR=" + runs}, "-test.run=^TestAgents$", "-test.v")
 		require.Zero(t, code, out)
 		out = regexp.MustCompile(regexp.QuoteMeta(runs)+`\S+`).ReplaceAllString(out, "$$RUN")
-		out = regexp.MustCompile(`\w+\.go:\d+: run directory`).ReplaceAllString(out, "run directory") // the place is ours
+		out = regexp.MustCompile(`\w+\.go:\d+: run directory`).ReplaceAllString(out,
+			"run directory") // the place is ours
 		golden.Equal(t, "testdata/suites/agents.txt", out)
-		kept, err := filepath.Glob(filepath.Join(runs, ".llman", "sdd-eval", "runs", "*", "variants", "fake-acp", "artifacts", "workspace.diff"))
+		kept, err := filepath.Glob(filepath.Join(runs, ".llman", "sdd-eval", "runs", "*", "variants", "fake-acp",
+			"artifacts", "workspace.diff"))
 		require.NoError(t, err)
 		require.Len(t, kept, 4)
 
@@ -118,7 +122,8 @@ func TestGoSuites(t *testing.T) {
 		s.remove(recording)
 
 		model.score.Store(scoresLow)
-		out, code = s.test([]string{"EVAL_LLM_JUDGE=1", "OPENAI_BASE_URL=" + model.url, key}, "-test.run=^TestGreen$/^judge-skipped$")
+		out, code = s.test([]string{"EVAL_LLM_JUDGE=1", "OPENAI_BASE_URL=" + model.url, key},
+			"-test.run=^TestGreen$/^judge-skipped$")
 		require.NotZero(t, code, out)
 		require.Contains(t, out, "words/two/llm-judge: FAIL 0.1, need 0.8")
 		require.NoFileExists(t, s.path(recording), "a replay records nothing")

@@ -17,8 +17,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// initNoted is a user's package that notes each time it is initialised, and then does something. Its init functions run before
-// those of this module's packages, on which it does not depend.
+// initNoted is a user's package that notes each time it is initialised, and then does something. Its init functions run
+// before those of this module's packages, on which it does not depend.
 const initNoted = `package config
 
 import (
@@ -38,8 +38,8 @@ func init() {
 }
 `
 
-// TestInits runs an agent in tests of packages whose init functions would be in the way of children that ran them, too. In
-// every kind of sandbox it runs in the test's own process, and nowhere else.
+// TestInits runs an agent in tests of packages whose init functions would be in the way of children that ran them, too.
+// In every kind of sandbox it runs in the test's own process, and nowhere else.
 func TestInits(t *testing.T) {
 	tests := []struct{ name, init string }{
 		{"prints", `fmt.Println("loading the shop")`},
@@ -52,7 +52,8 @@ func TestInits(t *testing.T) {
 			m := newModule(t)
 			log := filepath.Join(t.TempDir(), "log")
 			m.write("config/config.go", fmt.Sprintf(initNoted, log, tt.init))
-			m.write("evals/config_test.go", fmt.Sprintf("package evals // with %s\n\nimport _ \"example.com/shop/config\"\n", log))
+			m.write("evals/config_test.go",
+				fmt.Sprintf("package evals // with %s\n\nimport _ \"example.com/shop/config\"\n", log))
 			suite := m.compile("./evals")
 			for _, sandbox := range []string{"bwrap", "none"} {
 				out, code := suite.test([]string{"EVALTEST_MODE=live", "EVALTEST_SANDBOX=" + sandbox, "SHOP_TOKEN=1"})
@@ -88,8 +89,8 @@ func buildCache(t *testing.T) string {
 	return strings.TrimSpace(string(dir))
 }
 
-// TestHelperIsBuilt in the user's module, by two tests at once, for a cache that is empty: with a replace directive, and
-// from a vendor directory without a network or a module cache.
+// TestHelperIsBuilt in the user's module, by two tests at once, for a cache that is empty: with a replace directive,
+// and from a vendor directory without a network or a module cache.
 func TestHelperIsBuilt(t *testing.T) {
 	m := newModule(t)
 	suite := m.compile("./evals")
@@ -106,7 +107,10 @@ func TestHelperIsBuilt(t *testing.T) {
 	}{
 		{"replace", m, nil},
 		{"go env -w", vendor, []string{"GOFLAGS=", "GOENV=" + m.path("go.env")}},
-		{"vendor", vendor, []string{"GOFLAGS=-mod=vendor -race", "GOPROXY=off", "GOMODCACHE=" + filepath.Join(m.dir, "no-modules")}},
+		{
+			"vendor", vendor,
+			[]string{"GOFLAGS=-mod=vendor -race", "GOPROXY=off", "GOMODCACHE=" + filepath.Join(m.dir, "no-modules")},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,7 +121,8 @@ func TestHelperIsBuilt(t *testing.T) {
 			for _, sandbox := range []string{"bwrap", "none"} {
 				both.Go(func() {
 					out, code := suite.test(append([]string{
-						"EVALTEST_MODE=live", "EVALTEST_SANDBOX=" + sandbox, "XDG_CACHE_HOME=" + home, "GOCACHE=" + cache,
+						"EVALTEST_MODE=live", "EVALTEST_SANDBOX=" + sandbox, "XDG_CACHE_HOME=" + home,
+						"GOCACHE=" + cache,
 					}, tt.env...))
 					if code != 0 {
 						t.Errorf("%s: exit code %d: %s", sandbox, code, out)
@@ -130,14 +135,15 @@ func TestHelperIsBuilt(t *testing.T) {
 	}
 }
 
-// TestHelperElsewhere runs a compiled test where there is no go command: with a helper beside it, or with a word on how to
-// get one.
+// TestHelperElsewhere runs a compiled test where there is no go command: with a helper beside it, or with a word on how
+// to get one.
 func TestHelperElsewhere(t *testing.T) {
 	suite := newModule(t).compile("./evals")
 	const next = "next: build the helper in the module, `CGO_ENABLED=0 go build -o /path/to/sdd-eval-helper " +
 		"github.com/sdd-eval/sdd-eval/cmd/sdd-eval-helper`, and set EVALTEST_HELPER to its path"
 	env := []string{
-		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=none", "PATH=/nowhere", "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
+		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=none", "PATH=/nowhere", "XDG_CACHE_HOME=" + t.TempDir(),
+		"TMPDIR=" + t.TempDir(),
 	}
 	out, code := suite.test(env)
 	require.NotZero(t, code, out)
@@ -163,7 +169,8 @@ func TestHelperWithoutCache(t *testing.T) {
 	suite := newModule(t).compile("./evals")
 	temp := t.TempDir()
 	out, code := suite.test([]string{
-		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=bwrap", "XDG_CACHE_HOME=/proc", "GOCACHE=" + buildCache(t), "TMPDIR=" + temp,
+		"EVALTEST_MODE=live", "EVALTEST_SANDBOX=bwrap", "XDG_CACHE_HOME=/proc", "GOCACHE=" + buildCache(t),
+		"TMPDIR=" + temp,
 	})
 	require.Zero(t, code, out)
 	dir := filepath.Join(temp, fmt.Sprintf("sdd-eval-helper-%d", os.Getuid()))
@@ -173,8 +180,8 @@ func TestHelperWithoutCache(t *testing.T) {
 	require.Equal(t, os.ModeDir|0o700, info.Mode())
 }
 
-// TestHelperBroken: what is wrong with a helper is said as that, with what to do. It is no reason to install an agent, or to
-// do without a sandbox.
+// TestHelperBroken: what is wrong with a helper is said as that, with what to do. It is no reason to install an agent,
+// or to do without a sandbox.
 func TestHelperBroken(t *testing.T) {
 	suite := newModule(t).compile("./evals")
 	dir := t.TempDir()
@@ -187,14 +194,19 @@ func TestHelperBroken(t *testing.T) {
 	const next = "next: unset EVALTEST_HELPER, or build the helper anew: " + build
 	tests := []struct{ name, path, want string }{
 		{"missing", filepath.Join(dir, "missing"), "EVALTEST_HELPER: fork/exec $HELPER: no such file or directory"},
-		{"not-executable", write("plain", "#!/bin/sh\n", 0o644), "EVALTEST_HELPER: fork/exec $HELPER: permission denied"},
+		{
+			"not-executable", write("plain", "#!/bin/sh\n", 0o644),
+			"EVALTEST_HELPER: fork/exec $HELPER: permission denied",
+		},
 		{
 			"another-version", otherHelper(t, dir),
-			"EVALTEST_HELPER: $HELPER: exit status 3: sdd-eval-helper: the helper has version 0123456789abcdef; want version " +
+			"EVALTEST_HELPER: $HELPER: exit status 3: " +
+				"sdd-eval-helper: the helper has version 0123456789abcdef; want version " +
 				helper.Key(),
 		},
 		{
-			"dies", write("dies", "#!/bin/sh\n[ \"$2\" = check ] && echo $1 && exit\necho no memory >&2; exit 4\n", 0o755),
+			"dies", write("dies", "#!/bin/sh\n[ \"$2\" = check ] && echo $1 && exit\necho no memory >&2; exit 4\n",
+				0o755),
 			"the supervisor $HELPER ended before it started a child: exit status 4: no memory",
 		},
 	}
@@ -205,7 +217,10 @@ func TestHelperBroken(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for _, sandbox := range []string{"auto", "none"} {
-				out, code := suite.test([]string{"EVALTEST_MODE=live", "EVALTEST_SANDBOX=" + sandbox, "EVALTEST_HELPER=" + tt.path})
+				out, code := suite.test([]string{
+					"EVALTEST_MODE=live", "EVALTEST_SANDBOX=" + sandbox,
+					"EVALTEST_HELPER=" + tt.path,
+				})
 				require.NotZero(t, code, out)
 				out = strings.ReplaceAll(out, tt.path, "$HELPER")
 				require.Contains(t, out, tt.want)
@@ -231,7 +246,8 @@ func otherHelper(t *testing.T, dir string) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(other, []byte("0123456789abcdef\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o644))
-	build := exec.Command("go", "build", "-overlay="+filepath.Join(dir, "overlay.json"), "-o", path, "../cmd/sdd-eval-helper")
+	build := exec.Command("go", "build", "-overlay="+filepath.Join(dir, "overlay.json"), "-o", path,
+		"../cmd/sdd-eval-helper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

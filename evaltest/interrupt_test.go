@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInterrupt presses Ctrl-C while an agent is at work that never answers: the unit is an error that says so, the agent
-// is ended, and nothing is left behind.
+// TestInterrupt presses Ctrl-C while an agent is at work that never answers: the unit is an error that says so, the
+// agent is ended, and nothing is left behind.
 func TestInterrupt(t *testing.T) {
 	m := newModule(t)
 	m.write("scripts/greet.json", `{

@@ -28,8 +28,10 @@ type judgeModel struct {
 }
 
 const (
-	meetsAll   = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, {"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
-	notSigned  = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, {"id": "signed", "pass": false, "reason": "By whom?"}], "reason": "Good."}`
+	meetsAll = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, ` +
+		`{"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
+	notSigned = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, ` +
+		`{"id": "signed", "pass": false, "reason": "By whom?"}], "reason": "Good."}`
 	scoresLow  = `{"score": 0.1, "reason": "It goes on and on.", "hits": [], "misses": ["brevity"]}`
 	judgesFile = "cassettes/suite/task/a.1.judges.jsonl"
 )
@@ -130,7 +132,8 @@ func TestJudges(t *testing.T) {
 
 	out, code := j.test("EVALTEST_RUN_DIR=" + j.runs)
 	require.Zero(t, code, out)
-	require.Empty(t, cmp.Diff(live, j.evaluations(), cmpopts.IgnoreFields(result.Evaluation{}, "Duration")), "-live +replayed")
+	require.Empty(t, cmp.Diff(live, j.evaluations(), cmpopts.IgnoreFields(result.Evaluation{}, "Duration")),
+		"-live +replayed")
 	out, code = j.test()
 	require.Zero(t, code, out)
 	golden.Equal(t, "testdata/judges/replay.txt", out)
@@ -164,14 +167,16 @@ func TestJudgesFail(t *testing.T) {
 		want         string // the golden shows the rest
 	}{
 		{
-			name: "required-rubric", reason: "the mean is 0.75 and the threshold 0.7, but a required rubric does not hold",
+			name:   "required-rubric",
+			reason: "the mean is 0.75 and the threshold 0.7, but a required rubric does not hold",
 			change: func(j judged) { j.model.rubrics.Store(notSigned) },
 			want:   "suite/task/a/polite: FAIL",
 		},
 		{
 			name: "rubric-missing", reason: "a reply without one of the rubrics says nothing of it",
 			change: func(j judged) {
-				j.model.rubrics.Store(`{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}], "reason": "Good."}`)
+				j.model.rubrics.Store(
+					`{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}], "reason": "Good."}`)
 			},
 			want: "suite/task/a/polite: ERROR",
 		},
@@ -234,14 +239,17 @@ func TestJudgesSkipped(t *testing.T) {
 
 // TestJudgesUnseen runs agents in CI where no model may be asked: what decides must not be skipped there.
 func TestJudgesUnseen(t *testing.T) {
-	const unseen, next = `evaluator "polite" asks a model, and none may be asked; CI is set`, "next: set EVAL_LLM_JUDGE=1"
+	const unseen = `evaluator "polite" asks a model, and none may be asked; CI is set`
+	const next = "next: set EVAL_LLM_JUDGE=1"
 	project := newJudged(t)
 	j := project(t)
 	out, code := j.test("EVALTEST_MODE=live")
 	require.Zero(t, code, "elsewhere a skip is seen: %s", out)
 	require.Contains(t, out, "--- SKIP: TestEvals/suite/task/a/polite")
 	for _, env := range [][]string{
-		{"EVALTEST_MODE=live"}, {"EVALTEST_MODE=record", "EVALTEST_RECORD_IN_CI=1"}, {"EVALTEST_MODE=missing", "EVALTEST_RECORD_IN_CI=1"},
+		{"EVALTEST_MODE=live"},
+		{"EVALTEST_MODE=record", "EVALTEST_RECORD_IN_CI=1"},
+		{"EVALTEST_MODE=missing", "EVALTEST_RECORD_IN_CI=1"},
 	} {
 		out, code = j.test(append(env, "CI=true")...)
 		require.NotZero(t, code, out)
@@ -278,12 +286,31 @@ func TestJudgesVariables(t *testing.T) {
 		env          []string
 		want         string
 	}{
-		{"misspelt", "it would replay", []string{"EVALTEST_JUDGES=recrod"}, `EVALTEST_JUDGES: unknown value "recrod": use record`},
+		{
+			"misspelt", "it would replay",
+			[]string{"EVALTEST_JUDGES=recrod"},
+			`EVALTEST_JUDGES: unknown value "recrod": use record`,
+		},
 		{"yes", "it would skip", []string{"EVAL_LLM_JUDGE=yes"}, `EVAL_LLM_JUDGE: unknown value "yes": use 1 or 0`},
-		{"ci", "nobody reads what CI records", []string{"EVALTEST_JUDGES=record", "CI=true"}, "refused because CI is set"},
-		{"live", "nothing is recorded", []string{"EVALTEST_JUDGES=record", "EVALTEST_MODE=live"}, "in mode live nothing is recorded"},
-		{"no key", "leave to ask, and nobody to ask", []string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live"}, "OPENAI_API_KEY is empty"},
-		{"budget", "no number", []string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live", "OPENAI_API_KEY=x", "EVAL_LLM_MAX_CALLS=many"}, `EVAL_LLM_MAX_CALLS: got "many", want a number`},
+		{
+			"ci", "nobody reads what CI records",
+			[]string{"EVALTEST_JUDGES=record", "CI=true"},
+			"refused because CI is set",
+		},
+		{
+			"live", "nothing is recorded",
+			[]string{"EVALTEST_JUDGES=record", "EVALTEST_MODE=live"},
+			"in mode live nothing is recorded",
+		},
+		{
+			"no key", "leave to ask, and nobody to ask",
+			[]string{"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live"},
+			"OPENAI_API_KEY is empty",
+		},
+		{"budget", "no number", []string{
+			"EVAL_LLM_JUDGE=1", "EVALTEST_MODE=live", "OPENAI_API_KEY=x",
+			"EVAL_LLM_MAX_CALLS=many",
+		}, `EVAL_LLM_MAX_CALLS: got "many", want a number`},
 	}
 	j := newJudged(t)(t)
 	for _, tt := range tests {

@@ -48,7 +48,8 @@ func TestRunDir(t *testing.T) {
 // TestRunDirOfWrongTracing runs nothing where traces are wanted and cannot be sent.
 func TestRunDirOfWrongTracing(t *testing.T) {
 	m := newModule(t)
-	m.replace("evals/evals_test.go", "evaltest\"\n)", "evaltest\"\n\t_ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"\n)")
+	m.replace("evals/evals_test.go", "evaltest\"\n)",
+		"evaltest\"\n\t_ \"github.com/sdd-eval/sdd-eval/evaltest/tracing\"\n)")
 	m.write("evals/agent_test.go", `package evals
 
 import (

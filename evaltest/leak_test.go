@@ -39,7 +39,9 @@ func TestLeaks(t *testing.T) {
 			t.Log(u.Run.ToolCalls())
 			require.Equal(t, "nothing", os.Getenv("MY_SERVICE_TOKEN"))
 		}),
-		evaltest.Check("panics", func(t *evaltest.T, u evaltest.Unit) { panic(os.Getenv("MY_SERVICE_TOKEN") + u.Run.Answer()) }),
+		evaltest.Check("panics", func(t *evaltest.T, u evaltest.Unit) {
+			panic(os.Getenv("MY_SERVICE_TOKEN") + u.Run.Answer())
+		}),
 		evaltest.Check("panics with an error", func(t *evaltest.T, u evaltest.Unit) {
 			text, err := os.ReadFile(filepath.Join(u.Workspace, "notes.txt"))
 			require.NoError(t, err)
@@ -68,8 +70,8 @@ evaluators:
   - {name: reads, type: tool_trajectory, expected: [{tool: Bash, args: {path: nowhere}}]}
 `
 
-// TestLeaksInTests plants secrets in what an agent says and writes and in what checks say of it: `go test -v -json`, the
-// JUnit file that gotestsum makes of it, and the run's directory show none.
+// TestLeaksInTests plants secrets in what an agent says and writes and in what checks say of it: `go test -v -json`,
+// the JUnit file that gotestsum makes of it, and the run's directory show none.
 func TestLeaksInTests(t *testing.T) {
 	t.Parallel()
 	m, env := leaks(t)
@@ -145,7 +147,8 @@ func leaks(t *testing.T) (module, []string) {
 		"COMMAND", filepath.Join(outside, "agent"), "SCRIPT", filepath.Join(outside, "script.json"),
 	).Replace(leaksPlaybook))
 	return m, []string{
-		"EVALTEST_MODE=live", "EVALTEST_RUN_DIR=" + m.path("runs"), "LLMAN_CONFIG_DIR=" + outside, "MY_SERVICE_TOKEN=" + ownToken,
+		"EVALTEST_MODE=live", "EVALTEST_RUN_DIR=" + m.path("runs"), "LLMAN_CONFIG_DIR=" + outside,
+		"MY_SERVICE_TOKEN=" + ownToken,
 		"PATH=" + outside + ":" + os.Getenv("PATH"),
 	}
 }
@@ -168,7 +171,8 @@ func junit(t *testing.T, out []byte) string {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "out.json"), out, 0o644))
 	file := filepath.Join(dir, "junit.xml")
-	cmd := exec.Command("go", "tool", "gotestsum", "--junitfile", file, "--raw-command", "--", "cat", filepath.Join(dir, "out.json"))
+	cmd := exec.Command("go", "tool", "gotestsum", "--junitfile", file, "--raw-command", "--", "cat",
+		filepath.Join(dir, "out.json"))
 	said, err := cmd.CombinedOutput()
 	require.FileExists(t, file, "%v: %s", err, said)
 	noSecrets(t, "gotestsum", string(said))

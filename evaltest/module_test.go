@@ -40,7 +40,8 @@ func newModule(t *testing.T) module {
 	require.NoError(t, err)
 	requires := regexp.MustCompile(`(?ms)^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
 	require.NotEmpty(t, requires)
-	m.write("go.mod", "module example.com/shop\n\ngo "+goDirective(string(gomod))+"\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n"+
+	m.write("go.mod", "module example.com/shop\n\ngo "+goDirective(
+		string(gomod))+"\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n"+
 		strings.Join(requires, "\n")+"\nreplace github.com/sdd-eval/sdd-eval => "+root+"\n")
 	sums, err := os.ReadFile("../go.sum")
 	require.NoError(t, err)
@@ -128,7 +129,8 @@ func (m module) stable(out string) string {
 	require.NoError(m.t, err)
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	require.NoError(m.t, err)
-	out = strings.NewReplacer(m.dir, "$MODULE", root, "$SDD_EVAL", strings.TrimSpace(string(goroot)), "$GOROOT").Replace(out)
+	out = strings.NewReplacer(m.dir, "$MODULE", root, "$SDD_EVAL", strings.TrimSpace(string(goroot)),
+		"$GOROOT").Replace(out)
 	out = frames.ReplaceAllString(out, "")
 	return durations.ReplaceAllStringFunc(out, func(s string) string {
 		if s[0] == '(' {
@@ -138,8 +140,8 @@ func (m module) stable(out string) string {
 	})
 }
 
-// compiled has the test binaries that were built, by the text of their packages: linking one takes seconds, and nearly all
-// tests use the same.
+// compiled has the test binaries that were built, by the text of their packages: linking one takes seconds, and nearly
+// all tests use the same.
 var compiled struct {
 	sync.Mutex
 	dir  string

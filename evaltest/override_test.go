@@ -43,7 +43,10 @@ func TestOverrideMCP(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv("EVALTEST_MODE", mode)
 			evaltest.Describe(t, "testdata/levels/mcp.yaml", evaltest.Dirs{Cassettes: cassettes},
-				evaltest.Override(playbook.Override{Tool: "mcp__stock__count", Case: "task", Args: map[string]any{"sku": "tea"}, Output: []int{3}}),
+				evaltest.Override(playbook.Override{
+					Tool: "mcp__stock__count", Case: "task",
+					Args: map[string]any{"sku": "tea"}, Output: []int{3},
+				}),
 				evaltest.Check("told so", func(t *evaltest.T, u evaltest.Unit) {
 					require.Contains(t, u.Run.Answer(), `"text":"[3]"`)
 				}))
@@ -59,14 +62,17 @@ func TestOverrideOfARow(t *testing.T) {
 	evaltest.Suite[string, *evaltest.AgentResult, trajectory.Status]{
 		ID: "rows",
 		Task: evaltest.AgentTask(evaltest.AgentRun{
-			Agent: playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}}, Workspace: "testdata/module/fixtures/shop",
+			Agent:     playbook.Agent{Kind: "fake-acp", Args: []string{"testdata/module/scripts/greet.json"}},
+			Workspace: "testdata/module/fixtures/shop",
 		}),
 		Data: []evaltest.Row[string, trajectory.Status]{
 			{ID: "full", Input: "Write a greeting.", Expected: trajectory.Failed},
 			{ID: "empty", Input: "Write a greeting.", Expected: trajectory.Completed},
 		},
 		Scorers: []evaltest.Scorer[string, *evaltest.AgentResult, trajectory.Status]{evaltest.NewScorer("writes",
-			func(_ context.Context, _ string, res *evaltest.AgentResult, want trajectory.Status) (evaltest.Score, error) {
+			func(_ context.Context, _ string, res *evaltest.AgentResult, want trajectory.Status) (evaltest.Score,
+				error,
+			) {
 				calls := res.Run.ToolCalls()
 				got := calls[len(calls)-1].Status
 				if got != want {

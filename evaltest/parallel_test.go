@@ -73,8 +73,10 @@ func TestParallelMisspelt(t *testing.T) {
 func TestParallelFailfast(t *testing.T) {
 	suite := meets(t, 1, "")
 	kept := t.TempDir()
-	suite.write("evals/greet.yaml", strings.Replace(suite.read("evals/greet.yaml"), "contains: Hello", "contains: Goodbye", 1))
-	out, code := suite.test([]string{"EVALTEST_MODE=live", "EVALTEST_SANDBOX=none", "EVALTEST_RUN_DIR=" + kept}, "-test.v", "-test.failfast")
+	suite.write("evals/greet.yaml",
+		strings.Replace(suite.read("evals/greet.yaml"), "contains: Hello", "contains: Goodbye", 1))
+	out, code := suite.test([]string{"EVALTEST_MODE=live", "EVALTEST_SANDBOX=none", "EVALTEST_RUN_DIR=" + kept},
+		"-test.v", "-test.failfast")
 	require.NotZero(t, code, out)
 	require.Equal(t, 1, len(started.FindAllString(out, -1)), out)
 	require.NotContains(t, out, "was not run")

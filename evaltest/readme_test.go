@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme does what the README says: its test and its playbook pass on the committed cassette, and its failure is what
-// a person sees.
+// TestReadme does what the README says: its test and its playbook pass on the committed cassette, and its failure is
+// what a person sees.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
@@ -42,7 +42,8 @@ func TestReadme(t *testing.T) {
 	out, code := m.goTest(nil, "./evals")
 	require.Zero(t, code, out)
 
-	m.write("evals/fix-bug/fix-bug.yaml", strings.Replace(playbook, "path: reorder/plan.go}", "path: reorder/plan_test.go}", 1))
+	m.write("evals/fix-bug/fix-bug.yaml",
+		strings.Replace(playbook, "path: reorder/plan.go}", "path: reorder/plan_test.go}", 1))
 	out, code = m.goTest(nil, "./evals")
 	require.NotZero(t, code, out)
 	for line := range strings.Lines(block("", "FAIL")) {
@@ -82,7 +83,8 @@ func TestSamples(t *testing.T) {
 			if !strings.HasPrefix(b.text, "package ") {
 				head = "package sample\n\n" + imports(b.text)
 			}
-			m.write(fmt.Sprintf("samples/%d/sample_test.go", samples), fmt.Sprintf("%s//line %s:%d\n%s", head, page[len("../"):], b.line, b.text))
+			m.write(fmt.Sprintf("samples/%d/sample_test.go", samples),
+				fmt.Sprintf("%s//line %s:%d\n%s", head, page[len("../"):], b.line, b.text))
 		}
 	}
 	require.NotZero(t, samples)
@@ -96,7 +98,8 @@ func imports(text string) string {
 	var b strings.Builder
 	for _, p := range []string{
 		"context", "fmt", "os", "path/filepath", "strings", "testing", "time", "github.com/stretchr/testify/require",
-		ours + "/evaltest", ours + "/evaltest/capture", ours + "/evaltest/clitest", ours + "/evaltest/trajectory", ours + "/playbook",
+		ours + "/evaltest", ours + "/evaltest/capture", ours + "/evaltest/clitest", ours + "/evaltest/trajectory",
+		ours + "/playbook",
 	} {
 		if regexp.MustCompile(`\b` + path.Base(p) + `\.[A-Z]`).MatchString(text) {
 			fmt.Fprintf(&b, "import %q\n", p)

@@ -14,7 +14,8 @@ import (
 // their changes by running them again, and those of the agent from the cassette.
 func TestStepsAroundTheAgent(t *testing.T) {
 	m := newModule(t)
-	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n", `        - run: go mod init example.com/before
+	m.replace("evals/greet.yaml", "        - uses: builtin:sdd-eval/acp.prompt\n", `
+        - run: go mod init example.com/before
         - uses: builtin:sdd-eval/acp.prompt
         - run: go mod edit -module example.com/after
         - uses: builtin:sdd-eval/acp.prompt
@@ -24,7 +25,8 @@ func TestStepsAroundTheAgent(t *testing.T) {
   "turns": [`, `{
   "repeat": true,
   "turns": [`)
-	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: module, type: files, expect: [{path: go.mod, contains: module example.com/after}]}\n")
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
+		"  - {name: module, type: files, expect: [{path: go.mod, contains: module example.com/after}]}\n")
 	suite := m.compile("./evals")
 	out, code := suite.test([]string{"EVALTEST_MODE=record"})
 	require.Zero(t, code, out)
@@ -39,8 +41,8 @@ func TestStepsAroundTheAgent(t *testing.T) {
 	require.Contains(t, out, "steps before the agent:")
 }
 
-// TestIgnoredFixture changes a file that the workspace begins with although its .gitignore ignores it: as for git, it is
-// tracked all the same, also after a command ran.
+// TestIgnoredFixture changes a file that the workspace begins with although its .gitignore ignores it: as for git, it
+// is tracked all the same, also after a command ran.
 func TestIgnoredFixture(t *testing.T) {
 	m := newModule(t)
 	m.write("fixtures/shop/.gitignore", "stock.txt\n")
@@ -48,7 +50,8 @@ func TestIgnoredFixture(t *testing.T) {
 		"        - run: go version\n        - uses: builtin:sdd-eval/acp.prompt\n")
 	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
 		`"do": [{"disk_write": {"path": "stock.txt", "text": "tea 5\\n"}}]`)
-	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: stock, type: files, expect: [{path: stock.txt, contains: tea 5}]}\n")
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
+		"  - {name: stock, type: files, expect: [{path: stock.txt, contains: tea 5}]}\n")
 	suite := m.compile("./evals")
 	for _, mode := range []string{"record", "replay"} {
 		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})
@@ -68,7 +71,10 @@ func TestLeak(t *testing.T) {
 	m.write("config/claude-code.toml", "[groups.mine]\nANTHROPIC_API_KEY = \""+key+"\"\n")
 	m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",
 		"{kind: claude-code-acp, preset: mine, command: fake-acp, args: ["+m.path("scripts/greet.json")+"]}")
-	env := []string{"EVALTEST_MODE=record", "LLMAN_CONFIG_DIR=" + m.path("config"), "PATH=" + bin + ":" + os.Getenv("PATH")}
+	env := []string{
+		"EVALTEST_MODE=record", "LLMAN_CONFIG_DIR=" + m.path("config"),
+		"PATH=" + bin + ":" + os.Getenv("PATH"),
+	}
 	out, code := suite.test(env)
 	require.Zero(t, code, out)
 	require.FileExists(t, m.path(shopCassette))
@@ -90,7 +96,8 @@ func TestWorkspaceIsTheModule(t *testing.T) {
 	m.replace("evals/greet.yaml", "../fixtures/shop", "..")
 	m.write("README.md", "# Shop\n")
 	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
-		"  - {name: hidden, type: files, expect: [{path: evals, exists: false}, {path: cassettes, exists: false}, {path: go.mod, exists: true}]}\n")
+		"  - {name: hidden, type: files, expect: [{path: evals, exists: false}, {path: cassettes, exists: false}, "+
+		"{path: go.mod, exists: true}]}\n")
 	suite := m.compile("./evals")
 	for _, mode := range []string{"record", "record", "replay", "replay"} {
 		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})
@@ -105,14 +112,16 @@ func TestRehearsal(t *testing.T) {
 	m.write("fixtures/shop/.gitignore", "*.log\n")
 	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
 		`"do": [{"disk_write": {"path": "build.log", "text": "secret plans\\n"}}]`)
-	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"  - {name: no-log, type: files, expect: [{path: build.log, exists: false}]}\n")
+	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
+		"  - {name: no-log, type: files, expect: [{path: build.log, exists: false}]}\n")
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.NotZero(t, code, out)
 	require.Contains(t, out, "the recording replays to another verdict, so no cassette was written: no-log: fail")
 	require.NoFileExists(t, m.path(shopCassette))
 }
 
-// TestSecretsInTexts has an agent print a credential of the environment: the text of the failing expectation shows its name.
+// TestSecretsInTexts has an agent print a credential of the environment: the text of the failing expectation shows its
+// name.
 func TestSecretsInTexts(t *testing.T) {
 	m := newModule(t)
 	const value = "hunter2-hunter2-hunter2"

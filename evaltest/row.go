@@ -228,7 +228,8 @@ func (e ending) err(what string) error {
 	case e.panicked != "":
 		return fmt.Errorf("the %s panicked\n%s", what, e.panicked)
 	case e.exited:
-		return fmt.Errorf("the %s ended its goroutine (runtime.Goexit): only the test itself may call FailNow or SkipNow of its T", what)
+		return fmt.Errorf(
+			"the %s ended its goroutine (runtime.Goexit): only the test may call FailNow or SkipNow of its T", what)
 	}
 	return nil
 }
@@ -256,7 +257,8 @@ func within(ctx context.Context, limit, patience time.Duration, what string, f f
 	case <-done:
 		return fmt.Errorf("the %s did not end in time: %w", what, context.Cause(ctx))
 	case <-late.C:
-		return fmt.Errorf("the %s did not end in time: %w\nit ignores that its context is cancelled, and was still at work %v later",
+		return fmt.Errorf(
+			"the %s did not end in time: %w\nit ignores that its context is cancelled, and was still at work %v later",
 			what, context.Cause(ctx), patience)
 	}
 }

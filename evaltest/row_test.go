@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTaskLeftBehind holds that a task which ends when nobody waits for it any more changes nothing of what was said of it.
+// TestTaskLeftBehind holds that a task which ends when nobody waits for it any more changes nothing of what was said of
+// it.
 func TestTaskLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rowRun{suiteRun: &suiteRun{timeout: time.Second}, patience: time.Second}

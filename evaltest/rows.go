@@ -91,7 +91,8 @@ func (r record) expects() bool {
 func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 	for _, key := range slices.Sorted(maps.Keys(r.fields)) {
 		if !slices.Contains(rowKeys, key) {
-			return fmt.Errorf("unknown key %q%s: a row has %s", key, doc.DidYouMean(key, rowKeys), strings.Join(rowKeys, ", "))
+			return fmt.Errorf("unknown key %q%s: a row has %s", key, doc.DidYouMean(key, rowKeys),
+				strings.Join(rowKeys, ", "))
 		}
 		if string(r.fields[key]) == "null" {
 			return fmt.Errorf("%s: must not be null", key)
@@ -102,7 +103,10 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 		key      string
 		v        any
 		required bool
-	}{{keyID, &row.ID, true}, {keyInput, &row.Input, true}, {keyExpected, &row.Expected, false}, {keyExpectedFile, &file, false}} {
+	}{{keyID, &row.ID, true}, {keyInput, &row.Input, true}, {keyExpected, &row.Expected, false}, {
+		keyExpectedFile,
+		&file, false,
+	}} {
 		value, ok := r.fields[f.key]
 		if !ok && f.required {
 			return fmt.Errorf("`%s` is required", f.key)
@@ -176,7 +180,8 @@ func yamlItems(file string, data []byte) ([]record, error) {
 	return records, d.Err()
 }
 
-// csvLines reads a header, whose columns have these types, and a row a line. A column "input.name" is a field of a struct.
+// csvLines reads a header, whose columns have these types, and a row a line. A column "input.name" is a field of a
+// struct.
 func csvLines(file string, data []byte, columns map[string]reflect.Type) ([]record, error) {
 	in := csv.NewReader(bytes.NewReader(data))
 	header, err := in.Read()
@@ -195,7 +200,8 @@ func csvLines(file string, data []byte, columns map[string]reflect.Type) ([]reco
 			if known {
 				what = "duplicate column"
 			}
-			return nil, fmt.Errorf("%s:1: %s %q%s: a row has %s", file, what, name, doc.DidYouMean(name, rowKeys), strings.Join(rowKeys, ", "))
+			return nil, fmt.Errorf("%s:1: %s %q%s: a row has %s", file, what, name, doc.DidYouMean(name, rowKeys),
+				strings.Join(rowKeys, ", "))
 		}
 		if encode[i], err = cellOf(of, field); err != nil {
 			return nil, fmt.Errorf("%s:1: column %q: %w", file, name, err)
@@ -291,8 +297,8 @@ func fieldOf(of reflect.Type, name string) (reflect.Type, error) {
 	return nil, fmt.Errorf("%v has no field %q%s", of, name, doc.DidYouMean(name, slices.Sorted(maps.Keys(fields))))
 }
 
-// Calls are expected tool calls. In JSON they are a list of objects with the keys of a playbook's `expected`: tool or kind,
-// and args, whose values are plain or matchers such as {"contains_ci": "todo"}.
+// Calls are expected tool calls. In JSON they are a list of objects with the keys of a playbook's `expected`: tool or
+// kind, and args, whose values are plain or matchers such as {"contains_ci": "todo"}.
 type Calls []trajectory.Call
 
 // UnmarshalJSON implements [json.Unmarshaler]. Unknown keys and malformed matchers are errors.

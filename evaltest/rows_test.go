@@ -21,7 +21,8 @@ func FuzzRows(f *testing.F) {
 	for _, text := range []string{
 		`{"id": "a", "input": {"text": "x"}, "expected": [{"tool": "Read", "args": {"path": {"ends_with": ".go"}}}]}`,
 		"- {id: a, input: {text: x, count: 1}, expected: [{kind: read}]}\n- {id: b, input: {}, expected: []}\n",
-		"id,input.text,input.count,input.share\na,x,1,0.5\nb,\"y\nz\",2,1e3\n", "id,input\na,{}\n", "[[[", "\"\"\"\n", "{\"a\": 1, \"a\": 2}",
+		"id,input.text,input.count,input.share\na,x,1,0.5\nb,\"y\nz\",2,1e3\n", "id,input\na,{}\n", "[[[", "\"\"\"\n",
+		"{\"a\": 1, \"a\": 2}",
 	} {
 		for kind := range extensions {
 			f.Add(text, byte(kind))
@@ -58,9 +59,21 @@ func TestReadRows(t *testing.T) {
 		{ID: "b", Input: fuzzInput{Text: "two"}, Expected: []string{}},
 	}
 	tests := []struct{ name, reason, text string }{
-		{"lines.jsonl", "an object a line", `{"id":"a","input":{"text":"one\n\ud83d\ude00","count":3,"share":5e-1},"expected":["x","y"]}` + "\n\n" + `{"id":"b","input":{"text":"two"},"expected":[]}`},
-		{"list.yaml", "a mapping each", "- {id: a, input: {text: \"one\\n😀\", count: 3, share: 0.5}, expected: [x, y]}\n- id: b\n  input: {text: two}\n  expected: []\n"},
-		{"table.csv", "a column a field", "id,input.text,input.count,input.share,expected\na,\"one\n😀\",3,0.5,\"[\"\"x\"\",\"\"y\"\"]\"\nb,two,null,0,[]\n"},
+		{
+			"lines.jsonl", "an object a line",
+			`{"id":"a","input":{"text":"one\n\ud83d\ude00","count":3,"share":5e-1},"expected":["x","y"]}` + "\n\n" +
+				`{"id":"b","input":{"text":"two"},"expected":[]}`,
+		},
+		{
+			"list.yaml", "a mapping each",
+			"- {id: a, input: {text: \"one\\n😀\", count: 3, share: 0.5}, expected: [x, y]}\n" +
+				"- id: b\n  input: {text: two}\n  expected: []\n",
+		},
+		{
+			"table.csv", "a column a field",
+			"id,input.text,input.count,input.share,expected\n" +
+				"a,\"one\n😀\",3,0.5,\"[\"\"x\"\",\"\"y\"\"]\"\nb,two,null,0,[]\n",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 // lookahead is how many units may have begun before the test asks for them. What they did is held in memory until then.
 const lookahead = 32
 
-// running is a run of a plan, which the engine carries out while the test reports it: the engine goes ahead with several
-// units, and the test takes their results in listed order. It implements [engine.Sink].
+// running is a run of a plan, which the engine carries out while the test reports it: the engine goes ahead with
+// several units, and the test takes their results in listed order. It implements [engine.Sink].
 type running struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -351,8 +351,8 @@ func parsePatterns(text string) []pattern {
 	return append(all, levels)
 }
 
-// matches reports whether a name, by its levels, can be that of a test which the pattern means, or of one above it; whole
-// that it is one which it means.
+// matches reports whether a name, by its levels, can be that of a test which the pattern means, or of one above it;
+// whole that it is one which it means.
 func (p pattern) matches(levels []string) (ok, whole bool) {
 	for i, level := range levels[:min(len(levels), len(p))] {
 		if !p[i].MatchString(level) {

@@ -88,7 +88,8 @@ var scenarios = []scenario{
 		name: "mode-misspelt", reason: "a mode that is ignored would replay", env: []string{"EVALTEST_MODE=relpay"},
 	},
 	{
-		name: "variable-misspelt", reason: "a variable that is ignored would replay", env: []string{"EVALTEST_MOD=record"},
+		name: "variable-misspelt", reason: "a variable that is ignored would replay",
+		env: []string{"EVALTEST_MOD=record"},
 	},
 	{
 		name: "record-in-ci", reason: "nobody reads what CI records", env: []string{"EVALTEST_MODE=record", "CI=true"},
@@ -118,7 +119,8 @@ var scenarios = []scenario{
 		name: "report-step", reason: "a test has no run directory to report on, and says so",
 		testsOnly: "the command makes reports, a test has none",
 		breaks: func(m module) {
-			m.replace("evals/greet.yaml", "evaluators:\n  - name: reads", `    report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
+			m.replace("evals/greet.yaml", "evaluators:\n  - name: reads", `
+    report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
 evaluators:
   - name: reads`)
 		},
@@ -164,7 +166,8 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		name: "program-not-installed", reason: "the error says what to install",
 		env: []string{"EVALTEST_MODE=live", "PATH=/usr/bin:/bin"},
 		breaks: func(m module) {
-			m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}", "{kind: acp, command: no-such-agent}")
+			m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",
+				"{kind: acp, command: no-such-agent}")
 		},
 	},
 	{
@@ -192,7 +195,8 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		breaks: func(m module) { m.write("scripts/greet.json", `{"faults": {"exit": 3}}`) },
 	},
 	{
-		name: "agent-breaks-off", reason: "an agent that dies in its turn has not passed", env: []string{"EVALTEST_MODE=record"},
+		name: "agent-breaks-off", reason: "an agent that dies in its turn has not passed",
+		env:    []string{"EVALTEST_MODE=record"},
 		breaks: func(m module) { m.write("scripts/greet.json", `{"turns": [{"actions": [{"exit": {"code": 4}}]}]}`) },
 	},
 	{
@@ -214,7 +218,8 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		},
 	},
 	{
-		name: "permission-is-an-error", reason: "the playbook says that the agent never asks", env: []string{"EVALTEST_MODE=live"},
+		name: "permission-is-an-error", reason: "the playbook says that the agent never asks",
+		env: []string{"EVALTEST_MODE=live"},
 		breaks: func(m module) {
 			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"permissions: {default: error}\n")
 		},

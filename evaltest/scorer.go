@@ -47,8 +47,8 @@ func NewScorer[In, Out, Want any](
 	return s
 }
 
-// Score returns the scorer's score of an output, for scorers that are made of others and for tests of scorers. The error
-// says why there is none.
+// Score returns the scorer's score of an output, for scorers that are made of others and for tests of scorers. The
+// error says why there is none.
 func (s Scorer[In, Out, Want]) Score(ctx context.Context, input In, output Out, expected Want) (Score, error) {
 	if err := s.untyped().check(); err != nil {
 		return Score{}, err

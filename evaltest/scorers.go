@@ -267,8 +267,10 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	judges := engine.Judges{
 		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Decider: "an LLM judge of the suite",
 		Advice:  "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
-		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1", Mode: r.mode(),
-		Record: r.environment.RecordJudges, Allowed: r.environment.LLMJudge, Secrets: r.secrets, Models: models, Getenv: os.Getenv,
+		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1",
+		Mode:    r.mode(),
+		Record:  r.environment.RecordJudges, Allowed: r.environment.LLMJudge, Secrets: r.secrets, Models: models,
+		Getenv: os.Getenv,
 	}
 	var err error
 	r.judgments, err = judges.Open()

@@ -70,7 +70,10 @@ func TestSelection(t *testing.T) {
 		{"skip a case", "SelectionTree", "SelectionTree/book/a"},
 		{"skip an evaluator", "SelectionTree", "SelectionTree/book/a/claude/evaluator"},
 		{"skip alternatives", "SelectionTree", "None|SelectionTree/book-2"},
-		{"skip by the first alternative", "SelectionTree", "SelectionTree/book/a/claude/evaluator|SelectionTree/book/a/claude"},
+		{
+			"skip by the first alternative", "SelectionTree",
+			"SelectionTree/book/a/claude/evaluator|SelectionTree/book/a/claude",
+		},
 		{"run and skip", "SelectionTree/book/b", "/^book$"},
 		{"skip everything", "SelectionTree", "."},
 	}

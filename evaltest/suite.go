@@ -49,11 +49,13 @@ type Suite[In, Out, Want any] struct {
 	Task func(ctx context.Context, input In) (Out, error)
 	// Scorers judge each output.
 	Scorers []Scorer[In, Out, Want]
-	// Judges are models that judge each output, each a scorer as well. They see what an agent said, called and changed, or
-	// the output of another task, as it is if it is text and otherwise as JSON, beside the row's input and what is expected.
+	// Judges are models that judge each output, each a scorer as well. They see what an agent said, called and changed,
+	// or the output of another task, as it is if it is text and otherwise as JSON, beside the row's input and what is
+	// expected.
 	//
-	// Models are asked only with EVAL_LLM_JUDGE=1. Their answers are recorded beside the row's cassette as in playbooks,
-	// and replayed if there is a recording; with neither, the judge is skipped, which is an error where CI is set.
+	// Models are asked only with EVAL_LLM_JUDGE=1. Their answers are recorded beside the row's cassette as in
+	// playbooks, and replayed if there is a recording; with neither, the judge is skipped, which is an error where CI
+	// is set.
 	Judges []playbook.LLMJudge
 	// Threshold is the lowest score that passes, for scorers without one of their own; 0 means 0.8. A threshold of 0 is
 	// impossible, since every score would reach it.

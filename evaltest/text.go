@@ -31,7 +31,8 @@ func (v verdict) passedText(e result.Evaluator) string {
 	return fmt.Sprintf("%s/%s: PASS%s%s", v.id, e.Name, v.fraction(e.Count), found)
 }
 
-// found is what an evaluator found in its trials, but for those with the outcomes that are left out. It is empty or begins a line.
+// found is what an evaluator found in its trials, but for those with the outcomes that are left out. It is empty or
+// begins a line.
 func (v verdict) found(e result.Evaluator, leftOut ...result.Outcome) string {
 	var b strings.Builder
 	shown := 0
@@ -122,7 +123,8 @@ func (v verdict) passText() string {
 		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(v.Count), count(calls, "tool call"), count(turns, "turn"))
+	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(v.Count), count(calls, "tool call"),
+		count(turns, "turn"))
 	for _, u := range v.Units {
 		if u.EndedEarly() {
 			text.WriteString(", ended early: " + u.Stop)

@@ -120,8 +120,8 @@ func (v verdict) fraction(c result.Count) string {
 
 func formatScore(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
-// skips counts the subtests of a test, so that one whose subtests were all skipped is skipped itself: nothing was judged,
-// and a test that passes would say that something was.
+// skips counts the subtests of a test, so that one whose subtests were all skipped is skipped itself: nothing was
+// judged, and a test that passes would say that something was.
 type skips struct{ skipped, others int }
 
 // run runs f as a subtest.

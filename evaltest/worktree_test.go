@@ -60,8 +60,8 @@ const curiousAgent = `#!/bin/sh
 exec fake-acp "$@"
 `
 
-// newProject makes a module with a repository, in which agents and git are told things, and returns the variables that its
-// suite is to be run with.
+// newProject makes a module with a repository, in which agents and git are told things, and returns the variables that
+// its suite is to be run with.
 func newProject(t *testing.T) (module, []string) {
 	t.Helper()
 	m := newModule(t)
@@ -77,10 +77,15 @@ func newProject(t *testing.T) (module, []string) {
 	for _, name := range []string{"CLAUDE.md", "AGENTS.md"} {
 		m.write(name, "You are told by the project.\n")
 	}
-	m.write(".claude/settings.json", `{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}`)
+	m.write(".claude/settings.json",
+		`{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}`)
 	home := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(home, "CLAUDE.md"), []byte("You are told by the user.\n"), 0o644))
-	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x"}} {
+	for _, args := range [][]string{
+		{"init", "--quiet"},
+		{"add", "--all"},
+		{"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=x"},
+	} {
 		out, code := m.run([]string{"GIT_CONFIG_GLOBAL=" + os.DevNull}, "git", args...)
 		require.Zero(t, code, out)
 	}
@@ -91,7 +96,8 @@ func newProject(t *testing.T) (module, []string) {
 	caches := strings.Fields(string(goEnv))
 	return m, []string{
 		"EVALTEST_MODE=live", "TEST_RUN_ID=ci", "HOME=" + home, "GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1],
-		"CLAUDE_CONFIG_DIR=" + m.path(".claude"), "CLAUDE_PROJECT_DIR=" + m.dir, "PATH=" + outside + ":" + os.Getenv("PATH"),
+		"CLAUDE_CONFIG_DIR=" + m.path(".claude"), "CLAUDE_PROJECT_DIR=" + m.dir,
+		"PATH=" + outside + ":" + os.Getenv("PATH"),
 	}
 }
 
@@ -112,7 +118,8 @@ func TestTwoWorktrees(t *testing.T) {
 	var group sync.WaitGroup
 	for _, tt := range tests {
 		group.Go(func() {
-			out, code := tt.tree.goTest(slices.Concat(env, []string{"EVALTEST_RUN_DIR=" + tt.runs, "EVALTEST_SANDBOX=" + tt.sandbox}), "./evals")
+			out, code := tt.tree.goTest(slices.Concat(env,
+				[]string{"EVALTEST_RUN_DIR=" + tt.runs, "EVALTEST_SANDBOX=" + tt.sandbox}), "./evals")
 			assert.Zero(t, code, out)
 		})
 	}

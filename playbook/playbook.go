@@ -10,8 +10,8 @@ import "time"
 
 // Agent says which agent to start and how.
 type Agent struct {
-	// Kind is a product's, such as claude-code-acp, or acp (any agent that speaks the protocol) or fake-acp (the built-in
-	// script). docs/playbook.md has a table of all.
+	// Kind is a product's, such as claude-code-acp, or acp (any agent that speaks the protocol) or fake-acp (the
+	// built-in script). docs/playbook.md has a table of all.
 	Kind string `yaml:"kind,required" doc:"The kind of agent."`
 
 	// Preset names an account in the user's configuration. It is never a secret itself. Some kinds need one.
@@ -52,7 +52,7 @@ const (
 
 // Permissions answer an agent's requests for permission. The first rule that matches decides.
 type Permissions struct {
-	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow" doc:"The answer when no rule matches."`
+	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow" doc:"If no rule matches."`
 	Rules   []PermissionRule `yaml:"rules" doc:"The first that matches decides."`
 }
 
@@ -70,7 +70,7 @@ type PermissionRule struct {
 
 // MCPServer is a tool server that the agent is told to start, over stdin and stdout.
 type MCPServer struct {
-	Name string `yaml:"name,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the playbook; agents make it part of the names of tools."`
+	Name string `yaml:"name,required" pattern:"id" doc:"Unique; part of the names of tools."`
 
 	// Command is the program with its arguments; it has at least one element.
 	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
@@ -83,16 +83,16 @@ type Env struct {
 
 // Override replaces the answers of calls of a tool.
 //
-// With cassette level run, graders see it in place of the recorded one, and nothing else changes: the agent did what it did.
-// With the other levels the agent sees it, also during recording. An override that no call matches is an error.
+// With cassette level run, graders see it in place of the recorded one, and nothing else changes: the agent did what it
+// did. With the other levels the agent sees it, also during recording. An override that no call matches is an error.
 type Override struct {
 	// Tool is the tool's name: as the agent gives it with level run, else one of fs/read_text_file, fs/write_text_file,
 	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
-	Tool string `yaml:"tool,required" doc:"With level run the tool's name, e.g. Bash; else fs/read_text_file, fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL."`
+	Tool string `yaml:"tool,required" doc:"The tool, e.g. Bash; with other levels e.g. terminal/create."`
 
 	// Args are arguments that the call must have, as JSON values, with paths in the workspace as $WORKSPACE/...; nil:
 	// any.
-	Args map[string]any `yaml:"args" min:"1" doc:"Arguments that the call has, paths in the workspace as $WORKSPACE/...; default: any."`
+	Args map[string]any `yaml:"args" min:"1" doc:"Arguments of the call; default: any."`
 
 	// Case and Variant limit the override to units of that case, of that variant; empty: any.
 	Case    string `yaml:"case" min:"1" doc:"The case whose units it holds in; default: all."`

@@ -51,6 +51,8 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	default:
 		m.asked.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, `data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Paris."}]}, "finishReason": "STOP"}]}`, "\n\n")
+		fmt.Fprint(w,
+			`data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Paris."}]}, `+
+				`"finishReason": "STOP"}]}`, "\n\n")
 	}
 }

@@ -87,7 +87,8 @@ func testGemini(t *testing.T, path string, hangs time.Duration) {
 		assert.Equal(t, "Paris.", first.Answer)
 		assert.False(t, first.Cached)
 		assert.Len(t, first.Session, len("123e4567-e89b-42d3-a456-426614174000"))
-		assert.Equal(t, reply{Answer: first.Answer, Cached: true, Session: first.Session, Millis: second.Millis}, second)
+		assert.Equal(t, reply{Answer: first.Answer, Cached: true, Session: first.Session, Millis: second.Millis},
+			second)
 		assert.EqualValues(t, 1, m.asked.Load(), "the second answer comes from the cache")
 
 		var sessions struct {
@@ -121,7 +122,8 @@ func testGemini(t *testing.T, path string, hangs time.Duration) {
 			cmd.Run().JSON(&f)
 			assert.Equal(t, tt.kind, f.Error.Kind)
 			assert.Contains(t, strings.ToLower(f.Error.Message), tt.message)
-			assert.Eventually(t, func() bool { return m.waiting.Load() == 0 }, time.Minute, 10*time.Millisecond, "gemini lives")
+			assert.Eventually(t, func() bool { return m.waiting.Load() == 0 }, time.Minute, 10*time.Millisecond,
+				"gemini lives")
 		})
 	}
 }
@@ -137,7 +139,10 @@ func TestArguments(t *testing.T) {
 		{name: "no-question", args: []string{"query"}, message: "there is no question"},
 		{name: "blank-question", args: []string{"query", " \n"}, message: "there is no question"},
 		{name: "unknown-command", args: []string{"ask", question}, message: "usage: offloader query"},
-		{name: "unknown-flag", args: []string{"query", "--modle", "x", question}, message: "flag provided but not defined: -modle"},
+		{
+			name: "unknown-flag", args: []string{"query", "--modle", "x", question},
+			message: "flag provided but not defined: -modle",
+		},
 		{name: "sessions-of-what", args: []string{"sessions"}, message: "usage: offloader query"},
 	}
 	for _, tt := range tests {

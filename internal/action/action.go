@@ -72,8 +72,8 @@ var builtin = map[string]Action{
 // command is the action of a step with `run`.
 var command = Action{InUnit: Unit.Command, InRun: Run.Command, Files: true, StartsChild: true}
 
-// Of returns the action of a step that uses a name, or runs a command if the name is empty. It is the zero value if there
-// is no such action.
+// Of returns the action of a step that uses a name, or runs a command if the name is empty. It is the zero value if
+// there is no such action.
 func Of(uses string) Action {
 	if uses == "" {
 		return command

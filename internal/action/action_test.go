@@ -39,9 +39,15 @@ func TestPrompts(t *testing.T) {
 		{"prompt", action.Prompt, "verbatim", 0, []string{"first ", "second"}},
 		{
 			"loop", action.Loop, "the last one asks for a check", 3,
-			[]string{"# Task: Mend it\n\nfirst \n\nsecond\n\n# Constraints", "prompt 2 of 3. Go on", "prompt 3 of 3, the last one"},
+			[]string{
+				"# Task: Mend it\n\nfirst \n\nsecond\n\n# Constraints", "prompt 2 of 3. Go on",
+				"prompt 3 of 3, the last one",
+			},
 		},
-		{"loop of one", action.Loop, "it has no last one besides", 1, []string{"This is prompt 1 of 1 in this session."}},
+		{
+			"loop of one", action.Loop, "it has no last one besides", 1,
+			[]string{"This is prompt 1 of 1 in this session."},
+		},
 		{"loop of none", action.Loop, "less than one is one", 0, []string{"Workflow style: sdd."}},
 	}
 	for _, tt := range tests {

@@ -19,8 +19,8 @@ type Task struct {
 
 func casePrompts(t Task) []string { return t.Prompts }
 
-// loopPrompts are those of a loop, all of one session. That the agent says it is done ends nothing: it is asked to check
-// until the budget is used up. They are the same each time: recordings are found by them.
+// loopPrompts are those of a loop, all of one session. That the agent says it is done ends nothing: it is asked to
+// check until the budget is used up. They are the same each time: recordings are found by them.
 func loopPrompts(t Task) []string {
 	budget := max(t.Iterations, 1)
 	prompts := []string{firstPrompt(t, budget)}

@@ -41,7 +41,7 @@ func Handle[T any](d *Document, decode func(v *T, n *Node)) {
 //	default:"1"          the value if the key is absent
 //	enum:"a,b"           the allowed strings
 //	known:"a,b"          the allowed strings in the schema; Decode does not check them
-//	pattern:"^...$"      what a string, or each key of a mapping, must match
+//	pattern:"^...$"      what a string, or each key of a mapping, must match; "id" and "program" name common ones
 //	min:"1" max:"9"      bounds of a number, or of the length of a list or mapping; min:"1": a string is not blank
 //	above:"0"            what a number must exceed
 //	reason:"..."         the text of the problem if a required value is missing or empty

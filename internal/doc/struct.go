@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -205,6 +206,12 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
+// patterns are those that many keys have, by the names that stand in tags for them.
+var patterns = map[string]string{
+	"id":      `^[a-zA-Z][a-zA-Z0-9_-]*$`,
+	"program": `^[a-zA-Z0-9][a-zA-Z0-9._+-]*$`,
+}
+
 func rulesOf(t reflect.Type, f reflect.StructField) rules {
 	r := rules{reason: f.Tag.Get("reason")}
 	if e := f.Tag.Get("enum"); e != "" {
@@ -214,6 +221,7 @@ func rulesOf(t reflect.Type, f reflect.StructField) rules {
 		r.known = strings.Split(k, ",")
 	}
 	if p := f.Tag.Get("pattern"); p != "" {
+		p = cmp.Or(patterns[p], p)
 		r.pattern = regexp.MustCompile(p)
 	}
 	r.preset, r.hasPreset = f.Tag.Lookup("default")

@@ -35,8 +35,8 @@ evaluators:
   - {type: tool_trajectory, mode: in_order, expected: [{tool: Read}, {tool: Edit}, {tool: Bash}]}
 `
 
-// BenchmarkReplay replays a session of 20 tool calls, with a workspace of 10 files of which two change, and without one.
-// The others are what these are to be compared with: reading the same file and decoding its lines, and writing and
+// BenchmarkReplay replays a session of 20 tool calls, with a workspace of 10 files of which two change, and without
+// one. The others are what these are to be compared with: reading the same file and decoding its lines, and writing and
 // removing the same files. Set TMPDIR to choose the file system.
 func BenchmarkReplay(b *testing.B) {
 	b.Run("plain-decode", func(b *testing.B) {
@@ -58,7 +58,8 @@ func BenchmarkReplay(b *testing.B) {
 		measure(b, func() {
 			dir := filepath.Join(parent, "workspace")
 			writeFiles(b, dir)
-			require.NoError(b, os.WriteFile(filepath.Join(dir, "dir0", "file0.go"), []byte("package p // changed\n"), 0o644))
+			require.NoError(b,
+				os.WriteFile(filepath.Join(dir, "dir0", "file0.go"), []byte("package p // changed\n"), 0o644))
 			require.NoError(b, os.WriteFile(filepath.Join(dir, "new.go"), []byte("package p\n"), 0o644))
 			require.NoError(b, os.RemoveAll(dir))
 		})
@@ -103,7 +104,9 @@ func writeFiles(tb testing.TB, dir string) {
 	}
 }
 
-func newRunner(tb testing.TB, root, text string, mode engine.Mode, change ...func(*engine.Config)) (*engine.Runner, spec.Unit) {
+func newRunner(
+	tb testing.TB, root, text string, mode engine.Mode, change ...func(*engine.Config),
+) (*engine.Runner, spec.Unit) {
 	tb.Helper()
 	pb, err := spec.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
@@ -130,15 +133,25 @@ func record(tb testing.TB, root, text string) string {
 	for i := range 20 {
 		at := time.Duration(i) * time.Second
 		id, name := fmt.Sprintf("c%d", i+1), []string{"Read", "Edit", "Bash"}[i%3]
-		args := map[string]any{"file_path": fmt.Sprintf("$WORKSPACE/dir%d/file%d.go", i%3, i), "old_string": "line", "new_string": "changed"}
+		args := map[string]any{
+			"file_path": fmt.Sprintf("$WORKSPACE/dir%d/file%d.go", i%3, i), "old_string": "line",
+			"new_string": "changed",
+		}
 		events = append(events,
-			trajectory.Event{Turn: 1, At: at, Body: trajectory.ToolStart{ID: id, Name: name, Kind: "edit", Title: "Do " + id, Args: args}},
-			trajectory.Event{Turn: 1, At: at, Body: trajectory.ToolEnd{ID: id, Status: trajectory.Completed, Output: strings.Repeat("output\n", 50)}})
+			trajectory.Event{
+				Turn: 1, At: at,
+				Body: trajectory.ToolStart{ID: id, Name: name, Kind: "edit", Title: "Do " + id, Args: args},
+			},
+			trajectory.Event{
+				Turn: 1, At: at,
+				Body: trajectory.ToolEnd{ID: id, Status: trajectory.Completed, Output: strings.Repeat("output\n", 50)},
+			})
 	}
 	events = append(events, trajectory.Event{Turn: 1, At: time.Minute, Body: trajectory.Stop{Reason: "end_turn"}})
 	c := &cassette.Cassette{
 		Header: cassette.Header{
-			Unit: "bench/task/fake/1", Level: cassette.LevelRun, Agent: trajectory.Agent{Kind: "fake-acp"}, Endpoint: "scripted",
+			Unit: "bench/task/fake/1", Level: cassette.LevelRun, Agent: trajectory.Agent{Kind: "fake-acp"},
+			Endpoint: "scripted",
 		},
 		Turns: []cassette.Turn{{Events: events}},
 	}
@@ -146,7 +159,10 @@ func record(tb testing.TB, root, text string) string {
 	if pb.Workspace.From != "" {
 		src.Dir = filepath.Join(root, pb.Workspace.From)
 		c.Turns[0].Delta = workspace.Delta{Changes: []workspace.Change{
-			{Path: "dir0/file0.go", Op: workspace.Modified, Kind: workspace.File, Data: []byte("package p // changed\n")},
+			{
+				Path: "dir0/file0.go", Op: workspace.Modified, Kind: workspace.File,
+				Data: []byte("package p // changed\n"),
+			},
 			{Path: "new.go", Op: workspace.Added, Kind: workspace.File, Data: []byte("package p\n")},
 		}}
 	}

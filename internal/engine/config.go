@@ -44,14 +44,14 @@ type Config struct {
 	Source string
 	// Sandbox is the kind of sandbox that the user chose, see package confine; empty: the playbook's.
 	Sandbox string
-	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets when
-	// they are resolved. Nil: a set of the runner's own.
+	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets
+	// when they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
-	// LLMJudge lets evaluators ask models where there is no recording of an answer. RecordJudges has them asked anew, and
-	// recorded, also about a session that is replayed.
+	// LLMJudge lets evaluators ask models where there is no recording of an answer. RecordJudges has them asked anew,
+	// and recorded, also about a session that is replayed.
 	LLMJudge, RecordJudges bool
-	// Models returns the client of these models, which keeps the budget of all who share it; nil: [Models] of the runner's
-	// own.
+	// Models returns the client of these models, which keeps the budget of all who share it; nil: [Models] of the
+	// runner's own.
 	Models func() (llm.Asker, error)
 	// Keep says where the run is kept; nil: nowhere.
 	Keep *Keep
@@ -149,8 +149,8 @@ func ParseStaleMode(s string) (StaleMode, error) {
 	return "", fmt.Errorf("unknown stale mode %q: use fail or warn", s)
 }
 
-// ParseJudges returns whether a user wants models to judge anew: "record", as opposed to "". As a cassette that CI records
-// is one that nobody read, so is a judgement.
+// ParseJudges returns whether a user wants models to judge anew: "record", as opposed to "". As a cassette that CI
+// records is one that nobody read, so is a judgement.
 func ParseJudges(s string, m Mode, getenv func(string) string) (bool, error) {
 	switch {
 	case s == "":
@@ -158,10 +158,12 @@ func ParseJudges(s string, m Mode, getenv func(string) string) (bool, error) {
 	case s != "record":
 		return false, fmt.Errorf("unknown value %q: use record, or leave it empty", s)
 	case m == Live:
-		return false, fmt.Errorf("in mode %s nothing is recorded: use mode %s to judge recorded sessions anew", Live, Replay)
+		return false, fmt.Errorf("in mode %s nothing is recorded: use mode %s to judge recorded sessions anew", Live,
+			Replay)
 	case testrun.InCI(getenv) && getenv("EVALTEST_RECORD_IN_CI") != "1":
-		return false, errors.New("recording judgements is refused because CI is set: record on your machine and commit them, " +
-			"or set EVALTEST_RECORD_IN_CI=1")
+		return false, errors.New(
+			"recording judgements is refused because CI is set: record on your machine and commit them, " +
+				"or set EVALTEST_RECORD_IN_CI=1")
 	}
 	return true, nil
 }
@@ -185,8 +187,8 @@ func modeList() string {
 	return strings.Join(names, ", ")
 }
 
-// FromEnvironment returns what the environment says of a run in a mode. Getenv reads the variables one by one, so that go
-// test's cache knows them.
+// FromEnvironment returns what the environment says of a run in a mode. Getenv reads the variables one by one, so that
+// go test's cache knows them.
 func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c Config, err error) {
 	if err := checkVariables(environ); err != nil {
 		return Config{}, err
@@ -216,7 +218,8 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 
 // variables are the environment variables that this package reads, and those that only tests or hooks do.
 var variables = []string{
-	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR", "EVALTEST_SANDBOX",
+	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR",
+	"EVALTEST_SANDBOX",
 	"EVALTEST_HELPER", "EVALTEST_JUDGES", "EVALTEST_CAPTURE",
 }
 

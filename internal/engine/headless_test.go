@@ -17,7 +17,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// headlessPlaybook returns a playbook whose agent is testdata/claude.sh, with further lines, and of the agent further keys.
+// headlessPlaybook returns a playbook whose agent is testdata/claude.sh, with further lines, and of the agent further
+// keys.
 func headlessPlaybook(t *testing.T, agent, more string, prompts ...string) string {
 	t.Helper()
 	program, err := filepath.Abs("testdata/claude.sh")
@@ -34,7 +35,8 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [cli]}}, steps: [{uses: "b
 func confinedBy(t *testing.T, kind confine.Kind) func(*engine.Config) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "claude-code.toml"), []byte("[groups.p]\nKEY = 'value of the key'\n"), 0o600))
+	require.NoError(t,
+		os.WriteFile(filepath.Join(dir, "claude-code.toml"), []byte("[groups.p]\nKEY = 'value of the key'\n"), 0o600))
 	return func(c *engine.Config) { c.Sandbox, c.ConfigDir = string(kind), dir }
 }
 
@@ -59,61 +61,111 @@ func TestHeadless(t *testing.T) {
 		statuses     []trajectory.Status
 	}{
 		{
-			name: "arguments", prompts: []string{"args"}, agent: ", model: opus", more: "mcp: [{name: x, command: [srv, '1']}]\nlimits: {max_tool_calls: 3, max_cost_usd: 2}",
+			name: "arguments", prompts: []string{"args"}, agent: ", model: opus",
+			more: "mcp: [{name: x, command: [srv, '1']}]\nlimits: {max_tool_calls: 3, max_cost_usd: 2}",
 			stop: "end_turn", says: []string{
-				"-p --output-format stream-json --verbose --settings ", "/mcp.json --strict-mcp-config --model opus --allowed-tools Bash,Edit,", ",mcp__x ",
+				"-p --output-format stream-json --verbose --settings ",
+				"/mcp.json --strict-mcp-config --model opus --allowed-tools Bash,Edit,", ",mcp__x ",
 				"--max-turns 4 --max-budget-usd 2", "--settings $HOOKS/settings.json",
 			},
-			not: []string{"--resume", "skip-permissions", "--disallowed-tools"}, reason: "what is not confined is told what it may use",
+			not:    []string{"--resume", "skip-permissions", "--disallowed-tools"},
+			reason: "what is not confined is told what it may use",
 		},
 		{
 			name: "arguments of the user", prompts: []string{"args"}, agent: ", args: [-p, --verbose], mode: plan",
-			stop: "end_turn", says: []string{"-p --verbose --settings", "--permission-mode plan"}, not: []string{"stream-json", "--max-turns"},
+			stop: "end_turn", says: []string{"-p --verbose --settings", "--permission-mode plan"},
+			not: []string{"stream-json", "--max-turns"},
 		},
 		{
-			name: "next prompt", reason: "it goes on with the session, and calls count on", prompts: []string{"call", "args"}, more: "limits: {max_tool_calls: 3}",
-			stop: "end_turn", says: []string{"--resume s1", "--max-turns 3"}, statuses: []trajectory.Status{trajectory.Completed},
+			name: "next prompt", reason: "it goes on with the session, and calls count on",
+			prompts: []string{"call", "args"}, more: "limits: {max_tool_calls: 3}",
+			stop: "end_turn", says: []string{"--resume s1", "--max-turns 3"},
+			statuses: []trajectory.Status{trajectory.Completed},
 		},
 		{name: "environment", prompts: []string{"environment"}, stop: "end_turn", says: []string{"true $WORKSPACE ."}},
 		{name: "account", prompts: []string{"key"}, stop: "end_turn", says: []string{"[REDACTED:KEY]"}},
 		{
-			name: "reject", prompts: []string{"args"}, more: "permissions: {default: allow, rules: [{tool: WebFetch, decide: reject}, {tool: WebFetch, decide: allow}]}",
-			stop: "end_turn", says: []string{"--disallowed-tools WebFetch"}, not: []string{"WebFetch,"}, reason: "the first rule decides",
+			name: "reject", prompts: []string{"args"},
+			more: "permissions: {default: allow, " +
+				"rules: [{tool: WebFetch, decide: reject}, {tool: WebFetch, decide: allow}]}",
+			stop: "end_turn", says: []string{"--disallowed-tools WebFetch"}, not: []string{"WebFetch,"},
+			reason: "the first rule decides",
 		},
 		{
-			name: "allow", prompts: []string{"args"}, more: "permissions: {default: reject, rules: [{tool: Bash, decide: allow}, {tool: mcp__a__b, decide: allow}]}",
-			stop: "end_turn", says: []string{"--strict-mcp-config --allowed-tools Bash,mcp__a__b"}, not: []string{"Edit"},
+			name: "allow", prompts: []string{"args"},
+			more: "permissions: {default: reject, " +
+				"rules: [{tool: Bash, decide: allow}, {tool: mcp__a__b, decide: allow}]}",
+			stop: "end_turn", says: []string{"--strict-mcp-config --allowed-tools Bash,mcp__a__b"},
+			not: []string{"Edit"},
 		},
-		{name: "denied", prompts: []string{"denied"}, more: "permissions: {default: reject}", stop: "end_turn", statuses: []trajectory.Status{trajectory.Completed}},
-		{name: "asked", prompts: []string{"denied"}, more: "permissions: {default: error}", err: "the agent asked for permission where the playbook says `error`: Bash"},
 		{
-			name: "asked for one tool", prompts: []string{"denied"}, more: "permissions: {default: allow, rules: [{tool: Bash, decide: error}]}",
+			name: "denied", prompts: []string{"denied"}, more: "permissions: {default: reject}", stop: "end_turn",
+			statuses: []trajectory.Status{trajectory.Completed},
+		},
+		{
+			name: "asked", prompts: []string{"denied"}, more: "permissions: {default: error}",
 			err: "the agent asked for permission where the playbook says `error`: Bash",
 		},
 		{
-			name: "path", prompts: []string{"args"}, more: "permissions: {rules: [{tool: Edit, path: src/**, decide: reject}]}",
-			err: "bench.yaml: permissions.rules[0]: agents of kind claude-cli are told which tools they may use, not on which files",
+			name: "asked for one tool", prompts: []string{"denied"},
+			more: "permissions: {default: allow, rules: [{tool: Bash, decide: error}]}",
+			err:  "the agent asked for permission where the playbook says `error`: Bash",
 		},
-		{name: "pattern", prompts: []string{"args"}, more: "permissions: {rules: [{tool: Bash(git *), decide: reject}]}", err: `"Bash(git *)" cannot be the name of a tool`},
-		{name: "unasked", prompts: []string{"args"}, agent: ", mode: bypassPermissions", err: "variants.cli.agent.mode: in the mode bypassPermissions the agent asks for nothing"},
-		{name: "level", prompts: []string{"args"}, more: "cassette: {level: client}", err: "cassette.level: client: agents of kind claude-cli work in their own process"},
-		{name: "unseen", reason: "no hook ran", prompts: []string{"unseen"}, err: "the agent reported 1 call (Bash), and its hooks captured nothing"},
-		{name: "half unseen", reason: "one did", prompts: []string{"half"}, err: "the agent reported 2 calls, and of these its hooks did not capture 1 call: Bash"},
+		{
+			name: "path", prompts: []string{"args"},
+			more: "permissions: {rules: [{tool: Edit, path: src/**, decide: reject}]}",
+			err: "bench.yaml: permissions.rules[0]: " +
+				"agents of kind claude-cli are told which tools they may use, not on which files",
+		},
+		{
+			name: "pattern", prompts: []string{"args"},
+			more: "permissions: {rules: [{tool: Bash(git *), decide: reject}]}",
+			err:  `"Bash(git *)" cannot be the name of a tool`,
+		},
+		{
+			name: "unasked", prompts: []string{"args"}, agent: ", mode: bypassPermissions",
+			err: "variants.cli.agent.mode: in the mode bypassPermissions the agent asks for nothing",
+		},
+		{
+			name: "level", prompts: []string{"args"}, more: "cassette: {level: client}",
+			err: "cassette.level: client: agents of kind claude-cli work in their own process",
+		},
+		{
+			name: "unseen", reason: "no hook ran", prompts: []string{"unseen"},
+			err: "the agent reported 1 call (Bash), and its hooks captured nothing",
+		},
+		{
+			name: "half unseen", reason: "one did", prompts: []string{"half"},
+			err: "the agent reported 2 calls, and of these its hooks did not capture 1 call: Bash",
+		},
 		{
 			name: "calls", prompts: []string{"many"}, more: "limits: {max_tool_calls: 3}", stop: result.StopToolCalls,
-			statuses: []trajectory.Status{trajectory.Completed, trajectory.Completed, trajectory.Completed, trajectory.Cancelled},
+			statuses: []trajectory.Status{
+				trajectory.Completed, trajectory.Completed, trajectory.Completed,
+				trajectory.Cancelled,
+			},
 		},
 		{name: "timeout", prompts: []string{"hang", "args"}, more: "limits: {timeout: 1s}", stop: result.StopTimeout},
-		{name: "tokens", prompts: []string{"args", "args"}, more: "limits: {max_tokens: 150}", stop: result.StopTokenLimit},
-		{name: "crash", prompts: []string{"crash"}, err: "the agent ended without a result: exit code 3, and said: claude: started"},
-		{name: "quit", prompts: []string{"quit"}, err: "the agent ended without a result: exit code 4, and said: claude: started"},
+		{
+			name: "tokens", prompts: []string{"args", "args"}, more: "limits: {max_tokens: 150}",
+			stop: result.StopTokenLimit,
+		},
+		{
+			name: "crash", prompts: []string{"crash"},
+			err: "the agent ended without a result: exit code 3, and said: claude: started",
+		},
+		{
+			name: "quit", prompts: []string{"quit"},
+			err: "the agent ended without a result: exit code 4, and said: claude: started",
+		},
 		{name: "model", prompts: []string{"refused"}, err: "the model could not be asked: Bad request"},
 		{name: "garbage", prompts: []string{"garbage"}, err: "a line of the agent's output that cannot be read"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, tt.agent, tt.more, tt.prompts...), engine.Live, confinedBy(t, confine.None))
+			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, tt.agent, tt.more, tt.prompts...),
+				engine.Live, confinedBy(t, confine.None))
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			if tt.err != "" {
 				require.Equal(t, result.Error, u.Outcome, tt.reason)
@@ -138,18 +190,22 @@ func TestHeadless(t *testing.T) {
 				statuses = append(statuses, c.Status)
 			}
 			assert.Equal(t, tt.statuses, statuses)
-			assert.Equal(t, trajectory.Agent{Kind: "claude-cli", Name: "claude-code", Version: "1.2.3", Model: unit.Variant.Agent.Model}, u.Run.Agent)
+			assert.Equal(t, trajectory.Agent{
+				Kind: "claude-cli", Name: "claude-code", Version: "1.2.3",
+				Model: unit.Variant.Agent.Model,
+			}, u.Run.Agent)
 		})
 	}
 }
 
-// TestHeadlessRetries expects another attempt where the model was overloaded or the program did not begin, and none where
-// it failed later.
+// TestHeadlessRetries expects another attempt where the model was overloaded or the program did not begin, and none
+// where it failed later.
 func TestHeadlessRetries(t *testing.T) {
 	for prompt, attempts := range map[string]int{"overloaded": 2, "crash": 2, "quit": 0, "refused": 0} {
 		t.Run(prompt, func(t *testing.T) {
 			t.Parallel()
-			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, "", "retries: 2", prompt), engine.Live, confinedBy(t, confine.None))
+			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, "", "retries: 2", prompt), engine.Live,
+				confinedBy(t, confine.None))
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			require.Equal(t, result.Error, u.Outcome)
 			require.Len(t, u.Attempts, attempts, u.Reason)
@@ -170,7 +226,8 @@ func TestHeadlessConfined(t *testing.T) {
 			t.Skip(u.Reason)
 		}
 		require.Equal(t, result.Completed, u.Outcome, u.Reason)
-		require.Contains(t, messages(u), "--strict-mcp-config --resume s1 --dangerously-skip-permissions\n", "nobody has to be asked")
+		require.Contains(t, messages(u), "--strict-mcp-config --resume s1 --dangerously-skip-permissions\n",
+			"nobody has to be asked")
 		require.Contains(t, messages(u), "true $WORKSPACE 1.", "as root, too")
 		if mode == engine.Record {
 			recorded = u

@@ -49,13 +49,17 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 		switch {
 		case in.Run == nil:
 		case a.tape.imported() && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
-			v = evaluator.Verdict{Outcome: result.Error, Reason: "the session was imported: what the agent left in its workspace is not known"}
+			v = evaluator.Verdict{
+				Outcome: result.Error,
+				Reason:  "the session was imported: what the agent left in its workspace is not known",
+			}
 		default:
 			v = evaluator.Judge(ctx, e, in)
 		}
 		a.result.Evaluations = append(a.result.Evaluations, result.Evaluation{
 			Name: e.Name, Type: e.Type, Outcome: v.Outcome, Score: v.Score, Threshold: e.Threshold, Weight: e.Weight,
-			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(), Duration: result.Duration(a.now().Sub(start)),
+			Reason: v.Reason, Detail: v.Detail, Position: e.Position.String(),
+			Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
 }
@@ -97,8 +101,9 @@ func (a *attempt) openJudgments() error {
 	j := Judges{
 		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
 		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Decider: decider,
-		Advice: "set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or say `required: false` of what need not judge",
-		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models, Getenv: a.cfg.Getenv,
+		Advice: "set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or add `required: false` to the evaluator",
+		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
+		Getenv: a.cfg.Getenv,
 	}
 	var err error
 	a.judgments, err = j.Open()
@@ -129,7 +134,8 @@ func (j Judges) Open() (*judgment.File, error) {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
 	case unseen:
-		return nil, fault.Advise(fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error", j.Decider), j.Advice)
+		return nil, fault.Advise(fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error",
+			j.Decider), j.Advice)
 	case !ok:
 		return nil, nil
 	}
@@ -228,7 +234,8 @@ func (r *Runner) Verify(ctx context.Context, u spec.Unit) (defects []Defect, war
 	path := judgment.Path(a.tape.path)
 	if cassette.Exists(path) {
 		if _, err := judgment.Open(path, judgment.Config{Mode: judgment.Replay, Secrets: r.secrets}); err != nil {
-			defects = append(defects, Defect{DefectCorrupt, r.rel(path), strings.ReplaceAll(err.Error(), path, r.rel(path))})
+			defects = append(defects,
+				Defect{DefectCorrupt, r.rel(path), strings.ReplaceAll(err.Error(), path, r.rel(path))})
 		}
 	}
 	return defects, a.tape.warnings, nil
@@ -304,7 +311,8 @@ func (r *Runner) Migrate(u spec.Unit, dry bool) (changed bool, err error) {
 	if !ok {
 		return false, fmt.Errorf("%s: unknown agent kind %q", u.ID(), kind)
 	}
-	changed, err = cassette.Migrate(path, u.ID(), cassette.NewNormaliser(nil, r.pb.Cassette.Normalise, profile.Volatile), dry)
+	changed, err = cassette.Migrate(path, u.ID(),
+		cassette.NewNormaliser(nil, r.pb.Cassette.Normalise, profile.Volatile), dry)
 	if _, ok := errors.AsType[*cassette.UnitError](err); ok {
 		err = fmt.Errorf("%s:1: %w", r.relCassette(u), err)
 	}

@@ -57,7 +57,8 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 			changes.Bytes += f.Size
 		}
 		changes.Files = append(changes.Files, result.FileChange{
-			Path: f.Path, Op: string(f.Op), Kind: string(f.Kind), Bytes: f.Size, LinesAdded: f.Added, LinesRemoved: f.Removed,
+			Path: f.Path, Op: string(f.Op), Kind: string(f.Kind), Bytes: f.Size, LinesAdded: f.Added,
+			LinesRemoved: f.Removed,
 		})
 	}
 	if a.result.Metrics != nil {
@@ -71,9 +72,10 @@ func (a *attempt) keepRun() error {
 	if a.result.Run == nil {
 		return nil
 	}
-	return a.secrets.WriteLines(filepath.Join(a.site.place.Artifacts, rundir.Trajectory), 0o644, func(w io.Writer) error {
-		return writeRun(w, a.result.Run)
-	})
+	return a.secrets.WriteLines(filepath.Join(a.site.place.Artifacts, rundir.Trajectory), 0o644,
+		func(w io.Writer) error {
+			return writeRun(w, a.result.Run)
+		})
 }
 
 // writeRun writes a run as json.Marshal does, a line at a time: that would go through each event several times, and

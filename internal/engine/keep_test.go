@@ -21,7 +21,10 @@ func TestWriteRun(t *testing.T) {
 	}{
 		{"nothing happened", []trajectory.Event{}},
 		{"an event without fields", []trajectory.Event{event(trajectory.State{})}},
-		{"text that is escaped", []trajectory.Event{event(trajectory.Prompt{Text: "<a>\n\"b\" \u2028 \xff"}), event(trajectory.Stop{Reason: "end_turn"})}},
+		{"text that is escaped", []trajectory.Event{
+			event(trajectory.Prompt{Text: "<a>\n\"b\" \u2028 \xff"}),
+			event(trajectory.Stop{Reason: "end_turn"}),
+		}},
 		{"values of any type", []trajectory.Event{
 			event(trajectory.ToolStart{ID: "c", Args: map[string]any{"b": json.Number("1.0"), "a": []any{nil, true}}}),
 			event(trajectory.ToolEnd{ID: "c", Output: "}"}),
@@ -41,5 +44,6 @@ func TestWriteRun(t *testing.T) {
 			require.Equal(t, len(tt.events)+2, bytes.Count(text.Bytes(), []byte("\n")), "an event a line")
 		})
 	}
-	require.Error(t, writeRun(new(bytes.Buffer), &trajectory.Run{Events: []trajectory.Event{{}}}), "an event without a body")
+	require.Error(t, writeRun(new(bytes.Buffer), &trajectory.Run{Events: []trajectory.Event{{}}}),
+		"an event without a body")
 }

@@ -196,10 +196,12 @@ func (m *meter) permission(p trajectory.Permission) {
 		c = *known
 	}
 	decision := p.Decision
-	if i := slices.IndexFunc(p.Options, func(o trajectory.PermissionOption) bool { return o.ID == p.Decision }); i >= 0 {
+	if i := slices.IndexFunc(p.Options,
+		func(o trajectory.PermissionOption) bool { return o.ID == p.Decision }); i >= 0 {
 		decision = p.Options[i].Kind
 	}
-	m.metrics.Permissions = append(m.metrics.Permissions, result.Permission{Tool: c.Name, Title: c.Title, Decision: decision})
+	m.metrics.Permissions = append(m.metrics.Permissions,
+		result.Permission{Tool: c.Name, Title: c.Title, Decision: decision})
 }
 
 // tokens adds what a turn has used.

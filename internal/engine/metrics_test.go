@@ -30,7 +30,10 @@ func TestMeasure(t *testing.T) {
 		trajectory.Prompt{Text: "p"},
 		trajectory.ToolStart{ID: "1", Name: "Read", Kind: "read", Locations: []trajectory.Location{{Path: "a.go"}}},
 		trajectory.ToolEnd{ID: "1", Status: trajectory.Completed},
-		trajectory.ToolStart{ID: "2", Name: "Edit", Kind: "edit", Title: "Edit a.go", Locations: []trajectory.Location{{Path: "a.go"}}},
+		trajectory.ToolStart{
+			ID: "2", Name: "Edit", Kind: "edit", Title: "Edit a.go",
+			Locations: []trajectory.Location{{Path: "a.go"}},
+		},
 		trajectory.Permission{ID: "2", Options: allow, Decision: "n"},
 		trajectory.ToolEnd{ID: "2", Status: trajectory.Failed},
 		trajectory.ToolStart{ID: "3", Name: "Bash", Kind: "execute", Args: map[string]any{"command": "go test ./..."}},
@@ -51,8 +54,14 @@ func TestMeasure(t *testing.T) {
 	)
 	took := result.Duration(2 * time.Second)
 	unit := result.Unit{
-		Run:   &trajectory.Run{Events: events},
-		Steps: []result.Step{{Name: "prepare"}, {Command: &result.Command{Source: result.FromStep, Command: "go test", ExitCode: code(0), Duration: &took}}},
+		Run: &trajectory.Run{Events: events},
+		Steps: []result.Step{
+			{Name: "prepare"},
+			{Command: &result.Command{
+				Source: result.FromStep, Command: "go test", ExitCode: code(0),
+				Duration: &took,
+			}},
+		},
 	}
 	got, err := json.MarshalIndent(measure(unit), "", "  ")
 	require.NoError(t, err)

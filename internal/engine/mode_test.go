@@ -17,10 +17,19 @@ func TestParseMode(t *testing.T) {
 		{name: "record", text: "record", want: Record},
 		{name: "live in CI", text: "live", env: map[string]string{"CI": "true"}, want: Live},
 		{name: "misspelt", text: "Record", err: `unknown mode "Record": use one of replay, record, missing, live`},
-		{name: "record in CI", text: "record", env: map[string]string{"CI": "true"}, err: "mode record is refused because CI is set"},
-		{name: "missing in CI", text: "missing", env: map[string]string{"CI": "1"}, err: "mode missing is refused because CI is set"},
+		{
+			name: "record in CI", text: "record", env: map[string]string{"CI": "true"},
+			err: "mode record is refused because CI is set",
+		},
+		{
+			name: "missing in CI", text: "missing", env: map[string]string{"CI": "1"},
+			err: "mode missing is refused because CI is set",
+		},
 		{name: "CI says no", text: "record", env: map[string]string{"CI": "false"}, want: Record},
-		{name: "allowed in CI", text: "record", env: map[string]string{"CI": "1", "EVALTEST_RECORD_IN_CI": "1"}, want: Record},
+		{
+			name: "allowed in CI", text: "record", env: map[string]string{"CI": "1", "EVALTEST_RECORD_IN_CI": "1"},
+			want: Record,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

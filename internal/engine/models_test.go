@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
 
-// TestModels moves the models to another server within a process: the next client asks there, and what the first has spent of
-// the budget stays spent.
+// TestModels moves the models to another server within a process: the next client asks there, and what the first has
+// spent of the budget stays spent.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	server := func() (url string, asked *int) {

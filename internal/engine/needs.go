@@ -146,8 +146,8 @@ func (r *Runner) givenNames() []string {
 }
 
 // accounts resolves the accounts of the agents that the run would start for units that have not ended, so that what is
-// missing is known before anything runs. It returns the names of the variables that each variant's agent is given, by the
-// variant's id.
+// missing is known before anything runs. It returns the names of the variables that each variant's agent is given, by
+// the variant's id.
 func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 	given := make(map[string][]string)
 	if reason, err := r.missingPrograms(); reason != "" || err != nil {

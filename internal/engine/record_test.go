@@ -13,7 +13,12 @@ func TestDifference(t *testing.T) {
 	unit := func(o result.Outcome, reason string, evaluations ...result.Evaluation) result.Unit {
 		return result.Unit{Outcome: o, Reason: reason, Evaluations: evaluations}
 	}
-	evaluation := func(o result.Outcome) result.Evaluation { return result.Evaluation{Name: "e", Outcome: o, Reason: "r"} }
+	evaluation := func(o result.Outcome) result.Evaluation {
+		return result.Evaluation{
+			Name: "e", Outcome: o,
+			Reason: "r",
+		}
+	}
 	passed := unit(result.Pass, "", evaluation(result.Pass))
 	tests := []struct {
 		name     string

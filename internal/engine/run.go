@@ -62,9 +62,9 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Run carries out the plan: the jobs that the units need, the units, several at a time, and the other jobs. A runner does
-// that once. An [*InputError] says that nothing was run. After any other error, and after the end of ctx, what is known
-// stands in the run's directory, if it is kept.
+// Run carries out the plan: the jobs that the units need, the units, several at a time, and the other jobs. A runner
+// does that once. An [*InputError] says that nothing was run. After any other error, and after the end of ctx, what is
+// known stands in the run's directory, if it is kept.
 func (r *Runner) Run(ctx context.Context, sink Sink) (Finished, error) {
 	run := &run{Runner: r, sink: sink}
 	if err := run.open(ctx); err != nil {
@@ -92,8 +92,8 @@ type run struct {
 	jobs  []result.Job
 }
 
-// open checks all that can be checked before anything runs, then makes the run's directory. What the user has to mend is
-// an [*InputError].
+// open checks all that can be checked before anything runs, then makes the run's directory. What the user has to mend
+// is an [*InputError].
 func (r *run) open(ctx context.Context) (err error) {
 	if r.cfg.Keep != nil && r.cfg.Keep.Resumed != nil {
 		r.kept = r.cfg.Keep.Resumed

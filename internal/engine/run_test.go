@@ -100,7 +100,8 @@ func TestRunParallel(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				runner, _ := newRunner(t, root, fourTrials+tt.key, engine.Replay, func(c *engine.Config) { c.Parallel = tt.parallel })
+				runner, _ := newRunner(t, root, fourTrials+tt.key, engine.Replay,
+					func(c *engine.Config) { c.Parallel = tt.parallel })
 				var mu sync.Mutex
 				started, leave := 0, make(chan struct{})
 				told := &sink{starts: func(spec.Unit) {
@@ -165,7 +166,8 @@ func TestRunSelectedAccounts(t *testing.T) {
 // TestRunInterrupted tells units that were cut short from those that failed, and keeps none of them.
 func TestRunInterrupted(t *testing.T) {
 	root := recorded(t, 4)
-	text := strings.Replace(fourTrials, "  jobs:\n", "  jobs:\n    check: {needs: [eval], steps: [{run: git --version}]}\n", 1)
+	text := strings.Replace(fourTrials, "  jobs:\n",
+		"  jobs:\n    check: {needs: [eval], steps: [{run: git --version}]}\n", 1)
 	runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
 		c.Parallel, c.Sandbox, c.Keep = 1, "none", &engine.Keep{Below: root}
 	})
@@ -259,7 +261,10 @@ func TestRunPanics(t *testing.T) {
 		"    report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}\n", 1)
 	require.NotEqual(t, benchPlaybook, text)
 	runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
-		c.Keep = &engine.Keep{Below: root, Report: func(context.Context, *rundir.Run, bool) error { panic("out of ink") }}
+		c.Keep = &engine.Keep{
+			Below:  root,
+			Report: func(context.Context, *rundir.Run, bool) error { panic("out of ink") },
+		}
 	})
 	told := new(sink)
 	_, err := runner.Run(t.Context(), told)
@@ -270,7 +275,8 @@ func TestRunPanics(t *testing.T) {
 	require.Contains(t, told.jobs[0].Steps[0].Reason, "run_test.go:", "the stack tells where")
 }
 
-// TestActivity holds that people see what the agent does while it is recorded, and not once more when that is rehearsed.
+// TestActivity holds that people see what the agent does while it is recorded, and not once more when that is
+// rehearsed.
 func TestActivity(t *testing.T) {
 	text := headlessPlaybook(t, "", "permissions: {default: allow}", "args", "args")
 	runner, _ := newRunner(t, t.TempDir(), text, engine.Record, confinedBy(t, confine.None))

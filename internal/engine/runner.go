@@ -102,7 +102,8 @@ func (r *Runner) Impure() bool {
 	if r.pb.Cassette.MaxAge != (spec.MaxAge{}) {
 		return true
 	}
-	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Keep != nil || tracing.Wanted(r.cfg.Getenv) ||
+	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Keep != nil ||
+		tracing.Wanted(r.cfg.Getenv) ||
 		r.outside(r.source) || r.outside(r.cassettes()) {
 		return true
 	}
@@ -252,8 +253,8 @@ func (r *Runner) CassettePath(u spec.Unit) string {
 	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
 }
 
-// stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A playbook
-// outside the root has its name alone.
+// stem is the playbook's path without extension, by which cassettes are found; what is of a test in Go keeps that. A
+// playbook outside the root has its name alone.
 func (r *Runner) stem() string {
 	stem := r.pb.File
 	if ext := filepath.Ext(stem); ext != cassette.GoExt {

@@ -149,16 +149,21 @@ func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*
 	start := r.now()
 	out := &excerpt.Tail{Limit: shownOutput}
 	p, err := r.start(ctx, supervise.Command{
-		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out, Scratch: dirs.steps,
+		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out,
+		Scratch: dirs.steps,
 	}, confine.Policy{
-		Write: []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()}, Network: r.pb.Sandbox.Network == spec.NetworkAll,
+		Write:   []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
+		Network: r.pb.Sandbox.Network == spec.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
 	}
 	exit, err := p.Wait()
 	took := result.Duration(r.now().Sub(start))
-	c := &result.Command{Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal, Duration: &took}
+	c := &result.Command{
+		Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal,
+		Duration: &took,
+	}
 	c.Output, c.Cut = lastLines(out)
 	if exit.Code >= 0 {
 		c.ExitCode = &exit.Code
@@ -174,16 +179,19 @@ func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*
 	return c, nil
 }
 
-// stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of the
-// agent, which is not there in a replay.
+// stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of
+// the agent, which is not there in a replay.
 func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 	env := environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
+		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) &&
+			!slices.Contains(r.pb.Env.Pass, name)
 	})
-	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(), "TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
-	return append(env, toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != spec.NetworkAll)...)
+	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(),
+		"TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
+	return append(env,
+		toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != spec.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

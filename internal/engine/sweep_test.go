@@ -37,7 +37,10 @@ func TestSweepReplay(t *testing.T) {
 		{name: "in the name of a file of the template", source: map[string]string{"a-" + value: "x"}, leak: "its name"},
 		{name: "in a file of the case", seeds: "b.txt: y " + value, leak: "b.txt"},
 		{name: "in the name of a file of the case", seeds: value + ".txt: y", leak: "its name"},
-		{name: "in a file that a step wrote before the agent was asked", before: "{run: git config --file s.txt a.b " + value + "}", leak: "s.txt"},
+		{
+			name:   "in a file that a step wrote before the agent was asked",
+			before: "{run: git config --file s.txt a.b " + value + "}", leak: "s.txt",
+		},
 		{name: "in a file that the agent wrote", changes: added("z.txt", value), leak: "z.txt"},
 		{name: "in the name of one", changes: added(value, "z"), leak: "its name"},
 		{
@@ -64,9 +67,11 @@ func TestSweepReplay(t *testing.T) {
 			for path, text := range tt.source {
 				require.NoError(t, os.WriteFile(filepath.Join(root, "src", path), []byte(text), 0o644))
 			}
-			seeded := strings.Replace(benchPlaybook, "task: {prompt: Do it.}", "cases: [{id: task, prompt: Do it., files: {"+tt.seeds+"}}]", 1)
+			seeded := strings.Replace(benchPlaybook, "task: {prompt: Do it.}",
+				"cases: [{id: task, prompt: Do it., files: {"+tt.seeds+"}}]", 1)
 			if tt.before != "" {
-				seeded = strings.Replace(seeded, "{uses: builtin:sdd-eval/acp.prompt}", tt.before+", {uses: builtin:sdd-eval/acp.prompt}", 1)
+				seeded = strings.Replace(seeded, "{uses: builtin:sdd-eval/acp.prompt}",
+					tt.before+", {uses: builtin:sdd-eval/acp.prompt}", 1)
 			}
 			text := seeded + "workspace: {from: src}\n"
 			path := record(t, root, benchPlaybook)

@@ -54,7 +54,8 @@ func (t *tape) open(prepared workspace.Manifest) error {
 	}
 	changes := c.Stale(t.fingerprints(prepared), t.unit.Prompts())
 	if c.Header.Level != t.level() {
-		changes = slices.Insert(changes, 0, cassette.Change{Input: "cassette level", Was: c.Header.Level, Now: t.level()})
+		changes = slices.Insert(changes, 0,
+			cassette.Change{Input: "cassette level", Was: c.Header.Level, Now: t.level()})
 	}
 	if len(changes) > 0 {
 		err := &cassette.StaleError{Path: c.Path, Changes: changes}

@@ -16,7 +16,10 @@ func TestOverrideLines(t *testing.T) {
 		`{"tool":"terminal/create","error":"disk full"}`,
 	}, overrideLines([]spec.Override{
 		{
-			Override: playbook.Override{Tool: "fs/read_text_file", Args: map[string]any{"path": "a"}, Nth: 2, Output: ""},
+			Override: playbook.Override{
+				Tool: "fs/read_text_file", Args: map[string]any{"path": "a"}, Nth: 2,
+				Output: "",
+			},
 			Position: doc.Position{Line: 3},
 		},
 		{Override: playbook.Override{Tool: "terminal/create", Error: "disk full"}},

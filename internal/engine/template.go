@@ -87,7 +87,8 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	}
 	for _, pattern := range w.Exclude {
 		if !t.Excludes(pattern) {
-			notes = append(notes, fmt.Sprintf("%s: note: workspace.exclude: %q leaves out nothing", w.Position, pattern))
+			notes = append(notes,
+				fmt.Sprintf("%s: note: workspace.exclude: %q leaves out nothing", w.Position, pattern))
 		}
 	}
 	return notes

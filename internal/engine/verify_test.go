@@ -21,7 +21,8 @@ import (
 func TestMaxAge(t *testing.T) {
 	day := 24 * time.Hour
 	recorded := time.Now().UTC().Add(-40*day - time.Hour)
-	old := fmt.Sprintf("the cassette cassettes/bench/task/fake.1.jsonl is 40 days old, it was recorded on %s: ", recorded.Format(time.DateOnly))
+	old := fmt.Sprintf("the cassette cassettes/bench/task/fake.1.jsonl is 40 days old, it was recorded on %s: ",
+		recorded.Format(time.DateOnly))
 	tests := []struct {
 		name, limit string
 		stale       engine.StaleMode
@@ -32,7 +33,10 @@ func TestMaxAge(t *testing.T) {
 		{"warns", "{warn: 40d, fail: 41d}", "", result.Pass, old + "cassette.max_age.warn is 40d"},
 		{"fails", "{warn: 1d, fail: 40d}", "", result.Error, old + "cassette.max_age.fail is 40d"},
 		{"fails without a warning before", "{fail: 40d}", "", result.Error, old + "cassette.max_age.fail is 40d"},
-		{"allowed by the environment", "{fail: 40d}", engine.StaleWarns, result.Pass, old + "cassette.max_age.fail is 40d"},
+		{
+			"allowed by the environment", "{fail: 40d}", engine.StaleWarns, result.Pass,
+			old + "cassette.max_age.fail is 40d",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +46,8 @@ func TestMaxAge(t *testing.T) {
 			require.NoError(t, err)
 			c.Header.RecordedAt = recorded
 			require.NoError(t, cassette.Write(path, c))
-			runner, unit := newRunner(t, root, benchPlaybook+"cassette: {max_age: "+tt.limit+"}\n", engine.Replay, func(c *engine.Config) { c.Stale = tt.stale })
+			runner, unit := newRunner(t, root, benchPlaybook+"cassette: {max_age: "+tt.limit+"}\n", engine.Replay,
+				func(c *engine.Config) { c.Stale = tt.stale })
 			require.True(t, runner.Impure(), "tomorrow it may be too old")
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			require.Equal(t, tt.outcome, u.Outcome, u.Reason)
@@ -68,7 +73,10 @@ func TestVerify(t *testing.T) {
 			{Kind: engine.DefectMissing, File: cassettePath, Reason: "bench/task/fake/1 was not recorded"},
 		}},
 		{"cut", func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 3000)) }, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ":12: the cassette is truncated: it does not end with its totals line"},
+			{
+				Kind: engine.DefectCorrupt, File: cassettePath,
+				Reason: cassettePath + ":12: the cassette is truncated: it does not end with its totals line",
+			},
 		}},
 		{"of another unit", func(t *testing.T, path string) {
 			c, err := cassette.Read(path)
@@ -76,22 +84,36 @@ func TestVerify(t *testing.T) {
 			c.Header.Unit = "bench/task/other/1"
 			require.NoError(t, cassette.Write(path, c))
 		}, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ":1: the cassette was recorded for bench/task/other/1, not for bench/task/fake/1"},
-		}},
-		{"twice", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path+".gz", nil, 0o644)) }, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath + ": fake.1.jsonl.gz exists, too: delete the outdated one of the two"},
+			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath +
+				":1: the cassette was recorded for bench/task/other/1, not for bench/task/fake/1"},
 		}},
 		{
-			"stale", func(*testing.T, string) {}, strings.ReplaceAll(benchPlaybook, "Do it", "Do that") + "limits: {max_tool_calls: 5}\n",
+			"twice", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path+".gz", nil, 0o644)) }, "",
 			[]engine.Defect{
-				{Kind: engine.DefectStale, File: cassettePath, Reason: "prompt 1: was \"Do it.\", is \"Do that.\"\nlimit max_tool_calls: was none, is \"5\""},
+				{
+					Kind: engine.DefectCorrupt, File: cassettePath,
+					Reason: cassettePath + ": fake.1.jsonl.gz exists, too: delete the outdated one of the two",
+				},
+			},
+		},
+		{
+			"stale", func(*testing.T, string) {},
+			strings.ReplaceAll(benchPlaybook, "Do it", "Do that") + "limits: {max_tool_calls: 5}\n",
+			[]engine.Defect{
+				{
+					Kind: engine.DefectStale, File: cassettePath,
+					Reason: "prompt 1: was \"Do it.\", is \"Do that.\"\nlimit max_tool_calls: was none, is \"5\"",
+				},
 			},
 		},
 		{"judges", func(t *testing.T, path string) {
 			require.NoError(t, os.WriteFile(judgment.Path(path), []byte("{}\n"), 0o644))
 		}, "", []engine.Defect{
-			{Kind: engine.DefectCorrupt, File: "cassettes/bench/task/fake.1.judges.jsonl", Reason: "cassettes/bench/task/fake.1.judges.jsonl:1: " +
-				"the recording was edited: the line must be one of header, question and end"},
+			{
+				Kind: engine.DefectCorrupt, File: "cassettes/bench/task/fake.1.judges.jsonl",
+				Reason: "cassettes/bench/task/fake.1.judges.jsonl:1: " +
+					"the recording was edited: the line must be one of header, question and end",
+			},
 		}},
 	}
 	for _, tt := range tests {
@@ -133,5 +155,8 @@ func TestOrphans(t *testing.T) {
 		require.NoError(t, err)
 		got = append(got, filepath.ToSlash(rel))
 	}
-	require.Equal(t, []string{"other/fake.1.jsonl", "task/.fake.1.jsonl.123", "task/fake.2.jsonl", "task/fake.2.judges.jsonl", "task/gone.1.jsonl.gz"}, got)
+	require.Equal(t, []string{
+		"other/fake.1.jsonl", "task/.fake.1.jsonl.123", "task/fake.2.jsonl",
+		"task/fake.2.judges.jsonl", "task/gone.1.jsonl.gz",
+	}, got)
 }

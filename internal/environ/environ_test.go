@@ -27,7 +27,10 @@ func TestLookPath(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"), perm))
 	}
-	dirs := []string{"later", "", filepath.Join(base, "plain"), filepath.Join(base, "bin"), filepath.Join(base, "later")}
+	dirs := []string{
+		"later", "", filepath.Join(base, "plain"), filepath.Join(base, "bin"),
+		filepath.Join(base, "later"),
+	}
 	path := strings.Join(dirs, string(filepath.ListSeparator))
 	found, err := LookPath("tool", path)
 	require.NoError(t, err)

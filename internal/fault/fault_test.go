@@ -20,7 +20,8 @@ func TestMarks(t *testing.T) {
 	}{
 		{name: "none", err: gone},
 		{
-			name: "advised", reason: "wrapping keeps the advice", err: fmt.Errorf("start: %w", fault.Advise(gone, "install")),
+			name: "advised", reason: "wrapping keeps the advice",
+			err:    fmt.Errorf("start: %w", fault.Advise(gone, "install")),
 			advice: "install",
 		},
 		{
@@ -28,7 +29,8 @@ func TestMarks(t *testing.T) {
 			err: fault.Advise(fault.Advise(gone, "a"), "b"), advice: "b",
 		},
 		{
-			name: "transient", reason: "wrapping keeps the mark", err: errors.Join(gone, fault.Transient(gone)), transient: true,
+			name: "transient", reason: "wrapping keeps the mark", err: errors.Join(gone, fault.Transient(gone)),
+			transient: true,
 		},
 		{name: "both", err: fault.Transient(fault.Advise(gone, "wait")), advice: "wait", transient: true},
 	}

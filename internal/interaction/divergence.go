@@ -19,13 +19,13 @@ type DivergenceError struct {
 	Times int
 	// Asked is how often it was asked by now, this time included.
 	Asked int
-	// Nearest is the recording that is most like the request, nil if nothing was recorded. With Times, it is the last of
-	// the request itself.
+	// Nearest is the recording that is most like the request, nil if nothing was recorded. With Times, it is the last
+	// of the request itself.
 	Nearest *Interaction
 	// Used tells that Nearest was the answer to another request before.
 	Used bool
-	// Field is the first place in which the nearest recording differs, e.g. "path", "args[1]" or "text, line 3"; Was and
-	// Is are what it holds in the recording and in the request, shortened. Field is empty with Times.
+	// Field is the first place in which the nearest recording differs, e.g. "path", "args[1]" or "text, line 3"; Was
+	// and Is are what it holds in the recording and in the request, shortened. Field is empty with Times.
 	Field, Was, Is string
 }
 
@@ -36,7 +36,8 @@ func (e *DivergenceError) Error() string {
 	showArgs(&b, e.Args)
 	switch {
 	case e.Times > 0:
-		fmt.Fprintf(&b, "  recorded %s, asked for the %s time; the last recording: %s", times(e.Times), ordinal(e.Asked), e.Nearest.Position)
+		fmt.Fprintf(&b, "  recorded %s, asked for the %s time; the last recording: %s", times(e.Times),
+			ordinal(e.Asked), e.Nearest.Position)
 	case e.Nearest == nil:
 		b.WriteString("  nothing was recorded")
 	default:

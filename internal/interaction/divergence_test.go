@@ -29,44 +29,82 @@ func TestDivergences(t *testing.T) {
 		asked        request
 	}{
 		{name: "a slip in a path", recorded: []request{readme, stock}, asked: read("$WORKSPACE/stok.txt")},
-		{name: "used already", recorded: []request{stock, list}, before: []request{stock}, asked: read("$WORKSPACE/stock.csv")},
+		{
+			name: "used already", recorded: []request{stock, list}, before: []request{stock},
+			asked: read("$WORKSPACE/stock.csv"),
+		},
 		{
 			name: "an unused one", reason: "it is preferred to one that is only slightly more similar",
-			recorded: []request{read("$WORKSPACE/a.txt"), read("$WORKSPACE/c2.txt")}, before: []request{read("$WORKSPACE/a.txt")},
-			asked: read("$WORKSPACE/b.txt"),
+			recorded: []request{read("$WORKSPACE/a.txt"), read("$WORKSPACE/c2.txt")},
+			before:   []request{read("$WORKSPACE/a.txt")},
+			asked:    read("$WORKSPACE/b.txt"),
 		},
 		{
 			name: "a used one", reason: "an unused one that has nothing of the request is no better",
-			recorded: []request{read("$WORKSPACE/shop/stock.txt"), read("/etc/hosts")}, before: []request{read("$WORKSPACE/shop/stock.txt")},
-			asked: read("$WORKSPACE/shop/stock.csv"),
+			recorded: []request{read("$WORKSPACE/shop/stock.txt"), read("/etc/hosts")},
+			before:   []request{read("$WORKSPACE/shop/stock.txt")},
+			asked:    read("$WORKSPACE/shop/stock.csv"),
 		},
 		{name: "asked once more", recorded: []request{stock}, before: []request{stock}, asked: stock},
-		{name: "asked a third time", recorded: []request{stock, readme, stock}, before: []request{stock, stock}, asked: stock},
-		{name: "a member more", recorded: []request{stock}, asked: request{stock.tool, `{"path":"$WORKSPACE/stock.txt","line":10}`}},
-		{name: "a member less", recorded: []request{{stock.tool, `{"path":"$WORKSPACE/stock.txt","limit":2000}`}}, asked: stock},
-		{name: "another directory", recorded: []request{list}, asked: request{list.tool, strings.Replace(list.args, "/shop", "/test", 1)}},
-		{name: "an item", recorded: []request{list}, asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-h"`, 1)}},
-		{name: "an item more", recorded: []request{list}, asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-a","-h"`, 1)}},
+		{
+			name: "asked a third time", recorded: []request{stock, readme, stock}, before: []request{stock, stock},
+			asked: stock,
+		},
+		{
+			name: "a member more", recorded: []request{stock},
+			asked: request{stock.tool, `{"path":"$WORKSPACE/stock.txt","line":10}`},
+		},
+		{
+			name: "a member less", recorded: []request{{stock.tool, `{"path":"$WORKSPACE/stock.txt","limit":2000}`}},
+			asked: stock,
+		},
+		{
+			name: "another directory", recorded: []request{list},
+			asked: request{list.tool, strings.Replace(list.args, "/shop", "/test", 1)},
+		},
+		{
+			name: "an item", recorded: []request{list},
+			asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-h"`, 1)},
+		},
+		{
+			name: "an item more", recorded: []request{list},
+			asked: request{list.tool, strings.Replace(list.args, `"-a"`, `"-a","-h"`, 1)},
+		},
 		{name: "another tool", recorded: []request{list, stock}, asked: write("$WORKSPACE/stock.txt", "tea 5\n")},
 		{
 			name: "the same tool", reason: "it is nearer than another with the same arguments",
-			recorded: []request{{"mcp__stock__count", stock.args}, read("/etc/hosts")}, before: []request{read("/etc/hosts")}, asked: stock,
+			recorded: []request{{"mcp__stock__count", stock.args}, read("/etc/hosts")},
+			before:   []request{read("/etc/hosts")}, asked: stock,
 		},
 		{name: "nothing recorded", asked: stock},
-		{name: "a line of a text", recorded: []request{write("$WORKSPACE/shop.go", source)}, asked: write("$WORKSPACE/shop.go", strings.Replace(source, "1", "2", 1))},
+		{
+			name: "a line of a text", recorded: []request{write("$WORKSPACE/shop.go", source)},
+			asked: write("$WORKSPACE/shop.go", strings.Replace(source, "1", "2", 1)),
+		},
 		{name: "a line more", recorded: []request{write("a", "one\n")}, asked: write("a", "one\ntwo\n")},
 		{
-			name: "a place in a long line", recorded: []request{write("a", strings.Repeat("tea and milk, ", 20)+"sugar")},
-			asked: write("a", strings.Repeat("tea and milk, ", 20)+"honey"),
+			name:     "a place in a long line",
+			recorded: []request{write("a", strings.Repeat("tea and milk, ", 20)+"sugar")},
+			asked:    write("a", strings.Repeat("tea and milk, ", 20)+"honey"),
 		},
 		{
-			name: "deep inside", recorded: []request{{"mcp__stock__count", `{"query":{"items":[{"sku":"tea"}]},"all":true}`}},
-			asked: request{"mcp__stock__count", `{"query":{"items":[{"sku":"cup"}]},"all":true}`},
+			name:     "deep inside",
+			recorded: []request{{"mcp__stock__count", `{"query":{"items":[{"sku":"tea"}]},"all":true}`}},
+			asked:    request{"mcp__stock__count", `{"query":{"items":[{"sku":"cup"}]},"all":true}`},
 		},
-		{name: "another type", recorded: []request{{"mcp__stock__count", `{"n":1}`}}, asked: request{"mcp__stock__count", `{"n":"1"}`}},
-		{name: "no arguments", recorded: []request{{"mcp__stock__list", `{"all":true}`}}, asked: request{"mcp__stock__list", `{}`}},
+		{
+			name: "another type", recorded: []request{{"mcp__stock__count", `{"n":1}`}},
+			asked: request{"mcp__stock__count", `{"n":"1"}`},
+		},
+		{
+			name: "no arguments", recorded: []request{{"mcp__stock__list", `{"all":true}`}},
+			asked: request{"mcp__stock__list", `{}`},
+		},
 		{name: "no object", recorded: []request{{"x", `[1,2]`}}, asked: request{"x", `null`}},
-		{name: "control characters", reason: "none reaches the terminal", recorded: []request{read("a")}, asked: read(`\u001b[31ma\u0000`)},
+		{
+			name: "control characters", reason: "none reaches the terminal", recorded: []request{read("a")},
+			asked: read(`\u001b[31ma\u0000`),
+		},
 		{
 			name: "control characters inside", reason: "nor of those that JSON has as they are",
 			recorded: []request{{"x", `["a"]`}}, asked: request{"x\x1b", `["\u009b31m\u202e\udb40\udc01"]`},
@@ -107,7 +145,10 @@ func TestDivergenceError(t *testing.T) {
 		assert.Equal(t, 2, e.Times)
 		assert.Equal(t, asked, e.Asked)
 	}
-	for n, want := range []string{5: "5th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd", 101: "101st", 111: "111th"} {
+	for n, want := range []string{
+		5: "5th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd",
+		101: "101st", 111: "111th",
+	} {
 		for e.Asked < n {
 			e = diverged(read("a"))
 		}

@@ -123,7 +123,8 @@ const Cancelled = "cancelled"
 
 var decisions = []string{"allow_once", "allow_always", "reject_once", "reject_always", Cancelled}
 
-// CheckOutput returns why a tool cannot have an output, nil if it can. A tool that is none of [ClientTools] can have any:
+// CheckOutput returns why a tool cannot have an output, nil if it can. A tool that is none of [ClientTools] can have
+// any:
 //
 //   - fs/read_text_file: the text
 //   - fs/write_text_file: an empty text; nothing is written

@@ -15,7 +15,11 @@ import (
 
 func TestOverrides(t *testing.T) {
 	calls := []request{
-		{"x", `{"path":"a","line":1}`}, {"y", `{"path":"a"}`}, {"x", `{"path":"b","line":2}`}, {"x", `{"path":"a","line":{"from":1,"to":2}}`}, {"x", `null`},
+		{"x", `{"path":"a","line":1}`},
+		{"y", `{"path":"a"}`},
+		{"x", `{"path":"b","line":2}`},
+		{"x", `{"path":"a","line":{"from":1,"to":2}}`},
+		{"x", `null`},
 	}
 	const none = "-"
 	tests := []struct {
@@ -25,35 +29,60 @@ func TestOverrides(t *testing.T) {
 		unapplied    []int
 	}{
 		{name: "none", want: []string{none, none, none, none, none}},
-		{name: "every call", overrides: []interaction.Override{{Tool: "x", Output: "o"}}, want: []string{"o", none, "o", "o", "o"}},
-		{name: "an error", overrides: []interaction.Override{{Tool: "y", Error: "down"}}, want: []string{none, "!down", none, none, none}},
-		{name: "the second", overrides: []interaction.Override{{Tool: "x", Nth: 2, Output: "o"}}, want: []string{none, none, "o", none, none}},
 		{
-			name: "the second that matches", overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"path": "a"}, Nth: 2, Output: "o"}},
-			want: []string{none, none, none, "o", none},
-		},
-		{
-			name: "numbers", reason: "YAML's are of other types", overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"line": 2.0}, Output: "o"}},
-			want: []string{none, none, "o", none, none},
-		},
-		{
-			name: "inside", reason: "an object has to have what is named, at every depth",
-			overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"line": map[string]any{"from": 1}}, Output: "o"}},
-			want:      []string{none, none, none, "o", none},
-		},
-		{
-			name: "no arguments named", reason: "any will do", overrides: []interaction.Override{{Tool: "x", Args: map[string]any(nil), Output: "o"}},
+			name: "every call", overrides: []interaction.Override{{Tool: "x", Output: "o"}},
 			want: []string{"o", none, "o", "o", "o"},
 		},
 		{
+			name: "an error", overrides: []interaction.Override{{Tool: "y", Error: "down"}},
+			want: []string{none, "!down", none, none, none},
+		},
+		{
+			name: "the second", overrides: []interaction.Override{{Tool: "x", Nth: 2, Output: "o"}},
+			want: []string{none, none, "o", none, none},
+		},
+		{
+			name:      "the second that matches",
+			overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"path": "a"}, Nth: 2, Output: "o"}},
+			want:      []string{none, none, none, "o", none},
+		},
+		{
+			name: "numbers", reason: "YAML's are of other types",
+			overrides: []interaction.Override{{Tool: "x", Args: map[string]any{"line": 2.0}, Output: "o"}},
+			want:      []string{none, none, "o", none, none},
+		},
+		{
+			name: "inside", reason: "an object has to have what is named, at every depth",
+			overrides: []interaction.Override{{
+				Tool: "x", Args: map[string]any{"line": map[string]any{"from": 1}},
+				Output: "o",
+			}},
+			want: []string{none, none, none, "o", none},
+		},
+		{
+			name: "no arguments named", reason: "any will do",
+			overrides: []interaction.Override{{Tool: "x", Args: map[string]any(nil), Output: "o"}},
+			want:      []string{"o", none, "o", "o", "o"},
+		},
+		{
 			name: "the first counts", reason: "but the calls of both are counted",
-			overrides: []interaction.Override{{Tool: "x", Nth: 1, Output: "1"}, {Tool: "x", Nth: 2, Output: "2"}, {Tool: "x", Output: "o"}},
-			want:      []string{"1", none, "2", "o", "o"},
+			overrides: []interaction.Override{
+				{Tool: "x", Nth: 1, Output: "1"},
+				{Tool: "x", Nth: 2, Output: "2"},
+				{Tool: "x", Output: "o"},
+			},
+			want: []string{"1", none, "2", "o", "o"},
 		},
 		{
 			name: "unapplied", reason: "no such tool, not that many calls, and one that another hides",
-			overrides: []interaction.Override{{Tool: "z"}, {Tool: "x", Nth: 5}, {Tool: "y", Output: "o"}, {Tool: "y", Nth: 1}, {Tool: "y", Args: "a"}},
-			want:      []string{none, "o", none, none, none}, unapplied: []int{0, 1, 3, 4},
+			overrides: []interaction.Override{
+				{Tool: "z"},
+				{Tool: "x", Nth: 5},
+				{Tool: "y", Output: "o"},
+				{Tool: "y", Nth: 1},
+				{Tool: "y", Args: "a"},
+			},
+			want: []string{none, "o", none, none, none}, unapplied: []int{0, 1, 3, 4},
 		},
 	}
 	for _, tt := range tests {
@@ -130,7 +159,11 @@ func TestTerminal(t *testing.T) {
 		want   interaction.Printed
 	}{
 		{"a text", "done", interaction.Printed{Output: "done"}},
-		{"an exit code", map[string]any{"output": "no", "exit_code": 3}, interaction.Printed{Output: "no", ExitCode: 3}},
+		{
+			"an exit code",
+			map[string]any{"output": "no", "exit_code": 3},
+			interaction.Printed{Output: "no", ExitCode: 3},
+		},
 		{"nothing printed", map[string]any{"exit_code": 1}, interaction.Printed{ExitCode: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

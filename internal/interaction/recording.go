@@ -67,11 +67,12 @@ func decoded(args any) any {
 	return v
 }
 
-// NewRecording returns a recording of interactions, which are in the order in which they were recorded. Arguments that cannot be
-// JSON panic.
+// NewRecording returns a recording of interactions, which are in the order in which they were recorded. Arguments that
+// cannot be JSON panic.
 func NewRecording(recorded []Interaction) *Recording {
 	b := &Recording{
-		recorded: slices.Clone(recorded), equal: make(map[key][]int), next: make(map[key]int), used: make([]bool, len(recorded)),
+		recorded: slices.Clone(recorded), equal: make(map[key][]int), next: make(map[key]int),
+		used: make([]bool, len(recorded)),
 	}
 	for i := range b.recorded {
 		r := &b.recorded[i]

@@ -58,41 +58,73 @@ func TestTake(t *testing.T) {
 		recorded, asked []request
 		want            []int // answers, 0: a divergence
 	}{
-		{name: "in order", recorded: []request{read("a"), read("b")}, asked: []request{read("a"), read("b")}, want: []int{1, 2}},
+		{
+			name: "in order", recorded: []request{read("a"), read("b")}, asked: []request{read("a"), read("b")},
+			want: []int{1, 2},
+		},
 		{
 			name: "swapped", reason: "each gets its own answer",
 			recorded: []request{read("a"), read("b")}, asked: []request{read("b"), read("a")}, want: []int{2, 1},
 		},
 		{
 			name: "identical calls", reason: "they get their answers in order",
-			recorded: []request{read("a"), read("b"), read("a")}, asked: []request{read("a"), read("a"), read("b")}, want: []int{1, 3, 2},
+			recorded: []request{read("a"), read("b"), read("a")}, asked: []request{read("a"), read("a"), read("b")},
+			want: []int{1, 3, 2},
 		},
 		{
-			name: "one too many", recorded: []request{read("a")}, asked: []request{read("a"), read("a"), read("a")}, want: []int{1, 0, 0},
+			name: "one too many", recorded: []request{read("a")}, asked: []request{read("a"), read("a"), read("a")},
+			want: []int{1, 0, 0},
 		},
-		{name: "never recorded", recorded: []request{read("a")}, asked: []request{read("c"), read("a")}, want: []int{0, 1}},
+		{
+			name: "never recorded", recorded: []request{read("a")}, asked: []request{read("c"), read("a")},
+			want: []int{0, 1},
+		},
 		{
 			name: "another working directory", reason: "it is as much of a request as the command",
 			recorded: []request{{"terminal/create", `{"command":"ls","cwd":"$WORKSPACE/a"}`}},
-			asked:    []request{{"terminal/create", `{"command":"ls","cwd":"$WORKSPACE/b"}`}, {"terminal/create", `{"command":"ls"}`}},
-			want:     []int{0, 0},
+			asked: []request{
+				{"terminal/create", `{"command":"ls","cwd":"$WORKSPACE/b"}`},
+				{"terminal/create", `{"command":"ls"}`},
+			},
+			want: []int{0, 0},
 		},
 		{
 			name: "another tool", recorded: []request{{"x", `{}`}}, asked: []request{{"y", `{}`}}, want: []int{0},
 		},
 		{
 			name: "order of members and form of numbers", reason: "they are none of the request",
-			recorded: []request{{"x", `{"a":1,"b":[1e1]}`}}, asked: []request{{"x", `{"b":[10],"a":1.0}`}}, want: []int{1},
+			recorded: []request{{"x", `{"a":1,"b":[1e1]}`}}, asked: []request{{"x", `{"b":[10],"a":1.0}`}},
+			want: []int{1},
 		},
 		{
-			name: "a number is no text", recorded: []request{{"x", `{"a":1}`}}, asked: []request{{"x", `{"a":"1"}`}}, want: []int{0},
+			name: "a number is no text", recorded: []request{{"x", `{"a":1}`}}, asked: []request{{"x", `{"a":"1"}`}},
+			want: []int{0},
 		},
-		{name: "null is not nothing", recorded: []request{{"x", `{"a":null}`}}, asked: []request{{"x", `{}`}}, want: []int{0}},
-		{name: "large numbers", reason: "no float64 tells them apart", recorded: []request{{"x", `9007199254740993`}}, asked: []request{{"x", `9007199254740992`}}, want: []int{0}},
-		{name: "decimals", reason: "one float64 is near both", recorded: []request{{"x", `0.1`}}, asked: []request{{"x", `0.1000000000000000055`}}, want: []int{0}},
-		{name: "unicode", recorded: []request{read("größe 日本/ß")}, asked: []request{read("größe 日本/ß")}, want: []int{1}},
-		{name: "unicode of another form", reason: "files have both", recorded: []request{read("e\u0301")}, asked: []request{read("é")}, want: []int{0}},
-		{name: "no object", recorded: []request{{"x", `"text"`}, {"x", `null`}}, asked: []request{{"x", `null`}, {"x", `"text"`}}, want: []int{2, 1}},
+		{
+			name: "null is not nothing", recorded: []request{{"x", `{"a":null}`}}, asked: []request{{"x", `{}`}},
+			want: []int{0},
+		},
+		{
+			name: "large numbers", reason: "no float64 tells them apart",
+			recorded: []request{{"x", `9007199254740993`}},
+			asked: []request{{"x", `9007199254740992`}}, want: []int{0},
+		},
+		{
+			name: "decimals", reason: "one float64 is near both", recorded: []request{{"x", `0.1`}},
+			asked: []request{{"x", `0.1000000000000000055`}}, want: []int{0},
+		},
+		{
+			name: "unicode", recorded: []request{read("größe 日本/ß")}, asked: []request{read("größe 日本/ß")},
+			want: []int{1},
+		},
+		{
+			name: "unicode of another form", reason: "files have both", recorded: []request{read("e\u0301")},
+			asked: []request{read("é")}, want: []int{0},
+		},
+		{
+			name: "no object", recorded: []request{{"x", `"text"`}, {"x", `null`}},
+			asked: []request{{"x", `null`}, {"x", `"text"`}}, want: []int{2, 1},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,20 +176,42 @@ func TestTakeFromManyGoroutines(t *testing.T) {
 }
 
 func TestUnused(t *testing.T) {
-	recorded := []request{read("a"), {"mcp__stock__count", `{}`}, {"mcp__stock__list", `{}`}, read("a"), {"terminal/create", `{}`}}
+	recorded := []request{
+		read("a"),
+		{"mcp__stock__count", `{}`},
+		{"mcp__stock__list", `{}`},
+		read("a"),
+		{"terminal/create", `{}`},
+	}
 	tests := []struct {
 		name, reason string
 		allow        []string
 		want         []string
 	}{
-		{name: "none allowed", want: []string{"mcp__stock__count", "mcp__stock__list", "fs/read_text_file", "terminal/create"}},
-		{name: "a tool", allow: []string{"mcp__stock__list"}, want: []string{"mcp__stock__count", "fs/read_text_file", "terminal/create"}},
+		{
+			name: "none allowed",
+			want: []string{"mcp__stock__count", "mcp__stock__list", "fs/read_text_file", "terminal/create"},
+		},
+		{
+			name: "a tool", allow: []string{"mcp__stock__list"},
+			want: []string{"mcp__stock__count", "fs/read_text_file", "terminal/create"},
+		},
 		{name: "a server", allow: []string{"mcp__stock__*"}, want: []string{"fs/read_text_file", "terminal/create"}},
 		{name: "any", reason: "a slash is text as any other", allow: []string{"*"}},
-		{name: "in the middle", allow: []string{"mcp__*__count", "*file"}, want: []string{"mcp__stock__list", "terminal/create"}},
+		{
+			name: "in the middle", allow: []string{"mcp__*__count", "*file"},
+			want: []string{"mcp__stock__list", "terminal/create"},
+		},
 		{name: "twice", allow: []string{"*/*a*e"}, want: []string{"mcp__stock__count", "mcp__stock__list"}},
-		{name: "no overlap", reason: "what two stars hold apart are different texts", allow: []string{"terminal/*l/create", "f*"}, want: []string{"mcp__stock__count", "mcp__stock__list", "terminal/create"}},
-		{name: "another", allow: []string{"mcp", "", "read_text_file"}, want: []string{"mcp__stock__count", "mcp__stock__list", "fs/read_text_file", "terminal/create"}},
+		{
+			name: "no overlap", reason: "what two stars hold apart are different texts",
+			allow: []string{"terminal/*l/create", "f*"},
+			want:  []string{"mcp__stock__count", "mcp__stock__list", "terminal/create"},
+		},
+		{
+			name: "another", allow: []string{"mcp", "", "read_text_file"},
+			want: []string{"mcp__stock__count", "mcp__stock__list", "fs/read_text_file", "terminal/create"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -282,7 +336,10 @@ func BenchmarkBook(b *testing.B) {
 	const n = 10_000
 	recorded := make([]interaction.Interaction, n)
 	for i := range recorded {
-		recorded[i] = interaction.Interaction{Tool: "fs/read_text_file", Args: map[string]any{"path": "$WORKSPACE/" + strconv.Itoa(i%1000), "line": i}}
+		recorded[i] = interaction.Interaction{
+			Tool: "fs/read_text_file",
+			Args: map[string]any{"path": "$WORKSPACE/" + strconv.Itoa(i%1000), "line": i},
+		}
 	}
 	for b.Loop() {
 		taken := interaction.NewRecording(recorded)

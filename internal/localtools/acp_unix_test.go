@@ -41,10 +41,12 @@ func TestFileHandler(t *testing.T) {
 
 func TestTerminalHandler(t *testing.T) {
 	s := newScene(t)
-	h := s.configured(t, localtools.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: []string{"sh", "gone"}}).Handler()
+	h := s.configured(t,
+		localtools.TerminalConfig{Env: []string{"PATH=" + systemPath}, Allow: []string{"sh", "gone"}}).Handler()
 	limit := int64(4)
 	created, err := h.Create(t.Context(), acp.CreateTerminalRequest{
-		Command: `printf 'a long %s' "$WORD"; exit 3`, Env: []acp.EnvVariable{{Name: "WORD", Value: "word"}}, Cwd: s.ws + "/sub",
+		Command: `printf 'a long %s' "$WORD"; exit 3`, Env: []acp.EnvVariable{{Name: "WORD", Value: "word"}},
+		Cwd:             s.ws + "/sub",
 		OutputByteLimit: &limit,
 	})
 	require.NoError(t, err)

@@ -52,8 +52,9 @@ func (f *Files) maxSize() int64 {
 	return f.MaxSize
 }
 
-// Read returns the text of the file at an absolute path, as it is on disk, line ends included. With line, it begins there:
-// lines count from 1, and 0 means 1. With limit, it ends after so many lines. Past the end of the file there is "".
+// Read returns the text of the file at an absolute path, as it is on disk, line ends included. With line, it begins
+// there: lines count from 1, and 0 means 1. With limit, it ends after so many lines. Past the end of the file there is
+// "".
 func (f *Files) Read(path string, line, limit *int) (string, error) {
 	if line != nil && *line < 0 || limit != nil && *limit < 0 {
 		return "", fmt.Errorf("read %s: line and limit must not be negative: %w", path, fs.ErrInvalid)
@@ -127,8 +128,8 @@ func skipLines(text string, n int) int {
 	return end
 }
 
-// Write makes text the content of the file at an absolute path, making parent directories as needed. The file is new:
-// a link at that place is replaced and not followed, and no reader sees half of it. It keeps the permissions of the file
+// Write makes text the content of the file at an absolute path, making parent directories as needed. The file is new: a
+// link at that place is replaced and not followed, and no reader sees half of it. It keeps the permissions of the file
 // that it replaces.
 func (f *Files) Write(path, text string) error {
 	rel, reason := f.root.local(path)
@@ -259,8 +260,8 @@ func openRoot(dir string) (*root, error) {
 	return &root{Root: opened, location: disk.Locate(dir), errEscapes: refusal.Err}, nil
 }
 
-// local returns the part of an absolute path that is below the root, "." for the root itself, or the reason why there is
-// none. The path is not cleaned, as a/../b is another file than b where a is a link: resolving it is for [os.Root].
+// local returns the part of an absolute path that is below the root, "." for the root itself, or the reason why there
+// is none. The path is not cleaned, as a/../b is another file than b where a is a link: resolving it is for [os.Root].
 func (r *root) local(path string) (rel, reason string) {
 	switch {
 	case len(path) > maxPath:

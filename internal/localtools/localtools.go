@@ -147,7 +147,8 @@ func deny(tell func(Denied), op, path, reason string) error {
 // reasonSteers is why a variable is dropped.
 const reasonSteers = "agents may not set it; the command runs without"
 
-// DeniedVariables returns the denials of those of the variables that an agent may not add for a command, by their names.
+// DeniedVariables returns the denials of those of the variables that an agent may not add for a command, by their
+// names.
 func DeniedVariables(names []string) []Denied {
 	var denied []Denied
 	for _, name := range names {

@@ -244,8 +244,8 @@ func (t *Terminals) Wait(ctx context.Context, id string) (supervise.Exit, error)
 	}
 }
 
-// Kill ends the command, by SIGTERM and after the grace by SIGKILL, and returns when nothing of it is left. The terminal
-// keeps its output and exit status.
+// Kill ends the command, by SIGTERM and after the grace by SIGKILL, and returns when nothing of it is left. The
+// terminal keeps its output and exit status.
 func (t *Terminals) Kill(id string) error {
 	term, err := t.get(id)
 	if err != nil {
@@ -287,8 +287,8 @@ const shell = "sh"
 
 // Spec is a command that an agent wants to run in a terminal.
 type Spec struct {
-	// Command is a program or, if there are no Args, a command line. If sh is allowed, that runs the line; else the line
-	// is split by the rules of run steps and must not have the shell's operators.
+	// Command is a program or, if there are no Args, a command line. If sh is allowed, that runs the line; else the
+	// line is split by the rules of run steps and must not have the shell's operators.
 	Command string
 	// Args are the program's arguments, argv[0] not included.
 	Args []string
@@ -297,8 +297,8 @@ type Spec struct {
 	Env []string
 	// Cwd is an absolute path in the workspace; empty: the workspace.
 	Cwd string
-	// OutputByteLimit is how much output is kept, from its end; nil: as much as TerminalConfig.MaxOutput, which is never
-	// exceeded.
+	// OutputByteLimit is how much output is kept, from its end; nil: as much as TerminalConfig.MaxOutput, which is
+	// never exceeded.
 	OutputByteLimit *int64
 }
 
@@ -312,7 +312,8 @@ func (t *Terminals) argv(s Spec) ([]string, error) {
 	}
 	argv, err := words.Split(s.Command)
 	if err != nil {
-		return nil, t.deny(OpRun, firstWord(s.Command), fmt.Sprintf("%v; whole shell lines run only if %s is allowed", err, shell))
+		return nil, t.deny(OpRun, firstWord(s.Command),
+			fmt.Sprintf("%v; whole shell lines run only if %s is allowed", err, shell))
 	}
 	if len(argv) == 0 {
 		return nil, t.deny(OpRun, "", "empty command")
@@ -355,8 +356,8 @@ func (t *Terminals) program(name string) (path string, err error) {
 	return path, nil
 }
 
-// dir opens the command's working directory. The command gets it open, so that it does not matter what its path comes to
-// mean.
+// dir opens the command's working directory. The command gets it open, so that it does not matter what its path comes
+// to mean.
 func (t *Terminals) dir(cwd string) (*os.File, error) {
 	if cwd == "" {
 		return t.files.root.Open(".")

@@ -220,13 +220,15 @@ func TestSoakOutputOfAnySize(t *testing.T) {
 	terminals, limit, size := newScene(t).terminals(t, "head"), int64(4096), strconv.Itoa(soak.Size(64<<20, 8<<30))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	out := run(t, terminals, localtools.Spec{Command: "head", Args: []string{"-c", size, "/dev/zero"}, OutputByteLimit: &limit})
+	out := run(t, terminals,
+		localtools.Spec{Command: "head", Args: []string{"-c", size, "/dev/zero"}, OutputByteLimit: &limit})
 	runtime.ReadMemStats(&after)
 	assert.Len(t, out.Text, int(limit))
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "all that was ever allocated")
 }
 
-// TestGrandchildHoldsThePipe has a command leave children behind that hold its output and ignore SIGTERM: its end is the end.
+// TestGrandchildHoldsThePipe has a command leave children behind that hold its output and ignore SIGTERM: its end is
+// the end.
 func TestGrandchildHoldsThePipe(t *testing.T) {
 	terminals := newScene(t).terminals(t, "sh")
 	out := run(t, terminals, script(`trap '' TERM; sleep 86400 & (sleep 86400 &) ; echo done; exit 3`))
@@ -243,13 +245,14 @@ func TestCommands(t *testing.T) {
 	}{
 		{
 			name: "arguments", reason: "nothing in them is interpreted",
-			spec: localtools.Spec{Command: "echo", Args: []string{"a  b", "$HOME", "&&", "*"}}, want: "a  b $HOME && *\n",
+			spec: localtools.Spec{Command: "echo", Args: []string{"a  b", "$HOME", "&&", "*"}},
+			want: "a  b $HOME && *\n",
 		},
 		{name: "line", spec: localtools.Spec{Command: `echo 'a  b' "c"\ d`}, want: "a  b c d\n"},
 		{
 			name: "line-with-operator", spec: localtools.Spec{Command: "echo hi && pwd"},
-			err: `run "echo" denied: character 9: "&&": shell operators are not supported, quote it to pass it as text; ` +
-				`whole shell lines run only if sh is allowed`,
+			err: `run "echo" denied: character 9: "&&": shell operators are not supported, ` +
+				`quote it to pass it as text; whole shell lines run only if sh is allowed`,
 		},
 		{
 			name: "line-for-the-shell", allow: []string{"sh"},
@@ -343,7 +346,10 @@ func TestPlantedPath(t *testing.T) {
 	s := newScene(t)
 	tools := filepath.Join(s.base, "tools")
 	require.NoError(t, os.Mkdir(tools, 0o755))
-	for path, text := range map[string]string{filepath.Join(tools, "git"): "real", filepath.Join(s.ws, "git"): "planted"} {
+	for path, text := range map[string]string{
+		filepath.Join(tools, "git"): "real",
+		filepath.Join(s.ws, "git"):  "planted",
+	} {
 		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho "+text+"\n"), 0o755))
 	}
 	path := "PATH=" + s.ws + ":" + tools + ":" + systemPath

@@ -43,10 +43,10 @@ func OwnDir(dir string) (string, error) {
 	return own, MakeIgnored(own)
 }
 
-// KeepOutOfCache makes sure that go test never serves the running test from its cache. The go command caches no test that
-// opened a file below the module root which is younger than two seconds when the test ends, so one file of a far future
-// will do for every test, however long it takes. A process in which the go command does not take notice of such files, such
-// as a compiled test that somebody runs, needs none, and gets none.
+// KeepOutOfCache makes sure that go test never serves the running test from its cache. The go command caches no test
+// that opened a file below the module root which is younger than two seconds when the test ends, so one file of a far
+// future will do for every test, however long it takes. A process in which the go command does not take notice of such
+// files, such as a compiled test that somebody runs, needs none, and gets none.
 func KeepOutOfCache(moduleRoot string) error {
 	if f := flag.Lookup("test.testlogfile"); f == nil || f.Value.String() == "" {
 		return nil
@@ -64,7 +64,8 @@ func openFuture(moduleRoot string) error {
 		return err
 	}
 	name := filepath.Join(dir, "never-cached")
-	if err := createOnce(name, "go test caches no test that opens this file: its time is in the future.\n"); err != nil {
+	if err := createOnce(name,
+		"go test caches no test that opens this file: its time is in the future.\n"); err != nil {
 		return err
 	}
 	future := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)

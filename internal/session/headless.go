@@ -66,7 +66,8 @@ func (s *headless) prepare() error {
 	}
 	chosen := s.Unit.Variant.Agent
 	s.options = claudecli.Options{
-		Args: s.Launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow, Deny: g.deny,
+		Args: s.Launch.Args, Settings: s.hooks.settings, Model: chosen.Model, Mode: chosen.Mode, Allow: g.allow,
+		Deny:       g.deny,
 		MaxCostUSD: s.Playbook.Limits.MaxCostUSD,
 	}
 	if g.unasked {
@@ -80,7 +81,8 @@ func (s *headless) prepare() error {
 	if servers := s.Playbook.MCP; len(servers) > 0 {
 		const name = "mcp.json"
 		s.options.MCP = filepath.Join(s.hooks.given, name)
-		if err := writeFiles(s.hooks.given, []agent.File{{Path: name, Data: claudecli.MCPConfig(servers)}}); err != nil {
+		if err := writeFiles(s.hooks.given,
+			[]agent.File{{Path: name, Data: claudecli.MCPConfig(servers)}}); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,8 @@ func TestHeadless(t *testing.T) {
 		denied = `{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t1"}` + "\n"
 	)
 	failed := func(status, text string) string {
-		return begin + `{"type":"result","subtype":"success","is_error":true` + status + `,"result":"` + text + `"}` + "\n"
+		return begin + `{"type":"result","subtype":"success","is_error":true` + status + `,"result":"` + text + `"}` +
+			"\n"
 	}
 	tests := []struct {
 		name, reason string
@@ -40,15 +41,17 @@ func TestHeadless(t *testing.T) {
 			prints: []string{begin + finish, begin + finish}, stops: "end_turn token_limit",
 		},
 		{
-			name: "model refused", reason: "it will again", prints: []string{failed(`,"api_error_status":400`, "Bad request")},
-			err: "the model could not be asked: Bad request",
+			name: "model refused", reason: "it will again",
+			prints: []string{failed(`,"api_error_status":400`, "Bad request")},
+			err:    "the model could not be asked: Bad request",
 		},
 		{
 			name: "model overloaded", reason: "it may be had later",
 			prints: []string{failed(`,"api_error_status":529`, "Overloaded")}, err: "Overloaded", transient: true,
 		},
 		{
-			name: "model gone", reason: "there was no status", prints: []string{failed("", "API Error: 503")}, err: "503",
+			name: "model gone", reason: "there was no status", prints: []string{failed("", "API Error: 503")},
+			err:       "503",
 			transient: true,
 		},
 		{

@@ -180,7 +180,8 @@ func (s *live) configure(ctx context.Context) error {
 // offered returns the first of the wanted modes that the session has.
 func offered(modes *acp.SessionModeState, wanted []string) string {
 	i := slices.IndexFunc(wanted, func(w string) bool {
-		return modes != nil && slices.ContainsFunc(modes.AvailableModes, func(m acp.SessionMode) bool { return m.ID == w })
+		return modes != nil &&
+			slices.ContainsFunc(modes.AvailableModes, func(m acp.SessionMode) bool { return m.ID == w })
 	})
 	if i < 0 {
 		return ""
@@ -301,8 +302,8 @@ func (s *live) end(ctx context.Context) error {
 		s.client.Close()
 	}
 	if s.child.process != nil {
-		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be killed.
-		// That something of it could not be ended does.
+		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be
+		// killed. That something of it could not be ended does.
 		if _, err := s.child.Stop(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("end the agent: %w", err))
 		}

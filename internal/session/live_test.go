@@ -45,19 +45,23 @@ func TestLimits(t *testing.T) {
 		},
 		{
 			name: "tokens", reason: "turns add up, and the last one is whole", limits: "{max_tokens: 9}",
-			script: scripted.Script{Turns: []scripted.Turn{spent(4), spent(6), spent(1)}}, stops: "end_turn token_limit",
+			script: scripted.Script{Turns: []scripted.Turn{spent(4), spent(6), spent(1)}},
+			stops:  "end_turn token_limit",
 		},
 		{
-			name: "cost", reason: "the agent says while it works that it has become too expensive", limits: "{max_cost_usd: 1}",
+			name: "cost", reason: "the agent says while it works that it has become too expensive",
+			limits: "{max_cost_usd: 1}",
 			script: script(acts{cost(0.5)}, acts{cost(1.5), sleep(time.Hour)}), stops: "end_turn cost_limit",
 		},
 		{
-			name: "timeout", reason: "it bounds the session, of which the first turn took a part", limits: "{timeout: 10m}",
+			name: "timeout", reason: "it bounds the session, of which the first turn took a part",
+			limits: "{timeout: 10m}",
 			script: script(acts{sleep(6 * time.Minute)}, acts{sleep(time.Hour)}),
 			stops:  "end_turn timeout", took: 10 * time.Minute,
 		},
 		{
-			name: "timeout of one that does not listen", reason: "it is ended after its grace", limits: "{timeout: 10m}",
+			name: "timeout of one that does not listen", reason: "it is ended after its grace",
+			limits: "{timeout: 10m}",
 			script: script(acts{silence}), stops: "timeout", took: 10*time.Minute + 5*time.Second,
 		},
 		{
@@ -82,11 +86,14 @@ func TestErrors(t *testing.T) {
 	recorded := func(path string) Recording {
 		return Recording{
 			Next: "record it",
-			Cassette: &cassette.Cassette{Path: "cassettes/bench.jsonl", Turns: []cassette.Turn{{Events: []trajectory.Event{
-				{Turn: 1, Body: trajectory.Prompt{Text: "one"}},
-				{Turn: 1, Body: trajectory.FileRead{Path: path}},
-				{Turn: 1, Body: trajectory.Stop{Reason: result.StopEndTurn}},
-			}}}},
+			Cassette: &cassette.Cassette{
+				Path: "cassettes/bench.jsonl",
+				Turns: []cassette.Turn{{Events: []trajectory.Event{
+					{Turn: 1, Body: trajectory.Prompt{Text: "one"}},
+					{Turn: 1, Body: trajectory.FileRead{Path: path}},
+					{Turn: 1, Body: trajectory.Stop{Reason: result.StopEndTurn}},
+				}}},
+			},
 		}
 	}
 	fails := func(message string) scripted.Script {
@@ -105,7 +112,8 @@ func TestErrors(t *testing.T) {
 		{
 			name: "crash", reason: "what the agent said last is often why",
 			script: scripted.Script{
-				Faults: scripted.Faults{Stderr: 9}, Turns: []scripted.Turn{{Actions: acts{{Exit: &scripted.Exit{Code: 3}}}}},
+				Faults: scripted.Faults{Stderr: 9},
+				Turns:  []scripted.Turn{{Actions: acts{{Exit: &scripted.Exit{Code: 3}}}}},
 			},
 			err: "the agent ended by itself: exit code 3, and said: ",
 		},
@@ -115,7 +123,8 @@ func TestErrors(t *testing.T) {
 			err:    "start test-agent: the agent ended by itself: exit code 4", transient: true,
 		},
 		{
-			name: "no session", reason: "an agent that hangs at its start is not waited for until the limit of the unit",
+			name:   "no session",
+			reason: "an agent that hangs at its start is not waited for until the limit of the unit",
 			script: scripted.Script{Session: scripted.Session{Before: []scripted.Action{{Silence: true}}}},
 			err:    "the agent took longer than 2m0s to start", transient: true, took: 2 * time.Minute,
 		},
@@ -125,7 +134,8 @@ func TestErrors(t *testing.T) {
 					return child{}, os.ErrNotExist
 				}
 			},
-			err: "file does not exist", advice: "install test-agent, or name another program under variants.fake.agent.command",
+			err:    "file does not exist",
+			advice: "install test-agent, or name another program under variants.fake.agent.command",
 		},
 		{
 			name: "not to be confined", reason: "it is not the agent that is missing", change: func(c *Config) {
@@ -162,7 +172,8 @@ func TestErrors(t *testing.T) {
 			advice: "remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		},
 		{
-			name: "divergence", reason: "there is no answer to what was not recorded", more: "cassette: {level: client}",
+			name: "divergence", reason: "there is no answer to what was not recorded",
+			more:   "cassette: {level: client}",
 			script: script(acts{read("b.txt")}), change: func(c *Config) { c.Recording = recorded("$WORKSPACE/a.txt") },
 			err: "cassettes/bench.jsonl: ", advice: "record it",
 		},
@@ -211,7 +222,8 @@ func TestPanics(t *testing.T) {
 		change       func(*Config)
 	}{
 		{
-			name: "update", reason: "whoever watches runs on the connection's goroutine", script: script(acts{tool("Read")}),
+			name: "update", reason: "whoever watches runs on the connection's goroutine",
+			script: script(acts{tool("Read")}),
 			change: func(c *Config) {
 				c.Watch = func(a Activity) {
 					if a.Tool != "" {
@@ -233,12 +245,24 @@ func TestPanics(t *testing.T) {
 		},
 		{
 			name: "log", reason: "notes go to a test's output", script: script(acts{read("../secret")}),
-			change: func(c *Config) { c.Log.notes = writerFunc(func([]byte) (int, error) { breakDown(); return 0, nil }) },
+			change: func(c *Config) {
+				c.Log.notes = writerFunc(func([]byte) (int, error) {
+					breakDown()
+					return 0,
+						nil
+				})
+			},
 		},
 		{
 			name: "stderr", reason: "it is copied on a goroutine of the process",
 			script: scripted.Script{Faults: scripted.Faults{Stderr: 1 << 16}, Turns: []scripted.Turn{{}}},
-			change: func(c *Config) { c.Log.notes = writerFunc(func([]byte) (int, error) { breakDown(); return 0, nil }) },
+			change: func(c *Config) {
+				c.Log.notes = writerFunc(func([]byte) (int, error) {
+					breakDown()
+					return 0,
+						nil
+				})
+			},
 		},
 	}
 	for _, tt := range tests {

@@ -53,7 +53,8 @@ func NewLog(secrets *secret.Set, unit string, notes io.Writer, now func() time.T
 
 // Open begins to write to the log in dir; a further attempt goes on where the one before ended.
 func (l *Log) Open(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, rundir.SessionLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, rundir.SessionLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock,
+		0o644)
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}

@@ -118,7 +118,11 @@ func TestLogStderr(t *testing.T) {
 	}{
 		{"lines", "a line is one wherever it was cut", []string{"one\nt", "wo\n"}, []string{"one", "two"}},
 		{"no end", "the last one counts, too", []string{"one\ntwo"}, []string{"one", "two"}},
-		{"secret", "also one that was cut", []string{"it is " + key[:5], key[5:] + "\n"}, []string{"it is [REDACTED:KEY]"}},
+		{
+			"secret", "also one that was cut",
+			[]string{"it is " + key[:5], key[5:] + "\n"},
+			[]string{"it is [REDACTED:KEY]"},
+		},
 		{"no text", "the log is JSON", []string{"\xff\n"}, []string{"\uFFFD"}},
 	}
 	for _, tt := range tests {

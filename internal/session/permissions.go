@@ -33,8 +33,8 @@ func (s *live) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.Re
 	return choose(r.Options, d), nil
 }
 
-// choose returns the option that carries a decision out, the narrowest that there is: what is allowed once leaves the next
-// question to the policy.
+// choose returns the option that carries a decision out, the narrowest that there is: what is allowed once leaves the
+// next question to the policy.
 func choose(options []acp.PermissionOption, d playbook.Decision) acp.RequestPermissionResponse {
 	kinds := []acp.PermissionOptionKind{acp.AllowOnce, acp.AllowAlways}
 	if d == playbook.DecideReject {
@@ -92,7 +92,8 @@ func (c *Config) grant() (g grants, err error) {
 		switch {
 		case r.Path != "":
 			return g, fault.Advise(
-				fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at, chosen.Kind),
+				fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at,
+					chosen.Kind),
 				"name a tool alone, or confine the agent",
 			)
 		case !toolName.MatchString(r.Tool):

@@ -110,7 +110,8 @@ type conversation interface {
 	identity() Identity
 	// resync takes what others than the agent changed in the workspace.
 	resync(ctx context.Context) error
-	// close ends the conversation and adds to its last turn, nil if there was none, what the agent did after its answer.
+	// close ends the conversation and adds to its last turn, nil if there was none, what the agent did after its
+	// answer.
 	close(ctx context.Context, last *cassette.Turn) error
 }
 

@@ -157,7 +157,8 @@ func TestChanges(t *testing.T) {
 			return scripted.Action{DiskWrite: &scripted.DiskWrite{Path: path, Text: path}}
 		}
 		c := config(t, "", scripted.Script{Turns: []scripted.Turn{
-			{Actions: acts{write("a")}}, {Actions: acts{write("c")}, After: acts{sleep(time.Minute), write("d"), say("late")}},
+			{Actions: acts{write("a")}},
+			{Actions: acts{write("c")}, After: acts{sleep(time.Minute), write("d"), say("late")}},
 		}})
 		c.Records = true
 		s, err := Start(t.Context(), c)
@@ -196,7 +197,8 @@ func TestReplay(t *testing.T) {
 		return turn
 	}
 	call := []trajectory.Body{
-		trajectory.ToolStart{ID: "c", Name: "Bash"}, trajectory.ToolEnd{ID: "c", Status: trajectory.Completed, Output: "ok"},
+		trajectory.ToolStart{ID: "c", Name: "Bash"},
+		trajectory.ToolEnd{ID: "c", Status: trajectory.Completed, Output: "ok"},
 	}
 	two := []cassette.Turn{turn("one", "end_turn", call...), turn("two", "end_turn")}
 	tests := []struct {
@@ -211,19 +213,22 @@ func TestReplay(t *testing.T) {
 		{name: "all", turns: two, prompts: []string{"one", "two"}, stops: "end_turn end_turn"},
 		{name: "another prompt", reason: "it was another task", turns: two, prompts: []string{"eins"}, err: "prompt 1"},
 		{
-			name: "another prompt of a stale one", reason: "which was allowed", turns: two, prompts: []string{"eins", "zwei"},
-			stale: true, stops: "end_turn end_turn",
+			name: "another prompt of a stale one", reason: "which was allowed", turns: two,
+			prompts: []string{"eins", "zwei"},
+			stale:   true, stops: "end_turn end_turn",
 		},
 		{
 			name: "one too few", reason: "the playbook asks less than it did", turns: two, prompts: []string{"one"},
 			err: "prompt 2",
 		},
 		{
-			name: "one too many", reason: "nobody knows the answer", turns: two, prompts: []string{"one", "two", "three"},
-			err: "prompt 3",
+			name: "one too many", reason: "nobody knows the answer", turns: two,
+			prompts: []string{"one", "two", "three"},
+			err:     "prompt 3",
 		},
 		{
-			name: "ended early", reason: "as the session did that was recorded", turns: []cassette.Turn{turn("one", "refusal")},
+			name: "ended early", reason: "as the session did that was recorded",
+			turns:   []cassette.Turn{turn("one", "refusal")},
 			prompts: []string{"one", "two"}, stops: "refusal",
 		},
 		{

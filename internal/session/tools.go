@@ -29,8 +29,8 @@ import (
 type tools struct {
 	// overrides are answers of the playbook's.
 	overrides *interaction.Overrides
-	// player makes the changes of the recorded turns in the workspace, which commands made that do not run again; nil: the
-	// agent's own are made.
+	// player makes the changes of the recorded turns in the workspace, which commands made that do not run again; nil:
+	// the agent's own are made.
 	player *cassette.Player
 	// client has the answers of the client; nil: it answers itself.
 	client *interaction.Recording
@@ -235,7 +235,8 @@ func (s *Session) CheckReplayable() error {
 	}
 	if missing := s.unstarted(); level.MCP() && len(missing) > 0 {
 		return fault.Advise(
-			fmt.Errorf("no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q",
+			fmt.Errorf(
+				"no cassette was written: with `level: %s` an agent asks MCP servers, and this one did not start %q",
 				level, missing[0]),
 			next,
 		)

@@ -52,12 +52,14 @@ func TestClient(t *testing.T) {
 		err          string // of the check of overrides
 	}{
 		{
-			name: "as recorded", script: script(acts{read("a.txt"), read("b.txt")}), reason: "the file is not there any more",
-			reads: []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+			name: "as recorded", script: script(acts{read("a.txt"), read("b.txt")}),
+			reason: "the file is not there any more",
+			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
 		},
 		{
-			name: "another order", reason: "it is found all the same", script: script(acts{read("b.txt"), read("a.txt")}),
-			reads: []string{"$WORKSPACE/b.txt ", "$WORKSPACE/a.txt of then"}, reordered: 1,
+			name: "another order", reason: "it is found all the same",
+			script: script(acts{read("b.txt"), read("a.txt")}),
+			reads:  []string{"$WORKSPACE/b.txt ", "$WORKSPACE/a.txt of then"}, reordered: 1,
 		},
 		{
 			name: "less", reason: "an agent that does less does something else", script: script(acts{read("b.txt")}),
@@ -73,7 +75,8 @@ func TestClient(t *testing.T) {
 			name: "overridden in vain", reason: "its author believes that something is tested",
 			script: script(acts{read("a.txt"), read("b.txt")}),
 			more:   ", overrides: [{tool: terminal/create, error: disk full}]",
-			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "}, err: "bench.yaml:5: the override changed nothing",
+			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+			err:    "bench.yaml:5: the override changed nothing",
 		},
 	}
 	for _, tt := range tests {
@@ -83,7 +86,8 @@ func TestClient(t *testing.T) {
 				c.Recording = Recording{Cassette: cassette, Next: "record it"}
 				o := hold(t.Context(), c, "one")
 				require.NoError(t, o.err, tt.reason)
-				require.FileExists(t, filepath.Join(c.Dirs.Workspace, "built"), "a command made it, which does not run again")
+				require.FileExists(t, filepath.Join(c.Dirs.Workspace, "built"),
+					"a command made it, which does not run again")
 				require.Equal(t, tt.reads, reads(o.session), tt.reason)
 				require.Len(t, o.session.Reordered(), tt.reordered, tt.reason)
 				require.Contains(t, strings.Join(o.session.Unused(), "\n"), tt.unused, tt.reason)

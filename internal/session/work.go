@@ -54,7 +54,8 @@ func newWork(of *Session, paths map[string]string) work {
 	return work{
 		Config: c, watch: &of.watch, manifest: c.Prepared,
 		who: Identity{
-			Agent: trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model}, Endpoint: c.Launch.Endpoint,
+			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
+			Endpoint: c.Launch.Endpoint,
 		},
 		normalise: cassette.NewNormaliser(named, c.Playbook.Cassette.Normalise, c.Profile.Volatile),
 	}
@@ -246,7 +247,8 @@ func (s Spending) exceeded(tokens int64, costUSD float64) (string, error) {
 	switch {
 	case tokens > 0 && s.Tokens == nil:
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_tokens: the agent does not report its tokens, so nothing would hold it to %d", tokens),
+			fmt.Errorf("limits.max_tokens: the agent does not report its tokens, so nothing would hold it to %d",
+				tokens),
 			"remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		)
 	case costUSD > 0 && (s.Cost == nil || s.Cost.Currency != usd):

@@ -48,7 +48,8 @@ func TestSpending(t *testing.T) {
 			turns: [][]trajectory.Event{{stop(&trajectory.Usage{Input: n(4), Output: n(5), CacheRead: n(1)})}},
 		},
 		{
-			name: "cost over", reason: "what the agent says last is the session's", costUSD: 1, want: result.StopCostLimit,
+			name: "cost over", reason: "what the agent says last is the session's", costUSD: 1,
+			want:  result.StopCostLimit,
 			turns: [][]trajectory.Event{{cost(0.9, "USD"), stop(nil)}, {cost(1.1, "USD"), stop(nil)}},
 		},
 		{

@@ -18,13 +18,13 @@ type Task struct {
 
 // Case is one thing that the variants are asked to do.
 type Case struct {
-	ID string `yaml:"id,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the playbook; part of names and paths."`
+	ID string `yaml:"id,required" pattern:"id" doc:"Unique in the playbook; part of names and paths."`
 
 	// Prompt is the only prompt. A case has either a prompt or prompts.
 	Prompt string `yaml:"prompt" min:"1" doc:"What the agent is asked, verbatim. Either prompt or prompts."`
 
 	// Prompts are what the agent is asked, one per turn. A single prompt is its only element.
-	Prompts []string `yaml:"prompts" min:"1" doc:"What the agent is asked, one turn each, verbatim. Either prompt or prompts."`
+	Prompts []string `yaml:"prompts" min:"1" doc:"What the agent is asked, a turn each. Either prompt or prompts."`
 
 	ExpectedOutcome string `yaml:"expected_outcome" doc:"What a good session comes to, for judges."`
 	ReferenceAnswer string `yaml:"reference_answer" doc:"An answer that is known to be right, for judges."`
@@ -33,7 +33,7 @@ type Case struct {
 	Files map[string]string `yaml:"files" doc:"Files to write into the workspace first, by path."`
 
 	// Evaluators judge this case, in addition to the playbook's.
-	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for this case, added to the playbook's evaluators."`
+	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for this case, beside the playbook's."`
 
 	// ExpectedMessages are what a good session says and calls, for judges. Only eval files have them.
 	ExpectedMessages []Message
@@ -100,10 +100,10 @@ type inputMessage struct {
 
 // unsendable says why messages of other roles than user cannot be sent to an agent.
 var unsendable = map[string]string{
-	"system": "agents have a system prompt of their own, which nobody can replace: write the text into the question, or into the " +
-		"workspace as the file that the agent reads its instructions from",
-	"assistant": "nobody can put words into the agent's mouth: leave the message out, the agent gives its own answer to each message " +
-		"of role user",
+	"system": "agents have a system prompt of their own, which nobody can replace: write the text into the question, " +
+		"or into the workspace as the file that the agent reads its instructions from",
+	"assistant": "nobody can put words into the agent's mouth: leave the message out, the agent gives its own answer " +
+		"to each message of role user",
 	"tool": "results come from the tools that the agent calls itself: leave the message out",
 }
 
@@ -136,7 +136,8 @@ func (in *input) decode(n *doc.Node) {
 	}
 }
 
-// expectation is what a case expects to be said: the text or the structured content of one answer, or a list of messages.
+// expectation is what a case expects to be said: the text or the structured content of one answer, or a list of
+// messages.
 type expectation []Message
 
 type expectedMessage struct {
@@ -185,7 +186,8 @@ func (c *content) decode(n *doc.Node) {
 		texts := make([]string, len(parts))
 		for i, p := range parts {
 			if p.Type == "file" {
-				n.Errorf(fmt.Sprintf("[%d].type", i), "files are not read: write the text here, or give the agent the file, with `workspace` or `files`")
+				n.Errorf(fmt.Sprintf("[%d].type", i),
+					"files are not read: write the text here, or give the agent the file, with `workspace` or `files`")
 			}
 			texts[i] = p.Value
 		}

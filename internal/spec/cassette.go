@@ -18,7 +18,7 @@ import (
 // Cassette says how sessions are recorded and replayed.
 type Cassette struct {
 	// Level is what is replayed; empty: [LevelRun].
-	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run" doc:"run: replay the whole session. Others run the agent, and replay what it asks of its client, of MCP servers, or both."`
+	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run" doc:"What is replayed; run: all."`
 
 	// Normalise has patterns of text that differs from run to run, e.g. durations in the output of tests. Only that
 	// text is lost: a pattern that matches the empty string is refused.
@@ -30,10 +30,10 @@ type Cassette struct {
 	MaxAge MaxAge `yaml:"max_age" doc:"How old a recording may be."`
 
 	// Overrides replace answers of tools.
-	Overrides []Override `yaml:"overrides" min:"1" doc:"Answers of tools that are to be others than they were, for edge cases."`
+	Overrides []Override `yaml:"overrides" min:"1" doc:"Other answers of tools, for edge cases."`
 
 	// AllowUnused are tools whose recorded answers need not all be used; `*` stands for anything. Not at [LevelRun].
-	AllowUnused []string `yaml:"allow_unused" min:"1" doc:"Tools of which not all recorded answers have to be asked for; * stands for anything. Not with level run."`
+	AllowUnused []string `yaml:"allow_unused" min:"1" doc:"Tools whose answers may stay unused; * is a wildcard."`
 }
 
 // MaxAge says after how many days a recording is too old; 0: never. Age alone never causes a new recording.
@@ -98,8 +98,8 @@ func (l Level) RunsAgent() bool { return l.Client() || l.MCP() }
 // mcpPrefix begins the names of what an agent can ask of MCP servers: mcp__SERVER__TOOL.
 const mcpPrefix = "mcp__"
 
-// checkTool returns what is wrong with a tool's name at the playbook's level, nil if nothing is. At [LevelRun] a tool has
-// the name that the agent gives it.
+// checkTool returns what is wrong with a tool's name at the playbook's level, nil if nothing is. At [LevelRun] a tool
+// has the name that the agent gives it.
 func (p *Playbook) checkTool(name string) error {
 	level := p.Cassette.Level
 	if name == "" {
@@ -107,7 +107,8 @@ func (p *Playbook) checkTool(name string) error {
 	}
 	if !level.RunsAgent() {
 		if slices.Contains(interaction.ClientTools, name) {
-			return fmt.Errorf("%s is asked of the client: with `level: run` name the agent's own tool, or use `level: client`", name)
+			return fmt.Errorf(
+				"%s is asked of the client: with `level: run` name the agent's own tool, or use `level: client`", name)
 		}
 		return nil
 	}
@@ -127,7 +128,8 @@ func (p *Playbook) checkTool(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("with `level: %s` there is no tool %q, but %s%s", level, name, strings.Join(known, ", "), doc.DidYouMean(name, known))
+	return fmt.Errorf("with `level: %s` there is no tool %q, but %s%s", level, name, strings.Join(known, ", "),
+		doc.DidYouMean(name, known))
 }
 
 // checkCassette checks what a cassette's keys say of the rest of the playbook.

@@ -122,7 +122,8 @@ func (c checker) job(job Job, n *doc.Node) {
 		variants[i] = v.ID
 	}
 	known(n.Get("strategy").Get("matrix").Get("variant"), variants, func(v string) string {
-		return fmt.Sprintf("the matrix names variant %q, which is missing from variants%s", v, doc.DidYouMean(v, variants))
+		return fmt.Sprintf("the matrix names variant %q, which is missing from variants%s", v,
+			doc.DidYouMean(v, variants))
 	})
 	s := scope{Playbook: c.p, matrix: n.Get("strategy") != nil}
 	for _, v := range c.p.Variants {
@@ -164,7 +165,7 @@ func (c checker) order() {
 		for i, need := range job.Needs {
 			if job.Strategy != nil && waits[need] && jobs.Get(need).Get("strategy") == nil {
 				jobs.Get(job.ID).Errorf(fmt.Sprintf("needs[%d]", i),
-					"needs %q, which itself needs a matrix job: a unit goes through its matrix jobs without a break", need)
+					"needs %q, which needs a matrix job itself: a unit runs its matrix jobs without a break", need)
 			}
 		}
 	}
@@ -181,7 +182,8 @@ func (c checker) reports(sorted []Job) {
 		for i, step := range job.Steps {
 			if job.Strategy == nil && !after[job.ID] && action.Of(step.Uses).Reports {
 				c.root.Get("workflow").Get("jobs").Get(job.ID).Errorf(fmt.Sprintf("steps[%d].uses", i),
-					"job %q runs before the matrix jobs, so there would be nothing to report on: name them under `needs`", job.ID)
+					"job %q runs before the matrix jobs and would have nothing to report on: "+
+						"name them under `needs`", job.ID)
 			}
 		}
 	}
@@ -349,7 +351,8 @@ func (s scope) unavailable(path string) string {
 	return ""
 }
 
-// actionNames returns all actions that a `uses` can mean, none if that is unknown because of problems that are reported.
+// actionNames returns all actions that a `uses` can mean, none if that is unknown because of problems that are
+// reported.
 func (s scope) actionNames(uses string) []string {
 	if !hasPlaceholder(uses) {
 		return slices.DeleteFunc([]string{uses}, func(u string) bool { return u == "" })

@@ -14,7 +14,7 @@ import (
 // nothing about jobs and steps; the playbook that it becomes asks each variant each question in a session of its own.
 type evalFile struct {
 	Description string     `yaml:"description" doc:"What the file is about, for people."`
-	Evalcases   []evalCase `yaml:"evalcases,required" reason:"at least one case is required" doc:"What the agents are asked, each case judged on its own."`
+	Evalcases   []evalCase `yaml:"evalcases,required" reason:"at least one case is required" doc:"The questions."`
 	Execution   execution  `yaml:"execution" doc:"Who is asked, and what must hold, unless a case says more."`
 
 	// Rest has the keys that playbooks have, too.
@@ -23,7 +23,7 @@ type evalFile struct {
 
 // execution says who is asked and what must hold: for all cases of a file, or for one.
 type execution struct {
-	Target     string      `yaml:"target" min:"1" doc:"A variant, or an agent's kind: all variants with that agent. Default: all variants."`
+	Target     string      `yaml:"target" min:"1" doc:"A variant, or a kind of agent; default: all variants."`
 	Targets    []string    `yaml:"targets" min:"1" doc:"Several targets. Either target or targets."`
 	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold. Those of a case are added to the file's."`
 }
@@ -56,10 +56,10 @@ var foreign = map[string]string{
 	"evalcases[].target":     "write it as `execution.target`",
 	"evalcases[].prompt":     "write it as `question`",
 	"evalcases[].prompts":    "write them as `input_messages`",
-	"evalcases[].conversation_id": "remove it: each case is a session of its own, and the turns of one conversation are the " +
+	"evalcases[].conversation_id": "remove it: each case is a session, and the turns of one conversation are the " +
 		"messages of one case",
-	"evalcases[].execution.skip_defaults": "the file's evaluators hold for all cases: give those that do not to the cases",
-	"execution.skip_defaults":             "the file's evaluators hold for all cases: give those that do not to the cases",
+	"evalcases[].execution.skip_defaults": "evaluators of the file hold for all cases: move the others to their cases",
+	"execution.skip_defaults":             "evaluators of the file hold for all cases: move the others to their cases",
 }
 
 // refusedInEvalFiles returns the keys of eval files with a better reason than that they are unknown.
@@ -75,7 +75,8 @@ func isEvalFile(file string, root *doc.Node) bool {
 		return true
 	}
 	name := strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".yml")
-	return strings.HasSuffix(name, ".eval") && root.Get("workflow") == nil && root.Get("task") == nil && root.Get("cases") == nil
+	return strings.HasSuffix(name, ".eval") && root.Get("workflow") == nil && root.Get("task") == nil &&
+		root.Get("cases") == nil
 }
 
 // decodeEvalFile makes the playbook that an eval file is read as.
@@ -126,7 +127,8 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	}
 	for _, item := range c.cases.Items() {
 		if item.Get("files") != nil && d.Root.Get("workspace") == nil {
-			item.Errorf("files", "there is no `workspace` to write them into: give the file one, with the directory it is a copy of as `from`")
+			item.Errorf("files",
+				"there is no `workspace` to write them into: add one, with the directory to copy as `from`")
 		}
 	}
 }
@@ -144,11 +146,13 @@ func (c checker) expecting() {
 		}
 	}
 	if len(without) == len(items) && len(items) > 0 {
-		c.root.Errorf("", "no case expects anything, so none could fail: write `execution.evaluators`, here or in the cases")
+		c.root.Errorf("",
+			"no case expects anything, so none could fail: write `execution.evaluators`, here or in the cases")
 		return
 	}
 	for _, item := range without {
-		item.Errorf("", "the case expects nothing, so it could not fail: write `execution.evaluators`, here or for the whole file")
+		item.Errorf("",
+			"the case expects nothing, so it could not fail: write `execution.evaluators`, here or for the whole file")
 	}
 }
 
@@ -174,15 +178,15 @@ func evalWorkflow(p *Playbook, root *doc.Node) Workflow {
 
 // evalCase is one entry of an eval file's evalcases.
 type evalCase struct {
-	ID   string `yaml:"id,required" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Unique in the file; part of names and paths."`
+	ID   string `yaml:"id,required" pattern:"id" doc:"Unique in the file; part of names and paths."`
 	Note string `yaml:"note" doc:"For people."`
 
-	Question      string `yaml:"question" min:"1" doc:"What the agent is asked, verbatim. One of question, input and input_messages."`
+	Question      string `yaml:"question" min:"1" doc:"What the agent is asked; or input, or input_messages."`
 	Input         input  `yaml:"input" doc:"The same as question or, if it is a list, as input_messages."`
 	InputMessages input  `yaml:"input_messages" doc:"What the agent is asked, a turn each."`
 
 	ExpectedOutcome  string      `yaml:"expected_outcome" doc:"What a good session comes to, for judges."`
-	ReferenceAnswer  string      `yaml:"reference_answer" doc:"An answer that is known to be right, for judges; default: the last expected message."`
+	ReferenceAnswer  string      `yaml:"reference_answer" doc:"For judges; default: the last expected message."`
 	ExpectedOutput   expectation `yaml:"expected_output" doc:"The same as expected_messages; a text is the answer's."`
 	ExpectedMessages expectation `yaml:"expected_messages" doc:"What a good session says and calls, for judges."`
 

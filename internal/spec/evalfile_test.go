@@ -59,9 +59,15 @@ func TestEvalFile(t *testing.T) {
 			},
 		},
 		Variants: []spec.Variant{
-			{ID: "zebra", Position: at(5, 3), Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus"}},
+			{
+				ID: "zebra", Position: at(5, 3),
+				Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus"},
+			},
 			{ID: "ant", Position: at(6, 3), Agent: playbook.Agent{Kind: "acp", Command: "my-agent"}},
-			{ID: "bee", Position: at(7, 3), Agent: playbook.Agent{Kind: "acp", Command: "my-agent", Args: []string{"--quick"}}},
+			{
+				ID: "bee", Position: at(7, 3),
+				Agent: playbook.Agent{Kind: "acp", Command: "my-agent", Args: []string{"--quick"}},
+			},
 			{ID: "unused", Position: at(8, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
 		},
 		Workflow: spec.Workflow{Jobs: []spec.Job{{
@@ -83,13 +89,17 @@ func TestEvalFile(t *testing.T) {
 		}},
 		Workspace: spec.Workspace{From: "../fixtures/shop", Position: at(43, 1)},
 		Sandbox:   got.Sandbox, Cassette: got.Cassette, // as in playbooks
-		Env:      playbook.Env{Pass: []string{"HTTPS_PROXY"}},
-		MCP:      []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server"}}, Position: at(50, 7)}},
+		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		MCP: []spec.MCPServer{{
+			MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server"}},
+			Position:  at(50, 7),
+		}},
 		Requires: []string{"python3"},
 	}
 	want.Dir, err = filepath.Abs("testdata/evalfile/valid")
 	require.NoError(t, err)
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(spec.Playbook{}, "Cassette", "Text")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(spec.Playbook{}, "Cassette", "Text")); diff != "" {
 		t.Errorf("playbook (-want +got):\n%s", diff)
 	}
 	assert.Equal(t, []string{"tofu"}, got.Sandbox.AllowCommands)

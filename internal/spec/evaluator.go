@@ -30,8 +30,8 @@ type Kind struct {
 	// Decode decodes an evaluator's own keys, those besides name, type, threshold, weight and required, to its
 	// configuration, which becomes [Evaluator.Config]. It reports errors on the node; its result then does not matter.
 	Decode func(n *doc.Node) any
-	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema takes any
-	// keys.
+	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema
+	// takes any keys.
 	Keys any
 }
 
@@ -40,11 +40,11 @@ type Kinds map[string]Kind
 
 // evaluatorKeys are the keys that all evaluators have.
 type evaluatorKeys struct {
-	Name      string       `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Name of the subtest; default: the type."`
+	Name      string       `yaml:"name" pattern:"id" doc:"Name of the subtest; default: the type."`
 	Type      string       `yaml:"type,required" doc:"The kind of evaluator."`
-	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1" doc:"The least score that passes, above 0 and up to 1; default: 1."`
+	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1" doc:"The lowest score that passes."`
 	Weight    float64      `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
-	Required  *bool        `yaml:"required" doc:"false: its score is reported and decides nothing. In a composite, true: it must pass, whatever the mean."`
+	Required  *bool        `yaml:"required" doc:"false: it is reported only. In a composite, true: it must pass."`
 	Position  doc.Position `yaml:",position"`
 	Rest      *doc.Node    `yaml:",rest"`
 }

@@ -65,11 +65,11 @@ func Example_errors() {
 	const text = `
 task: {prompt: Fix it.}
 variants:
-  claude: {agent: {kind: claude-code-apc, preset: production}}
+  claude: {agent: {kind: acp, comand: agent}}
 workflow:
   jobs:
     eval:
-      strategy: {matrix: {variant: [cluade]}}
+      strategy: {matrix: {variant: [claude]}}
       steps: [{uses: builtin:sdd-eval/acp.prompt}]
 evaluators:
   - {type: max_calls, limit: twenty}
@@ -77,7 +77,6 @@ evaluators:
 	_, err := spec.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	fmt.Println(err)
 	// Output:
-	// shop.yaml:4:26: variants.claude.agent.kind: must be one of claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp, fake-acp, not "claude-code-apc", did you mean "claude-code-acp"?
-	// shop.yaml:8:37: workflow.jobs.eval.strategy.matrix.variant[0]: the matrix names variant "cluade", which is missing from variants, did you mean "claude"?
+	// shop.yaml:4:31: variants.claude.agent.comand: unknown key, did you mean "command"?
 	// shop.yaml:11:30: evaluators[0].limit: must be an integer, not a string
 }

@@ -43,7 +43,8 @@ func TestInterpolate(t *testing.T) {
 func TestResolve(t *testing.T) {
 	position := doc.Position{File: "p.yaml", Line: 7}
 	values := spec.Values{
-		"case.id": "a b", "matrix.variant": "..", "task.title": `it's "quoted" && more`, "variant.style": "prepare", "trial": "",
+		"case.id": "a b", "matrix.variant": "..", "task.title": `it's "quoted" && more`, "variant.style": "prepare",
+		"trial": "",
 	}
 	tests := []struct {
 		name       string
@@ -82,8 +83,8 @@ func TestResolve(t *testing.T) {
 		{
 			name: "value is no allowed command",
 			step: spec.Step{Run: "x", Args: []string{"${{ case.id }}"}},
-			err: `p.yaml:7: run: command "a b" is not allowed: use one of cargo, git, go, just, make, node, npm, pnpm, pytest, ` +
-				`python, python3, rg, yarn, or name it under sandbox.allow_commands`,
+			err: `p.yaml:7: run: command "a b" is not allowed: use one of cargo, git, go, just, make, node, npm, ` +
+				`pnpm, pytest, python, python3, rg, yarn, or name it under sandbox.allow_commands`,
 		},
 		{
 			name: "value is no command",
@@ -124,7 +125,8 @@ func TestResolve(t *testing.T) {
 func TestUnitValues(t *testing.T) {
 	values := plan(t, "testdata/valid/everything.yaml").Units[0].Values()
 	assert.Equal(t, spec.Values{
-		"matrix.variant": "ant", "variant.style": "sdd-legacy", "variant.agent.kind": "acp", "case.id": "refund", "trial": "1",
+		"matrix.variant": "ant", "variant.style": "sdd-legacy", "variant.agent.kind": "acp", "case.id": "refund",
+		"trial": "1",
 	}, values)
 
 	u := plan(t, "testdata/valid/task.eval.yaml").Units[0]

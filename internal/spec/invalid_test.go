@@ -53,7 +53,8 @@ func TestInvalid(t *testing.T) {
 			var errs doc.Problems
 			require.ErrorAs(t, err, &errs)
 			for _, e := range errs {
-				prefix := filepath.ToSlash(file) + ":" + strconv.Itoa(e.Position.Line) + ":" + strconv.Itoa(e.Position.Column) + ": "
+				prefix := filepath.ToSlash(file) + ":" + strconv.Itoa(e.Position.Line) + ":" +
+					strconv.Itoa(e.Position.Column) + ": "
 				text, ok := strings.CutPrefix(e.Error(), prefix)
 				require.True(t, ok, "%q does not begin with %q", e.Error(), prefix)
 				if !take(want, e.Position.Line, text) {

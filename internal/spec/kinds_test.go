@@ -7,7 +7,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// kinds are evaluators for tests. "fake" looks like a matcher of tool calls, "tool_trajectory" and "files" take any keys.
+// kinds are evaluators for tests. "fake" looks like a matcher of tool calls, "tool_trajectory" and "files" take any
+// keys.
 var kinds = spec.Kinds{
 	"fake":            {Decode: decodeFake, Keys: fake{}},
 	"tool_trajectory": {Decode: func(n *doc.Node) any { return n.Value() }},

@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// Load reads a playbook, or an eval file, a file with the key evalcases, as a playbook. The error is [doc.Problems] if the
-// file can be read but is not valid.
+// Load reads a playbook, or an eval file, a file with the key evalcases, as a playbook. The error is [doc.Problems] if
+// the file can be read but is not valid.
 func Load(path string, kinds Kinds) (*Playbook, error) { return Read(Source{Path: path}, kinds) }
 
 // Source is a playbook's file.
@@ -134,7 +134,7 @@ func (p *Playbook) nameJobs() {
 
 // refused are keys with a better reason than that they are unknown.
 var refused = map[string]string{
-	"version": "the fixed-pipeline format was replaced by workflow, jobs and steps: `sdd-eval init` writes a new template",
+	"version": "the fixed-pipeline format is now workflow, jobs and steps: `sdd-eval init` writes a new template",
 }
 
 // CheckCommand refuses a command at node n that the playbook's run steps and agents' terminals may not start, see

@@ -79,7 +79,10 @@ func TestEverything(t *testing.T) {
 		Variants: []spec.Variant{
 			{
 				ID: "zebra", Style: "sdd", Position: at(16, 3),
-				Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus", Mode: "acceptEdits"},
+				Agent: playbook.Agent{
+					Kind: "claude-code-acp", Preset: "production", Model: "opus",
+					Mode: "acceptEdits",
+				},
 			},
 			{
 				ID: "ant", Style: "sdd-legacy", Position: at(19, 3),
@@ -91,7 +94,8 @@ func TestEverything(t *testing.T) {
 			{
 				ID: "summary", Needs: []string{"check", "setup"}, Position: at(26, 5),
 				Steps: []spec.Step{{
-					Run: `git log --format="%h %s"`, Args: []string{"git", "log", "--format=%h %s"}, Cwd: ".", Job: "summary",
+					Run: `git log --format="%h %s"`, Args: []string{"git", "log", "--format=%h %s"}, Cwd: ".",
+					Job:      "summary",
 					Position: at(28, 15),
 				}},
 			},
@@ -99,8 +103,10 @@ func TestEverything(t *testing.T) {
 				ID: "check", Needs: []string{"eval"}, Position: at(29, 5),
 				Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"zebra"}}},
 				Steps: []spec.Step{{
-					Name: "unit tests", Run: `go test -run '${{ case.id }}' "./${{matrix.variant}}"`, Cwd: "sub/${{ trial }}",
-					Args: []string{"go", "test", "-run", "${{ case.id }}", "./${{matrix.variant}}"}, Job: "check", Position: at(33, 11),
+					Name: "unit tests", Run: `go test -run '${{ case.id }}' "./${{matrix.variant}}"`,
+					Cwd:  "sub/${{ trial }}",
+					Args: []string{"go", "test", "-run", "${{ case.id }}", "./${{matrix.variant}}"}, Job: "check",
+					Position: at(33, 11),
 				}},
 			},
 			{
@@ -144,23 +150,38 @@ func TestEverything(t *testing.T) {
 					{Tool: "Read", Position: at(61, 9)},
 				}},
 			},
-			{Name: "tool_trajectory", Type: "tool_trajectory", Threshold: 1, Weight: 1, Config: map[string]any{}, Position: at(62, 5)},
+			{
+				Name: "tool_trajectory", Type: "tool_trajectory", Threshold: 1, Weight: 1, Config: map[string]any{},
+				Position: at(62, 5),
+			},
 		},
 		Workspace: spec.Workspace{
 			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
 			Git: true, Position: at(63, 1),
 		},
 		Sandbox: spec.Sandbox{
-			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"}, Command: []string{"wrap", "--"},
+			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"},
+			Command:       []string{"wrap", "--"},
 			AllowCommands: []string{"tofu"},
 		},
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
-		MCP: []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server", "--stdio"}}, Position: at(87, 5)}},
+		MCP: []spec.MCPServer{{
+			MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server", "--stdio"}},
+			Position:  at(87, 5),
+		}},
 		Cassette: spec.Cassette{
-			Level: spec.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)}, MaxDelta: 32 << 20,
+			Level: spec.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)},
+			MaxDelta: 32 << 20,
 			Overrides: []spec.Override{
-				{Override: playbook.Override{Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2, Error: "no such program"}, Position: at(75, 7)},
-				{Override: playbook.Override{Tool: "mcp__docs__search", Output: map[string]any{"hits": json.Number("0")}, Case: "refund", Variant: "ant"}, Position: at(76, 7)},
+				{Override: playbook.Override{
+					Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2,
+					Error: "no such program",
+				}, Position: at(75, 7)},
+				{Override: playbook.Override{
+					Tool:   "mcp__docs__search",
+					Output: map[string]any{"hits": json.Number("0")}, Case: "refund", Variant: "ant",
+				}, Position: at(76,
+					7)},
 			},
 			AllowUnused: []string{"fs/read_text_file", "mcp__docs__*"},
 		},
@@ -245,7 +266,9 @@ func TestLoadErrors(t *testing.T) {
 	_, err = spec.Load("testdata", kinds)
 	require.EqualError(t, err, "load playbook: read testdata: is a directory: name a playbook in it")
 	_, err = spec.Load("testdata/*.yml", kinds)
-	require.EqualError(t, err, "load playbook: open testdata/*.yml: no such file or directory: patterns are for the shell, which found no file for this one")
+	require.EqualError(t, err,
+		"load playbook: open testdata/*.yml: no such file or directory: "+
+			"patterns are for the shell, which found no file for this one")
 
 	_, err = spec.Parse("empty.yaml", nil, nil)
 	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")
@@ -276,12 +299,15 @@ func TestNeed(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	p := &spec.Playbook{Permissions: playbook.Permissions{Default: playbook.DecideReject, Rules: []playbook.PermissionRule{
-		{Tool: "Bash", Decide: playbook.DecideError},
-		{Path: "secret/**", Decide: playbook.DecideReject},
-		{Tool: "Edit", Path: "**/*.go", Decide: playbook.DecideAllow},
-		{Tool: "Read", Decide: playbook.DecideAllow},
-	}}}
+	p := &spec.Playbook{Permissions: playbook.Permissions{
+		Default: playbook.DecideReject,
+		Rules: []playbook.PermissionRule{
+			{Tool: "Bash", Decide: playbook.DecideError},
+			{Path: "secret/**", Decide: playbook.DecideReject},
+			{Tool: "Edit", Path: "**/*.go", Decide: playbook.DecideAllow},
+			{Tool: "Read", Decide: playbook.DecideAllow},
+		},
+	}}
 	tests := []struct {
 		name, tool string
 		files      []string
@@ -347,7 +373,10 @@ func FuzzParse(f *testing.F) {
 // A file that the playbook names stands beside it, or above it up to the project's root, and nowhere else.
 func TestFile(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{"outside.sh", "project/top.sh", "project/evals/up.sh", "project/evals/a/beside.sh", "project/evals/a/up.sh"} {
+	for _, name := range []string{
+		"outside.sh", "project/top.sh", "project/evals/up.sh", "project/evals/a/beside.sh",
+		"project/evals/a/up.sh",
+	} {
 		path := filepath.Join(root, filepath.FromSlash(name))
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
@@ -379,7 +408,8 @@ func TestFile(t *testing.T) {
 				return path
 			}}}
 			pb, err := spec.Read(spec.Source{
-				Path: filepath.Join(project, "evals", "a", "p.yaml"), Root: project, Data: []byte(`task: {title: t, prompt: p}
+				Path: filepath.Join(project, "evals", "a", "p.yaml"), Root: project,
+				Data: []byte(`task: {title: t, prompt: p}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators: [{type: k}]`),

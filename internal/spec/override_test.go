@@ -33,12 +33,36 @@ func TestOverrideInGo(t *testing.T) {
 	}{
 		{"of a case", playbook.Override{Tool: "mcp__docs__search", Case: "refund", Output: struct{ Hits int }{3}}, ""},
 		{"nothing", playbook.Override{Tool: "terminal/create"}, "an override needs either an output or an error"},
-		{"before the first", playbook.Override{Tool: "terminal/create", Nth: -1, Error: "gone"}, "there is no call -1: calls are counted from 1"},
-		{"no JSON", playbook.Override{Tool: "mcp__docs__search", Output: func() {}}, "an override of mcp__docs__search: json: unsupported type: func()"},
-		{"another case", playbook.Override{Tool: "terminal/create", Case: "refnud", Error: "gone"}, `case: there is no case "refnud", did you mean "refund"?`},
-		{"another variant", playbook.Override{Tool: "terminal/create", Variant: "Ant", Error: "gone"}, `variant: there is no variant "Ant", did you mean "ant"?`},
-		{"no unit", playbook.Override{Tool: "terminal/create", Variant: "unused", Error: "gone"}, `variant: no unit of variant "unused" is one in which it could hold`},
-		{"another output", playbook.Override{Tool: "fs/read_text_file", Output: 9}, "output: must be the file's text, not 9"},
+		{
+			"before the first",
+			playbook.Override{Tool: "terminal/create", Nth: -1, Error: "gone"},
+			"there is no call -1: calls are counted from 1",
+		},
+		{
+			"no JSON",
+			playbook.Override{Tool: "mcp__docs__search", Output: func() {}},
+			"an override of mcp__docs__search: json: unsupported type: func()",
+		},
+		{
+			"another case",
+			playbook.Override{Tool: "terminal/create", Case: "refnud", Error: "gone"},
+			`case: there is no case "refnud", did you mean "refund"?`,
+		},
+		{
+			"another variant",
+			playbook.Override{Tool: "terminal/create", Variant: "Ant", Error: "gone"},
+			`variant: there is no variant "Ant", did you mean "ant"?`,
+		},
+		{
+			"no unit",
+			playbook.Override{Tool: "terminal/create", Variant: "unused", Error: "gone"},
+			`variant: no unit of variant "unused" is one in which it could hold`,
+		},
+		{
+			"another output",
+			playbook.Override{Tool: "fs/read_text_file", Output: 9},
+			"output: must be the file's text, not 9",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -83,8 +83,8 @@ func (u Unit) PromptsOf(s Step) []string {
 	})
 }
 
-// withActions returns the unit with the placeholders in the names of its steps' actions replaced: what is known about an
-// action has to be known before the run.
+// withActions returns the unit with the placeholders in the names of its steps' actions replaced: what is known about
+// an action has to be known before the run.
 func (u Unit) withActions() (Unit, error) {
 	if !slices.ContainsFunc(u.Steps, func(s Step) bool { return hasPlaceholder(s.Uses) }) {
 		return u, nil
@@ -111,7 +111,8 @@ func (p *Playbook) Plan() (*Plan, error) {
 		for _, id := range job.Variants() {
 			i := slices.IndexFunc(p.Variants, func(v Variant) bool { return v.ID == id })
 			if i < 0 {
-				return nil, fmt.Errorf("%s: the matrix names variant %q, which is missing from variants", job.Position, id)
+				return nil, fmt.Errorf("%s: the matrix names variant %q, which is missing from variants", job.Position,
+					id)
 			}
 			if _, seen := steps[id]; !seen {
 				plan.variants = append(plan.variants, p.Variants[i])
@@ -124,8 +125,9 @@ func (p *Playbook) Plan() (*Plan, error) {
 			plan.first[[2]string{c.ID, v.ID}] = len(plan.Units)
 			for trial := range max(p.Trials.Count, 1) {
 				unit, err := Unit{
-					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task, iterations: p.SDDLoop.MaxIterations,
-					Steps: steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),
+					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
+					iterations: p.SDDLoop.MaxIterations,
+					Steps:      steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),
 				}.withActions()
 				if err != nil {
 					return nil, err
@@ -256,8 +258,8 @@ func findCycle(jobs []Job, waiting map[string]Job) []string {
 	}
 }
 
-// afterUnits tells which of the sorted jobs run after the units. The units run where the first matrix job stands, except
-// that what any matrix job needs comes before them.
+// afterUnits tells which of the sorted jobs run after the units. The units run where the first matrix job stands,
+// except that what any matrix job needs comes before them.
 func afterUnits(sorted []Job) map[string]bool {
 	before := make(map[string]bool)
 	for _, j := range slices.Backward(sorted) { // needs stand before what needs them

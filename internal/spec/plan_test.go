@@ -54,7 +54,9 @@ func TestPlan(t *testing.T) {
 	assert.Nil(t, plan.Trials("refund", "unused"))
 	assert.Nil(t, plan.Trials("nothing", "ant"))
 
-	assert.Equal(t, []string{"testdata/valid/everything.yaml:22: note: variant unused is in no matrix: nothing runs it"}, plan.Notes())
+	assert.Equal(t,
+		[]string{"testdata/valid/everything.yaml:22: note: variant unused is in no matrix: nothing runs it"},
+		plan.Notes())
 
 	var names []string
 	for _, e := range ant[0].Evaluators {
@@ -106,7 +108,10 @@ func TestBeforeAndAfter(t *testing.T) {
 		{"needs of needs", "publish: report; report: eval; eval*:", "", "report publish", ""},
 		{"order of the file", "setup:; eval*:; notes:", "setup", "notes", "it breaks ties"},
 		{"needed by the units", "eval*: setup; setup: tools; tools:; notes:", "tools setup", "notes", ""},
-		{"needed by later matrix jobs", "eval*:; setup:; check*: eval setup", "setup", "", "a unit goes through both without a break"},
+		{
+			"needed by later matrix jobs", "eval*:; setup:; check*: eval setup", "setup", "",
+			"a unit goes through both without a break",
+		},
 		{"two matrix jobs", "eval*:; notes:; check*:", "", "notes", "the units run where the first stands"},
 	}
 	for _, tt := range tests {

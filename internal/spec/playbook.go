@@ -24,8 +24,8 @@
 // playbook that asks each of its variants each question.
 //
 // Which types of evaluators there are is up to the caller, who passes their [Kinds]. What only concerns how a plan is
-// carried out, such as directories and processes, belongs in package engine; the keys that tests written in Go use, too,
-// are types of the public package playbook.
+// carried out, such as directories and processes, belongs in package engine; the keys that tests written in Go use,
+// too, are types of the public package playbook.
 package spec
 
 import (
@@ -56,14 +56,14 @@ func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) 
 type Playbook struct {
 	// File is the path that [Load] or [Parse] was given, or a [Source]'s name.
 	File string
-	// Dir is the directory of the file, absolute, to which paths in the playbook are relative; empty: it was parsed from a
-	// text.
+	// Dir is the directory of the file, absolute, to which paths in the playbook are relative; empty: it was parsed
+	// from a text.
 	Dir string
 	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
 	Text []byte
 
 	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
-	Name string `yaml:"name" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$" doc:"Default: the file's name without .yaml or .eval.yaml."`
+	Name string `yaml:"name" pattern:"id" doc:"Default: the file's name without .yaml or .eval.yaml."`
 
 	// Task is what all variants are asked to do. A playbook has either a task or cases.
 	Task *Task `yaml:"task" doc:"The job that every variant is given. Either task or cases."`
@@ -83,12 +83,12 @@ type Playbook struct {
 	Styles []StyleSource `yaml:"styles" doc:"Workflow styles beside sdd and sdd-legacy, by name."`
 
 	Report      Report               `yaml:"report" doc:"Who scores the variants beside the evaluators."`
-	Trials      Trials               `yaml:"trials" doc:"How often each case is tried with each variant, and how often it has to pass."`
+	Trials      Trials               `yaml:"trials" doc:"How often each unit is tried, and has to pass."`
 	Limits      playbook.Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions playbook.Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
 	// Parallel is how many units run at a time, from 1; 0: not given.
-	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time, 1 to 1000; default: processors in replay, else 1."`
+	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time; default: processors in replay, else 1."`
 
 	// Retries is how often a unit is tried again after an infrastructure error: the agent did not start. What the agent
 	// did wrong is never retried.
@@ -107,13 +107,13 @@ type Playbook struct {
 	Cassette Cassette `yaml:"cassette" doc:"How sessions are recorded."`
 
 	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
-	Requires []string `yaml:"requires" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Programs that must be installed."`
+	Requires []string `yaml:"requires" pattern:"program" doc:"Programs that must be installed."`
 }
 
 // SDDLoop bounds the loop of [action.Loop].
 type SDDLoop struct {
 	// MaxIterations is the number of prompts that are sent in one session, each a turn.
-	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session, 1 to 1000; default: 6."`
+	MaxIterations int `yaml:"max_iterations" default:"6" min:"1" max:"1000" doc:"Prompts in one session; default: 6."`
 }
 
 // UnitTimeout is the wall clock for a unit, and for each of its run steps: limits.timeout, or 30 minutes.
@@ -128,17 +128,18 @@ const (
 // Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {
 	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
-	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines agents, run steps and judges; default: auto, the strongest that there is."`
+	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines processes."`
 	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
 	// commands of evaluators.
-	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent, its process alone."`
-	// AllowRead are further files and directories that everything confined may read: absolute, relative to the playbook,
-	// or in the user's home with a leading ~/.
+	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent."`
+	// AllowRead are further files and directories that everything confined may read: absolute, relative to the
+	// playbook, or in the user's home with a leading ~/.
 	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
 	// Command is the wrapper of kind "command".
 	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
-	// AllowCommands are further programs that run steps and agents' terminals may start. See [Playbook.AllowedCommands].
-	AllowCommands []string `yaml:"allow_commands" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._+-]*$" doc:"Further programs that may be started."`
+	// AllowCommands are further programs that run steps and agents' terminals may start. See
+	// [Playbook.AllowedCommands].
+	AllowCommands []string `yaml:"allow_commands" pattern:"program" doc:"Further programs that may be started."`
 }
 
 func (s *Sandbox) decode(n *doc.Node) {
@@ -161,7 +162,7 @@ type Workflow struct {
 // Job is a list of steps. With a matrix its steps run for each unit of each variant that the matrix lists, one unit
 // going through all its jobs; without one they run once.
 type Job struct {
-	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+	ID string `yaml:",key" pattern:"id"`
 
 	// Needs are the ids of jobs that must have passed before.
 	Needs []string `yaml:"needs" doc:"Jobs that must have passed before."`
@@ -201,7 +202,7 @@ type Trials struct {
 	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
 
 	// PassRate is the share of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
-	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Part of the trials that must pass. Either pass or pass_rate."`
+	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Share of trials that must pass. Or pass."`
 }
 
 func (t *Trials) decode(n *doc.Node) {

@@ -83,23 +83,68 @@ func TestRunCheck(t *testing.T) {
 	}{
 		{"nothing is missing", spec.Run{Agent: fake}, ""},
 		{"everything", spec.Run{
-			Agent:       fake,
-			Limits:      playbook.Limits{Timeout: time.Minute, MaxToolCalls: 1, MaxTokens: 10, MaxCostUSD: 0.5},
-			Permissions: playbook.Permissions{Default: playbook.DecideReject, Rules: []playbook.PermissionRule{{Path: "**", Decide: playbook.DecideAllow}}},
-			MCP:         []playbook.MCPServer{{Name: "stock", Command: []string{"stock", "--all"}}},
-			Env:         playbook.Env{Pass: []string{"LANG"}},
+			Agent:  fake,
+			Limits: playbook.Limits{Timeout: time.Minute, MaxToolCalls: 1, MaxTokens: 10, MaxCostUSD: 0.5},
+			Permissions: playbook.Permissions{
+				Default: playbook.DecideReject,
+				Rules:   []playbook.PermissionRule{{Path: "**", Decide: playbook.DecideAllow}},
+			},
+			MCP: []playbook.MCPServer{{Name: "stock", Command: []string{"stock", "--all"}}},
+			Env: playbook.Env{Pass: []string{"LANG"}},
 		}, ""},
 		{"no agent", spec.Run{}, "`agent.kind` is required"},
-		{"unknown kind", spec.Run{Agent: playbook.Agent{Kind: "fakeacp"}}, `agent.kind: must be one of claude-code-acp, claude-cli, codex-acp, gemini-acp, opencode-acp, acp, fake-acp, not "fakeacp", did you mean "fake-acp"?`},
-		{"no preset", spec.Run{Agent: playbook.Agent{Kind: "claude-code-acp"}}, "agent: agents of kind claude-code-acp need a `preset`"},
+		{
+			"unknown kind",
+			spec.Run{Agent: playbook.Agent{Kind: "fakeacp"}},
+			`not "fakeacp", did you mean "fake-acp"?`,
+		},
+		{
+			"no preset",
+			spec.Run{Agent: playbook.Agent{Kind: "claude-code-acp"}},
+			"agent: agents of kind claude-code-acp need a `preset`",
+		},
 		{"no command", spec.Run{Agent: playbook.Agent{Kind: "acp"}}, "agent: agents of kind acp need a `command`"},
-		{"negative limit", spec.Run{Agent: fake, Limits: playbook.Limits{MaxToolCalls: -1}}, "limits.max_tool_calls: must be at least 1, not -1"},
-		{"negative timeout", spec.Run{Agent: fake, Limits: playbook.Limits{Timeout: -time.Second}}, "limits.timeout: must be at least 1ms, not -1s"},
-		{"unknown decision", spec.Run{Agent: fake, Permissions: playbook.Permissions{Default: "maybe"}}, `permissions.default: must be one of allow, reject, error, not "maybe"`},
-		{"rule for nothing", spec.Run{Agent: fake, Permissions: playbook.Permissions{Rules: []playbook.PermissionRule{{Decide: playbook.DecideAllow}}}}, "permissions.rules[0]: a rule needs `tool` or `path`"},
-		{"server without a command", spec.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}}, "`mcp[0].command` is required"},
-		{"server twice", spec.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "a", Command: []string{"x"}}, {Name: "a", Command: []string{"y"}}}}, `mcp[1].name: duplicate server name "a"`},
-		{"malformed variable", spec.Run{Agent: fake, Env: playbook.Env{Pass: []string{"A=1"}}}, `env.pass[0]: "A=1" must match`},
+		{
+			"negative limit",
+			spec.Run{Agent: fake, Limits: playbook.Limits{MaxToolCalls: -1}},
+			"limits.max_tool_calls: must be at least 1, not -1",
+		},
+		{
+			"negative timeout",
+			spec.Run{Agent: fake, Limits: playbook.Limits{Timeout: -time.Second}},
+			"limits.timeout: must be at least 1ms, not -1s",
+		},
+		{
+			"unknown decision",
+			spec.Run{Agent: fake, Permissions: playbook.Permissions{Default: "maybe"}},
+			`permissions.default: must be one of allow, reject, error, not "maybe"`,
+		},
+		{
+			"rule for nothing",
+			spec.Run{
+				Agent:       fake,
+				Permissions: playbook.Permissions{Rules: []playbook.PermissionRule{{Decide: playbook.DecideAllow}}},
+			},
+			"permissions.rules[0]: a rule needs `tool` or `path`",
+		},
+		{
+			"server without a command",
+			spec.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}},
+			"`mcp[0].command` is required",
+		},
+		{
+			"server twice",
+			spec.Run{Agent: fake, MCP: []playbook.MCPServer{
+				{Name: "a", Command: []string{"x"}},
+				{Name: "a", Command: []string{"y"}},
+			}},
+			`mcp[1].name: duplicate server name "a"`,
+		},
+		{
+			"malformed variable",
+			spec.Run{Agent: fake, Env: playbook.Env{Pass: []string{"A=1"}}},
+			`env.pass[0]: "A=1" must match`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

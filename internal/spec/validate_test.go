@@ -216,8 +216,8 @@ func (v *validation) mapping(value, schema map[string]any, keyword string, param
 }
 
 // keywords are those that concern values of one type and are passed over with others.
-const keywords = " pattern minimum maximum exclusiveMinimum items minItems maxItems uniqueItems required minProperties " +
-	"maxProperties propertyNames properties additionalProperties "
+const keywords = " pattern minimum maximum exclusiveMinimum items minItems maxItems uniqueItems required " +
+	"minProperties maxProperties propertyNames properties additionalProperties "
 
 // passedOver returns "" for a keyword that says nothing more about the value.
 func passedOver(keyword string) string {

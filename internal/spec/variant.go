@@ -15,9 +15,10 @@ import (
 
 // Variant is one agent in one configuration.
 type Variant struct {
-	ID string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+	ID string `yaml:",key" pattern:"id"`
 
-	// Style is the workflow style: sdd, sdd-legacy or one of [Playbook.Styles]; empty: none, which [action.Style] refuses.
+	// Style is the workflow style: sdd, sdd-legacy or one of [Playbook.Styles]; empty: none, which [action.Style]
+	// refuses.
 	Style string         `yaml:"style" min:"1" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
 	Agent playbook.Agent `yaml:"agent,required" doc:"The agent and how it is started."`
 
@@ -32,7 +33,8 @@ func decodeAgent(a *playbook.Agent, n *doc.Node) {
 	profile, ok := agent.Lookup(a.Kind)
 	if !ok {
 		kinds := agent.Kinds()
-		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind, doc.DidYouMean(a.Kind, kinds))
+		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind,
+			doc.DidYouMean(a.Kind, kinds))
 		return
 	}
 	if profile.NeedsPreset && a.Preset == "" {
@@ -49,7 +51,7 @@ var builtinStyles = []string{"sdd", "sdd-legacy"}
 // StyleSource is a workflow style of the playbook's own: a directory of templates.
 type StyleSource struct {
 	// Name is what variants call the style. The built-in styles sdd and sdd-legacy keep theirs.
-	Name string `yaml:",key" pattern:"^[a-zA-Z][a-zA-Z0-9_-]*$"`
+	Name string `yaml:",key" pattern:"id"`
 
 	// Dir has the style's files, relative to the playbook's directory. Whether it exists is only checked by the run.
 	Dir string `yaml:"dir,required" doc:"Directory with the style's files, relative to the playbook's directory."`
@@ -77,7 +79,8 @@ func (c checker) styles() {
 	names := c.p.styleNames()
 	for _, v := range c.p.Variants {
 		if v.Style != "" && !slices.Contains(names, v.Style) {
-			c.root.Get("variants").Get(v.ID).Errorf("style", "unknown style %q%s: it is sdd, sdd-legacy or a name under `styles`",
+			c.root.Get("variants").Get(v.ID).Errorf("style",
+				"unknown style %q%s: it is sdd, sdd-legacy or a name under `styles`",
 				v.Style, doc.DidYouMean(v.Style, names))
 		}
 	}
@@ -140,12 +143,14 @@ func (m *MCPServer) decode(n *doc.Node) {
 // mcp checks that no two servers have the same name, and that there is one to replay if the playbook wants that.
 func (c checker) mcp() {
 	if c.p.Cassette.Level.MCP() && len(c.p.MCP) == 0 {
-		c.root.Errorf("cassette.level", "%s replays MCP servers, and the playbook lists none under `mcp`", c.p.Cassette.Level)
+		c.root.Errorf("cassette.level", "%s replays MCP servers, and the playbook lists none under `mcp`",
+			c.p.Cassette.Level)
 	}
 	seen := make(map[string]doc.Position)
 	for i, m := range c.p.MCP {
 		if first, duplicate := seen[m.Name]; duplicate && m.Name != "" {
-			c.root.Errorf(fmt.Sprintf("mcp[%d].name", i), "duplicate server name %q, first on line %d", m.Name, first.Line)
+			c.root.Errorf(fmt.Sprintf("mcp[%d].name", i), "duplicate server name %q, first on line %d", m.Name,
+				first.Line)
 			continue
 		}
 		seen[m.Name] = m.Position

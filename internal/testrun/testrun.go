@@ -23,15 +23,16 @@ const maxID = 64
 // generated is the id of a process that was given none.
 var generated = sync.OnceValue(func() string { return strings.ToLower(rand.Text()[:8]) })
 
-// ID returns the id of the run: TEST_RUN_ID, or, if that is empty, eight random characters, which are the same ones for as
-// long as the process lives. It is a path element. A TEST_RUN_ID that could not be one is an error.
+// ID returns the id of the run: TEST_RUN_ID, or, if that is empty, eight random characters, which are the same ones for
+// as long as the process lives. It is a path element. A TEST_RUN_ID that could not be one is an error.
 func ID(getenv func(string) string) (string, error) {
 	id := getenv(variable)
 	if id == "" {
 		return generated(), nil
 	}
 	if len(id) > maxID || !validID.MatchString(id) {
-		return "", fmt.Errorf("%s: %.80q cannot name a run: use up to 64 letters, digits, _ and -, and no - in front", variable, id)
+		return "", fmt.Errorf("%s: %.80q cannot name a run: use up to 64 letters, digits, _ and -, and no - in front",
+			variable, id)
 	}
 	return id, nil
 }

@@ -10,7 +10,8 @@
 //	}
 //	recording := interaction.NewRecording(clienttools.Interactions(recorded.Turns))
 //	client := clienttools.Override(cfg, clienttools.Replay(cfg, recording, files), overrides)
-//	clientConfig.Files, clientConfig.Terminals, clientConfig.Permission = client.Files, client.Terminals, client.Permission
+//	clientConfig.Files, clientConfig.Terminals = client.Files, client.Terminals
+//	clientConfig.Permission = client.Permission
 //	...
 //	recording.Unused(allowed), recording.Reordered(), overrides.Unapplied()
 //
@@ -52,8 +53,9 @@ type Config struct {
 	Normaliser *cassette.Normaliser
 	// Call returns what is known by now of the tool call with that id, which a permission request is about.
 	Call func(id string) (start trajectory.ToolStart, ok bool)
-	// Diverged is told of what ends the session in error: a request that was not recorded (*[interaction.DivergenceError]),
-	// or an answer that cannot be given. It may be called from many goroutines, and more than once.
+	// Diverged is told of what ends the session in error: a request that was not recorded
+	// (*[interaction.DivergenceError]), or an answer that cannot be given. It may be called from many goroutines, and
+	// more than once.
 	Diverged func(error)
 }
 
@@ -74,7 +76,8 @@ func Interactions(turns []cassette.Turn) []interaction.Interaction {
 			}
 			if r, ok := recorded(event.Body, calls); ok {
 				all = append(all, interaction.Interaction{
-					Tool: r.tool, Args: r.args, Answer: event.Body, Position: fmt.Sprintf("turn %d, event %d", t+1, e+1),
+					Tool: r.tool, Args: r.args, Answer: event.Body,
+					Position: fmt.Sprintf("turn %d, event %d", t+1, e+1),
 				})
 			}
 		}
@@ -137,8 +140,8 @@ func running(e trajectory.Terminal) request {
 	return request{acp.MethodCreateTerminal, args}
 }
 
-// asking is known by the tool call as it was shown, and by the kinds of the answers to choose from: ids differ from run to
-// run, and names are for people.
+// asking is known by the tool call as it was shown, and by the kinds of the answers to choose from: ids differ from run
+// to run, and names are for people.
 func asking(e trajectory.Permission) request {
 	kinds := make([]string, len(e.Options))
 	for i, o := range e.Options {
@@ -174,7 +177,8 @@ func (c Config) requestOfTerminal(r acp.CreateTerminalRequest) request {
 func (c Config) requestOfPermission(r acp.RequestPermissionRequest) (request, error) {
 	start, ok := c.Call(r.ToolCall.ToolCallID)
 	if !ok {
-		return request{}, fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", r.ToolCall.ToolCallID)
+		return request{}, fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of",
+			r.ToolCall.ToolCallID)
 	}
 	e := trajectory.Permission{Asked: observe.Asked(start)}
 	for _, o := range r.Options {

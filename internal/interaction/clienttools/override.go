@@ -9,8 +9,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 )
 
-// Override returns a client that answers what the overrides say, of which [interaction.CheckOutput] has to approve, and everything
-// else as client does. If that is one of [Replay], an overridden request uses its recording up, if there is one.
+// Override returns a client that answers what the overrides say, of which [interaction.CheckOutput] has to approve, and
+// everything else as client does. If that is one of [Replay], an overridden request uses its recording up, if there is
+// one.
 func Override(c Config, client Client, overrides *interaction.Overrides) Client {
 	o := overrider{c, overrides, client.recording}
 	if client.Files != nil {
@@ -20,7 +21,9 @@ func Override(c Config, client Client, overrides *interaction.Overrides) Client 
 		client.Terminals = &terminalOverrider{o, client.Terminals, fakeTerminals{prefix: "override-"}}
 	}
 	if decide := client.Permission; decide != nil {
-		client.Permission = func(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+		client.Permission = func(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse,
+			error,
+		) {
 			return o.decide(ctx, r, decide)
 		}
 	}
@@ -71,7 +74,9 @@ func (o fileOverrider) ReadTextFile(ctx context.Context, r acp.ReadTextFileReque
 }
 
 // WriteTextFile implements [acp.FileHandler].
-func (o fileOverrider) WriteTextFile(ctx context.Context, r acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+func (o fileOverrider) WriteTextFile(
+	ctx context.Context, r acp.WriteTextFileRequest,
+) (acp.WriteTextFileResponse, error) {
 	_, ok, err := apply(o.overrider, o.requestOfWrite(r), func(any) (struct{}, error) { return struct{}{}, nil })
 	if !ok {
 		return o.inner.WriteTextFile(ctx, r)
@@ -100,7 +105,8 @@ func (o overrider) decide(
 		}
 	}
 	return acp.Cancelled(), o.diverged(fmt.Errorf(
-		"an override answers %s with %s, which the agent does not offer: %q", asked.tool, decision, asked.args["options"],
+		"an override answers %s with %s, which the agent does not offer: %q", asked.tool, decision,
+		asked.args["options"],
 	))
 }
 
@@ -112,7 +118,9 @@ type terminalOverrider struct {
 }
 
 // Create implements [acp.TerminalHandler].
-func (o *terminalOverrider) Create(ctx context.Context, r acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+func (o *terminalOverrider) Create(
+	ctx context.Context, r acp.CreateTerminalRequest,
+) (acp.CreateTerminalResponse, error) {
 	terminal, ok, err := apply(o.overrider, o.requestOfTerminal(r), printed)
 	switch {
 	case !ok:
@@ -125,7 +133,9 @@ func (o *terminalOverrider) Create(ctx context.Context, r acp.CreateTerminalRequ
 }
 
 // Output implements [acp.TerminalHandler].
-func (o *terminalOverrider) Output(ctx context.Context, r acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+func (o *terminalOverrider) Output(
+	ctx context.Context, r acp.TerminalOutputRequest,
+) (acp.TerminalOutputResponse, error) {
 	if o.own.has(r.TerminalID) {
 		return o.own.Output(ctx, r)
 	}
@@ -133,7 +143,9 @@ func (o *terminalOverrider) Output(ctx context.Context, r acp.TerminalOutputRequ
 }
 
 // WaitForExit implements [acp.TerminalHandler].
-func (o *terminalOverrider) WaitForExit(ctx context.Context, r acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+func (o *terminalOverrider) WaitForExit(
+	ctx context.Context, r acp.WaitForTerminalExitRequest,
+) (acp.WaitForTerminalExitResponse, error) {
 	if o.own.has(r.TerminalID) {
 		return o.own.WaitForExit(ctx, r)
 	}
@@ -149,7 +161,9 @@ func (o *terminalOverrider) Kill(ctx context.Context, r acp.KillTerminalRequest)
 }
 
 // Release implements [acp.TerminalHandler].
-func (o *terminalOverrider) Release(ctx context.Context, r acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+func (o *terminalOverrider) Release(
+	ctx context.Context, r acp.ReleaseTerminalRequest,
+) (acp.ReleaseTerminalResponse, error) {
 	if o.own.has(r.TerminalID) {
 		return o.own.Release(ctx, r)
 	}

@@ -17,21 +17,31 @@ import (
 )
 
 var overridden = []scripted.Action{
-	read("stock.txt"), read("shop/list"), read("shop/list"), write("a", "text"), write("b", "text"), run("echo one"), run("echo two"),
+	read("stock.txt"), read("shop/list"), read("shop/list"), write("a", "text"), write("b", "text"), run("echo one"),
+	run("echo two"),
 	ask("Look", map[string]any{"how": "read"}), ask("Edit", map[string]any{"how": "write"}),
 }
 
 var overrides = []interaction.Override{
-	{Tool: acp.MethodReadTextFile, Args: map[string]any{"path": "$WORKSPACE/stock.txt"}, Output: "tea 0, in $WORKSPACE\n"},
-	{Tool: acp.MethodReadTextFile, Args: map[string]any{"path": "$WORKSPACE/shop/list"}, Nth: 2, Error: "the disk is gone"},
+	{
+		Tool: acp.MethodReadTextFile, Args: map[string]any{"path": "$WORKSPACE/stock.txt"},
+		Output: "tea 0, in $WORKSPACE\n",
+	},
+	{
+		Tool: acp.MethodReadTextFile, Args: map[string]any{"path": "$WORKSPACE/shop/list"}, Nth: 2,
+		Error: "the disk is gone",
+	},
 	{Tool: acp.MethodWriteTextFile, Nth: 1, Error: "the disk is full"},
 	{Tool: acp.MethodWriteTextFile, Nth: 2, Output: ""},
 	{Tool: acp.MethodCreateTerminal, Nth: 1, Output: map[string]any{"output": "one, in $WORKSPACE\n", "exit_code": 3}},
-	{Tool: acp.MethodRequestPermission, Args: map[string]any{"input": map[string]any{"how": "write"}}, Output: "allow_once"},
+	{
+		Tool: acp.MethodRequestPermission, Args: map[string]any{"input": map[string]any{"how": "write"}},
+		Output: "allow_once",
+	},
 }
 
-// TestOverride overrides a session that is recorded, its replay, and the replay of one that was recorded without: the agent
-// sees the same.
+// TestOverride overrides a session that is recorded, its replay, and the replay of one that was recorded without: the
+// agent sees the same.
 func TestOverride(t *testing.T) {
 	plain := newScene(t, workspaceFiles)
 	without := kept(t, plain.play(t, plain.client(t), overridden...))
@@ -53,7 +63,8 @@ func TestOverride(t *testing.T) {
 	}
 
 	for name, turns := range map[string][]interaction.Interaction{
-		"recorded with overrides": clienttools.Interactions(kept(t, recorded)), "recorded without": clienttools.Interactions(without),
+		"recorded with overrides": clienttools.Interactions(kept(t, recorded)),
+		"recorded without":        clienttools.Interactions(without),
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := newScene(t, nil)
@@ -97,7 +108,8 @@ func TestOverrideByADecisionThatIsNotOffered(t *testing.T) {
 	require.Error(t, err)
 	require.Len(t, s.diverged, 1)
 	assert.EqualError(t, s.diverged[0],
-		`an override answers session/request_permission with reject_always, which the agent does not offer: ["allow_once" "reject_once"]`)
+		`an override answers session/request_permission with reject_always, `+
+			`which the agent does not offer: ["allow_once" "reject_once"]`)
 }
 
 func TestOverrideKeepsWhatIsNotOffered(t *testing.T) {

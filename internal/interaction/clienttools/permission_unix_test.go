@@ -18,7 +18,8 @@ import (
 func offered(word string, kinds ...string) (recorded []trajectory.PermissionOption, asked []acp.PermissionOption) {
 	for _, kind := range kinds {
 		recorded = append(recorded, trajectory.PermissionOption{ID: word + kind, Name: word, Kind: kind})
-		asked = append(asked, acp.PermissionOption{OptionID: word + kind, Name: word, Kind: acp.PermissionOptionKind(kind)})
+		asked = append(asked,
+			acp.PermissionOption{OptionID: word + kind, Name: word, Kind: acp.PermissionOptionKind(kind)})
 	}
 	return recorded, asked
 }
@@ -39,19 +40,26 @@ func TestPermission(t *testing.T) {
 		diverges     bool
 	}{
 		{
-			name: "other ids", reason: "they are the agent's own and of no meaning", start: trajectory.ToolStart{ID: "c1", Name: "Bash", Args: input},
+			name: "other ids", reason: "they are the agent's own and of no meaning",
+			start:    trajectory.ToolStart{ID: "c1", Name: "Bash", Args: input},
 			recorded: trajectory.Permission{ID: "c1", Options: was, Decision: "was allow_always"}, asked: now,
 			call: `"name":"Bash","rawInput":{"cwd":"$WS","command":"ls"}`, want: acp.Selected("now allow_always"),
 		},
 		{
-			name: "another title", reason: "it is for people", start: trajectory.ToolStart{ID: "c1", Name: "Bash", Title: "List", Args: input},
+			name: "another title", reason: "it is for people",
+			start:    trajectory.ToolStart{ID: "c1", Name: "Bash", Title: "List", Args: input},
 			recorded: trajectory.Permission{ID: "c1", Options: was, Decision: "was reject_once"}, asked: now,
-			call: `"name":"Bash","title":"ls","rawInput":{"cwd":"$WS","command":"ls"}`, want: acp.Selected("now reject_once"),
+			call: `"name":"Bash","title":"ls","rawInput":{"cwd":"$WS","command":"ls"}`,
+			want: acp.Selected("now reject_once"),
 		},
 		{
 			name: "a call that changed later", reason: "it was not known then", start: start,
-			recorded: trajectory.Permission{ID: "c1", Asked: &trajectory.AskedCall{Name: "Bash", Args: input}, Options: was, Decision: "was allow_once"},
-			asked:    now, call: `"name":"Bash","rawInput":{"cwd":"$WS","command":"ls"}`, want: acp.Selected("now allow_once"),
+			recorded: trajectory.Permission{
+				ID: "c1", Asked: &trajectory.AskedCall{Name: "Bash", Args: input},
+				Options: was, Decision: "was allow_once",
+			},
+			asked: now, call: `"name":"Bash","rawInput":{"cwd":"$WS","command":"ls"}`,
+			want: acp.Selected("now allow_once"),
 		},
 		{
 			name: "cancelled", start: trajectory.ToolStart{ID: "c1", Name: "Bash", Args: input},
@@ -59,7 +67,8 @@ func TestPermission(t *testing.T) {
 			call: `"name":"Bash","rawInput":{"cwd":"$WS","command":"ls"}`, want: acp.Cancelled(),
 		},
 		{
-			name: "no input", reason: "the title is all there is", start: trajectory.ToolStart{ID: "c1", Name: "Bash", Title: "Run ls"},
+			name: "no input", reason: "the title is all there is",
+			start:    trajectory.ToolStart{ID: "c1", Name: "Bash", Title: "Run ls"},
 			recorded: trajectory.Permission{ID: "c1", Options: was, Decision: "was allow_once"}, asked: now,
 			call: `"name":"Bash","title":"Run ls"`, want: acp.Selected("now allow_once"),
 		},
@@ -79,7 +88,8 @@ func TestPermission(t *testing.T) {
 			call: `"name":"Shell","rawInput":{"cwd":"$WS","command":"ls"}`, diverges: true,
 		},
 		{
-			name: "other kinds", reason: "what was decided may not be on offer", start: trajectory.ToolStart{ID: "c1", Name: "Bash", Args: input},
+			name: "other kinds", reason: "what was decided may not be on offer",
+			start:    trajectory.ToolStart{ID: "c1", Name: "Bash", Args: input},
 			recorded: trajectory.Permission{ID: "c1", Options: was, Decision: "was allow_once"}, asked: twice,
 			call: `"name":"Bash","rawInput":{"cwd":"$WS","command":"ls"}`, diverges: true,
 		},
@@ -87,8 +97,8 @@ func TestPermission(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, client := replaying(t, tt.start, tt.recorded)
-			raw := []byte(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","options":[],` +
-				`"toolCall":{"toolCallId":"another id",` + tt.call + `}}}`)
+			raw := []byte(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission",` +
+				`"params":{"sessionId":"s","options":[],"toolCall":{"toolCallId":"another id",` + tt.call + `}}}`)
 			raw = bytes.ReplaceAll(raw, []byte("$WS"), []byte(s.ws))
 			s.observer.Frame(acp.Frame{Direction: acp.ToClient, Raw: raw})
 			var m struct{ Params acp.RequestPermissionRequest }
@@ -108,18 +118,22 @@ func TestPermission(t *testing.T) {
 
 func TestPermissionForAnUnknownCall(t *testing.T) {
 	s, client := replaying(t)
-	_, err := client.Permission(t.Context(), acp.RequestPermissionRequest{ToolCall: acp.ToolCallUpdate{ToolCallID: "x"}})
+	_, err := client.Permission(t.Context(),
+		acp.RequestPermissionRequest{ToolCall: acp.ToolCallUpdate{ToolCallID: "x"}})
 	require.ErrorContains(t, err, `"x", a call that nothing is known of`)
 	assert.Len(t, s.diverged, 1)
 }
 
 // TestPermissionError replays a permission request that was answered by an error.
 func TestPermissionError(t *testing.T) {
-	s, client := replaying(t, trajectory.ToolStart{ID: "c1", Name: "Bash"}, trajectory.Permission{ID: "c1", Decision: "error: no answer below $WORKSPACE"})
+	s, client := replaying(t, trajectory.ToolStart{ID: "c1", Name: "Bash"},
+		trajectory.Permission{ID: "c1", Decision: "error: no answer below $WORKSPACE"})
 	s.observer.Frame(acp.Frame{Direction: acp.ToClient, Raw: []byte(
-		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"x","name":"Bash"}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+			`"update":{"sessionUpdate":"tool_call","toolCallId":"x","name":"Bash"}}}`,
 	)})
-	_, err := client.Permission(t.Context(), acp.RequestPermissionRequest{ToolCall: acp.ToolCallUpdate{ToolCallID: "x"}})
+	_, err := client.Permission(t.Context(),
+		acp.RequestPermissionRequest{ToolCall: acp.ToolCallUpdate{ToolCallID: "x"}})
 	requireCode(t, acp.CodeInternal, err)
 	assert.ErrorContains(t, err, "no answer below "+s.ws)
 	assert.Empty(t, s.diverged)

@@ -17,11 +17,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// Replay returns what answers from the recording, and makes recorded writes in files. The client's files and terminals must
-// be offered to the agent if they were when it was recorded.
+// Replay returns what answers from the recording, and makes recorded writes in files. The client's files and terminals
+// must be offered to the agent if they were when it was recorded.
 func Replay(c Config, recording *interaction.Recording, files *localtools.Files) Client {
 	p := player{c, recording, files}
-	return Client{Files: p, Terminals: &terminalPlayer{p, fakeTerminals{prefix: "terminal-"}}, Permission: p.decide, recording: recording}
+	return Client{
+		Files: p, Terminals: &terminalPlayer{p, fakeTerminals{prefix: "terminal-"}}, Permission: p.decide,
+		recording: recording,
+	}
 }
 
 // player answers from a recording.
@@ -194,7 +197,10 @@ func (s *fakeTerminals) get(id string) (*fakeTerminal, error) {
 	if shown := s.open[id]; shown != nil {
 		return shown, nil
 	}
-	return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("terminal %q: %v", id, localtools.ErrNoTerminal)}
+	return nil, &acp.Error{
+		Code:    acp.CodeResourceNotFound,
+		Message: fmt.Sprintf("terminal %q: %v", id, localtools.ErrNoTerminal),
+	}
 }
 
 func (s *fakeTerminals) Output(_ context.Context, r acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
@@ -211,7 +217,9 @@ func (s *fakeTerminals) Output(_ context.Context, r acp.TerminalOutputRequest) (
 	return answer, nil
 }
 
-func (s *fakeTerminals) WaitForExit(ctx context.Context, r acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+func (s *fakeTerminals) WaitForExit(
+	ctx context.Context, r acp.WaitForTerminalExitRequest,
+) (acp.WaitForTerminalExitResponse, error) {
 	shown, err := s.get(r.TerminalID)
 	if err != nil {
 		return acp.WaitForTerminalExitResponse{}, err

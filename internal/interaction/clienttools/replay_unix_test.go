@@ -37,7 +37,10 @@ func allowReading(_ context.Context, r acp.RequestPermissionRequest) (acp.Reques
 	return acp.Cancelled(), nil
 }
 
-var workspaceFiles = map[string]string{"stock.txt": "tea 5\ncup 8\nmilk 1\n", "run.sh": "ls $HOME/shop\n", "shop/list": "größe\n"}
+var workspaceFiles = map[string]string{
+	"stock.txt": "tea 5\ncup 8\nmilk 1\n", "run.sh": "ls $HOME/shop\n",
+	"shop/list": "größe\n",
+}
 
 // everything is a session with every kind of request, refused ones included.
 var everything = []scripted.Action{
@@ -46,21 +49,31 @@ var everything = []scripted.Action{
 	read("shop/list"), read("run.sh"), read("nothing.txt"), read("/etc/passwd"),
 	write("stock.txt", "tea 6\n"), read("stock.txt"), write("new/a.txt", "in $HOME\n"), write("/etc/passwd", "x"),
 	run(`pwd; cat stock.txt; exit 3`), run(`printf 'tea 7\n' > stock.txt`), run(`kill -9 $$`), read("stock.txt"),
-	call(scripted.Action{Terminal: &scripted.Terminal{Command: "sh", Args: []string{"-c", "pwd"}, Cwd: "shop", Env: map[string]string{"B": "1", "A": "2"}}}),
-	call(scripted.Action{Terminal: &scripted.Terminal{Command: "sh", Args: []string{"-c", "echo 0123456789"}, OutputByteLimit: 4}}),
+	call(scripted.Action{Terminal: &scripted.Terminal{
+		Command: "sh", Args: []string{"-c", "pwd"}, Cwd: "shop",
+		Env: map[string]string{"B": "1", "A": "2"},
+	}}),
+	call(scripted.Action{Terminal: &scripted.Terminal{
+		Command: "sh", Args: []string{"-c", "echo 0123456789"},
+		OutputByteLimit: 4,
+	}}),
 	call(scripted.Action{Terminal: &scripted.Terminal{Command: "curl", Args: []string{"x"}}}),
-	ask("Look", map[string]any{"how": "read", "turn_id": "one"}), ask("Edit", map[string]any{"how": "write"}), ask("Edit", nil),
+	ask("Look", map[string]any{"how": "read", "turn_id": "one"}), ask("Edit", map[string]any{"how": "write"}),
+	ask("Edit", nil),
 }
 
-// TestReplay records an agent that really runs what it asks for, and starts it again, elsewhere, where nothing can run: it
-// sees the same.
+// TestReplay records an agent that really runs what it asks for, and starts it again, elsewhere, where nothing can run:
+// it sees the same.
 func TestReplay(t *testing.T) {
 	first := newScene(t, workspaceFiles)
 	recorded := first.play(t, first.client(t), everything...)
 	require.Empty(t, first.diverged)
 	turns := kept(t, recorded)
 
-	for name, texts := range map[string]map[string]string{"the same workspace": workspaceFiles, "an empty workspace": nil} {
+	for name, texts := range map[string]map[string]string{
+		"the same workspace": workspaceFiles,
+		"an empty workspace": nil,
+	} {
 		t.Run(name, func(t *testing.T) {
 			again := newScene(t, texts)
 			actions := append([]scripted.Action(nil), everything...)
@@ -85,25 +98,29 @@ func TestReplay(t *testing.T) {
 func TestAnswersAreOfThisRun(t *testing.T) {
 	first := newScene(t, workspaceFiles)
 	turns := kept(t, first.play(
-		t, first.client(t), run("pwd"), read("run.sh"), run(`printf 'at %s/x, and $HOME/y' "$PWD" > made`), read("made"),
+		t, first.client(t), run("pwd"), read("run.sh"), run(`printf 'at %s/x, and $HOME/y' "$PWD" > made`),
+		read("made"),
 	))
 
 	again := newScene(t, workspaceFiles)
 	client := again.replay(clienttools.Interactions(turns))
 	content := func(name string) string {
 		t.Helper()
-		answer, err := client.Files.ReadTextFile(t.Context(), acp.ReadTextFileRequest{Path: filepath.Join(again.ws, name)})
+		answer, err := client.Files.ReadTextFile(t.Context(),
+			acp.ReadTextFileRequest{Path: filepath.Join(again.ws, name)})
 		require.NoError(t, err)
 		return answer.Content
 	}
-	created, err := client.Terminals.Create(t.Context(), acp.CreateTerminalRequest{Command: "sh", Args: []string{"-c", "pwd"}})
+	created, err := client.Terminals.Create(t.Context(),
+		acp.CreateTerminalRequest{Command: "sh", Args: []string{"-c", "pwd"}})
 	require.NoError(t, err)
 	out, err := client.Terminals.Output(t.Context(), acp.TerminalOutputRequest{TerminalID: created.TerminalID})
 	require.NoError(t, err)
 	assert.Equal(t, again.ws+"\n", out.Output)
 	assert.Equal(t, "ls $HOME/shop\n", content("run.sh"), "the file says so itself")
 	home := filepath.Join(filepath.Dir(again.ws), "home")
-	assert.Equal(t, "at "+again.ws+"/x, and "+home+"/y", content("made"), "there is no such file, and nothing tells the name from the directory")
+	assert.Equal(t, "at "+again.ws+"/x, and "+home+"/y", content("made"),
+		"there is no such file, and nothing tells the name from the directory")
 }
 
 // TestMissingFile holds that package acp is left to say that there is no file, with the data that agents look for.
@@ -128,16 +145,26 @@ func TestDivergence(t *testing.T) {
 		actions []scripted.Action
 	}{
 		{name: "a file", actions: []scripted.Action{read("stok.txt")}},
-		{name: "another part", actions: []scripted.Action{call(scripted.Action{Read: &scripted.Read{Path: "stock.txt", Line: 3, Limit: 1}})}},
+		{
+			name: "another part",
+			actions: []scripted.Action{call(
+				scripted.Action{Read: &scripted.Read{Path: "stock.txt", Line: 3, Limit: 1}})},
+		},
 		{name: "once too often", actions: []scripted.Action{read("run.sh"), read("run.sh")}},
 		{name: "another text", actions: []scripted.Action{write("stock.txt", "tea 8\n")}},
 		{name: "another directory", actions: []scripted.Action{call(scripted.Action{
-			Terminal: &scripted.Terminal{Command: "sh", Args: []string{"-c", "pwd"}, Cwd: "new", Env: map[string]string{"A": "1", "B": "2"}},
+			Terminal: &scripted.Terminal{
+				Command: "sh", Args: []string{"-c", "pwd"}, Cwd: "new",
+				Env: map[string]string{"A": "1", "B": "2"},
+			},
 		})}},
 		{name: "a permission", actions: []scripted.Action{ask("Edit", map[string]any{"how": "delete"})}},
 		{name: "other options", actions: []scripted.Action{{Tool: &scripted.Tool{
 			Name: "Edit", Title: "Edit", Input: map[string]any{"how": "write"},
-			Ask: &scripted.Ask{Options: []scripted.PermissionOption{{ID: "a", Kind: "allow_always"}, {ID: "r", Kind: "reject_once"}}},
+			Ask: &scripted.Ask{Options: []scripted.PermissionOption{
+				{ID: "a", Kind: "allow_always"},
+				{ID: "r", Kind: "reject_once"},
+			}},
 		}}}},
 	}
 	var got strings.Builder
@@ -158,7 +185,8 @@ func TestSwapped(t *testing.T) {
 	first := newScene(t, workspaceFiles)
 	turns := kept(t, first.play(t, first.client(t), read("stock.txt"), read("shop/list"), read("run.sh")))
 	again := newScene(t, nil)
-	turn := again.play(t, again.replay(clienttools.Interactions(turns)), read("shop/list"), read("stock.txt"), read("run.sh"))
+	turn := again.play(t, again.replay(clienttools.Interactions(turns)), read("shop/list"), read("stock.txt"),
+		read("run.sh"))
 	assert.Empty(t, again.diverged)
 	assert.Equal(t, []any{workspaceFiles["shop/list"], workspaceFiles["stock.txt"]}, results(turn)[:2])
 	assert.Equal(t, []string{

@@ -51,8 +51,9 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.files.Close()) })
 	s.Config = clienttools.Config{
-		Normaliser: cassette.NewNormaliser(map[string]string{s.ws: "$WORKSPACE", home: "$HOME"}, nil, []string{"turn_id"}),
-		Call:       s.observer.Call,
+		Normaliser: cassette.NewNormaliser(map[string]string{s.ws: "$WORKSPACE", home: "$HOME"}, nil,
+			[]string{"turn_id"}),
+		Call: s.observer.Call,
 		Diverged: func(err error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -65,7 +66,8 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 // client returns what really answers: it allows what is to be read.
 func (s *scene) client(t testing.TB) clienttools.Client {
 	t.Helper()
-	terminals := localtools.NewTerminals(s.files, localtools.TerminalConfig{Env: []string{"PATH=/usr/bin:/bin"}, Allow: []string{"sh"}})
+	terminals := localtools.NewTerminals(s.files,
+		localtools.TerminalConfig{Env: []string{"PATH=/usr/bin:/bin"}, Allow: []string{"sh"}})
 	t.Cleanup(func() { assert.NoError(t, terminals.Close()) })
 	return clienttools.Client{Files: s.files.Handler(), Terminals: terminals.Handler(), Permission: allowReading}
 }
@@ -84,8 +86,8 @@ func (s *scene) play(t testing.TB, client clienttools.Client, actions ...scripte
 	return turn
 }
 
-// prompt has an agent play a turn to the client, over pipes of the system, and returns what was seen of it, as a cassette
-// has it. The error is the agent's.
+// prompt has an agent play a turn to the client, over pipes of the system, and returns what was seen of it, as a
+// cassette has it. The error is the agent's.
 func (s *scene) prompt(t testing.TB, client clienttools.Client, actions ...scripted.Action) (cassette.Turn, error) {
 	t.Helper()
 	in, toAgent, err := os.Pipe()
@@ -96,7 +98,8 @@ func (s *scene) prompt(t testing.TB, client clienttools.Client, actions ...scrip
 	script := scripted.Script{Turns: []scripted.Turn{{Actions: actions}}}
 	go func() { ended <- scripted.Run(t.Context(), script, in, out, io.Discard) }()
 	c := acp.NewClient(fromAgent, toAgent, acp.ClientConfig{
-		Files: client.Files, Terminals: client.Terminals, Permission: client.Permission, Tap: s.observer.Frame, DrainIdle: -1,
+		Files: client.Files, Terminals: client.Terminals, Permission: client.Permission, Tap: s.observer.Frame,
+		DrainIdle: -1,
 	})
 	defer func() {
 		_ = c.Close()
@@ -121,7 +124,8 @@ func kept(t testing.TB, turn cassette.Turn) []cassette.Turn {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.jsonl")
 	require.NoError(t, cassette.Write(file, &cassette.Cassette{
-		Header: cassette.Header{Unit: "a/b/c/1", Level: cassette.LevelRun, RecordedAt: time.Unix(0, 0).UTC()}, Turns: []cassette.Turn{turn},
+		Header: cassette.Header{Unit: "a/b/c/1", Level: cassette.LevelRun, RecordedAt: time.Unix(0, 0).UTC()},
+		Turns:  []cassette.Turn{turn},
 	}))
 	c, err := cassette.Open(file)
 	require.NoError(t, err)
@@ -158,5 +162,8 @@ func run(command string) scripted.Action {
 
 // ask is a tool call that needs permission.
 func ask(name string, input any) scripted.Action {
-	return scripted.Action{Tool: &scripted.Tool{Name: name, Title: name, Kind: "edit", Input: input, Ask: &scripted.Ask{}}}
+	return scripted.Action{Tool: &scripted.Tool{
+		Name: name, Title: name, Kind: "edit", Input: input,
+		Ask: &scripted.Ask{},
+	}}
 }

@@ -50,17 +50,29 @@ func TestTerminalOutput(t *testing.T) {
 			name: "signal", recorded: trajectory.Terminal{Truncated: true, Signal: "SIGKILL"},
 			want: acp.TerminalOutputResponse{Truncated: true, ExitStatus: &acp.TerminalExitStatus{Signal: "SIGKILL"}},
 		},
-		{name: "never ended", recorded: trajectory.Terminal{Output: "a"}, want: acp.TerminalOutputResponse{Output: "a"}},
 		{
-			name: "within the limit", reason: "it was cut when it was recorded", recorded: trajectory.Terminal{Output: "6789", Truncated: true},
-			limit: limit(4), want: acp.TerminalOutputResponse{Output: "6789", Truncated: true},
+			name: "never ended", recorded: trajectory.Terminal{Output: "a"},
+			want: acp.TerminalOutputResponse{Output: "a"},
 		},
 		{
-			name: "over the limit", reason: "the limit is not recorded, and may be another", recorded: trajectory.Terminal{Output: "aé6789"},
-			limit: limit(5), want: acp.TerminalOutputResponse{Output: "6789", Truncated: true},
+			name: "within the limit", reason: "it was cut when it was recorded",
+			recorded: trajectory.Terminal{Output: "6789", Truncated: true},
+			limit:    limit(4), want: acp.TerminalOutputResponse{Output: "6789", Truncated: true},
 		},
-		{name: "a limit of nothing", recorded: trajectory.Terminal{Output: "a"}, limit: limit(0), want: acp.TerminalOutputResponse{Truncated: true}},
-		{name: "no limit", reason: "as it makes no sense", recorded: trajectory.Terminal{Output: "a"}, limit: limit(-1), want: acp.TerminalOutputResponse{Output: "a"}},
+		{
+			name: "over the limit", reason: "the limit is not recorded, and may be another",
+			recorded: trajectory.Terminal{Output: "aé6789"},
+			limit:    limit(5), want: acp.TerminalOutputResponse{Output: "6789", Truncated: true},
+		},
+		{
+			name: "a limit of nothing", recorded: trajectory.Terminal{Output: "a"}, limit: limit(0),
+			want: acp.TerminalOutputResponse{Truncated: true},
+		},
+		{
+			name: "no limit", reason: "as it makes no sense",
+			recorded: trajectory.Terminal{Output: "a"}, limit: limit(-1),
+			want: acp.TerminalOutputResponse{Output: "a"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,8 +89,12 @@ func TestTerminalOutput(t *testing.T) {
 // TestTerminalVariables holds that variables are known by their names, in any order: values are not recorded.
 func TestTerminalVariables(t *testing.T) {
 	s, client := replaying(t, trajectory.Terminal{Command: "go", Env: []string{"B", "A"}})
-	create(t, client, acp.CreateTerminalRequest{Command: "go", Env: []acp.EnvVariable{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}})
-	_, err := client.Terminals.Create(t.Context(), acp.CreateTerminalRequest{Command: "go", Env: []acp.EnvVariable{{Name: "A"}}})
+	create(t, client, acp.CreateTerminalRequest{
+		Command: "go",
+		Env:     []acp.EnvVariable{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}},
+	})
+	_, err := client.Terminals.Create(t.Context(),
+		acp.CreateTerminalRequest{Command: "go", Env: []acp.EnvVariable{{Name: "A"}}})
 	require.ErrorContains(t, err, `first difference: env[1]: recorded "B", asked nothing`)
 	assert.Len(t, s.diverged, 1)
 }

@@ -21,8 +21,8 @@ const (
 	methodRoots      = "notifications/roots/list_changed"
 )
 
-// isRecorded reports whether requests of a method are told. Those that are not ask for nothing but notifications, which are
-// not recorded either, or whether the other end is there.
+// isRecorded reports whether requests of a method are told. Those that are not ask for nothing but notifications, which
+// are not recorded either, or whether the other end is there.
 func isRecorded(method string) bool {
 	switch method {
 	case methodPing, methodListen, "resources/subscribe", "resources/unsubscribe":
@@ -34,8 +34,8 @@ func isRecorded(method string) bool {
 // codeUnanswered is that of the error for a request which the agent did not wait for.
 const codeUnanswered = -32800
 
-// Tool returns the name under which a request is recorded and overridden: mcp__SERVER__TOOL, for other requests than calls
-// of tools mcp__SERVER__METHOD.
+// Tool returns the name under which a request is recorded and overridden: mcp__SERVER__TOOL, for other requests than
+// calls of tools mcp__SERVER__METHOD.
 func Tool(c trajectory.MCPCall) string {
 	name := c.Tool
 	if c.Method != methodCall {

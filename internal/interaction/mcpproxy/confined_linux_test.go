@@ -38,7 +38,8 @@ func confined(t *testing.T, kind confine.Kind) *confine.Sandbox {
 func start(ctx context.Context, box *confine.Sandbox, dir string, c supervise.Command) (*supervise.Process, error) {
 	c.Dir, c.Grace = dir, 2*time.Second
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
-	return box.Start(ctx, c, confine.Policy{Write: []string{dir}, Connect: []string{filepath.Join(dir, "mcp")}, Programs: c.Args})
+	return box.Start(ctx, c,
+		confine.Policy{Write: []string{dir}, Connect: []string{filepath.Join(dir, "mcp")}, Programs: c.Args})
 }
 
 // connectConfined starts the first server as an agent in a sandbox does.
@@ -46,12 +47,14 @@ func (s *scene) connectConfined(box *confine.Sandbox) *agent {
 	s.t.Helper()
 	relay := s.relay(0)
 	p, err := start(s.t.Context(), box, s.dir, supervise.Command{
-		Path: relay.Command, Args: append([]string{relay.Command}, relay.Args...), PipeStdin: true, PipeStdout: true, Stderr: s.t.Output(),
+		Path: relay.Command, Args: append([]string{relay.Command}, relay.Args...), PipeStdin: true, PipeStdout: true,
+		Stderr: s.t.Output(),
 	})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _, _ = p.Stop(context.Background()) })
 	a := &agent{t: s.t, changed: make(chan string, 10), progress: make(chan string, 10)}
-	a.ClientSession, err = a.client().Connect(s.t.Context(), &mcp.IOTransport{Reader: io.NopCloser(p.Stdout), Writer: p.Stdin},
+	a.ClientSession,
+		err = a.client().Connect(s.t.Context(), &mcp.IOTransport{Reader: io.NopCloser(p.Stdout), Writer: p.Stdin},
 		&mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() { _ = a.Close() })
@@ -92,9 +95,12 @@ func TestRealServers(t *testing.T) {
 		{"filesystem", []string{"."}, func(t *testing.T, a *agent, dir string) []string {
 			file := filepath.Join(dir, "notes.txt")
 			return []string{
-				a.call("write_file", map[string]any{"path": file, "content": "one\n"}), a.call("read_text_file", map[string]any{"path": file}),
-				a.call("edit_file", map[string]any{"path": file, "edits": []any{map[string]any{"oldText": "one", "newText": "two"}}}),
-				a.call("read_text_file", map[string]any{"path": file}), a.call("read_text_file", map[string]any{"path": "/etc/passwd"}),
+				a.call("write_file", map[string]any{"path": file, "content": "one\n"}),
+				a.call("read_text_file", map[string]any{"path": file}),
+				a.call("edit_file",
+					map[string]any{"path": file, "edits": []any{map[string]any{"oldText": "one", "newText": "two"}}}),
+				a.call("read_text_file", map[string]any{"path": file}),
+				a.call("read_text_file", map[string]any{"path": "/etc/passwd"}),
 			}
 		}, []string{`"text":"one\n"`, `"text":"two\n"`, "+two", "Access denied"}},
 		{"everything", []string{"stdio"}, func(t *testing.T, a *agent, _ string) []string {
@@ -107,8 +113,10 @@ func TestRealServers(t *testing.T) {
 			prompt, err := a.GetPrompt(ctx, &mcp.GetPromptParams{Name: "simple-prompt"})
 			require.NoError(t, err)
 			return []string{
-				text(t, resources), text(t, prompts), text(t, prompt), a.call("echo", map[string]any{"message": "<hi> & 日本"}),
-				a.call("get-sum", map[string]any{"a": 1.5, "b": 2}), a.call("get-tiny-image", map[string]any{}), a.call("get-sum", map[string]any{"a": "x"}),
+				text(t, resources), text(t, prompts), text(t, prompt),
+				a.call("echo", map[string]any{"message": "<hi> & 日本"}),
+				a.call("get-sum", map[string]any{"a": 1.5, "b": 2}), a.call("get-tiny-image", map[string]any{}),
+				a.call("get-sum", map[string]any{"a": "x"}),
 				a.call("trigger-long-running-operation", map[string]any{"duration": 0.02, "steps": 2}),
 			}
 		}, []string{`Echo: \u003chi\u003e \u0026 日本`, "is 3.5", "image/png", "Long running operation completed"}},

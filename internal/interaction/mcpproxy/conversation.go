@@ -82,7 +82,8 @@ func (c *conversation) agentEnded(err error) {
 			return
 		}
 	}
-	c.proxy.reportError(fmt.Errorf("the agent sent the MCP server %q what is not a message of the protocol: %w", c.server.Name, err))
+	c.proxy.reportError(fmt.Errorf("the agent sent the MCP server %q what is not a message of the protocol: %w",
+		c.server.Name, err))
 }
 
 // fromAgent handles a message of the agent's.

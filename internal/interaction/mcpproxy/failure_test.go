@@ -29,13 +29,31 @@ func TestServersThatFail(t *testing.T) {
 		timeout time.Duration
 		want    []string
 	}{
-		{"gone", spec.MCPServer{MCPServer: playbook.MCPServer{Name: "gone", Command: []string{"no-such-server", "--x"}}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
-		{"ends", server("shop", "unlicensed"), 0, []string{`the MCP server "shop" (`, "unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine"}},
+		{"gone", spec.MCPServer{MCPServer: playbook.MCPServer{Name: "gone", Command: []string{
+			"no-such-server",
+			"--x",
+		}}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
+		{"ends", server("shop", "unlicensed"), 0, []string{
+			`the MCP server "shop" (`,
+			"unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine",
+		}},
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
-		{"garbage", server("shop", "garbage"), 0, []string{"sent what is not a message of the protocol", `"Listening on port 3000\n"`}},
-		{"late garbage", server("shop", "late garbage"), 0, []string{"sent what is not a message of the protocol", `"debug: warming up\n"`}},
-		{"flood", server("shop", "flood"), 0, []string{"sent what is not a message of the protocol: ", "exceeded the configured maximum line length", "xxx"}},
-		{"silent", server("shop", "silent"), 200 * time.Millisecond, []string{"did not answer its first request (initialize) within 200ms", "it said: serving silent"}},
+		{
+			"garbage", server("shop", "garbage"), 0,
+			[]string{"sent what is not a message of the protocol", `"Listening on port 3000\n"`},
+		},
+		{
+			"late garbage", server("shop", "late garbage"), 0,
+			[]string{"sent what is not a message of the protocol", `"debug: warming up\n"`},
+		},
+		{"flood", server("shop", "flood"), 0, []string{
+			"sent what is not a message of the protocol: ",
+			"exceeded the configured maximum line length", "xxx",
+		}},
+		{
+			"silent", server("shop", "silent"), 200 * time.Millisecond,
+			[]string{"did not answer its first request (initialize) within 200ms", "it said: serving silent"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,7 +157,8 @@ func TestCloseWhileBusy(t *testing.T) {
 		_, err = io.WriteString(conn, lines)
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.processes) == 3 }, waitTime, time.Millisecond)
+	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.processes) == 3 }, waitTime,
+		time.Millisecond)
 	require.NoError(t, s.proxy.Close())
 	assert.Contains(t, <-answered, "error: ")
 	_, errs := s.seen()
@@ -194,7 +213,8 @@ func TestAgentLeaves(t *testing.T) {
 	s := newScene(t, nil, server("shop", "shop"))
 	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
-	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}
+	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize",`+
+		`"params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang"}}
 `)
@@ -205,7 +225,8 @@ func TestAgentLeaves(t *testing.T) {
 	require.Eventually(t, func() bool { calls, _ := s.seen(); return len(calls) == 2 }, waitTime, time.Millisecond)
 	calls, errs := s.seen()
 	assert.Empty(t, errs)
-	assert.Equal(t, &trajectory.MCPError{Code: -32800, Message: "the agent went away before the answer"}, calls[1].Error)
+	assert.Equal(t, &trajectory.MCPError{Code: -32800, Message: "the agent went away before the answer"},
+		calls[1].Error)
 	<-s.processes[0].Done()
 }
 
@@ -215,16 +236,30 @@ func TestAgentsThatFail(t *testing.T) {
 		name, lines, answer string
 		errs                []string
 	}{
-		{"garbage", "hello\n", "", []string{`the agent sent the MCP server "shop" what is not a message of the protocol`}},
+		{
+			"garbage", "hello\n", "",
+			[]string{`the agent sent the MCP server "shop" what is not a message of the protocol`},
+		},
 		{"cut", `{"jsonrpc":"2.0","id"`, "", nil},
-		{"params that are none", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}` + "\n", `"params of tools/call: \"[1]\" is not an object"`, []string{`the agent asked the MCP server "shop" for tools/call: params`}},
+		{
+			"params that are none", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}` + "\n",
+			`"params of tools/call: \"[1]\" is not an object"`,
+			[]string{`the agent asked the MCP server "shop" for tools/call: params`},
+		},
 		{"answers to nothing", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "", nil},
-		{"cancels nothing", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}` + "\n", "", nil},
+		{
+			"cancels nothing",
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}` + "\n", "",
+			nil,
+		},
 		{"another version", initialize, `"recorded"`, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &mcpproxy.Replay{Calls: []trajectory.MCPCall{{Server: "shop", Method: "initialize", Params: map[string]any{"protocolVersion": "1"}, Result: "recorded"}}}
+			r := &mcpproxy.Replay{Calls: []trajectory.MCPCall{{
+				Server: "shop", Method: "initialize",
+				Params: map[string]any{"protocolVersion": "1"}, Result: "recorded",
+			}}}
 			s := replayScene(t, r, nil, server("shop", "shop"))
 			conn, err := net.Dial("unix", s.socket(0))
 			require.NoError(t, err)
@@ -278,16 +313,21 @@ func TestTooManyRequests(t *testing.T) {
 		lines.WriteString(`{"jsonrpc":"2.0","id":"same","method":"tools/list"}` + "\n")
 	}
 	for id := range 256 {
-		lines.WriteString(`{"jsonrpc":"2.0","id":` + string(rune('0'+id/100)) + string(rune('0'+id/10%10)) + string(rune('0'+id%10)) + `,"method":"tools/list"}` + "\n")
+		lines.WriteString(`{"jsonrpc":"2.0","id":` + string(rune('0'+id/100)) + string(rune('0'+id/10%10)) +
+			string(rune('0'+id%10)) + `,"method":"tools/list"}` + "\n")
 	}
 	_, err = io.WriteString(conn, strings.NewReplacer(`"id":00`, `"id":`, `"id":0`, `"id":`).Replace(lines.String()))
 	require.NoError(t, err)
 	answers := bufio.NewScanner(conn)
-	for i, want := range []string{"the request same has not been answered yet", "256 requests have not been answered yet"} {
+	for i, want := range []string{
+		"the request same has not been answered yet",
+		"256 requests have not been answered yet",
+	} {
 		require.True(t, answers.Scan())
 		assert.Contains(t, answers.Text(), want)
 		_, errs := s.seen()
-		assert.EqualError(t, errs[i], `the agent asked the MCP server "shop" for tools/list: `+want, "no recording would show it")
+		assert.EqualError(t, errs[i], `the agent asked the MCP server "shop" for tools/list: `+want,
+			"no recording would show it")
 	}
 }
 
@@ -325,6 +365,9 @@ func TestListenFails(t *testing.T) {
 	require.ErrorContains(t, err, "make the directory for sockets of MCP servers")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.sock"), nil, 0o600))
-	_, err = mcpproxy.Listen(mcpproxy.Config{Dir: dir, Servers: []spec.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{}})
+	_, err = mcpproxy.Listen(mcpproxy.Config{
+		Dir:     dir,
+		Servers: []spec.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{},
+	})
 	require.ErrorContains(t, err, `stand for the MCP server "b": `)
 }

@@ -22,8 +22,10 @@ import (
 // FuzzAgent holds that whatever an agent sends is answered with messages of the protocol, or ends its connection.
 func FuzzAgent(f *testing.F) {
 	for _, lines := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{}}}}`,
-		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"count","arguments":{"of":"tea"},"_meta":{"progressToken":1}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+			`"params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{}}}}`,
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call",` +
+			`"params":{"name":"count","arguments":{"of":"tea"},"_meta":{"progressToken":1}}}`,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list","params":null}]`,
 		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.5}}`,
@@ -32,11 +34,15 @@ func FuzzAgent(f *testing.F) {
 		f.Add(lines + "\n")
 	}
 	dir := f.TempDir()
-	call := trajectory.MCPCall{Server: "shop", Method: "tools/call", Tool: "count", Params: map[string]any{"of": "tea"}, Result: "one"}
+	call := trajectory.MCPCall{
+		Server: "shop", Method: "tools/call", Tool: "count", Params: map[string]any{"of": "tea"},
+		Result: "one",
+	}
 	p, err := mcpproxy.Listen(mcpproxy.Config{
 		Dir: dir, Servers: []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "shop"}}},
-		Replay:    mcpproxy.Recorded([]cassette.Turn{{Events: []trajectory.Event{{Turn: 1, Body: call}}}}),
-		Overrides: interaction.NewOverrides([]interaction.Override{{Tool: "mcp__shop__count", Args: map[string]any{"of": "x"}, Output: "many"}}),
+		Replay: mcpproxy.Recorded([]cassette.Turn{{Events: []trajectory.Event{{Turn: 1, Body: call}}}}),
+		Overrides: interaction.NewOverrides(
+			[]interaction.Override{{Tool: "mcp__shop__count", Args: map[string]any{"of": "x"}, Output: "many"}}),
 	})
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, p.Close()) })

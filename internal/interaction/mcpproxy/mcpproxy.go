@@ -59,13 +59,13 @@ const maxConnections = 16
 
 // Config says for which servers a proxy stands, and how.
 type Config struct {
-	// Dir is a directory, made if it is not there, for sockets. The agent has to be able to connect to them. They are left
-	// there: the agent may have put something else in their place.
+	// Dir is a directory, made if it is not there, for sockets. The agent has to be able to connect to them. They are
+	// left there: the agent may have put something else in their place.
 	Dir string
 	// Servers are those that the proxy stands in for. Names are unique.
 	Servers []spec.MCPServer
-	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams; Start
-	// adds the environment, the directory and the rest.
+	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams;
+	// Start adds the environment, the directory and the rest.
 	Start func(context.Context, supervise.Command) (*supervise.Process, error)
 	// StartTimeout bounds a real server's first answer; 0: [DefaultStartTimeout].
 	StartTimeout time.Duration
@@ -74,14 +74,15 @@ type Config struct {
 	// Overrides, if not nil, answer before anything else does.
 	Overrides *interaction.Overrides
 
-	// Normalise and Denormalise change what the agent sends to what recordings and overrides say, and back: decoded JSON to
-	// the same with other texts. They are called from many goroutines, must not change their arguments, and may be nil.
+	// Normalise and Denormalise change what the agent sends to what recordings and overrides say, and back: decoded
+	// JSON to the same with other texts. They are called from many goroutines, must not change their arguments, and may
+	// be nil.
 	Normalise, Denormalise func(any) any
 	// Mask, if not nil, masks secrets in what a real server said before it ended.
 	Mask func(string) string
 
-	// OnCall is told each request with its answer, one after the other, before the agent gets the answer. What servers say
-	// of themselves is told once, and again when it has changed.
+	// OnCall is told each request with its answer, one after the other, before the agent gets the answer. What servers
+	// say of themselves is told once, and again when it has changed.
 	OnCall func(trajectory.MCPCall)
 	// OnError is told what is wrong with a server (*[ServerError]), or with what the agent sends it, and divergences
 	// (*[interaction.DivergenceError]). It may be called from many goroutines.
@@ -133,7 +134,10 @@ func (p *Proxy) Servers() ([]acp.McpServer, error) {
 	all := make([]acp.McpServer, len(p.listeners))
 	for i, l := range p.listeners {
 		argv := relay.Command(helper.Relay, l.path)
-		all[i] = acp.McpServerStdio{Name: p.config.Servers[i].Name, Command: argv[0], Args: argv[1:], Env: []acp.EnvVariable{}}
+		all[i] = acp.McpServerStdio{
+			Name: p.config.Servers[i].Name, Command: argv[0], Args: argv[1:],
+			Env: []acp.EnvVariable{},
+		}
 	}
 	return all, nil
 }
@@ -171,13 +175,14 @@ func (p *Proxy) accept(l *listener, s spec.MCPServer) {
 			})
 		default:
 			conn.Close()
-			p.reportError(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name, maxConnections))
+			p.reportError(fmt.Errorf("the agent started the MCP server %q more than %d times at once", s.Name,
+				maxConnections))
 		}
 	}
 }
 
-// survive calls what runs on a goroutine of its own. A panic there, be it of [Config.OnCall], is reported and ends nothing
-// else.
+// survive calls what runs on a goroutine of its own. A panic there, be it of [Config.OnCall], is reported and ends
+// nothing else.
 func (p *Proxy) survive(f func()) {
 	if err := panics.Catch(func() error { f(); return nil }); err != nil {
 		p.reportError(err)
@@ -210,8 +215,8 @@ func (p *Proxy) record(c trajectory.MCPCall) {
 // offers are what agents can do for servers, by its names among their capabilities.
 var offers = []string{"sampling", "elicitation", "roots", "tasks"}
 
-// withoutOffers returns a request without what the agent offers to do for the server, which nothing could replay: a server
-// that knows of no offer does without.
+// withoutOffers returns a request without what the agent offers to do for the server, which nothing could replay: a
+// server that knows of no offer does without.
 func withoutOffers(r *jsonrpc.Request) *jsonrpc.Request {
 	if len(r.Params) == 0 {
 		return r

@@ -49,7 +49,8 @@ func visit(a *agent) []string {
 	see(a.ReadResource(ctx, &mcp.ReadResourceParams{URI: "shop://none"}))
 	see(a.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet"}))
 	see(a.Complete(ctx, &mcp.CompleteParams{
-		Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "greet"}, Argument: mcp.CompleteParamsArgument{Name: "who", Value: "a"},
+		Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "greet"},
+		Argument: mcp.CompleteParamsArgument{Name: "who", Value: "a"},
 	}))
 	return append(saw, a.call("count", nil), a.call("fail", nil), a.call("count", nil), a.call("nothing", nil),
 		a.call("offers", nil), a.call("progress", nil))
@@ -75,7 +76,8 @@ func TestRecordAndReplay(t *testing.T) {
 			require.Empty(t, errs)
 			all := strings.Join(want, "\n")
 			for _, part := range []string{
-				`"Sell tea."`, `"1.2.3"`, `shop://tea`, `"text":"1"`, `"text":"2"`, `out of \u003ctea`, `unknown tool "nothing"`, `"ax"`, `"text":"no"`,
+				`"Sell tea."`, `"1.2.3"`, `shop://tea`, `"text":"1"`, `"text":"2"`, `out of \u003ctea`,
+				`unknown tool "nothing"`, `"ax"`, `"text":"no"`,
 			} {
 				assert.Contains(t, all, part)
 			}
@@ -92,7 +94,8 @@ func TestRecordAndReplay(t *testing.T) {
 			assert.Empty(t, r.Recording.Reordered())
 			for _, c := range calls {
 				if c.Method == "resources/read" {
-					assert.Equal(t, []string{"uri"}, slices.Collect(maps.Keys(c.Params.(map[string]any))), "what is the protocol's is not recorded")
+					assert.Equal(t, []string{"uri"}, slices.Collect(maps.Keys(c.Params.(map[string]any))),
+						"what is the protocol's is not recorded")
 				}
 			}
 		})
@@ -155,7 +158,8 @@ func TestChangedList(t *testing.T) {
 			}, server("shop", "shop"))
 			want := shopping(s.connect(0, version))
 			require.NotEqual(t, want[1], want[2])
-			replay := replayScene(t, mcpproxy.Recorded([]cassette.Turn{{Events: o.Turn()}}), nil, server("shop", "shop"))
+			replay := replayScene(t, mcpproxy.Recorded([]cassette.Turn{{Events: o.Turn()}}), nil,
+				server("shop", "shop"))
 			assert.Equal(t, want, shopping(replay.connect(0, version)), "each list comes at its time")
 			_, errs := replay.seen()
 			assert.Empty(t, errs)
@@ -201,7 +205,8 @@ func TestNoArguments(t *testing.T) {
 	require.NoError(t, err)
 	calls, _ := s.seen()
 	replay := replayScene(t, replayOf(t, calls), nil, server("shop", "shop"))
-	assert.Contains(t, replay.connect(0, "2025-06-18").call("count", map[string]any{}), `"1"`, "none are the same as an empty object")
+	assert.Contains(t, replay.connect(0, "2025-06-18").call("count", map[string]any{}), `"1"`,
+		"none are the same as an empty object")
 }
 
 func TestSeveralServers(t *testing.T) {
@@ -250,7 +255,8 @@ func TestPaths(t *testing.T) {
 	require.Contains(t, want, file+": hello")
 	calls, _ := s.seen()
 	for i := range calls {
-		calls[i].Params, calls[i].Result = mapped(calls[i].Params, s.dir, "$WORKSPACE"), mapped(calls[i].Result, s.dir, "$WORKSPACE")
+		calls[i].Params, calls[i].Result = mapped(calls[i].Params, s.dir, "$WORKSPACE"), mapped(calls[i].Result, s.dir,
+			"$WORKSPACE")
 	}
 
 	var dir string
@@ -258,7 +264,8 @@ func TestPaths(t *testing.T) {
 		dir = filepath.Dir(c.Dir)
 		c.Normalise = func(v any) any { return mapped(v, dir, "$WORKSPACE") }
 		c.Denormalise = func(v any) any { return mapped(v, "$WORKSPACE", dir) }
-		c.Overrides = interaction.NewOverrides([]interaction.Override{{Tool: "mcp__shop__count", Output: "$WORKSPACE/b.txt"}})
+		c.Overrides = interaction.NewOverrides(
+			[]interaction.Override{{Tool: "mcp__shop__count", Output: "$WORKSPACE/b.txt"}})
 	}, server("shop", "shop"))
 	again := replay.connect(0, "")
 	assert.Contains(t, again.call("count", nil), filepath.Join(dir, "b.txt"), "as overrides say it")
@@ -266,7 +273,8 @@ func TestPaths(t *testing.T) {
 	assert.Equal(t, strings.ReplaceAll(want, s.dir, dir), got)
 	told, errs := replay.seen()
 	assert.Empty(t, errs)
-	assert.Equal(t, map[string]any{"path": filepath.Join(dir, "a.txt")}, told[len(told)-1].Params, "told as the agent asked")
+	assert.Equal(t, map[string]any{"path": filepath.Join(dir, "a.txt")}, told[len(told)-1].Params,
+		"told as the agent asked")
 }
 
 // TestOverrides holds that overrides answer while servers are recorded, and in a replay of that.
@@ -276,10 +284,16 @@ func TestOverrides(t *testing.T) {
 			{Tool: "mcp__shop__count", Nth: 2, Error: "no power"},
 			{Tool: "mcp__shop__count", Nth: 3, Output: "many"},
 			{Tool: "mcp__shop__count", Nth: 4, Output: map[string]any{"n": 4}},
-			{Tool: "mcp__shop__count", Nth: 5, Output: map[string]any{"content": []any{map[string]any{"type": "text", "text": "as it is"}}}},
+			{
+				Tool: "mcp__shop__count", Nth: 5,
+				Output: map[string]any{"content": []any{map[string]any{"type": "text", "text": "as it is"}}},
+			},
 			{Tool: "mcp__shop__count", Nth: 6, Output: []any{1, "<b>"}},
 			{Tool: "mcp__shop__resources/read", Error: "gone"},
-			{Tool: "mcp__shop__prompts/list", Output: map[string]any{"prompts": []any{map[string]any{"name": "other"}}}},
+			{
+				Tool:   "mcp__shop__prompts/list",
+				Output: map[string]any{"prompts": []any{map[string]any{"name": "other"}}},
+			},
 		})
 	}
 	visit := func(s *scene) []trajectory.MCPCall {
@@ -320,13 +334,15 @@ func TestRequestsOfServers(t *testing.T) {
 	conn, err := net.Dial("unix", s.socket(0))
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"a":1}}}`+"\n")
+	_, err = io.WriteString(conn,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"a":1}}}`+"\n")
 	require.NoError(t, err)
 	answer, err := bufio.NewReader(conn).ReadString('\n')
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"jsonrpc":"2.0","id":1,"result":[
 		{"jsonrpc":"2.0","id":1,"result":{}},
-		{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"sdd-eval stands between this server and the agent, and does not pass on roots/list"}}
+		{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":
+			"sdd-eval stands between this server and the agent, and does not pass on roots/list"}}
 	]}`, answer)
 	_, errs := s.seen()
 	assert.Empty(t, errs)

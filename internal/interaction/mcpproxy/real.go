@@ -91,8 +91,8 @@ func (c *conversation) readError(err error) error {
 	return fmt.Errorf("sent what is not a message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
 }
 
-// noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such. Of a
-// text that was cut the first line says nothing.
+// noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such.
+// Of a text that was cut the first line says nothing.
 func noMessage(sent []byte, cut bool) []byte {
 	for line := range bytes.Lines(sent) {
 		if !cut && !json.Valid(line) {
@@ -121,7 +121,8 @@ func (c *conversation) exitOr(other error) error {
 func (c *conversation) refuse(r *jsonrpc.Request) {
 	answer := &jsonrpc.Response{ID: r.ID, Result: []byte("{}")}
 	if r.Method != methodPing {
-		answer = failure(r.ID, jsonrpc.CodeMethodNotFound, "sdd-eval stands between this server and the agent, and does not pass on "+r.Method)
+		answer = failure(r.ID, jsonrpc.CodeMethodNotFound,
+			"sdd-eval stands between this server and the agent, and does not pass on "+r.Method)
 	}
 	_ = c.real.conn.Write(context.Background(), answer) // its end is found when it is read from
 }
@@ -173,8 +174,8 @@ func (c *conversation) serverError() error {
 	return c.broken
 }
 
-// serverFailed ends a server with which something is wrong, and answers what it was asked. Only the first reason counts,
-// and none once the agent has gone.
+// serverFailed ends a server with which something is wrong, and answers what it was asked. Only the first reason
+// counts, and none once the agent has gone.
 func (c *conversation) serverFailed(cause error) {
 	c.real.failed.Do(func() {
 		if c.real.process != nil {

@@ -22,8 +22,8 @@ type Replay struct {
 	Calls []trajectory.MCPCall
 }
 
-// player answers from a recording. What servers say of themselves is answered as often as it is asked for, by what was the
-// answer when as many other requests had been answered.
+// player answers from a recording. What servers say of themselves is answered as often as it is asked for, by what was
+// the answer when as many other requests had been answered.
 type player struct {
 	recording *interaction.Recording
 	described map[string][]description // by subject
@@ -71,7 +71,8 @@ func (p *player) answer(c trajectory.MCPCall) (recorded trajectory.MCPCall, chan
 	}
 	recorded, ok := found.Answer.(trajectory.MCPCall)
 	if !ok {
-		panic(fmt.Sprintf("mcpproxy: the answer of %s (%s) is a %T, not a trajectory.MCPCall", found.Tool, found.Position, found.Answer))
+		panic(fmt.Sprintf("mcpproxy: the answer of %s (%s) is a %T, not a trajectory.MCPCall", found.Tool,
+			found.Position, found.Answer))
 	}
 	p.answered[c.Server]++
 	return recorded, p.changed(c.Server), nil
@@ -110,7 +111,10 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 	}
 	recorded.Result = c.proxy.denormalised(recorded.Result)
 	if e := recorded.Error; e != nil {
-		recorded.Error = &trajectory.MCPError{Code: e.Code, Message: fmt.Sprint(c.proxy.denormalised(e.Message)), Data: c.proxy.denormalised(e.Data)}
+		recorded.Error = &trajectory.MCPError{
+			Code: e.Code, Message: fmt.Sprint(c.proxy.denormalised(e.Message)),
+			Data: c.proxy.denormalised(e.Data),
+		}
 	}
 	c.answer(response(id, recorded))
 	for _, method := range changed {
@@ -140,8 +144,8 @@ func (c *conversation) notify(method string, params map[string]any) {
 	c.write(&jsonrpc.Request{Method: method, Params: encoded(params)})
 }
 
-// overridden returns a request with the answer that an override gives it. To a tool's call that is a result as the protocol
-// has it, an object with `content`, or else the text or the value that the tool returns.
+// overridden returns a request with the answer that an override gives it. To a tool's call that is a result as the
+// protocol has it, an object with `content`, or else the text or the value that the tool returns.
 func overridden(c trajectory.MCPCall, output any, failure string) trajectory.MCPCall {
 	switch fields, _ := output.(map[string]any); {
 	case failure != "" && c.Method == methodCall:

@@ -132,7 +132,8 @@ func (s *scene) tryConnect(n int, version string) (*agent, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTime)
 	defer cancel()
 	var err error
-	a.ClientSession, err = a.client().Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	a.ClientSession, err = a.client().Connect(ctx, &mcp.CommandTransport{Command: cmd},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		s.t.Cleanup(func() { _ = a.Close() })
 	}
@@ -144,8 +145,12 @@ func (a *agent) client() *mcp.Client {
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			panic("the agent was asked for something")
 		},
-		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { a.changed <- "tools" },
-		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { a.progress <- r.Params.Message },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { a.changed <- "tools" },
+		ProgressNotificationHandler: func(_ context.Context,
+			r *mcp.ProgressNotificationClientRequest,
+		) {
+			a.progress <- r.Params.Message
+		},
 	})
 }
 

@@ -58,7 +58,8 @@ func serve(kind string) int {
 		fmt.Println("Listening on port 3000")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "late garbage":
-		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 3<<10) + `"}}`)
+		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` +
+			strings.Repeat("x", 3<<10) + `"}}`)
 		fmt.Println(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}`)
 		fmt.Println("debug: warming up")
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -68,7 +69,8 @@ func serve(kind string) int {
 	case "asker": // answers its first request with what it was answered
 		in := bufio.NewScanner(os.Stdin)
 		in.Scan()
-		fmt.Println(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" + `{"jsonrpc":"2.0","id":"a","method":"roots/list"}`)
+		fmt.Println(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n" +
+			`{"jsonrpc":"2.0","id":"a","method":"roots/list"}`)
 		in.Scan()
 		first := in.Text()
 		in.Scan()
@@ -98,7 +100,8 @@ func shop() *mcp.Server {
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 		CompletionHandler: func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "x"}}}, nil
+			completion := mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "x"}}
+			return &mcp.CompleteResult{Completion: completion}, nil
 		},
 	})
 	type path struct {
@@ -106,10 +109,11 @@ func shop() *mcp.Server {
 	}
 	var count atomic.Int64
 	tool := func(name string, do func(context.Context, *mcp.CallToolRequest) (string, error)) {
-		mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, r *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, any, error) {
-			text, err := do(ctx, r)
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, err
-		})
+		mcp.AddTool(s, &mcp.Tool{Name: name},
+			func(ctx context.Context, r *mcp.CallToolRequest, _ map[string]any) (*mcp.CallToolResult, any, error) {
+				text, err := do(ctx, r)
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, err
+			})
 	}
 	tool("count", func(context.Context, *mcp.CallToolRequest) (string, error) { return fmt.Sprint(count.Add(1)), nil })
 	tool("fail", func(context.Context, *mcp.CallToolRequest) (string, error) {
@@ -129,7 +133,8 @@ func shop() *mcp.Server {
 		return "grew", nil
 	})
 	tool("progress", func(ctx context.Context, r *mcp.CallToolRequest) (string, error) {
-		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
+		err := r.Session.NotifyProgress(ctx,
+			&mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
 		return "done", err
 	})
 	tool("offers", func(_ context.Context, r *mcp.CallToolRequest) (string, error) {
@@ -138,18 +143,25 @@ func shop() *mcp.Server {
 		}
 		return "no", nil
 	})
-	mcp.AddTool(s, &mcp.Tool{Name: "read"}, func(_ context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, path, error) {
-		data, err := os.ReadFile(in.Path)
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Path + ": " + string(data)}}}, in, err
-	})
-	s.AddResource(&mcp.Resource{URI: "shop://tea", Name: "tea"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "shop://tea", Text: "green"}}}, nil
-	})
-	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "shop://{kind}", Name: "kinds"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return nil, mcp.ResourceNotFoundError(r.Params.URI)
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "read"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, path, error) {
+			data, err := os.ReadFile(in.Path)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Path + ": " +
+				string(data)}}}, in, err
+		})
+	s.AddResource(&mcp.Resource{URI: "shop://tea", Name: "tea"},
+		func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "shop://tea", Text: "green"}}}, nil
+		})
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "shop://{kind}", Name: "kinds"},
+		func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return nil, mcp.ResourceNotFoundError(r.Params.URI)
+		})
 	s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hello"}}}}, nil
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{
+			Role:    "user",
+			Content: &mcp.TextContent{Text: "Hello"},
+		}}}, nil
 	})
 	return s
 }

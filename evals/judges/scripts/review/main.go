@@ -30,6 +30,7 @@ func main() {
 		if err := json.Unmarshal(in.Config, &config); err != nil {
 			return "", fmt.Errorf("config: %w", err)
 		}
-		return fmt.Sprintf(prompt, config.Focus, in.Question, in.ExpectedOutcome, in.CandidateAnswer, in.FileChanges), nil
+		return fmt.Sprintf(prompt, config.Focus, in.Question, in.ExpectedOutcome, in.CandidateAnswer,
+			in.FileChanges), nil
 	})
 }

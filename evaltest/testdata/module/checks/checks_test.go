@@ -67,7 +67,10 @@ func TestSameName(t *testing.T) {
 
 func TestOverride(t *testing.T) {
 	evaltest.Describe(t, "../evals/greet.yaml",
-		evaltest.Override(playbook.Override{Tool: "Write", Args: map[string]any{"path": "greeting.txt"}, Error: "disk full"}),
+		evaltest.Override(playbook.Override{
+			Tool: "Write", Args: map[string]any{"path": "greeting.txt"},
+			Error: "disk full",
+		}),
 		evaltest.Check("write failed", func(t *evaltest.T, u evaltest.Unit) {
 			calls := u.Run.ToolCalls()
 			require.Equal(t, trajectory.Completed, calls[0].Status)

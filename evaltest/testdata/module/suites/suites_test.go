@@ -45,7 +45,10 @@ func scores(name string, value float64) scorer {
 
 // good is a suite that passes, to break.
 func good() suite {
-	return suite{ID: "words", Data: []row{{ID: "two", Input: "hello world", Expected: 2}}, Task: words, Scorers: []scorer{exact}}
+	return suite{
+		ID: "words", Data: []row{{ID: "two", Input: "hello world", Expected: 2}}, Task: words,
+		Scorers: []scorer{exact},
+	}
 }
 
 // question is the input of a suite with structs.
@@ -134,9 +137,11 @@ func TestGreen(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		evaltest.AgentSuite{
 			ID: "calls", File: "testdata/calls.jsonl",
-			Task: ran(call("1", "Grep"), done("1"), call("2", "Read"), done("2"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
+			Task: ran(call("1", "Grep"), done("1"), call("2", "Read"), done("2"), trajectory.Message{Text: "Done."},
+				trajectory.Stop{Reason: "end_turn"}),
 			Scorers: []evaltest.AgentScorer{
-				evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"), evaltest.Completion(),
+				evaltest.ToolSequence(trajectory.Superset), evaltest.ToolOrder(), evaltest.ExcludedTools("Bash"),
+				evaltest.Completion(),
 			},
 		}.Run(t)
 	})
@@ -153,7 +158,8 @@ func TestAgents(t *testing.T) {
 		if err != nil || string(text) != "Hello, shop!\n" {
 			t.Errorf("%q, %v", text, err)
 		}
-		if !strings.Contains(res.Changes, "+Hello, shop!") || *res.Usage.Total != 150 || res.Duration <= 0 || len(res.Errors) != 0 {
+		if !strings.Contains(res.Changes, "+Hello, shop!") || *res.Usage.Total != 150 || res.Duration <= 0 ||
+			len(res.Errors) != 0 {
 			t.Errorf("%+v", res)
 		}
 		messages, err := chat.Messages(res.Run)
@@ -187,7 +193,11 @@ func TestAgents(t *testing.T) {
 
 func TestRed(t *testing.T) {
 	broken := map[string]func(t *testing.T, s *suite){
-		"task-panics": func(_ *testing.T, s *suite) { s.Task = func(context.Context, string) (int, error) { panic("no idea") } },
+		"task-panics": func(_ *testing.T,
+			s *suite,
+		) {
+			s.Task = func(context.Context, string) (int, error) { panic("no idea") }
+		},
 		"task-errors": func(_ *testing.T, s *suite) {
 			s.Task = func(context.Context, string) (int, error) { return 2, errors.New("no idea") }
 		},
@@ -204,23 +214,30 @@ func TestRed(t *testing.T) {
 			s.Task = func(context.Context, string) (int, error) { select {} }
 		},
 		"scorer-panics": func(_ *testing.T, s *suite) {
-			s.Scorers = []scorer{evaltest.NewScorer("panics", func(context.Context, string, int, int) (evaltest.Score, error) { panic("no idea") })}
+			s.Scorers = []scorer{evaltest.NewScorer("panics",
+				func(context.Context, string, int, int) (evaltest.Score, error) { panic("no idea") })}
 		},
 		"scorer-errors": func(_ *testing.T, s *suite) {
-			s.Scorers = []scorer{evaltest.NewScorer("errors", func(context.Context, string, int, int) (evaltest.Score, error) {
-				return evaltest.Score{Value: 1}, errors.New("no idea")
-			})}
+			s.Scorers = []scorer{evaltest.NewScorer("errors",
+				func(context.Context, string, int, int) (evaltest.Score, error) {
+					return evaltest.Score{Value: 1}, errors.New("no idea")
+				})}
 		},
 		"scorer-late": func(_ *testing.T, s *suite) {
 			s.Timeout = 20 * time.Millisecond
-			s.Scorers = []scorer{evaltest.NewScorer("late", func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
-				<-ctx.Done()
-				return evaltest.Score{Value: 1}, nil
-			})}
+			s.Scorers = []scorer{evaltest.NewScorer("late",
+				func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
+					<-ctx.Done()
+					return evaltest.Score{Value: 1}, nil
+				})}
 		},
-		"scorer-nan":           func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("nan", math.NaN())} },
-		"scorer-above-one":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("two", 2)} },
-		"scorer-below-zero":    func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("less", -0.1).Threshold(0.1)} },
+		"scorer-nan":       func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("nan", math.NaN())} },
+		"scorer-above-one": func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("two", 2)} },
+		"scorer-below-zero": func(_ *testing.T,
+			s *suite,
+		) {
+			s.Scorers = []scorer{scores("less", -0.1).Threshold(0.1)}
+		},
 		"scorer-zero":          func(_ *testing.T, s *suite) { s.Scorers = []scorer{{}} },
 		"scorer-twice":         func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, exact} },
 		"scorer-with-a-weight": func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact.Weight(2)} },
@@ -230,7 +247,8 @@ func TestRed(t *testing.T) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("nan", math.NaN()))}
 		},
 		"part-below-its-threshold": func(_ *testing.T, s *suite) {
-			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("half", 0.5).Threshold(0.6).Weight(1))}
+			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000),
+				scores("half", 0.5).Threshold(0.6).Weight(1))}
 		},
 		"part-without-weight": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(0))}
@@ -274,14 +292,22 @@ func TestRed(t *testing.T) {
 	t.Run("file-missing", func(t *testing.T) { files("none.jsonl").Run(t) })
 	t.Run("calls-once", func(t *testing.T) { // the row expects two
 		evaltest.AgentSuite{
-			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "max_tokens"}),
-			Data:    []evaltest.AgentRow{{ID: "twice", Expected: evaltest.Calls{trajectory.Tool("Read"), trajectory.Tool("Read")}}},
-			Scorers: []evaltest.AgentScorer{evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"), evaltest.Completion()},
+			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."},
+				trajectory.Stop{Reason: "max_tokens"}),
+			Data: []evaltest.AgentRow{{
+				ID:       "twice",
+				Expected: evaltest.Calls{trajectory.Tool("Read"), trajectory.Tool("Read")},
+			}},
+			Scorers: []evaltest.AgentScorer{
+				evaltest.ToolSequence(trajectory.Superset), evaltest.ExcludedTools("Read"),
+				evaltest.Completion(),
+			},
 		}.Run(t)
 	})
 	t.Run("calls-excluded", func(t *testing.T) { // one of five, which is no 0.8
 		evaltest.AgentSuite{
-			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."}, trajectory.Stop{Reason: "end_turn"}),
+			ID: "calls", Task: ran(call("1", "Read"), done("1"), trajectory.Message{Text: "Done."},
+				trajectory.Stop{Reason: "end_turn"}),
 			Data:    []evaltest.AgentRow{{ID: "five"}},
 			Scorers: []evaltest.AgentScorer{evaltest.ExcludedTools("Bash", "Read", "Write", "WebFetch", "WebSearch")},
 		}.Run(t)
@@ -300,7 +326,10 @@ func TestRed(t *testing.T) {
 	t.Run("cassette-missing", func(t *testing.T) { agents(evaltest.Completion()).Run(t) })
 	t.Run("cassette-missing-once", func(t *testing.T) { evaltest.RunAgent(t, shop()) })
 	t.Run("agent-misspelt", func(t *testing.T) {
-		evaltest.RunAgent(t, evaltest.AgentRun{ID: "shop", Agent: playbook.Agent{Kind: "fake-acpp"}, Files: map[string]string{"../a": ""}})
+		evaltest.RunAgent(t, evaltest.AgentRun{
+			ID: "shop", Agent: playbook.Agent{Kind: "fake-acpp"},
+			Files: map[string]string{"../a": ""},
+		})
 	})
 	t.Run("agent-without-suite", func(t *testing.T) {
 		if _, err := evaltest.AgentTask(shop())(t.Context(), "Hello."); err != nil {
