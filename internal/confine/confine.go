@@ -25,8 +25,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// MaxThreads is how many threads a confined process and its descendants may have in total.
-const MaxThreads = 2048
+// maxThreads is how many threads a confined process and its descendants may have in total.
+const maxThreads = 2048
 
 // Sandbox confines processes. It is safe for concurrent use.
 type Sandbox struct {
@@ -52,7 +52,7 @@ type method interface {
 // New returns a sandbox of a kind. Command is the command of a [Wrapper] and empty for all other kinds. The first use
 // of the sandbox tests whether the kind works on this machine.
 func New(kind Kind, command []string) (*Sandbox, error) {
-	if !slices.Contains(Kinds(), kind) {
+	if !slices.Contains(kinds(), kind) {
 		return nil, fmt.Errorf("unknown kind of sandbox %q", kind)
 	}
 	if (kind == Wrapper) != (len(command) > 0) {
@@ -88,7 +88,7 @@ func confined(m method, c *supervise.Command, p Policy) error {
 	}
 	c.Path = program
 	if c.MaxThreads == 0 {
-		c.MaxThreads = MaxThreads
+		c.MaxThreads = maxThreads
 	}
 	v, err := newView(p, append(p.paths(c.Env), program), c.Env)
 	if err != nil {

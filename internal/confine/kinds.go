@@ -37,20 +37,20 @@ const (
 
 // ParseKind returns the kind with that name.
 func ParseKind(name string) (Kind, error) {
-	for _, k := range Kinds() {
+	for _, k := range kinds() {
 		if string(k) == name {
 			return k, nil
 		}
 	}
 	var names []string
-	for _, k := range Kinds() {
+	for _, k := range kinds() {
 		names = append(names, string(k))
 	}
 	return "", fmt.Errorf("unknown kind of sandbox %q; available: %s", name, strings.Join(names, ", "))
 }
 
-// Kinds returns all kinds.
-func Kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
+// kinds returns all kinds.
+func kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
 
 // bwrap confines by namespaces that bubblewrap makes. The supervisor is the first process in them: when it ends, the
 // kernel kills all others.
