@@ -142,7 +142,7 @@ func (m module) events(out string) []event {
 	return events
 }
 
-// told is how each test ended and what it said, in the order in which they ended.
+// reported returns how each test ended and what it printed, in the order in which they ended.
 func told(events []event) string {
 	said := make(map[string]string)
 	var b strings.Builder

@@ -61,7 +61,8 @@ func TestNothingSurvives(t *testing.T) {
 	}
 }
 
-// TestNoTerminal: a tool that waits for an answer finds the end at once, whatever we could read ourselves.
+// TestNoTerminal checks that a tool that waits for input gets the end of file at once, even if the test itself has
+// input.
 func TestNoTerminal(t *testing.T) {
 	r, w, err := os.Pipe() // which nobody writes to
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// TestFailures holds what people see when a tool goes wrong, in a real `go test`.
+// TestFailures compares what people see when a tool fails, in a real `go test`, with a golden file.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	out, code := goTest(t, "./testdata/failing")
@@ -54,11 +54,11 @@ func goTest(t *testing.T, args ...string) (out string, code int) {
 		require.IsType(t, new(exec.ExitError), err)
 	}
 	require.Empty(t, stderr.String())
-	return stable(t, told(t, stdout)), cmd.ProcessState.ExitCode()
+	return stable(t, reported(t, stdout)), cmd.ProcessState.ExitCode()
 }
 
-// told is how each test ended and what it said, in the order in which they ended.
-func told(t *testing.T, events []byte) string {
+// reported returns how each test ended and what it printed, in the order in which they ended.
+func reported(t *testing.T, events []byte) string {
 	t.Helper()
 	said := make(map[string]string)
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 )
 
-// TestOutputDir has a test of a module leave something behind.
+// TestOutputDir runs a test in a module that leaves output.
 func TestOutputDir(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "tools"), 0o755))

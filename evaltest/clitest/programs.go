@@ -97,15 +97,15 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	place := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
-	path = filepath.Join(place, name)
-	if err := os.Rename(fresh, place); err != nil {
+	target := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
+	path = filepath.Join(target, name)
+	if err := os.Rename(fresh, target); err != nil {
 		if _, statErr := os.Stat(path); statErr != nil { // not because the program exists
 			return "", err
 		}
 	}
 	now := time.Now()
-	if err := os.Chtimes(place, now, now); err != nil {
+	if err := os.Chtimes(target, now, now); err != nil {
 		return "", err
 	}
 	return path, removeOld(bin, now.Add(-keptBuilds))

@@ -65,7 +65,7 @@ func TestReadInputErrors(t *testing.T) {
 	}
 }
 
-// Every key is written, whatever is known.
+// Every key is written, even if nothing is known.
 func TestMarshalInput(t *testing.T) {
 	text, err := json.Marshal(judge.Input{})
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ func ExampleInOrder() {
 		}},
 		{Turn: 1, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
 	}}
-	// The second call is the one that is meant, whatever stands before it.
+	// The second call matches, whatever comes before it.
 	fmt.Println(trajectory.InOrder(trajectory.Tool("Read").Args(trajectory.Args{"file_path": "b.go"})).Match(run).Pass)
 	// Output: true
 }

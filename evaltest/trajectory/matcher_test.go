@@ -452,7 +452,7 @@ func TestRulePanics(t *testing.T) {
 	assert.Contains(t, later.String(), "want calm (panicked)")
 }
 
-// What expects nothing would hold for any run.
+// A matcher that expects nothing would match any run.
 func TestMatchersWithoutCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		want trajectory.Matcher

@@ -32,7 +32,7 @@ func randomFit(r *rand.Rand, rows, cols int, density float64, limits bool) fit {
 	return f
 }
 
-// worth returns the number of pairs and of limits kept. It fails if the pairing is none.
+// worth returns the number of pairs and of limits kept. It fails the test if the pairing is invalid.
 func worth(t *testing.T, f fit, pairs []int) (matched, kept int) {
 	t.Helper()
 	require.Len(t, pairs, f.accepted.rows)

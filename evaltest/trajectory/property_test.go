@@ -185,7 +185,7 @@ func TestScoreIsOneExactlyWhenPassed(t *testing.T) {
 	})
 }
 
-// What holds for the stricter matcher holds for the looser one.
+// A run that passes a stricter matcher passes the looser one.
 func TestMatchersByStrictness(t *testing.T) {
 	check(t, func(s scenario) bool {
 		run := runOf(s.actual...)

@@ -66,8 +66,8 @@ func (m matched) row(i, near int) row {
 		var wants []string
 		r.mark = bad
 		r.left, wants = m.compare(c, m.actual(near))
-		if place := m.misplaced(m.gap(i), near); place != "" {
-			wants = append(wants, place)
+		if where := m.misplaced(m.gap(i), near); where != "" {
+			wants = append(wants, where)
 		} else if len(wants) == 0 && m.mode == strict {
 			wants = append(wants, m.grouping(i))
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// TestFailureText holds all texts that people read in one file.
+// TestFailureText compares all texts that people read with one golden file.
 func TestFailureText(t *testing.T) {
 	tool := trajectory.Tool
 	long := strings.Repeat("all the same here, ", 20)

@@ -136,7 +136,8 @@ func TestGolden(t *testing.T) {
 	assert.Empty(t, cmp.Diff(expected, read, exported), "-written +read")
 }
 
-// TestEveryField writes and reads every kind of event with every field set, whatever fields are added to them later.
+// TestEveryField writes and reads every kind of event with every field set, by reflection, so that it includes new
+// fields.
 func TestEveryField(t *testing.T) {
 	c := sample()
 	c.Turns = []Turn{{Events: []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: "p"}}}}}

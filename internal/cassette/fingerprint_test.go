@@ -187,7 +187,7 @@ func TestFilesOf(t *testing.T) {
 	assert.Equal(t, Files{Digest: m.Digest()}, FilesOf(m))
 }
 
-// TestTexts holds what people read in one file.
+// TestTexts compares the texts that people read with one golden file.
 func TestTexts(t *testing.T) {
 	long := strings.Repeat("All happy families are alike. ", 8)
 	list := func(n int) string { return strings.Join(numbered(n, "step %d"), "\n") }

@@ -27,7 +27,7 @@ const stride = 1
 // largeVariable names, to this test binary as a child, the cassette to play.
 const largeVariable = "CASSETTE_TEST_LARGE"
 
-// played is what a child tells of a cassette that it played.
+// played is the report of a child process on a cassette that it played.
 type played struct {
 	Growth int64 // of the memory that the runtime has from the system, in bytes
 	Turns  int

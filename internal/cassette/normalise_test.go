@@ -179,11 +179,11 @@ func TestNormaliseProtocolWords(t *testing.T) {
 	assert.Equal(t, trajectory.Message{Text: Placeholder}, n.Value(trajectory.Message{Text: "edit"}))
 }
 
-// TestNormaliseContext: of a turn that was cut short nobody knows whether the agent still told how full the context
-// was.
+// TestNormaliseContext checks that a turn that was cut short loses the size of the context, which the agent may or may
+// not have reported in time.
 func TestNormaliseContext(t *testing.T) {
 	used := int64(1075)
-	told := trajectory.State{Mode: "auto", ContextUsed: &used, ContextSize: &used}
+	reported := trajectory.State{Mode: "auto", ContextUsed: &used, ContextSize: &used}
 	other := trajectory.State{Mode: "plan", ContextUsed: &used}
 	tests := []struct {
 		name   string
@@ -194,34 +194,38 @@ func TestNormaliseContext(t *testing.T) {
 		late   bool              // it is reported after the end of the turn
 		want   []trajectory.Body // without the stop
 	}{
-		{name: "whole", stop: "end_turn", state: told, want: []trajectory.Body{told}},
+		{name: "whole", stop: "end_turn", state: reported, want: []trajectory.Body{reported}},
 		{
 			name: "whole-and-nothing-else-is-new", stop: "end_turn",
-			before: trajectory.State{Mode: "auto"}, state: told,
-			want: []trajectory.Body{told},
+			before: trajectory.State{Mode: "auto"}, state: reported,
+			want: []trajectory.Body{reported},
 		},
 		{
-			name: "refused", reason: "the model's answer has ended", stop: "refusal", state: told,
-			want: []trajectory.Body{told},
+			name: "refused", reason: "the model's answer has ended", stop: "refusal", state: reported,
+			want: []trajectory.Body{reported},
 		},
-		{name: "cancelled", stop: "cancelled", state: told, want: []trajectory.Body{trajectory.State{Mode: "auto"}}},
 		{
-			name: "limit", stop: "max_tool_calls", before: other, state: told,
+			name: "cancelled", stop: "cancelled", state: reported,
 			want: []trajectory.Body{trajectory.State{Mode: "auto"}},
 		},
 		{
-			name: "cancelled-before", stop: "cancelled", before: other, state: told, late: true,
+			name: "limit", stop: "max_tool_calls", before: other, state: reported,
 			want: []trajectory.Body{trajectory.State{Mode: "auto"}},
 		},
 		{
-			name: "cancelled-before-and-nothing-else-is-new", stop: "cancelled", before: told, state: told, late: true,
+			name: "cancelled-before", stop: "cancelled", before: other, state: reported, late: true,
+			want: []trajectory.Body{trajectory.State{Mode: "auto"}},
+		},
+		{
+			name: "cancelled-before-and-nothing-else-is-new", stop: "cancelled", before: reported,
+			state: reported, late: true,
 			want: []trajectory.Body{},
 		},
-		{name: "whole-before", stop: "end_turn", state: told, late: true, want: []trajectory.Body{told}},
+		{name: "whole-before", stop: "end_turn", state: reported, late: true, want: []trajectory.Body{reported}},
 		{
 			name: "cancelled-and-nothing-else-is-new", reason: "without the context it would not have been reported",
 			stop:   "cancelled",
-			before: told, state: told, want: []trajectory.Body{},
+			before: reported, state: reported, want: []trajectory.Body{},
 		},
 	}
 	for _, tt := range tests {

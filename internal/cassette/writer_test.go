@@ -94,7 +94,7 @@ type unknown struct{}
 
 func (unknown) EventName() string { return "unknown" }
 
-// A file that cannot take its place leaves nothing behind.
+// If the file cannot be renamed, no temporary file remains.
 func TestWriteFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
@@ -119,7 +119,7 @@ func TestWriteConcurrently(t *testing.T) {
 	assert.Equal(t, []string{"a.jsonl"}, names(t, filepath.Dir(path)))
 }
 
-// TestContents has contents of files that are told as text, and others.
+// TestContents writes contents of files as text, and those that are not text as base64.
 func TestContents(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"text", "a\tb\r\n\"é\"", `"text":"a\tb\r\n\"é\""`},
@@ -215,7 +215,8 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateOnce: what a recording with the same patterns made is as it would be recorded today, whatever they match.
+// TestMigrateOnce checks that migrating a cassette with the patterns of its recording changes nothing, whatever they
+// match.
 func TestMigrateOnce(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -228,7 +229,7 @@ func TestMigrateOnce(t *testing.T) {
 			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}},
 		},
 		{
-			name: "keys-that-were-told-apart", pattern: `#`,
+			name: "keys-that-were-made-different", pattern: `#`,
 			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}},
 		},
 		{name: "the-protocols-words", pattern: `[a-z]+_[a-z]+`, body: trajectory.Permission{
@@ -276,7 +277,7 @@ func TestMigrateOnce(t *testing.T) {
 	}
 }
 
-// FuzzMigrateOnce holds the same of what agents send as they like.
+// FuzzMigrateOnce checks the same for arbitrary data of agents.
 func FuzzMigrateOnce(f *testing.F) {
 	f.Add(`{"a":{"toolCallId":"1"},"1":"2","1#2":[]}`, `\d+`)
 	f.Add(`{"sessionId":"a","x#2":{"terminal_id":"b"},"x":{}}`, `[a-z]`)

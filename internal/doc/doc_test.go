@@ -15,20 +15,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-type place struct {
+type position struct {
 	File         string
 	Line, Column int
 }
 
 type point struct {
-	X     int   `yaml:"x,required"`
-	Place place `yaml:",position"`
+	X     int      `yaml:"x,required"`
+	Place position `yaml:",position"`
 }
 
 type named struct {
-	ID    string `yaml:",key" pattern:"^[a-z]+$"`
-	Value string `yaml:"value"`
-	At    place  `yaml:",position"`
+	ID    string   `yaml:",key" pattern:"^[a-z]+$"`
+	Value string   `yaml:"value"`
+	At    position `yaml:",position"`
 }
 
 type inner struct {
@@ -113,8 +113,9 @@ node: {k: v}
 	assert.Equal(t, []string{"", "x"}, got.List)
 	assert.Equal(t, []string{"b", "a"}, got.Words)
 	assert.Equal(t, map[string]string{"b.go": "1", "a.go": "two\n"}, got.Files)
-	assert.Equal(t, []point{{1, place{"f.yaml", 19, 5}}, {-2, place{"f.yaml", 20, 5}}}, got.Points)
-	assert.Equal(t, []named{{"zebra", "yes", place{"f.yaml", 22, 3}}, {"ant", "no", place{"f.yaml", 23, 3}}}, got.Named)
+	assert.Equal(t, []point{{1, position{"f.yaml", 19, 5}}, {-2, position{"f.yaml", 20, 5}}}, got.Points)
+	assert.Equal(t, []named{{"zebra", "yes", position{"f.yaml", 22, 3}}, {"ant", "no", position{"f.yaml", 23, 3}}},
+		got.Named)
 	assert.Equal(t, inner{"x", 1.5}, got.Inner)
 	assert.Equal(t, inner{"x", 1.5}, *got.Optional)
 	assert.Equal(t, map[string]any{

@@ -111,7 +111,7 @@ func TestSchemaPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "doc: no schema for chan int", func() { s.Of(reflect.TypeFor[chan int]()) })
 }
 
-// TestDurationPattern holds the pattern for durations to what can be decoded.
+// TestDurationPattern checks that the pattern for durations matches exactly those that can be decoded.
 func TestDurationPattern(t *testing.T) {
 	type timed struct {
 		V time.Duration `yaml:"v"`

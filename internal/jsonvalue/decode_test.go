@@ -40,7 +40,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var v any
-			at, err := place(t, jsonvalue.Decode([]byte(tt.text), &v))
+			at, err := locate(t, jsonvalue.Decode([]byte(tt.text), &v))
 			assert.Equal(t, [2]int{tt.line, tt.column}, at, tt.reason)
 			assert.Equal(t, tt.err, err, tt.reason)
 		})
@@ -51,7 +51,7 @@ func TestDecode(t *testing.T) {
 			&v))
 	assert.Equal(t, []any{json.Number("9007199254740993"), json.Number("1.0")}, v.Of)
 	var n int
-	at, err := place(t, jsonvalue.Decode([]byte("\n\"x\""), &n))
+	at, err := locate(t, jsonvalue.Decode([]byte("\n\"x\""), &n))
 	assert.Equal(t, [2]int{2, 3}, at)
 	assert.Equal(t, "json: cannot unmarshal string into Go value of type int", err)
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{"), &v), io.ErrUnexpectedEOF)
@@ -61,8 +61,8 @@ func TestDecode(t *testing.T) {
 	assert.ErrorIs(t, jsonvalue.Decode([]byte("{}{}"), &v), jsonvalue.ErrTrailing)
 }
 
-// place returns the place and the text of an error of the package, nothing for none.
-func place(t *testing.T, err error) (at [2]int, text string) {
+// locate returns the place and the text of an error of the package, nothing for none.
+func locate(t *testing.T, err error) (at [2]int, text string) {
 	t.Helper()
 	if err == nil {
 		return at, ""
@@ -152,7 +152,7 @@ func TestDecodeStrict(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var v record
-			at, err := place(t, jsonvalue.DecodeStrict([]byte(tt.text), &v, tt.options))
+			at, err := locate(t, jsonvalue.DecodeStrict([]byte(tt.text), &v, tt.options))
 			assert.Equal(t, tt.err, err, tt.reason)
 			assert.Equal(t, [2]int{tt.line, tt.column}, at, tt.reason)
 		})
@@ -166,7 +166,7 @@ func TestDecodeStrict(t *testing.T) {
 	assert.ErrorAs(t, jsonvalue.DecodeStrict([]byte(`{}`), exact, 0), &invalid)
 }
 
-// FuzzDecodeStrict holds strict decoding against encoding/json: what it takes means the same there, and what it alone
+// FuzzDecodeStrict compares strict decoding with encoding/json: what it accepts means the same there, and what only it
 // refuses is not UTF-8, or has a key twice, or in another case.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, text := range []string{

@@ -76,7 +76,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// FuzzEqual holds that Equal is an equivalence, that canonical texts decide it, and that they mean the value itself.
+// FuzzEqual checks that Equal is an equivalence, that canonical texts decide it, and that they mean the value itself.
 func FuzzEqual(f *testing.F) {
 	f.Add(`[1, 1.0, 10e-1, "1", null]`)
 	f.Add(`[{"a": [1.50]}, {"a": [15e-1]}, {"a": 1, "b": []}, {"b": [], "a": 1E0}]`)
@@ -117,7 +117,7 @@ func TestNumberOrder(t *testing.T) {
 	}
 }
 
-// FuzzNumber holds numbers against encoding/json, which knows what is one, and math/big, which knows their values.
+// FuzzNumber compares numbers with encoding/json, which knows the syntax, and math/big, which knows the values.
 func FuzzNumber(f *testing.F) {
 	f.Add("1", "1.0")
 	f.Add("-0.00", "0e5")

@@ -283,7 +283,7 @@ func TestSecrets(t *testing.T) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NotContains(t, string(data), key)
-	// Elsewhere the run comes from the cassette, masked, and nobody knows the secret.
+	// On another machine the run comes from the cassette, masked, and the secret is unknown.
 	ask(t, open(t, path, Replay, nil), request("the key is [REDACTED:TOKEN]\xff", 0))
 }
 

@@ -86,9 +86,9 @@ func TestTurnTooLarge(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, o.Err(), ErrTurnTooLarge, tt.reason)
-			held := o.size
+			size := o.size
 			feed(t, &o, tt.lines(1000)...)
-			assert.Equal(t, held, o.size, "nothing is added to what is too large")
+			assert.Equal(t, size, o.size, "nothing is added to what is too large")
 			assert.NotEmpty(t, o.Turn(), "what came before is there")
 			assert.ErrorIs(t, o.Err(), ErrTurnTooLarge, "what follows is not known")
 		})

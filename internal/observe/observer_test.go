@@ -19,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// transcripts are wire recordings of real agents; their README tells where they come from.
+// transcripts are wire recordings of real agents. Their README says where they come from.
 const transcripts = "../../acp/testdata/transcripts"
 
 // TestTranscripts compares the events of each recorded session with its golden file.
@@ -239,7 +239,7 @@ func TestTerminal(t *testing.T) {
 	}, terminals)
 }
 
-// TestTimes holds the events behind all others to the time of the answer: the last of the others may be much older.
+// TestTimes checks that the last events have the time of the response: the event before them may be much older.
 func TestTimes(t *testing.T) {
 	tests := []struct {
 		name, reason string
@@ -323,7 +323,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestOutput holds that what a call printed is in its output, wherever the agent puts it.
+// TestOutput checks that what a call printed is in its output, wherever the agent puts it.
 func TestOutput(t *testing.T) {
 	const content = `"content":[{"type":"content","content":{"type":"text","text":"a.go"}}]`
 	tests := []struct {
@@ -352,7 +352,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestRootedTitle holds that a title that is a path of the call is a whole one.
+// TestRootedTitle checks that a title that is a path of the call becomes the whole path.
 func TestRootedTitle(t *testing.T) {
 	tests := []struct{ name, title, want string }{
 		{"OpenCode outside of repositories", "w/a.go", "/w/a.go"},
@@ -372,7 +372,7 @@ func TestRootedTitle(t *testing.T) {
 	}
 }
 
-// TestTokens holds that what a turn took is known, wherever the agent puts it.
+// TestTokens checks that the token usage of a turn is found, wherever the agent puts it.
 func TestTokens(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	tests := []struct {
@@ -405,7 +405,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestAskedCall holds that a permission keeps what its call was shown as, if that is not what the call came to be.
+// TestAskedCall checks that a permission keeps the description of its call if the call has changed since.
 func TestAskedCall(t *testing.T) {
 	const ask = `<{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s",` +
 		`"options":[],"toolCall":` +

@@ -191,7 +191,7 @@ func TestJudgeRun(t *testing.T) {
 					known = known || j.Outcome == Error || j.Outcome == ""
 				}
 				require.Equal(t, !known, slices.Contains(got.Problems, idle),
-					"an error that nothing in the run tells of is told")
+					"an error is reported even if nothing in the run shows it")
 			}
 		})
 	}

@@ -50,7 +50,7 @@ func references(text string) []string {
 	return paths
 }
 
-// within tells whether p is one of paths or a directory above one.
+// within reports whether p is one of paths or a directory above one.
 func within(p string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(other string) bool {
 		return other == p || strings.HasSuffix(p, "/") && strings.HasPrefix(other, p)

@@ -198,7 +198,7 @@ func TestApplyTo(t *testing.T) {
 	}
 }
 
-// TestCompareOther compares a workspace that does not hold what it is said to hold.
+// TestCompareOther compares a workspace whose files differ from its manifest.
 func TestCompareOther(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("other\n"), 0o644))

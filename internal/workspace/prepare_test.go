@@ -162,11 +162,11 @@ func TestPrepare(t *testing.T) {
 			tmpl, err := Load(t.Context(), tt.src)
 			require.NoError(t, err)
 			dst = t.TempDir()
-			held, heldNotes, err := tmpl.Prepare(t.Context(), dst, tt.src.Files)
+			loaded, loadedNotes, err := tmpl.Prepare(t.Context(), dst, tt.src.Files)
 			require.NoError(t, err)
 			assert.Empty(t, cmp.Diff(tt.want, readTree(t, dst)), "-want +got from a template")
-			assert.Equal(t, m, held)
-			assert.Equal(t, notes, heldNotes)
+			assert.Equal(t, m, loaded)
+			assert.Equal(t, notes, loadedNotes)
 		})
 	}
 }
@@ -336,12 +336,12 @@ func TestTemplateManifest(t *testing.T) {
 
 	template, err := Load(t.Context(), Source{Dir: src})
 	require.NoError(t, err)
-	told, ok, err := template.Manifest(seeds)
+	predicted, ok, err := template.Manifest(seeds)
 	require.NoError(t, err)
 	require.True(t, ok)
 	made, _, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), seeds)
 	require.NoError(t, err)
-	require.Equal(t, made, told)
+	require.Equal(t, made, predicted)
 
 	_, _, err = template.Manifest(map[string]string{"a": "a file where a directory is"})
 	require.ErrorContains(t, err, "seed file a")

@@ -49,7 +49,7 @@ func TestChanges(t *testing.T) {
 			},
 		},
 		{
-			name:   "directories are told of only when empty",
+			name:   "directories have changes only when empty",
 			before: map[string]string{"gone/x": "", "left/x": "", "empty/": ""},
 			after:  map[string]string{"left/": "", "new/deep/x": "1", "new-empty/deep/": ""},
 			want: []string{
@@ -111,7 +111,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// requireReplays applies d to dir, which holds before, and requires that it holds after then, less what is ignored.
+// requireReplays applies d to dir, which is in the state before, and requires that its state is then after, apart from
+// ignored entries.
 func requireReplays(t testing.TB, d Delta, dir string, before, after Manifest) {
 	t.Helper()
 	require.NoError(t, d.Apply(dir))
@@ -119,8 +120,9 @@ func requireReplays(t testing.TB, d Delta, dir string, before, after Manifest) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(after.kept(), manifestOf(s.entries)), "-live +replayed, from %v by %v",
 		before.lines(), d.lines())
-	if told, known := d.ApplyTo(before); known {
-		require.Empty(t, cmp.Diff(after.kept(), told.kept()), "-live +told, from %v by %v", before.lines(), d.lines())
+	if predicted, known := d.ApplyTo(before); known {
+		require.Empty(t, cmp.Diff(after.kept(), predicted.kept()), "-live +predicted, from %v by %v",
+			before.lines(), d.lines())
 	}
 }
 
@@ -318,12 +320,12 @@ func TestReplayProperty(t *testing.T) {
 			same, _, err := tpl.Prepare(t.Context(), replayed, nil)
 			require.NoError(t, err)
 			require.Equal(t, m, same)
-			base, told, known := tpl.Baseline(m, nil), m, true
+			base, predicted, known := tpl.Baseline(m, nil), m, true
 			for range 4 {
 				for range 8 {
 					randomEdit(t, rng, live)
 				}
-				if seed%2 == 0 { // else what comes of a delta could hardly ever be told
+				if seed%2 == 0 { // else what comes of a delta could hardly ever be predicted
 					require.NoError(t, os.RemoveAll(filepath.Join(live, ".gitignore")))
 				}
 				after, d, err := Changes(t.Context(), live, m, 0)
@@ -331,14 +333,14 @@ func TestReplayProperty(t *testing.T) {
 				requireReplays(t, d, replayed, m, after)
 				m = after
 				if known {
-					told, known = d.ApplyTo(told)
+					predicted, known = d.ApplyTo(predicted)
 				}
 				if !known {
 					continue
 				}
 				want, err := base.Diff(t.Context(), replayed)
 				require.NoError(t, err)
-				got, err := base.Compare(t.Context(), replayed, told)
+				got, err := base.Compare(t.Context(), replayed, predicted)
 				require.NoError(t, err)
 				require.Equal(t, string(want.Text), string(got.Text))
 				require.Equal(t, want, got)
@@ -393,7 +395,7 @@ func randomEdit(t *testing.T, rng *rand.Rand, dir string) {
 	}
 }
 
-// TestChangesSparse has a file that nobody could read to its end: it is refused by its size.
+// TestChangesSparse has a file that is too large to be read: it is refused by its size.
 func TestChangesSparse(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "sparse"))

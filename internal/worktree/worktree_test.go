@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 var processes = map[string]func(dir string) error{
-	// hold has a worktree until the process is killed.
+	// hold keeps a worktree until the process is killed.
 	"hold": func(dir string) error {
 		tree, err := Add(context.Background(), dir, "HEAD")
 		if err != nil {
@@ -206,7 +206,7 @@ func TestKilled(t *testing.T) {
 	require.Equal(t, 3, strings.Count(run(t, dir, "worktree", "list"), "\n"),
 		"the repository, the one that lives, and ours")
 
-	// One whose directory somebody has removed is forgotten.
+	// Git forgets a worktree whose directory was removed.
 	require.NoError(t, os.RemoveAll(mine.base))
 	another, err := Add(t.Context(), dir, "HEAD")
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, another.Remove())
 }
 
-// hold starts a process that has a worktree.
+// hold starts a process that keeps a worktree.
 func hold(t *testing.T, repository string) (cmd *exec.Cmd, dir string) {
 	t.Helper()
 	cmd = other(t, repository, "hold")
@@ -258,7 +258,7 @@ func TestAtOnce(t *testing.T) {
 	noneLeft(t, dir)
 }
 
-// TestBusy puts a git into PATH that meets another one at work, twice, and leaves half a worktree behind each time.
+// TestBusy puts a git into PATH that fails twice because the repository is busy, and leaves half a worktree each time.
 func TestBusy(t *testing.T) {
 	dir := newRepository(t)
 	real, err := exec.LookPath("git")

@@ -37,8 +37,8 @@ func (h *hang) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestHangingCollector holds the bound to the nanosecond, by the time of a bubble. The bubble also fails if a goroutine
-// is left.
+// TestHangingCollector checks the bound to the nanosecond, with the clock of a bubble. The bubble also fails if a
+// goroutine is left.
 func TestHangingCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const url = "http://collector.test/v1/traces"
@@ -63,7 +63,7 @@ func TestHangingCollector(t *testing.T) {
 		require.EqualError(t, err, url+": 1100 of 1100 spans were not sent: no answer within 5s")
 		require.Equal(t, 5*time.Second, took)
 		took, err = send(time.Minute)
-		require.NoError(t, err, "the process has told it")
+		require.NoError(t, err, "the process has reported it")
 		require.Zero(t, took, "the process has waited once")
 		require.Positive(t, server.requests.Load())
 	})
@@ -263,11 +263,11 @@ func TestLangfuseRefusesScores(t *testing.T) {
 	require.ErrorContains(t, err, "no such config")
 }
 
-// TestGlobals holds that the SDK's globals stay those of the user's tests.
+// TestGlobals checks that the SDK's globals are left to the user's tests.
 func TestGlobals(t *testing.T) {
 	provider := noop.NewTracerProvider()
 	otel.SetTracerProvider(provider)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { t.Errorf("told the process: %v", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { t.Errorf("reported to the process: %v", err) }))
 	gone := httptest.NewServer(nil) // an address of its own: one that was tried in vain is not tried for long again
 	gone.Close()
 	tracer := openTracer(t, tracing.Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+gone.URL)
@@ -328,7 +328,7 @@ func TestCertificate(t *testing.T) {
 	require.ErrorContains(t, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE")
 }
 
-// TestConnectionsEnd holds that nothing of a tracer stays in the process, where users may look for leaks.
+// TestConnectionsEnd checks that a tracer leaves no goroutines in the process, where users may look for leaks.
 func TestConnectionsEnd(t *testing.T) {
 	c := new(collector)
 	server := httptest.NewUnstartedServer(c)
