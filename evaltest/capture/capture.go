@@ -43,7 +43,8 @@ type Call struct {
 	Prompt  string // the id of the user's prompt that it belongs to, empty: unknown
 	Cwd     string
 	State   State
-	// Input is what the agent called the tool with, as decoded JSON (map[string]any, []any, string, json.Number, bool, nil).
+	// Input is what the agent called the tool with, as decoded JSON (map[string]any, []any, string, json.Number, bool,
+	// nil).
 	Input any
 	// Rewritten is the input that a policy put in its place (--rewrite), nil if none did.
 	Rewritten any
@@ -57,7 +58,8 @@ type Call struct {
 	Denied bool
 	// Start is when the call was captured, before it ran.
 	Start time.Time
-	// Duration is how long the tool ran, as the agent measured it, else the time between the two lines; 0 while pending.
+	// Duration is how long the tool ran, as the agent measured it, else the time between the two lines; 0 while
+	// pending.
 	Duration time.Duration
 
 	end time.Time // zero: there is no line after the call

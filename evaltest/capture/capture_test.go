@@ -114,10 +114,11 @@ func TestRead(t *testing.T) {
 			want:    "Bash 1 error \"--deny Bash\"\n",
 		},
 		{
-			name:    "denied and failed",
-			reason:  "an agent may report a denied call as a failed one; why it was denied says more",
-			content: text(t, pre(0, "Bash", "1", nil).with("denied", "no"), post(1, "Bash", "1", nil).with("phase", "failure", "error", "hook")),
-			want:    "Bash 1 error 1ms \"no\"\n",
+			name:   "denied and failed",
+			reason: "an agent may report a denied call as a failed one; why it was denied says more",
+			content: text(t, pre(0, "Bash", "1", nil).with("denied", "no"),
+				post(1, "Bash", "1", nil).with("phase", "failure", "error", "hook")),
+			want: "Bash 1 error 1ms \"no\"\n",
 		},
 		{
 			name:    "denied and run",
@@ -136,14 +137,16 @@ func TestRead(t *testing.T) {
 			want:    "C 3 pending\nA 1 pending\nB 2 pending\n",
 		},
 		{
-			name:    "parallel calls of one tool are told apart by their ids",
-			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "2", nil), post(2, "Read", "2", "b"), post(5, "Read", "1", "a")),
-			want:    "Read 1 ok 5ms\nRead 2 ok 1ms\n",
+			name: "parallel calls of one tool are told apart by their ids",
+			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "2", nil), post(2, "Read", "2", "b"),
+				post(5, "Read", "1", "a")),
+			want: "Read 1 ok 5ms\nRead 2 ok 1ms\n",
 		},
 		{
-			name:    "ids are those of a session",
-			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "1", nil).with("session_id", "other"), post(2, "Read", "1", nil)),
-			want:    "Read 1 ok 2ms\nRead 1 pending\n",
+			name: "ids are those of a session",
+			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "1", nil).with("session_id", "other"),
+				post(2, "Read", "1", nil)),
+			want: "Read 1 ok 2ms\nRead 1 pending\n",
 		},
 		{
 			name:    "a clock that was set back",
@@ -151,9 +154,11 @@ func TestRead(t *testing.T) {
 			want:    "Read 1 ok\n",
 		},
 		{
-			name:    "duplicates",
-			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "1", nil), post(2, "Read", "1", nil), post(3, "Read", "1", nil)),
-			want: "Read 1 ok 2ms\nnote: line 2: Read 1: the start of this call was captured before: are the hooks installed twice?\n" +
+			name: "duplicates",
+			content: text(t, pre(0, "Read", "1", nil), pre(1, "Read", "1", nil), post(2, "Read", "1", nil),
+				post(3, "Read", "1", nil)),
+			want: "Read 1 ok 2ms\nnote: line 2: Read 1: the start of this call was captured before: " +
+				"are the hooks installed twice?\n" +
 				"note: line 4: Read 1: the end of this call was captured before: are the hooks installed twice?\n",
 		},
 		{
@@ -184,7 +189,10 @@ func TestRead(t *testing.T) {
 			want:    "Grep 2 pending\n",
 			err:     ":1: this is not a line of a capture: the text is incomplete: unexpected EOF",
 		},
-		{name: "damaged last line with its newline", content: "{\n", err: ":1: this is not a line of a capture: the text is incomplete: unexpected EOF"},
+		{
+			name: "damaged last line with its newline", content: "{\n",
+			err: ":1: this is not a line of a capture: the text is incomplete: unexpected EOF",
+		},
 		{name: "not an object", content: "[]\n", err: ":1: the line is of type array"},
 		{name: "field of another type", content: `{"tool_name":1}` + "\n", err: ":1: tool_name is of type number"},
 		{
@@ -192,12 +200,21 @@ func TestRead(t *testing.T) {
 			content: strings.Replace(text(t, pre(0, "A", "1", nil)), `"phase":"pre"`, `"phase":"pre","phase":"pre"`, 1),
 			err:     `:1: this is not a line of a capture: duplicate key "phase"`,
 		},
-		{name: "two values", content: strings.TrimSpace(text(t, pre(0, "A", "1", nil))) + "{}\n", err: ":1: this is not a line of a capture: text after the JSON value"},
+		{
+			name: "two values", content: strings.TrimSpace(text(t, pre(0, "A", "1", nil))) + "{}\n",
+			err: ":1: this is not a line of a capture: text after the JSON value",
+		},
 		{name: "phase", content: text(t, pre(0, "A", "1", nil).with("phase", "x")), err: `:1: unknown phase "x"`},
 		{name: "no tool", content: text(t, pre(0, "", "1", nil)), err: ":1: tool_name is missing"},
 		{name: "no id", content: text(t, pre(0, "A", "", nil)), err: ":1: tool_use_id is missing"},
-		{name: "no time", content: "\n\n" + `{"phase":"pre","tool_name":"A","tool_use_id":"1"}` + "\n", err: ":3: timestamp is missing"},
-		{name: "duration below zero", content: text(t, post(0, "A", "1", nil).with("duration_ms", -1)), err: ":1: duration_ms is -1"},
+		{
+			name: "no time", content: "\n\n" + `{"phase":"pre","tool_name":"A","tool_use_id":"1"}` + "\n",
+			err: ":3: timestamp is missing",
+		},
+		{
+			name: "duration below zero", content: text(t, post(0, "A", "1", nil).with("duration_ms", -1)),
+			err: ":1: duration_ms is -1",
+		},
 	}
 	seen := make(map[string]bool)
 	for _, tt := range tests {
@@ -255,7 +272,8 @@ func TestErrorsOfHooks(t *testing.T) {
 	side := path + ".errors"
 	require.NoError(t, os.WriteFile(side, []byte(`{"phase":"pre","error":"disk full"}`+"\nnot JSON\n"), 0o644))
 	c, err := Read(path)
-	require.EqualError(t, err, "hooks failed, so that the capture is not all that happened: "+side+":\npre: disk full\nnot JSON")
+	require.EqualError(t, err,
+		"hooks failed, so that the capture is not all that happened: "+side+":\npre: disk full\nnot JSON")
 	require.Len(t, c.Calls, 1)
 
 	require.NoError(t, os.WriteFile(side, []byte(strings.Repeat("x\n", 20)), 0o644))
@@ -289,7 +307,8 @@ func TestCheck(t *testing.T) {
 		require.Len(t, c.Calls, 3)
 	}
 	_, err = Check(path, []string{"Read", "Bash", "Bash", "Grep", "Bash"})
-	require.EqualError(t, err, "the agent reported 5 calls, and of these its hooks did not capture 3 calls: Bash, Grep, Bash")
+	require.EqualError(t, err,
+		"the agent reported 5 calls, and of these its hooks did not capture 3 calls: Bash, Grep, Bash")
 	_, err = Check(file(t, ""), []string{"Read"})
 	require.ErrorContains(t, err, "did not capture 1 call: Read", "a file without calls is no better than none")
 }
@@ -310,8 +329,9 @@ func TestRun(t *testing.T) {
 	require.Equal(t, 2, run.Turns())
 	var got []string
 	for _, call := range run.ToolCalls() {
-		got = append(got, fmt.Sprintf("%s %s %q turn %d group %d %v %v %v", call.Name, call.Kind, call.Title, call.Turn, call.Group,
-			call.Status, call.Duration, call.Printed))
+		got = append(got,
+			fmt.Sprintf("%s %s %q turn %d group %d %v %v %v", call.Name, call.Kind, call.Title, call.Turn, call.Group,
+				call.Status, call.Duration, call.Printed))
 	}
 	require.Equal(t, []string{
 		`Grep search "" turn 1 group 1 completed 3ms `,
@@ -331,7 +351,9 @@ func TestRun(t *testing.T) {
 	require.True(t, want.Match(&run).Pass, want.Match(&run))
 	require.Empty(t, Capture{}.Run().Events)
 
-	c, err = Read(file(t, text(t, pre(0, "Read", "1", nil), pre(1, "Grep", "1", nil).with("session_id", "other"), post(2, "Read", "1", nil))))
+	c, err = Read(file(t,
+		text(t, pre(0, "Read", "1", nil), pre(1, "Grep", "1", nil).with("session_id", "other"),
+			post(2, "Read", "1", nil))))
 	require.NoError(t, err)
 	run = c.Run()
 	calls := run.ToolCalls()
@@ -343,12 +365,14 @@ func TestRun(t *testing.T) {
 // proper one.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"timestamp":"2026-01-31T12:00:00Z","phase":"pre","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"a"}}` + "\n" +
-		`{"timestamp":"2026-01-31T12:00:01Z","phase":"post","tool_name":"Read","tool_use_id":"1","duration_ms":1e3}` + "\n"))
+		`{"timestamp":"2026-01-31T12:00:01Z","phase":"post","tool_name":"Read","tool_use_id":"1","duration_ms":1e3}` +
+		"\n"))
 	f.Add([]byte(`{"timestamp":"0001-01-01T00:00:00.1Z","phase":"failure","tool_name":"Bash","tool_use_id":"1","error":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines, _, _ := readLines(strings.NewReader(string(data)))
 		c := join(lines)
-		if len(c.Calls)+len(c.Notes) > 2*len(lines) || len(c.Calls) > len(lines) || len(lines) > 0 && len(c.Calls) == 0 {
+		if len(c.Calls)+len(c.Notes) > 2*len(lines) || len(c.Calls) > len(lines) || len(lines) > 0 &&
+			len(c.Calls) == 0 {
 			t.Fatalf("%d lines became %d calls", len(lines), len(c.Calls))
 		}
 		run := c.Run()

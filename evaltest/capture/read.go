@@ -81,8 +81,8 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readLines returns the lines that are whole, ordered by time, and the number of a last line without its end, 0 if there
-// is none. An error begins with the number of the first line that is damaged.
+// readLines returns the lines that are whole, ordered by time, and the number of a last line without its end, 0 if
+// there is none. An error begins with the number of the first line that is damaged.
 func readLines(r io.Reader) (lines []line, torn int, err error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<16)
 	for number, last := 1, false; !last; number++ {

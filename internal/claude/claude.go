@@ -25,8 +25,8 @@ const Synthetic = "<synthetic>"
 // Stops are the reasons for which the model ends an answer, and why the turn ends with it, after the Agent Client
 // Protocol; empty: the turn goes on.
 var Stops = map[string]string{
-	"end_turn": "end_turn", "stop_sequence": "end_turn", "max_tokens": "max_tokens", "model_context_window_exceeded": "max_tokens",
-	"refusal": "refusal", "tool_use": "", "pause_turn": "", "": "",
+	"end_turn": "end_turn", "stop_sequence": "end_turn", "max_tokens": "max_tokens",
+	"model_context_window_exceeded": "max_tokens", "refusal": "refusal", "tool_use": "", "pause_turn": "", "": "",
 }
 
 // Usage are tokens. Input does not count those of the cache.

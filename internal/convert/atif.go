@@ -205,7 +205,8 @@ func (r *atifReader) delegated(refs []atif.Subagent) error {
 		sub, known := r.agents[ref.TrajectoryID]
 		switch {
 		case ref.TrajectoryID == "" || !known:
-			return fmt.Errorf("another agent worked for the session, and what it did is not in the file but in %q", ref.Path)
+			return fmt.Errorf("another agent worked for the session, and what it did is not in the file but in %q",
+				ref.Path)
 		case sub == nil:
 			continue // a second mention
 		}
@@ -220,7 +221,9 @@ func (r *atifReader) delegated(refs []atif.Subagent) error {
 // subagent takes the steps of another agent: its calls are calls of the session, but what it said is not one of its
 // messages.
 func (r *atifReader) subagent(t *atif.Trajectory) error {
-	inner := &atifReader{builder: r.builder, prefix: r.prefix + t.TrajectoryID + "/", agents: make(map[string]*atif.Trajectory)}
+	inner := &atifReader{
+		builder: r.builder, prefix: r.prefix + t.TrajectoryID + "/", agents: make(map[string]*atif.Trajectory),
+	}
 	for i := range t.Subagents {
 		inner.agents[t.Subagents[i].TrajectoryID] = &t.Subagents[i]
 	}
@@ -245,8 +248,8 @@ func (r *atifReader) subagent(t *atif.Trajectory) error {
 	return inner.mentioned()
 }
 
-// spend gives the turns their tokens, and the session its cost: of one turn what the trajectory says in the end, else the
-// sums of the steps. Of a turn with a step that does not tell nothing is known.
+// spend gives the turns their tokens, and the session its cost: of one turn what the trajectory says in the end, else
+// the sums of the steps. Of a turn with a step that does not tell nothing is known.
 func (r *atifReader) spend(final *atif.FinalMetrics) {
 	for i, t := range r.turns {
 		t.usage = usageOf(r.spent[i])

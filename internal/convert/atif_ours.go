@@ -80,7 +80,8 @@ type resultMark struct {
 // readMark decodes what is ours under extra.
 func readMark(extra atif.Extra, mark any) error {
 	if extra[ours] == nil {
-		return fmt.Errorf("there is no extra.%s, which sdd-eval wrote: remove that of the root, too, and the trajectory is read as any other", ours)
+		return fmt.Errorf("there is no extra.%s, which sdd-eval wrote: remove that of the root, too, "+
+			"and the trajectory is read as any other", ours)
 	}
 	data, err := json.Marshal(extra[ours])
 	if err == nil {
@@ -105,7 +106,8 @@ func readOurs(t *atif.Trajectory, _ Options) (*Session, error) {
 		return nil, err
 	}
 	if root.Version != marksVersion {
-		return nil, fmt.Errorf("extra.%s has version %d, and this program reads version %d", ours, root.Version, marksVersion)
+		return nil, fmt.Errorf("extra.%s has version %d, and this program reads version %d", ours, root.Version,
+			marksVersion)
 	}
 	var r oursReader
 	for i := range t.Steps {
@@ -117,7 +119,10 @@ func readOurs(t *atif.Trajectory, _ Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{Turns: turns, Cwd: "$WORKSPACE", Agent: trajectory.Agent{Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName}}
+	s := &Session{
+		Turns: turns, Cwd: "$WORKSPACE",
+		Agent: trajectory.Agent{Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName},
+	}
 	if first := t.Steps[0].Timestamp; first != "" {
 		if s.Start, err = atif.Time(first); err != nil {
 			return nil, err
@@ -163,7 +168,9 @@ func (r *oursReader) call(c atif.ToolCall) error {
 	if err := readMark(c.Extra, &mark); err != nil {
 		return err
 	}
-	start := trajectory.ToolStart{ID: c.ID, Name: mark.Name, Kind: mark.Kind, Title: mark.Title, Locations: mark.Locations}
+	start := trajectory.ToolStart{
+		ID: c.ID, Name: mark.Name, Kind: mark.Kind, Title: mark.Title, Locations: mark.Locations,
+	}
 	switch {
 	case mark.Input != nil:
 		if err := decode(mark.Input, &start.Args); err != nil {
@@ -181,7 +188,9 @@ func (r *oursReader) result(res atif.Result) error {
 	if err := readMark(res.Extra, &mark); err != nil {
 		return err
 	}
-	end := trajectory.ToolEnd{ID: res.CallID, Status: mark.Status, Printed: mark.Printed, Diffs: mark.Diffs, ExitCode: mark.ExitCode}
+	end := trajectory.ToolEnd{
+		ID: res.CallID, Status: mark.Status, Printed: mark.Printed, Diffs: mark.Diffs, ExitCode: mark.ExitCode,
+	}
 	switch text := contentText(res.Content); mark.Content {
 	case contentOutput:
 		end.Output = text

@@ -77,12 +77,22 @@ func everything() *cassette.Cassette {
 			trajectory.Thought{Text: "Hm."},
 			trajectory.Thought{Text: "Well."},
 			trajectory.Message{Text: "I'll look."},
-			trajectory.ToolStart{ID: "c1", Name: "Read", Kind: "read", Title: "Read a", Args: map[string]any{"path": "a", "n": json.Number("1e3")}, Locations: []trajectory.Location{{Path: "a", Line: &one}}},
+			trajectory.ToolStart{
+				ID: "c1", Name: "Read", Kind: "read", Title: "Read a",
+				Args:      map[string]any{"path": "a", "n": json.Number("1e3")},
+				Locations: []trajectory.Location{{Path: "a", Line: &one}},
+			},
 			trajectory.ToolStart{ID: "c2", Kind: "execute", Args: []any{"ls", json.Number("2")}},
-			trajectory.Permission{ID: "c2", Options: []trajectory.PermissionOption{{ID: "y", Kind: "allow_once"}}, Decision: "y"},
+			trajectory.Permission{
+				ID: "c2", Options: []trajectory.PermissionOption{{ID: "y", Kind: "allow_once"}}, Decision: "y",
+			},
 			trajectory.FileRead{Path: "a", Text: "A"},
 			trajectory.ToolEnd{ID: "c2", Status: trajectory.Failed, Printed: "no\n", ExitCode: &one},
-			trajectory.ToolEnd{ID: "c1", Status: trajectory.Completed, Output: map[string]any{"ok": true, "n": json.Number("12345678901234567890")}, Printed: "x", Diffs: []trajectory.Diff{{Path: "a", Old: &old, New: "b"}}},
+			trajectory.ToolEnd{
+				ID: "c1", Status: trajectory.Completed,
+				Output: map[string]any{"ok": true, "n": json.Number("12345678901234567890")}, Printed: "x",
+				Diffs: []trajectory.Diff{{Path: "a", Old: &old, New: "b"}},
+			},
 			trajectory.ToolStart{ID: "c3", Args: nil},
 			trajectory.ToolEnd{ID: "c3", Status: trajectory.Completed},
 			trajectory.ToolStart{ID: "c4", Name: "Open", Args: "free text"},
@@ -91,7 +101,12 @@ func everything() *cassette.Cassette {
 			trajectory.FileWrite{Path: "/etc/passwd", Error: "denied"},
 			trajectory.Message{Text: "Done."},
 			trajectory.State{Cost: &trajectory.Cost{Amount: 0.5, Currency: "USD"}},
-			trajectory.Stop{Reason: "end_turn", Usage: &trajectory.Usage{Input: n(10), Output: n(5), CacheRead: n(3), CacheWrite: n(2), Thought: n(1), Total: n(20)}},
+			trajectory.Stop{
+				Reason: "end_turn",
+				Usage: &trajectory.Usage{
+					Input: n(10), Output: n(5), CacheRead: n(3), CacheWrite: n(2), Thought: n(1), Total: n(20),
+				},
+			},
 		},
 		{
 			trajectory.State{Mode: "plan"},
@@ -101,7 +116,12 @@ func everything() *cassette.Cassette {
 			trajectory.Stop{Reason: "cancelled"},
 		},
 	}
-	c := &cassette.Cassette{Header: cassette.Header{Unit: "p/task/v/1", Agent: trajectory.Agent{Kind: "acp"}, RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}
+	c := &cassette.Cassette{
+		Header: cassette.Header{
+			Unit: "p/task/v/1", Agent: trajectory.Agent{Kind: "acp"},
+			RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		},
+	}
 	at := time.Duration(0)
 	for i, bodies := range turns {
 		var turn cassette.Turn
@@ -128,7 +148,8 @@ func TestExport(t *testing.T) {
 
 // Readers who know nothing of what is ours see the session, too.
 func TestExportForOthers(t *testing.T) {
-	c, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals", "fix-bug", "fix-bug", "task", "claude.1.jsonl"))
+	c, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals", "fix-bug", "fix-bug", "task",
+		"claude.1.jsonl"))
 	require.NoError(t, err)
 	exported, err := toATIF(c)
 	require.NoError(t, err)
@@ -168,7 +189,8 @@ func TestExportChanged(t *testing.T) {
 	}{
 		{
 			"a step of somebody else's", func(x *atif.Trajectory) { x.Steps[2].Extra = nil },
-			"steps[2].there is no extra.sdd_eval, which sdd-eval wrote: remove that of the root, too, and the trajectory is read as any other",
+			"steps[2].there is no extra.sdd_eval, which sdd-eval wrote: remove that of the root, too, " +
+				"and the trajectory is read as any other",
 		},
 		{
 			"a step is gone", func(x *atif.Trajectory) { x.Steps = x.Steps[1:] },
@@ -207,15 +229,46 @@ func TestATIFErrors(t *testing.T) {
 	const head = `{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},`
 	user := `{"step_id":1,"source":"user","message":"Go."}`
 	tests := []struct{ name, text, want string }{
-		{"goes on", head + `"continued_trajectory_ref":"b.json","steps":[` + user + `]}`, "the session goes on in b.json: a part of one cannot be judged"},
-		{"copied", head + `"steps":[{"step_id":1,"source":"user","message":"Go.","is_copied_context":true}]}`, "steps[0]: the step is copied from a trajectory before this one: a part of a session cannot be judged"},
-		{"no prompt", head + `"steps":[{"step_id":1,"source":"agent","message":"Hi."}]}`, "steps[0]: the agent acts before the first prompt"},
-		{"nobody asked", head + `"steps":[{"step_id":1,"source":"system","message":"Hi."}]}`, "there is no prompt in it: nobody asked anything of the agent"},
-		{"silent", head + `"steps":[` + user + `]}`, "turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
-		{"open call", head + `"steps":[` + user + `,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, "turn 1 has not ended: there is no result of 7 (if it did, say why with --stop REASON)"},
-		{"elsewhere", head + `"steps":[` + user + `,{"step_id":2,"source":"agent","message":"x","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"b.json"}]}]}}]}`, `steps[1]: another agent worked for the session, and what it did is not in the file but in "b.json"`},
-		{"not mentioned", head + `"steps":[` + user + `],"subagent_trajectories":[` + head + `"trajectory_id":"b","steps":[` + user + `]}]}`, `no step says when the agent "b" worked`},
-		{"an id twice", head + `"steps":[` + user + `,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]},{"step_id":3,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, `steps[2]: a tool call without an id of its own: "7"`},
+		{
+			"goes on", head + `"continued_trajectory_ref":"b.json","steps":[` + user + `]}`,
+			"the session goes on in b.json: a part of one cannot be judged",
+		},
+		{
+			"copied", head + `"steps":[{"step_id":1,"source":"user","message":"Go.","is_copied_context":true}]}`,
+			"steps[0]: the step is copied from a trajectory before this one: a part of a session cannot be judged",
+		},
+		{
+			"no prompt", head + `"steps":[{"step_id":1,"source":"agent","message":"Hi."}]}`,
+			"steps[0]: the agent acts before the first prompt",
+		},
+		{
+			"nobody asked", head + `"steps":[{"step_id":1,"source":"system","message":"Hi."}]}`,
+			"there is no prompt in it: nobody asked anything of the agent",
+		},
+		{
+			"silent", head + `"steps":[` + user + `]}`,
+			"turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+		},
+		{
+			"open call",
+			head + `"steps":[` + user +
+				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, "turn 1 has not ended: there is no result of 7 (if it did, say why with --stop REASON)",
+		},
+		{
+			"elsewhere",
+			head + `"steps":[` + user +
+				`,{"step_id":2,"source":"agent","message":"x","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"b.json"}]}]}}]}`, `steps[1]: another agent worked for the session, and what it did is not in the file but in "b.json"`,
+		},
+		{
+			"not mentioned",
+			head + `"steps":[` + user + `],"subagent_trajectories":[` + head + `"trajectory_id":"b","steps":[` + user +
+				`]}]}`, `no step says when the agent "b" worked`,
+		},
+		{
+			"an id twice",
+			head + `"steps":[` + user +
+				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]},{"step_id":3,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, `steps[2]: a tool call without an id of its own: "7"`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

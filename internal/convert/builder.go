@@ -140,7 +140,8 @@ func (b *builder) drop(n int) {
 	b.turns = b.turns[:max(0, len(b.turns)-n)]
 }
 
-// end finds out why a turn ended where nothing said so: an agent that is done ends with a message, and with no call open.
+// end finds out why a turn ended where nothing said so: an agent that is done ends with a message, and with no call
+// open.
 func (t *turn) end() bool {
 	if t.stop == "" && t.said && len(t.open) == 0 {
 		t.stop = "end_turn"
@@ -154,7 +155,8 @@ func (b *builder) session(stop string) (*Session, error) {
 		return nil, errors.New("there is no prompt in it: nobody asked anything of the agent")
 	}
 	if b.failed != "" {
-		return nil, fmt.Errorf("the session ended because its model failed, so nothing is known about the agent: %s", b.failed)
+		return nil, fmt.Errorf("the session ended because its model failed, so nothing is known about the agent: %s",
+			b.failed)
 	}
 	s := &Session{Start: b.start}
 	for i, t := range b.turns {
@@ -166,7 +168,8 @@ func (b *builder) session(stop string) (*Session, error) {
 			case stop != "":
 				t.stop = stop
 			default:
-				return nil, fmt.Errorf("turn %d has not ended: %s (if it did, say why with --stop REASON)", n, t.unfinished())
+				return nil, fmt.Errorf("turn %d has not ended: %s (if it did, say why with --stop REASON)", n,
+					t.unfinished())
 			}
 		}
 		at := t.events[len(t.events)-1].At
@@ -260,7 +263,8 @@ func decode(data []byte, v any) error {
 // formatError says of an error of encoding/json what it means for the format.
 func formatError(err error) error {
 	if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is of type %s, which the format does not have there", cmp.Or(other.Field, "the line"), other.Value)
+		return fmt.Errorf("%s is of type %s, which the format does not have there", cmp.Or(other.Field, "the line"),
+			other.Value)
 	}
 	return fmt.Errorf("this is not JSON: %w", err)
 }

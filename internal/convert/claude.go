@@ -65,7 +65,8 @@ func (r *claudeReader) delegated(thread []*claudeLine) error {
 		for _, b := range l.Message.Content {
 			worked := b.Type == "tool_result" && !b.Failed && slices.Contains(delegates, r.tools[b.CallID])
 			if worked && l.agent() == "" {
-				return lineError(l.file, l.number, errors.New("another agent worked for the session, and it is not said which"))
+				return lineError(l.file, l.number,
+					errors.New("another agent worked for the session, and it is not said which"))
 			}
 		}
 	}
@@ -251,7 +252,9 @@ func (r *claudeReader) endTurn() {
 	if t == nil || len(r.usage) == 0 {
 		return
 	}
-	sum := &trajectory.Usage{Input: new(int64), Output: new(int64), CacheRead: new(int64), CacheWrite: new(int64), Total: new(int64)}
+	sum := &trajectory.Usage{
+		Input: new(int64), Output: new(int64), CacheRead: new(int64), CacheWrite: new(int64), Total: new(int64),
+	}
 	for _, u := range r.usage {
 		*sum.Input += *u.Input
 		*sum.CacheRead += *u.CacheRead

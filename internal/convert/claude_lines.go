@@ -14,13 +14,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
-// claudeOther are the types of lines that are about the program and not about the session: titles, queues, what was sent
-// to the model, copies of files for taking edits back. As of Claude Code 2.1.316.
+// claudeOther are the types of lines that are about the program and not about the session: titles, queues, what was
+// sent to the model, copies of files for taking edits back. As of Claude Code 2.1.316.
 var claudeOther = []string{
 	"progress", "file-history-snapshot", "file-history-delta", "last-prompt", "continued-in", "content-replacement",
 	"api-request-shape", "api-request-blob", "api-request", "fork-context-ref", "frame-link", "summary", "custom-title",
 	"ended-by-model", "ai-title", "tag", "relocated", "agent-name", "agent-color", "agent-setting", "pr-link",
-	"artifact-comment-monitor", "artifact-autoreact-ledger", "bridge-session", "history-suppression", "attribution-snapshot", "mode",
+	"artifact-comment-monitor", "artifact-autoreact-ledger", "bridge-session", "history-suppression",
+	"attribution-snapshot", "mode",
 	"permission-mode", "isolation-latch", "dev-mods", "memory-mode", "atis-latch", "tools-used", "worktree-state",
 	"queue-operation", "observer-ref",
 }
@@ -76,14 +77,17 @@ const (
 
 // prompts reports whether a line is what the user asked.
 func (l *claudeLine) prompts() bool {
-	if l.Type != "user" || l.Sidechain || l.Meta || l.CompactSummary || l.Origin.Kind != "" && l.Origin.Kind != "human" {
+	if l.Type != "user" || l.Sidechain || l.Meta || l.CompactSummary ||
+		l.Origin.Kind != "" && l.Origin.Kind != "human" {
 		return false
 	}
 	if l.answers() {
 		return false
 	}
 	text := l.Message.Content.Text()
-	for _, mark := range []string{claudeInterrupted, claudeLocal, "<bash-", "<task-notification>", "<user-memory-input>"} {
+	for _, mark := range []string{
+		claudeInterrupted, claudeLocal, "<bash-", "<task-notification>", "<user-memory-input>",
+	} {
 		if strings.HasPrefix(text, mark) {
 			return false
 		}
@@ -169,11 +173,12 @@ func unknownType(name string) error {
 	if name == "" {
 		return errors.New("a line without a type: this is not a line of a session")
 	}
-	return fmt.Errorf("lines of type %q are not known; if they are no part of the session, leave them out with --ignore %[1]s", fmt.Sprintf("%.60s", name))
+	return fmt.Errorf("lines of type %q are not known; if they are no part of the session, "+
+		"leave them out with --ignore %[1]s", fmt.Sprintf("%.60s", name))
 }
 
-// Users take prompts back and ask something else in their place. The lines of both stay in the file, each naming the line
-// that it follows.
+// Users take prompts back and ask something else in their place. The lines of both stay in the file, each naming the
+// line that it follows.
 
 // claudeThread returns the lines without those of turns that were taken back, and the number of such turns.
 func claudeThread(lines []*claudeLine) (thread []*claudeLine, left int) {
@@ -244,7 +249,7 @@ func claudeSubagents(path string, all, thread []*claudeLine, ignore []string) ([
 	for id, l := range asked {
 		if _, err := os.Stat(filepath.Join(dir, "agent-"+id+".jsonl")); err != nil && !inline {
 			return nil, lineError(l.file, l.number,
-				fmt.Errorf("another agent, %s, worked for the session, and what it did is not beside the file: %w", id, err))
+				fmt.Errorf("agent %s also worked for the session, and its file is missing: %w", id, err))
 		}
 	}
 	return lines, nil

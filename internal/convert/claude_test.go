@@ -20,7 +20,9 @@ type claudeFile struct {
 
 func (c *claudeFile) line(id, parent, kind, rest string) *claudeFile {
 	at := fmt.Sprintf("2026-01-02T03:04:%02dZ", len(c.lines))
-	c.lines = append(c.lines, fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"timestamp":%q,"version":"2.1.0","cwd":"/w",%s}`, kind, id, parent, at, rest))
+	c.lines = append(c.lines,
+		fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%q,"timestamp":%q,"version":"2.1.0","cwd":"/w",%s}`, kind, id,
+			parent, at, rest))
 	return c
 }
 
@@ -29,7 +31,8 @@ func (c *claudeFile) user(id, parent, text string) *claudeFile {
 }
 
 func (c *claudeFile) says(id, parent, text string) *claudeFile {
-	return c.line(id, parent, "assistant", fmt.Sprintf(`"message":{"id":%q,"stop_reason":"end_turn","content":[{"type":"text","text":%q}]}`, id, text))
+	return c.line(id, parent, "assistant",
+		fmt.Sprintf(`"message":{"id":%q,"stop_reason":"end_turn","content":[{"type":"text","text":%q}]}`, id, text))
 }
 
 func (c *claudeFile) calls(id, parent, call, tool string) *claudeFile {
@@ -38,7 +41,8 @@ func (c *claudeFile) calls(id, parent, call, tool string) *claudeFile {
 }
 
 func (c *claudeFile) gets(id, parent, call, text string) *claudeFile {
-	return c.line(id, parent, "user", fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":%q,"content":%q}]}`, call, text))
+	return c.line(id, parent, "user",
+		fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":%q,"content":%q}]}`, call, text))
 }
 
 func (c *claudeFile) raw(line string) *claudeFile {
@@ -90,36 +94,44 @@ func TestClaude(t *testing.T) {
 	}{
 		{"an answer", "", begin().says("2", "1", "ok"), "prompt:Go. says:ok stop:end_turn"},
 		{
-			"calls made together", "each result follows its own call", begin().calls("2", "1", "a", "Read").calls("3", "2", "b", "Grep").
+			"calls made together", "each result follows its own call",
+			begin().calls("2", "1", "a", "Read").calls("3", "2", "b", "Grep").
 				gets("4", "2", "a", "x").gets("5", "3", "b", "y").says("6", "5", "ok"),
 			"prompt:Go. calls:Read calls:Grep completed completed says:ok stop:end_turn",
 		},
 		{
-			"a prompt that was taken back", "its lines stay in the file", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").says("4", "3", "no").
+			"a prompt that was taken back", "its lines stay in the file",
+			begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").says("4", "3", "no").
 				user("5", "", "Go on.").says("6", "5", "ok"),
 			"prompt:Go on. says:ok stop:end_turn",
 		},
 		{
-			"a second prompt that was taken back", "", begin().says("2", "1", "ok").user("3", "2", "Wrong.").says("4", "3", "hm").
+			"a second prompt that was taken back", "",
+			begin().says("2", "1", "ok").user("3", "2", "Wrong.").says("4", "3", "hm").
 				user("5", "2", "Right.").says("6", "5", "yes"),
 			"prompt:Go. says:ok stop:end_turn prompt:Right. says:yes stop:end_turn",
 		},
 		{
-			"a parent that is not in the file", "the file begins in the middle of the program's own lines", begin().says("2", "lost", "ok"),
+			"a parent that is not in the file", "the file begins in the middle of the program's own lines",
+			begin().says("2", "lost", "ok"),
 			"prompt:Go. says:ok stop:end_turn",
 		},
 		{
 			"a context that was compacted", "", begin().says("2", "1", "ok").
-				line("3", "", "system", `"subtype":"compact_boundary","logicalParentUuid":"2","content":"Conversation compacted"`).
-				line("4", "3", "user", `"isCompactSummary":true,"message":{"content":"In short: go."}`).user("5", "4", "More.").says("6", "5", "yes"),
+				line("3", "", "system",
+					`"subtype":"compact_boundary","logicalParentUuid":"2","content":"Conversation compacted"`).
+				line("4", "3", "user", `"isCompactSummary":true,"message":{"content":"In short: go."}`).user("5", "4",
+				"More.").says("6", "5", "yes"),
 			"prompt:Go. says:ok claude:compact_boundary claude:user stop:end_turn prompt:More. says:yes stop:end_turn",
 		},
 		{
-			"interrupted", "", begin().calls("2", "1", "a", "Bash").user("3", "2", "[Request interrupted by user for tool use]"),
+			"interrupted", "",
+			begin().calls("2", "1", "a", "Bash").user("3", "2", "[Request interrupted by user for tool use]"),
 			"prompt:Go. calls:Bash cancelled stop:cancelled",
 		},
 		{
-			"killed, then asked again", "a turn that the next prompt ends was cancelled", begin().calls("2", "1", "a", "Bash").
+			"killed, then asked again", "a turn that the next prompt ends was cancelled",
+			begin().calls("2", "1", "a", "Bash").
 				user("3", "2", "Again.").says("4", "3", "ok"),
 			"prompt:Go. calls:Bash stop:cancelled prompt:Again. says:ok stop:end_turn",
 		},
@@ -130,32 +142,49 @@ func TestClaude(t *testing.T) {
 			"prompt:Go. says:ok stop:end_turn",
 		},
 		{
-			"a command for the agent", "", (&claudeFile{}).user("1", "", "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>all of it</command-args>").
+			"a command for the agent", "",
+			(&claudeFile{}).user("1", "", "<command-message>review</command-message>\n"+
+				"<command-name>/review</command-name>\n<command-args>all of it</command-args>").
 				line("2", "1", "user", `"isMeta":true,"message":{"content":"Review this."}`).says("3", "2", "ok"),
 			"prompt:/review all of it says:ok stop:end_turn",
 		},
 		{
 			"the model failed and was asked again", "", begin().
-				line("2", "1", "assistant", `"isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error: 529"}]}`).
+				line("2", "1", "assistant",
+					`"isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API `+
+						`Error: 529"}]}`).
 				says("3", "2", "ok"),
 			"prompt:Go. claude:api_error says:ok stop:end_turn",
 		},
 		{
 			"a tool of the model's service", "", begin().
-				line("2", "1", "assistant", `"message":{"stop_reason":"end_turn","content":[{"type":"server_tool_use","id":"a","name":"web_search","input":{"query":"q"}},`+
-					`{"type":"web_search_tool_result","tool_use_id":"a","content":[]},{"type":"text","text":"ok"}]}`),
+				line("2", "1", "assistant",
+					`"message":{"stop_reason":"end_turn","content":[{"type":"server_tool_use","id":"a","name":"web_search","input":{"query":"q"}},`+
+						`{"type":"web_search_tool_result","tool_use_id":"a","content":[]},{"type":"text","text":"ok"}]}`),
 			"prompt:Go. calls:web_search completed says:ok stop:end_turn",
 		},
 		{
 			"an agent in the same file", "older versions write it so", begin().calls("2", "1", "a", "Task").
 				line("3", "", "user", `"isSidechain":true,"message":{"content":"Help."}`).
-				line("4", "3", "assistant", `"isSidechain":true,"message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"b","name":"Bash","input":{}}]}`).
-				line("5", "4", "user", `"isSidechain":true,"message":{"content":[{"type":"tool_result","tool_use_id":"b","content":"x"}]}`).
+				line("4", "3", "assistant",
+					`"isSidechain":true,"message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"b","name":"Bash","input":{}}]}`).
+				line("5", "4", "user",
+					`"isSidechain":true,"message":{"content":[{"type":"tool_result","tool_use_id":"b","content":"x"}]}`).
 				gets("6", "2", "a", "done").says("7", "6", "ok"),
 			"prompt:Go. calls:Task subagent:prompt calls:Bash completed completed says:ok stop:end_turn",
 		},
-		{"refused", "", begin().line("2", "1", "assistant", `"message":{"stop_reason":"refusal","content":[{"type":"text","text":"no"}]}`), "prompt:Go. says:no stop:refusal"},
-		{"cut short", "", begin().line("2", "1", "assistant", `"message":{"stop_reason":"max_tokens","content":[{"type":"text","text":"a"}]}`), "prompt:Go. says:a stop:max_tokens"},
+		{
+			"refused", "",
+			begin().line("2", "1", "assistant",
+				`"message":{"stop_reason":"refusal","content":[{"type":"text","text":"no"}]}`),
+			"prompt:Go. says:no stop:refusal",
+		},
+		{
+			"cut short", "",
+			begin().line("2", "1", "assistant",
+				`"message":{"stop_reason":"max_tokens","content":[{"type":"text","text":"a"}]}`),
+			"prompt:Go. says:a stop:max_tokens",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,7 +196,8 @@ func TestClaude(t *testing.T) {
 }
 
 func TestClaudeLeft(t *testing.T) {
-	s, err := Read(Claude, begin().says("2", "1", "no").user("3", "", "Go on.").says("4", "3", "ok").write(t), Options{})
+	s, err := Read(Claude, begin().says("2", "1", "no").user("3", "", "Go on.").says("4", "3", "ok").write(t),
+		Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"turns that the user took back: 1"}, s.Left)
 }
@@ -182,25 +212,83 @@ func TestClaudeErrors(t *testing.T) {
 		{"two values", begin().raw(`{"type":"tag"} {}`), ":2: this is not JSON: text after the JSON value"},
 		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not have there"},
 		{"no type", begin().raw(`{}`), ":2: a line without a type: this is not a line of a session"},
-		{"an unknown type", begin().raw(`{"type":"telepathy"}`), `:2: lines of type "telepathy" are not known; if they are no part of the session, leave them out with --ignore telepathy`},
-		{"no uuid", (&claudeFile{}).line("", "", "user", `"message":{"content":"x"}`), ":1: a line of type user without a uuid"},
+		{
+			"an unknown type", begin().raw(`{"type":"telepathy"}`),
+			`:2: lines of type "telepathy" are not known; if they are no part of the session, ` +
+				`leave them out with --ignore telepathy`,
+		},
+		{
+			"no uuid", (&claudeFile{}).line("", "", "user", `"message":{"content":"x"}`),
+			":1: a line of type user without a uuid",
+		},
 		{"no time", begin().raw(`{"type":"user","uuid":"2","timestamp":"now"}`), `:2: the line has no time: "now"`},
-		{"nothing asked", (&claudeFile{}).raw(`{"type":"summary"}`), ": there is no prompt in it: nobody asked anything of the agent"},
+		{
+			"nothing asked", (&claudeFile{}).raw(`{"type":"summary"}`),
+			": there is no prompt in it: nobody asked anything of the agent",
+		},
 		{"empty", &claudeFile{}, ": there is no prompt in it: nobody asked anything of the agent"},
 		{"no prompt first", (&claudeFile{}).says("1", "", "ok"), ":1: the agent acts before the first prompt"},
-		{"no answer", begin(), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
-		{"an open call", begin().calls("2", "1", "a", "Bash"), ": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)"},
-		{"killed before it called", begin().line("2", "1", "assistant", `"message":{"stop_reason":"tool_use","content":[{"type":"text","text":"I'll look."}]}`), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
-		{"no word after the last result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x"), ": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)"},
-		{"a result of nothing", begin().gets("2", "1", "a", "x"), `:2: the result of a tool call that was not made: "a"`},
-		{"a second result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").gets("4", "3", "a", "x"), `:4: a second result of the tool call "a"`},
-		{"a result of neither text nor parts", begin().calls("2", "1", "a", "Bash").line("3", "2", "user", `"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":{}}]}`), ":3: the line is of type object, which the format does not have there"},
-		{"an id twice", begin().calls("2", "1", "a", "Bash").calls("3", "2", "a", "Bash"), `:3: a tool call without an id of its own: "a"`},
-		{"an unknown part", begin().line("2", "1", "assistant", `"message":{"content":[{"type":"hologram"}]}`), `:2: a part of an answer of the unknown type "hologram"`},
-		{"an unknown end", begin().line("2", "1", "assistant", `"message":{"stop_reason":"bored","content":[]}`), `:2: an answer that ended for the unknown reason "bored"`},
-		{"a word in between", begin().calls("2", "1", "a", "Bash").line("3", "2", "attachment", `"attachment":{"type":"queued_command","prompt":"Stop.","commandMode":"prompt"}`), ":3: the user spoke to the agent in the middle of a turn, which a unit's prompts do not"},
-		{"the model failed", begin().line("2", "1", "assistant", `"isApiErrorMessage":true,"message":{"content":[{"type":"text","text":"API Error: 529"}]}`), ": the session ended because its model failed, so nothing is known about the agent: API Error: 529"},
-		{"an agent nobody names", begin().calls("2", "1", "a", "Agent").gets("3", "2", "a", "done").says("4", "3", "ok"), ":3: another agent worked for the session, and it is not said which"},
+		{
+			"no answer", begin(),
+			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+		},
+		{
+			"an open call", begin().calls("2", "1", "a", "Bash"),
+			": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)",
+		},
+		{
+			"killed before it called",
+			begin().line("2", "1", "assistant",
+				`"message":{"stop_reason":"tool_use","content":[{"type":"text","text":"I'll look."}]}`),
+			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+		},
+		{
+			"no word after the last result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x"),
+			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+		},
+		{
+			"a result of nothing", begin().gets("2", "1", "a", "x"),
+			`:2: the result of a tool call that was not made: "a"`,
+		},
+		{
+			"a second result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").gets("4", "3", "a", "x"),
+			`:4: a second result of the tool call "a"`,
+		},
+		{
+			"a result of neither text nor parts",
+			begin().calls("2", "1", "a", "Bash").line("3", "2", "user",
+				`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":{}}]}`),
+			":3: the line is of type object, which the format does not have there",
+		},
+		{
+			"an id twice", begin().calls("2", "1", "a", "Bash").calls("3", "2", "a", "Bash"),
+			`:3: a tool call without an id of its own: "a"`,
+		},
+		{
+			"an unknown part", begin().line("2", "1", "assistant", `"message":{"content":[{"type":"hologram"}]}`),
+			`:2: a part of an answer of the unknown type "hologram"`,
+		},
+		{
+			"an unknown end", begin().line("2", "1", "assistant", `"message":{"stop_reason":"bored","content":[]}`),
+			`:2: an answer that ended for the unknown reason "bored"`,
+		},
+		{
+			"a word in between",
+			begin().calls("2", "1", "a", "Bash").line("3", "2", "attachment",
+				`"attachment":{"type":"queued_command","prompt":"Stop.","commandMode":"prompt"}`),
+			":3: the user spoke to the agent in the middle of a turn, which a unit's prompts do not",
+		},
+		{
+			"the model failed",
+			begin().line("2", "1", "assistant",
+				`"isApiErrorMessage":true,"message":{"content":[{"type":"text","text":"API Error: 529"}]}`),
+			": the session ended because its model failed, so nothing is known about the agent: API Error: 529",
+		},
+		{
+			"an agent nobody names",
+			begin().calls("2", "1", "a", "Agent").gets("3", "2", "a", "done").says("4", "3", "ok"),
+			":3: another agent worked for the session, and it is not said which",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,7 +306,8 @@ func TestClaudeSubagentIsMissing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "delegate.jsonl")
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 	_, err = Read(Claude, file, Options{})
-	assert.ErrorContains(t, err, ": another agent, a8f173dcf8ac43edf, worked for the session, and what it did is not beside the file: ")
+	assert.ErrorContains(t, err,
+		": agent a8f173dcf8ac43edf also worked for the session, and its file is missing: ")
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -229,8 +318,8 @@ func TestStopAndIgnore(t *testing.T) {
 	assert.Equal(t, "prompt:Go. calls:Bash completed stop:max_turn_requests", short(s))
 }
 
-// TestClaudeExitCodes holds that an exit code is not known where nothing tells it: Claude takes that of a grep which found
-// nothing for no failure.
+// TestClaudeExitCodes holds that an exit code is not known where nothing tells it: Claude takes that of a grep which
+// found nothing for no failure.
 func TestClaudeExitCodes(t *testing.T) {
 	for _, tt := range []struct {
 		name, told, returned string
@@ -276,6 +365,7 @@ func FuzzClaude(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Add([]byte(strings.Join(begin().calls("2", "1", "a", "Read").gets("3", "2", "a", "x").user("5", "", "Go on.").says("6", "5", "ok").lines, "\n")))
+	f.Add([]byte(strings.Join(begin().calls("2", "1", "a", "Read").gets("3", "2", "a", "x").user("5", "",
+		"Go on.").says("6", "5", "ok").lines, "\n")))
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzRead(t, Claude, data) })
 }

@@ -178,7 +178,8 @@ func (r *codexReader) patched(patch string) []trajectory.Location {
 }
 
 // codexHead are the lines about a command before what it printed.
-var codexHead = lazyregexp.New(`^(?:[A-Z][A-Za-z ]*: .*\n)*(?:(?:Process exited with code|Exit code:) (-?\d+)\n|Process running .*\n)(?:[A-Z][A-Za-z ]*: .*\n)*Output:\n`)
+var codexHead = lazyregexp.New(`^(?:[A-Z][A-Za-z ]*: .*\n)*(?:(?:Process exited with code|Exit code:) ` +
+	`(-?\d+)\n|Process running .*\n)(?:[A-Z][A-Za-z ]*: .*\n)*Output:\n`)
 
 // toolEnd returns the end of a call.
 func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {

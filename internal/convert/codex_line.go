@@ -14,13 +14,15 @@ var (
 	codexOtherItems  = []string{"ghost_snapshot", "compaction", "compaction_trigger", "context_compaction"}
 	codexOtherEvents = []string{
 		"agent_message", "agent_message_content_delta", "agent_reasoning", "agent_reasoning_raw_content",
-		"agent_reasoning_section_break", "reasoning_content_delta", "reasoning_raw_content_delta", "plan_delta", "plan_update",
-		"item_started", "item_completed", "raw_response_item", "session_configured", "thread_settings_applied", "thread_name_updated",
-		"thread_goal_updated", "mcp_startup_update", "mcp_startup_complete", "mcp_tool_call_begin", "mcp_tool_call_end",
+		"agent_reasoning_section_break", "reasoning_content_delta", "reasoning_raw_content_delta", "plan_delta",
+		"plan_update", "item_started", "item_completed", "raw_response_item", "session_configured",
+		"thread_settings_applied", "thread_name_updated", "thread_goal_updated",
+		"mcp_startup_update", "mcp_startup_complete", "mcp_tool_call_begin", "mcp_tool_call_end",
 		"web_search_begin", "web_search_end", "image_generation_begin", "image_generation_end", "exec_command_begin",
-		"exec_command_output_delta", "exec_command_end", "terminal_interaction", "view_image_tool_call", "exec_approval_request", "request_permissions",
-		"request_user_input", "dynamic_tool_call_request", "dynamic_tool_call_response", "elicitation_request",
-		"apply_patch_approval_request", "guardian_assessment", "guardian_warning", "deprecation_notice", "stream_error", "warning",
+		"exec_command_output_delta", "exec_command_end", "terminal_interaction", "view_image_tool_call",
+		"exec_approval_request", "request_permissions", "request_user_input", "dynamic_tool_call_request",
+		"dynamic_tool_call_response", "elicitation_request", "apply_patch_approval_request",
+		"guardian_assessment", "guardian_warning", "deprecation_notice", "stream_error", "warning",
 		"background_event", "patch_apply_begin", "patch_apply_updated", "turn_diff", "hook_started", "hook_completed",
 		"model_reroute", "model_verification", "context_compacted", "shutdown_complete",
 	}
@@ -182,7 +184,8 @@ func readCodexLines(path string, ignore []string, f func(l codexLine) error) err
 			return nil
 		}
 		if len(l.Payload) == 0 || l.Payload[0] != '{' {
-			return fmt.Errorf("a line of type %q without a payload: this is not a line of a rollout", fmt.Sprintf("%.60s", l.Type))
+			return fmt.Errorf("a line of type %q without a payload: this is not a line of a rollout",
+				fmt.Sprintf("%.60s", l.Type))
 		}
 		return f(l)
 	})

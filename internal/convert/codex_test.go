@@ -30,7 +30,8 @@ func (r *rollout) asks(text string) *rollout {
 }
 
 func (r *rollout) says(text string) *rollout {
-	return r.item(fmt.Sprintf(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, text))
+	return r.item(fmt.Sprintf(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`,
+		text))
 }
 
 func (r *rollout) done(text string) *rollout {
@@ -64,21 +65,25 @@ func TestCodex(t *testing.T) {
 	}{
 		{"an answer", "", codexMetaLine().asks("Go.").done("ok"), "prompt:Go. says:ok stop:end_turn"},
 		{
-			"an older one", "it does not say when turns begin and end", codexMetaLine().event(`{"type":"user_message","message":"Go."}`).says("ok").
+			"an older one", "it does not say when turns begin and end",
+			codexMetaLine().event(`{"type":"user_message","message":"Go."}`).says("ok").
 				event(`{"type":"user_message","message":"More."}`).says("yes"),
 			"prompt:Go. says:ok stop:end_turn prompt:More. says:yes stop:end_turn",
 		},
 		{
-			"one that goes on from another", "its own meta comes first", codexMetaLine().line("session_meta", `{"id":"old"}`).asks("Go.").done("ok"),
+			"one that goes on from another", "its own meta comes first",
+			codexMetaLine().line("session_meta", `{"id":"old"}`).asks("Go.").done("ok"),
 			"prompt:Go. says:ok stop:end_turn",
 		},
 		{
-			"interrupted", "", codexMetaLine().asks("Go.").calls("a", "shell", `{"command":["ls"]}`).event(`{"type":"turn_aborted","reason":"interrupted"}`).
+			"interrupted", "",
+			codexMetaLine().asks("Go.").calls("a", "shell", `{"command":["ls"]}`).event(`{"type":"turn_aborted","reason":"interrupted"}`).
 				asks("More.").done("ok"),
 			"prompt:Go. calls:shell cancelled stop:cancelled prompt:More. says:ok stop:end_turn",
 		},
 		{
-			"turns that were taken back", "", codexMetaLine().asks("Go.").done("ok").asks("Wrong.").calls("a", "shell", `{}`).gets("a", "x").done("hm").
+			"turns that were taken back", "",
+			codexMetaLine().asks("Go.").done("ok").asks("Wrong.").calls("a", "shell", `{}`).gets("a", "x").done("hm").
 				event(`{"type":"thread_rolled_back","num_turns":1}`).asks("Right.").done("yes"),
 			"prompt:Go. says:ok stop:end_turn prompt:Right. says:yes stop:end_turn",
 		},
@@ -92,11 +97,13 @@ func TestCodex(t *testing.T) {
 				calls("c", "view_image", `{"path":"a.png"}`).item(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:"}]}`).
 				calls("d", "mcp__x__y", `not JSON`).item(`{"type":"function_call_output","call_id":"d","output":{"content":"no","success":false}}`).
 				line("compacted", `{"message":""}`).done("ok"),
-			"prompt:Go. thought calls:local_shell failed calls:apply_patch completed calls:web_search completed calls:view_image completed " +
+			"prompt:Go. thought calls:local_shell failed calls:apply_patch completed calls:web_search completed " +
+				"calls:view_image completed " +
 				"calls:mcp__x__y failed codex:compacted says:ok stop:end_turn",
 		},
 		{
-			"an error that was overcome", "", codexMetaLine().asks("Go.").event(`{"type":"error","message":"503"}`).done("ok"),
+			"an error that was overcome", "",
+			codexMetaLine().asks("Go.").event(`{"type":"error","message":"503"}`).done("ok"),
 			"prompt:Go. codex:error says:ok stop:end_turn",
 		},
 	}
@@ -119,18 +126,58 @@ func TestCodexErrors(t *testing.T) {
 	}{
 		{"empty", &rollout{}, ": this is not a rollout: it has no session_meta"},
 		{"no meta", (&rollout{}).asks("Go."), ":1: a rollout begins with session_meta"},
-		{"an unknown line", codexMetaLine().line("telepathy", `{}`), `:2: lines of type "telepathy" are not known; if they are no part of the session, leave them out with --ignore telepathy`},
-		{"an unknown item", codexMetaLine().item(`{"type":"hologram"}`), `:2: lines of type "hologram" are not known; if they are no part of the session, leave them out with --ignore hologram`},
-		{"an unknown event", codexMetaLine().event(`{"type":"dream"}`), `:2: lines of type "dream" are not known; if they are no part of the session, leave them out with --ignore dream`},
-		{"no payload", codexMetaLine().line("event_msg", `null`), `:2: a line of type "event_msg" without a payload: this is not a line of a rollout`},
-		{"no answer", codexMetaLine().asks("Go.").event(`{"type":"task_complete","last_agent_message":null}`), ": the session ended because its model failed, so nothing is known about the agent: the turn ended without an answer"},
-		{"an error", codexMetaLine().asks("Go.").event(`{"type":"error","message":"503"}`), ": the session ended because its model failed, so nothing is known about the agent: 503"},
-		{"killed", codexMetaLine().asks("Go.").calls("a", "shell", `{}`), ": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)"},
-		{"a word in between", codexMetaLine().asks("Go.").event(`{"type":"user_message","message":"Stop."}`), ":4: the user spoke to the agent in the middle of a turn, which a unit's prompts do not"},
-		{"an agent", codexMetaLine().asks("Go.").calls("a", "spawn_agent", `{}`), ":4: " + gone + " (spawn_agent), and what it did is in a rollout of its own"},
-		{"a review", codexMetaLine().event(`{"type":"entered_review_mode"}`), ":2: " + gone + " (a review), and what it did is not in the rollout"},
-		{"a result of nothing", codexMetaLine().asks("Go.").gets("a", "x"), `:4: the result of a tool call that was not made: "a"`},
-		{"no arguments", codexMetaLine().asks("Go.").item(`{"type":"function_call","call_id":"a","name":"f"}`), ":4: a call without arguments"},
+		{
+			"an unknown line", codexMetaLine().line("telepathy", `{}`),
+			`:2: lines of type "telepathy" are not known; if they are no part of the session, ` +
+				`leave them out with --ignore telepathy`,
+		},
+		{
+			"an unknown item", codexMetaLine().item(`{"type":"hologram"}`),
+			`:2: lines of type "hologram" are not known; if they are no part of the session, ` +
+				`leave them out with --ignore hologram`,
+		},
+		{
+			"an unknown event", codexMetaLine().event(`{"type":"dream"}`),
+			`:2: lines of type "dream" are not known; if they are no part of the session, ` +
+				`leave them out with --ignore dream`,
+		},
+		{
+			"no payload", codexMetaLine().line("event_msg", `null`),
+			`:2: a line of type "event_msg" without a payload: this is not a line of a rollout`,
+		},
+		{
+			"no answer", codexMetaLine().asks("Go.").event(`{"type":"task_complete","last_agent_message":null}`),
+			": the session ended because its model failed, so nothing is known about the agent: " +
+				"the turn ended without an answer",
+		},
+		{
+			"an error", codexMetaLine().asks("Go.").event(`{"type":"error","message":"503"}`),
+			": the session ended because its model failed, so nothing is known about the agent: 503",
+		},
+		{
+			"killed", codexMetaLine().asks("Go.").calls("a", "shell", `{}`),
+			": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)",
+		},
+		{
+			"a word in between", codexMetaLine().asks("Go.").event(`{"type":"user_message","message":"Stop."}`),
+			":4: the user spoke to the agent in the middle of a turn, which a unit's prompts do not",
+		},
+		{
+			"an agent", codexMetaLine().asks("Go.").calls("a", "spawn_agent", `{}`),
+			":4: " + gone + " (spawn_agent), and what it did is in a rollout of its own",
+		},
+		{
+			"a review", codexMetaLine().event(`{"type":"entered_review_mode"}`),
+			":2: " + gone + " (a review), and what it did is not in the rollout",
+		},
+		{
+			"a result of nothing", codexMetaLine().asks("Go.").gets("a", "x"),
+			`:4: the result of a tool call that was not made: "a"`,
+		},
+		{
+			"no arguments", codexMetaLine().asks("Go.").item(`{"type":"function_call","call_id":"a","name":"f"}`),
+			":4: a call without arguments",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +196,11 @@ func TestCodexPrinted(t *testing.T) {
 		printed    *string
 		code       *int
 	}{
-		{"a command", "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 2\nOutput:\na\nb\n", p("a\nb\n"), n(1)},
+		{
+			"a command",
+			"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 2\nOutput:\na\nb\n",
+			p("a\nb\n"), n(1),
+		},
 		{"one that still runs", "Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\na", p("a"), nil},
 		{"a patch", "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.", p("Success."), n(0)},
 		{"an older one", `{"output":"a","metadata":{"exit_code":127,"duration_seconds":0.1}}`, p("a"), n(127)},
@@ -171,13 +222,18 @@ func TestCodexTokens(t *testing.T) {
 		return fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}}`, in, cached, out, in+out)
 	}
 	r := codexMetaLine().asks("Go.").event(count(100, 0, 10)).event(`{"type":"token_count","info":null}`).event(count(300, 80, 30)).done("ok")
-	r.asks("More.").event(count(400, 130, 40)).done("ok").asks("Less.").done("ok").asks("Anew.").event(count(5, 0, 5)).done("ok")
+	r.asks("More.").event(count(400, 130, 40)).done("ok").asks("Less.").done("ok").asks("Anew.").event(count(5, 0,
+		5)).done("ok")
 	s, err := Read(Codex, r.write(t), Options{})
 	require.NoError(t, err)
 	usage := func(i int) *trajectory.Usage { return s.Turns[i][len(s.Turns[i])-1].Body.(trajectory.Stop).Usage }
 	require.Len(t, s.Turns, 4)
-	assert.Equal(t, []int64{220, 80, 30, 330}, []int64{*usage(0).Input, *usage(0).CacheRead, *usage(0).Output, *usage(0).Total})
-	assert.Equal(t, []int64{50, 50, 10, 110}, []int64{*usage(1).Input, *usage(1).CacheRead, *usage(1).Output, *usage(1).Total})
+	assert.Equal(t, []int64{220, 80, 30, 330}, []int64{
+		*usage(0).Input, *usage(0).CacheRead, *usage(0).Output, *usage(0).Total,
+	})
+	assert.Equal(t, []int64{50, 50, 10, 110}, []int64{
+		*usage(1).Input, *usage(1).CacheRead, *usage(1).Output, *usage(1).Total,
+	})
 	assert.Nil(t, usage(2), "nobody counted")
 	assert.Nil(t, usage(3), "the count began anew")
 }
@@ -188,6 +244,7 @@ func FuzzCodex(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Add([]byte(strings.Join(codexMetaLine().asks("Go.").calls("a", "shell", `{}`).gets("a", "x").done("ok").lines, "\n")))
+	f.Add([]byte(strings.Join(codexMetaLine().asks("Go.").calls("a", "shell", `{}`).gets("a", "x").done("ok").lines,
+		"\n")))
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzRead(t, Codex, data) })
 }

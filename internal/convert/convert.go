@@ -1,7 +1,7 @@
 // Package convert reads and writes the formats of other tools. It turns what agents keep of their own sessions into
 // cassettes: transcripts of Claude Code, rollouts of Codex and trajectories in ATIF; and it writes a cassette as a
-// trajectory in ATIF. Its packages have formats that are of use by themselves: atif, and agentevals, cases of AgentEvals
-// with their judgement. How a session is judged belongs in package evaluator.
+// trajectory in ATIF. Its packages have formats that are of use by themselves: atif, and agentevals, cases of
+// AgentEvals with their judgement. How a session is judged belongs in package evaluator.
 //
 // Such a file has less than a recording: what the agent said and called, the results of the calls, and mostly when. It
 // does not have the changes of the workspace, the requests to the client, or what the session depended on. Unknown
@@ -40,8 +40,8 @@ type Session struct {
 
 // Options say how a file is read.
 type Options struct {
-	// Stop is why the last turn ended, after the Agent Client Protocol, for a file that does not say; empty: such a file is
-	// an error.
+	// Stop is why the last turn ended, after the Agent Client Protocol, for a file that does not say; empty: such a
+	// file is an error.
 	Stop string
 	// Ignore are unknown types of lines to leave out.
 	Ignore []string
@@ -132,7 +132,8 @@ type Unit struct {
 // fingerprints, no sandbox and no endpoint: they are unknown. Masked tells that there were secrets.
 func (s *Session) Cassette(u Unit) (c *cassette.Cassette, masked bool, err error) {
 	c = &cassette.Cassette{Header: cassette.Header{
-		Level: cassette.LevelRun, Unit: u.ID, Origin: fmt.Sprintf("%s from %s %s", cassette.OriginImported, s.Format, s.Version), Agent: s.Agent,
+		Level: cassette.LevelRun, Unit: u.ID,
+		Origin: fmt.Sprintf("%s from %s %s", cassette.OriginImported, s.Format, s.Version), Agent: s.Agent,
 		ClientVersion: u.ClientVersion, RecordedAt: s.Start.UTC().Truncate(time.Second),
 	}}
 	c.Header.Agent.Kind = u.Kind

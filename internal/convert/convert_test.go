@@ -72,7 +72,9 @@ func TestEachFormat(t *testing.T) {
 				s, err := Read(f.Name, sample, Options{})
 				require.NoError(t, err, sample)
 				require.Equal(t, f.Name, s.Format)
-				c, _, err := s.Cassette(Unit{ID: "demo/task/claude/1", Secrets: new(secret.Set), Now: time.Unix(1e9, 0)})
+				c, _, err := s.Cassette(Unit{
+					ID: "demo/task/claude/1", Secrets: new(secret.Set), Now: time.Unix(1e9, 0),
+				})
 				require.NoError(t, err, sample)
 				if f.write == nil {
 					continue
@@ -93,7 +95,8 @@ func TestEachFormat(t *testing.T) {
 func text(t *testing.T, s *Session) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, session %s in %s, %s %s %s, %s\n", s.Format, s.Version, s.ID, s.Cwd, s.Agent.Name, s.Agent.Version, s.Agent.Model, s.Start.Format(time.RFC3339Nano))
+	fmt.Fprintf(&b, "%s %s, session %s in %s, %s %s %s, %s\n", s.Format, s.Version, s.ID, s.Cwd, s.Agent.Name,
+		s.Agent.Version, s.Agent.Model, s.Start.Format(time.RFC3339Nano))
 	for _, events := range s.Turns {
 		for _, e := range events {
 			var line bytes.Buffer
@@ -154,7 +157,8 @@ func TestAsRecorded(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			recorded, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals", filepath.FromSlash(tt.recorded)))
+			recorded, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals",
+				filepath.FromSlash(tt.recorded)))
 			require.NoError(t, err)
 			s, err := Read(tt.format, filepath.Join("testdata", filepath.FromSlash(tt.name)+".jsonl"), Options{})
 			require.NoError(t, err)
@@ -195,7 +199,9 @@ func outline(c *cassette.Cassette, change func(*trajectory.ToolCall)) []string {
 			code = fmt.Sprint(*call.ExitCode)
 		}
 		args, _ := json.Marshal(call.Args)
-		lines = append(lines, fmt.Sprintf("%s %s %s %s group %d exit %s %d places %s", call.ID, call.Name, call.Kind, call.Status, call.Group, code, len(call.Locations), args))
+		lines = append(lines,
+			fmt.Sprintf("%s %s %s %s group %d exit %s %d places %s", call.ID, call.Name, call.Kind, call.Status,
+				call.Group, code, len(call.Locations), args))
 	}
 	return lines
 }
@@ -207,7 +213,10 @@ func TestCassette(t *testing.T) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
 				s, err := Read(format, file, Options{})
 				require.NoError(t, err)
-				c, masked, err := s.Cassette(Unit{ID: "p/task/v/1", Kind: "acp", Secrets: new(secret.Set), ClientVersion: "0.1.0", Now: time.Unix(0, 0)})
+				c, masked, err := s.Cassette(Unit{
+					ID: "p/task/v/1", Kind: "acp", Secrets: new(secret.Set), ClientVersion: "0.1.0",
+					Now: time.Unix(0, 0),
+				})
 				require.NoError(t, err)
 				assert.False(t, masked)
 				path := filepath.Join(t.TempDir(), "a.1.jsonl")

@@ -14,7 +14,8 @@ import (
 // unknown is written for an unknown version, where the format requires one.
 const unknown = "unknown"
 
-const exportNotes = "Written by sdd-eval from a cassette. Metrics of a turn stand at its last step; times are counted back " +
+const exportNotes = "Written by sdd-eval from a cassette. Metrics of a turn stand at its last step; " +
+	"times are counted back " +
 	"from the end of the recording. What the agent changed in its workspace is not here."
 
 // writeATIF writes a cassette as a trajectory.
@@ -26,19 +27,21 @@ func writeATIF(c *cassette.Cassette) ([]byte, error) {
 	return atif.Encode(t)
 }
 
-// toATIF returns a cassette as a trajectory. What ATIF has no field for is under extra.sdd_eval, so that reading it gives
-// the same events again; what the agent changed in the workspace is left out.
+// toATIF returns a cassette as a trajectory. What ATIF has no field for is under extra.sdd_eval, so that reading it
+// gives the same events again; what the agent changed in the workspace is left out.
 func toATIF(c *cassette.Cassette) (*atif.Trajectory, error) {
 	x := exporter{
 		owners: make(map[string]int),
 		out: &atif.Trajectory{
 			SchemaVersion: atif.Version, SessionID: c.Header.Unit, TrajectoryID: c.Header.Unit, Notes: exportNotes,
 			Agent: atif.Agent{
-				Name: cmp.Or(c.Header.Agent.Name, c.Header.Agent.Kind, unknown), Version: cmp.Or(c.Header.Agent.Version, unknown),
+				Name:      cmp.Or(c.Header.Agent.Name, c.Header.Agent.Kind, unknown),
+				Version:   cmp.Or(c.Header.Agent.Version, unknown),
 				ModelName: c.Header.Agent.Model,
 			},
 			Extra: atif.Extra{ours: rootMark{
-				Version: marksVersion, Unit: c.Header.Unit, Origin: c.Header.Origin, Endpoint: c.Header.Endpoint, Kind: c.Header.Agent.Kind,
+				Version: marksVersion, Unit: c.Header.Unit, Origin: c.Header.Origin, Endpoint: c.Header.Endpoint,
+				Kind: c.Header.Agent.Kind,
 			}},
 		},
 	}
@@ -215,7 +218,9 @@ func (x *exporter) result(at place, e trajectory.Event, b trajectory.ToolEnd) er
 	if s.Observation == nil {
 		s.Observation = &atif.Observation{}
 	}
-	s.Observation.Results = append(s.Observation.Results, atif.Result{CallID: b.ID, Content: &content, Extra: atif.Extra{ours: mark}})
+	s.Observation.Results = append(s.Observation.Results, atif.Result{
+		CallID: b.ID, Content: &content, Extra: atif.Extra{ours: mark},
+	})
 	return nil
 }
 

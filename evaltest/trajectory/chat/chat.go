@@ -1,5 +1,6 @@
-// Package chat reads and writes trajectories as the messages of chat models, in the form that AgentEvals and others take:
-// a list of messages with a role, of which those of the assistant may have tool calls with arguments as JSON text.
+// Package chat reads and writes trajectories as the messages of chat models, in the form that AgentEvals and others
+// take: a list of messages with a role, of which those of the assistant may have tool calls with arguments as JSON
+// text.
 package chat
 
 import (

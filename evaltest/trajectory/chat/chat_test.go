@@ -71,7 +71,9 @@ func TestRunErrors(t *testing.T) {
 		"{oops": "invalid character 'o' looking for beginning of object key string",
 		"{} {}": "text after the JSON value",
 	} {
-		_, err := chat.Run([]chat.Message{{Role: "user"}, {Role: "assistant", ToolCalls: []chat.ToolCall{call("1", "Read", args)}}})
+		_, err := chat.Run([]chat.Message{
+			{Role: "user"}, {Role: "assistant", ToolCalls: []chat.ToolCall{call("1", "Read", args)}},
+		})
 		require.EqualError(t, err, `message 2: call 1, "Read": arguments: `+want)
 	}
 }
@@ -102,7 +104,9 @@ func TestMessagesOfRun(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)
 	}
-	_, err = chat.Messages(&trajectory.Run{Events: []trajectory.Event{event(trajectory.ToolStart{ID: "1", Name: "a", Args: func() {}})}})
+	_, err = chat.Messages(&trajectory.Run{
+		Events: []trajectory.Event{event(trajectory.ToolStart{ID: "1", Name: "a", Args: func() {}})},
+	})
 	require.EqualError(t, err, `call 1, "a": arguments: json: unsupported type: func()`)
 }
 

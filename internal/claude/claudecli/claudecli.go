@@ -26,8 +26,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program prints,
-// and hands out the turn. The zero value is ready for use, by one goroutine at a time.
+// Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program
+// prints, and hands out the turn. The zero value is ready for use, by one goroutine at a time.
 type Observer struct {
 	// Cwd is the program's working directory, by which titles name files.
 	Cwd string
@@ -175,8 +175,8 @@ func (o *Observer) call(at time.Time, b claude.Block) error {
 	return nil
 }
 
-// unseen begins the result of a call that ends before hooks are asked: of a tool that there is not, or with an input that
-// is none.
+// unseen begins the result of a call that ends before hooks are asked: of a tool that there is not, or with an input
+// that is none.
 const unseen = "<tool_use_error>"
 
 // ended ends a tool call.
@@ -211,7 +211,9 @@ func (o *Observer) denied(at time.Time, d denial) {
 	}
 	if known {
 		c.asked = true
-		o.add(at, trajectory.Permission{ID: d.ID, Options: []trajectory.PermissionOption{}, Decision: string(acp.StopCancelled)})
+		o.add(at, trajectory.Permission{
+			ID: d.ID, Options: []trajectory.PermissionOption{}, Decision: string(acp.StopCancelled),
+		})
 	}
 	if o.OnDenied != nil {
 		o.OnDenied(d.Tool)
@@ -222,8 +224,8 @@ func (o *Observer) add(at time.Time, b trajectory.Body) {
 	o.events = append(o.events, trajectory.Event{Turn: o.number, At: at.Sub(o.start), Body: b})
 }
 
-// result takes the end of the turn. Where work in the background makes the program go on after it, there are several, and
-// the last counts, unless one failed.
+// result takes the end of the turn. Where work in the background makes the program go on after it, there are several,
+// and the last counts, unless one failed.
 func (o *Observer) result(at time.Time, data []byte) error {
 	var r resultLine
 	if err := unmarshal(data, &r); err != nil {
@@ -256,7 +258,8 @@ func (r *resultLine) stop() (string, error) {
 	}
 	stop, known := claude.Stops[r.StopReason]
 	if !known {
-		return "", errors.New("the agent ended its turn for a reason that is not known: " + fmt.Sprintf("%.60q", r.StopReason))
+		return "", errors.New("the agent ended its turn for a reason that is not known: " +
+			fmt.Sprintf("%.60q", r.StopReason))
 	}
 	return cmp.Or(stop, string(acp.StopEndTurn)), nil
 }
@@ -267,7 +270,9 @@ func (t *Turn) spend(u *claude.Usage) {
 		return
 	}
 	if t.usage == nil {
-		t.usage = &trajectory.Usage{Input: new(int64), Output: new(int64), CacheRead: new(int64), CacheWrite: new(int64), Total: new(int64)}
+		t.usage = &trajectory.Usage{
+			Input: new(int64), Output: new(int64), CacheRead: new(int64), CacheWrite: new(int64), Total: new(int64),
+		}
 	}
 	*t.usage.Input += u.Input
 	*t.usage.Output += u.Output
@@ -278,7 +283,8 @@ func (t *Turn) spend(u *claude.Usage) {
 
 // Turn is the result of a prompt.
 type Turn struct {
-	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not end.
+	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not
+	// end.
 	Events []trajectory.Event
 	// Err is why nothing is known about the agent, though the program told of its end: a [*ModelError] among others.
 	Err error
@@ -303,7 +309,8 @@ func (e *ModelError) Error() string {
 	return fmt.Sprintf("the model could not be asked: %.500s", e.Text)
 }
 
-// Turn returns the turn that was read. The calls of a turn that did not end, because its program was killed, are cancelled.
+// Turn returns the turn that was read. The calls of a turn that did not end, because its program was killed, are
+// cancelled.
 func (o *Observer) Turn() Turn {
 	t, at := o.turn, o.start.Add(o.events[len(o.events)-1].At)
 	if t.stop == "" && t.Err == nil {

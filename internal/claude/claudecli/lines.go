@@ -22,8 +22,8 @@ const (
 	maxTurn = 256 << 20
 )
 
-// Read takes all that the program of the turn prints, up to its end. Seen, if not nil, is given each line as it comes. A
-// last line that is cut is no error: its writer was killed, or the lack of a result tells.
+// Read takes all that the program of the turn prints, up to its end. Seen, if not nil, is given each line as it comes.
+// A last line that is cut is no error: its writer was killed, or the lack of a result tells.
 func (o *Observer) Read(r io.Reader, seen func(at time.Time, line []byte)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -66,17 +66,21 @@ func TestObserver(t *testing.T) {
 		{
 			name: "messages and thoughts", reason: "parts of a text are joined until something else happens",
 			lines: []string{
-				said(`{"type":"thinking","thinking":"Hm. "}`), said(`{"type":"thinking","thinking":"Well."}`), said(`{"type":"redacted_thinking","data":"x"}`),
+				said(`{"type":"thinking","thinking":"Hm. "}`), said(`{"type":"thinking","thinking":"Well."}`),
+				said(`{"type":"redacted_thinking","data":"x"}`),
 				said(`{"type":"text","text":"Hel"},{"type":"text","text":"lo"}`), said(`{"type":"text","text":"!"}`),
 			},
 			want: []trajectory.Body{trajectory.Thought{Text: "Hm. Well."}, trajectory.Message{Text: "Hello!"}},
 		},
 		{
-			name: "command", reason: "what it printed comes from the program, the exit code of a failure from the text for the model",
+			name:   "command",
+			reason: "what it printed comes from the program, the exit code of a failure from the text for the model",
 			lines: []string{
 				called("1", "Bash", `{"command":"go test","timeout":12345678901234567890}`),
-				returned("1", `"content":"a\nb and a hint for the model","is_error":false`, `{"stdout":"a","stderr":"b","interrupted":false,"isImage":false}`),
-				called("2", "Bash", `{"command":"false"}`), returned("2", `"content":"Exit code 3\nno","is_error":true`, `"Error: Exit code 3\nno"`),
+				returned("1", `"content":"a\nb and a hint for the model","is_error":false`,
+					`{"stdout":"a","stderr":"b","interrupted":false,"isImage":false}`),
+				called("2", "Bash", `{"command":"false"}`),
+				returned("2", `"content":"Exit code 3\nno","is_error":true`, `"Error: Exit code 3\nno"`),
 			},
 			want: []trajectory.Body{
 				trajectory.ToolStart{
@@ -84,27 +88,46 @@ func TestObserver(t *testing.T) {
 					Args: map[string]any{"command": "go test", "timeout": json.Number("12345678901234567890")},
 				},
 				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Printed: "a\nb", ExitCode: new(0)},
-				trajectory.ToolStart{ID: "2", Name: "Bash", Kind: "execute", Title: "false", Args: map[string]any{"command": "false"}},
+				trajectory.ToolStart{
+					ID: "2", Name: "Bash", Kind: "execute", Title: "false", Args: map[string]any{"command": "false"},
+				},
 				trajectory.ToolEnd{ID: "2", Status: trajectory.Failed, Printed: "Exit code 3\nno", ExitCode: new(3)},
 			},
 			ran: []string{"Bash", "Bash"},
 		},
 		{
-			name: "commands without an exit code", reason: "in the background, aborted, a grep without a match, and a call that never ran",
+			name:   "commands without an exit code",
+			reason: "in the background, aborted, a grep without a match, and a call that never ran",
 			lines: []string{
-				called("1", "Bash", `{"command":"a &"}`), returned("1", `"content":"started"`, `{"stdout":"","stderr":"","backgroundTaskId":"b1"}`),
-				called("2", "Bash", `{"command":"b"}`), returned("2", `"content":"x"`, `{"stdout":"part","stderr":"","interrupted":true}`),
-				called("3", "Bash", `{"command":"grep c d"}`), returned("3", `"content":""`, `{"stdout":"","stderr":"","returnCodeInterpretation":"No matches found"}`),
-				called("4", "Bash", `{"command":"e"}`), returned("4", `"content":[{"type":"text","text":"no"}],"is_error":true`, `"Error: no"`),
+				called("1", "Bash", `{"command":"a &"}`),
+				returned("1", `"content":"started"`, `{"stdout":"","stderr":"","backgroundTaskId":"b1"}`),
+				called("2", "Bash", `{"command":"b"}`),
+				returned("2", `"content":"x"`, `{"stdout":"part","stderr":"","interrupted":true}`),
+				called("3", "Bash", `{"command":"grep c d"}`),
+				returned("3", `"content":""`,
+					`{"stdout":"","stderr":"","returnCodeInterpretation":"No matches found"}`),
+				called("4", "Bash", `{"command":"e"}`),
+				returned("4", `"content":[{"type":"text","text":"no"}],"is_error":true`, `"Error: no"`),
 			},
 			want: []trajectory.Body{
-				trajectory.ToolStart{ID: "1", Name: "Bash", Kind: "execute", Title: "a &", Args: map[string]any{"command": "a &"}},
+				trajectory.ToolStart{
+					ID: "1", Name: "Bash", Kind: "execute", Title: "a &", Args: map[string]any{"command": "a &"},
+				},
 				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Printed: "started"},
-				trajectory.ToolStart{ID: "2", Name: "Bash", Kind: "execute", Title: "b", Args: map[string]any{"command": "b"}},
-				trajectory.ToolEnd{ID: "2", Status: trajectory.Completed, Printed: "part\n[Command was aborted before completion]"},
-				trajectory.ToolStart{ID: "3", Name: "Bash", Kind: "execute", Title: "grep c d", Args: map[string]any{"command": "grep c d"}},
+				trajectory.ToolStart{
+					ID: "2", Name: "Bash", Kind: "execute", Title: "b", Args: map[string]any{"command": "b"},
+				},
+				trajectory.ToolEnd{
+					ID: "2", Status: trajectory.Completed, Printed: "part\n[Command was aborted before completion]",
+				},
+				trajectory.ToolStart{
+					ID: "3", Name: "Bash", Kind: "execute", Title: "grep c d",
+					Args: map[string]any{"command": "grep c d"},
+				},
 				trajectory.ToolEnd{ID: "3", Status: trajectory.Completed},
-				trajectory.ToolStart{ID: "4", Name: "Bash", Kind: "execute", Title: "e", Args: map[string]any{"command": "e"}},
+				trajectory.ToolStart{
+					ID: "4", Name: "Bash", Kind: "execute", Title: "e", Args: map[string]any{"command": "e"},
+				},
 				trajectory.ToolEnd{ID: "4", Status: trajectory.Failed, Printed: "no"},
 			},
 			ran: []string{"Bash", "Bash", "Bash", "Bash"},
@@ -113,24 +136,37 @@ func TestObserver(t *testing.T) {
 			name: "edits", reason: "diffs have the lines around a change, and the place is where it begins",
 			lines: []string{
 				called("1", "Edit", `{"file_path":"/w/a.go","old_string":"x","new_string":"y"}`),
-				returned("1", `"content":"done"`, `{"filePath":"/w/a.go","originalFile":"a\nx\n","structuredPatch":[{"newStart":7,"lines":[" a","-x","+y","\\ No newline at end of file"]}]}`),
+				returned("1", `"content":"done"`,
+					`{"filePath":"/w/a.go","originalFile":"a\nx\n","structuredPatch":[{"newStart":7,"lines":[" `+
+						`a","-x","+y","\\ No newline at end of file"]}]}`),
 				called("2", "Write", `{"file_path":"/w/b.go","content":"b"}`),
-				returned("2", `"content":"created"`, `{"type":"create","filePath":"/w/b.go","content":"b","structuredPatch":[],"originalFile":null}`),
-				called("3", "Edit", `{"file_path":"/w/c.go"}`), returned("3", `"content":"no","is_error":true`, `"Error: no"`),
+				returned("2", `"content":"created"`,
+					`{"type":"create","filePath":"/w/b.go","content":"b","structuredPatch":[],"originalFile":null}`),
+				called("3", "Edit", `{"file_path":"/w/c.go"}`),
+				returned("3", `"content":"no","is_error":true`, `"Error: no"`),
 			},
 			want: []trajectory.Body{
 				trajectory.ToolStart{
-					ID: "1", Name: "Edit", Kind: "edit", Title: "Edit a.go", Args: map[string]any{"file_path": "/w/a.go", "old_string": "x", "new_string": "y"},
+					ID: "1", Name: "Edit", Kind: "edit", Title: "Edit a.go",
+					Args:      map[string]any{"file_path": "/w/a.go", "old_string": "x", "new_string": "y"},
 					Locations: []trajectory.Location{{Path: "/w/a.go", Line: new(7)}},
 				},
-				trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Output: "done", Diffs: []trajectory.Diff{{Path: "/w/a.go", Old: new("a\nx"), New: "a\ny"}}},
+				trajectory.ToolEnd{
+					ID: "1", Status: trajectory.Completed, Output: "done",
+					Diffs: []trajectory.Diff{{Path: "/w/a.go", Old: new("a\nx"), New: "a\ny"}},
+				},
 				trajectory.ToolStart{
-					ID: "2", Name: "Write", Kind: "edit", Title: "Write b.go", Args: map[string]any{"file_path": "/w/b.go", "content": "b"},
+					ID: "2", Name: "Write", Kind: "edit", Title: "Write b.go",
+					Args:      map[string]any{"file_path": "/w/b.go", "content": "b"},
 					Locations: []trajectory.Location{{Path: "/w/b.go"}},
 				},
-				trajectory.ToolEnd{ID: "2", Status: trajectory.Completed, Output: "created", Diffs: []trajectory.Diff{{Path: "/w/b.go", New: "b"}}},
+				trajectory.ToolEnd{
+					ID: "2", Status: trajectory.Completed, Output: "created",
+					Diffs: []trajectory.Diff{{Path: "/w/b.go", New: "b"}},
+				},
 				trajectory.ToolStart{
-					ID: "3", Name: "Edit", Kind: "edit", Title: "Edit c.go", Args: map[string]any{"file_path": "/w/c.go"},
+					ID: "3", Name: "Edit", Kind: "edit", Title: "Edit c.go",
+					Args:      map[string]any{"file_path": "/w/c.go"},
 					Locations: []trajectory.Location{{Path: "/w/c.go"}},
 				},
 				trajectory.ToolEnd{ID: "3", Status: trajectory.Failed, Output: "no"},
@@ -140,18 +176,35 @@ func TestObserver(t *testing.T) {
 		{
 			name: "what hooks do not see", reason: "a tool that there is not, and one that the model's service has",
 			lines: []string{
-				called("1", "Nope", `{}`), returned("1", `"content":"<tool_use_error>Error: No such tool available: Nope</tool_use_error>","is_error":true`, `"Error"`),
+				called("1", "Nope", `{}`),
+				returned("1",
+					`"content":"<tool_use_error>Error: No such tool available: Nope</tool_use_error>","is_error":true`,
+					`"Error"`),
 				said(`{"type":"server_tool_use","id":"2","name":"web_search","input":{"query":"q"}}`),
 				said(`{"type":"web_search_tool_result","tool_use_id":"2","content":[{"type":"web_search_result","title":"t"}]}`),
-				called("3", "mcp__x__sum", `{"a":1}`), returned("3", `"content":[{"type":"text","text":"2"}]`, `[{"type":"text","text":"2"}]`),
+				called("3", "mcp__x__sum", `{"a":1}`),
+				returned("3", `"content":[{"type":"text","text":"2"}]`, `[{"type":"text","text":"2"}]`),
 			},
 			want: []trajectory.Body{
 				trajectory.ToolStart{ID: "1", Name: "Nope", Kind: "other", Title: "Nope", Args: map[string]any{}},
-				trajectory.ToolEnd{ID: "1", Status: trajectory.Failed, Output: "<tool_use_error>Error: No such tool available: Nope</tool_use_error>"},
-				trajectory.ToolStart{ID: "2", Name: "web_search", Kind: "fetch", Title: "web_search", Args: map[string]any{"query": "q"}},
-				trajectory.ToolEnd{ID: "2", Status: trajectory.Completed, Output: []any{map[string]any{"type": "web_search_result", "title": "t"}}},
-				trajectory.ToolStart{ID: "3", Name: "mcp__x__sum", Kind: "other", Title: "mcp__x__sum", Args: map[string]any{"a": json.Number("1")}},
-				trajectory.ToolEnd{ID: "3", Status: trajectory.Completed, Output: []any{map[string]any{"type": "text", "text": "2"}}},
+				trajectory.ToolEnd{
+					ID: "1", Status: trajectory.Failed,
+					Output: "<tool_use_error>Error: No such tool available: Nope</tool_use_error>",
+				},
+				trajectory.ToolStart{
+					ID: "2", Name: "web_search", Kind: "fetch", Title: "web_search", Args: map[string]any{"query": "q"},
+				},
+				trajectory.ToolEnd{
+					ID: "2", Status: trajectory.Completed,
+					Output: []any{map[string]any{"type": "web_search_result", "title": "t"}},
+				},
+				trajectory.ToolStart{
+					ID: "3", Name: "mcp__x__sum", Kind: "other", Title: "mcp__x__sum",
+					Args: map[string]any{"a": json.Number("1")},
+				},
+				trajectory.ToolEnd{
+					ID: "3", Status: trajectory.Completed, Output: []any{map[string]any{"type": "text", "text": "2"}},
+				},
 			},
 			ran: []string{"mcp__x__sum"},
 		},
@@ -159,15 +212,24 @@ func TestObserver(t *testing.T) {
 			name: "subagents", reason: "their calls are calls, what they say is for the agent",
 			lines: []string{
 				called("1", "Task", `{"description":"Look around"}`),
-				strings.Replace(called("2", "Read", `{"file_path":"/etc/hosts","offset":3,"limit":4}`), "null", `"1"`, 1),
-				strings.Replace(said(`{"type":"text","text":"found"},{"type":"thinking","thinking":"x"}`), "null", `"1"`, 1),
-				`{"type":"user","parent_tool_use_id":"1","message":{"content":[{"type":"text","text":"Look around, please."}]}}`,
+				strings.Replace(called("2", "Read", `{"file_path":"/etc/hosts","offset":3,"limit":4}`), "null", `"1"`,
+					1),
+				strings.Replace(said(`{"type":"text","text":"found"},{"type":"thinking","thinking":"x"}`), "null",
+					`"1"`, 1),
+				`{"type":"user","parent_tool_use_id":"1","message":{"content":[{"type":"text","text":"Look around, ` +
+					`please."}]}}`,
 			},
 			want: []trajectory.Body{
-				trajectory.ToolStart{ID: "1", Name: "Task", Kind: "think", Title: "Look around", Args: map[string]any{"description": "Look around"}},
 				trajectory.ToolStart{
-					ID: "2", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)", Locations: []trajectory.Location{{Path: "/etc/hosts", Line: new(3)}},
-					Args: map[string]any{"file_path": "/etc/hosts", "offset": json.Number("3"), "limit": json.Number("4")},
+					ID: "1", Name: "Task", Kind: "think", Title: "Look around",
+					Args: map[string]any{"description": "Look around"},
+				},
+				trajectory.ToolStart{
+					ID: "2", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)",
+					Locations: []trajectory.Location{{Path: "/etc/hosts", Line: new(3)}},
+					Args: map[string]any{
+						"file_path": "/etc/hosts", "offset": json.Number("3"), "limit": json.Number("4"),
+					},
 				},
 				trajectory.Notice{Name: "subagent:message", Data: "found"},
 			},
@@ -175,27 +237,39 @@ func TestObserver(t *testing.T) {
 		{
 			name: "denied", reason: "the call and the result tell it, too; it is one question",
 			lines: []string{
-				called("1", "WebFetch", `{"url":"http://a"}`), `{"type":"system","subtype":"permission_denied","tool_name":"WebFetch","tool_use_id":"1","message":"not granted"}`,
+				called("1", "WebFetch", `{"url":"http://a"}`),
+				`{"type":"system","subtype":"permission_denied","tool_name":"WebFetch","tool_use_id":"1","message":"not granted"}`,
 				returned("1", `"content":"not granted","is_error":true`, `"Error"`),
-				strings.Replace(endText, `"is_error"`, `"permission_denials":[{"tool_name":"WebFetch","tool_use_id":"1"}],"is_error"`, 1),
+				strings.Replace(endText, `"is_error"`,
+					`"permission_denials":[{"tool_name":"WebFetch","tool_use_id":"1"}],"is_error"`, 1),
 			},
 			want: []trajectory.Body{
-				trajectory.ToolStart{ID: "1", Name: "WebFetch", Kind: "fetch", Title: "Fetch http://a", Args: map[string]any{"url": "http://a"}},
+				trajectory.ToolStart{
+					ID: "1", Name: "WebFetch", Kind: "fetch", Title: "Fetch http://a",
+					Args: map[string]any{"url": "http://a"},
+				},
 				trajectory.Permission{ID: "1", Options: []trajectory.PermissionOption{}, Decision: "cancelled"},
 				trajectory.ToolEnd{ID: "1", Status: trajectory.Failed, Output: "not granted"},
 			},
 			ran: []string{"WebFetch"},
 		},
 		{
-			name: "other lines", reason: "what is about the program is passed over, what is not known is kept without what differs from run to run",
+			name: "other lines",
+			reason: "what is about the program is passed over, what is not known is kept without what differs from " +
+				"run to run",
 			lines: []string{
-				`{"type":"system","subtype":"thinking_tokens","estimated_tokens":12}`, `{"type":"stream_event","event":{}}`, "", "  ",
+				`{"type":"system","subtype":"thinking_tokens","estimated_tokens":12}`,
+				`{"type":"stream_event","event":{}}`, "", "  ",
 				`{"type":"system","subtype":"compact_boundary","uuid":"u","session_id":"s","compact_metadata":{"trigger":"auto"}}`, `{"type":"new","uuid":"u"}`,
-				`{"type":"user","message":{"content":"[Request interrupted by user]"}}`, `{"type":"user","isSynthetic":true,"message":{"content":"a skill"}}`,
+				`{"type":"user","message":{"content":"[Request interrupted by user]"}}`,
+				`{"type":"user","isSynthetic":true,"message":{"content":"a skill"}}`,
 				`{"type":"assistant","message":{"model":"<synthetic>","content":[{"type":"text","text":"No."}]}}`,
 			},
 			want: []trajectory.Body{
-				trajectory.Notice{Name: "claude:system/compact_boundary", Data: map[string]any{"compact_metadata": map[string]any{"trigger": "auto"}}},
+				trajectory.Notice{
+					Name: "claude:system/compact_boundary",
+					Data: map[string]any{"compact_metadata": map[string]any{"trigger": "auto"}},
+				},
 				trajectory.Notice{Name: "claude:new"},
 				trajectory.Notice{Name: "claude:user", Data: "[Request interrupted by user]"},
 				trajectory.Notice{Name: "claude:synthetic", Data: "No."},
@@ -211,9 +285,15 @@ func TestObserver(t *testing.T) {
 			turn := observed(t, new(Observer), lines...)
 			require.NoError(t, turn.Err)
 			want := append([]trajectory.Body{trajectory.Prompt{Text: "Do it."}}, tt.want...)
-			want = append(want, trajectory.State{Commands: []string{"a", "b"}, Cost: &trajectory.Cost{Amount: 0.5, Currency: "USD"}}, trajectory.Stop{
-				Reason: "end_turn", Usage: &trajectory.Usage{Input: new(int64(10)), Output: new(int64(2)), CacheRead: new(int64(1)), CacheWrite: new(int64(4)), Total: new(int64(17))},
-			})
+			want = append(want,
+				trajectory.State{Commands: []string{"a", "b"}, Cost: &trajectory.Cost{Amount: 0.5, Currency: "USD"}},
+				trajectory.Stop{
+					Reason: "end_turn",
+					Usage: &trajectory.Usage{
+						Input: new(int64(10)), Output: new(int64(2)), CacheRead: new(int64(1)),
+						CacheWrite: new(int64(4)), Total: new(int64(17)),
+					},
+				})
 			if diff := cmp.Diff(want, bodies(turn.Events)); diff != "" {
 				t.Errorf("%s: events (-want +got):\n%s", tt.reason, diff)
 			}
@@ -228,12 +308,28 @@ func TestEnds(t *testing.T) {
 		{"nothing to say", `{"type":"result","subtype":"success","stop_reason":null}`, "end_turn", ""},
 		{"tokens", `{"type":"result","subtype":"success","stop_reason":"max_tokens"}`, "max_tokens", ""},
 		{"refusal", `{"type":"result","subtype":"success","stop_reason":"refusal"}`, "refusal", ""},
-		{"turns", `{"type":"result","subtype":"error_max_turns","is_error":true,"stop_reason":"tool_use"}`, "max_turn_requests", ""},
+		{
+			"turns", `{"type":"result","subtype":"error_max_turns","is_error":true,"stop_reason":"tool_use"}`,
+			"max_turn_requests", "",
+		},
 		{"budget", `{"type":"result","subtype":"error_max_budget_usd","is_error":true}`, "cost_limit", ""},
-		{"unknown reason", `{"type":"result","subtype":"success","stop_reason":"bored"}`, "", `the agent ended its turn for a reason that is not known: "bored"`},
-		{"model", `{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"Overloaded"}`, "", "the model could not be asked: Overloaded"},
-		{"failure", `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["a","b"]}`, "", `the agent ended its turn with "error_during_execution": a; b`},
-		{"unknown end", `{"type":"result","subtype":"error_of_tomorrow"}`, "", `the agent ended its turn with "error_of_tomorrow": `},
+		{
+			"unknown reason", `{"type":"result","subtype":"success","stop_reason":"bored"}`, "",
+			`the agent ended its turn for a reason that is not known: "bored"`,
+		},
+		{
+			"model",
+			`{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"Overloaded"}`, "",
+			"the model could not be asked: Overloaded",
+		},
+		{
+			"failure", `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["a","b"]}`, "",
+			`the agent ended its turn with "error_during_execution": a; b`,
+		},
+		{
+			"unknown end", `{"type":"result","subtype":"error_of_tomorrow"}`, "",
+			`the agent ended its turn with "error_of_tomorrow": `,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -261,8 +357,12 @@ func TestEnds(t *testing.T) {
 func TestSession(t *testing.T) {
 	var calls []int
 	var denied []string
-	o := Observer{OnCall: func(total int, _ trajectory.ToolStart) { calls = append(calls, total) }, OnDenied: func(tool string) { denied = append(denied, tool) }}
-	observed(t, &o, initText, called("1", "Bash", `{}`), returned("1", `"content":""`, `{}`), called("2", "Bash", `{}`), endText)
+	o := Observer{
+		OnCall:   func(total int, _ trajectory.ToolStart) { calls = append(calls, total) },
+		OnDenied: func(tool string) { denied = append(denied, tool) },
+	}
+	observed(t, &o, initText, called("1", "Bash", `{}`), returned("1", `"content":""`, `{}`), called("2", "Bash", `{}`),
+		endText)
 	assert.Equal(t, Session{ID: "s1", Version: "2.1.316", Model: "m"}, o.Session())
 
 	turn := observed(t, &o, initText, returned("2", `"content":"late"`, `{}`), called("3", "Bash", `{}`),
@@ -302,19 +402,39 @@ func TestReadErrors(t *testing.T) {
 		in   io.Reader
 		want string
 	}{
-		{"no JSON", strings.NewReader("Hello!\n"), "a line of the agent's output that cannot be read: invalid character"},
-		{"another shape", strings.NewReader(`{"type":"assistant","message":[]}` + "\n"), "cannot be read: json: cannot unmarshal array"},
+		{
+			"no JSON", strings.NewReader("Hello!\n"),
+			"a line of the agent's output that cannot be read: invalid character",
+		},
+		{
+			"another shape", strings.NewReader(`{"type":"assistant","message":[]}` + "\n"),
+			"cannot be read: json: cannot unmarshal array",
+		},
 		{"long", io.LimitReader(zeros{}, maxLine+1), "a line of the agent's output is longer than 67108864 bytes"},
 		{"reader", iotest.ErrReader(broken), "read the agent's output: broken"},
-		{"part", strings.NewReader(said(`{"type":"hologram"}`) + "\n"), `a part of an answer of the unknown type "hologram"`},
-		{"no id", strings.NewReader(called("", "Bash", `{}`) + "\n"), `a tool call without an id of its own: ""`},
-		{"same id", strings.NewReader(called("1", "Bash", `{}`) + "\n" + called("1", "Bash", `{}`) + "\n"), `a tool call without an id of its own: "1"`},
-		{"no call", strings.NewReader(returned("1", `"content":""`, `{}`) + "\n"), `the result of a tool call that was not made: "1"`},
 		{
-			"two results", strings.NewReader(called("1", "Bash", `{}`) + "\n" + returned("1", `"content":""`, `{}`) + "\n" + returned("1", `"content":""`, `{}`) + "\n"),
+			"part", strings.NewReader(said(`{"type":"hologram"}`) + "\n"),
+			`a part of an answer of the unknown type "hologram"`,
+		},
+		{"no id", strings.NewReader(called("", "Bash", `{}`) + "\n"), `a tool call without an id of its own: ""`},
+		{
+			"same id", strings.NewReader(called("1", "Bash", `{}`) + "\n" + called("1", "Bash", `{}`) + "\n"),
+			`a tool call without an id of its own: "1"`,
+		},
+		{
+			"no call", strings.NewReader(returned("1", `"content":""`, `{}`) + "\n"),
+			`the result of a tool call that was not made: "1"`,
+		},
+		{
+			"two results",
+			strings.NewReader(called("1", "Bash", `{}`) + "\n" + returned("1", `"content":""`, `{}`) + "\n" +
+				returned("1", `"content":""`, `{}`) + "\n"),
 			`a second result of the tool call "1"`,
 		},
-		{"server", strings.NewReader(strings.Replace(initText, "connected", "failed", 1) + "\n"), `the agent could not start the MCP server "x"`},
+		{
+			"server", strings.NewReader(strings.Replace(initText, "connected", "failed", 1) + "\n"),
+			`the agent could not start the MCP server "x"`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -343,13 +463,17 @@ func TestSeen(t *testing.T) {
 	var o Observer
 	var seen []string
 	o.Prompt(time.Unix(0, 0), "Do it.")
-	require.Error(t, o.Read(strings.NewReader(initText+"\n\nnone\n"), func(_ time.Time, line []byte) { seen = append(seen, string(line)) }))
+	require.Error(t,
+		o.Read(strings.NewReader(initText+"\n\nnone\n"), func(_ time.Time, line []byte) {
+			seen = append(seen, string(line))
+		}))
 	assert.Equal(t, []string{initText, "none"}, seen)
 }
 
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(initText + "\n" + said(`{"type":"text","text":"x"}`) + "\n" + endText))
-	f.Add([]byte(called("1", "Edit", `{"file_path":7}`) + "\n" + returned("1", `"content":7`, `{"filePath":"a","structuredPatch":[{"lines":["","x"]}]}`)))
+	f.Add([]byte(called("1", "Edit", `{"file_path":7}`) + "\n" +
+		returned("1", `"content":7`, `{"filePath":"a","structuredPatch":[{"lines":["","x"]}]}`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o Observer
 		o.Prompt(time.Unix(0, 0), "Do it.")

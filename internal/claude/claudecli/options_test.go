@@ -19,11 +19,13 @@ func TestArgv(t *testing.T) {
 		{
 			name: "all",
 			Options: Options{
-				Args: []string{"-p"}, Settings: "/s", MCP: "/m", Session: "id", Model: "opus", Mode: "plan", Unasked: []string{"--skip"},
-				Allow: []string{"A", "B"}, Deny: []string{"C"}, MaxTurns: 3, MaxCostUSD: 0.00001,
+				Args: []string{"-p"}, Settings: "/s", MCP: "/m", Session: "id", Model: "opus", Mode: "plan",
+				Unasked: []string{"--skip"},
+				Allow:   []string{"A", "B"}, Deny: []string{"C"}, MaxTurns: 3, MaxCostUSD: 0.00001,
 			},
 			want: []string{
-				"-p", "--settings", "/s", "--mcp-config", "/m", "--strict-mcp-config", "--resume", "id", "--model", "opus", "--permission-mode", "plan", "--skip",
+				"-p", "--settings", "/s", "--mcp-config", "/m", "--strict-mcp-config", "--resume", "id", "--model",
+				"opus", "--permission-mode", "plan", "--skip",
 				"--allowed-tools", "A,B", "--disallowed-tools", "C", "--max-turns", "3", "--max-budget-usd", "0.00001",
 			},
 		},
@@ -34,7 +36,9 @@ func TestArgv(t *testing.T) {
 }
 
 func TestMCPConfig(t *testing.T) {
-	assert.Equal(t, `{"mcpServers":{"a":{"type":"stdio","command":"x","args":[]},"b":{"type":"stdio","command":"y","args":["1"]}}}`+"\n",
+	assert.Equal(t,
+		`{"mcpServers":{"a":{"type":"stdio","command":"x","args":[]},"b":{"type":"stdio","command":"y","args":["1"]}}}`+
+			"\n",
 		string(MCPConfig([]spec.MCPServer{
 			{MCPServer: playbook.MCPServer{Name: "b", Command: []string{"y", "1"}}},
 			{MCPServer: playbook.MCPServer{Name: "a", Command: []string{"x"}}},

@@ -30,7 +30,9 @@ type input struct {
 func start(b claude.Block, cwd string) trajectory.ToolStart {
 	var in input
 	_ = json.Unmarshal(b.Input, &in) // what can be read of it
-	c := trajectory.ToolStart{ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd)}
+	c := trajectory.ToolStart{
+		ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd),
+	}
 	switch {
 	case b.Name == "Read" && in.FilePath != "":
 		line := max(int(in.Offset), 1)

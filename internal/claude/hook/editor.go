@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// editor changes the hooks in the text of settings, and nothing else of it. Places hold until the text is changed, so each
-// step looks for its own.
+// editor changes the hooks in the text of settings, and nothing else of it. Places hold until the text is changed, so
+// each step looks for its own.
 type editor struct {
 	text    []byte
 	command string // of hooks that are ours besides those of sdd-eval; empty: none
@@ -49,7 +49,8 @@ func (e *editor) place(err error) error {
 	return err
 }
 
-// indentation returns the white space that the line of a place begins with, and whether nothing else is before the place.
+// indentation returns the white space that the line of a place begins with, and whether nothing else is before the
+// place.
 func (e *editor) indentation(at int) (blank string, alone bool) {
 	line := e.text[bytes.LastIndexByte(e.text[:at], '\n')+1 : at]
 	rest := bytes.TrimLeft(line, " \t")
@@ -72,13 +73,15 @@ func (e *editor) member(in container, key string) (s spot, ok bool, err error) {
 		return spot{}, false, nil
 	}
 	if again := slices.IndexFunc(in.children[s.index+1:], func(m child) bool { return m.key == key }); again >= 0 {
-		return spot{}, false, e.place(&syntaxError{in.children[s.index+1+again].start, fmt.Sprintf("duplicate key %q", key)})
+		return spot{}, false, e.place(&syntaxError{
+			in.children[s.index+1+again].start, fmt.Sprintf("duplicate key %q", key),
+		})
 	}
 	return s, true, nil
 }
 
-// groups returns what leads to an event's groups, as far as it is there: the spot of the settings' hooks, that of the event
-// among them, and the array of the groups.
+// groups returns what leads to an event's groups, as far as it is there: the spot of the settings' hooks, that of the
+// event among them, and the array of the groups.
 func (e *editor) groups(event string) (path []spot, list container, err error) {
 	at, err := parseObject(e.text)
 	if err != nil {
@@ -97,8 +100,8 @@ func (e *editor) groups(event string) (path []spot, list container, err error) {
 	return path, at, nil
 }
 
-// ours returns what leads to each of our commands among an event's: the spots of the settings' hooks, of the event, of the
-// group and of the command.
+// ours returns what leads to each of our commands among an event's: the spots of the settings' hooks, of the event, of
+// the group and of the command.
 func (e *editor) ours(event string) (found [][]spot, err error) {
 	path, list, err := e.groups(event)
 	if err != nil {
@@ -197,8 +200,8 @@ func (e *editor) add(event string, g handlerGroup) error {
 	return nil
 }
 
-// insert puts a value behind the last child of a container, with its key if it has one, on lines of its own if that is how
-// the first child is written.
+// insert puts a value behind the last child of a container, with its key if it has one, on lines of its own if that is
+// how the first child is written.
 func (e *editor) insert(c container, key string, v any) {
 	name := ""
 	if key != "" {

@@ -51,20 +51,22 @@ type Hook struct {
 	output string // the directory of output that it is in; empty: in none
 }
 
-// Active reports whether hooks have anything to do: in a test, and not when people work in a project whose settings have
-// our hooks.
+// Active reports whether hooks have anything to do: in a test, and not when people work in a project whose settings
+// have our hooks.
 func Active(getenv func(string) string) bool {
 	return getenv(VariableMode) == "true" || getenv(VariableCapture) != ""
 }
 
-// Run captures the call on standard input, if hooks are active, and returns the exit code: 0, or 2 if the policy denies it.
+// Run captures the call on standard input, if hooks are active, and returns the exit code: 0, or 2 if the policy denies
+// it.
 func (h Hook) Run() (code int) {
 	if !Active(h.Getenv) {
 		drain(h.Stdin)
 		switch mode := h.Getenv(VariableMode); mode {
 		case "", "0", "false":
 		default: // somebody who means a test would find no capture, and not know why
-			fmt.Fprintf(h.Stderr, "sdd-eval hook: %s is %q: calls are captured only if it is true\n", VariableMode, h.Secrets.String(mode))
+			fmt.Fprintf(h.Stderr, "sdd-eval hook: %s is %q: calls are captured only if it is true\n", VariableMode,
+				h.Secrets.String(mode))
 		}
 		return 0
 	}
@@ -124,8 +126,8 @@ func (h Hook) append(file string, line []byte) error {
 	return appendLine(file, h.Secrets.JSON(line))
 }
 
-// answer tells Claude Code what the policy says. That a rewritten input says nothing about permissions is on purpose: what
-// needs one still does.
+// answer tells Claude Code what the policy says. That a rewritten input says nothing about permissions is on purpose:
+// what needs one still does.
 func (h Hook) answer(now time.Time, d decision) int {
 	switch {
 	case d.denied != "":
@@ -145,7 +147,8 @@ func (h Hook) answer(now time.Time, d decision) int {
 	return 0
 }
 
-// report leaves an error of the hook beside the capture, where reading it finds it, or says it where somebody may hear it.
+// report leaves an error of the hook beside the capture, where reading it finds it, or says it where somebody may hear
+// it.
 func (h Hook) report(now time.Time, failed error) {
 	var l lineWriter
 	l.field("timestamp", now.UTC().Format(time.RFC3339Nano))
@@ -172,15 +175,16 @@ const (
 type Target struct {
 	// RunID is what [testrun.ID] returns.
 	RunID string
-	// Project is the project's root and Capture the capture's file, both absolute. The agent has to be able to write to the
-	// directory of the capture.
+	// Project is the project's root and Capture the capture's file, both absolute. The agent has to be able to write to
+	// the directory of the capture.
 	Project, Capture string
 }
 
 // Environment returns the variables for the agent, "NAME=value" each.
 func (t Target) Environment() []string {
 	return []string{
-		VariableMode + "=true", VariableRunID + "=" + t.RunID, VariableProject + "=" + t.Project, VariableCapture + "=" + t.Capture,
+		VariableMode + "=true", VariableRunID + "=" + t.RunID, VariableProject + "=" + t.Project,
+		VariableCapture + "=" + t.Capture,
 	}
 }
 
@@ -201,7 +205,8 @@ func captureFile(getenv func(string) string, cwd string) (file, output string, e
 	output = filepath.Join(project, "test-output")
 	id := getenv(VariableRunID)
 	if id == "" { // one of our own would be another one for each call
-		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " + VariableCapture)
+		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " +
+			VariableCapture)
 	}
 	if _, err := testrun.ID(getenv); err != nil {
 		return filepath.Join(output, name), output, err

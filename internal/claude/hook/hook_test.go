@@ -50,7 +50,8 @@ func payloadOf(t *testing.T, phase claude.Phase, pairs ...any) io.Reader {
 	t.Helper()
 	p := map[string]any{
 		"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": "/work", "permission_mode": "default",
-		"hook_event_name": phase.Event(), "tool_name": "Read", "tool_input": map[string]any{"file_path": "/work/a.go"}, "tool_use_id": "t1",
+		"hook_event_name": phase.Event(), "tool_name": "Read", "tool_input": map[string]any{"file_path": "/work/a.go"},
+		"tool_use_id": "t1",
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		p[pairs[i].(string)] = pairs[i+1]
@@ -77,10 +78,15 @@ func lines(t *testing.T, file string) []map[string]any {
 func TestRunWritesLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "er", "calls.jsonl")
 	env := VariableCapture + "=" + file
-	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "phase", "theirs", "new_field", []int{1}), env))
-	require.Equal(t, ran{}, run(t, claude.Post, Policy{}, payloadOf(t, claude.Post, "tool_name", "Bash", "duration_ms", 7, "tool_use_id", "t2",
-		"tool_response", map[string]any{"stdout": "<a>", "interrupted": false}), env))
-	require.Equal(t, ran{}, run(t, claude.Failure, Policy{}, payloadOf(t, claude.Failure, "tool_name", "Bash", "error", "Exit code 3\nno"), env))
+	require.Equal(t, ran{},
+		run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "phase", "theirs", "new_field", []int{1}), env))
+	require.Equal(t, ran{},
+		run(t, claude.Post, Policy{},
+			payloadOf(t, claude.Post, "tool_name", "Bash", "duration_ms", 7, "tool_use_id", "t2",
+				"tool_response", map[string]any{"stdout": "<a>", "interrupted": false}), env))
+	require.Equal(t, ran{},
+		run(t, claude.Failure, Policy{}, payloadOf(t, claude.Failure, "tool_name", "Bash", "error", "Exit code 3\nno"),
+			env))
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
@@ -111,7 +117,10 @@ func TestExitCode(t *testing.T) {
 		want     any
 	}{
 		{name: "ok", phase: claude.Post, tool: "Bash", response: `{"stdout":""}`, want: 0},
-		{name: "a code that is taken for a success", phase: claude.Post, tool: "Bash", response: `{"stdout":"","returnCodeInterpretation":"No matches found"}`},
+		{
+			name: "a code that is taken for a success", phase: claude.Post, tool: "Bash",
+			response: `{"stdout":"","returnCodeInterpretation":"No matches found"}`,
+		},
 		{name: "in the background", phase: claude.Post, tool: "Bash", response: `{"stdout":"","backgroundTaskId":"b"}`},
 		{name: "interrupted", phase: claude.Post, tool: "Bash", response: `{"stdout":"","interrupted":true}`},
 		{name: "unknown response", phase: claude.Post, tool: "Bash", response: `"text"`},
@@ -148,15 +157,29 @@ func TestPlaces(t *testing.T) {
 	}{
 		{name: "no test", environ: []string{"TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}},
 		{name: "not true", environ: []string{"TEST_MODE=false", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}},
-		{name: "run", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project}, want: project + "/test-output/r1/" + calls},
-		{name: "run in the payload's directory", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r2"}, want: elsewhere + "/test-output/r2/" + calls},
+		{
+			name: "run", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r1", "CLAUDE_PROJECT_DIR=" + project},
+			want: project + "/test-output/r1/" + calls,
+		},
+		{
+			name: "run in the payload's directory", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=r2"},
+			want: elsewhere + "/test-output/r2/" + calls,
+		},
 		{name: "capture", environ: []string{"EVALTEST_CAPTURE=" + project + "/c"}, want: project + "/c"},
-		{name: "capture below the project", environ: []string{"EVALTEST_CAPTURE=x/c", "CLAUDE_PROJECT_DIR=" + project}, want: project + "/x/c"},
-		{name: "capture before run", environ: []string{"TEST_MODE=true", "TEST_RUN_ID=../x", "EVALTEST_CAPTURE=" + project + "/d"}, want: project + "/d"},
+		{
+			name:    "capture below the project",
+			environ: []string{"EVALTEST_CAPTURE=x/c", "CLAUDE_PROJECT_DIR=" + project}, want: project + "/x/c",
+		},
+		{
+			name:    "capture before run",
+			environ: []string{"TEST_MODE=true", "TEST_RUN_ID=../x", "EVALTEST_CAPTURE=" + project + "/d"},
+			want:    project + "/d",
+		},
 		{
 			name:    "no id",
 			environ: []string{"TEST_MODE=true", "CLAUDE_PROJECT_DIR=" + project + "/none"},
-			want:    project + "/none/test-output/" + calls, errors: "TEST_RUN_ID is not set, and neither is EVALTEST_CAPTURE",
+			want:    project + "/none/test-output/" + calls,
+			errors:  "TEST_RUN_ID is not set, and neither is EVALTEST_CAPTURE",
 		},
 		{
 			name:    "an id that leads elsewhere",
@@ -166,7 +189,8 @@ func TestPlaces(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "cwd", elsewhere), tt.environ...))
+			require.Equal(t, ran{},
+				run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre, "cwd", elsewhere), tt.environ...))
 			switch {
 			case tt.want == "":
 				require.NoDirExists(t, filepath.Join(project, "test-output"))
@@ -203,12 +227,21 @@ func TestErrorsNeverBlock(t *testing.T) {
 		{"not JSON", strings.NewReader("hello"), "the payload is no JSON object: invalid character"},
 		{"an array", strings.NewReader("[]"), "the payload is no JSON object: this is no JSON object"},
 		{"two", strings.NewReader("{} {}"), "the payload is no JSON object: text behind the object"},
-		{"cut off", strings.NewReader(`{"tool_name":"Re`), "the payload is no JSON object: the text ends in the middle"},
-		{"a name that is no text", strings.NewReader(`{"tool_name":1}`), "the payload: tool_name: json: cannot unmarshal number"},
+		{
+			"cut off", strings.NewReader(`{"tool_name":"Re`),
+			"the payload is no JSON object: the text ends in the middle",
+		},
+		{
+			"a name that is no text", strings.NewReader(`{"tool_name":1}`),
+			"the payload: tool_name: json: cannot unmarshal number",
+		},
 		{"a name in other letters", strings.NewReader(`{"Tool_Name":"Read"}`), "the payload has no tool_name"},
 		{"no tool", strings.NewReader(`{"tool_use_id":"1"}`), "the payload has no tool_name"},
 		{"no id", strings.NewReader(`{"tool_name":"Read"}`), "the payload has no tool_use_id"},
-		{"another event", payloadOf(t, claude.Post), "the payload is of \"PostToolUse\", and `sdd-eval hook pre` is for PreToolUse"},
+		{
+			"another event", payloadOf(t, claude.Post),
+			"the payload is of \"PostToolUse\", and `sdd-eval hook pre` is for PreToolUse",
+		},
 		{"too large", io.LimitReader(endless{}, maxPayload+2), "the payload has more than 16777216 bytes"},
 		{"too deep", strings.NewReader(`{"a":` + strings.Repeat("[", 20000)), "the payload is no JSON object"},
 	}
@@ -267,17 +300,20 @@ func TestModeThatIsNotTrue(t *testing.T) {
 	}
 	for _, mode := range []string{"1", "True", "yes", " true"} {
 		said := "sdd-eval hook: TEST_MODE is " + strconv.Quote(mode) + ": calls are captured only if it is true\n"
-		require.Equal(t, ran{stderr: said}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"="+mode))
+		require.Equal(t, ran{stderr: said},
+			run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"="+mode))
 	}
 	file := filepath.Join(t.TempDir(), "calls.jsonl")
-	require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"=1", VariableCapture+"="+file))
+	require.Equal(t, ran{},
+		run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"=1", VariableCapture+"="+file))
 	require.Len(t, lines(t, file), 1)
 }
 
 func TestFaultIsNotSilent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	h := Hook{
-		Phase: claude.Pre, Fault: errors.New("unknown flag --dney"), Stdin: payloadOf(t, claude.Pre), Stdout: io.Discard, Stderr: io.Discard,
+		Phase: claude.Pre, Fault: errors.New("unknown flag --dney"), Stdin: payloadOf(t, claude.Pre),
+		Stdout: io.Discard, Stderr: io.Discard,
 		Getenv: func(name string) string { return map[string]string{VariableCapture: file}[name] },
 		Dir:    t.TempDir(), Now: func() time.Time { return noon },
 	}
@@ -321,11 +357,14 @@ func TestTornLineIsClosed(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	target := Target{RunID: "r", Project: "/p", Capture: "/c/calls.jsonl"}
-	require.Equal(t, []string{"TEST_MODE=true", "TEST_RUN_ID=r", "CLAUDE_PROJECT_DIR=/p", "EVALTEST_CAPTURE=/c/calls.jsonl"}, target.Environment())
+	require.Equal(t,
+		[]string{"TEST_MODE=true", "TEST_RUN_ID=r", "CLAUDE_PROJECT_DIR=/p", "EVALTEST_CAPTURE=/c/calls.jsonl"},
+		target.Environment())
 }
 
 func FuzzLine(f *testing.F) {
-	f.Add([]byte(`{"tool_name":"Bash","tool_use_id":"1","tool_input":{"command":"ls"},"error":"Exit code 2","phase":1,"a":1,"a":2}`))
+	f.Add([]byte(`{"tool_name":"Bash","tool_use_id":"1","tool_input":{"command":"ls"},"error":"Exit code ` +
+		`2","phase":1,"a":1,"a":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, phase := range claude.Phases {
 			p, err := parsePayload(data, phase)
@@ -336,7 +375,10 @@ func FuzzLine(f *testing.F) {
 			if err != nil || bytes.ContainsRune(line, '\n') || !json.Valid(line) {
 				t.Fatalf("%v: %q", err, line)
 			}
-			d, err := Policy{Deny: []Rule{{tool: "Read", pattern: "a/**"}}, Rewrite: []Rewrite{{rule: Rule{tool: "*"}, field: "x", filler: "{old}"}}}.
+			d, err := Policy{
+				Deny:    []Rule{{tool: "Read", pattern: "a/**"}},
+				Rewrite: []Rewrite{{rule: Rule{tool: "*"}, field: "x", filler: "{old}"}},
+			}.
 				decide(newCall(p, ""))
 			if err == nil && d.input != nil && !json.Valid(d.input) {
 				t.Fatalf("%q", d.input)

@@ -62,8 +62,8 @@ func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	}
 	p := payload{text: text, fields: fields}
 	for name, v := range map[string]any{
-		"hook_event_name": &p.Event, "tool_name": &p.Tool, "tool_use_id": &p.ID, "session_id": &p.Session, "cwd": &p.Cwd,
-		"tool_input": &p.Input, "tool_response": &p.Response, "error": &p.Error,
+		"hook_event_name": &p.Event, "tool_name": &p.Tool, "tool_use_id": &p.ID, "session_id": &p.Session,
+		"cwd": &p.Cwd, "tool_input": &p.Input, "tool_response": &p.Response, "error": &p.Error,
 	} { // encoding/json would take Tool_Name for tool_name, too
 		if m, ok := fields.member(name); ok {
 			if err := json.Unmarshal(text[m.value:m.end], v); err != nil {
@@ -73,7 +73,8 @@ func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	}
 	switch {
 	case p.Event != "" && p.Event != phase.Event():
-		return nil, fmt.Errorf("the payload is of %.60q, and `sdd-eval hook %s` is for %s: install the hooks anew", p.Event, phase, phase.Event())
+		return nil, fmt.Errorf("the payload is of %.60q, and `sdd-eval hook %s` is for %s: install the hooks anew",
+			p.Event, phase, phase.Event())
 	case p.Tool == "":
 		return nil, errors.New("the payload has no tool_name")
 	case p.ID == "":
@@ -82,8 +83,8 @@ func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	return &p, nil
 }
 
-// line returns the line of a capture: our fields and, as they came, all of the payload. If one of those has a name of ours
-// it gets "payload_" before it.
+// line returns the line of a capture: our fields and, as they came, all of the payload. If one of those has a name of
+// ours it gets "payload_" before it.
 func (p *payload) line(phase claude.Phase, now time.Time, d decision) ([]byte, error) {
 	l := lineWriter{}
 	l.field("timestamp", now.UTC().Format("2006-01-02T15:04:05.000000000Z07:00"))
@@ -148,8 +149,8 @@ func (l *lineWriter) close() ([]byte, error) {
 	return l.b.Bytes(), l.err
 }
 
-// exitCode returns the exit code of a command, nil if there was none or it is not told. Claude Code tells it in the text
-// of a failure only, and takes some for a success, such as that of a grep that found nothing.
+// exitCode returns the exit code of a command, nil if there was none or it is not told. Claude Code tells it in the
+// text of a failure only, and takes some for a success, such as that of a grep that found nothing.
 func (p *payload) exitCode(phase claude.Phase) *int {
 	if p.Tool != "Bash" {
 		return nil
@@ -166,10 +167,10 @@ func (p *payload) exitCode(phase claude.Phase) *int {
 	return new(int)
 }
 
-// appendLine appends a line to a file that other processes append to. It is one write, which file systems of this machine
-// do whole. Where that fails half-way, since the disk is full, what was written is taken back, so that no part of a line
-// is left. A part that a process left which was killed is closed with a newline of its own. Both need the lock; without
-// one, which not all file systems have, lines are still whole as long as writes are.
+// appendLine appends a line to a file that other processes append to. It is one write, which file systems of this
+// machine do whole. Where that fails half-way, since the disk is full, what was written is taken back, so that no part
+// of a line is left. A part that a process left which was killed is closed with a newline of its own. Both need the
+// lock; without one, which not all file systems have, lines are still whole as long as writes are.
 func appendLine(path string, line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -222,8 +223,8 @@ func lock(f *os.File) bool {
 	}
 }
 
-// A container is an object or an array of a JSON text, with the places of what it has. It is for those who keep what they
-// do not know, byte for byte and in its order.
+// A container is an object or an array of a JSON text, with the places of what it has. It is for those who keep what
+// they do not know, byte for byte and in its order.
 type container struct {
 	start, end int // of the brackets: text[start] and text[end-1]
 	children   []child
@@ -265,7 +266,9 @@ func parseContainer(text []byte, at int, open json.Delim) (container, error) {
 		return container{}, located(text, at, d, err)
 	}
 	if first != open {
-		return container{}, &syntaxError{at, fmt.Sprintf("this is no JSON %s", map[json.Delim]string{'{': "object", '[': "array"}[open])}
+		return container{}, &syntaxError{
+			at, fmt.Sprintf("this is no JSON %s", map[json.Delim]string{'{': "object", '[': "array"}[open]),
+		}
 	}
 	c := container{start: at}
 	for d.More() {
@@ -320,7 +323,8 @@ func located(text []byte, at int, d *json.Decoder, err error) error {
 // space returns how much white space text begins with.
 func space(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t\r\n")) }
 
-// member returns the member with that key. Of several the last one counts, as it does for programs that decode the text.
+// member returns the member with that key. Of several the last one counts, as it does for programs that decode the
+// text.
 func (c container) member(key string) (child, bool) {
 	for _, m := range slices.Backward(c.children) {
 		if m.key == key {

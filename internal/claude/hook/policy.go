@@ -136,9 +136,9 @@ type Rule struct {
 	pattern string // empty: none
 }
 
-// ParseRule parses TOOL or TOOL(PATTERN). In the tool's name * stands for any characters. The pattern is for the call's path,
-// as package doublestar has them and below the project unless absolute; of a tool that takes none it is for the command, the URL
-// or the query, where * stands for any characters.
+// ParseRule parses TOOL or TOOL(PATTERN). In the tool's name * stands for any characters. The pattern is for the call's
+// path, as package doublestar has them and below the project unless absolute; of a tool that takes none it is for the
+// command, the URL or the query, where * stands for any characters.
 func ParseRule(text string) (Rule, error) {
 	r := Rule{text: text, tool: text}
 	if tool, rest, ok := strings.Cut(text, "("); ok {
@@ -155,7 +155,8 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("%q: %w", text, err)
 	}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n,()|") {
-		return Rule{}, fmt.Errorf("%q: %q is not the name of a tool; for several tools give several rules", text, r.tool)
+		return Rule{}, fmt.Errorf("%q: %q is not the name of a tool; for several tools give several rules", text,
+			r.tool)
 	}
 	return r, nil
 }
@@ -220,8 +221,8 @@ func (c call) path() string {
 	return filepath.Clean(p)
 }
 
-// meets reports whether the rule is about the call in any way that counts: by the path as it is written, or by that which
-// links lead it to.
+// meets reports whether the rule is about the call in any way that counts: by the path as it is written, or by that
+// which links lead it to.
 func (r Rule) meets(c call) bool {
 	return r.holds(c, func(written, resolved bool) bool { return written || resolved })
 }
@@ -245,8 +246,8 @@ func (r Rule) holds(c call, join func(written, resolved bool) bool) bool {
 	return text != "" && wildcard.Match(r.pattern, text)
 }
 
-// matchesPath reports whether an absolute path is as the pattern has it. The pattern of a directory's content, dir/**, is that of
-// the directory, too.
+// matchesPath reports whether an absolute path is as the pattern has it. The pattern of a directory's content, dir/**,
+// is that of the directory, too.
 func (r Rule) matchesPath(p, project string) bool {
 	pattern := path.Clean(filepath.ToSlash(r.pattern))
 	if !path.IsAbs(pattern) && !filepath.IsAbs(r.pattern) {

@@ -69,13 +69,27 @@ func TestRules(t *testing.T) {
 		{"directory", "Grep(secrets/**)", "Grep", in{"path": project + "/secrets", "pattern": "x"}, true, true},
 		{"no directory is the working one", "Grep(src/**)", "Grep", in{"pattern": "x"}, true, true},
 		{"pattern of a glob", "Glob(/etc/**)", "Glob", in{"pattern": "/etc/*", "path": project}, true, true},
-		{"relative pattern of a glob", "Glob(secrets/**)", "Glob", in{"pattern": "secrets/*", "path": project}, true, true},
+		{
+			"relative pattern of a glob", "Glob(secrets/**)", "Glob",
+			in{"pattern": "secrets/*", "path": project},
+			true,
+			true,
+		},
 		{"command", "Bash(git push*)", "Bash", in{"command": "git push origin"}, true, true},
 		{"command in the middle", "Bash(*rm*-rf*)", "Bash", in{"command": "cd / && rm -rf ."}, true, true},
-		{"another command", "Bash(git push*)", "Bash", in{"command": "git pull", "description": "git push"}, false, false},
+		{
+			"another command", "Bash(git push*)", "Bash",
+			in{"command": "git pull", "description": "git push"},
+			false,
+			false,
+		},
 		{"whole command", "Bash(ls)", "Bash", in{"command": "ls -l"}, false, false},
 		{"parts do not overlap", "Bash(aba*aba)", "Bash", in{"command": "aba"}, false, false},
-		{"URL", "WebFetch(https://example.com/*)", "WebFetch", in{"url": "https://example.com/a", "prompt": "x"}, true, true},
+		{
+			"URL", "WebFetch(https://example.com/*)", "WebFetch",
+			in{"url": "https://example.com/a", "prompt": "x"},
+			true, true,
+		},
 		{"query", "WebSearch(*weather*)", "WebSearch", in{"query": "the weather"}, true, true},
 		{"nothing to compare", "TodoWrite(x)", "TodoWrite", in{"todos": []any{}}, false, false},
 		{"a path that is no text", "Read(**)", "Read", in{"file_path": 1}, false, false},
@@ -93,11 +107,15 @@ func TestRules(t *testing.T) {
 }
 
 func TestMalformedRules(t *testing.T) {
-	for _, text := range []string{"", "Read(", "Read()", "Read(a", "(a)", "Read a", "Read,Write", "Read|Write", "Re[ad", "Read(a[)", "Read)"} {
+	for _, text := range []string{
+		"", "Read(", "Read()", "Read(a", "(a)", "Read a", "Read,Write", "Read|Write", "Re[ad", "Read(a[)", "Read)",
+	} {
 		_, err := ParseRule(text)
 		require.Error(t, err, text)
 	}
-	for _, text := range []string{"", "Bash", "Bash command", "command=ls", "Bash =x", "Bash(a=b", "Bash( command=ls", "Bash (x) command=ls"} {
+	for _, text := range []string{
+		"", "Bash", "Bash command", "command=ls", "Bash =x", "Bash(a=b", "Bash( command=ls", "Bash (x) command=ls",
+	} {
 		_, err := ParseRewrite(text)
 		require.Error(t, err, text)
 	}
@@ -115,15 +133,39 @@ func TestPolicy(t *testing.T) {
 		{name: "deny", deny: []string{"Read", "Bash"}, denied: `Bash of "git push origin" is denied by the rule Bash`},
 		{name: "deny others", deny: []string{"Read", "Bash(ls*)"}},
 		{name: "allow", allow: []string{"Read", "Bash(git *)"}},
-		{name: "allow others", allow: []string{"Read", "Bash(ls*)"}, denied: `Bash of "git push origin" is not allowed: the rules allow Read, Bash(ls*)`},
-		{name: "deny is stronger", deny: []string{"Bash(*push*)"}, allow: []string{"Bash"}, denied: `Bash of "git push origin" is denied by the rule Bash(*push*)`},
-		{name: "denied and not rewritten", deny: []string{"Bash"}, rewrite: []string{"Bash command=ls"}, denied: `Bash of "git push origin" is denied by the rule Bash`},
-		{name: "rewrite", rewrite: []string{"Bash command=nice {old}"}, output: `{"command":"nice git push origin","n":12345678901234567890}`},
-		{name: "rewrite with a pattern", rewrite: []string{"Bash(git push*) command=echo a=b (c)"}, output: `{"command":"echo a=b (c)","n":12345678901234567890}`},
+		{
+			name: "allow others", allow: []string{"Read", "Bash(ls*)"},
+			denied: `Bash of "git push origin" is not allowed: the rules allow Read, Bash(ls*)`,
+		},
+		{
+			name: "deny is stronger", deny: []string{"Bash(*push*)"}, allow: []string{"Bash"},
+			denied: `Bash of "git push origin" is denied by the rule Bash(*push*)`,
+		},
+		{
+			name: "denied and not rewritten", deny: []string{"Bash"}, rewrite: []string{"Bash command=ls"},
+			denied: `Bash of "git push origin" is denied by the rule Bash`,
+		},
+		{
+			name: "rewrite", rewrite: []string{"Bash command=nice {old}"},
+			output: `{"command":"nice git push origin","n":12345678901234567890}`,
+		},
+		{
+			name: "rewrite with a pattern", rewrite: []string{"Bash(git push*) command=echo a=b (c)"},
+			output: `{"command":"echo a=b (c)","n":12345678901234567890}`,
+		},
 		{name: "rewrite others", rewrite: []string{"Bash(ls) command=x"}},
-		{name: "a value that is JSON", rewrite: []string{"Bash n=5", `Bash o={"a":[1]}`, `Bash s="5"`}, output: `{"command":"git push origin","n":5,"o":{"a":[1]},"s":"5"}`},
-		{name: "one after the other", rewrite: []string{"Bash command=a {old}", "Bash command=b {old}"}, output: `{"command":"b a git push origin","n":12345678901234567890}`},
-		{name: "what was not there", rewrite: []string{"Bash new=x{old}y", "Bash n={old}0"}, output: `{"command":"git push origin","n":"123456789012345678900","new":"xy"}`},
+		{
+			name: "a value that is JSON", rewrite: []string{"Bash n=5", `Bash o={"a":[1]}`, `Bash s="5"`},
+			output: `{"command":"git push origin","n":5,"o":{"a":[1]},"s":"5"}`,
+		},
+		{
+			name: "one after the other", rewrite: []string{"Bash command=a {old}", "Bash command=b {old}"},
+			output: `{"command":"b a git push origin","n":12345678901234567890}`,
+		},
+		{
+			name: "what was not there", rewrite: []string{"Bash new=x{old}y", "Bash n={old}0"},
+			output: `{"command":"git push origin","n":"123456789012345678900","new":"xy"}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +177,8 @@ func TestPolicy(t *testing.T) {
 				p.Rewrite = append(p.Rewrite, r)
 			}
 			file := filepath.Join(t.TempDir(), "c")
-			got := run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input), VariableCapture+"="+file)
+			got := run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input),
+				VariableCapture+"="+file)
 			c, err := capture.Read(file)
 			require.NoError(t, err)
 			call := c.Calls[0]
@@ -145,7 +188,11 @@ func TestPolicy(t *testing.T) {
 				require.Equal(t, tt.denied, call.Error)
 				require.True(t, call.Denied)
 			case tt.output != "":
-				require.Equal(t, ran{0, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":` + tt.output + "}}\n", ""}, got)
+				require.Equal(t,
+					ran{
+						0, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":` + tt.output + "}}\n",
+						"",
+					}, got)
 				rewritten, err := json.Marshal(call.Rewritten)
 				require.NoError(t, err)
 				require.JSONEq(t, tt.output, string(rewritten))
@@ -154,7 +201,9 @@ func TestPolicy(t *testing.T) {
 				require.Nil(t, call.Rewritten)
 			}
 			require.Equal(t, input, call.Input, "what the agent asked for stays")
-			require.Equal(t, ran{}, run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input)), "outside of tests people work")
+			require.Equal(t, ran{},
+				run(t, claude.Pre, p, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", input)),
+				"outside of tests people work")
 		})
 	}
 }
@@ -163,7 +212,8 @@ func TestRewriteOfNoObject(t *testing.T) {
 	r, err := ParseRewrite("Bash command=x")
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "c")
-	got := run(t, claude.Pre, Policy{Rewrite: []Rewrite{r}}, payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", "text"), VariableCapture+"="+file)
+	got := run(t, claude.Pre, Policy{Rewrite: []Rewrite{r}},
+		payloadOf(t, claude.Pre, "tool_name", "Bash", "tool_input", "text"), VariableCapture+"="+file)
 	require.Equal(t, ran{}, got)
 	_, err = capture.Read(file)
 	require.ErrorContains(t, err, "pre: rewrite Bash command=x: the input of the call is not an object")
@@ -171,6 +221,7 @@ func TestRewriteOfNoObject(t *testing.T) {
 
 // TestPolicyHoldsWithoutCapture holds that a policy does not depend on the disk.
 func TestPolicyHoldsWithoutCapture(t *testing.T) {
-	got := run(t, claude.Pre, Policy{Deny: parseRules(t, "Read")}, payloadOf(t, claude.Pre), VariableCapture+"="+t.TempDir())
+	got := run(t, claude.Pre, Policy{Deny: parseRules(t, "Read")}, payloadOf(t, claude.Pre),
+		VariableCapture+"="+t.TempDir())
 	require.Equal(t, 2, got.code)
 }

@@ -43,11 +43,16 @@ func writer(n int) int {
 	}
 	for i := range n {
 		input := map[string]any{"file_path": "a", "content": strings.Repeat(fmt.Sprintf("%7d ", os.Getpid()), 2500)}
-		p, err := json.Marshal(map[string]any{"tool_name": "Write", "tool_use_id": fmt.Sprintf("%d-%d", os.Getpid(), i), "tool_input": input})
+		p, err := json.Marshal(map[string]any{
+			"tool_name": "Write", "tool_use_id": fmt.Sprintf("%d-%d", os.Getpid(), i), "tool_input": input,
+		})
 		if err != nil {
 			return 1
 		}
-		h := Hook{Phase: claude.Pre, Stdin: bytes.NewReader(p), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Dir: "/", Now: time.Now}
+		h := Hook{
+			Phase: claude.Pre, Stdin: bytes.NewReader(p), Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+			Dir: "/", Now: time.Now,
+		}
 		if h.Run() != 0 {
 			return 1
 		}
@@ -107,7 +112,8 @@ func TestSoakKilledWriters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	for range soak.Size(5, 200) {
 		w := startWriter(t, file, 1<<20)
-		require.Eventually(t, func() bool { info, err := os.Stat(file); return err == nil && info.Size() > 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { info, err := os.Stat(file); return err == nil && info.Size() > 0 },
+			time.Minute, time.Millisecond)
 		require.NoError(t, w.Process.Kill())
 		require.Error(t, w.Wait())
 	}

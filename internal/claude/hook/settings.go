@@ -20,7 +20,8 @@ import (
 type Handlers struct {
 	// Command is how a shell starts sdd-eval; see [words.Quote] for the path of a program. Empty: sdd-eval.
 	Command string
-	// Matcher says for which tools hooks run, as Claude Code's settings have it, such as "Bash|mcp__.*". Empty: for all.
+	// Matcher says for which tools hooks run, as Claude Code's settings have it, such as "Bash|mcp__.*". Empty: for
+	// all.
 	Matcher string
 	// Policy is for the hook before calls.
 	Policy Policy
@@ -67,15 +68,16 @@ func (h Handlers) group(phase claude.Phase) handlerGroup {
 // lookarounds are what expressions of JavaScript have in front of those of Go.
 var lookarounds = strings.NewReplacer("(?=", "(?:", "(?!", "(?:", "(?<=", "(?:", "(?<!", "(?:")
 
-// CheckMatcher returns an error if a matcher is no regular expression. Claude Code's are those of JavaScript, so that what only
-// Go refuses, such as a number that refers to a group, is none.
+// CheckMatcher returns an error if a matcher is no regular expression. Claude Code's are those of JavaScript, so that
+// what only Go refuses, such as a number that refers to a group, is none.
 func CheckMatcher(matcher string) error {
 	if matcher == "*" { // stands for all tools
 		return nil
 	}
 	_, err := syntax.Parse(lookarounds.Replace(matcher), syntax.Perl)
 	bad, ok := errors.AsType[*syntax.Error](err)
-	if !ok || bad.Code == syntax.ErrInvalidEscape || bad.Code == syntax.ErrInvalidPerlOp || bad.Code == syntax.ErrInvalidRepeatSize {
+	if !ok || bad.Code == syntax.ErrInvalidEscape || bad.Code == syntax.ErrInvalidPerlOp ||
+		bad.Code == syntax.ErrInvalidRepeatSize {
 		return nil
 	}
 	return fmt.Errorf("%q is not a regular expression: %s", matcher, bad.Code)
@@ -90,8 +92,8 @@ func Settings(h Handlers) []byte {
 	return append(data, '\n')
 }
 
-// Merge returns settings with these hooks in the place of ours that they have. Everything else in them stays as it is, to
-// the byte, and settings that have these hooks stay as they are altogether.
+// Merge returns settings with these hooks in the place of ours that they have. Everything else in them stays as it is,
+// to the byte, and settings that have these hooks stay as they are altogether.
 func Merge(settings []byte, h Handlers) ([]byte, error) {
 	e, err := newEditor(settings, h.Command)
 	if err != nil {
@@ -130,7 +132,8 @@ func Without(settings []byte, command string) ([]byte, error) {
 	return e.text, nil
 }
 
-// isOurs reports whether a command is one of our hooks: it calls sdd-eval, wherever that is, or begins with the command.
+// isOurs reports whether a command is one of our hooks: it calls sdd-eval, wherever that is, or begins with the
+// command.
 func isOurs(text, command string) bool {
 	for _, phase := range claude.Phases {
 		call := " hook " + string(phase)
@@ -141,7 +144,8 @@ func isOurs(text, command string) bool {
 		program := strings.TrimRight(before, `'"`)
 		program = strings.TrimSuffix(program, ".exe")
 		if command != "" && before == command || program == "sdd-eval" ||
-			strings.HasSuffix(program, "/sdd-eval") || strings.HasSuffix(program, `\sdd-eval`) || strings.HasSuffix(program, " sdd-eval") {
+			strings.HasSuffix(program, "/sdd-eval") || strings.HasSuffix(program, `\sdd-eval`) ||
+			strings.HasSuffix(program, " sdd-eval") {
 			return true
 		}
 	}
@@ -160,9 +164,9 @@ func render(v any, prefix, indent string) []byte {
 // maxSettings is the largest file of settings that is read, in bytes.
 const maxSettings = 16 << 20
 
-// Edit changes the settings in a file, by [Merge] for example, and reports whether that changed anything. A file that is
-// not there is one without settings; it is made, and so is its directory, if there is something to write. The file is
-// replaced whole, and a link to it stays one. With an error it is what it was.
+// Edit changes the settings in a file, by [Merge] for example, and reports whether that changed anything. A file that
+// is not there is one without settings; it is made, and so is its directory, if there is something to write. The file
+// is replaced whole, and a link to it stays one. With an error it is what it was.
 func Edit(path string, change func(settings []byte) ([]byte, error)) (changed bool, err error) {
 	f, err := readSettings(path)
 	if err != nil {

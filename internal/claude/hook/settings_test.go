@@ -56,18 +56,25 @@ func TestMerge(t *testing.T) {
 		},
 		{
 			name: "on one line", before: `{"model": "sonnet"}`,
-			want: `{"model": "sonnet", "hooks": {"PreToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook pre","timeout":60}]}], ` +
+			want: `{"model": "sonnet", "hooks": {"PreToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook ` +
+				`pre","timeout":60}]}], ` +
 				`"PostToolUse": [{"hooks":[{"type":"command","command":"sdd-eval hook post","timeout":60}]}], ` +
-				`"PostToolUseFailure": [{"hooks":[{"type":"command","command":"sdd-eval hook failure","timeout":60}]}]}}`,
+				`"PostToolUseFailure": [{"hooks":[{"type":"command","command":"sdd-eval hook ` +
+				`failure","timeout":60}]}]}}`,
 		},
 		{
-			name: "one of ours that is old", before: `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"x"},` +
+			name: "one of ours that is old",
+			before: `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"x"},` +
 				`{"type":"command","command":"/opt/sdd-eval hook pre --deny Bash"}]}],` +
-				`"PostToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook post","timeout":60}]}],"PostToolUseFailure":[` +
-				`{"hooks":[{"type":"command","command":"sdd-eval hook failure","timeout":60}]},{"hooks":[{"type":"command","command":"\"C:\\sdd-eval.exe\" hook failure"}]}]}}`,
+				`"PostToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook ` +
+				`post","timeout":60}]}],"PostToolUseFailure":[` +
+				`{"hooks":[{"type":"command","command":"sdd-eval hook ` +
+				`failure","timeout":60}]},{"hooks":[{"type":"command","command":"\"C:\\sdd-eval.exe\" hook ` +
+				`failure"}]}]}}`,
 			want: `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"command":"x"}]}, ` +
 				`{"hooks":[{"type":"command","command":"sdd-eval hook pre","timeout":60}]}],` +
-				`"PostToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook post","timeout":60}]}], "PostToolUseFailure": [` +
+				`"PostToolUse":[{"hooks":[{"type":"command","command":"sdd-eval hook post","timeout":60}]}], ` +
+				`"PostToolUseFailure": [` +
 				`{"hooks":[{"type":"command","command":"sdd-eval hook failure","timeout":60}]}]}}`,
 		},
 	}
@@ -110,8 +117,10 @@ func TestWithout(t *testing.T) {
 func TestIsOurs(t *testing.T) {
 	for text, want := range map[string]bool{
 		"sdd-eval hook pre": true, "/a/sdd-eval hook post": true, "'/a b/sdd-eval' hook failure --x": true,
-		`"C:\bin\sdd-eval.exe" hook pre`: true, "env A=b sdd-eval hook pre": true, "go run ./cmd/sdd-eval hook pre": true,
-		"sdd-eval hook prefix": false, "not-sdd-eval hook pre": false, "sdd-eval run": false, "echo hook pre": false, "": false,
+		`"C:\bin\sdd-eval.exe" hook pre`: true, "env A=b sdd-eval hook pre": true,
+		"go run ./cmd/sdd-eval hook pre": true,
+		"sdd-eval hook prefix":           false, "not-sdd-eval hook pre": false, "sdd-eval run": false,
+		"echo hook pre": false, "": false,
 		"my hook pre": true, "my hook": false, "my other hook pre": false,
 	} {
 		require.Equal(t, want, isOurs(text, "my"), text)
@@ -135,7 +144,10 @@ func TestSettingsRefused(t *testing.T) {
 		{"hooks of another type", "{\n\"hooks\":[]}", "hooks: line 2: this is no JSON object"},
 		{"event of another type", "{\"hooks\":{\n\"PostToolUse\":{}}}", "PostToolUse: line 2: this is no JSON array"},
 		{"group of another type", "{\"hooks\":{\"PostToolUse\":[\n1]}}", "PostToolUse: line 2: this is no JSON object"},
-		{"handlers of another type", "{\"hooks\":{\"PostToolUse\":[\n{\"hooks\":1}]}}", "PostToolUse: hooks: line 2: this is no JSON array"},
+		{
+			"handlers of another type", "{\"hooks\":{\"PostToolUse\":[\n{\"hooks\":1}]}}",
+			"PostToolUse: hooks: line 2: this is no JSON array",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -212,13 +224,21 @@ func TestSettings(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(Settings(Handlers{
 		Command: words.Quote("/opt/my tools/sdd-eval"), Matcher: "Bash|mcp__.*",
-		Policy: Policy{Deny: parseRules(t, "Read(secrets/**)"), Allow: parseRules(t, "Read", "Bash"), Rewrite: []Rewrite{rewrite}},
+		Policy: Policy{
+			Deny: parseRules(t, "Read(secrets/**)"), Allow: parseRules(t, "Read", "Bash"), Rewrite: []Rewrite{rewrite},
+		},
 	}), &got))
 	command := func(text string) []handlerGroup {
-		return []handlerGroup{{Matcher: "Bash|mcp__.*", Hooks: []handler{{Type: "command", Command: "'/opt/my tools/sdd-eval' hook " + text, Timeout: 60}}}}
+		return []handlerGroup{
+			{
+				Matcher: "Bash|mcp__.*",
+				Hooks:   []handler{{Type: "command", Command: "'/opt/my tools/sdd-eval' hook " + text, Timeout: 60}},
+			},
+		}
 	}
 	require.Equal(t, map[string][]handlerGroup{
-		"PreToolUse":         command(`pre --deny 'Read(secrets/**)' --allow Read --allow Bash --rewrite 'Bash command=it'\''s {old}'`),
+		"PreToolUse": command(`pre --deny 'Read(secrets/**)' --allow Read --allow Bash --rewrite 'Bash ` +
+			`command=it'\''s {old}'`),
 		"PostToolUse":        command("post"),
 		"PostToolUseFailure": command("failure"),
 	}, got.Hooks)
@@ -257,7 +277,9 @@ func members(t *testing.T, text []byte) map[string]json.RawMessage {
 }
 
 func TestCheckMatcher(t *testing.T) {
-	for _, good := range []string{"", "*", "Bash|mcp__.*", "^(?!Read).*$", "(?<=x)y", `(a)\1`, "a{2000}", "(?<tool>Bash)"} {
+	for _, good := range []string{
+		"", "*", "Bash|mcp__.*", "^(?!Read).*$", "(?<=x)y", `(a)\1`, "a{2000}", "(?<tool>Bash)",
+	} {
 		require.NoError(t, CheckMatcher(good), good)
 	}
 	for _, bad := range []string{"(", ")", "[", "a)", "+", "a**", "(?!Read", `\`} {

@@ -1,5 +1,5 @@
-// Package agentevals compares trajectories given as chat messages, in the form of AgentEvals' test cases: by the matchers of
-// package trajectory, or with exactly the answers of npm's agentevals 0.0.7.
+// Package agentevals compares trajectories given as chat messages, in the form of AgentEvals' test cases: by the
+// matchers of package trajectory, or with exactly the answers of npm's agentevals 0.0.7.
 package agentevals
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools, such
-// as their answers.
+// Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools,
+// such as their answers.
 type Case struct {
 	Name string `json:"name"`
 	// Mode is strict, unordered, subset or superset; default: strict, as in AgentEvals.
@@ -142,8 +142,8 @@ type Call struct {
 	Args any    `json:"args"`
 }
 
-// Run reads cases, a JSON object on each line, and writes a [Result] for each, a line each. A case that cannot be judged
-// has an error as its result, and those after it are judged. The error is that of reading or writing.
+// Run reads cases, a JSON object on each line, and writes a [Result] for each, a line each. A case that cannot be
+// judged has an error as its result, and those after it are judged. The error is that of reading or writing.
 func Run(r io.Reader, w io.Writer, opts Options) (Summary, error) {
 	var s Summary
 	lines := bufio.NewScanner(r)

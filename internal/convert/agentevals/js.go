@@ -268,7 +268,8 @@ var comparisons = map[string]func(arg string) comparison{
 func comparisonByName(name string) (comparison, error) {
 	kind, arg, hasArg := strings.Cut(name, ":")
 	of, ok := comparisons[kind]
-	if takes := strings.HasPrefix(kind, "ci_") || kind == "suffix" || kind == "ge"; !ok || takes != (hasArg && arg != "") {
+	takes := strings.HasPrefix(kind, "ci_") || kind == "suffix" || kind == "ge"
+	if !ok || takes != (hasArg && arg != "") {
 		return nil, fmt.Errorf("unknown function %q", name)
 	}
 	return of(arg), nil

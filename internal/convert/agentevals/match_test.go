@@ -112,7 +112,8 @@ func TestRun(t *testing.T) {
 	}{
 		{
 			name: "missing and extra", summary: Summary{False: 1},
-			line: `{"name":"n",` + head + `,"outputs":` + calls(read, read) + `,"reference_outputs":` + calls(read, grep) + `}`,
+			line: `{"name":"n",` + head + `,"outputs":` + calls(read, read) + `,"reference_outputs":` +
+				calls(read, grep) + `}`,
 			want: `{"name":"n","score":false,"value":0.5,"missing":[{"name":"Grep","args":{}}],` +
 				`"extra":[{"name":"Read","args":{"file_path":"a.go","limit":9007199254740993}}]}`,
 		},
@@ -124,7 +125,8 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "compat, number out of range", compat: true, summary: Summary{False: 1},
-			line: `{"name":"n",` + head + `,"outputs":` + calls(call("Read", `{"n":[-1e999,{"m":1}]}`)) + `,"reference_outputs":` + calls(grep) + `}`,
+			line: `{"name":"n",` + head + `,"outputs":` + calls(call("Read", `{"n":[-1e999,{"m":1}]}`)) +
+				`,"reference_outputs":` + calls(grep) + `}`,
 			want: `{"name":"n","score":false,"value":0,"missing":[{"name":"Grep","args":{}}],` +
 				`"extra":[{"name":"Read","args":{"n":[null,{"m":1}]}}]}`,
 		},
@@ -144,11 +146,14 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "no case", line: `{"name":"n","outputs":[]}`, summary: Summary{Errors: 1},
-			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: not a case: needs `outputs` and `reference_outputs`\"}",
+			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: not a case: " +
+				"needs `outputs` and `reference_outputs`\"}",
 		},
 		{
-			name: "unknown mode", line: `{"name":"n","mode":"sorted","outputs":[],"reference_outputs":[]}`, summary: Summary{Errors: 1},
-			want: `{"name":"n","score":null,"error":"line 1: unknown mode \"sorted\": want one of strict, unordered, superset, subset"}`,
+			name: "unknown mode", line: `{"name":"n","mode":"sorted","outputs":[],"reference_outputs":[]}`,
+			summary: Summary{Errors: 1},
+			want: `{"name":"n","score":null,"error":"line 1: unknown mode \"sorted\": want one of strict, ` +
+				`unordered, superset, subset"}`,
 		},
 		{
 			name: "unknown mode as npm", compat: true, summary: Summary{Errors: 1},
@@ -168,12 +173,14 @@ func TestRun(t *testing.T) {
 		{
 			name: "an object without messages", summary: Summary{Errors: 1},
 			line: `{"name":"n","outputs":{"mesages":[{"role":"user"}]},"reference_outputs":[]}`,
-			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: outputs: an object needs `messages`, a list of messages\"}",
+			want: "{\"name\":\"n\",\"score\":null,\"error\":\"line 1: outputs: an object needs `messages`, " +
+				"a list of messages\"}",
 		},
 		{
 			name: "a key that is misspelt", summary: Summary{Errors: 1},
 			line: `{"name":"n","tool_args_match_mod":"ignore","outputs":[],"reference_outputs":[]}`,
-			want: `{"name":"n","score":null,"error":"line 1: not a case: unknown key \"tool_args_match_mod\", did you mean \"tool_args_match_mode\"?"}`,
+			want: `{"name":"n","score":null,"error":"line 1: not a case: unknown key \"tool_args_match_mod\", ` +
+				`did you mean \"tool_args_match_mode\"?"}`,
 		},
 		{
 			name: "a key of another tool", summary: Summary{True: 1},

@@ -48,65 +48,224 @@ func TestRules(t *testing.T) {
 		to   any // nil: the key is removed
 		want string
 	}{
-		{"unknown field of the root", nil, "score", 1, "score: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of the agent", []any{"agent"}, "kind", "x", "agent.kind: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of a step", step(0), "turn", 1, "steps[0].turn: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of a call", call, "kind", "x", "steps[2].tool_calls[0].kind: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of a result", res, "status", "x", "steps[2].observation.results[0].status: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of metrics", []any{"steps", 2, "metrics"}, "tokens", 1, "steps[2].metrics.tokens: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of final metrics", []any{"final_metrics"}, "x", 1, "final_metrics.x: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of a reference", ref, "x", 1, "steps[2].observation.results[1].subagent_trajectory_ref[0].x: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of a part", []any{"steps", 1, "message", 0}, "x", 1, "steps[1].message[0].x: the format has no such field: what is not the format's belongs under extra"},
-		{"unknown field of an image", []any{"steps", 1, "message", 1, "source"}, "x", 1, "steps[1].message[1].source.x: the format has no such field: what is not the format's belongs under extra"},
-		{"a name in capitals", step(0), "Message", "x", "steps[0].Message: the format has no such field: what is not the format's belongs under extra"},
+		{
+			"unknown field of the root", nil, "score", 1,
+			"score: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of the agent",
+			[]any{"agent"},
+			"kind", "x",
+			"agent.kind: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of a step", step(0), "turn", 1,
+			"steps[0].turn: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of a call", call, "kind", "x",
+			"steps[2].tool_calls[0].kind: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of a result", res, "status", "x",
+			"steps[2].observation.results[0].status: the format has no such field: what is not the format's belongs " +
+				"under extra",
+		},
+		{
+			"unknown field of metrics",
+			[]any{"steps", 2, "metrics"},
+			"tokens", 1,
+			"steps[2].metrics.tokens: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of final metrics",
+			[]any{"final_metrics"},
+			"x", 1,
+			"final_metrics.x: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of a reference", ref, "x", 1,
+			"steps[2].observation.results[1].subagent_trajectory_ref[0].x: the format has no such field: " +
+				"what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of a part",
+			[]any{"steps", 1, "message", 0},
+			"x", 1,
+			"steps[1].message[0].x: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"unknown field of an image",
+			[]any{"steps", 1, "message", 1, "source"},
+			"x", 1,
+			"steps[1].message[1].source.x: the format has no such field: what is not the format's belongs under extra",
+		},
+		{
+			"a name in capitals", step(0), "Message", "x",
+			"steps[0].Message: the format has no such field: what is not the format's belongs under extra",
+		},
 		{"no version", nil, "schema_version", nil, "schema_version: is required"},
-		{"a later version", nil, "schema_version", "ATIF-v1.8", `schema_version: "ATIF-v1.8" is not a version from ATIF-v1.0 to ATIF-v1.7`},
+		{
+			"a later version", nil, "schema_version", "ATIF-v1.8",
+			`schema_version: "ATIF-v1.8" is not a version from ATIF-v1.0 to ATIF-v1.7`,
+		},
 		{"no agent", nil, "agent", nil, "agent: is required"},
 		{"no name", []any{"agent"}, "name", nil, "agent.name: is required"},
 		{"no version of the agent", []any{"agent"}, "version", nil, "agent.version: is required"},
-		{"tool definitions", []any{"agent"}, "tool_definitions", []any{"x"}, "agent.tool_definitions[0]: must be an object, not a string"},
+		{
+			"tool definitions",
+			[]any{"agent"},
+			"tool_definitions",
+			[]any{"x"},
+			"agent.tool_definitions[0]: must be an object, not a string",
+		},
 		{"no steps", nil, "steps", nil, "steps: is required"},
 		{"empty steps", nil, "steps", []any{}, "steps: there must be at least one"},
 		{"a gap", step(1), "step_id", 3, "steps[1].step_id: must be 2: steps are numbered from 1"},
 		{"no step id", step(1), "step_id", nil, "steps[1].step_id: is required"},
 		{"a timestamp", step(0), "timestamp", "yesterday", `steps[0].timestamp: "yesterday" is not a time in ISO 8601`},
-		{"a day that is none", step(0), "timestamp", "2026-02-30T00:00:00Z", `steps[0].timestamp: "2026-02-30T00:00:00Z" is not a time in ISO 8601`},
+		{
+			"a day that is none", step(0), "timestamp", "2026-02-30T00:00:00Z",
+			`steps[0].timestamp: "2026-02-30T00:00:00Z" is not a time in ISO 8601`,
+		},
 		{"a source", step(0), "source", "tool", `steps[0].source: must be system, user or agent, not "tool"`},
 		{"no source", step(0), "source", nil, "steps[0].source: is required"},
 		{"no message", step(2), "message", nil, "steps[2].message: is required"},
 		{"a message", step(2), "message", 1, "steps[2].message: must be a string or an array of parts, not a number"},
 		{"an effort", step(2), "reasoning_effort", true, "steps[2].reasoning_effort: must be a number, not a boolean"},
 		{"model of a user", step(1), "model_name", "m", "steps[1].model_name: only steps of the agent have it"},
-		{"effort of a user", step(1), "reasoning_effort", "low", "steps[1].reasoning_effort: only steps of the agent have it"},
-		{"reasoning of a user", step(1), "reasoning_content", "hm", "steps[1].reasoning_content: only steps of the agent have it"},
+		{
+			"effort of a user", step(1), "reasoning_effort", "low",
+			"steps[1].reasoning_effort: only steps of the agent have it",
+		},
+		{
+			"reasoning of a user", step(1), "reasoning_content", "hm",
+			"steps[1].reasoning_content: only steps of the agent have it",
+		},
 		{"calls of the system", step(0), "tool_calls", []any{}, "steps[0].tool_calls: only steps of the agent have it"},
-		{"metrics of the system", step(0), "metrics", map[string]any{}, "steps[0].metrics: only steps of the agent have it"},
-		{"metrics without a model", step(3), "metrics", map[string]any{}, "steps[3].metrics: must not be set in a step for which no model was asked"},
-		{"reasoning without a model", step(3), "reasoning_content", "hm", "steps[3].reasoning_content: must not be set in a step for which no model was asked"},
+		{
+			"metrics of the system", step(0), "metrics",
+			map[string]any{},
+			"steps[0].metrics: only steps of the agent have it",
+		},
+		{
+			"metrics without a model", step(3), "metrics",
+			map[string]any{},
+			"steps[3].metrics: must not be set in a step for which no model was asked",
+		},
+		{
+			"reasoning without a model", step(3), "reasoning_content", "hm",
+			"steps[3].reasoning_content: must not be set in a step for which no model was asked",
+		},
 		{"negative calls of the model", step(2), "llm_call_count", -1, "steps[2].llm_call_count: must not be negative"},
 		{"copied", step(2), "is_copied_context", "yes", "steps[2].is_copied_context: must be a boolean, not a string"},
-		{"no call id", call, "tool_call_id", nil, "steps[2].tool_calls[0].tool_call_id: is required\nsteps[2].observation.results[0].source_call_id: \"call-1\" is not a call of this step"},
+		{
+			"no call id", call, "tool_call_id", nil,
+			"steps[2].tool_calls[0].tool_call_id: is required\nsteps[2].observation.results[0].source_call_id: " +
+				"\"call-1\" is not a call of this step",
+		},
 		{"no function", call, "function_name", nil, "steps[2].tool_calls[0].function_name: is required"},
 		{"no arguments", call, "arguments", nil, "steps[2].tool_calls[0].arguments: is required"},
-		{"arguments in text", call, "arguments", "{}", "steps[2].tool_calls[0].arguments: must be an object, not a string"},
-		{"an id twice", []any{"steps", 2, "tool_calls", 1}, "tool_call_id", "call-1", "steps[2].tool_calls[1].tool_call_id: \"call-1\" is the id of another call as well\nsteps[2].observation.results[1].source_call_id: \"call-2\" is not a call of this step"},
+		{
+			"arguments in text", call, "arguments", "{}",
+			"steps[2].tool_calls[0].arguments: must be an object, not a string",
+		},
+		{
+			"an id twice",
+			[]any{"steps", 2, "tool_calls", 1},
+			"tool_call_id", "call-1",
+			"steps[2].tool_calls[1].tool_call_id: \"call-1\" is the id of another call as well\n" +
+				"steps[2].observation.results[1].source_call_id: \"call-2\" is not a call of this step",
+		},
 		{"no results", []any{"steps", 2, "observation"}, "results", nil, "steps[2].observation.results: is required"},
-		{"a call of another step", res, "source_call_id", "call-9", `steps[2].observation.results[0].source_call_id: "call-9" is not a call of this step`},
-		{"a content", res, "content", map[string]any{}, "steps[2].observation.results[0].content: must be a string or an array of parts, not an object"},
-		{"half a token", []any{"steps", 2, "metrics"}, "prompt_tokens", 1.5, "steps[2].metrics.prompt_tokens: must be an integer, not 1.5"},
-		{"a cost in text", []any{"steps", 2, "metrics"}, "cost_usd", "1", "steps[2].metrics.cost_usd: must be a number, not a string"},
-		{"extra", []any{"steps", 2, "metrics"}, "extra", []any{}, "steps[2].metrics.extra: must be an object, not an array"},
-		{"an unknown part", []any{"steps", 1, "message", 0}, "type", "audio", "steps[1].message[0].type: must be text or image"},
+		{
+			"a call of another step", res, "source_call_id", "call-9",
+			`steps[2].observation.results[0].source_call_id: "call-9" is not a call of this step`,
+		},
+		{
+			"a content", res, "content",
+			map[string]any{},
+			"steps[2].observation.results[0].content: must be a string or an array of parts, not an object",
+		},
+		{
+			"half a token",
+			[]any{"steps", 2, "metrics"},
+			"prompt_tokens", 1.5,
+			"steps[2].metrics.prompt_tokens: must be an integer, not 1.5",
+		},
+		{
+			"a cost in text",
+			[]any{"steps", 2, "metrics"},
+			"cost_usd", "1",
+			"steps[2].metrics.cost_usd: must be a number, not a string",
+		},
+		{
+			"extra",
+			[]any{"steps", 2, "metrics"},
+			"extra",
+			[]any{},
+			"steps[2].metrics.extra: must be an object, not an array",
+		},
+		{
+			"an unknown part",
+			[]any{"steps", 1, "message", 0},
+			"type", "audio",
+			"steps[1].message[0].type: must be text or image",
+		},
 		{"a text without text", []any{"steps", 1, "message", 0}, "text", nil, "steps[1].message[0].text: is required"},
-		{"a text with an image", []any{"steps", 1, "message", 0}, "source", map[string]any{"media_type": "image/png", "path": "x"}, "steps[1].message[0].source: must not be set in a part of type text"},
-		{"an image with a text", []any{"steps", 1, "message", 1}, "text", "x", "steps[1].message[1].text: must not be set in a part of type image"},
-		{"an image without a source", []any{"steps", 1, "message", 1}, "source", nil, "steps[1].message[1].source: is required"},
-		{"an image's type", []any{"steps", 1, "message", 1, "source"}, "media_type", "image/bmp", "steps[1].message[1].source.media_type: must be one of image/jpeg, image/png, image/gif, image/webp"},
-		{"an image without a path", []any{"steps", 1, "message", 1, "source"}, "path", nil, "steps[1].message[1].source.path: is required"},
-		{"a reference by the session", ref, "trajectory_id", nil, "steps[2].observation.results[1].subagent_trajectory_ref[0]: needs a trajectory_id or a trajectory_path: a session_id finds nothing"},
-		{"a reference to nothing", ref, "trajectory_id", "other", `steps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: there is no embedded trajectory "other"`},
-		{"a subagent without an id", sub, "trajectory_id", nil, "subagent_trajectories[0].trajectory_id: is required of embedded trajectories\nsteps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: there is no embedded trajectory \"helper\""},
-		{"a step of a subagent", []any{"subagent_trajectories", 0, "steps", 0}, "step_id", 2, "subagent_trajectories[0].steps[0].step_id: must be 1: steps are numbered from 1"},
+		{
+			"a text with an image",
+			[]any{"steps", 1, "message", 0},
+			"source",
+			map[string]any{"media_type": "image/png", "path": "x"},
+			"steps[1].message[0].source: must not be set in a part of type text",
+		},
+		{
+			"an image with a text",
+			[]any{"steps", 1, "message", 1},
+			"text", "x",
+			"steps[1].message[1].text: must not be set in a part of type image",
+		},
+		{
+			"an image without a source",
+			[]any{"steps", 1, "message", 1},
+			"source", nil,
+			"steps[1].message[1].source: is required",
+		},
+		{
+			"an image's type",
+			[]any{"steps", 1, "message", 1, "source"},
+			"media_type", "image/bmp",
+			"steps[1].message[1].source.media_type: must be one of image/jpeg, image/png, image/gif, image/webp",
+		},
+		{
+			"an image without a path",
+			[]any{"steps", 1, "message", 1, "source"},
+			"path", nil,
+			"steps[1].message[1].source.path: is required",
+		},
+		{
+			"a reference by the session", ref, "trajectory_id", nil,
+			"steps[2].observation.results[1].subagent_trajectory_ref[0]: needs a trajectory_id or a trajectory_path: " +
+				"a session_id finds nothing",
+		},
+		{
+			"a reference to nothing", ref, "trajectory_id", "other",
+			`steps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: ` +
+				`there is no embedded trajectory "other"`,
+		},
+		{
+			"a subagent without an id", sub, "trajectory_id", nil,
+			"subagent_trajectories[0].trajectory_id: is required of embedded trajectories\n" +
+				"steps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: " +
+				"there is no embedded trajectory \"helper\"",
+		},
+		{
+			"a step of a subagent",
+			[]any{"subagent_trajectories", 0, "steps", 0},
+			"step_id", 2,
+			"subagent_trajectories[0].steps[0].step_id: must be 1: steps are numbered from 1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +290,8 @@ func TestSubagentTwice(t *testing.T) {
 	tree["subagent_trajectories"] = append(subs, subs[0])
 	data, err := json.Marshal(tree)
 	require.NoError(t, err)
-	assert.EqualError(t, Check(data), `subagent_trajectories[1].trajectory_id: "helper" is the id of another one as well`)
+	assert.EqualError(t, Check(data),
+		`subagent_trajectories[1].trajectory_id: "helper" is the id of another one as well`)
 }
 
 func TestNoJSON(t *testing.T) {

@@ -18,15 +18,18 @@ var mediaTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 var (
 	trajectoryShape = shape{
-		"!schema_version": isVersion, "session_id": isText, "trajectory_id": isText, "!agent": agent, "!steps": later, "notes": isText,
-		"final_metrics": finalMetrics, "continued_trajectory_ref": isText, "extra": isObject, "subagent_trajectories": later,
+		"!schema_version": isVersion, "session_id": isText, "trajectory_id": isText, "!agent": agent, "!steps": later,
+		"notes": isText, "final_metrics": finalMetrics, "continued_trajectory_ref": isText, "extra": isObject,
+		"subagent_trajectories": later,
 	}
 	agentShape = shape{
-		"!name": isText, "!version": isText, "model_name": isText, "tool_definitions": each(isObject), "extra": isObject,
+		"!name": isText, "!version": isText, "model_name": isText, "tool_definitions": each(isObject),
+		"extra": isObject,
 	}
 	stepShape = shape{
-		"!step_id": later, "timestamp": isTimestamp, "!source": isSource, "model_name": isText, "reasoning_effort": isEffort,
-		"!message": content, "reasoning_content": isText, "tool_calls": each(toolCall), "observation": observation, "metrics": metrics,
+		"!step_id": later, "timestamp": isTimestamp, "!source": isSource, "model_name": isText,
+		"reasoning_effort": isEffort, "!message": content, "reasoning_content": isText, "tool_calls": each(toolCall),
+		"observation": observation, "metrics": metrics,
 		"extra": isObject, "llm_call_count": isCount, "is_copied_context": isBool,
 	}
 	toolCallShape = shape{
@@ -41,7 +44,8 @@ var (
 	}
 	metricsShape = shape{
 		"prompt_tokens": isInteger, "completion_tokens": isInteger, "cached_tokens": isInteger, "cost_usd": isNumber,
-		"prompt_token_ids": each(isInteger), "completion_token_ids": each(isInteger), "logprobs": each(isNumber), "extra": isObject,
+		"prompt_token_ids": each(isInteger), "completion_token_ids": each(isInteger), "logprobs": each(isNumber),
+		"extra": isObject,
 	}
 	finalMetricsShape = shape{
 		"total_prompt_tokens": isInteger, "total_completion_tokens": isInteger, "total_cached_tokens": isInteger,
@@ -131,7 +135,8 @@ func (c *checker) references(path string, step map[string]any, subagents map[str
 		call, _ := v.(map[string]any)
 		id, ok := call["tool_call_id"].(string)
 		if ok && calls[id] {
-			c.addf(fmt.Sprintf("%s.tool_calls[%d].tool_call_id", path, i), "%s is the id of another call as well", shown(id))
+			c.addf(fmt.Sprintf("%s.tool_calls[%d].tool_call_id", path, i), "%s is the id of another call as well",
+				shown(id))
 		}
 		calls[id] = true
 	}
@@ -148,7 +153,8 @@ func (c *checker) references(path string, step map[string]any, subagents map[str
 			ref, _ := v.(map[string]any)
 			id, ok := ref["trajectory_id"].(string)
 			if ok && ref["trajectory_path"] == nil && !subagents[id] {
-				c.addf(fmt.Sprintf("%s.subagent_trajectory_ref[%d].trajectory_id", at, j), "there is no embedded trajectory %s", shown(id))
+				c.addf(fmt.Sprintf("%s.subagent_trajectory_ref[%d].trajectory_id", at, j),
+					"there is no embedded trajectory %s", shown(id))
 			}
 		}
 	}

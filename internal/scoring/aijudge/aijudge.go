@@ -40,8 +40,8 @@ type Config struct {
 
 // Judge asks for a score of every unit that ended and has none; units that ended in an error or were skipped are not
 // asked about. Each score is stored when it is known. A reply that is not exactly what was asked for is an error that
-// shows it, and no score; other units go on. An error of the server that concerns all units ends the asking, and what was
-// stored stays.
+// shows it, and no score; other units go on. An error of the server that concerns all units ends the asking, and what
+// was stored stays.
 func Judge(ctx context.Context, r *rundir.Run, c Config) error {
 	if c.Client == nil {
 		return ErrNoKey
@@ -162,8 +162,8 @@ func concernsUnit(err error) bool {
 // maxReason is how long a reason may be, in bytes.
 const maxReason = 10_000
 
-// parse reads a reply: an object with a score from 0 to 10 and a reason, and nothing else. What differs in any way is an
-// error, never a score.
+// parse reads a reply: an object with a score from 0 to 10 and a reason, and nothing else. What differs in any way is
+// an error, never a score.
 func parse(reply string) (score float64, reason string, err error) {
 	object, err := llm.ParseObject(reply)
 	if err != nil {

@@ -31,10 +31,18 @@ func newRun(t *testing.T, outcomes ...result.Outcome) *rundir.Run {
 	m := rundir.Manifest{
 		Tool: "sdd-eval test", Name: "demo", Mode: "live", Trials: 2, Need: 1,
 		Variants: []rundir.Variant{
-			{ID: "red-team", Style: "sdd-legacy", Kind: "claude-code-acp", Preset: "billing-7", Command: "claude-agent-acp", Model: "opus-99"},
+			{
+				ID: "red-team", Style: "sdd-legacy", Kind: "claude-code-acp", Preset: "billing-7",
+				Command: "claude-agent-acp", Model: "opus-99",
+			},
 			{ID: "blue-team", Style: "plainstyle", Kind: "codex-acp", Preset: "prod-2", Command: "codex-acp"},
 		},
-		Cases: []rundir.Case{{ID: "task", Title: "Build a web service", Prompts: []string{"Serve hello."}, ExpectedOutcome: "It says hello."}},
+		Cases: []rundir.Case{
+			{
+				ID: "task", Title: "Build a web service", Prompts: []string{"Serve hello."},
+				ExpectedOutcome: "It says hello.",
+			},
+		},
 	}
 	for _, v := range m.Variants {
 		for trial := range m.Trials {
@@ -67,12 +75,16 @@ func addUnit(t *testing.T, r *rundir.Run, id string, outcome result.Outcome) {
 	require.NoError(t, os.WriteFile(filepath.Join(place.Artifacts, "workspace.diff"), []byte(diff), 0o644))
 	code := 1
 	unit := result.Unit{
-		ID: id, Case: parts[1], Variant: parts[2], Trial: trial, Outcome: outcome, Stop: "end_turn", Started: time.Unix(0, 0).UTC(),
-		Reason: "red-team did it",
+		ID: id, Case: parts[1], Variant: parts[2], Trial: trial, Outcome: outcome, Stop: "end_turn",
+		Started: time.Unix(0, 0).UTC(),
+		Reason:  "red-team did it",
 		Metrics: &result.Metrics{
-			Version: 1, Iterations: 2, StopReasons: []string{"end_turn", "end_turn"}, ToolCalls: map[string]int{"mcp__claude": 3},
-			Commands: []result.Command{{Command: "claude --version", ExitCode: &code, Output: "Claude 1.0 in variants/blue-team/workspace"}},
-			Cost:     &trajectory.Cost{Amount: 0.25, Currency: "USD"},
+			Version: 1, Iterations: 2, StopReasons: []string{"end_turn", "end_turn"},
+			ToolCalls: map[string]int{"mcp__claude": 3},
+			Commands: []result.Command{
+				{Command: "claude --version", ExitCode: &code, Output: "Claude 1.0 in variants/blue-team/workspace"},
+			},
+			Cost: &trajectory.Cost{Amount: 0.25, Currency: "USD"},
 		},
 	}
 	if outcome != result.Completed {
@@ -102,7 +114,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"model": "judge", "choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text}}},
+		"model":   "judge",
+		"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text}}},
 	})
 }
 
@@ -155,12 +168,14 @@ func TestJudgeIsBlind(t *testing.T) {
 	require.Len(t, s.bodies, 4)
 	for _, body := range s.bodies {
 		for _, name := range []string{
-			"claude", "codex", "anthropic", "red-team", "blue-team", "sdd-legacy", "plainstyle", "billing-7", "prod-2", "opus-99",
+			"claude", "codex", "anthropic", "red-team", "blue-team", "sdd-legacy", "plainstyle", "billing-7", "prod-2",
+			"opus-99",
 		} {
 			require.NotContains(t, strings.ToLower(body), name)
 		}
 		for _, part := range []string{
-			"Build a web service", "Serve hello.", "It says hello.", "Prompts sent: 2", "Tool calls: 3", "Cost: 0.25 USD", "Tokens: unknown",
+			"Build a web service", "Serve hello.", "It says hello.", "Prompts sent: 2", "Tool calls: 3",
+			"Cost: 0.25 USD", "Tokens: unknown",
 			"$ [hidden] --version", "[exit 1]", "diff --git a/main.go",
 		} {
 			require.Contains(t, body, part)
@@ -200,10 +215,22 @@ func TestBadReplies(t *testing.T) {
 		{"no score", `{"reason": "x"}`, "the reply: score is missing"},
 		{"no reason", `{"score": 7}`, "the reply: reason is missing"},
 		{"blank reason", `{"score": 7, "reason": " "}`, "the score has no reason"},
-		{"reason that is no text", `{"score": 7, "reason": ["x"]}`, `the reply: reason must be a string, not "[\"x\"]"`},
-		{"long reason", `{"score": 7, "reason": "` + strings.Repeat("x", 10_001) + `"}`, "the reason has more than 10000 bytes"},
-		{"unknown keys", `{"score": 7, "reason": "x", "b": 1, "Score": 9}`, `the reply: unknown key "Score": the keys are score, reason`},
-		{"two scores", `{"score": 7, "reason": "x"} or {"score": 9, "reason": "x"}`, "the reply has more than one JSON object, or a part of one"},
+		{
+			"reason that is no text", `{"score": 7, "reason": ["x"]}`,
+			`the reply: reason must be a string, not "[\"x\"]"`,
+		},
+		{
+			"long reason", `{"score": 7, "reason": "` + strings.Repeat("x", 10_001) + `"}`,
+			"the reason has more than 10000 bytes",
+		},
+		{
+			"unknown keys", `{"score": 7, "reason": "x", "b": 1, "Score": 9}`,
+			`the reply: unknown key "Score": the keys are score, reason`,
+		},
+		{
+			"two scores", `{"score": 7, "reason": "x"} or {"score": 9, "reason": "x"}`,
+			"the reply has more than one JSON object, or a part of one",
+		},
 		{"prose", "a solid seven \x1b[2J", "the reply has no JSON object"},
 	}
 	for _, tt := range tests {
@@ -290,10 +317,22 @@ func TestLoad(t *testing.T) {
 		{"not JSON", "{", ":1: the text is incomplete: unexpected EOF"},
 		{"other version", `{"version":2,"scores":[]}`, ": version 2 is not known"},
 		{"key twice", `{"version":1,"scores":[],"scores":[]}`, `:1: duplicate key "scores"`},
-		{"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`, `: the run has no unit "demo/task/red-team/9"`},
-		{"twice", `{"version":1,"scores":[` + one + "," + one + `]}`, `: unit "demo/task/red-team/1" is there twice or out of order`},
-		{"order", `{"version":1,"scores":[` + next + "," + one + `]}`, `: unit "demo/task/red-team/1" is there twice or out of order`},
-		{"range", `{"version":1,"scores":[` + fmt.Sprintf(score, "10.5") + `]}`, ": unit demo/task/red-team/1: the score 10.5 is outside 0..10"},
+		{
+			"unknown unit", `{"version":1,"scores":[` + strings.Replace(one, "/1", "/9", 1) + `]}`,
+			`: the run has no unit "demo/task/red-team/9"`,
+		},
+		{
+			"twice", `{"version":1,"scores":[` + one + "," + one + `]}`,
+			`: unit "demo/task/red-team/1" is there twice or out of order`,
+		},
+		{
+			"order", `{"version":1,"scores":[` + next + "," + one + `]}`,
+			`: unit "demo/task/red-team/1" is there twice or out of order`,
+		},
+		{
+			"range", `{"version":1,"scores":[` + fmt.Sprintf(score, "10.5") + `]}`,
+			": unit demo/task/red-team/1: the score 10.5 is outside 0..10",
+		},
 	}
 	r := newRun(t)
 	scores, err := Load(r)
@@ -304,13 +343,16 @@ func TestLoad(t *testing.T) {
 			require.NoError(t, r.WriteFile("ai-scores.json", []byte(tt.data)))
 			_, err := Load(r)
 			require.EqualError(t, err, "read "+filepath.Join(r.Dir(), "ai-scores.json")+tt.err)
-			require.ErrorContains(t, Judge(t.Context(), r, says(good).start(t)), tt.err, "a broken file is not replaced")
+			require.ErrorContains(t, Judge(t.Context(), r, says(good).start(t)), tt.err,
+				"a broken file is not replaced")
 		})
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{good, "```\n" + good + "\n```", `{"score": 1e1, "reason": ""}`, `{"score": [], "reason": {}}`} {
+	for _, seed := range []string{
+		good, "```\n" + good + "\n```", `{"score": 1e1, "reason": ""}`, `{"score": [], "reason": {}}`,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, reply string) {

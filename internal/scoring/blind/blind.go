@@ -46,8 +46,8 @@ const maxFile = 64 << 20
 // maxCommands is how many commands a sample has.
 const maxCommands = 200
 
-// SampleOf returns the work of a unit that ended, in about limit bytes of text. Files that are not there leave their part of it
-// empty; those that cannot be read are an error.
+// SampleOf returns the work of a unit that ended, in about limit bytes of text. Files that are not there leave their
+// part of it empty; those that cannot be read are an error.
 func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, error) {
 	place, err := filepath.Rel(r.Dir(), r.UnitDirs(u.Case, u.Variant, u.Trial).Artifacts)
 	if err != nil {
@@ -143,8 +143,8 @@ func tail(text string, limit int) (string, bool) {
 // leastOfFile is how many bytes of a file's difference are shown at least, if the file is shown.
 const leastOfFile = 400
 
-// cutDiff returns a git-style diff in about limit bytes. Files share the room: small ones are whole before a large one gets
-// more, so that one generated file does not crowd out all others. What is left out is said where it was.
+// cutDiff returns a git-style diff in about limit bytes. Files share the room: small ones are whole before a large one
+// gets more, so that one generated file does not crowd out all others. What is left out is said where it was.
 func cutDiff(diff string, limit int) string {
 	diff = strings.ToValidUTF8(diff, "\uFFFD")
 	if len(diff) <= limit {

@@ -14,14 +14,20 @@ import (
 func TestHide(t *testing.T) {
 	names := NamesOf(rundir.Manifest{
 		Variants: []rundir.Variant{
-			{ID: "fast", Style: "sdd", Kind: "claude-code-acp", Preset: "production", Command: "/opt/bin/my-wrapper.exe", Model: "sonnet-9"},
+			{
+				ID: "fast", Style: "sdd", Kind: "claude-code-acp", Preset: "production",
+				Command: "/opt/bin/my-wrapper.exe", Model: "sonnet-9",
+			},
 			{ID: "fast-2", Style: "sdd-legacy", Kind: "acp", Preset: "team-7", Command: "node"},
 			{ID: "x", Style: "gemini-style", Kind: "gemini-acp", Command: "gemini"},
 		},
 		Cases: []rundir.Case{{Title: "A client for Gemini", Prompts: []string{"Use gemini-style requests."}}},
 	})
 	tests := []struct{ name, reason, text, want string }{
-		{"product", "in any case, inside words", "CLAUDE.md, myClaudeCode <x@anthropic.com>", "[hidden].md, my[hidden]Code <x@[hidden].com>"},
+		{
+			"product", "in any case, inside words", "CLAUDE.md, myClaudeCode <x@anthropic.com>",
+			"[hidden].md, my[hidden]Code <x@[hidden].com>",
+		},
 		{"kind", "", "claude-code-acp", Hidden},
 		{"command", "", "exec My-Wrapper now", "exec [hidden] now"},
 		{"runtime", "hiding it would spoil the work", "node server.js", "node server.js"},
@@ -30,7 +36,10 @@ func TestHide(t *testing.T) {
 		{"protocol", "", "acp", "acp"},
 		{"id", "", "fast-2 is done", "[hidden] is done"},
 		{"id that is a plain word", "programs contain it", "func fast()", "func fast()"},
-		{"id in a path", "", "/r/variants/fast/workspace variants\\fast-2 variants/x/y", "/r/variants/[hidden]/workspace variants\\[hidden] variants/[hidden]/y"},
+		{
+			"id in a path", "", "/r/variants/fast/workspace variants\\fast-2 variants/x/y",
+			"/r/variants/[hidden]/workspace variants\\[hidden] variants/[hidden]/y",
+		},
 		{"preset that is a plain word", "", "production", "production"},
 		{"preset", "", "team-7", Hidden},
 		{"name that the task uses", "it tells nothing", "geminiClient", "geminiClient"},
@@ -44,9 +53,12 @@ func TestHide(t *testing.T) {
 // TestHideProducts hides what gives an agent away in the work of every kind that has a maker.
 func TestHideProducts(t *testing.T) {
 	for _, p := range agent.Profiles() {
-		for _, v := range []rundir.Variant{{ID: "a", Kind: p.Kind, Command: "wrapper"}, {ID: "a", Kind: "acp", Command: "/opt/" + p.Command}} {
+		for _, v := range []rundir.Variant{
+			{ID: "a", Kind: p.Kind, Command: "wrapper"}, {ID: "a", Kind: "acp", Command: "/opt/" + p.Command},
+		} {
 			for _, name := range p.Names {
-				require.Equal(t, "By My[hidden]Bot.", NamesOf(rundir.Manifest{Variants: []rundir.Variant{v}}).Hide("By My"+name+"Bot."), v)
+				require.Equal(t, "By My[hidden]Bot.",
+					NamesOf(rundir.Manifest{Variants: []rundir.Variant{v}}).Hide("By My"+name+"Bot."), v)
 			}
 		}
 		general := p.Kind == "acp" || p.Kind == agent.Fake
@@ -109,7 +121,9 @@ func TestHeadAndTail(t *testing.T) {
 }
 
 func BenchmarkHide(b *testing.B) {
-	names := NamesOf(rundir.Manifest{Variants: []rundir.Variant{{ID: "a-1", Style: "sdd", Kind: "claude-code-acp"}, {ID: "b-1", Kind: "codex-acp"}}})
+	names := NamesOf(rundir.Manifest{
+		Variants: []rundir.Variant{{ID: "a-1", Style: "sdd", Kind: "claude-code-acp"}, {ID: "b-1", Kind: "codex-acp"}},
+	})
 	text := strings.Repeat("+a line of a program that somebody wrote\n", 1000) + "by Claude\n"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {

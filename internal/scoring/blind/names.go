@@ -21,9 +21,11 @@ type Names struct {
 	lower []string // what words looks for, in lower case
 }
 
-// runtimes are commands that many agents are written for. They tell nothing, and hiding them would spoil what is judged.
+// runtimes are commands that many agents are written for. They tell nothing, and hiding them would spoil what is
+// judged.
 var runtimes = []string{
-	"bash", "bun", "cargo", "deno", "docker", "env", "go", "java", "make", "node", "npm", "npx", "pnpm", "python", "python3",
+	"bash", "bun", "cargo", "deno", "docker", "env", "go", "java", "make", "node", "npm", "npx", "pnpm", "python",
+	"python3",
 	"sh", "uv", "uvx", "yarn",
 }
 

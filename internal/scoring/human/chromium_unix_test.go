@@ -60,7 +60,8 @@ func openBrowser(t *testing.T) *browser {
 	require.NoError(t, err)
 	ourIn, theirOut, err := os.Pipe()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--window-size=1360,900",
+	cmd := exec.CommandContext(t.Context(), path, "--headless", "--no-sandbox", "--disable-gpu",
+		"--disable-dev-shm-usage", "--no-first-run", "--window-size=1360,900",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
 	var stderr bytes.Buffer
@@ -71,7 +72,8 @@ func openBrowser(t *testing.T) *browser {
 	require.NoError(t, ourIn.SetReadDeadline(time.Now().Add(time.Minute)))
 	b := &browser{t: t, to: ourOut, from: bufio.NewReader(ourIn)}
 	t.Cleanup(func() {
-		// Chromium ends when its pipe does; what it writes after Browser.close belongs to a directory that must be removed.
+		// Chromium ends when its pipe does; what it writes after Browser.close belongs to a directory that must be
+		// removed.
 		_, _ = fmt.Fprintf(ourOut, `{"id":%d,"method":"Browser.close"}`+"\x00", b.lastID+1)
 		_ = cmd.Wait()
 		_, _ = ourOut.Close(), ourIn.Close()

@@ -73,7 +73,8 @@ func (s *stored) check(variants []rundir.Variant) error {
 		}
 		last = one.Rater
 		if len(one.Variants) != len(variants) {
-			return fmt.Errorf("rater %q scored %d variants, and the run has %d", one.Rater, len(one.Variants), len(variants))
+			return fmt.Errorf("rater %q scored %d variants, and the run has %d", one.Rater, len(one.Variants),
+				len(variants))
 		}
 		for _, v := range variants {
 			rating, ok := one.Variants[v.ID]
@@ -149,7 +150,8 @@ func lockScores(r *rundir.Run) (unlock func() error, err error) {
 			return nil, err
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("another import holds %s; if none is at work, one was killed: remove that file: %w", path, err)
+			return nil, fmt.Errorf("another import holds %s; if none is at work, one was killed: remove that file: %w",
+				path, err)
 		}
 	}
 }
@@ -189,8 +191,9 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 		p.errs = append(p.errs, fmt.Errorf("%s: variants: missing", file))
 	}
 	if len(p.errs) == 0 && s.untouched() {
-		p.errs = append(p.errs, fmt.Errorf("%s: every score is 0 and there are no notes: this looks like the template as it was; "+
-			"if you mean it, say why in the notes of a variant", file))
+		p.errs = append(p.errs,
+			fmt.Errorf("%s: every score is 0 and there are no notes: this looks like the template as it was; "+
+				"if you mean it, say why in the notes of a variant", file))
 	}
 	if err := errors.Join(p.errs...); err != nil {
 		return Scores{}, err

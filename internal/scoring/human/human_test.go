@@ -43,7 +43,9 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 	for _, c := range cases {
 		m.Cases = append(m.Cases, rundir.Case{
 			ID: c, Title: "Greet by name (" + c + ")", ExpectedOutcome: "The program greets whoever is named.",
-			Prompts: []string{"Change main.go so that it greets the person who is named on the command line.\nKeep the tests green."},
+			Prompts: []string{
+				"Change main.go so that it greets the person who is named on the command line.\nKeep the tests green.",
+			},
 		})
 	}
 	r, err := rundir.Create(t.TempDir(), m, []byte("name: demo\n"), nil)
@@ -58,7 +60,9 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 			place, err := r.MakeUnitDirs(c, v, 1)
 			require.NoError(t, err)
 			events, err := json.Marshal(&trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
-				{Turn: 1, Body: trajectory.Message{Text: did.answer}}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+				{
+					Turn: 1, Body: trajectory.Message{Text: did.answer},
+				}, {Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
 			}})
 			require.NoError(t, err)
 			for path, data := range map[string]string{
@@ -70,8 +74,9 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 				require.NoError(t, os.WriteFile(path, []byte(data), 0o644))
 			}
 			require.NoError(t, r.Append(result.Unit{
-				ID: "demo/" + c + "/" + v + "/1", Case: c, Variant: v, Trial: 1, Outcome: result.Pass, Reason: "outcome-reason",
-				Stop: "end_turn", Metrics: &result.Metrics{Version: 1, Commands: did.commands},
+				ID: "demo/" + c + "/" + v + "/1", Case: c, Variant: v, Trial: 1, Outcome: result.Pass,
+				Reason: "outcome-reason",
+				Stop:   "end_turn", Metrics: &result.Metrics{Version: 1, Commands: did.commands},
 				Evaluations: []result.Evaluation{{Name: "builds", Outcome: result.Pass}},
 			}))
 		}
@@ -88,7 +93,9 @@ func read(t *testing.T, r *rundir.Run, name string) string {
 
 func TestWrite(t *testing.T) {
 	r := newRun(t, []string{"sdd-cc", "sdd-codex"}, []string{"task"}, func(variant, _ string) work {
-		return work{answer: "I am Claude, variant " + variant, diff: "diff --git a/x b/x\n+by " + variant + " </script><b>\n"}
+		return work{
+			answer: "I am Claude, variant " + variant, diff: "diff --git a/x b/x\n+by " + variant + " </script><b>\n",
+		}
 	})
 	require.NoError(t, Write(r))
 	require.JSONEq(t, `{
@@ -113,7 +120,9 @@ func TestWrite(t *testing.T) {
 	}}`, read(t, r, "human-scores.template.json"))
 
 	page := read(t, r, "human-pack.html")
-	for _, hidden := range []string{"sdd-cc", "sdd-codex", "claude", "Claude", "outcome-reason", "</script><b>", `"pass"`} {
+	for _, hidden := range []string{
+		"sdd-cc", "sdd-codex", "claude", "Claude", "outcome-reason", "</script><b>", `"pass"`,
+	} {
 		require.NotContains(t, page, hidden)
 	}
 	require.Contains(t, page, "I am [hidden], variant [hidden]")
@@ -122,7 +131,9 @@ func TestWrite(t *testing.T) {
 
 	before := []string{page, read(t, r, "human-pack.json"), read(t, r, "human-scores.template.json")}
 	require.NoError(t, Write(r))
-	require.Equal(t, before, []string{read(t, r, "human-pack.html"), read(t, r, "human-pack.json"), read(t, r, "human-scores.template.json")})
+	require.Equal(t, before, []string{
+		read(t, r, "human-pack.html"), read(t, r, "human-pack.json"), read(t, r, "human-scores.template.json"),
+	})
 }
 
 func TestWriteBeforeAnythingRan(t *testing.T) {
@@ -222,32 +233,81 @@ func TestImportRefuses(t *testing.T) {
 		{"array", "", "\n[]", "FILE:2: not an object\nFILE: variants: missing"},
 		{"no variants", "", `{"rater": "x"}`, "FILE: variants: missing"},
 		{"variants that are a list", "", `{"variants": []}`, "FILE:1: variants: not an object"},
-		{"unknown key", "", "{\n\"raters\": 1, \"variants\": {" + all + "}}", "FILE:2: raters: unknown key; known are file, run_id, rater and variants"},
-		{"another run", "its variants have the same names", `{"run_id": "r9", "variants": {` + all + `}}`, "FILE:1: run_id: these are scores of run r9, not of 20260102-030405-demo-fixed"},
-		{"unknown variant", "", `{"variants": {` + all + ", \n\"c\": {\"score\": 1}}}", "FILE:2: variants.c: unknown variant; the run has a, b"},
+		{
+			"unknown key", "", "{\n\"raters\": 1, \"variants\": {" + all + "}}",
+			"FILE:2: raters: unknown key; known are file, run_id, rater and variants",
+		},
+		{
+			"another run", "its variants have the same names", `{"run_id": "r9", "variants": {` + all + `}}`,
+			"FILE:1: run_id: these are scores of run r9, not of 20260102-030405-demo-fixed",
+		},
+		{
+			"unknown variant", "", `{"variants": {` + all + ", \n\"c\": {\"score\": 1}}}",
+			"FILE:2: variants.c: unknown variant; the run has a, b",
+		},
 		{"missing variant", "", `{"variants": {` + goodA + `}}`, `FILE:1: variants: variant "b" is missing`},
-		{"variant twice", "which one counts?", `{"variants": {` + all + ", " + goodA + `}}`, `FILE:1: duplicate key "a"`},
-		{"score twice", "", `{"variants": {"a": {"score": 1, "score": 2}, ` + goodB + `}}`, `FILE:1: duplicate key "score"`},
-		{"above", "", `{"variants": {"a": {"score": 10.5}, ` + goodB + `}}`, "FILE:1: variants.a.score: 10.5 is outside 0..10"},
-		{"below", "", `{"variants": {"a": {"score": -1}, ` + goodB + `}}`, "FILE:1: variants.a.score: -1 is outside 0..10"},
-		{"no number", "", `{"variants": {"a": {"score": "7"}, ` + goodB + `}}`, `FILE:1: variants.a.score: "7" is not a number from 0 to 10`},
-		{"null", "", `{"variants": {"a": {"score": null}, ` + goodB + `}}`, "FILE:1: variants.a.score: null is not a number from 0 to 10"},
-		{"beyond numbers", "", `{"variants": {"a": {"score": 1e999}, ` + goodB + `}}`, "FILE:1: variants.a.score: 1e999 is not a number from 0 to 10"},
+		{
+			"variant twice", "which one counts?", `{"variants": {` + all + ", " + goodA + `}}`,
+			`FILE:1: duplicate key "a"`,
+		},
+		{
+			"score twice", "", `{"variants": {"a": {"score": 1, "score": 2}, ` + goodB + `}}`,
+			`FILE:1: duplicate key "score"`,
+		},
+		{
+			"above", "", `{"variants": {"a": {"score": 10.5}, ` + goodB + `}}`,
+			"FILE:1: variants.a.score: 10.5 is outside 0..10",
+		},
+		{
+			"below", "", `{"variants": {"a": {"score": -1}, ` + goodB + `}}`,
+			"FILE:1: variants.a.score: -1 is outside 0..10",
+		},
+		{
+			"no number", "", `{"variants": {"a": {"score": "7"}, ` + goodB + `}}`,
+			`FILE:1: variants.a.score: "7" is not a number from 0 to 10`,
+		},
+		{
+			"null", "", `{"variants": {"a": {"score": null}, ` + goodB + `}}`,
+			"FILE:1: variants.a.score: null is not a number from 0 to 10",
+		},
+		{
+			"beyond numbers", "", `{"variants": {"a": {"score": 1e999}, ` + goodB + `}}`,
+			"FILE:1: variants.a.score: 1e999 is not a number from 0 to 10",
+		},
 		{"no score", "", `{"variants": {"a": {"notes": "x"}, ` + goodB + `}}`, "FILE:1: variants.a: score is missing"},
 		{"a number for a variant", "", `{"variants": {"a": 7, ` + goodB + `}}`, "FILE:1: variants.a: not an object"},
-		{"unknown key of a variant", "", `{"variants": {"a": {"score": 1, "note": ""}, ` + goodB + `}}`, "FILE:1: variants.a.note: unknown key; known are score and notes"},
-		{"notes that are no text", "", `{"variants": {"a": {"score": 1, "notes": 3}, ` + goodB + `}}`, "FILE:1: variants.a.notes: not a text"},
-		{"long notes", "", `{"variants": {"a": {"score": 1, "notes": "` + strings.Repeat("x", maxNotes+1) + `"}, ` + goodB + `}}`, "FILE:1: variants.a.notes: more than 20000 bytes"},
-		{"rater that is no text", "", `{"rater": null, "variants": {` + all + `}}`, "FILE:1: rater: not a text"},
-		{"rater that steers a terminal", "", `{"rater": "\u001b[2J", "variants": {` + all + `}}`, "FILE:1: rater: a name has no control characters"},
-		{"strange key", "", `{"\u001b": 1, "variants": {` + all + `}}`, `FILE:1: "\x1b": unknown key; known are file, run_id, rater and variants`},
 		{
-			"untouched template", "it was forgotten", `{"file": "scores.json", "variants": {"a": {"score": 0, "notes": ""}, ` + goodB + `}}`,
-			"FILE: every score is 0 and there are no notes: this looks like the template as it was; if you mean it, say why in the notes of a variant",
+			"unknown key of a variant", "", `{"variants": {"a": {"score": 1, "note": ""}, ` + goodB + `}}`,
+			"FILE:1: variants.a.note: unknown key; known are score and notes",
+		},
+		{
+			"notes that are no text", "", `{"variants": {"a": {"score": 1, "notes": 3}, ` + goodB + `}}`,
+			"FILE:1: variants.a.notes: not a text",
+		},
+		{
+			"long notes", "",
+			`{"variants": {"a": {"score": 1, "notes": "` + strings.Repeat("x", maxNotes+1) + `"}, ` + goodB + `}}`,
+			"FILE:1: variants.a.notes: more than 20000 bytes",
+		},
+		{"rater that is no text", "", `{"rater": null, "variants": {` + all + `}}`, "FILE:1: rater: not a text"},
+		{
+			"rater that steers a terminal", "", `{"rater": "\u001b[2J", "variants": {` + all + `}}`,
+			"FILE:1: rater: a name has no control characters",
+		},
+		{
+			"strange key", "", `{"\u001b": 1, "variants": {` + all + `}}`,
+			`FILE:1: "\x1b": unknown key; known are file, run_id, rater and variants`,
+		},
+		{
+			"untouched template", "it was forgotten",
+			`{"file": "scores.json", "variants": {"a": {"score": 0, "notes": ""}, ` + goodB + `}}`,
+			"FILE: every score is 0 and there are no notes: this looks like the template as it was; if you mean it, " +
+				"say why in the notes of a variant",
 		},
 		{
 			"several faults", "all are told", "{\"variants\": {\n\"a\": {\"score\": 11},\n\"c\": {}}}",
-			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; the run has a, b\nFILE:1: variants: variant \"b\" is missing",
+			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; the run has a, b\n" +
+				"FILE:1: variants: variant \"b\" is missing",
 		},
 		{"huge", "", strings.Repeat(" ", maxFile+1), "FILE: 4194305 bytes exceed the limit of 4194304"},
 	}
@@ -306,7 +366,8 @@ func TestImportAfterOneWasKilled(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(`{"variants": {"a": {"score": 5}}}`), 0o644))
 	synctest.Test(t, func(t *testing.T) {
 		_, err := Import(r, file)
-		require.ErrorContains(t, err, "another import holds "+lock+"; if none is at work, one was killed: remove that file")
+		require.ErrorContains(t, err,
+			"another import holds "+lock+"; if none is at work, one was killed: remove that file")
 	})
 	require.FileExists(t, lock)
 }
@@ -317,10 +378,22 @@ func TestLoadRefuses(t *testing.T) {
 		{"not JSON", "{", ":1: the text is incomplete: unexpected EOF"},
 		{"version", `{"version":2,"raters":[]}`, ": version 2 is not known"},
 		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `:1: duplicate key "raters"`},
-		{"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`, `: rater "anna" is there twice, out of order or without a name`},
-		{"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`, `: rater "anna" scored 0 variants, and the run has 1`},
-		{"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`, `: rater "anna" did not score variant "a"`},
-		{"range", `{"version":1,"raters":[` + strings.Replace(anna, "1", "11", 1) + `]}`, `: rater "anna": variant "a": score 11 is outside 0..10`},
+		{
+			"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`,
+			`: rater "anna" is there twice, out of order or without a name`,
+		},
+		{
+			"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`,
+			`: rater "anna" scored 0 variants, and the run has 1`,
+		},
+		{
+			"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`,
+			`: rater "anna" did not score variant "a"`,
+		},
+		{
+			"range", `{"version":1,"raters":[` + strings.Replace(anna, "1", "11", 1) + `]}`,
+			`: rater "anna": variant "a": score 11 is outside 0..10`,
+		},
 	}
 	r := newRun(t, []string{"a"}, []string{"task"}, nil)
 	for _, tt := range tests {
@@ -334,7 +407,8 @@ func TestLoadRefuses(t *testing.T) {
 
 func FuzzParseScores(f *testing.F) {
 	for _, seed := range []string{
-		`{"rater": "x", "variants": {` + goodA + "," + goodB + `}}`, `{"variants": {"a": {"score": 1e1}, "b": {"score": 2, "notes": "\ud83d\ude00"}}}`,
+		`{"rater": "x", "variants": {` + goodA + "," + goodB + `}}`,
+		`{"variants": {"a": {"score": 1e1}, "b": {"score": 2, "notes": "\ud83d\ude00"}}}`,
 		"[]", "{", `{"variants": 1}`, "\xef\xbb\xbf{}", `{"file": "", "file": ""}`,
 	} {
 		f.Add([]byte(seed))

@@ -45,8 +45,8 @@ type PackVariant struct {
 	Units []PackUnit `json:"units"`
 }
 
-// PackUnit points to what there is of one unit. The paths are relative to the run's directory, with slashes; one that is
-// empty leads nowhere, because the unit has not run or left no such thing.
+// PackUnit points to what there is of one unit. The paths are relative to the run's directory, with slashes; one that
+// is empty leads nowhere, because the unit has not run or left no such thing.
 type PackUnit struct {
 	ID         string `json:"unit"`
 	Workspace  string `json:"workspace,omitempty"`

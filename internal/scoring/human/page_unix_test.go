@@ -49,11 +49,17 @@ func greetings(t *testing.T, cases ...string) (*rundir.Run, string) {
 	t.Helper()
 	zero, one := 0, 1
 	r := newRun(t, []string{"sdd-cc", "sdd-codex", "legacy-gemini"}, cases, func(variant, _ string) work {
-		w := work{answer: "Done: the program greets whoever is named.\nI am " + variant + ".", diff: greetDiff, commands: []result.Command{
-			{Command: "go test ./...", ExitCode: &zero, Output: "ok  \tdemo\t0.004s\n"},
-			{Command: "go vet ./... && echo <b>fine</b>", ExitCode: &one, Output: "main.go:9:2: <i>declared</i> and not used\n", Cut: true},
-			{Command: "git status"},
-		}}
+		w := work{
+			answer: "Done: the program greets whoever is named.\nI am " + variant + ".", diff: greetDiff,
+			commands: []result.Command{
+				{Command: "go test ./...", ExitCode: &zero, Output: "ok  \tdemo\t0.004s\n"},
+				{
+					Command: "go vet ./... && echo <b>fine</b>", ExitCode: &one,
+					Output: "main.go:9:2: <i>declared</i> and not used\n", Cut: true,
+				},
+				{Command: "git status"},
+			},
+		}
 		if variant == "sdd-codex" {
 			w = work{answer: "", diff: ""}
 		}
@@ -68,7 +74,8 @@ func TestPage(t *testing.T) {
 	r, page := greetings(t, "task")
 	b := openBrowser(t)
 	downloads := t.TempDir()
-	b.call("Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": downloads, "eventsEnabled": true}, nil)
+	b.call("Browser.setDownloadBehavior",
+		map[string]any{"behavior": "allow", "downloadPath": downloads, "eventsEnabled": true}, nil)
 	b.open(page)
 	order := shuffled(r.ID(), r.Manifest().Variants)
 
@@ -126,7 +133,9 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "3 of 3 scored", b.text("#progress"))
 
 	b.click("#save")
-	require.Equal(t, "Saved to your downloads. To add it to the run: sdd-eval import-human --run "+r.ID()+" --file scores.json", b.text("#message"))
+	require.Equal(t,
+		"Saved to your downloads. To add it to the run: sdd-eval import-human --run "+r.ID()+" --file scores.json",
+		b.text("#message"))
 	for state := ""; state != "completed"; {
 		var progress struct{ State string }
 		require.NoError(t, json.Unmarshal(b.await("Browser.downloadProgress"), &progress))
@@ -163,7 +172,8 @@ func TestPageOfSeveralCases(t *testing.T) {
 	require.Equal(t, "goodbye", current)
 	b.eval("document.querySelector('#task').open = false", nil)
 	b.shoot("dark")
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": true}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": true}, nil)
 	b.shoot("narrow")
 	var overflow bool
 	b.eval("return document.documentElement.scrollWidth > document.documentElement.clientWidth", &overflow)
