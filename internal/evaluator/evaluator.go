@@ -1,5 +1,6 @@
-// Package evaluator defines what judges a unit. Each kind of evaluator is a package below, with its playbook keys,
-// their decoding and its judgement; package kinds lists them.
+// Package evaluator defines evaluators, which judge units. Each kind of evaluator is a package below this one, with its
+// playbook keys, their decoding and its judgement; package kinds lists them. How a unit is run, and what follows from
+// a verdict, does not belong here.
 package evaluator
 
 import (
@@ -24,7 +25,7 @@ type Evaluator interface {
 	Needs() Needs
 }
 
-// Input is what an evaluator looks at.
+// Input is what an evaluator judges.
 type Input struct {
 	// Unit is the unit's id.
 	Unit string
@@ -36,9 +37,9 @@ type Input struct {
 	Metrics *result.Metrics
 	// Workspace is the directory as the agent left it, empty if no evaluator asked for it.
 	Workspace string
-	// Threshold is the score from which on the evaluator passes. [Judge] sets it.
+	// Threshold is the lowest score with which the evaluator passes. [Judge] sets it.
 	Threshold float64
-	// Changes returns the unified diff of the workspace against what was prepared. It is nil without a Workspace.
+	// Changes returns a unified diff from the workspace as it was prepared to the Workspace; nil if that is empty.
 	Changes func(context.Context) (string, error)
 	// Scripts runs what the playbook's author wrote: judges, templates of prompts, commands.
 	Scripts *script.Runner
@@ -48,14 +49,14 @@ type Input struct {
 
 // Verdict is what an evaluator found.
 type Verdict struct {
-	// Outcome is pass if everything was as expected, else fail; error if nothing is known about the agent. A threshold
-	// is the engine's to apply.
+	// Outcome is pass if everything was as expected, else fail; error if nothing is known about the agent. [Judge]
+	// applies the threshold.
 	Outcome result.Outcome
-	// Final says that a fail stands whatever the score: what was required is missing.
+	// Final marks a fail that no score can turn into a pass, since something required is missing.
 	Final bool
 	// Score is in 0..1, nil unless the outcome is pass or fail.
 	Score *float64
-	// Reason says in one line what was not as expected; empty if all was.
+	// Reason says in one line what was not as expected; empty if everything was.
 	Reason string
 	// Detail is the full text for people, of several lines, without a final newline; may be empty.
 	Detail string
@@ -65,7 +66,7 @@ type Verdict struct {
 type Needs uint8
 
 const (
-	// NeedsWorkspace: the workspace must be there as the agent left it.
+	// NeedsWorkspace: it reads the workspace as the agent left it.
 	NeedsWorkspace Needs = 1 << iota
 	// StartsChild: it starts a process, so that its verdict must not come from go test's cache.
 	StartsChild
@@ -73,17 +74,18 @@ const (
 	AsksModel
 )
 
-// Judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error. That of an
-// evaluator which only reports decides nothing.
+// Judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error. That of
+// an evaluator which only reports decides nothing.
 func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
-	v := hold(ctx, e, in)
+	v := evaluate(ctx, e, in)
 	if e.Advisory && (v.Outcome == result.Pass || v.Outcome == result.Fail) {
 		v.Outcome = result.Reported
 	}
 	return v
 }
 
-func hold(ctx context.Context, e spec.Evaluator, in Input) Verdict {
+// evaluate returns the verdict as if e were not advisory.
+func evaluate(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	in.Threshold = e.Threshold
 	var v Verdict
 	err := panics.Catch(func() error {
@@ -102,12 +104,13 @@ func hold(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	if v.Score == nil || !(*v.Score >= 0 && *v.Score <= 1) {
 		return Verdict{
 			Outcome: result.Error, Detail: v.Detail,
-			Reason: fmt.Sprintf("evaluator %s said %q with a score that is not between 0 and 1", e.Name, v.Outcome),
+			Reason: fmt.Sprintf("evaluator %s returned %q without a score between 0 and 1", e.Name, v.Outcome),
 		}
 	}
 	if v.Outcome == result.Fail && *v.Score == 1 {
 		return Verdict{
-			Outcome: result.Error, Detail: v.Detail, Reason: fmt.Sprintf("evaluator %s said \"fail\" with a full score", e.Name),
+			Outcome: result.Error, Detail: v.Detail,
+			Reason: fmt.Sprintf("evaluator %s said \"fail\" with a full score", e.Name),
 		}
 	}
 	if v.Outcome == result.Fail && v.Final {
@@ -120,9 +123,9 @@ func hold(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	return v
 }
 
-// Unseen returns an error if the run shows no tool call although the agent had its client write a file or run a command:
-// it used tools and did not report them, so nothing is known about its calls. That it only read says nothing, since agents
-// read their instructions on their own.
+// Unseen returns an error if the run shows no tool call although the agent had its client write a file or run a
+// command: it used tools and did not report them, so nothing is known about its calls. That it only read says nothing,
+// since agents read their instructions on their own.
 func Unseen(run *trajectory.Run) error {
 	var unseen error
 	for _, e := range run.Events {

@@ -19,13 +19,15 @@ import (
 // kinds are the sandboxes that are compared.
 var kinds = []confine.Kind{confine.None, confine.Landlock, confine.Bwrap}
 
-// BenchmarkCodeJudge compares a judge, and a supervised process, with the bare start of the same script: they take turns, so
-// that what else a machine does is spread over both. The times are medians.
+// BenchmarkCodeJudge compares a judge, and a supervised process, with the bare start of the same script: they take
+// turns, so that what else a machine does is spread over both. The times are medians.
 func BenchmarkCodeJudge(b *testing.B) {
 	const script = `echo '{"score":1}'`
 	b.Run("supervised", func(b *testing.B) {
 		compare(b, script, func() {
-			p, err := supervise.Start(b.Context(), supervise.Command{Path: "/bin/sh", Args: []string{"sh", "-c", script}})
+			p, err := supervise.Start(b.Context(), supervise.Command{
+				Path: "/bin/sh", Args: []string{"sh", "-c", script},
+			})
 			require.NoError(b, err)
 			exit, err := p.Wait()
 			require.NoError(b, err)

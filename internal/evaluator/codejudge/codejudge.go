@@ -1,5 +1,5 @@
-// Package codejudge is the evaluator kind code_judge: a script that reads what the agent did and writes a verdict, by the
-// rules of package judge.
+// Package codejudge is the evaluator kind code_judge: a script that reads what the agent did and writes a verdict. What
+// the script reads and writes is defined by package judge, not here.
 package codejudge
 
 import (
@@ -27,7 +27,7 @@ import (
 // codeJudge implements [evaluator.Evaluator].
 type codeJudge struct {
 	script script.Script
-	config any // as the playbook has it; nil: none
+	config any // from the playbook; nil: none
 	target *target
 	compat string
 }
@@ -42,7 +42,10 @@ func (c codeJudge) Needs() evaluator.Needs {
 
 func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	if c.target != nil && in.Models == nil {
-		return evaluator.Verdict{Outcome: result.Skip, Reason: "its `target` asks a model: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording"}
+		return evaluator.Verdict{
+			Outcome: result.Skip,
+			Reason:  "its `target` asks a model: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording",
+		}
 	}
 	reply, err := c.ask(ctx, in)
 	if err != nil {
@@ -70,7 +73,7 @@ func raw(reply []byte) string {
 // ask runs the judge and returns what it wrote.
 func (c codeJudge) ask(ctx context.Context, in evaluator.Input) ([]byte, error) {
 	if in.Scripts == nil {
-		return nil, errors.New("there is nothing to run the judge with")
+		return nil, errors.New("scripts cannot be run here")
 	}
 	j, err := payload.Of(ctx, in, c.config)
 	if err != nil {
@@ -107,9 +110,9 @@ func failed(err error) evaluator.Verdict {
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Script  []string      `yaml:"script,required" doc:"The program and its arguments, without a shell. The first argument that names a file is looked for beside the playbook, then above it."`
-	Config  *doc.Node     `yaml:"config" doc:"What the judge is told, word for word."`
-	Cwd     string        `yaml:"cwd" min:"1" doc:"Where the judge starts, relative to the playbook's directory; default: there."`
+	Script  []string      `yaml:"script,required" doc:"Program and arguments; files beside or above the playbook."`
+	Config  *doc.Node     `yaml:"config" doc:"Passed to the judge as it is."`
+	Cwd     string        `yaml:"cwd" min:"1" doc:"Where the judge starts; default: the playbook's directory."`
 	Timeout time.Duration `yaml:"timeout" min:"0.001" doc:"How long the judge may take; default: 120s."`
 	Network bool          `yaml:"network" doc:"Whether the judge reaches the network; default: no."`
 	Target  *target       `yaml:"target" doc:"Lets the judge ask a model through a proxy, and reach the network."`
@@ -118,7 +121,7 @@ type keys struct {
 
 // target says how the judge may ask a model.
 type target struct {
-	MaxCalls int    `yaml:"max_calls" default:"50" min:"1" max:"10000" doc:"How many questions the judge may ask; default: 50."`
+	MaxCalls int    `yaml:"max_calls" default:"50" min:"1" max:"10000" doc:"Questions that the judge may ask."`
 	Model    string `yaml:"model" min:"1" doc:"The model that answers; default: the one that a question names."`
 }
 
@@ -156,7 +159,7 @@ func directory(n *doc.Node, cwd string) string {
 	dir := filepath.FromSlash(cwd)
 	if !filepath.IsAbs(dir) {
 		if spec.Dir(n) == "" {
-			n.Errorf("cwd", "a playbook that is not a file has no directories beside it")
+			n.Errorf("cwd", "a relative directory needs a playbook that is a file")
 			return ""
 		}
 		dir = filepath.Join(spec.Dir(n), dir)
@@ -170,12 +173,14 @@ func directory(n *doc.Node, cwd string) string {
 	return dir
 }
 
-// verdict turns the judge's result into a verdict. A judge that says no to a passing score contradicts itself.
+// verdict turns the judge's result into a verdict. A judge that gives a passing score and says "pass": false
+// contradicts itself.
 func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	if r.Pass != nil && !*r.Pass && r.Score >= threshold {
 		return evaluator.Verdict{
 			Outcome: result.Error,
-			Reason:  fmt.Sprintf("the judge says pass: false with a score of %.4g, which reaches the threshold of %.4g", r.Score, threshold),
+			Reason: fmt.Sprintf("the judge says pass: false with a score of %.4g, which reaches the threshold of %.4g",
+				r.Score, threshold),
 		}
 	}
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &r.Score, Detail: detail(r)}
@@ -188,7 +193,7 @@ func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	return v
 }
 
-// reason returns in one line why the score is not full, or what is wrong although the judge says that all is well.
+// reason returns in one line why the score is less than 1, or what is wrong although the unit passes.
 func reason(r judge.Result) string {
 	text := fmt.Sprintf("score %.3g", r.Score)
 	switch failed := failedChecks(r.Checks); {

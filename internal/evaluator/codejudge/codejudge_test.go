@@ -74,9 +74,19 @@ func input(r *script.Runner) evaluator.Input {
 		},
 		Run: &trajectory.Run{Events: []trajectory.Event{
 			{Turn: 1, Body: trajectory.Prompt{Text: "What is 2+2?"}},
-			{Turn: 1, At: ms(10), Body: trajectory.ToolStart{ID: "1", Name: "search", Args: map[string]any{"query": "weather Paris", "limit": 10}}},
+			{
+				Turn: 1, At: ms(10),
+				Body: trajectory.ToolStart{
+					ID: "1", Name: "search", Args: map[string]any{"query": "weather Paris", "limit": 10},
+				},
+			},
 			{Turn: 1, At: ms(55), Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Output: "rain"}},
-			{Turn: 1, At: ms(60), Body: trajectory.ToolStart{ID: "2", Name: "get_weather", Args: map[string]any{"location": "Paris", "unitSystem": "metric"}}},
+			{
+				Turn: 1, At: ms(60),
+				Body: trajectory.ToolStart{
+					ID: "2", Name: "get_weather", Args: map[string]any{"location": "Paris", "unitSystem": "metric"},
+				},
+			},
 			{Turn: 1, At: ms(180), Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
 			{Turn: 1, At: ms(1400), Body: trajectory.Message{Text: "The answer is 4"}},
 			{Turn: 1, At: ms(1500), Body: trajectory.Stop{Reason: "end_turn"}},
@@ -104,22 +114,34 @@ func TestVerdicts(t *testing.T) {
 		{"score below the threshold", says(`{"score":0.5,"misses":["b","c"]}`, ""), fail, 0.5, "b (and 1 more)"},
 		{"J3 score at the threshold", "threshold: 0.6, " + says(`{"score":0.6}`, ""), pass, 0.6, ""},
 		{"the word pass", says(`{"pass":true,"reason":"good"}`, ""), pass, 1, ""},
-		{"the word fail", says(` {"pass":false,"checks":[{"id":"x","pass":false,"reason":"no"}]}`+"\n", ""), fail, 0, "x: no"},
+		{
+			"the word fail", says(` {"pass":false,"checks":[{"id":"x","pass":false,"reason":"no"}]}`+"\n", ""), fail, 0,
+			"x: no",
+		},
 		{"J6 no pass with a full score", says(`{"pass":false,"score":1}`, ""), broken, 0, "contradicts itself"},
 		{"J6 neither", says(`{"reason":"completely wrong"}`, ""), broken, 0, "pass is missing"},
-		{"pass with every check failed", says(`{"pass":true,"checks":[{"id":"tests","pass":false}]}`, ""), broken, 0, "contradicts itself"},
 		{
-			"a failed check of a pass", says(`{"pass":true,"reason":"fine","checks":[{"id":"a","pass":true},{"id":"b","pass":false,"reason":"no"}]}`, ""),
+			"pass with every check failed", says(`{"pass":true,"checks":[{"id":"tests","pass":false}]}`, ""), broken, 0,
+			"contradicts itself",
+		},
+		{
+			"a failed check of a pass",
+			says(`{"pass":true,"checks":[{"id":"a","pass":true},{"id":"b","pass":false,"reason":"no"}]}`, ""),
 			pass, 1, "1 of 2 checks failed: b: no",
 		},
 		{
-			"a failed check of a pass with less", "threshold: 0.8, " + says(`{"pass":true,"score":0.9,"reason":"fine","checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`, ""),
+			"a failed check of a pass with less",
+			"threshold: 0.8, " +
+				says(`{"pass":true,"score":0.9,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`, ""),
 			pass, 0.9, "1 of 2 checks failed: b",
 		},
 		{"misses of a full score", says(`{"score":1,"reasoning":"fine","misses":["b"]}`, ""), pass, 1, "missed: b"},
 		{"a byte order mark", says("\ufeff"+`{"score":1}`, ""), pass, 1, ""},
 		{"C1 out of range", says(`{"score":1.7,"hits":["a"," ",1,null]}`, ""), broken, 0, "score 1.7 is out of range"},
-		{"C1 hits that are no texts", says(`{"score":1,"hits":["a"," ",1,null]}`, ""), broken, 0, "hits must be a list of strings"},
+		{
+			"C1 hits that are no texts", says(`{"score":1,"hits":["a"," ",1,null]}`, ""), broken, 0,
+			"hits must be a list of strings",
+		},
 		{"C2 not JSON", says("looks good", ""), broken, 0, `"looks good"`},
 		{"C2 a list", says("[1,2]", ""), broken, 0, `"[1,2]"`},
 		{"C2 a text", says(`"0.9"`, ""), broken, 0, "not a JSON object"},
@@ -228,13 +250,14 @@ func TestCompatAgentV(t *testing.T) {
 			dir, r := project(t, kind)
 			tests := []struct{ name, keys, detail string }{
 				{
-					"python", "script: [python3, judges/sum.py], config: {numbers: ['4'], tools: [search, get_weather]}",
+					"python",
+					"script: [python3, judges/sum.py], config: {numbers: ['4'], tools: [search, get_weather]}",
 					"✓ the number 4\n✓ calls search, get_weather\n✓ counted\nlooked",
 				},
 				{
 					"node", "script: [node, judges/answer.mjs], config: {must_contain: '4'}",
-					"✓ the answer has 4\n✓ there is a reference\n✓ calls are counted\n✓ calls are timed\nchecked\n" +
-						"details: {\n      \"hits\": 4\n    }",
+					"✓ the answer has 4\n✓ there is a reference\n✓ calls are counted\n✓ calls are timed\n" +
+						"checked\ndetails: {\n      \"hits\": 4\n    }",
 				},
 				{"sh", "script: [sh, judges/exact.sh]", "✓ answer\nthe answer is literal"},
 			}
@@ -270,7 +293,8 @@ func TestTarget(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.None, confine.Auto} {
 		t.Run(string(kind), func(t *testing.T) {
 			dir, r := project(t, kind)
-			e, err := load(dir, ".", "script: [node, judges/ask.mjs], compat: agentv, target: {max_calls: 3, model: m1}")
+			e, err := load(dir, ".",
+				"script: [node, judges/ask.mjs], compat: agentv, target: {max_calls: 3, model: m1}")
 			require.NoError(t, err)
 			assert.NotZero(t, e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel)
 			in, m := input(r), &models{}
@@ -287,7 +311,7 @@ func TestTarget(t *testing.T) {
 			in.Models = &models{err: errors.New("the server is gone")}
 			v = evaluator.Judge(t.Context(), e, in)
 			assert.Equal(t, result.Error, v.Outcome)
-			assert.Equal(t, "the model that the judge asked: the server is gone", v.Reason)
+			assert.Equal(t, "ask the judge's model: the server is gone", v.Reason)
 
 			in.Models = nil
 			v = evaluator.Judge(t.Context(), e, in)
@@ -310,7 +334,7 @@ console.log('{"score": 1}');
 	in.Models = &models{err: errors.New("the server is gone")}
 	v := evaluator.Judge(t.Context(), e, in)
 	assert.Equal(t, result.Error, v.Outcome)
-	assert.Equal(t, "the model that the judge asked: the server is gone", v.Reason)
+	assert.Equal(t, "ask the judge's model: the server is gone", v.Reason)
 	in.Models = &models{}
 	v = evaluator.Judge(t.Context(), e, in)
 	assert.Equal(t, result.Pass, v.Outcome, v.Reason)

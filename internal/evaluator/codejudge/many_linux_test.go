@@ -67,7 +67,8 @@ func TestNothingSurvivesTimeout(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.None, confine.Auto} {
 		t.Run(string(kind), func(t *testing.T) {
 			dir, r := project(t, kind)
-			e, err := load(dir, ".", `timeout: 1s, script: [sh, -c, 'trap "" TERM; (setsid sleep 98600 &) ; setsid sleep 98600 & sleep 98600']`)
+			e, err := load(dir, ".", `timeout: 1s, script: [sh, -c, 'trap "" TERM; (setsid sleep 98600 &) ; `+
+				`setsid sleep 98600 & sleep 98600']`)
 			require.NoError(t, err)
 			v := evaluator.Judge(t.Context(), e, input(r))
 			assert.Equal(t, result.Error, v.Outcome)

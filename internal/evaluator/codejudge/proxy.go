@@ -22,7 +22,7 @@ type proxyConfig struct {
 	Models llm.Asker
 	// Model is the name of the model that is asked; empty: each question names one.
 	Model string
-	// MaxCalls is how many questions are answered.
+	// MaxCalls is how many questions are answered at most.
 	MaxCalls int
 }
 
@@ -32,11 +32,12 @@ type proxyConfig struct {
 // The server is reached with the token in the environment, by these requests:
 //
 //	GET  /info         {"targetName", "maxCalls", "callCount", "availableTargets"}
-//	POST /invoke       {"question", "systemPrompt", "target"} → {"output": [{"role", "content"}], "rawText", "tokenUsage"}
+//	POST /invoke       {"question", "systemPrompt", "target"} →
+//	                   {"output": [{"role", "content"}], "rawText", "tokenUsage"}
 //	POST /invokeBatch  {"requests": [...]} → {"responses": [...]}
 //
-// Loopback is part of the network: a script that is confined without a network cannot reach the proxy, so whoever gives a
-// script a proxy gives it the network too.
+// Loopback is part of the network: a script that is confined without a network cannot reach the proxy, so whoever gives
+// a script a proxy gives it the network too.
 type proxy struct {
 	config  proxyConfig
 	url     string
@@ -51,7 +52,7 @@ type proxy struct {
 	failed error            // of the model or the server, the first
 }
 
-// startProxy starts a proxy, which ends with [proxy.Close]. The end of ctx ends what the models are asked.
+// startProxy starts a proxy, which runs until [proxy.Close]. Canceling ctx cancels the questions to models.
 func startProxy(ctx context.Context, c proxyConfig) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,8 +72,8 @@ func startProxy(ctx context.Context, c proxyConfig) (*proxy, error) {
 	return p, nil
 }
 
-// Environ returns the variables by which a script finds the proxy. With agentV the names are those of AgentV's judges,
-// too.
+// Environ returns the variables by which a script finds the proxy, with agentV also under the names that AgentV's
+// judges read.
 func (p *proxy) Environ(agentV bool) []string {
 	env := []string{"EVALTEST_TARGET_PROXY_URL=" + p.url, "EVALTEST_TARGET_PROXY_TOKEN=" + p.token}
 	if agentV {
@@ -81,8 +82,8 @@ func (p *proxy) Environ(agentV bool) []string {
 	return env
 }
 
-// Close ends the server, with all that it still does. Its error is the first that a model answered with: whatever the
-// script made of it, a judge whose model failed knows nothing.
+// Close stops the server and waits for its requests. It returns the first error of a model: a judge whose model failed
+// knows nothing, whatever its script printed.
 func (p *proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -97,7 +98,7 @@ func (p *proxy) Close() error {
 	return err
 }
 
-// begin reports whether to handle a request; its end must then be reported to p.running.
+// begin reports whether to handle a request. If so, the caller must call p.running.Done when it is handled.
 func (p *proxy) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,13 +113,13 @@ func (p *proxy) take(n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n > p.config.MaxCalls-p.calls {
-		return fmt.Errorf("%d of %d questions were asked: max_calls does not leave %d more", p.calls, p.config.MaxCalls, n)
+		return fmt.Errorf("max_calls is %d: %d asked, %d more requested", p.config.MaxCalls, p.calls, n)
 	}
 	p.calls += n
 	return nil
 }
 
-// number returns how often the question was asked before.
+// number counts the question and returns how often it was asked before.
 func (p *proxy) number(q question) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,14 +147,14 @@ func (p *proxy) handler() http.Handler {
 		defer p.running.Done()
 		want := []byte("Bearer " + p.token)
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
-			refuse(w, http.StatusUnauthorized, errors.New("no such token"))
+			refuse(w, http.StatusUnauthorized, errors.New("invalid token"))
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// maxRequest bounds what a script may ask at once, in bytes.
+// maxRequest is the size of the largest request, in bytes.
 const maxRequest = 4 << 20
 
 // question is what a script asks.
@@ -214,7 +215,7 @@ func (p *proxy) invokeBatch(w http.ResponseWriter, r *http.Request) {
 	}
 	err := read(w, r, &batch)
 	if err == nil && batch.Requests == nil {
-		err = errors.New("requests are missing")
+		err = errors.New("`requests` is missing")
 	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
@@ -245,7 +246,7 @@ func (p *proxy) answer(ctx context.Context, questions []question) (answers []res
 		})
 		if err != nil {
 			if ctx.Err() == nil { // else the script did not wait for the answer
-				p.fail(fmt.Errorf("the model that the judge asked: %w", err))
+				p.fail(fmt.Errorf("ask the judge's model: %w", err))
 			}
 			return nil, http.StatusBadGateway, err
 		}
@@ -258,15 +259,15 @@ func (p *proxy) answer(ctx context.Context, questions []question) (answers []res
 	return answers, http.StatusOK, nil
 }
 
-// check reports what cannot be asked.
+// check returns an error if the question cannot be asked.
 func (p *proxy) check(q question) error {
 	switch model := p.config.Model; {
 	case q.Question == "":
-		return errors.New("question is missing")
+		return errors.New("`question` is missing")
 	case model == "" && q.Target == "":
 		return errors.New("no model is named: name it as target.model in the playbook, or as the question's target")
 	case model != "" && q.Target != "" && q.Target != model:
-		return fmt.Errorf("unknown target %q: there is only %q", q.Target, model)
+		return fmt.Errorf("unknown target %q; available: %s", q.Target, model)
 	}
 	return nil
 }

@@ -63,24 +63,34 @@ func TestProxy(t *testing.T) {
 		want                     string
 	}{
 		{"info", "GET", "/info", "", 200, `{"availableTargets":["m"],"callCount":0,"maxCalls":3,"targetName":"m"}`},
-		{"no question", "POST", "/invoke", `{}`, 400, `{"error":"question is missing"}`},
-		{"another model", "POST", "/invoke", `{"question":"q","target":"n"}`, 400, `{"error":"unknown target \"n\": there is only \"m\""}`},
-		{"no JSON", "POST", "/invoke", `x`, 400, `{"error":"read the request: invalid character 'x' looking for beginning of value"}`},
-		{"no requests", "POST", "/invokeBatch", `{}`, 400, `{"error":"requests are missing"}`},
+		{"no question", "POST", "/invoke", `{}`, 400, "{\"error\":\"`question` is missing\"}"},
+		{
+			"another model", "POST", "/invoke", `{"question":"q","target":"n"}`, 400,
+			`{"error":"unknown target \"n\"; available: m"}`,
+		},
+		{
+			"no JSON", "POST", "/invoke", `x`, 400,
+			`{"error":"read the request: invalid character 'x' looking for beginning of value"}`,
+		},
+		{"no requests", "POST", "/invokeBatch", `{}`, 400, "{\"error\":\"`requests` is missing\"}"},
 		{
 			"question", "POST", "/invoke", `{"question":"q","systemPrompt":"s","target":"m","evalCaseId":"x"}`, 200,
 			`{"output":[{"role":"assistant","content":"m: sq"}],"rawText":"m: sq"}`,
 		},
 		{
-			"too many at once", "POST", "/invokeBatch", `{"requests":[{"question":"a"},{"question":"b"},{"question":"c"}]}`, 429,
-			`{"error":"1 of 3 questions were asked: max_calls does not leave 3 more"}`,
+			"too many at once", "POST", "/invokeBatch",
+			`{"requests":[{"question":"a"},{"question":"b"},{"question":"c"}]}`, 429,
+			`{"error":"max_calls is 3: 1 asked, 3 more requested"}`,
 		},
 		{
 			"batch", "POST", "/invokeBatch", `{"requests":[{"question":"a"},{"question":"b"}]}`, 200,
 			`{"responses":[{"output":[{"role":"assistant","content":"m: a"}],"rawText":"m: a"},` +
 				`{"output":[{"role":"assistant","content":"m: b"}],"rawText":"m: b"}]}`,
 		},
-		{"one too many", "POST", "/invoke", `{"question":"q"}`, 429, `{"error":"3 of 3 questions were asked: max_calls does not leave 1 more"}`},
+		{
+			"one too many", "POST", "/invoke", `{"question":"q"}`, 429,
+			`{"error":"max_calls is 3: 3 asked, 1 more requested"}`,
+		},
 		{"elsewhere", "GET", "/invoke", "", 405, "Method Not Allowed"},
 	}
 	for _, s := range steps {
@@ -96,7 +106,7 @@ func TestToken(t *testing.T) {
 	for _, token := range []string{"", "x", c.token + "x"} {
 		status, text := client{c.url, token}.do(t, "GET", "/info", "")
 		assert.Equal(t, 401, status)
-		assert.Equal(t, `{"error":"no such token"}`, text)
+		assert.Equal(t, `{"error":"invalid token"}`, text)
 	}
 	require.NoError(t, p.Close())
 	other, d := start(t, "m")
@@ -122,7 +132,7 @@ func TestModelFails(t *testing.T) {
 	status, text := c.do(t, "POST", "/invoke", `{"question":"fail"}`)
 	assert.Equal(t, 502, status)
 	assert.Equal(t, `{"error":"no answer"}`, text)
-	require.EqualError(t, p.Close(), "the model that the judge asked: no answer")
+	require.EqualError(t, p.Close(), "ask the judge's model: no answer")
 }
 
 // Close does not wait for answers that nobody waits for, and does not take them for failures.

@@ -1,7 +1,7 @@
-// Package command is the evaluator kind command: a command that is run in the workspace after the agent, and expectations
-// on its exit code and its output.
+// Package command is the evaluator kind command: a command that runs in the workspace after the agent, and expectations
+// on its exit code and its output. A script that decides by itself is a code_judge and does not belong here.
 //
-// The command runs in a copy of the workspace that is thrown away, so that it may build and write as it likes without
+// The command runs in a copy of the workspace, which is removed afterwards. It may build and write there without
 // changing what other evaluators and people see. It cannot reach the project, since it runs the agent's code.
 package command
 
@@ -56,7 +56,7 @@ func (e evaluation) Evaluate(ctx context.Context, in evaluator.Input) evaluator.
 func (e evaluation) run(ctx context.Context, in evaluator.Input) (out script.Output, err error) {
 	switch {
 	case in.Scripts == nil:
-		return out, errors.New("there is nothing to run the command with")
+		return out, errors.New("commands cannot be run here")
 	case in.Workspace == "":
 		return out, errors.New("no workspace")
 	}
@@ -74,12 +74,12 @@ func (e evaluation) run(ctx context.Context, in evaluator.Input) (out script.Out
 	}, nil, dir)
 }
 
-// everything is a glob that names whatever has a name, what a workspace is not made of too: the agent may have installed
-// its modules, and committed its work.
+// everything is a glob that matches every file, including those that workspaces are prepared without, such as installed
+// modules and .git: the agent may have made them.
 const everything = "**/?*"
 
-// copyOf returns the path of a copy of the workspace, the only thing in its directory. Links that lead out of it are not
-// copied, for behind them nothing could be read.
+// copyOf returns the path of a copy of the workspace, alone in its directory. Links that lead out of the workspace are
+// not copied: the command could not read what they lead to.
 func copyOf(ctx context.Context, dir, parent string) (copied string, err error) {
 	base, err := os.MkdirTemp(parent, "sdd-eval-command-")
 	if err != nil {
@@ -102,7 +102,8 @@ func copyOf(ctx context.Context, dir, parent string) (copied string, err error) 
 func (e evaluation) judge(out script.Output) evaluator.Verdict {
 	if out.StderrCut && len(e.stderr) > 0 {
 		return evaluator.Verdict{
-			Outcome: result.Error, Reason: strings.Join(e.args, " ") + " wrote more to its standard error than can be looked at",
+			Outcome: result.Error,
+			Reason:  strings.Join(e.args, " ") + " wrote more to its standard error than is kept",
 		}
 	}
 	var t expect.Tally
@@ -110,7 +111,8 @@ func (e evaluation) judge(out script.Output) evaluator.Verdict {
 	if out.Exit == (supervise.Exit{Code: e.exitCode}) {
 		t.Hold(1, what)
 	} else {
-		t.Miss(1, what, fmt.Sprintf("%s\n%s\n%s", out.Exit, shown("stdout", string(out.Stdout)), shown("stderr", out.Stderr)))
+		t.Miss(1, what,
+			fmt.Sprintf("%s\n%s\n%s", out.Exit, shown("stdout", string(out.Stdout)), shown("stderr", out.Stderr)))
 	}
 	for _, stream := range []struct {
 		name, text string
@@ -130,7 +132,7 @@ func (e evaluation) judge(out script.Output) evaluator.Verdict {
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
 	Run      string        `yaml:"run,required" doc:"One command, without a shell, in a copy of the workspace."`
-	Cwd      string        `yaml:"cwd" min:"1" doc:"Where it starts, relative to the workspace; default: the workspace."`
+	Cwd      string        `yaml:"cwd" min:"1" doc:"Directory below the workspace where it starts."`
 	ExitCode int           `yaml:"exit_code" default:"0" min:"0" max:"255" doc:"The expected exit code; default: 0."`
 	Stdout   *textKeys     `yaml:"stdout" doc:"What is expected of its standard output."`
 	Stderr   *textKeys     `yaml:"stderr" doc:"What is expected of its standard error."`
@@ -170,11 +172,11 @@ func decode(n *doc.Node) any {
 	}
 }
 
-// checkArgs refuses what no run step may start, either.
+// checkArgs refuses the commands that run steps may not start either.
 func checkArgs(n *doc.Node, args []string) error {
 	for _, a := range args {
 		if strings.Contains(a, "${{") {
-			return fmt.Errorf("placeholders are not replaced here: %s", a)
+			return fmt.Errorf("placeholders are not supported here: %s", a)
 		}
 	}
 	return spec.CheckCommand(n, args)
@@ -186,7 +188,7 @@ type check struct {
 	holds func(text string) bool
 }
 
-// compile returns the checks, in the order of the keys. What is wrong with them is reported on n, where they have that key.
+// compile returns the checks in the order of the keys. It reports errors on n, where key has the checks.
 func (k *textKeys) compile(n *doc.Node, key string) []check {
 	if k == nil {
 		return nil
@@ -202,7 +204,9 @@ func (k *textKeys) compile(n *doc.Node, key string) []check {
 		add("contains", *k.Contains, func(text string) bool { return strings.Contains(text, *k.Contains) })
 	}
 	if k.NotContains != nil {
-		add("does not contain", *k.NotContains, func(text string) bool { return !strings.Contains(text, *k.NotContains) })
+		add("does not contain", *k.NotContains, func(text string) bool {
+			return !strings.Contains(text, *k.NotContains)
+		})
 	}
 	if k.Equals != nil {
 		want := trim(*k.Equals)
@@ -218,7 +222,7 @@ func (k *textKeys) compile(n *doc.Node, key string) []check {
 	return checks
 }
 
-// trim drops line ends at the end, which commands add as they like.
+// trim removes line ends at the end of a text.
 func trim(text string) string { return strings.TrimRight(text, "\r\n") }
 
 // maxShown is how much of the end of an output is shown, in bytes.

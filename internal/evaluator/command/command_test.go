@@ -35,12 +35,14 @@ func parse(keys string, more ...string) (spec.Evaluator, error) {
 
 // work is a workspace as an agent may have left it.
 var work = map[string]string{
-	"go.mod":             "module work\ngo 1.26\n",
-	"main.go":            "package main\nimport (\n\"fmt\"\n\"os\")\nfunc main() { fmt.Println(\"out\"); fmt.Fprintln(os.Stderr, \"err\"); os.Exit(3) }\n",
-	".env":               "A=1",
-	".git/config":        "x",
-	"node_modules/m.js":  "x",
-	"write.js":           "const fs = require('fs'); fs.writeFileSync('new.txt', 'x'); for (const f of ['.env', '.git/config', 'node_modules/m.js', 'main.go']) fs.appendFileSync(f, 'y')",
+	"go.mod": "module work\ngo 1.26\n",
+	"main.go": "package main\nimport (\n\"fmt\"\n\"os\")\nfunc main() { fmt.Println(\"out\"); " +
+		"fmt.Fprintln(os.Stderr, \"err\"); os.Exit(3) }\n",
+	".env":              "A=1",
+	".git/config":       "x",
+	"node_modules/m.js": "x",
+	"write.js": "const fs = require('fs'); fs.writeFileSync('new.txt', 'x'); for (const f of ['.env', " +
+		"'.git/config', 'node_modules/m.js', 'main.go']) fs.appendFileSync(f, 'y')",
 	"sub/where.js":       "console.log(require('path').basename(process.cwd()))",
 	"kill.js":            "process.kill(process.pid, 'SIGKILL')",
 	"sleep.js":           "setTimeout(() => {}, 60000)",
@@ -72,14 +74,29 @@ func TestEvaluate(t *testing.T) {
 		{"exit code 0", "run: node sub/where.js", result.Pass, 1, ""},
 		{"another exit code", "run: go run .", result.Fail, 0, "go run . ends with exit code 0: exit code 1"},
 		{"expected exit code", "run: node -e process.exit(3), exit_code: 3", result.Pass, 1, ""},
-		{"output", "run: node -p 1+1, stdout: {equals: '2', contains: '2', matches: '(?m)^2$', not_contains: '3'}", result.Pass, 1, ""},
-		{"other output", "run: node -p 1+1, stdout: {equals: '3', contains: '2'}", result.Fail, 2.0 / 3, `stdout equals "3": it does not`},
-		{"standard error", "run: node -e console.error(7), stderr: {contains: '7'}, stdout: {equals: ''}", result.Pass, 1, ""},
+		{
+			"output", "run: node -p 1+1, stdout: {equals: '2', contains: '2', matches: '(?m)^2$', not_contains: '3'}",
+			result.Pass, 1, "",
+		},
+		{
+			"other output", "run: node -p 1+1, stdout: {equals: '3', contains: '2'}", result.Fail, 2.0 / 3,
+			`stdout equals "3": it does not`,
+		},
+		{
+			"standard error", "run: node -e console.error(7), stderr: {contains: '7'}, stdout: {equals: ''}",
+			result.Pass, 1, "",
+		},
 		{"cwd", "run: node where.js, cwd: sub, stdout: {equals: sub}", result.Pass, 1, ""},
 		{"no such cwd", "run: node where.js, cwd: none", result.Error, 0, "cwd: the workspace has no directory none"},
 		{"it may write", "run: node write.js", result.Pass, 1, ""},
-		{"killed by a signal", "run: node kill.js", result.Fail, 0, "node kill.js ends with exit code 0: killed by SIGKILL"},
-		{"timeout", "run: node sleep.js, timeout: 300ms", result.Error, 0, "script node sleep.js: it did not end within its timeout of 300ms"},
+		{
+			"killed by a signal", "run: node kill.js", result.Fail, 0,
+			"node kill.js ends with exit code 0: killed by SIGKILL",
+		},
+		{
+			"timeout", "run: node sleep.js, timeout: 300ms", result.Error, 0,
+			"script node sleep.js: it did not end within its timeout of 300ms",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,12 +148,18 @@ func TestDecodeErrors(t *testing.T) {
 		{"shell", "run: 'go test | cat'", "shell operators are not supported"},
 		{"not allowed", "run: sh x.sh", `command "sh" is not allowed: use one of`},
 		{"relative program", "run: ./go test", "must be a name or an absolute path"},
-		{"placeholder", "run: 'go test ${{ case.id }}'", "placeholders are not replaced here"},
+		{"placeholder", "run: 'go test ${{ case.id }}'", "placeholders are not supported here"},
 		{"leads out", "run: go test, cwd: ../x", "must be a directory below the workspace"},
 		{"absolute", "run: go test, cwd: /x", "must be a directory below the workspace"},
 		{"expects nothing", "run: go test, stdout: {}", "evaluators[0].stdout"},
-		{"expression of anything", "run: go test, stderr: {matches: 'x*'}", "evaluators[0].stderr.matches: matches every text"},
-		{"bad expression", "run: go test, stderr: {matches: '('}", "evaluators[0].stderr.matches: error parsing regexp"},
+		{
+			"expression of anything", "run: go test, stderr: {matches: 'x*'}",
+			"evaluators[0].stderr.matches: matches every text",
+		},
+		{
+			"bad expression", "run: go test, stderr: {matches: '('}",
+			"evaluators[0].stderr.matches: error parsing regexp",
+		},
 		{"misspelt", "run: go test, stdout: {contain: x}", `did you mean "contains"`},
 		{"exit code", "run: go test, exit_code: -1", "must be at least 0"},
 	}

@@ -1,4 +1,5 @@
-// Package composite is the evaluator kind composite: the verdict of several evaluators, its members, as one.
+// Package composite is the evaluator kind composite: it combines the verdicts of other evaluators, its members. What
+// combines trials or units does not belong here.
 package composite
 
 import (
@@ -47,8 +48,8 @@ func (c composite) Needs() evaluator.Needs {
 	return needs
 }
 
-// Evaluate asks all members, whatever the first ones say. One that ends in error makes the composite an error, and one
-// that was skipped leaves it without a verdict unless the others decide: the score of some is not the score of all.
+// Evaluate runs all members. If one ends in an error, so does the composite. If one is skipped, so is the composite,
+// unless the others decide: the score of some is not the score of all.
 func (c composite) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	verdicts := make([]evaluator.Verdict, len(c.members))
 	rows := make([]string, len(c.members))
@@ -61,10 +62,10 @@ func (c composite) Evaluate(ctx context.Context, in evaluator.Input) evaluator.V
 	return v
 }
 
-// combine returns the verdict without its detail. Errors come first, then what decides whatever the skipped members would
-// have said, then those.
+// combine returns the verdict without its detail. Errors come first, then what decides whatever skipped members would
+// have said, then the skipped members.
 func (c composite) combine(verdicts []evaluator.Verdict) evaluator.Verdict {
-	if broken := c.those(verdicts, func(_ member, v evaluator.Verdict) bool {
+	if broken := c.summarize(verdicts, func(_ member, v evaluator.Verdict) bool {
 		return v.Outcome != result.Pass && v.Outcome != result.Fail && v.Outcome != result.Skip
 	}); broken != "" {
 		return evaluator.Verdict{Outcome: result.Error, Reason: broken}
@@ -72,7 +73,7 @@ func (c composite) combine(verdicts []evaluator.Verdict) evaluator.Verdict {
 	if v, decided := c.decided(verdicts); decided {
 		return v
 	}
-	if skipped := c.those(verdicts, func(m member, v evaluator.Verdict) bool {
+	if skipped := c.summarize(verdicts, func(m member, v evaluator.Verdict) bool {
 		return v.Outcome == result.Skip && (m.Weight > 0 || m.required)
 	}); skipped != "" {
 		return evaluator.Verdict{Outcome: result.Skip, Reason: "skipped: " + skipped}
@@ -81,30 +82,30 @@ func (c composite) combine(verdicts []evaluator.Verdict) evaluator.Verdict {
 	case all:
 		return scored(1, "")
 	case anyOf:
-		return scored(0, "none passed: "+c.those(verdicts, failed))
+		return scored(0, "none passed: "+c.summarize(verdicts, failed))
 	default:
 		return c.mean(verdicts)
 	}
 }
 
-// decided returns the verdict that needs no other members.
+// decided returns the verdict if no skipped member could change it.
 func (c composite) decided(verdicts []evaluator.Verdict) (v evaluator.Verdict, decided bool) {
 	switch c.rule {
 	case anyOf:
 		decided = slices.ContainsFunc(verdicts, func(v evaluator.Verdict) bool { return v.Outcome == result.Pass })
 		return scored(1, ""), decided
 	case all:
-		reason := c.those(verdicts, failed)
+		reason := c.summarize(verdicts, failed)
 		return scored(0, reason), reason != ""
 	default:
-		reason := c.those(verdicts, func(m member, v evaluator.Verdict) bool { return m.required && failed(m, v) })
+		reason := c.summarize(verdicts, func(m member, v evaluator.Verdict) bool { return m.required && failed(m, v) })
 		return scored(0, "required: "+reason), reason != ""
 	}
 }
 
 func failed(_ member, v evaluator.Verdict) bool { return v.Outcome == result.Fail }
 
-// mean returns the mean of the members with weight, none of which is without a score.
+// mean returns the mean by weight. Every member that has weight has a score.
 func (c composite) mean(verdicts []evaluator.Verdict) evaluator.Verdict {
 	var scores, weights []float64
 	for i, v := range verdicts {
@@ -112,7 +113,7 @@ func (c composite) mean(verdicts []evaluator.Verdict) evaluator.Verdict {
 			scores, weights = append(scores, *v.Score), append(weights, c.members[i].Weight)
 		}
 	}
-	return scored(expect.Mean(scores, weights), c.those(verdicts, func(m member, v evaluator.Verdict) bool {
+	return scored(expect.Mean(scores, weights), c.summarize(verdicts, func(m member, v evaluator.Verdict) bool {
 		return m.Weight > 0 && *v.Score < 1
 	}))
 }
@@ -125,14 +126,14 @@ func scored(score float64, reason string) evaluator.Verdict {
 	return v
 }
 
-// those names the first of certain members with its reason, and counts the others; empty: there is none.
-func (c composite) those(verdicts []evaluator.Verdict, which func(member, evaluator.Verdict) bool) string {
+// summarize names the first of the selected members with its reason, and counts the others; empty if there is none.
+func (c composite) summarize(verdicts []evaluator.Verdict, selected func(member, evaluator.Verdict) bool) string {
 	reason, more := "", 0
 	for i, v := range verdicts {
 		switch m := c.members[i]; {
-		case !which(m, v):
+		case !selected(m, v):
 		case reason == "":
-			reason = m.Name + told(v)
+			reason = m.Name + suffix(v)
 		default:
 			more++
 		}
@@ -143,8 +144,8 @@ func (c composite) those(verdicts []evaluator.Verdict, which func(member, evalua
 	return reason
 }
 
-// told returns what a verdict says of itself, to follow a name.
-func told(v evaluator.Verdict) string {
+// suffix returns the score and the reason of a verdict, to follow a name.
+func suffix(v evaluator.Verdict) string {
 	var s string
 	if v.Score != nil {
 		s = " " + strconv.FormatFloat(*v.Score, 'g', 4, 64)
@@ -166,7 +167,7 @@ func (c composite) row(m member, v evaluator.Verdict) string {
 	if m.required {
 		kind += ", required"
 	}
-	row := fmt.Sprintf("%s %s (%s) %s%s", cmp.Or(marks[v.Outcome], "!"), m.Name, kind, v.Outcome, told(v))
+	row := fmt.Sprintf("%s %s (%s) %s%s", cmp.Or(marks[v.Outcome], "!"), m.Name, kind, v.Outcome, suffix(v))
 	if v.Detail != "" {
 		row += "\n" + expect.Indent(v.Detail)
 	}
@@ -206,7 +207,7 @@ func decode(n *doc.Node) any {
 		c = composite{rule: f.rule}
 		unique(list, f.members)
 		for i, item := range list.Items() {
-			f.members[i].Advisory = false // what is not required counts in the mean, and has no gate
+			f.members[i].Advisory = false // a member that is not required counts in the mean
 			c.members = append(c.members, member{f.members[i], f.rule == mean && item.Get("required").Value() == true})
 			if f.rule != mean {
 				meaningless(item, f.key)
@@ -235,7 +236,7 @@ func unique(list *doc.Node, members []spec.Evaluator) {
 	}
 }
 
-// meaningless reports the keys that only a mean has a use for.
+// meaningless reports keys that only a mean uses.
 func meaningless(item *doc.Node, key string) {
 	for _, k := range []string{"weight", "required"} {
 		if item.Get(k) != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/composite"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/evaluatortest"
 )
 
 // fake says what its keys say, and notes that it was asked.
@@ -55,24 +56,14 @@ func (f fake) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
 // parse decodes an evaluator whose own keys are given, without indentation. The prompts and scripts of the members that
 // it asks are added to asked.
 func parse(keys string, asked *[]string) (spec.Evaluator, error) {
-	text := `task: {title: t, prompt: p}
-variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
-workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
-evaluators:
-  - type: composite
-    ` + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
 	kind := spec.Kind{Keys: fake{}, Decode: func(n *doc.Node) any {
 		f := fake{asked: asked}
 		n.Decode(&f)
 		return f
 	}}
-	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{
+	return evaluatortest.ParseAmong(spec.Kinds{
 		"composite": composite.Kind(), "fake": kind, "llm_judge": kind, "code_judge": kind,
-	})
-	if err != nil {
-		return spec.Evaluator{}, err
-	}
-	return pb.Evaluators[0], nil
+	}, "composite", keys)
 }
 
 // judge asks the composite as a unit does, with its threshold.
@@ -85,7 +76,8 @@ func judge(t *testing.T, keys string) (evaluator.Verdict, []string) {
 }
 
 func TestC6(t *testing.T) {
-	v, _ := judge(t, "members: [{name: a, type: fake, score: 1, weight: 3}, {name: b, type: fake, score: 0, reason: no tests}]")
+	v, _ := judge(t,
+		"members: [{name: a, type: fake, score: 1, weight: 3}, {name: b, type: fake, score: 0, reason: no tests}]")
 	assert.Equal(t, result.Fail, v.Outcome, "an average hides no failure: the threshold is 1")
 	assert.Equal(t, 0.75, *v.Score)
 	assert.Equal(t, "b 0: no tests", v.Reason)
@@ -116,26 +108,89 @@ func TestVerdict(t *testing.T) {
 		score        float64
 		why          string
 	}{
-		{"mean", "", "threshold: 0.7\nmembers: [{name: a, type: fake, score: 0.5}, {name: b, type: fake, score: 1}]", result.Pass, 0.75, "a 0.5"},
-		{"mean below", "", "threshold: 0.8\nmembers: [{name: a, type: fake, score: 0.5}, {name: b, type: fake, score: 1}]", result.Fail, 0.75, "a 0.5"},
-		{"mean of several", "", "members: [{name: a, type: fake, score: 0.5, reason: r}, {name: b, type: fake, score: 0}]", result.Fail, 0.25, "a 0.5: r (and 1 more)"},
-		{"without weight", "its score is shown", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0, weight: 0}]", result.Pass, 1, ""},
-		{"hardly any weight", "rounding hides no failure", "members: [{name: a, type: fake, score: 1, weight: 1e17}, {name: b, type: fake}]", result.Fail, math.Nextafter(1, 0), "b 0"},
-		{"skipped without weight", "it would not count anyway", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, weight: 0}]", result.Pass, 1, ""},
+		{
+			"mean", "", "threshold: 0.7\nmembers: [{name: a, type: fake, score: 0.5}, {name: b, type: fake, score: 1}]",
+			result.Pass, 0.75, "a 0.5",
+		},
+		{
+			"mean below", "",
+			"threshold: 0.8\nmembers: [{name: a, type: fake, score: 0.5}, {name: b, type: fake, score: 1}]",
+			result.Fail, 0.75, "a 0.5",
+		},
+		{
+			"mean of several", "",
+			"members: [{name: a, type: fake, score: 0.5, reason: r}, {name: b, type: fake, score: 0}]", result.Fail,
+			0.25, "a 0.5: r (and 1 more)",
+		},
+		{
+			"without weight", "its score is shown",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0, weight: 0}]", result.Pass, 1,
+			"",
+		},
+		{
+			"hardly any weight", "rounding hides no failure",
+			"members: [{name: a, type: fake, score: 1, weight: 1e17}, {name: b, type: fake}]", result.Fail,
+			math.Nextafter(1, 0), "b 0",
+		},
+		{
+			"skipped without weight", "it would not count anyway",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, weight: 0}]", result.Pass, 1,
+			"",
+		},
 
-		{"required", "", "threshold: 0.5\nmembers: [{name: a, type: fake, score: 1, required: true}, {name: b, type: fake, score: 0}]", result.Pass, 0.5, "b 0"},
-		{"required fails", "whatever the mean", "threshold: 0.5\nmembers: [{name: a, type: fake, score: 1, weight: 9}, {name: b, type: fake, score: 0.9, required: true, reason: r}]", result.Fail, 0, "required: b 0.9: r"},
-		{"required reaches its threshold", "", "threshold: 0.5\nmembers: [{name: a, type: fake, score: 0.9, required: true, threshold: 0.9}]", result.Pass, 0.9, "a 0.9"},
-		{"required without weight", "it only has to pass", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, weight: 0, required: true}]", result.Fail, 0, "required: b 0"},
-		{"not required", "as if it were not said", "threshold: 0.5\nmembers: [{name: a, type: fake, score: 1}, {name: b, type: fake, required: false}]", result.Pass, 0.5, "b 0"},
-		{"required fails, another is skipped", "the other could not help", "members: [{name: a, type: fake, say: skip}, {name: b, type: fake, required: true}]", result.Fail, 0, "required: b 0"},
+		{
+			"required", "",
+			"threshold: 0.5\nmembers: [{name: a, type: fake, score: 1, required: true}, {name: b, type: fake, score: " +
+				"0}]", result.Pass, 0.5, "b 0",
+		},
+		{
+			"required fails", "whatever the mean",
+			"threshold: 0.5\nmembers: [{name: a, type: fake, score: 1, weight: 9}, {name: b, type: fake, score: 0.9, " +
+				"required: true, reason: r}]", result.Fail, 0, "required: b 0.9: r",
+		},
+		{
+			"required reaches its threshold", "",
+			"threshold: 0.5\nmembers: [{name: a, type: fake, score: 0.9, required: true, threshold: 0.9}]", result.Pass,
+			0.9, "a 0.9",
+		},
+		{
+			"required without weight", "it only has to pass",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, weight: 0, required: true}]", result.Fail,
+			0, "required: b 0",
+		},
+		{
+			"not required", "as if it were not said",
+			"threshold: 0.5\nmembers: [{name: a, type: fake, score: 1}, {name: b, type: fake, required: false}]",
+			result.Pass, 0.5, "b 0",
+		},
+		{
+			"required fails, another is skipped", "the other could not help",
+			"members: [{name: a, type: fake, say: skip}, {name: b, type: fake, required: true}]", result.Fail, 0,
+			"required: b 0",
+		},
 
-		{"all", "", "all: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0.5, threshold: 0.5}]", result.Pass, 1, ""},
-		{"all but one", "", "threshold: 0.1\nall: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0.5}]", result.Fail, 0, "b 0.5"},
-		{"all, one fails and one is skipped", "", "all: [{name: a, type: fake, say: skip}, {name: b, type: fake}]", result.Fail, 0, "b 0"},
+		{
+			"all", "", "all: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0.5, threshold: 0.5}]",
+			result.Pass, 1, "",
+		},
+		{
+			"all but one", "",
+			"threshold: 0.1\nall: [{name: a, type: fake, score: 1}, {name: b, type: fake, score: 0.5}]", result.Fail, 0,
+			"b 0.5",
+		},
+		{
+			"all, one fails and one is skipped", "", "all: [{name: a, type: fake, say: skip}, {name: b, type: fake}]",
+			result.Fail, 0, "b 0",
+		},
 		{"any", "", "any: [{name: a, type: fake}, {name: b, type: fake, score: 1}]", result.Pass, 1, ""},
-		{"any, one passes and one is skipped", "", "any: [{name: a, type: fake, say: skip}, {name: b, type: fake, score: 1}]", result.Pass, 1, ""},
-		{"none", "", "threshold: 0.1\nany: [{name: a, type: fake, score: 0.9, reason: r}, {name: b, type: fake}]", result.Fail, 0, "none passed: a 0.9: r (and 1 more)"},
+		{
+			"any, one passes and one is skipped", "",
+			"any: [{name: a, type: fake, say: skip}, {name: b, type: fake, score: 1}]", result.Pass, 1, "",
+		},
+		{
+			"none", "", "threshold: 0.1\nany: [{name: a, type: fake, score: 0.9, reason: r}, {name: b, type: fake}]",
+			result.Fail, 0, "none passed: a 0.9: r (and 1 more)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,21 +211,71 @@ func TestNothingKnown(t *testing.T) {
 		outcome    result.Outcome
 		why        string
 	}{
-		{"error in a mean", "members: [{name: a, type: fake, score: 1, weight: 99}, {name: b, type: fake, say: error, reason: boom}]", result.Error, "b: boom"},
-		{"error without weight", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: error, weight: 0, reason: boom}]", result.Error, "b: boom"},
-		{"error though one passes", "any: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: error, reason: boom}]", result.Error, "b: boom"},
-		{"error though one fails", "all: [{name: a, type: fake}, {name: b, type: fake, say: error, reason: boom}]", result.Error, "b: boom"},
-		{"error though a required one fails", "members: [{name: a, type: fake, required: true}, {name: b, type: fake, say: error, reason: boom}]", result.Error, "b: boom"},
-		{"two errors", "any: [{name: a, type: fake, say: error, reason: bang}, {name: b, type: fake, say: error}]", result.Error, "a: bang (and 1 more)"},
-		{"NaN", "members: [{name: a, type: fake, nan: true}, {name: b, type: fake, score: 1}]", result.Error, `a: evaluator a said "pass" with a score that is not between 0 and 1`},
-		{"score above 1", "any: [{name: a, type: fake, score: 1.5}]", result.Error, `a: evaluator a said "pass" with a score that is not between 0 and 1`},
+		{
+			"error in a mean",
+			"members: [{name: a, type: fake, score: 1, weight: 99}, {name: b, type: fake, say: error, reason: boom}]",
+			result.Error, "b: boom",
+		},
+		{
+			"error without weight",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: error, weight: 0, reason: boom}]",
+			result.Error, "b: boom",
+		},
+		{
+			"error though one passes",
+			"any: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: error, reason: boom}]", result.Error,
+			"b: boom",
+		},
+		{
+			"error though one fails", "all: [{name: a, type: fake}, {name: b, type: fake, say: error, reason: boom}]",
+			result.Error, "b: boom",
+		},
+		{
+			"error though a required one fails",
+			"members: [{name: a, type: fake, required: true}, {name: b, type: fake, say: error, reason: boom}]",
+			result.Error, "b: boom",
+		},
+		{
+			"two errors", "any: [{name: a, type: fake, say: error, reason: bang}, {name: b, type: fake, say: error}]",
+			result.Error, "a: bang (and 1 more)",
+		},
+		{
+			"NaN", "members: [{name: a, type: fake, nan: true}, {name: b, type: fake, score: 1}]", result.Error,
+			`a: evaluator a returned "pass" without a score between 0 and 1`,
+		},
+		{
+			"score above 1", "any: [{name: a, type: fake, score: 1.5}]", result.Error,
+			`a: evaluator a returned "pass" without a score between 0 and 1`,
+		},
 		{"no outcome", "members: [{name: a, type: fake, say: nothing}]", result.Error, "a"},
-		{"all skipped", "members: [{name: a, type: fake, say: skip, reason: not asked}, {name: b, type: fake, say: skip}]", result.Skip, "skipped: a: not asked (and 1 more)"},
-		{"one skipped in a mean", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, reason: not asked}]", result.Skip, "skipped: b: not asked"},
-		{"required skipped", "members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, weight: 0, required: true}]", result.Skip, "skipped: b"},
-		{"one skipped of all", "all: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip}]", result.Skip, "skipped: b"},
-		{"one skipped of any", "any: [{name: a, type: fake}, {name: b, type: fake, say: skip}]", result.Skip, "skipped: b"},
-		{"error beside a skip", "all: [{name: a, type: fake, say: skip}, {name: b, type: fake, say: error, reason: boom}]", result.Error, "b: boom"},
+		{
+			"all skipped",
+			"members: [{name: a, type: fake, say: skip, reason: not asked}, {name: b, type: fake, say: skip}]",
+			result.Skip, "skipped: a: not asked (and 1 more)",
+		},
+		{
+			"one skipped in a mean",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, reason: not asked}]",
+			result.Skip, "skipped: b: not asked",
+		},
+		{
+			"required skipped",
+			"members: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip, weight: 0, required: true}]",
+			result.Skip, "skipped: b",
+		},
+		{
+			"one skipped of all", "all: [{name: a, type: fake, score: 1}, {name: b, type: fake, say: skip}]",
+			result.Skip, "skipped: b",
+		},
+		{
+			"one skipped of any", "any: [{name: a, type: fake}, {name: b, type: fake, say: skip}]", result.Skip,
+			"skipped: b",
+		},
+		{
+			"error beside a skip",
+			"all: [{name: a, type: fake, say: skip}, {name: b, type: fake, say: error, reason: boom}]", result.Error,
+			"b: boom",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,19 +333,50 @@ func TestLoadErrors(t *testing.T) {
 		{"empty list", "members: []", "6:5: evaluators[0].members: must not be empty"},
 		{"null", "any:", "6:9: evaluators[0].any: must be a list, but there is no value"},
 		{"no list at all", "all: {type: fake}", "6:5: evaluators[0].all: must be a list, not a mapping"},
-		{"unknown type", "all: [{type: fak}]", `6:18: evaluators[0].all[0].type: unknown type "fak", did you mean "fake"?`},
+		{
+			"unknown type", "all: [{type: fak}]",
+			`6:18: evaluators[0].all[0].type: unknown type "fak", did you mean "fake"?`,
+		},
 		{"no type", "all: [{name: a}]", "6:11: evaluators[0].all[0]: `evaluators[0].all[0].type` is required"},
 		{"no mapping", "all: [fake]", "6:11: evaluators[0].all[0]: must be a mapping, not a string"},
-		{"unknown key of a member", "all: [{type: fake, sccore: 1}]", `6:24: evaluators[0].all[0].sccore: unknown key, did you mean "score"?`},
-		{"threshold above 1", "all: [{type: fake, threshold: 1.5}]", "6:35: evaluators[0].all[0].threshold: must be at most 1, not 1.5"},
-		{"same names", "any: [{type: fake}, {type: fake}]", "6:25: evaluators[0].any[1].name: duplicate evaluator name \"fake\", first on line 6: write a `name`"},
-		{"same names below", "any: [{type: composite, all: [{name: a, type: fake}, {name: a, type: fake}]}]", "6:65: evaluators[0].any[0].all[1].name: duplicate evaluator name \"a\", first on line 6: write a `name`"},
-		{"weight in all", "all: [{type: fake, weight: 2}]", "6:32: evaluators[0].all[0].weight: means nothing in `all`, only in `members`"},
-		{"required in any", "any: [{type: fake, required: true}]", "6:34: evaluators[0].any[0].required: means nothing in `any`, only in `members`"},
-		{"threshold in a mean", "members: [{type: fake, threshold: 0.5}]", "6:39: evaluators[0].members[0].threshold: means nothing without `required: true`: the threshold of the mean decides"},
+		{
+			"unknown key of a member", "all: [{type: fake, sccore: 1}]",
+			`6:24: evaluators[0].all[0].sccore: unknown key, did you mean "score"?`,
+		},
+		{
+			"threshold above 1", "all: [{type: fake, threshold: 1.5}]",
+			"6:35: evaluators[0].all[0].threshold: must be at most 1, not 1.5",
+		},
+		{
+			"same names", "any: [{type: fake}, {type: fake}]",
+			"6:25: evaluators[0].any[1].name: duplicate evaluator name \"fake\", first on line 6: write a `name`",
+		},
+		{
+			"same names below", "any: [{type: composite, all: [{name: a, type: fake}, {name: a, type: fake}]}]",
+			"6:65: evaluators[0].any[0].all[1].name: duplicate evaluator name \"a\", first on line 6: write a `name`",
+		},
+		{
+			"weight in all", "all: [{type: fake, weight: 2}]",
+			"6:32: evaluators[0].all[0].weight: means nothing in `all`, only in `members`",
+		},
+		{
+			"required in any", "any: [{type: fake, required: true}]",
+			"6:34: evaluators[0].any[0].required: means nothing in `any`, only in `members`",
+		},
+		{
+			"threshold in a mean", "members: [{type: fake, threshold: 0.5}]",
+			"6:39: evaluators[0].members[0].threshold: means nothing without `required: true`: " +
+				"the threshold of the mean decides",
+		},
 		{"no weight", "members: [{type: fake, weight: 0, required: true}]", "6:5: evaluators[0].members: " + weights},
-		{"infinite weight", "members: [{name: a, type: fake, weight: 1e308}, {type: fake, weight: 1e308}]", "6:5: evaluators[0].members: " + weights},
-		{"negative weight", "members: [{name: a, type: fake, weight: -1}, {type: fake, weight: 3}]", "6:45: evaluators[0].members[0].weight: must be at least 0, not -1"},
+		{
+			"infinite weight", "members: [{name: a, type: fake, weight: 1e308}, {type: fake, weight: 1e308}]",
+			"6:5: evaluators[0].members: " + weights,
+		},
+		{
+			"negative weight", "members: [{name: a, type: fake, weight: -1}, {type: fake, weight: 3}]",
+			"6:45: evaluators[0].members[0].weight: must be at least 0, not -1",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

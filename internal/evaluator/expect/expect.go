@@ -1,5 +1,5 @@
-// Package expect has what several kinds of evaluators expect things with: regular expressions and JSON paths, the files
-// that the agent left, and a tally of which expectations hold. What only one kind needs belongs in that kind's package.
+// Package expect has what several kinds of evaluators share: regular expressions and JSON paths, the files that the
+// agent left, and a tally of which expectations hold. What only one kind needs belongs in that kind's package.
 package expect
 
 import (
@@ -20,11 +20,11 @@ import (
 type Tally struct {
 	scores, weights []float64
 	missed          int
-	reason          string // the first that does not hold
+	reason          string // the first expectation that does not hold
 	lines           []string
 }
 
-// Hold adds an expectation that holds. What says what it is, in one line.
+// Hold adds an expectation that holds. What describes it in one line.
 func (t *Tally) Hold(weight float64, what string) {
 	t.scores, t.weights = append(t.scores, 1), append(t.weights, weight)
 	t.lines = append(t.lines, "✓ "+what)
@@ -60,8 +60,8 @@ func (t *Tally) Verdict() evaluator.Verdict {
 	return v
 }
 
-// Mean returns the mean of scores in 0..1 by weight. It is 1 only if all scores with weight are: rounding makes no full
-// score of what is less. The sum of the weights is positive and finite.
+// Mean returns the mean of scores in 0..1 by weight. It is 1 only if every score that has weight is 1: rounding never
+// makes a full score of a smaller one. The sum of the weights must be positive and finite.
 func Mean(scores, weights []float64) float64 {
 	var sum, weight float64
 	full := true
@@ -79,10 +79,10 @@ func Mean(scores, weights []float64) float64 {
 // Indent moves a text of one or more lines to the right.
 func Indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
-var errAlways = errors.New("matches every text, also an empty one, so it expects nothing: write `.+` instead of `.*`, or what has to be there")
+var errAlways = errors.New("matches every text, even an empty one: write `.+` instead of `.*`, or the text to find")
 
-// CompilePattern is [regexp.Compile], except that an expression which matches in every text is an error. One that matches the
-// empty text among others, such as ^\s*$, is none.
+// CompilePattern is [regexp.Compile], except that an expression which matches in every text is an error. One that
+// matches the empty text among others, such as ^\s*$, is none.
 func CompilePattern(expr string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err == nil && (always(tree, atStart) || always(tree, atEnd)) {
@@ -91,16 +91,16 @@ func CompilePattern(expr string) (*regexp.Regexp, error) {
 	return regexp.Compile(expr)
 }
 
-// A place in a text is told by the assertions that hold there, whatever the text is.
+// A position in a text is represented by the assertions that hold there in every text.
 var (
 	atStart   = []syntax.Op{syntax.OpBeginText, syntax.OpBeginLine}
 	atLineEnd = []syntax.Op{syntax.OpEndLine}
 	atEnd     = []syntax.Op{syntax.OpEndText, syntax.OpEndLine}
 )
 
-// always reports whether re matches from a place on in every text.
-func always(re *syntax.Regexp, place []syntax.Op) bool {
-	part := func(sub *syntax.Regexp) bool { return always(sub, place) }
+// always reports whether re matches at this position of every text.
+func always(re *syntax.Regexp, at []syntax.Op) bool {
+	part := func(sub *syntax.Regexp) bool { return always(sub, at) }
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpStar, syntax.OpQuest:
 		return true
@@ -111,21 +111,23 @@ func always(re *syntax.Regexp, place []syntax.Op) bool {
 	case syntax.OpAlternate:
 		return slices.ContainsFunc(re.Sub, part)
 	case syntax.OpConcat:
-		return alwaysInTurn(re.Sub, place)
+		return alwaysInTurn(re.Sub, at)
 	}
-	return slices.Contains(place, re.Op)
+	return slices.Contains(at, re.Op)
 }
 
-// alwaysInTurn is always for parts that follow each other. A part that takes all that there is leads to another place.
-func alwaysInTurn(parts []*syntax.Regexp, place []syntax.Op) bool {
+// alwaysInTurn is always for parts that follow each other. A part that consumes the rest of a line or of the text
+// moves the position there.
+func alwaysInTurn(parts []*syntax.Regexp, at []syntax.Op) bool {
 	for i, part := range parts {
 		if part.Op == syntax.OpStar {
 			each, rest := part.Sub[0], parts[i+1:]
-			if isAny(each) && alwaysInTurn(rest, atEnd) || each.Op == syntax.OpAnyCharNotNL && alwaysInTurn(rest, atLineEnd) {
+			if isAny(each) && alwaysInTurn(rest, atEnd) ||
+				each.Op == syntax.OpAnyCharNotNL && alwaysInTurn(rest, atLineEnd) {
 				return true
 			}
 		}
-		if !always(part, place) {
+		if !always(part, at) {
 			return false
 		}
 	}

@@ -24,8 +24,8 @@ type step struct {
 	end   int // of the step in the path's text
 }
 
-// ParseJSONPath parses a path: keys that are joined by dots, each followed by any number of indexes such as [0]. A key that has
-// dots, brackets or quotes in it is written ["a.b"], as in JSON. A path may begin with $, the document.
+// ParseJSONPath parses a path: keys that are joined by dots, each followed by any number of indexes such as [0]. A key
+// that has dots, brackets or quotes in it is written ["a.b"], as in JSON. A path may begin with $, the document.
 func ParseJSONPath(text string) (JSONPath, error) {
 	p := JSONPath{text: text}
 	rest := text
@@ -68,7 +68,8 @@ func parseStep(text string) (s step, rest string, err error) {
 		number, rest, ok := strings.Cut(bracketed, "]")
 		index, err := strconv.Atoi(number)
 		if !ok || err != nil || strconv.Itoa(index) != number || index < 0 {
-			return step{}, "", fmt.Errorf("[%s is neither an index like [0] nor a key like [\"a.b\"]", excerpt.Head(bracketed, maxShown))
+			return step{}, "", fmt.Errorf("[%s is neither an index like [0] nor a key like [\"a.b\"]",
+				excerpt.Head(bracketed, maxShown))
 		}
 		return step{index: index}, rest, nil
 	}
@@ -81,7 +82,7 @@ func parseStep(text string) (s step, rest string, err error) {
 	case key == "":
 		return step{}, "", errors.New("a key is missing before the dot")
 	case strings.ContainsAny(key, `]"'*`):
-		return step{}, "", fmt.Errorf(`%q: only keys and indexes are supported; write a key with such characters as ["key"]`, key)
+		return step{}, "", fmt.Errorf(`%q: only keys and indexes are supported; write other characters as ["key"]`, key)
 	}
 	return step{key: key, index: -1}, text[end:], nil
 }

@@ -74,12 +74,15 @@ func TestParseErrors(t *testing.T) {
 		{"two dots after the document", "$..b", "a key is missing before the dot"},
 		{"dot before an index", "a.[0]", "a key is missing after the dot"},
 		{"dot before the first index", "$.[0]", "a key is missing after the dot"},
-		{"wildcard", "a.*", `"*": only keys and indexes are supported; write a key with such characters as ["key"]`},
+		{"wildcard", "a.*", `"*": only keys and indexes are supported; write other characters as ["key"]`},
 		{"wildcard of an array", "a[*].b", `[*].b is neither an index like [0] nor a key like ["a.b"]`},
 		{"negative index", "a[-1]", `[-1] is neither an index like [0] nor a key like ["a.b"]`},
 		{"index with a zero", "a[01]", `[01] is neither an index like [0] nor a key like ["a.b"]`},
 		{"index with a sign", "a[+1]", `[+1] is neither an index like [0] nor a key like ["a.b"]`},
-		{"huge index", "a[99999999999999999999]", `[99999999999999999999] is neither an index like [0] nor a key like ["a.b"]`},
+		{
+			"huge index", "a[99999999999999999999]",
+			`[99999999999999999999] is neither an index like [0] nor a key like ["a.b"]`,
+		},
 		{"open index", "a[0", `[0 is neither an index like [0] nor a key like ["a.b"]`},
 		{"no index", "a[]", `[] is neither an index like [0] nor a key like ["a.b"]`},
 		{"open quotes", `["a`, `["a is not closed`},
@@ -87,7 +90,10 @@ func TestParseErrors(t *testing.T) {
 		{"bad escape", `["\x"]`, `["\x"] is not like ["a.b"]`},
 		{"single quotes", `['a']`, `['a'] is neither an index like [0] nor a key like ["a.b"]`},
 		{"key after an index", "a[0]b", `"a[0]" must be followed by a dot, [, or nothing`},
-		{"stray bracket", "a]", `"a]": only keys and indexes are supported; write a key with such characters as ["key"]`},
+		{
+			"stray bracket", "a]",
+			`"a]": only keys and indexes are supported; write other characters as ["key"]`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +105,9 @@ func TestParseErrors(t *testing.T) {
 
 // FuzzParse holds that a path which is accepted finds what stands there, and that nothing panics.
 func FuzzParse(f *testing.F) {
-	for _, path := range []string{"$", "a.b[0].c", `$["a.b"][1]`, "$schema", "a..b", "a[*]", `["\u0061"]`, "lines[1].q", "["} {
+	for _, path := range []string{
+		"$", "a.b[0].c", `$["a.b"][1]`, "$schema", "a..b", "a[*]", `["\u0061"]`, "lines[1].q", "[",
+	} {
 		f.Add(path)
 	}
 	var doc any

@@ -11,16 +11,16 @@ import (
 	"syscall"
 )
 
-// MaxFileSize bounds the files whose content is looked at.
+// MaxFileSize is the size of the largest file that is read, in bytes.
 const MaxFileSize = 16 << 20
 
-// Tree is a workspace. Nothing outside of it is looked at, whatever links there are.
+// Tree is a workspace. Links that lead out of it are not followed.
 type Tree struct{ root *os.Root }
 
 // CleanPath returns the path of a file below the workspace as the methods of [Tree] take it.
 func CleanPath(name string) (string, error) {
-	if strings.TrimSpace(name) != name { // a slip, which `absent` would be content with
-		return "", fmt.Errorf("%q begins or ends with a blank: remove it", name)
+	if strings.TrimSpace(name) != name { // a typo, with which `absent` would pass
+		return "", fmt.Errorf("%q begins or ends with white space: remove it", name)
 	}
 	clean := path.Clean(name)
 	if !fs.ValidPath(clean) || clean == "." {
@@ -47,7 +47,7 @@ func OpenTree(workspace string) (*Tree, error) {
 // Close closes the workspace.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// Absent returns what is there although nothing should be.
+// Absent returns as a problem what exists under a path where nothing should.
 func (t *Tree) Absent(path string) (problem string, err error) {
 	info, err := t.root.Lstat(path)
 	switch {
@@ -58,19 +58,19 @@ func (t *Tree) Absent(path string) (problem string, err error) {
 	case err != nil:
 		return "", err
 	default:
-		return "it is there: " + describe(info), nil
+		return "it exists: " + describe(info), nil
 	}
 }
 
 // Exists returns why there is no file or directory. It follows links, but not out of the workspace.
 func (t *Tree) Exists(path string) (problem string, err error) {
-	_, problem, err = t.look(path)
+	_, problem, err = t.stat(path)
 	return problem, err
 }
 
 // Read returns the content of a regular file, or why there is none.
 func (t *Tree) Read(path string) (content []byte, problem string, err error) {
-	info, problem, err := t.look(path)
+	info, problem, err := t.stat(path)
 	if err != nil || problem != "" {
 		return nil, problem, err
 	}
@@ -84,23 +84,24 @@ func (t *Tree) Read(path string) (content []byte, problem string, err error) {
 	defer in.Close()
 	content, err = io.ReadAll(io.LimitReader(in, MaxFileSize+1))
 	if err == nil && len(content) > MaxFileSize {
-		err = fmt.Errorf("%s is larger than the %d MiB that are looked at", path, MaxFileSize>>20)
+		err = fmt.Errorf("%s exceeds the %d MiB limit", path, MaxFileSize>>20)
 	}
 	return content, "", err
 }
 
-func (t *Tree) look(path string) (info fs.FileInfo, problem string, err error) {
+// stat describes the file that a path leads to, or says why there is none.
+func (t *Tree) stat(path string) (info fs.FileInfo, problem string, err error) {
 	info, err = t.root.Stat(path)
 	switch {
 	case isNotExist(err):
 		if _, err := t.root.Lstat(path); err == nil {
-			return nil, "it is a link to nothing", nil
+			return nil, "it is a dangling link", nil
 		}
 		return nil, "it does not exist", nil
 	case isEscape(err):
 		return nil, leadsOut, nil
 	case errors.Is(err, syscall.ELOOP):
-		return nil, "it is a link without end", nil
+		return nil, "it is a link that leads to itself", nil
 	default:
 		return info, "", err
 	}
@@ -128,6 +129,6 @@ func describe(info fs.FileInfo) string {
 	case mode&fs.ModeSymlink != 0:
 		return "a link"
 	default:
-		return "no regular file"
+		return "not a regular file"
 	}
 }

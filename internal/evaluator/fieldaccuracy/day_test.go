@@ -20,7 +20,9 @@ func TestLayouts(t *testing.T) {
 }
 
 func FuzzParseDay(f *testing.F) {
-	for _, text := range []string{"2025-01-15", "15-JAN-2025", "Jan 5, 2025", "2025-01-15T00:00:00+14:00", "01/02/2025", "0000-00-00"} {
+	for _, text := range []string{
+		"2025-01-15", "15-JAN-2025", "Jan 5, 2025", "2025-01-15T00:00:00+14:00", "01/02/2025", "0000-00-00",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -35,7 +37,9 @@ func FuzzParseDay(f *testing.F) {
 }
 
 func FuzzLayoutOf(f *testing.F) {
-	for _, format := range []string{"DD.MM.YYYY", "MMMM D, YYYY", "YYYYMMDD", "DMYYYY", "D.MM.YYYY", "DDDMYYYY", " M D YYYY"} {
+	for _, format := range []string{
+		"DD.MM.YYYY", "MMMM D, YYYY", "YYYYMMDD", "DMYYYY", "D.MM.YYYY", "DDDMYYYY", " M D YYYY",
+	} {
 		f.Add(format)
 	}
 	f.Fuzz(func(t *testing.T, format string) {

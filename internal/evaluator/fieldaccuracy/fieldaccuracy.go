@@ -1,5 +1,6 @@
-// Package fieldaccuracy is the evaluator kind field_accuracy: it compares the fields of a JSON document, the agent's
-// answer or a file in its workspace, with what they should be.
+// Package fieldaccuracy is the evaluator kind field_accuracy: it compares fields of a JSON document with expected
+// values. The document is the agent's answer or a file in its workspace; other expectations on files belong in package
+// files.
 package fieldaccuracy
 
 import (
@@ -30,8 +31,8 @@ func (a accuracy) Needs() evaluator.Needs {
 	return evaluator.NeedsWorkspace
 }
 
-// Evaluate compares the fields. An agent that was to leave a JSON document and did not has failed; a file that we cannot
-// read is an error.
+// Evaluate compares the fields. If the agent left no JSON document, it has failed; a file that cannot be read is an
+// error.
 func (a accuracy) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdict {
 	document, problem, err := a.document(in)
 	switch {
@@ -71,7 +72,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 			err = jsonvalue.DecodeStrict(object, &document, 0)
 		}
 		if err != nil {
-			return nil, fmt.Sprintf("the answer %s is no JSON document: %v", expect.ShowJSON(answer), err), nil
+			return nil, fmt.Sprintf("the answer %s is not a JSON document: %v", expect.ShowJSON(answer), err), nil
 		}
 		return document, "", nil
 	}
@@ -88,26 +89,26 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 		return nil, a.file + ": " + missing, nil
 	}
 	if err := jsonvalue.DecodeStrict(data, &document, 0); err != nil {
-		return nil, fmt.Sprintf("%s is no JSON document: %v", a.file, err), nil
+		return nil, fmt.Sprintf("%s is not a JSON document: %v", a.file, err), nil
 	}
 	return document, "", nil
 }
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	File   string     `yaml:"file" min:"1" doc:"A JSON file in the workspace; default: the JSON object in the agent's last message."`
+	File   string     `yaml:"file" min:"1" doc:"JSON file in the workspace; default: the object in the last message."`
 	Fields []fieldKey `yaml:"fields,required" doc:"What the fields should be."`
 }
 
 // fieldKey is what one field should be: exactly one of equals, number, date and text.
 type fieldKey struct {
 	Path      string    `yaml:"path,required" doc:"Where the field stands: keys and indexes, e.g. lines[0].price."`
-	Equals    *doc.Node `yaml:"equals" doc:"The value, of any type. Numbers are compared by what they are worth."`
+	Equals    *doc.Node `yaml:"equals" doc:"The value, of any type. Numbers are compared by value."`
 	Number    *float64  `yaml:"number" doc:"A number that is met within a tolerance."`
-	Tolerance *float64  `yaml:"tolerance" min:"0" doc:"How far from the number the field may be."`
-	Relative  *float64  `yaml:"relative" min:"0" doc:"How far from the number the field may be, as a share of it: 0.01 is one percent."`
+	Tolerance *float64  `yaml:"tolerance" min:"0" doc:"The largest difference from the number."`
+	Relative  *float64  `yaml:"relative" min:"0" doc:"The tolerance as a share of the number: 0.01 is one percent."`
 	Date      *string   `yaml:"date" min:"1" doc:"A day, e.g. 2025-01-15, however the field writes it."`
-	Formats   []string  `yaml:"formats" min:"1" doc:"How the field writes the day, e.g. DD.MM.YYYY; default: all ways that can be read in one way only."`
+	Formats   []string  `yaml:"formats" min:"1" doc:"Accepted formats, e.g. DD.MM.YYYY; default: all unambiguous ones."`
 	Text      *string   `yaml:"text" min:"1" doc:"A text; the case of letters and the space around it do not matter."`
 	Weight    float64   `yaml:"weight" default:"1" min:"0" doc:"Part in the score."`
 	Required  bool      `yaml:"required" doc:"Whether the score is 0 unless this field is right."`
@@ -131,7 +132,7 @@ func decode(n *doc.Node) any {
 	weight := 0.0
 	for i, f := range k.Fields {
 		if line, twice := seen[f.Path]; twice && f.Path != "" {
-			items[i].Errorf("path", "%q is given twice, first on line %d", f.Path, line)
+			items[i].Errorf("path", "duplicate path %q, first on line %d", f.Path, line)
 		} else {
 			seen[f.Path] = items[i].Position().Line
 		}
@@ -185,7 +186,7 @@ func (f fieldKey) near(item *doc.Node) matcher {
 		return nil
 	}
 	if (item.Get("tolerance") == nil) == (item.Get("relative") == nil) {
-		item.Errorf("number", "needs exactly one of `tolerance` and `relative`; `equals` has none")
+		item.Errorf("number", "needs exactly one of `tolerance` and `relative`; for an exact value use `equals`")
 		return nil
 	}
 	if f.Tolerance == nil && f.Relative == nil {
@@ -195,7 +196,7 @@ func (f fieldKey) near(item *doc.Node) matcher {
 	if f.Relative != nil {
 		key = "relative"
 		if number.Sign() == 0 {
-			item.Errorf(key, "no share of 0 is more than 0: write a `tolerance`")
+			item.Errorf(key, "a share of 0 is always 0: use `tolerance`")
 		}
 	}
 	within, inRange := exact(item.Get(key).Value().(json.Number))
@@ -203,7 +204,10 @@ func (f fieldKey) near(item *doc.Node) matcher {
 		item.Errorf(key, "is out of range")
 		return nil
 	}
-	return near{number, within, f.Relative != nil, item.Get("number").Value().(json.Number), item.Get(key).Value().(json.Number)}
+	return near{
+		want: number, within: within, relative: f.Relative != nil,
+		number: item.Get("number").Value().(json.Number), tolerance: item.Get(key).Value().(json.Number),
+	}
 }
 
 func (f fieldKey) day(item *doc.Node) matcher {

@@ -76,26 +76,47 @@ func TestMatchers(t *testing.T) {
 
 		{"near", "", "number: 100, tolerance: 1", "99", ""},
 		{"at the edge", "in floats it is more than 0.1", "number: 100.1, tolerance: 0.1", "100.2", ""},
-		{"beyond the edge", "", "number: 100.1, tolerance: 0.1", "100.2000000000000000001", "it is 100.2000000000000000001"},
+		{
+			"beyond the edge", "", "number: 100.1, tolerance: 0.1", "100.2000000000000000001",
+			"it is 100.2000000000000000001",
+		},
 		{"below", "", "number: 100, tolerance: 1", "98.9", "it is 98.9"},
 		{"no tolerance at all", "", "number: 100, tolerance: 0", "100.0", ""},
 		{"relative", "", "number: -200, relative: 0.01", "-202", ""},
 		{"relative, too far", "", "number: -200, relative: 0.01", "-202.01", "it is -202.01"},
 		{"number in a text", "types count", "number: 1, tolerance: 1", `"1"`, `it is "1", a string and not a number`},
 		{"null is no number", "", "number: 0, tolerance: 1", "null", "it is null, null and not a number"},
-		{"huge number", "nobody computes with it", "number: 0, tolerance: 1", "1e999999999", "it is 1e999999999, which is out of range"},
+		{
+			"huge number", "nobody computes with it", "number: 0, tolerance: 1", "1e999999999",
+			"it is 1e999999999, which is out of range",
+		},
 
 		{"day", "", "date: 2025-01-15", `"2025-01-15"`, ""},
 		{"day with a name", "", "date: 2025-01-15", `" 15 january 2025 "`, ""},
 		{"day in American", "", "date: 2025-01-05", `"Jan 5, 2025"`, ""},
-		{"day with a time", "the day is the one that is written", "date: 2025-01-15", `"2025-01-15T23:30:00-08:00"`, ""},
+		{
+			"day with a time", "the day is the one that is written", "date: 2025-01-15", `"2025-01-15T23:30:00-08:00"`,
+			"",
+		},
 		{"another day", "", "date: 2025-01-15", `"16-JAN-2025"`, `it is "16-JAN-2025" (2025-01-16)`},
-		{"no such day", "", "date: 2025-03-01", `"29-FEB-2025"`, `it is "29-FEB-2025", which is not a date in a known format`},
-		{"day that could be two", "nobody knows which", "date: 2025-02-01", `"01/02/2025"`, `it is "01/02/2025", which is not a date in a known format`},
+		{
+			"no such day", "", "date: 2025-03-01", `"29-FEB-2025"`,
+			`it is "29-FEB-2025", which is not a date in a known format`,
+		},
+		{
+			"day that could be two", "nobody knows which", "date: 2025-02-01", `"01/02/2025"`,
+			`it is "01/02/2025", which is not a date in a known format`,
+		},
 		{"day in a format", "", "date: 2025-02-01, formats: [DD/MM/YYYY]", `"01/02/2025"`, ""},
-		{"day in the other format", "", "date: 2025-01-02, formats: [DD/MM/YYYY]", `"01/02/2025"`, `it is "01/02/2025" (2025-02-01)`},
+		{
+			"day in the other format", "", "date: 2025-01-02, formats: [DD/MM/YYYY]", `"01/02/2025"`,
+			`it is "01/02/2025" (2025-02-01)`,
+		},
 		{"day in one of the formats", "", "date: 2025-02-01, formats: [MMMM D YYYY, D.M.YYYY]", `"1.2.2025"`, ""},
-		{"day in no format", "formats replace all others", "date: 2025-02-01, formats: [DD/MM/YYYY]", `"2025-02-01"`, `it is "2025-02-01", which is not a date in a known format`},
+		{
+			"day in no format", "formats replace all others", "date: 2025-02-01, formats: [DD/MM/YYYY]", `"2025-02-01"`,
+			`it is "2025-02-01", which is not a date in a known format`,
+		},
 		{"no day", "", "date: 2025-01-15", "20250115", "it is 20250115, a number and not a string"},
 
 		{"like", "", "text: Acme Corp", `"  ACME corp\n"`, ""},
@@ -124,7 +145,8 @@ func TestMatchers(t *testing.T) {
 
 // A required field that is wrong leaves nothing of the score, whatever its weight.
 func TestRequired(t *testing.T) {
-	const keys = "fields: [{path: a, equals: 1, weight: 3}, {path: b, equals: 1}, {path: c, equals: 1, weight: 0, required: true}]"
+	const keys = "fields: [{path: a, equals: 1, weight: 3}, {path: b, equals: 1}, {path: c, equals: 1, weight: 0, " +
+		"required: true}]"
 	v := evaluate(t, keys, `{"a": 1, "b": 2, "c": 2}`)
 	assert.Equal(t, result.Fail, v.Outcome)
 	assert.Equal(t, 0.0, *v.Score)
@@ -162,7 +184,7 @@ func TestAnswer(t *testing.T) {
 			assert.Equal(t, result.Fail, v.Outcome)
 			assert.Equal(t, 0.0, *v.Score)
 			assert.True(t, strings.HasPrefix(v.Reason, "the answer \""), v.Reason)
-			assert.True(t, strings.HasSuffix(v.Reason, " is no JSON document: "+tt.problem), v.Reason)
+			assert.True(t, strings.HasSuffix(v.Reason, " is not a JSON document: "+tt.problem), v.Reason)
 		})
 	}
 }
@@ -170,7 +192,8 @@ func TestAnswer(t *testing.T) {
 func TestFile(t *testing.T) {
 	ws := t.TempDir()
 	for name, text := range map[string]string{
-		"good.json": `[{"id": "INV-7"}]`, "bad.json": `{"id": `, "two.json": "{} {}", "empty.json": "", "twice.json": `[{"id": "INV-7", "id": "INV-8"}]`, "sub/x": "",
+		"good.json": `[{"id": "INV-7"}]`, "bad.json": `{"id": `, "two.json": "{} {}", "empty.json": "",
+		"twice.json": `[{"id": "INV-7", "id": "INV-8"}]`, "sub/x": "",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(ws, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(ws, name), []byte(text), 0o644))
@@ -190,11 +213,11 @@ func TestFile(t *testing.T) {
 		{"missing", "none.json", result.Fail, "none.json: it does not exist"},
 		{"directory", "sub", result.Fail, "sub: it is a directory"},
 		{"link to the outside", "out.json", result.Fail, "out.json: it leads out of the workspace"},
-		{"cut", "bad.json", result.Fail, "bad.json is no JSON document: the text is incomplete: unexpected EOF"},
-		{"two documents", "two.json", result.Fail, "two.json is no JSON document: text after the JSON value"},
-		{"duplicate key", "twice.json", result.Fail, `twice.json is no JSON document: duplicate key "id"`},
-		{"empty", "empty.json", result.Fail, "empty.json is no JSON document: the text is empty"},
-		{"too large", "big.json", result.Error, "big.json is larger than the 16 MiB that are looked at"},
+		{"cut", "bad.json", result.Fail, "bad.json is not a JSON document: the text is incomplete: unexpected EOF"},
+		{"two documents", "two.json", result.Fail, "two.json is not a JSON document: text after the JSON value"},
+		{"duplicate key", "twice.json", result.Fail, `twice.json is not a JSON document: duplicate key "id"`},
+		{"empty", "empty.json", result.Fail, "empty.json is not a JSON document: the text is empty"},
+		{"too large", "big.json", result.Error, "big.json exceeds the 16 MiB limit"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,25 +241,79 @@ func TestLoadErrors(t *testing.T) {
 	tests := []struct{ name, keys, want string }{
 		{"no fields", "file: a.json", "5:5: evaluators[0]: `evaluators[0].fields` is required"},
 		{"empty list", "fields: []", "6:5: evaluators[0].fields: must not be empty"},
-		{"unknown key", "fields: [{path: a, equals: 1, wight: 1}]", `6:35: evaluators[0].fields[0].wight: unknown key, did you mean "weight"?`},
+		{
+			"unknown key", "fields: [{path: a, equals: 1, wight: 1}]",
+			`6:35: evaluators[0].fields[0].wight: unknown key, did you mean "weight"?`,
+		},
 		{"no matcher", "fields: [{path: a}]", "6:14: evaluators[0].fields[0]: " + one},
 		{"two matchers", "fields: [{path: a, equals: 1, text: a}]", "6:14: evaluators[0].fields[0]: " + one},
-		{"bad path", "fields: [{path: 'a[-1]', equals: 1}]", `6:21: evaluators[0].fields[0].path: [-1] is neither an index like [0] nor a key like ["a.b"]`},
-		{"same path", "fields: [{path: a, equals: 1}, {path: a, text: b}]", `6:43: evaluators[0].fields[1].path: "a" is given twice, first on line 6`},
-		{"no tolerance", "fields: [{path: a, number: 1}]", "6:32: evaluators[0].fields[0].number: needs exactly one of `tolerance` and `relative`; `equals` has none"},
-		{"negative tolerance", "fields: [{path: a, number: 1, tolerance: -1}]", "6:46: evaluators[0].fields[0].tolerance: must be at least 0, not -1"},
-		{"tolerance is not a number", "fields: [{path: a, number: 1, tolerance: .nan}]", "6:46: evaluators[0].fields[0].tolerance: numbers must be finite"},
-		{"tolerance of nothing", "fields: [{path: a, equals: 1, tolerance: 1}]", "6:46: evaluators[0].fields[0].tolerance: means nothing without `number`"},
-		{"relative to 0", "fields: [{path: a, number: 0, relative: 0.1}]", "6:45: evaluators[0].fields[0].relative: no share of 0 is more than 0: write a `tolerance`"},
-		{"day that is none", "fields: [{path: a, date: 2025-02-30}]", `6:30: evaluators[0].fields[0].date: must be a day like 2025-01-15, not "2025-02-30"`},
-		{"formats of nothing", "fields: [{path: a, text: b, formats: [YYYY-MM-DD]}]", "6:33: evaluators[0].fields[0].formats: means nothing without `date`"},
-		{"format that is none", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM/YY]}]", `6:52: evaluators[0].fields[0].formats[0]: "DD/MM/YY" is not a date format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`},
-		{"format without a year", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM]}]", `6:52: evaluators[0].fields[0].formats[0]: "DD/MM" is not a date format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`},
-		{"format that is ambiguous", "fields: [{path: a, date: 2025-01-15, formats: [DMYYYY]}]", `6:52: evaluators[0].fields[0].formats[0]: "DMYYYY" cannot be read back: put one character between its parts`},
-		{"no weight", "fields: [{path: a, equals: 1, weight: 0}]", "6:5: evaluators[0].fields: the weights must add up to more than 0 and be finite"},
-		{"negative weight", "fields: [{path: a, equals: 1, weight: -1}]", "6:43: evaluators[0].fields[0].weight: must be at least 0, not -1"},
-		{"infinite weight", "fields: [{path: a, equals: 1, weight: 1e308}, {path: b, equals: 1, weight: 1e308}]", "6:5: evaluators[0].fields: the weights must add up to more than 0 and be finite"},
-		{"file outside", "file: ../a.json\nfields: [{path: a, equals: 1}]", `6:11: evaluators[0].file: "../a.json" is not a path below the workspace`},
+		{
+			"bad path", "fields: [{path: 'a[-1]', equals: 1}]",
+			`6:21: evaluators[0].fields[0].path: [-1] is neither an index like [0] nor a key like ["a.b"]`,
+		},
+		{
+			"same path", "fields: [{path: a, equals: 1}, {path: a, text: b}]",
+			`6:43: evaluators[0].fields[1].path: duplicate path "a", first on line 6`,
+		},
+		{
+			"no tolerance", "fields: [{path: a, number: 1}]",
+			"6:32: evaluators[0].fields[0].number: needs exactly one of `tolerance` and `relative`; " +
+				"for an exact value use `equals`",
+		},
+		{
+			"negative tolerance", "fields: [{path: a, number: 1, tolerance: -1}]",
+			"6:46: evaluators[0].fields[0].tolerance: must be at least 0, not -1",
+		},
+		{
+			"tolerance is not a number", "fields: [{path: a, number: 1, tolerance: .nan}]",
+			"6:46: evaluators[0].fields[0].tolerance: numbers must be finite",
+		},
+		{
+			"tolerance of nothing", "fields: [{path: a, equals: 1, tolerance: 1}]",
+			"6:46: evaluators[0].fields[0].tolerance: means nothing without `number`",
+		},
+		{
+			"relative to 0", "fields: [{path: a, number: 0, relative: 0.1}]",
+			"6:45: evaluators[0].fields[0].relative: a share of 0 is always 0: use `tolerance`",
+		},
+		{
+			"day that is none", "fields: [{path: a, date: 2025-02-30}]",
+			`6:30: evaluators[0].fields[0].date: must be a day like 2025-01-15, not "2025-02-30"`,
+		},
+		{
+			"formats of nothing", "fields: [{path: a, text: b, formats: [YYYY-MM-DD]}]",
+			"6:33: evaluators[0].fields[0].formats: means nothing without `date`",
+		},
+		{
+			"format that is none", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM/YY]}]",
+			`6:52: evaluators[0].fields[0].formats[0]: "DD/MM/YY" is not a date format: write YYYY, ` +
+				`one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`,
+		},
+		{
+			"format without a year", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM]}]",
+			`6:52: evaluators[0].fields[0].formats[0]: "DD/MM" is not a date format: write YYYY, ` +
+				`one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`,
+		},
+		{
+			"format that is ambiguous", "fields: [{path: a, date: 2025-01-15, formats: [DMYYYY]}]",
+			`6:52: evaluators[0].fields[0].formats[0]: "DMYYYY" is ambiguous: put a separator between its parts`,
+		},
+		{
+			"no weight", "fields: [{path: a, equals: 1, weight: 0}]",
+			"6:5: evaluators[0].fields: the weights must add up to more than 0 and be finite",
+		},
+		{
+			"negative weight", "fields: [{path: a, equals: 1, weight: -1}]",
+			"6:43: evaluators[0].fields[0].weight: must be at least 0, not -1",
+		},
+		{
+			"infinite weight", "fields: [{path: a, equals: 1, weight: 1e308}, {path: b, equals: 1, weight: 1e308}]",
+			"6:5: evaluators[0].fields: the weights must add up to more than 0 and be finite",
+		},
+		{
+			"file outside", "file: ../a.json\nfields: [{path: a, equals: 1}]",
+			`6:11: evaluators[0].file: "../a.json" is not a path below the workspace`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -248,7 +325,8 @@ func TestLoadErrors(t *testing.T) {
 
 // FuzzDecode holds that what loads can be judged, and that what cannot be loaded says where.
 func FuzzDecode(f *testing.F) {
-	f.Add("fields: [{path: 'a[0]', equals: [1, null]}, {path: b, number: 1e3, relative: 0.5}]", `{"a": [[1, null]], "b": 1200}`)
+	f.Add("fields: [{path: 'a[0]', equals: [1, null]}, {path: b, number: 1e3, relative: 0.5}]",
+		`{"a": [[1, null]], "b": 1200}`)
 	f.Add("fields: [{path: a, date: 2025-01-15, formats: [D.M.YYYY, MMMM DD YYYY]}]", `{"a": "15.1.2025"}`)
 	f.Add("fields: [{path: $, text: b, weight: 0.1, required: true}]", "b")
 	f.Fuzz(func(t *testing.T, keys, answer string) {

@@ -70,7 +70,7 @@ func (m near) problem(got any) string {
 	return ""
 }
 
-// exact returns the value of a number to compute with, false if it is larger or longer than numbers that anybody means.
+// exact returns the exact value of a number; false if it has too many digits to compute with.
 func exact(n json.Number) (*big.Rat, bool) {
 	number, ok := jsonvalue.ParseNumber(n)
 	if !ok {
@@ -124,7 +124,7 @@ type field struct {
 	required bool
 }
 
-// String says what is expected, and what it weighs if that is not 1.
+// String says what is expected, and the weight unless it is 1.
 func (f field) String() string {
 	s := f.path.String() + " " + f.want.String()
 	if f.required {
@@ -148,8 +148,8 @@ func (f field) problem(document any) string {
 // iso is the form in which playbooks write days.
 const iso = "2006-01-02"
 
-// layouts are the ways to write a day that can be read in one way only: with the year first, or with the month's name.
-// 01/02/2025 is none of them. Where there is a time, the day is the one that is written, whatever the zone.
+// layouts are the unambiguous ways to write a day: with the year first, or with the month's name. 01/02/2025 is not one
+// of them. Where there is a time, the day is the one that is written, whatever the zone.
 var layouts = []string{
 	iso, "2006/1/2", "2006.1.2", "20060102",
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
@@ -158,7 +158,7 @@ var layouts = []string{
 	"Mon, 2 Jan 2006", "Monday, 2 January 2006", "Monday, January 2, 2006",
 }
 
-// maxDay bounds the texts in which a day is looked for.
+// maxDay is the length of the longest text that is parsed as a day.
 const maxDay = 100
 
 // parseDay returns the day that a text writes in one of the layouts, at midnight UTC.
@@ -190,7 +190,8 @@ var (
 func layoutOf(format string) (string, error) {
 	once := func(token *lazyregexp.Regexp) bool { return len(token.FindAllString(format, 2)) == 1 }
 	if !validFormat.MatchString(format) || !once(yearToken) || !once(monthToken) || !once(dayToken) {
-		return "", fmt.Errorf("%q is not a date format: write YYYY, one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between", format)
+		return "", fmt.Errorf("%q is not a date format: write YYYY, one of MMMM MMM MM M, and one of DD D, "+
+			"with - / . , or spaces between", format)
 	}
 	layout := tokens.Replace(strings.TrimSpace(format))
 	for _, d := range []time.Time{
@@ -198,7 +199,7 @@ func layoutOf(format string) (string, error) {
 		time.Date(2025, 11, 23, 0, 0, 0, 0, time.UTC),
 	} {
 		if got, err := parseDay(d.Format(layout), []string{layout}); err != nil || !got.Equal(d) {
-			return "", fmt.Errorf("%q cannot be read back: put one character between its parts", format)
+			return "", fmt.Errorf("%q is ambiguous: put a separator between its parts", format)
 		}
 	}
 	return layout, nil

@@ -32,7 +32,7 @@ type check struct {
 // content is the content of a file.
 type content struct {
 	data []byte
-	// json returns the value that the data is.
+	// json returns the decoded data.
 	json func() (any, error)
 }
 
@@ -48,7 +48,7 @@ func contains(want string) check {
 		if bytes.Contains(c.data, []byte(want)) {
 			return ""
 		}
-		return "it is not in it\n" + beginning(c.data)
+		return "not found\n" + beginning(c.data)
 	}}
 }
 
@@ -61,7 +61,7 @@ func notContains(want string) check {
 		number := 1 + bytes.Count(before, []byte("\n"))
 		start := 1 + bytes.LastIndexByte(before, '\n')
 		line, _, _ := bytes.Cut(c.data[start:], []byte("\n"))
-		return fmt.Sprintf("it is in line %d\n%s", number, quote(string(line)))
+		return fmt.Sprintf("found on line %d\n%s", number, quote(string(line)))
 	}}
 }
 
@@ -70,7 +70,7 @@ func matches(re *regexp.Regexp) check {
 		if re.Match(c.data) {
 			return ""
 		}
-		return "it is not found\n" + beginning(c.data)
+		return "no match\n" + beginning(c.data)
 	}}
 }
 
@@ -121,7 +121,7 @@ func firstDifference(want, got []string) string {
 		}
 		return quote(lines[line])
 	}
-	return fmt.Sprintf("they differ in line %d\n-want %s\n+got  %s", line+1, at(want), at(got))
+	return fmt.Sprintf("they differ on line %d\n-want %s\n+got  %s", line+1, at(want), at(got))
 }
 
 const (
@@ -132,12 +132,12 @@ const (
 
 // golden is a file that another is to equal.
 type golden struct {
-	name string // as people know it
+	name string // from the playbook
 	want string
 }
 
-// compileGolden returns the check for a golden file. It is read at once, so that one that is missing is an error of the
-// playbook and not of a unit.
+// compileGolden returns the check for a golden file. It reads the file at once, so that a missing file is an error of
+// the playbook and not of a unit.
 func compileGolden(n *doc.Node, name string) check {
 	data, err := readGolden(n, name)
 	if err != nil {
@@ -149,7 +149,8 @@ func compileGolden(n *doc.Node, name string) check {
 		if string(c.data) == g.want {
 			return ""
 		}
-		return g.difference(string(c.data)) + "\nto accept it, copy the file from the unit's workspace over " + shown(n, name) +
+		return g.difference(string(c.data)) + "\nto accept it, copy the file from the unit's workspace over " +
+			shown(n, name) +
 			"; `sdd-eval run` and EVALTEST_RUN_DIR keep workspaces"
 	}}
 }
@@ -166,12 +167,12 @@ func readGolden(n *doc.Node, name string) ([]byte, error) {
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, expect.MaxFileSize+1))
 	if err == nil && len(data) > expect.MaxFileSize {
-		err = fmt.Errorf("%s is larger than the %d MiB that are looked at", name, expect.MaxFileSize>>20)
+		err = fmt.Errorf("%s exceeds the %d MiB limit", name, expect.MaxFileSize>>20)
 	}
 	return data, err
 }
 
-// shown returns the golden file's path as it is from where the playbook's path is relative to.
+// shown returns the golden file's path, relative to the same directory as the playbook's path.
 func shown(n *doc.Node, name string) string {
 	file, err := spec.File(n, name)
 	if err != nil || filepath.IsAbs(name) {
@@ -184,7 +185,7 @@ func shown(n *doc.Node, name string) string {
 	return path.Join(path.Dir(filepath.ToSlash(n.Position().File)), filepath.ToSlash(rel))
 }
 
-// difference tells how a text differs from the golden one.
+// difference describes how a text differs from the golden one.
 func (g golden) difference(got string) string {
 	switch {
 	case isBinary(got) || isBinary(g.want):
@@ -192,7 +193,7 @@ func (g golden) difference(got string) string {
 		for at < min(len(got), len(g.want)) && got[at] == g.want[at] {
 			at++
 		}
-		return fmt.Sprintf("they differ from byte %d on: %d bytes, want %d", at, len(got), len(g.want))
+		return fmt.Sprintf("they differ from byte %d: %d bytes, want %d", at, len(got), len(g.want))
 	case onlyLineEnds(g.want, got):
 		return otherLineEnds
 	case max(len(got), len(g.want)) > maxCompared:
@@ -200,14 +201,14 @@ func (g golden) difference(got string) string {
 	}
 	diff, err := udiff.ToUnifiedDiff("want", "got", g.want, udiff.Lines(g.want, got), udiff.DefaultContextLines)
 	if err != nil {
-		panic(fmt.Sprintf("files: compare with %s: %v", g.name, err)) // the edits are its own
+		panic(fmt.Sprintf("files: compare with %s: %v", g.name, err)) // the edits come from udiff itself
 	}
 	return "they differ\n" + readable(diff.String())
 }
 
 func isBinary(text string) bool { return strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) }
 
-// readable bounds a difference, and shows what a terminal would act upon.
+// readable cuts a difference to a readable length and makes control characters visible.
 func readable(diff string) string {
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 	more := len(lines) - maxDiffLines
@@ -279,7 +280,7 @@ func ofJSON(what string, problem func(document any) string) check {
 	return check{what, func(c content) string {
 		document, err := c.json()
 		if err != nil {
-			return "the file is no JSON: " + err.Error() + "\n" + beginning(c.data)
+			return "the file is not JSON: " + err.Error() + "\n" + beginning(c.data)
 		}
 		return problem(document)
 	}}

@@ -1,4 +1,5 @@
-// Package files is the evaluator kind files: expectations on the files that the agent left in its workspace.
+// Package files is the evaluator kind files: expectations on the files that the agent left in its workspace. What has
+// to run to be judged belongs in package command.
 package files
 
 import (
@@ -50,7 +51,7 @@ func failed(err error) evaluator.Verdict {
 	return evaluator.Verdict{Outcome: result.Error, Reason: err.Error()}
 }
 
-// judge tells the tally what holds and what does not. An error says that this could not be found out.
+// judge adds to the tally what holds and what does not. An error means that this is unknown.
 func (f file) judge(left *expect.Tree, t *expect.Tally) error {
 	add := func(what, problem string) {
 		if problem == "" {
@@ -98,11 +99,11 @@ type keys struct {
 type expectation struct {
 	Path        string  `yaml:"path,required" doc:"The file, relative to the workspace, with slashes."`
 	Exists      *bool   `yaml:"exists" doc:"Whether there is a file or directory."`
-	Absent      *bool   `yaml:"absent" doc:"True: nothing is there, not even a link to nothing."`
+	Absent      *bool   `yaml:"absent" doc:"True: nothing is there, not even a dangling link."`
 	Contains    *string `yaml:"contains" min:"1" doc:"A text that is in the file."`
 	NotContains *string `yaml:"not_contains" min:"1" doc:"A text that is not in the file, which must exist."`
 	Equals      *string `yaml:"equals" doc:"The whole text of the file."`
-	Matches     *string `yaml:"matches" min:"1" doc:"A regular expression (Go) found in the file; (?m) for ^ and $ at lines."`
+	Matches     *string `yaml:"matches" min:"1" doc:"Go regular expression that is found in the file."`
 	JSONPath    []value `yaml:"json_path" min:"1" doc:"What is expected of values in the file, which must be JSON."`
 	Golden      string  `yaml:"golden" min:"1" doc:"A file beside the playbook with the whole text of the file."`
 }

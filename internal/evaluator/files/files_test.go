@@ -72,68 +72,155 @@ func TestVerdict(t *testing.T) {
 		{"link inside exists", "{path: inside, exists: true}", "✓ inside exists"},
 		{"exists not", "{path: b.go, exists: true}", "✗ b.go exists: it does not exist"},
 		{"below a file", "{path: src/a.go/b, exists: true}", "✗ src/a.go/b exists: it does not exist"},
-		{"link to nothing", "{path: dangling, exists: true}", "✗ dangling exists: it is a link to nothing"},
-		{"link without end", "{path: loop, exists: true}", "✗ loop exists: it is a link without end"},
+		{"dangling link", "{path: dangling, exists: true}", "✗ dangling exists: it is a dangling link"},
+		{"link without end", "{path: loop, exists: true}", "✗ loop exists: it is a link that leads to itself"},
 		{"link to the outside", "{path: outside, exists: true}", "✗ outside exists: it leads out of the workspace"},
-		{"by a link to the outside", "{path: out/secret, contains: secret}", `✗ out/secret contains "secret": it leads out of the workspace`},
+		{
+			"by a link to the outside", "{path: out/secret, contains: secret}",
+			`✗ out/secret contains "secret": it leads out of the workspace`,
+		},
 
 		{"absent", "{path: b.go, absent: true}", "✓ b.go is absent"},
 		{"exists false", "{path: src/a.go/b, exists: false}", "✓ src/a.go/b is absent"},
-		{"absent but there", "{path: src/a.go, absent: true}", "✗ src/a.go is absent: it is there: a file of 34 bytes"},
-		{"absent but a directory", "{path: src, exists: false}", "✗ src is absent: it is there: a directory"},
-		{"absent but a link to nothing", "{path: dangling, absent: true}", "✗ dangling is absent: it is there: a link"},
-		{"absent by a link to the outside", "{path: out/nothing, absent: true}", "✗ out/nothing is absent: it leads out of the workspace"},
+		{
+			"absent but there", "{path: src/a.go, absent: true}",
+			"✗ src/a.go is absent: it exists: a file of 34 bytes",
+		},
+		{"absent but a directory", "{path: src, exists: false}", "✗ src is absent: it exists: a directory"},
+		{
+			"absent but a dangling link", "{path: dangling, absent: true}",
+			"✗ dangling is absent: it exists: a link",
+		},
+		{
+			"absent by a link to the outside", "{path: out/nothing, absent: true}",
+			"✗ out/nothing is absent: it leads out of the workspace",
+		},
 
 		{"contains", "{path: inside, contains: func A}", `✓ inside contains "func A"`},
-		{"contains not", "{path: src/a.go, contains: func B}", `✗ src/a.go contains "func B": it is not in it
+		{"contains not", "{path: src/a.go, contains: func B}", `✗ src/a.go contains "func B": not found
     the file is
     "package a"
     ""
     "// TODO: b"
     "func A() {}"`},
-		{"contains not, long", "{path: long.txt, contains: nothing}", `✗ long.txt contains "nothing": it is not in it
+		{"contains not, long", "{path: long.txt, contains: nothing}", `✗ long.txt contains "nothing": not found
     the file begins with
     "1"
     "2"
     "3"
     "4"
     "5"`},
-		{"contains not, empty", "{path: empty, contains: x}", "✗ empty contains \"x\": it is not in it\n    the file is empty"},
-		{"contains not, binary", "{path: binary, contains: x}", "✗ binary contains \"x\": it is not in it\n    the file is not text, 7 bytes"},
+		{
+			"contains not, empty", "{path: empty, contains: x}",
+			"✗ empty contains \"x\": not found\n    the file is empty",
+		},
+		{
+			"contains not, binary", "{path: binary, contains: x}",
+			"✗ binary contains \"x\": not found\n    the file is not text, 7 bytes",
+		},
 		{"contains in a directory", "{path: src, contains: x}", `✗ src contains "x": it is a directory`},
 		{"contains in no file", "{path: b.go, contains: x}", `✗ b.go contains "x": it does not exist`},
 
 		{"not_contains", "{path: src/a.go, not_contains: FIXME}", `✓ src/a.go does not contain "FIXME"`},
-		{"not_contains in no file", "{path: b.go, not_contains: x}", `✗ b.go does not contain "x": it does not exist`},
-		{"not_contains but it does", "{path: src/a.go, not_contains: TODO}", "✗ src/a.go does not contain \"TODO\": it is in line 3\n    \"// TODO: b\""},
-		{"not_contains, control characters", "{path: control.txt, not_contains: red}", "✗ control.txt does not contain \"red\": it is in line 1\n    \"\\x1b[31mred\""},
+		{
+			"not_contains in no file", "{path: b.go, not_contains: x}",
+			`✗ b.go does not contain "x": it does not exist`,
+		},
+		{
+			"not_contains but it does", "{path: src/a.go, not_contains: TODO}",
+			"✗ src/a.go does not contain \"TODO\": found on line 3\n    \"// TODO: b\"",
+		},
+		{
+			"not_contains, control characters", "{path: control.txt, not_contains: red}",
+			"✗ control.txt does not contain \"red\": found on line 1\n    \"\\x1b[31mred\"",
+		},
 
 		{"matches", `{path: src/a.go, matches: '(?m)^func \w+\('}`, `✓ src/a.go matches "(?m)^func \\w+\\("`},
-		{"matches not", "{path: no-newline, matches: '^b'}", "✗ no-newline matches \"^b\": it is not found\n    the file is\n    \"a\"\n    \"b\""},
+		{
+			"matches not", "{path: no-newline, matches: '^b'}",
+			"✗ no-newline matches \"^b\": no match\n    the file is\n    \"a\"\n    \"b\"",
+		},
 
-		{"json", `{path: data.json, json_path: [{at: scripts.test, equals: go test}]}`, `✓ data.json has scripts.test = "go test"`},
-		{"json number", `{path: data.json, json_path: [{at: 'sizes[1]', equals: 2}]}`, `✓ data.json has sizes[1] = 2`},
+		{
+			"json", `{path: data.json, json_path: [{at: scripts.test, equals: go test}]}`,
+			`✓ data.json has scripts.test = "go test"`,
+		},
+		{
+			"json number", `{path: data.json, json_path: [{at: 'sizes[1]', equals: 2}]}`,
+			`✓ data.json has sizes[1] = 2`,
+		},
 		{"json null", `{path: data.json, json_path: [{at: none, equals: null}]}`, `✓ data.json has none = null`},
-		{"json object", `{path: data.json, json_path: [{at: '["a.b"]', equals: {}}]}`, `✓ data.json has ["a.b"] = {}`},
-		{"json of another type", `{path: data.json, json_path: [{at: 'sizes[0]', equals: "1"}]}`, `✗ data.json has sizes[0] = "1": it is 1`},
-		{"json in another order", `{path: data.json, json_path: [{at: sizes, equals: [2, 1]}]}`, `✗ data.json has sizes = [2,1]: it is [1,2.0]`},
-		{"json null, but it is missing", `{path: data.json, json_path: [{at: scripts.lint, equals: null}]}`, `✗ data.json has scripts.lint = null: scripts has no key "lint"`},
+		{
+			"json object", `{path: data.json, json_path: [{at: '["a.b"]', equals: {}}]}`,
+			`✓ data.json has ["a.b"] = {}`,
+		},
+		{
+			"json of another type", `{path: data.json, json_path: [{at: 'sizes[0]', equals: "1"}]}`,
+			`✗ data.json has sizes[0] = "1": it is 1`,
+		},
+		{
+			"json in another order", `{path: data.json, json_path: [{at: sizes, equals: [2, 1]}]}`,
+			`✗ data.json has sizes = [2,1]: it is [1,2.0]`,
+		},
+		{
+			"json null, but it is missing", `{path: data.json, json_path: [{at: scripts.lint, equals: null}]}`,
+			`✗ data.json has scripts.lint = null: scripts has no key "lint"`,
+		},
 		{"json exists", `{path: data.json, json_path: [{at: none, exists: true}]}`, `✓ data.json has none`},
-		{"json exists not", `{path: data.json, json_path: [{at: 'sizes[2]', exists: true}]}`, `✗ data.json has sizes[2]: sizes has no element 2, its length is 2`},
-		{"json absent", `{path: data.json, json_path: [{at: scripts.lint, exists: false}]}`, `✓ data.json has no scripts.lint`},
-		{"json absent but there", `{path: data.json, json_path: [{at: none, exists: false}]}`, `✗ data.json has no none: it is null`},
-		{"duplicate key", `{path: twice.json, json_path: [{at: a, equals: 2}]}`, "✗ twice.json has a = 2: the file is no JSON: duplicate key \"a\"\n    the file is\n    \"{\\\"a\\\": 1, \\\"a\\\": 2}\""},
-		{"no json", `{path: bad.json, json_path: [{at: b, exists: false}]}`, "✗ bad.json has no b: the file is no JSON: text after the JSON value\n    the file is\n    \"{\\\"a\\\": 1} {\\\"a\\\": 2}\""},
-		{"json in no file", `{path: b.json, json_path: [{at: b, exists: false}]}`, `✗ b.json has no b: it does not exist`},
+		{
+			"json exists not", `{path: data.json, json_path: [{at: 'sizes[2]', exists: true}]}`,
+			`✗ data.json has sizes[2]: sizes has no element 2, its length is 2`,
+		},
+		{
+			"json absent", `{path: data.json, json_path: [{at: scripts.lint, exists: false}]}`,
+			`✓ data.json has no scripts.lint`,
+		},
+		{
+			"json absent but there", `{path: data.json, json_path: [{at: none, exists: false}]}`,
+			`✗ data.json has no none: it is null`,
+		},
+		{
+			"duplicate key", `{path: twice.json, json_path: [{at: a, equals: 2}]}`,
+			"✗ twice.json has a = 2: the file is not JSON: duplicate key \"a\"\n    the file is\n    \"{\\\"a\\\": " +
+				"1, \\\"a\\\": 2}\"",
+		},
+		{
+			"no json", `{path: bad.json, json_path: [{at: b, exists: false}]}`,
+			"✗ bad.json has no b: the file is not JSON: text after the JSON value\n    the file is\n" +
+				"    \"{\\\"a\\\": 1} {\\\"a\\\": 2}\"",
+		},
+		{
+			"json in no file", `{path: b.json, json_path: [{at: b, exists: false}]}`,
+			`✗ b.json has no b: it does not exist`,
+		},
 
 		{"equals", `{path: no-newline, equals: "a\nb"}`, `✓ no-newline equals "a\nb"`},
 		{"equals empty", `{path: empty, equals: ""}`, `✓ empty equals ""`},
-		{"equals not", `{path: no-newline, equals: "a\nc\n"}`, "✗ no-newline equals \"a\\nc\\n\": they differ in line 2\n    -want \"c\\n\"\n    +got  \"b\""},
-		{"equals less", `{path: no-newline, equals: "a\n"}`, "✗ no-newline equals \"a\\n\": they differ in line 2\n    -want the end\n    +got  \"b\""},
-		{"equals more", `{path: no-newline, equals: "a\nb\nc\n"}`, "✗ no-newline equals \"a\\nb\\nc\\n\": they differ in line 2\n    -want \"b\\n\"\n    +got  \"b\""},
-		{"equals but for the newline", `{path: no-newline, equals: "a\nb\n"}`, `✗ no-newline equals "a\nb\n": it ends with no newline, want one newline`},
-		{"equals but for line ends", `{path: crlf, equals: "a\nb\n"}`, `✗ crlf equals "a\nb\n": lines end with CRLF on one side and with LF on the other`},
-		{"equals long", "{path: long.txt, equals: " + strings.Repeat("y", 90) + "}", `✗ long.txt equals "` + strings.Repeat("y", 80) + "\"…: they differ in line 1\n    -want \"" + strings.Repeat("y", 80) + "\"…\n    +got  \"1\\n\""},
+		{
+			"equals not", `{path: no-newline, equals: "a\nc\n"}`,
+			"✗ no-newline equals \"a\\nc\\n\": they differ on line 2\n    -want \"c\\n\"\n    +got  \"b\"",
+		},
+		{
+			"equals less", `{path: no-newline, equals: "a\n"}`,
+			"✗ no-newline equals \"a\\n\": they differ on line 2\n    -want the end\n    +got  \"b\"",
+		},
+		{
+			"equals more", `{path: no-newline, equals: "a\nb\nc\n"}`,
+			"✗ no-newline equals \"a\\nb\\nc\\n\": they differ on line 2\n    -want \"b\\n\"\n    +got  \"b\"",
+		},
+		{
+			"equals but for the newline", `{path: no-newline, equals: "a\nb\n"}`,
+			`✗ no-newline equals "a\nb\n": it ends with no newline, want one newline`,
+		},
+		{
+			"equals but for line ends", `{path: crlf, equals: "a\nb\n"}`,
+			`✗ crlf equals "a\nb\n": lines end with CRLF on one side and with LF on the other`,
+		},
+		{
+			"equals long", "{path: long.txt, equals: " + strings.Repeat("y", 90) + "}",
+			`✗ long.txt equals "` + strings.Repeat("y", 80) + "\"…: they differ on line 1\n    -want \"" +
+				strings.Repeat("y", 80) + "\"…\n    +got  \"1\\n\"",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -165,10 +252,10 @@ expect:
   - {path: b.go, exists: true}`, workspace(t))
 	assert.Equal(t, result.Fail, v.Outcome)
 	assert.Equal(t, 3.0/5, *v.Score)
-	assert.Equal(t, `src/a.go does not contain "TODO": it is in line 3 (and 1 more)`, v.Reason)
+	assert.Equal(t, `src/a.go does not contain "TODO": found on line 3 (and 1 more)`, v.Reason)
 	assert.Equal(t, `✓ src/a.go exists
 ✓ src/a.go contains "package a"
-✗ src/a.go does not contain "TODO": it is in line 3
+✗ src/a.go does not contain "TODO": found on line 3
     "// TODO: b"
 ✓ src/a.go matches "^package"
 ✗ b.go exists: it does not exist`, v.Detail)
@@ -182,7 +269,8 @@ func TestNothingKnown(t *testing.T) {
 	require.NoError(t, big.Close())
 
 	v := evaluate(t, "expect: [{path: big, contains: x}]", ws)
-	assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: "big is larger than the 16 MiB that are looked at"}, v)
+	assert.Equal(t,
+		evaluator.Verdict{Outcome: result.Error, Reason: "big exceeds the 16 MiB limit"}, v)
 	v = evaluate(t, "expect: [{path: big, exists: true}]", ws)
 	assert.Equal(t, result.Pass, v.Outcome, "it need not be read")
 
@@ -212,36 +300,45 @@ func TestLoadErrors(t *testing.T) {
 		{"no path", "expect: [{exists: true}]", []string{
 			"6:14: evaluators[0].expect[0]: `evaluators[0].expect[0].path` is required",
 		}},
-		{"paths outside", "expect: [{path: ../a, exists: true}, {path: /a, exists: true}, {path: ., exists: true}]", []string{
-			`6:21: evaluators[0].expect[0].path: "../a" is not a path below the workspace`,
-			`6:49: evaluators[0].expect[1].path: "/a" is not a path below the workspace`,
-			`6:75: evaluators[0].expect[2].path: "." is not a path below the workspace`,
-		}},
+		{
+			"paths outside", "expect: [{path: ../a, exists: true}, {path: /a, exists: true}, {path: ., exists: true}]",
+			[]string{
+				`6:21: evaluators[0].expect[0].path: "../a" is not a path below the workspace`,
+				`6:49: evaluators[0].expect[1].path: "/a" is not a path below the workspace`,
+				`6:75: evaluators[0].expect[2].path: "." is not a path below the workspace`,
+			},
+		},
 		{"patterns", "expect: [{path: '*.tmp', absent: true}, {path: 'a?', exists: false}]", []string{
 			`6:21: evaluators[0].expect[0].path: "*.tmp" looks like a pattern: a path names one file`,
 			`6:52: evaluators[0].expect[1].path: "a?" looks like a pattern: a path names one file`,
 		}},
 		{"blanks around paths", "expect: [{path: 'a.txt ', absent: true}, {path: \"a\\n\", exists: true}]", []string{
-			`6:21: evaluators[0].expect[0].path: "a.txt " begins or ends with a blank: remove it`,
-			`6:53: evaluators[0].expect[1].path: "a\n" begins or ends with a blank: remove it`,
+			`6:21: evaluators[0].expect[0].path: "a.txt " begins or ends with white space: remove it`,
+			`6:53: evaluators[0].expect[1].path: "a\n" begins or ends with white space: remove it`,
 		}},
 		{"nothing expected", "expect: [{path: a}]", []string{
 			"6:14: evaluators[0].expect[0]: expects nothing of a: write `exists: true`, `contains`, or another check",
 		}},
-		{"contradiction", "expect: [{path: a, absent: true, contains: x}, {path: a, exists: true, absent: true}]", []string{
-			"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
-			"6:52: evaluators[0].expect[1]: expects something of a file that must not exist",
-		}},
+		{
+			"contradiction", "expect: [{path: a, absent: true, contains: x}, {path: a, exists: true, absent: true}]",
+			[]string{
+				"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
+				"6:52: evaluators[0].expect[1]: expects something of a file that must not exist",
+			},
+		},
 		{"absent: false", "expect: [{path: a, absent: false}]", []string{
 			"6:32: evaluators[0].expect[0].absent: must be true: write `exists: true` instead",
 		}},
 		{"empty text", "expect: [{path: a, contains: ''}]", []string{
 			"6:34: evaluators[0].expect[0].contains: must not be empty",
 		}},
-		{"json without expectation", "expect: [{path: a, json_path: [{at: a}, {at: b, equals: 1, exists: true}]}]", []string{
-			"6:36: evaluators[0].expect[0].json_path[0]: exactly one of `equals` and `exists` is required",
-			"6:45: evaluators[0].expect[0].json_path[1]: exactly one of `equals` and `exists` is required",
-		}},
+		{
+			"json without expectation", "expect: [{path: a, json_path: [{at: a}, {at: b, equals: 1, exists: true}]}]",
+			[]string{
+				"6:36: evaluators[0].expect[0].json_path[0]: exactly one of `equals` and `exists` is required",
+				"6:45: evaluators[0].expect[0].json_path[1]: exactly one of `equals` and `exists` is required",
+			},
+		},
 		{"json without values", "expect: [{path: a, json_path: []}]", []string{
 			"6:24: evaluators[0].expect[0].json_path: must not be empty",
 		}},
@@ -256,8 +353,8 @@ func TestLoadErrors(t *testing.T) {
 			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that is not a file cannot name others",
 		}},
 		{"regular expression of anything", "expect: [{path: a, matches: 'x*'}]", []string{
-			"6:33: evaluators[0].expect[0].matches: matches every text, also an empty one, so it expects nothing: " +
-				"write `.+` instead of `.*`, or what has to be there",
+			"6:33: evaluators[0].expect[0].matches: matches every text, even an empty one: " +
+				"write `.+` instead of `.*`, or the text to find",
 		}},
 		{"bad regular expression", "expect: [{path: a, matches: 'a('}]", []string{
 			"6:33: evaluators[0].expect[0].matches: error parsing regexp: missing closing ): `a(`",
@@ -274,4 +371,25 @@ func TestLoadErrors(t *testing.T) {
 			assert.Equal(t, strings.Join(want, "\n"), err.Error())
 		})
 	}
+}
+
+// FuzzDecode holds that what loads can be judged, and that what cannot be loaded says where.
+func FuzzDecode(f *testing.F) {
+	f.Add("expect: [{path: a, exists: true, contains: x, not_contains: y, equals: x, matches: '^x'}]")
+	f.Add("expect: [{path: ../a, absent: true}, {path: b, matches: '('}]")
+	f.Add("expect: [{path: a, json_path: [{at: 'b[0][\"c\"]', equals: {d: [1]}}, {at: $, exists: true}]}]")
+	ws := f.TempDir()
+	if err := os.WriteFile(filepath.Join(ws, "a"), []byte("x\ny\n"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, keys string) {
+		e, err := parse(keys)
+		if err != nil {
+			require.True(t, strings.HasPrefix(err.Error(), "p.yaml:"), err)
+			return
+		}
+		v := e.Evaluate(context.Background(), evaluator.Input{Workspace: ws})
+		require.NotEmpty(t, v.Outcome)
+		require.Equal(t, v.Outcome == result.Error, v.Score == nil)
+	})
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-const accept = "\n    to accept it, copy the file from the unit's workspace over %s; `sdd-eval run` and EVALTEST_RUN_DIR keep workspaces"
+const accept = "\n    to accept it, copy the file from the unit's workspace over %s; " +
+	"`sdd-eval run` and EVALTEST_RUN_DIR keep workspaces"
 
 // load decodes an evaluator in a playbook beside which, and above which, stand golden files.
 func load(t *testing.T, keys string, golden map[string]string) (evaluator.Evaluator, error) {
@@ -50,13 +51,25 @@ func TestGolden(t *testing.T) {
 		{"both empty", "", "", "✓ a.txt equals golden.txt"},
 		{"another line", "a\nb\nc\n", "a\nB\nc\n", "they differ\n--- want\n+++ got\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"},
 		{"empty", "a\n", "", "they differ\n--- want\n+++ got\n@@ -1 +0,0 @@\n-a"},
-		{"without the last newline", "a\n", "a", "they differ\n--- want\n+++ got\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file"},
-		{"control characters", "a\n", "\x1b[31ma\u202e\n", "they differ\n--- want\n+++ got\n@@ -1 +1 @@\n-a\n+\\x1b[31ma\\u202e"},
+		{
+			"without the last newline", "a\n", "a",
+			"they differ\n--- want\n+++ got\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file",
+		},
+		{
+			"control characters", "a\n", "\x1b[31ma\u202e\n",
+			"they differ\n--- want\n+++ got\n@@ -1 +1 @@\n-a\n+\\x1b[31ma\\u202e",
+		},
 		{"other line ends", "a\nb\n", "a\r\nb\r\n", "lines end with CRLF on one side and with LF on the other"},
-		{"binary", "a\x00b", "a\x00cd", "they differ from byte 2 on: 4 bytes, want 3"},
-		{"many lines", "", many, "they differ\n--- want\n+++ got\n@@ -0,0 +1,60 @@\n" + strings.Repeat("+x\n", 37) + "… 23 more lines"},
+		{"binary", "a\x00b", "a\x00cd", "they differ from byte 2: 4 bytes, want 3"},
+		{
+			"many lines", "", many,
+			"they differ\n--- want\n+++ got\n@@ -0,0 +1,60 @@\n" + strings.Repeat("+x\n", 37) + "… 23 more lines",
+		},
 		{"wide line", "", wide, "they differ\n--- want\n+++ got\n@@ -0,0 +1 @@\n+" + strings.Repeat("w", 199) + "…"},
-		{"large", strings.Repeat("x\n", 300_000), strings.Repeat("x\n", 300_000) + "y\n", "they differ in line 300001\n-want the end\n+got  \"y\\n\""},
+		{
+			"large", strings.Repeat("x\n", 300_000), strings.Repeat("x\n", 300_000) + "y\n",
+			"they differ on line 300001\n-want the end\n+got  \"y\\n\"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

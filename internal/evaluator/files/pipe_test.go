@@ -19,5 +19,5 @@ func TestPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(ws, "pipe"), 0o600))
 	v := evaluate(t, "expect: [{path: pipe, contains: x}]", ws)
 	assert.Equal(t, result.Fail, v.Outcome)
-	assert.Equal(t, `✗ pipe contains "x": it is no regular file`, v.Detail)
+	assert.Equal(t, `✗ pipe contains "x": it is not a regular file`, v.Detail)
 }

@@ -66,9 +66,9 @@ evaluators:
 	require.Equal(t, result.Pass, v.Outcome, v.Reason)
 	assert.InDelta(t, 0.9, *v.Score, 1e-9)
 	assert.Contains(t, m.asked.User, "The member asks about")
-	told, err := os.ReadFile(seen)
+	read, err := os.ReadFile(seen)
 	require.NoError(t, err)
-	assert.Contains(t, string(told), `"config":{"member":"mine"}`)
+	assert.Contains(t, string(read), `"config":{"member":"mine"}`)
 
 	in.Models = nil
 	v = evaluator.Judge(t.Context(), pb.Evaluators[0], in)

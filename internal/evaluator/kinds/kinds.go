@@ -1,4 +1,4 @@
-// Package kinds lists the kinds of evaluators.
+// Package kinds is the registry of the kinds of evaluators. A kind's own code belongs in its package.
 package kinds
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// All returns every kind by its type in a playbook. What a kind decodes is an evaluator.Evaluator.
+// All returns the kinds by their type in a playbook. Each kind decodes to an evaluator.Evaluator.
 func All() spec.Kinds {
 	return spec.Kinds{
 		"code_judge":      codejudge.Kind(),

@@ -70,7 +70,7 @@ func TestP4EmptyPrompt(t *testing.T) {
 	p := newProject(t, map[string]string{"prompts/blank.sh": "printf ' \\n '\n"})
 	v := p.verdict(t, "model: judge\nprompt: {script: [sh, ../prompts/blank.sh]}", s)
 	require.Equal(t, result.Error, v.Outcome)
-	require.Equal(t, "the prompt: script sh ../prompts/blank.sh: it printed an empty prompt", v.Reason)
+	require.Equal(t, "the prompt: script sh ../prompts/blank.sh: it printed nothing", v.Reason)
 	require.Empty(t, s.asked)
 }
 
@@ -96,13 +96,16 @@ func TestP5PrintedVariablesAreLiteral(t *testing.T) {
 
 func TestP7MissingFile(t *testing.T) {
 	p := newProject(t, nil)
-	for _, prompt := range []string{"../prompts/none.md", "./none.txt", "none.md", "{script: [python3, ../prompts/none.py]}"} {
+	for _, prompt := range []string{
+		"../prompts/none.md", "./none.txt", "none.md", "{script: [python3, ../prompts/none.py]}",
+	} {
 		_, err := p.load("model: judge\nprompt: " + prompt)
 		require.ErrorContains(t, err, "p.yaml:7:", prompt)
 		require.ErrorContains(t, err, "no such file", prompt)
 	}
 	_, err := p.load("model: judge\nprompt: {script: [/bin/sh, ../prompts/none.sh]}")
-	require.ErrorContains(t, err, "must name the script's file, behind the program", "the program is none, though it is a file")
+	require.ErrorContains(t, err, "must name a script file after the program",
+		"the program is none, though it is a file")
 }
 
 func TestP8PromptWithoutScript(t *testing.T) {
@@ -115,8 +118,14 @@ func TestP9Argv(t *testing.T) {
 		{"empty", "[]", "p.yaml:7:14: evaluators[0].prompt.script: must not be empty"},
 		{"string", "python3 x.py", "p.yaml:7:22: evaluators[0].prompt.script: must be a list, not a string"},
 		{"number", "[1]", "p.yaml:7:23: evaluators[0].prompt.script[0]: must be a string, not a number: quote it"},
-		{"later number", "[sh, 2]", "p.yaml:7:27: evaluators[0].prompt.script[1]: must be a string, not a number: quote it"},
-		{"no script", "[python3, -c, pass]", "p.yaml:7:14: evaluators[0].prompt.script: must name the script's file, behind the program"},
+		{
+			"later number", "[sh, 2]",
+			"p.yaml:7:27: evaluators[0].prompt.script[1]: must be a string, not a number: quote it",
+		},
+		{
+			"no script", "[python3, -c, pass]",
+			"p.yaml:7:14: evaluators[0].prompt.script: must name a script file after the program",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,14 +172,16 @@ func TestP12TextTemplate(t *testing.T) {
 	})
 	keys := "model: judge\nconfig: {key: k, more: {fooBar: [1.50]}}\nprompt: ../prompts/"
 	_, err := p.load(keys + "unknown.md")
-	require.ErrorContains(t, err, "p.yaml:8:13: evaluators[0].prompt: ../prompts/unknown.md: line 5: unknown variable {{unknown_var}}")
+	require.ErrorContains(t, err,
+		"p.yaml:8:13: evaluators[0].prompt: ../prompts/unknown.md: line 5: unknown variable {{unknown_var}}")
 
 	s := saying(t, good)
 	v := p.verdict(t, keys+"all.md", s)
 	require.Equal(t, result.Pass, v.Outcome, v.Reason)
 	text := s.asked[0].user()
 	for _, part := range []string{
-		"What is 2+2? | The answer is 4 | The sum is 4 | \n", `"content": "The answer is 4"`, `"query": "weather Paris"`,
+		"What is 2+2? | The answer is 4 | The sum is 4 | \n", `"content": "The answer is 4"`,
+		`"query": "weather Paris"`,
 		`"tool": "get_weather"`, "k {\n  \"fooBar\": [\n    1.50\n  ]\n}",
 	} {
 		require.Contains(t, text, part)
@@ -181,8 +192,9 @@ func TestP12TextTemplate(t *testing.T) {
 func TestP13TemplateThatShowsNothing(t *testing.T) {
 	p := newProject(t, map[string]string{"prompts/blind.md": "Is {{question}} {{tool_calls}} answered?"})
 	_, err := p.load("model: judge\nprompt: ../prompts/blind.md")
-	require.EqualError(t, err, "p.yaml:7:13: evaluators[0].prompt: ../prompts/blind.md shows the judge nothing of what the agent "+
-		"did: it must use one of {{candidate_answer}}, {{output_messages}}, {{file_changes}}")
+	require.EqualError(t, err,
+		"p.yaml:7:13: evaluators[0].prompt: ../prompts/blind.md does not show the judge what the agent did: "+
+			"use one of {{candidate_answer}}, {{output_messages}}, {{file_changes}}")
 }
 
 func TestJ1FencedReply(t *testing.T) {
@@ -194,8 +206,9 @@ func TestJ1FencedReply(t *testing.T) {
 
 func TestJ2OutOfRange(t *testing.T) {
 	for reply, want := range map[string]string{
-		`{"score":1.5}`: `judge judge: the reply: score 1.5 is out of range: want 0 to 1; the reply was "{\"score\":1.5}"`,
-		"Score: 0.5":    `judge judge: the reply has no JSON object; the reply was "Score: 0.5"`,
+		`{"score":1.5}`: `judge judge: the reply: score 1.5 is out of range: want 0 to 1; ` +
+			`the reply was "{\"score\":1.5}"`,
+		"Score: 0.5": `judge judge: the reply has no JSON object; the reply was "Score: 0.5"`,
 	} {
 		v := newProject(t, nil).verdict(t, "model: judge", saying(t, reply))
 		require.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: want}, v)
@@ -216,7 +229,8 @@ func TestJ4MissingRubric(t *testing.T) {
 model: judge
 rubrics:
   - {id: r1, text: one, required: true}
-  - {id: r2, text: two, required: true}`, saying(t, `{"checks": [{"id": "r1", "pass": true, "reason": "yes"}], "reason": "ok"}`))
+  - {id: r2, text: two, required: true}`,
+		saying(t, `{"checks": [{"id": "r1", "pass": true, "reason": "yes"}], "reason": "ok"}`))
 	require.Equal(t, result.Error, v.Outcome)
 	require.Nil(t, v.Score)
 	require.Contains(t, v.Reason, "rubric r2 is missing")
@@ -228,7 +242,8 @@ func TestJ5ScoreRanges(t *testing.T) {
 model: judge
 rubrics:
   - {id: acc, text: accuracy, weight: 3, required_min_score: 9, `+ranges+`}
-  - {id: sty, text: style, `+ranges+`}`, saying(t, `{"checks": [{"id": "sty", "score": 4}, {"id": "acc", "score": 8}]}`))
+  - {id: sty, text: style, `+ranges+`}`,
+		saying(t, `{"checks": [{"id": "sty", "score": 4}, {"id": "acc", "score": 8}]}`))
 	require.Equal(t, result.Fail, v.Outcome)
 	require.Equal(t, 0.7, *v.Score)
 	require.Equal(t, "rubric acc has 8 of 10, less than 9, and is required", v.Reason)
@@ -237,7 +252,7 @@ rubrics:
 func TestJ6NoScore(t *testing.T) {
 	for reply, want := range map[string]string{
 		`{"reason":"completely wrong"}`: "score is missing",
-		`{"pass":false,"score":1}`:      "it has a `pass` beside or instead of the score",
+		`{"pass":false,"score":1}`:      "it has `pass`, but the threshold decides what passes",
 		`{"score":7}`:                   "score 7 is out of range: want 0 to 1",
 	} {
 		v := newProject(t, nil).verdict(t, "model: judge", saying(t, reply))

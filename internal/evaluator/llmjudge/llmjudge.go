@@ -1,5 +1,6 @@
-// Package llmjudge is the evaluator kind llm_judge: a model reads what the agent did and scores it. A model's reply
-// must be exactly what was asked for: anything else is an error, never a score.
+// Package llmjudge is the evaluator kind llm_judge: a model reads what the agent did and scores it. A reply that is not
+// exactly what was asked for is an error, never a score. How models are reached and how their replies are recorded does
+// not belong here: see packages llm and judgment.
 package llmjudge
 
 import (
@@ -60,8 +61,8 @@ func failed(err error) evaluator.Verdict {
 // parallel is how many questions of one judge are asked at a time.
 const parallel = 4
 
-// ask returns the opinions of each model, by sample. One that gives none leaves nothing known: the others cannot make up
-// for it.
+// ask returns the opinions of each model, by sample. A question without an answer is an error, whatever the other
+// answers are.
 func (p panel) ask(ctx context.Context, models llm.Asker, prompt string) ([][]opinion, error) {
 	all := make([][]opinion, len(p.models))
 	errs := make([]error, len(p.models)*p.samples)
@@ -72,7 +73,8 @@ func (p panel) ask(ctx context.Context, models llm.Asker, prompt string) ([][]op
 		for sample := range p.samples {
 			g.Go(func() error {
 				all[m][sample], errs[m*p.samples+sample] = p.one(ctx, models, llm.Request{
-					Model: model, System: p.form.instructions, User: prompt, Schema: p.form.schema, SchemaName: "judgement", Sample: sample,
+					Model: model, System: p.form.instructions, User: prompt, Schema: p.form.schema,
+					SchemaName: "judgement", Sample: sample,
 				})
 				return nil
 			})
@@ -94,7 +96,8 @@ func (p panel) one(ctx context.Context, models llm.Asker, r llm.Request) (opinio
 	}
 	o, err := parse(reply.Text, p.rubrics)
 	if err != nil {
-		return opinion{}, fmt.Errorf("judge %s: %w; the reply was %s", r.Model, err, excerpt.Quote(reply.Text, maxQuoted))
+		return opinion{}, fmt.Errorf("judge %s: %w; the reply was %s", r.Model, err,
+			excerpt.Quote(reply.Text, maxQuoted))
 	}
 	return o, nil
 }
@@ -104,10 +107,10 @@ const maxQuoted = 2_000
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Prompt  *doc.Node     `yaml:"prompt" doc:"What the judge is asked: a text, a file (.md, .txt or ./...), or {script: [...], config: {...}}; default: a prompt of our own."`
+	Prompt  *doc.Node     `yaml:"prompt" doc:"A text, a file (.md, .txt, ./...) or {script: [...]}; default: built in."`
 	Model   string        `yaml:"model" min:"1" doc:"The model that judges. Either model or judges."`
-	Judges  []string      `yaml:"judges" min:"1" max:"9" doc:"Several models that judge; the median of their scores counts."`
-	Samples int           `yaml:"samples" default:"1" min:"1" max:"25" doc:"How often each model is asked; the median of its scores counts."`
+	Judges  []string      `yaml:"judges" min:"1" max:"9" doc:"Models that judge; the median of their scores counts."`
+	Samples int           `yaml:"samples" default:"1" min:"1" max:"25" doc:"Replies of each model; the median counts."`
 	Rubrics []rubricKeys  `yaml:"rubrics" min:"1" doc:"What is judged, one by one."`
 	Config  *doc.Node     `yaml:"config" doc:"Values for templates, as {{config.KEY}}, and for the prompt's script."`
 	Timeout time.Duration `yaml:"timeout" min:"0.001" doc:"How long the prompt's script may take; default: 120s."`
@@ -128,26 +131,28 @@ func decode(n *doc.Node) any {
 // models returns the models that judge.
 func models(n *doc.Node, k keys) []string {
 	if (n.Get("model") == nil) == (n.Get("judges") == nil) {
-		n.Errorf("", "a judge has exactly one of `model` and `judges`")
+		n.Errorf("", "exactly one of `model` and `judges` is required")
 	}
 	if k.Judges == nil {
 		return []string{k.Model}
 	}
 	items := n.Get("judges").Items()
-	seen := make(map[string]bool)
+	seen := make(map[string]int)
 	for i, name := range k.Judges {
+		line, twice := seen[name]
 		switch {
 		case name == "":
 			items[i].Errorf("", "must not be empty")
-		case seen[name]:
-			items[i].Errorf("", "%q is there twice: `samples` asks a model several times", name)
+		case twice:
+			items[i].Errorf("", "duplicate judge %q, first on line %d: `samples` asks it again", name, line)
+		default:
+			seen[name] = items[i].Position().Line
 		}
-		seen[name] = true
 	}
 	return k.Judges
 }
 
-// maxSection is about how many bytes of each thing that the agent did the model is shown by our own prompt.
+// maxSection is about how many bytes of each section of the built-in prompt the model is shown.
 const maxSection = 60_000
 
 // asked is the case as the playbook has it: its author is trusted.
@@ -159,8 +164,8 @@ func asked(in judge.Input) string {
 	return b.String()
 }
 
-// fenced is what the agent wrote and did, labelled as data, between lines that it cannot contain: their mark is its own
-// digest.
+// fenced is what the agent wrote and did, labelled as data. It stands between two lines that it cannot contain, since
+// their mark is its digest.
 func fenced(in judge.Input) string {
 	var b strings.Builder
 	section(&b, "Answer", orNothing(in.CandidateAnswer))

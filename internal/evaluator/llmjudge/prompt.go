@@ -28,10 +28,10 @@ type prompt interface {
 	needs() evaluator.Needs
 }
 
-// maxTemplate bounds the files of templates, in bytes.
+// maxTemplate is the size of the largest template file, in bytes.
 const maxTemplate = 1 << 20
 
-// compilePrompt returns the evaluator's prompt; what is wrong with it is reported.
+// compilePrompt returns the evaluator's prompt. It reports errors on n.
 func compilePrompt(n *doc.Node, k keys) prompt {
 	config := k.Config.Value()
 	if k.Prompt == nil {
@@ -73,7 +73,7 @@ func meaningless(n *doc.Node, where string, keys ...string) {
 	}
 }
 
-// isFile tells the name of a file from a text.
+// isFile reports whether a prompt is the name of a file rather than a text.
 func isFile(text string) bool {
 	if strings.Contains(text, "\n") {
 		return false
@@ -82,7 +82,7 @@ func isFile(text string) bool {
 		strings.HasSuffix(text, ".md") || strings.HasSuffix(text, ".txt")
 }
 
-// readTemplate reads the template in a file. One that does not show what the agent did has nothing judged.
+// readTemplate reads the template in a file. It must show what the agent did, since nothing is appended to it.
 func readTemplate(n *doc.Node, name string, config any) (*template, error) {
 	path, err := spec.File(n, name)
 	if err != nil {
@@ -98,7 +98,7 @@ func readTemplate(n *doc.Node, name string, config any) (*template, error) {
 	case err != nil:
 		return nil, err
 	case len(data) > maxTemplate:
-		return nil, fmt.Errorf("%s is larger than the %d MiB that a prompt may have", name, maxTemplate>>20)
+		return nil, fmt.Errorf("%s exceeds the %d MiB limit", name, maxTemplate>>20)
 	case !utf8.Valid(data):
 		return nil, fmt.Errorf("%s is not valid UTF-8", name)
 	}
@@ -106,15 +106,15 @@ func readTemplate(n *doc.Node, name string, config any) (*template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if !t.uses(work...) {
-		return nil, fmt.Errorf("%s shows the judge nothing of what the agent did: it must use one of {{%s}}",
-			name, strings.Join(work, "}}, {{"))
+	if !t.uses(evidence...) {
+		return nil, fmt.Errorf("%s does not show the judge what the agent did: use one of {{%s}}",
+			name, strings.Join(evidence, "}}, {{"))
 	}
 	return t, nil
 }
 
-// written is a prompt that stands in the playbook or in a file; without a template it is our own. Where the template does
-// not show what the agent did, that follows.
+// written is a prompt from the playbook or a file; without a template it is the built-in one. If the template does not
+// show what the agent did, that is appended.
 type written struct{ template *template }
 
 func (w written) needs() evaluator.Needs {
@@ -125,7 +125,7 @@ func (w written) needs() evaluator.Needs {
 }
 
 // appends reports whether what the agent did is appended to the template.
-func (w written) appends() bool { return w.template == nil || !w.template.uses(work...) }
+func (w written) appends() bool { return w.template == nil || !w.template.uses(evidence...) }
 
 func (w written) render(ctx context.Context, in evaluator.Input) (string, error) {
 	p, err := payload.Of(ctx, in, nil)
@@ -146,7 +146,7 @@ type template struct {
 	parts []part
 }
 
-// part is a text, or the variable whose value stands there.
+// part is a text, or a variable that is replaced by its value.
 type part struct {
 	text     string
 	variable string
@@ -165,8 +165,8 @@ var variables = map[string]func(judge.Input) string{
 	"tool_calls":        func(in judge.Input) string { return asJSON(toolCalls(in)) },
 }
 
-// work are the variables that show what the agent did.
-var work = []string{"candidate_answer", "output_messages", "file_changes"}
+// evidence lists the variables that show what the agent did.
+var evidence = []string{"candidate_answer", "output_messages", "file_changes"}
 
 const configPrefix = "config."
 
@@ -197,13 +197,13 @@ func parseTemplate(text string, config any) (*template, error) {
 	}
 }
 
-// variable returns the part that replaces a variable. The configuration is known, so its values are texts.
+// variable returns the part for a variable. Values of the configuration are known already, so they become texts.
 func variable(name string, config any) (part, error) {
 	key, ok := strings.CutPrefix(name, configPrefix)
 	if !ok {
 		if _, known := variables[name]; !known {
 			names := append(slices.Sorted(maps.Keys(variables)), configPrefix+"KEY")
-			return part{}, fmt.Errorf("unknown variable {{%s}}: there are %s", name, strings.Join(names, ", "))
+			return part{}, fmt.Errorf("unknown variable {{%s}}; available: %s", name, strings.Join(names, ", "))
 		}
 		return part{variable: name}, nil
 	}
@@ -258,7 +258,7 @@ func asJSON(v any) string {
 // program is a prompt that a script prints.
 type program struct {
 	script script.Script
-	name   string // as the playbook has it, for errors
+	name   string // from the playbook, for errors
 	config any
 	compat string
 }
@@ -284,7 +284,7 @@ func compileProgram(k keys) prompt {
 	case own.Script[0] == "":
 		k.Prompt.Errorf("script[0]", "must not be empty")
 	case file == "" || file == argv[0]:
-		k.Prompt.Errorf("script", "must name the script's file, behind the program")
+		k.Prompt.Errorf("script", "must name a script file after the program")
 	}
 	p.script = script.Script{Argv: argv, Cwd: filepath.Dir(file), Timeout: k.Timeout, Network: k.Network}
 	return p
@@ -295,7 +295,7 @@ func (program) needs() evaluator.Needs { return evaluator.NeedsWorkspace | evalu
 // render returns what the script prints. Nothing in it is a variable.
 func (p program) render(ctx context.Context, in evaluator.Input) (string, error) {
 	if in.Scripts == nil {
-		return "", errors.New("there is nothing to run the prompt's script with")
+		return "", errors.New("scripts cannot be run here")
 	}
 	input, err := payload.Of(ctx, in, p.config)
 	if err != nil {
@@ -312,9 +312,9 @@ func (p program) render(ctx context.Context, in evaluator.Input) (string, error)
 	out = bytes.TrimSpace(out)
 	switch {
 	case len(out) == 0:
-		return "", fmt.Errorf("the prompt: script %s: it printed an empty prompt", p.name)
+		return "", fmt.Errorf("the prompt: script %s: it printed nothing", p.name)
 	case !utf8.Valid(out):
-		return "", fmt.Errorf("the prompt: script %s: it printed what is not valid UTF-8", p.name)
+		return "", fmt.Errorf("the prompt: script %s: it printed invalid UTF-8", p.name)
 	}
 	return string(out), nil
 }

@@ -26,8 +26,8 @@ type check struct {
 	reason string
 }
 
-// parse reads a reply. Whatever is not exactly as it was asked for is an error: an unknown key, a value of another type, a
-// score outside its range, a rubric that is missing, unknown or there twice.
+// parse reads a reply. A reply that is not exactly what was asked for is an error: an unknown key, a value of another
+// type, a score out of range, a rubric that is missing, unknown or duplicate.
 func parse(reply string, rubrics []rubric) (opinion, error) {
 	object, err := llm.ParseObject(reply)
 	if err != nil {
@@ -52,7 +52,7 @@ func parse(reply string, rubrics []rubric) (opinion, error) {
 func parseScore(f jsonvalue.Object) (opinion, error) {
 	var o opinion
 	if _, ok := f["pass"]; ok {
-		return o, errors.New("it has a `pass` beside or instead of the score: the threshold decides what passes")
+		return o, errors.New("it has `pass`, but the threshold decides what passes")
 	}
 	err := errors.Join(
 		f.Only("score", "reason", "reasoning", "hits", "misses"), f.Number("score", 1, &o.score), reason(f, &o.reason),
@@ -76,7 +76,7 @@ func parseChecks(f jsonvalue.Object, rubrics []rubric) (opinion, error) {
 			return o, fmt.Errorf("checks[%d]: %w", i, err)
 		}
 		if _, twice := found[id]; twice {
-			return o, fmt.Errorf("checks[%d]: rubric %s is there twice", i, id)
+			return o, fmt.Errorf("checks[%d]: duplicate rubric %q", i, id)
 		}
 		found[id] = c
 	}
@@ -112,17 +112,19 @@ func parseCheck(f jsonvalue.Object, rubrics []rubric) (id string, c check, err e
 	}
 	i := slices.IndexFunc(rubrics, func(r rubric) bool { return r.id == id })
 	if i < 0 {
-		return "", c, fmt.Errorf("there is no rubric %q", id)
+		return "", c, fmt.Errorf("unknown rubric %q", id)
 	}
 	if rubrics[i].graded() {
-		err = errors.Join(f.Only("id", "score", "reason", "reasoning"), f.Number("score", maxScore, &c.score), reason(f, &c.reason))
+		err = errors.Join(f.Only("id", "score", "reason", "reasoning"), f.Number("score", maxScore, &c.score),
+			reason(f, &c.reason))
 		if err == nil && c.score != math.Trunc(c.score) {
 			err = fmt.Errorf("the score %v of rubric %s is not an integer", c.score, id)
 		}
 		return id, c, first(err)
 	}
 	var holds bool
-	err = errors.Join(f.Only("id", "pass", "reason", "reasoning"), f.Decode("pass", "true or false", &holds), reason(f, &c.reason))
+	err = errors.Join(f.Only("id", "pass", "reason", "reasoning"), f.Decode("pass", "true or false", &holds),
+		reason(f, &c.reason))
 	if holds {
 		c.score = maxScore
 	}
@@ -143,7 +145,7 @@ func reason(f jsonvalue.Object, to *string) error {
 	_, long := f["reasoning"]
 	switch {
 	case short && long:
-		return errors.New("it has a reason and a reasoning")
+		return errors.New("it has both `reason` and `reasoning`")
 	case short:
 		return f.Decode("reason", "a string", to)
 	case long:

@@ -57,8 +57,12 @@ func newServer(t *testing.T, replies map[string][]string) *server {
 		n := min(given[q.Model], len(all)-1)
 		given[q.Model]++
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"model":   q.Model,
-			"choices": []any{map[string]any{"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": all[n]}}},
+			"model": q.Model,
+			"choices": []any{
+				map[string]any{
+					"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": all[n]},
+				},
+			},
 		})
 	}))
 	t.Cleanup(h.Close)
@@ -74,17 +78,22 @@ func saying(t *testing.T, reply string) *server {
 
 // unit is the unit of the case table.
 func unit(s *server) evaluator.Input {
-	call := func(turn int, at time.Duration, id, tool string, args map[string]any, took time.Duration) []trajectory.Event {
+	call := func(turn int, at time.Duration, id, tool string, args map[string]any,
+		took time.Duration,
+	) []trajectory.Event {
 		return []trajectory.Event{
 			{Turn: turn, At: at, Body: trajectory.ToolStart{ID: id, Name: tool, Args: args}},
 			{Turn: turn, At: at + took, Body: trajectory.ToolEnd{ID: id, Status: trajectory.Completed}},
 		}
 	}
 	run := &trajectory.Run{Events: []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: "What is 2+2?"}}}}
-	run.Events = append(run.Events, call(1, 0, "a", "search", map[string]any{"query": "weather Paris", "limit": 10}, 45*time.Millisecond)...)
+	run.Events = append(run.Events,
+		call(1, 0, "a", "search", map[string]any{"query": "weather Paris", "limit": 10}, 45*time.Millisecond)...)
 	run.Events = append(run.Events, call(1, time.Second, "b", "get_weather",
 		map[string]any{"location": "Paris", "unitSystem": "metric"}, 120*time.Millisecond)...)
-	run.Events = append(run.Events, trajectory.Event{Turn: 1, At: 1500 * time.Millisecond, Body: trajectory.Message{Text: "The answer is 4"}})
+	run.Events = append(run.Events, trajectory.Event{
+		Turn: 1, At: 1500 * time.Millisecond, Body: trajectory.Message{Text: "The answer is 4"},
+	})
 	in := evaluator.Input{
 		Unit: "p/c/v/1", Run: run,
 		Changes: func(context.Context) (string, error) { return "", nil },

@@ -25,7 +25,7 @@ func (p panel) verdict(all [][]opinion) evaluator.Verdict {
 	return v
 }
 
-// central returns what counts of several opinions of several models: the median of the models' medians.
+// central returns the score of several opinions of several models: the median of the models' medians.
 func central(all [][]opinion, score func(opinion) float64) float64 {
 	var medians []float64
 	for _, opinions := range all {
@@ -49,7 +49,7 @@ func ofRubric(i int) func(opinion) float64 {
 	return func(o opinion) float64 { return o.checks[i].score }
 }
 
-// unmet tells which rubric has less than the score that it must have; empty: none.
+// unmet names the first rubric whose score is below its required minimum; empty if there is none.
 func (p panel) unmet(all [][]opinion) string {
 	for i, r := range p.rubrics {
 		if score := central(all, ofRubric(i)); score < r.least {
@@ -74,7 +74,7 @@ func (r rubric) says(score float64) string {
 	return "is disputed"
 }
 
-// mark shows whether a score is what it has to be; a graded rubric need not have any.
+// mark shows whether a score is sufficient. A graded rubric without a required minimum gets a neutral mark.
 func (r rubric) mark(score float64) string {
 	switch {
 	case r.graded() && r.least == 0:
@@ -85,7 +85,7 @@ func (r rubric) mark(score float64) string {
 	return "✗"
 }
 
-// because names what kept the score from being full.
+// because names what kept the score below 1.
 func (p panel) because(all [][]opinion) string {
 	for i, r := range p.rubrics {
 		if score := central(all, ofRubric(i)); score < maxScore {
@@ -112,7 +112,8 @@ func (p panel) detail(all [][]opinion) string {
 		for _, opinions := range all {
 			medians = append(medians, median(scores(opinions, opinion.total)))
 		}
-		fmt.Fprintf(&b, "median %s of %d judges, agreement %s\n", number(median(medians)), len(all), number(1-spread(medians)))
+		fmt.Fprintf(&b, "median %s of %d judges, agreement %s\n", number(median(medians)), len(all),
+			number(1-spread(medians)))
 	}
 	for m, opinions := range all {
 		given := scores(opinions, opinion.total)
@@ -130,16 +131,18 @@ func (p panel) detail(all [][]opinion) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// same reports whether two opinions say the same: models often repeat themselves to the letter.
+// same reports whether two opinions are identical, as models often repeat themselves word for word.
 func same(a, b opinion) bool {
-	return a.score == b.score && a.reason == b.reason && slices.Equal(a.hits, b.hits) && slices.Equal(a.misses, b.misses) &&
+	return a.score == b.score && a.reason == b.reason && slices.Equal(a.hits, b.hits) &&
+		slices.Equal(a.misses, b.misses) &&
 		slices.Equal(a.checks, b.checks)
 }
 
 func (p panel) write(b *strings.Builder, o opinion) {
 	for i, c := range o.checks {
 		r := p.rubrics[i]
-		fmt.Fprintf(b, "    %s %s (weight %s) %s", r.mark(c.score), r.id, number(r.weight), strings.TrimSuffix(r.says(c.score), ","))
+		fmt.Fprintf(b, "    %s %s (weight %s) %s", r.mark(c.score), r.id, number(r.weight),
+			strings.TrimSuffix(r.says(c.score), ","))
 		if c.reason != "" {
 			b.WriteString(": " + excerpt.Line(c.reason, maxText))
 		}
@@ -165,8 +168,8 @@ func median(all []float64) float64 {
 
 func spread(all []float64) float64 { return slices.Max(all) - slices.Min(all) }
 
-// rounded removes what floating-point arithmetic adds, so that a score reaches a threshold that it reaches on paper. What is
-// less than a full score stays so.
+// rounded removes the error of floating-point arithmetic, so that a score reaches a threshold that it reaches on paper.
+// A score below 1 stays below 1.
 func rounded(x float64) float64 {
 	r := math.Round(x*1e9) / 1e9
 	if r == 1 && x < 1 {

@@ -1,4 +1,5 @@
-// Package metrics is the evaluator kind metrics: bounds on what a session took, cost and used.
+// Package metrics is the evaluator kind metrics: upper bounds on a session's duration, cost, tokens and tool calls. The
+// metrics are counted by package result, not here.
 package metrics
 
 import (
@@ -22,10 +23,10 @@ type bounds []bound
 
 func (bounds) Needs() evaluator.Needs { return 0 }
 
-// Evaluate holds each metric to its bound. One that is unknown is an error, since nothing would be held to its bound.
+// Evaluate compares each metric with its bound. A metric that is unknown is an error, never a pass.
 func (b bounds) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdict {
 	if in.Metrics == nil {
-		return evaluator.Verdict{Outcome: result.Error, Reason: "there are no metrics"}
+		return evaluator.Verdict{Outcome: result.Error, Reason: "no metrics were recorded"}
 	}
 	var t expect.Tally
 	for _, bound := range b {
@@ -44,7 +45,7 @@ func (b bounds) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdic
 
 // keys are the evaluator's own keys in a playbook. Each number is a bound.
 type keys struct {
-	MaxDuration     *int           `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the session may take, from its first event to its last."`
+	MaxDuration     *int           `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"From first to last event."`
 	MaxCost         *float64       `yaml:"max_cost_usd" min:"0" doc:"Cost of the session in US dollars."`
 	MaxTokens       *int64         `yaml:"max_tokens" min:"0" doc:"All tokens of the session."`
 	MaxInputTokens  *int64         `yaml:"max_input_tokens" min:"0" doc:"Input tokens of the session."`
@@ -101,7 +102,8 @@ func decode(n *doc.Node) any {
 type bound struct {
 	// what it bounds and by how much, e.g. "cost at most 0.04 USD".
 	what string
-	// measure returns the metric for people and whether it keeps to the bound. An error says that the metric is unknown.
+	// measure returns the metric for people and whether it keeps to the bound. An error says that the metric is
+	// unknown.
 	measure func(evaluator.Input) (value string, kept bool, err error)
 }
 
@@ -142,13 +144,13 @@ func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1
 
 // counter is a metric that counts.
 type counter struct {
-	// name is that of several, e.g. "tool calls".
+	// name is in the plural, e.g. "tool calls".
 	name string
 	// count returns nil if the count is unknown.
 	count func(*result.Metrics) *int64
 	// reported reports whether a turn's usage has the count, for counts that agents report turn by turn; else nil.
 	reported func(*trajectory.Usage) bool
-	// known returns an error if the run does not tell the count; nil: it does.
+	// known returns an error if the run does not show the count; nil: every run does.
 	known func(*trajectory.Run) error
 }
 
@@ -211,13 +213,14 @@ func (c counter) atMost(most int64) bound {
 			}
 		}
 		if turn, missing := c.unreported(in.Run); missing {
-			return "", false, fmt.Errorf("the number of %s is unknown: the agent does not report it for turn %d", c.name, turn)
+			return "", false, fmt.Errorf("the number of %s is unknown: the agent does not report it for turn %d",
+				c.name, turn)
 		}
 		return strconv.FormatInt(*n, 10), true, nil
 	}}
 }
 
-// unreported returns the first turn that ended without the count. What the others report is then too little.
+// unreported returns the first turn that ended without reporting the count: the sum of the others is too small.
 func (c counter) unreported(run *trajectory.Run) (turn int, missing bool) {
 	if c.reported == nil {
 		return 0, false

@@ -92,7 +92,9 @@ func TestBounds(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	const noOutput = "the number of output tokens is unknown: the agent does not report it"
 	second := func(in *evaluator.Input, u *trajectory.Usage) {
-		in.Run.Events = append(in.Run.Events, trajectory.Event{Turn: 2, At: time.Minute, Body: trajectory.Stop{Usage: u}})
+		in.Run.Events = append(in.Run.Events, trajectory.Event{
+			Turn: 2, At: time.Minute, Body: trajectory.Stop{Usage: u},
+		})
 	}
 	tests := []struct {
 		name, reason string
@@ -102,7 +104,7 @@ func TestUnknown(t *testing.T) {
 	}{
 		{
 			"no metrics", "", "max_tool_calls: 5", func(in *evaluator.Input) { in.Metrics = nil },
-			"there are no metrics",
+			"no metrics were recorded",
 		},
 		{
 			"no cost", "", "max_cost_usd: 1", func(in *evaluator.Input) { in.Metrics.Cost = nil },
@@ -118,7 +120,8 @@ func TestUnknown(t *testing.T) {
 			"cost at most 1 USD: the cost is unknown: the agent reports NaN USD",
 		},
 		{
-			"negative cost", "nobody is paid", "max_cost_usd: 1", func(in *evaluator.Input) { in.Metrics.Cost.Amount = -1 },
+			"negative cost", "nobody is paid", "max_cost_usd: 1",
+			func(in *evaluator.Input) { in.Metrics.Cost.Amount = -1 },
 			"cost at most 1 USD: the cost is unknown: the agent reports -1 USD",
 		},
 		{
@@ -126,11 +129,13 @@ func TestUnknown(t *testing.T) {
 			"tokens at most 1: the number of tokens is unknown: the agent does not report it",
 		},
 		{
-			"no output tokens", "", "max_output_tokens: 1", func(in *evaluator.Input) { in.Metrics.Tokens.Output = nil },
+			"no output tokens", "", "max_output_tokens: 1",
+			func(in *evaluator.Input) { in.Metrics.Tokens.Output = nil },
 			"output tokens at most 1: " + noOutput,
 		},
 		{
-			"negative tokens", "", "max_input_tokens: 1", func(in *evaluator.Input) { in.Metrics.Tokens.Input = new(int64(-5)) },
+			"negative tokens", "", "max_input_tokens: 1",
+			func(in *evaluator.Input) { in.Metrics.Tokens.Input = new(int64(-5)) },
 			"input tokens at most 1: the number of input tokens is unknown: the agent reports -5",
 		},
 		{
@@ -167,7 +172,8 @@ func TestUnknown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := input()
 			tt.change(&in)
-			assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: tt.want}, evaluate(t, tt.keys, in), tt.reason)
+			assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: tt.want}, evaluate(t, tt.keys, in),
+				tt.reason)
 		})
 	}
 }
@@ -187,7 +193,10 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown key", "max_token: 1", `6:5: evaluators[0].max_token: unknown key, did you mean "max_tokens"?`},
 		{"negative", "max_tokens: -1", "6:17: evaluators[0].max_tokens: must be at least 0, not -1"},
 		{"not a number", "max_cost_usd: .nan", "6:19: evaluators[0].max_cost_usd: numbers must be finite"},
-		{"text", `max_cost_usd: "1"`, "6:19: evaluators[0].max_cost_usd: must be a number, not a string: remove the quotes"},
+		{
+			"text", `max_cost_usd: "1"`,
+			"6:19: evaluators[0].max_cost_usd: must be a number, not a string: remove the quotes",
+		},
 		{"no time", "max_duration_ms: 0", "6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"},
 		{"no calls", "max_calls: {}", "6:5: evaluators[0].max_calls: must not be empty"},
 		{"negative calls", "max_calls: {Bash: -1}", "6:23: evaluators[0].max_calls.Bash: must be at least 0, not -1"},

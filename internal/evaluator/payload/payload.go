@@ -1,4 +1,5 @@
-// Package payload turns the input of evaluators into the input of judges.
+// Package payload turns the input of evaluators into the input of judges. The judges' input itself is defined by
+// package judge.
 package payload
 
 import (
@@ -18,7 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// Of returns the judge's input. Config is the judge's configuration, a value that encoding/json can marshal, nil for none.
+// Of returns the judge's input. Config is the judge's configuration, a value that encoding/json can marshal, nil for
+// none.
 func Of(ctx context.Context, in evaluator.Input, config any) (judge.Input, error) {
 	j := judge.Input{
 		Question:         strings.Join(in.Case.Prompts, "\n\n"),
@@ -65,11 +67,11 @@ func files(c spec.Case, workspace string) []string {
 	return paths
 }
 
-// AgentV is the name of the tool whose judges take less than ours, as a playbook has it under compat.
+// AgentV is the value of a playbook's `compat` for judges that were written for AgentV.
 const AgentV = "agentv"
 
-// Encode returns what a script reads from its standard input. Compat is [AgentV] for the keys alone that its judges know,
-// else empty.
+// Encode returns what a script reads from its standard input. If compat is [AgentV], it has only the keys that AgentV's
+// judges know; otherwise compat is empty.
 func Encode(in judge.Input, compat string) ([]byte, error) {
 	text, err := json.Marshal(in)
 	if err != nil || compat != AgentV {
@@ -85,8 +87,7 @@ func Encode(in judge.Input, compat string) ([]byte, error) {
 	return json.Marshal(keys)
 }
 
-// expected returns what a good session says: the case's messages or, where it has none, the answer that is known to be
-// right.
+// expected returns the messages of a good session: those of the case or, if it has none, its reference answer.
 func expected(c spec.Case) []judge.Message {
 	if len(c.ExpectedMessages) == 0 && c.ReferenceAnswer != "" {
 		return []judge.Message{{Role: "assistant", Content: c.ReferenceAnswer}}
@@ -95,7 +96,9 @@ func expected(c spec.Case) []judge.Message {
 	for _, m := range c.ExpectedMessages {
 		message := judge.Message{Role: m.Role, Content: m.Content}
 		for _, call := range m.ToolCalls {
-			message.ToolCalls = append(message.ToolCalls, judge.ToolCall{Tool: call.Tool, Input: call.Input, Output: call.Output})
+			message.ToolCalls = append(message.ToolCalls, judge.ToolCall{
+				Tool: call.Tool, Input: call.Input, Output: call.Output,
+			})
 		}
 		all = append(all, message)
 	}

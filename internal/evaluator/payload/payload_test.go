@@ -34,7 +34,9 @@ func input() evaluator.Input {
 		Run: &trajectory.Run{Events: []trajectory.Event{
 			at(0, 1, trajectory.Prompt{Text: "What is 2+2?"}),
 			at(10, 1, trajectory.Thought{Text: "hm"}),
-			at(20, 1, trajectory.ToolStart{ID: "1", Name: "search", Args: map[string]any{"query": "weather Paris", "limit": json.Number("10")}}),
+			at(20, 1, trajectory.ToolStart{
+				ID: "1", Name: "search", Args: map[string]any{"query": "weather Paris", "limit": json.Number("10")},
+			}),
 			at(65, 1, trajectory.ToolEnd{ID: "1", Status: trajectory.Completed, Output: map[string]any{"fooBar": "x"}}),
 			at(70, 1, trajectory.Message{Text: "Looking it up."}),
 			at(80, 1, trajectory.ToolStart{ID: "2", Name: "get_weather", Args: map[string]any{"unitSystem": "metric"}}),
@@ -57,7 +59,9 @@ func input() evaluator.Input {
 }
 
 func TestOf(t *testing.T) {
-	got, err := payload.Of(t.Context(), input(), map[string]any{"rubric": "r", "strictMode": true, "nested": map[string]any{"fooBar": 1}})
+	got, err := payload.Of(t.Context(), input(), map[string]any{
+		"rubric": "r", "strictMode": true, "nested": map[string]any{"fooBar": 1},
+	})
 	require.NoError(t, err)
 	assert.Contains(t, string(got.Metrics), `"version":1`)
 	got.Metrics = nil
@@ -98,7 +102,8 @@ func TestOfLittle(t *testing.T) {
 	require.NoError(t, err)
 	text, err := payload.Encode(got, "")
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"question":"","expected_outcome":"","expected_messages":[],"reference_answer":"","candidate_answer":"",
+	assert.JSONEq(t,
+		`{"question":"","expected_outcome":"","expected_messages":[],"reference_answer":"","candidate_answer":"",
 		"output_messages":[],"guideline_files":[],"input_files":[],"input_messages":[],"config":null,"schema_version":1,
 		"trace_summary":{"event_count":0,"tool_names":[],"tool_calls_by_name":{},"error_count":0},
 		"workspace_path":"","file_changes":"","metrics":null}`, string(text))
@@ -107,12 +112,18 @@ func TestOfLittle(t *testing.T) {
 func TestExpectedMessages(t *testing.T) {
 	in := input()
 	in.Case.ExpectedMessages = []spec.Message{
-		{Role: "assistant", Content: "x", ToolCalls: []spec.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}}},
+		{
+			Role: "assistant", Content: "x",
+			ToolCalls: []spec.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}},
+		},
 	}
 	got, err := payload.Of(t.Context(), in, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []judge.Message{
-		{Role: "assistant", Content: "x", ToolCalls: []judge.ToolCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}}},
+		{
+			Role: "assistant", Content: "x",
+			ToolCalls: []judge.ToolCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}},
+		},
 	}, got.ExpectedMessages)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 )
 
-// Calls decodes a list of expected calls, such as stands under `expected`. What is wrong with it is reported on the node.
+// Calls decodes a list of expected calls, such as the value of `expected`. It reports errors on the node.
 func Calls(n *doc.Node) []trajectory.Call {
 	d := decoder{node: n, keys: keys{Args: string(trajectory.SupersetArgs), Profiles: "standard"}}
 	if !n.Decode(&d.keys.Expected) {
@@ -86,7 +86,7 @@ func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) t
 	return c
 }
 
-// argMode returns the argument mode with that name. If there is none it reports so, beginning with must.
+// argMode returns the argument mode with that name. If there is none, it reports an error that begins with must.
 func argMode(n *doc.Node, name, must string) (trajectory.ArgMode, bool) {
 	if slices.Contains(argModes(), name) {
 		return trajectory.ArgMode(name), true
@@ -193,7 +193,7 @@ func (d *decoder) overrides() map[string]override {
 	all := make(map[string]override)
 	for _, e := range d.node.Get("overrides").Entries() {
 		hint := doc.DidYouMean(e.Key, tools)
-		// A call that is expected by its kind may be one of any tool.
+		// A call that is expected by its kind may be a call of any tool.
 		if !called[e.Key] && (!kinds || hint != "") {
 			e.Value.Errorf("", "no call of %q is expected%s", e.Key, hint)
 		}
@@ -205,8 +205,8 @@ func (d *decoder) overrides() map[string]override {
 	return all
 }
 
-// found reports those paths of a tool's override that no expected call has which may be one of the tool: comparing them
-// would say only that the agent does not give them either, which a misspelt name always does.
+// found reports the paths of a tool's override that no expected call of the tool has. They are misspelt, most likely,
+// and comparing them would always pass: neither the expected nor the actual call has them.
 func (d *decoder) found(tool string, paths *doc.Node) {
 	var args []map[string]any
 	var known []string
@@ -220,7 +220,7 @@ func (d *decoder) found(tool string, paths *doc.Node) {
 		}
 	}
 	if len(args) == 0 && !slices.ContainsFunc(d.keys.Expected, func(s step) bool { return s.Tool == tool }) {
-		return // no call that is expected by its kind says what its arguments are
+		return // calls are only expected by kind, and none says what its arguments are
 	}
 	slices.Sort(known)
 	for _, item := range paths.Items() {
@@ -235,8 +235,8 @@ func (d *decoder) found(tool string, paths *doc.Node) {
 	}
 }
 
-// hasPath reports whether expected arguments have a part. What is expected by a matcher has no known parts but those of
-// equals.
+// hasPath reports whether expected arguments have a value at a path. Of the matchers, only equals has known parts; the
+// others may have any.
 func hasPath(args map[string]any, path []string) bool {
 	v, ok := args[path[0]]
 	if matcher, is := v.(map[string]any); is {

@@ -29,9 +29,9 @@ func (a agentEvals) Evaluate(_ context.Context, in evaluator.Input) evaluator.Ve
 		return v
 	}
 	v.Outcome = result.Fail
-	v.Reason = fmt.Sprintf("%s, as AgentEvals has it: %d missing, %d extra", a.c.Mode, len(res.Missing), len(res.Extra))
+	v.Reason = fmt.Sprintf("%s (AgentEvals): %d missing, %d extra", a.c.Mode, len(res.Missing), len(res.Extra))
 	if len(res.Missing)+len(res.Extra) == 0 {
-		v.Reason = a.c.Mode + ", as AgentEvals has it: the messages differ"
+		v.Reason = a.c.Mode + " (AgentEvals): the messages differ"
 	}
 	var lines []string
 	for _, c := range res.Missing {
@@ -54,7 +54,7 @@ func (a agentEvals) judge(run *trajectory.Run) (agentevals.Result, error) {
 	if err != nil {
 		return agentevals.Result{}, err
 	}
-	// Only calls are expected, so only calls are compared, also in mode strict.
+	// Only calls are expected, so only calls are compared, even in mode strict.
 	messages = slices.DeleteFunc(messages, func(m chat.Message) bool { return len(m.ToolCalls) == 0 })
 	c := a.c
 	if c.Outputs, err = json.Marshal(messages); err != nil {
@@ -77,7 +77,7 @@ func (d *decoder) agentEvals() agentEvals {
 	for _, e := range n.Get("overrides").Entries() {
 		a.c.Overrides[e.Key] = e.Value.Value()
 		switch v := e.Value.Value().(type) {
-		case string: // a mode; one that is unknown is taken for ignore
+		case string: // a mode; AgentEvals treats an unknown one as ignore
 		case []any:
 			if len(v) > 0 {
 				fields(e.Value)

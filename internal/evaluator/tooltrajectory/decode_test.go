@@ -36,9 +36,17 @@ type args = map[string]any
 // refunded is a run of two calls, 45 and 120 ms long.
 func refunded() *trajectory.Run {
 	return &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
-		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "read_file", Kind: "read", Args: args{"path": "$WORKSPACE/order.json"}}},
+		{
+			Turn: 1,
+			Body: trajectory.ToolStart{
+				ID: "1", Name: "read_file", Kind: "read", Args: args{"path": "$WORKSPACE/order.json"},
+			},
+		},
 		{Turn: 1, At: 45 * time.Millisecond, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
-		{Turn: 1, At: 50 * time.Millisecond, Body: trajectory.ToolStart{ID: "2", Name: "issue_refund", Args: args{"amount": 100}}},
+		{
+			Turn: 1, At: 50 * time.Millisecond,
+			Body: trajectory.ToolStart{ID: "2", Name: "issue_refund", Args: args{"amount": 100}},
+		},
 		{Turn: 1, At: 170 * time.Millisecond, Body: trajectory.ToolEnd{ID: "2", Status: trajectory.Completed}},
 	}}
 }
@@ -129,16 +137,20 @@ overrides: {read_file: [path]}`,
 			name: "exact nothing", keys: "mode: exact\nexpected: []",
 			run: refunded(), outcome: result.Fail,
 			reason: "exact: call 1 not expected: read_file (and 1 more)",
-			detail: "+ read_file path=$WORKSPACE/order.json   not expected\n+ issue_refund amount=100                not expected",
+			detail: "+ read_file path=$WORKSPACE/order.json   not expected\n+ issue_refund amount=100                " +
+				"not expected",
 		},
 		{
-			name: "argument mode for all", keys: "args: exact\nexpected: [{tool: issue_refund, args: {}}, {tool: read_file, args: ignore}]",
-			run: refunded(), outcome: result.Fail, score: 0.5,
+			name: "argument mode for all",
+			keys: "args: exact\nexpected: [{tool: issue_refund, args: {}}, {tool: read_file, args: ignore}]",
+			run:  refunded(), outcome: result.Fail, score: 0.5,
 			reason: "superset: step 1 not matched: issue_refund",
 			detail: "1 ✗ issue_refund amount=100   want no amount\n2 ✓ read_file path=$WORKSPACE/order.json",
 		},
 		{
-			name: "limits", keys: "mode: exact\nexpected: [{tool: read_file, max_duration_ms: 10}, {tool: issue_refund, max_duration_ms: 10}]",
+			name: "limits",
+			keys: "mode: exact\nexpected: [{tool: read_file, max_duration_ms: 10}, {tool: issue_refund, " +
+				"max_duration_ms: 10}]",
 			run: refunded(), outcome: result.Fail, score: 0.5,
 			reason: "exact: step 1 exceeds its limit: read_file took 45ms, want at most 10ms (and 1 more)",
 			detail: "1 ✗ read_file path=$WORKSPACE/order.json   took 45ms, want at most 10ms\n" +
@@ -173,7 +185,9 @@ overrides: {read_file: [path]}`,
 }
 
 func TestRunThatCannotBeMatched(t *testing.T) {
-	run := &trajectory.Run{Events: []trajectory.Event{{Body: trajectory.ToolStart{ID: "1", Name: "t", Args: func() {}}}}}
+	run := &trajectory.Run{
+		Events: []trajectory.Event{{Body: trajectory.ToolStart{ID: "1", Name: "t", Args: func() {}}}},
+	}
 	v := evaluate(t, "expected: [{tool: t}]", run)
 	assert.Equal(t, result.Error, v.Outcome)
 	assert.Nil(t, v.Score, "an error is never a score")
@@ -248,13 +262,16 @@ func TestLoadErrors(t *testing.T) {
 		want []string // position, path and reason
 	}{
 		{"nothing to check", "weight: 2", []string{
-			"5:5: evaluators[0]: needs `expected`, the calls that the agent should make, or a constraint such as `never`, tools that it should not call",
+			"5:5: evaluators[0]: needs `expected`, the calls that the agent should make, " +
+				"or a constraint such as `never`",
 		}},
 		{"misspelt mode", "mode: inorder\nexpected: [{tool: a}]", []string{
-			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "inorder", did you mean "in_order"?`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, ` +
+				`unordered, not "inorder", did you mean "in_order"?`,
 		}},
 		{"unknown mode", "mode: whatever\nexpected: [{tool: a}]", []string{
-			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "whatever"`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, ` +
+				`unordered, not "whatever"`,
 		}},
 		{"any_order without minimums", "mode: any_order\nexpected: [{tool: a}]", []string{
 			"5:5: evaluators[0]: `mode: any_order` needs `minimums`, how often each tool should be called at least",
@@ -283,7 +300,10 @@ func TestLoadErrors(t *testing.T) {
 		{"duplicates of a number", "no_duplicates: [1]", []string{
 			"6:21: evaluators[0].no_duplicates[0]: must be the name of a tool",
 		}},
-		{"limit of the run", "max_duration_ms: 0", []string{"6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"}},
+		{
+			"limit of the run", "max_duration_ms: 0",
+			[]string{"6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"},
+		},
 		{"together out of place", "mode: exact\nexpected: [{tool: a}, {tool: b, together: true}]", []string{
 			"7:47: evaluators[0].expected[1].together: means nothing without `mode: strict`",
 		}},
@@ -293,17 +313,28 @@ func TestLoadErrors(t *testing.T) {
 		{"override of a tool that is not expected", "expected: [{tool: Bash}]\noverrides: {bash: exact}", []string{
 			`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
 		}},
-		{"override of a tool that is not expected, beside a kind", "expected: [{tool: Bash}, {kind: execute}]\noverrides: {bash: exact}", []string{
-			`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
-		}},
-		{"override by a path that no kind has", "expected: [{kind: execute, args: {command: x}}]\noverrides: {Bash: [comand]}", []string{
-			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", did you mean "command"?`,
-		}},
+		{
+			"override of a tool that is not expected, beside a kind",
+			"expected: [{tool: Bash}, {kind: execute}]\noverrides: {bash: exact}",
+			[]string{
+				`7:23: evaluators[0].overrides.bash: no call of "bash" is expected, did you mean "Bash"?`,
+			},
+		},
+		{
+			"override by a path that no kind has",
+			"expected: [{kind: execute, args: {command: x}}]\noverrides: {Bash: [comand]}",
+			[]string{
+				`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", ` +
+					`did you mean "command"?`,
+			},
+		},
 		{"misspelt overrides", "expected: [{tool: a}]\noverrides: {a: supreset}", []string{
-			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, or one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
+			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, ` +
+				`or one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
 		}},
 		{"override that is a number", "expected: [{tool: a}]\noverrides: {a: 42}", []string{
-			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, or one of exact, ignore, subset, superset`,
+			`7:20: evaluators[0].overrides.a: must be a list of dotted paths, a mapping of arguments to matchers, ` +
+				`or one of exact, ignore, subset, superset`,
 		}},
 		{"override by no path", "expected: [{tool: a}]\noverrides: {a: []}", []string{
 			"7:17: evaluators[0].overrides.a: an empty list compares nothing: write `ignore`",
@@ -312,41 +343,70 @@ func TestLoadErrors(t *testing.T) {
 			"7:21: evaluators[0].overrides.a[0]: must be the path of an argument or of a part of one, with dots",
 			"7:27: evaluators[0].overrides.a[1]: must be the path of an argument or of a part of one, with dots",
 		}},
-		{"override by a path that no call has", "expected: [{tool: Bash, args: {command: go test}}, {tool: Read, args: {comand: x}}]\noverrides: {Bash: [comand]}", []string{
-			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", did you mean "command"?`,
-		}},
-		{"override by parts that no call has", "expected: [{tool: a, args: {x: {equals: {y: [1]}}, z: 1}}]\noverrides: {a: [x.y.0, x.y.1, x.w, z.y, w]}", []string{
-			`7:28: evaluators[0].overrides.a[1]: no expected call of "a" has "x.y.1"`,
-			`7:35: evaluators[0].overrides.a[2]: no expected call of "a" has "x.w"`,
-			`7:40: evaluators[0].overrides.a[3]: no expected call of "a" has "z.y"`,
-			`7:45: evaluators[0].overrides.a[4]: no expected call of "a" has "w"`,
-		}},
-		{"override by a path of a call without arguments", "expected: [{tool: Bash}]\noverrides: {Bash: [command]}", []string{
-			`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "command"`,
-		}},
-		{"override by matchers", "expected: [{tool: a}]\noverrides: {a: {x: contians, y: {regexp: '('}, z: {regex: '('}, u: 5}}", []string{
-			`7:24: evaluators[0].overrides.a.x: unknown matcher "contians", did you mean "contains"?`,
-			`7:34: evaluators[0].overrides.a.y: unknown matcher "regexp", did you mean "regex"?`,
-			"7:63: evaluators[0].overrides.a.z.regex: regex: error parsing regexp: missing closing ): `(`",
-			"7:72: evaluators[0].overrides.a.u: must be a matcher, such as {lte: 5}, or the name of one",
-		}},
-		{"override by a matcher that the value does not fit", "expected: [{tool: a, args: {x: 5}}]\noverrides: {a: {x: path}}", []string{
-			"6:26: evaluators[0].expected[0].args: x: path: needs a string, not 5 (integer)",
-		}},
+		{
+			"override by a path that no call has",
+			"expected: [{tool: Bash, args: {command: go test}}, {tool: Read, args: {comand: x}}]\noverrides: {Bash: " +
+				"[comand]}",
+			[]string{
+				`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "comand", ` +
+					`did you mean "command"?`,
+			},
+		},
+		{
+			"override by parts that no call has",
+			"expected: [{tool: a, args: {x: {equals: {y: [1]}}, z: 1}}]\noverrides: {a: [x.y.0, x.y.1, x.w, z.y, w]}",
+			[]string{
+				`7:28: evaluators[0].overrides.a[1]: no expected call of "a" has "x.y.1"`,
+				`7:35: evaluators[0].overrides.a[2]: no expected call of "a" has "x.w"`,
+				`7:40: evaluators[0].overrides.a[3]: no expected call of "a" has "z.y"`,
+				`7:45: evaluators[0].overrides.a[4]: no expected call of "a" has "w"`,
+			},
+		},
+		{
+			"override by a path of a call without arguments", "expected: [{tool: Bash}]\noverrides: {Bash: [command]}",
+			[]string{
+				`7:24: evaluators[0].overrides.Bash[0]: no expected call of "Bash" has "command"`,
+			},
+		},
+		{
+			"override by matchers",
+			"expected: [{tool: a}]\noverrides: {a: {x: contians, y: {regexp: '('}, z: {regex: '('}, u: 5}}",
+			[]string{
+				`7:24: evaluators[0].overrides.a.x: unknown matcher "contians", did you mean "contains"?`,
+				`7:34: evaluators[0].overrides.a.y: unknown matcher "regexp", did you mean "regex"?`,
+				"7:63: evaluators[0].overrides.a.z.regex: regex: error parsing regexp: missing closing ): `(`",
+				"7:72: evaluators[0].overrides.a.u: must be a matcher, such as {lte: 5}, or the name of one",
+			},
+		},
+		{
+			"override by a matcher that the value does not fit",
+			"expected: [{tool: a, args: {x: 5}}]\noverrides: {a: {x: path}}",
+			[]string{
+				"6:26: evaluators[0].expected[0].args: x: path: needs a string, not 5 (integer)",
+			},
+		},
 		{"part of a matcher", "expected: [{tool: a, args: {x: {any: true}}}]\noverrides: {a: [x.y]}", []string{
 			"6:26: evaluators[0].expected[0].args: field x.y: cannot look into x, which is a matcher",
 		}},
 		{"unknown compatibility", "compat: agentevils\nexpected: [{tool: a}]", []string{
 			`6:13: evaluators[0].compat: must be one of agentevals, not "agentevils", did you mean "agentevals"?`,
 		}},
-		{"what AgentEvals does not have", "compat: agentevals\nmode: exact\nat_most: {Bash: 5}\nexpected: [{kind: read}, {tool: a, args: ignore}]\noverrides: {a: {x: path}}", []string{
-			"7:11: evaluators[0].mode: AgentEvals has no mode exact: must be one of strict, subset, superset, unordered",
-			"8:5: evaluators[0].at_most: means nothing with `compat: agentevals`",
-			"9:16: evaluators[0].expected[0]: needs `tool`",
-			"9:23: evaluators[0].expected[0].kind: means nothing with `compat: agentevals`",
-			"9:46: evaluators[0].expected[1].args: must be a mapping of arguments to values with `compat: agentevals`",
-			"10:17: evaluators[0].overrides.a: must be an argument mode or a list of dotted paths with `compat: agentevals`",
-		}},
+		{
+			"what AgentEvals does not have",
+			"compat: agentevals\nmode: exact\nat_most: {Bash: 5}\nexpected: [{kind: read}, {tool: a, args: ignore}]\n" +
+				"overrides: {a: {x: path}}",
+			[]string{
+				"7:11: evaluators[0].mode: AgentEvals has no mode exact: must be one of strict, subset, superset, " +
+					"unordered",
+				"8:5: evaluators[0].at_most: means nothing with `compat: agentevals`",
+				"9:16: evaluators[0].expected[0]: needs `tool`",
+				"9:23: evaluators[0].expected[0].kind: means nothing with `compat: agentevals`",
+				"9:46: evaluators[0].expected[1].args: must be a mapping of arguments to values with `compat: " +
+					"agentevals`",
+				"10:17: evaluators[0].overrides.a: must be an argument mode or a list of dotted paths with `compat: " +
+					"agentevals`",
+			},
+		},
 		{"unknown key", "expect: [{tool: a}]\nnever: [b]", []string{
 			`6:5: evaluators[0].expect: unknown key, did you mean "expected"?`,
 		}},
@@ -354,7 +414,8 @@ func TestLoadErrors(t *testing.T) {
 			`6:26: evaluators[0].expected[0].arg: unknown key, did you mean "args"?`,
 		}},
 		{"nothing expected", "expected: []", []string{
-			"6:5: evaluators[0].expected: an empty list expects nothing: in `mode: exact` it expects that no tool is called",
+			"6:5: evaluators[0].expected: an empty list expects nothing: in `mode: exact` it expects that no tool is " +
+				"called",
 		}},
 		{"no list", "expected:", []string{
 			"6:14: evaluators[0].expected: must be a list, but there is no value",
@@ -380,12 +441,16 @@ func TestLoadErrors(t *testing.T) {
 			"6:16: evaluators[0].expected[0]: must be a mapping, not a string",
 		}},
 		{"misspelt argument mode", "args: supreset\nexpected: [{tool: a, args: ignored}]", []string{
-			`6:11: evaluators[0].args: must be one of exact, ignore, subset, superset, not "supreset", did you mean "superset"?`,
-			`7:32: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, superset, not "ignored", did you mean "ignore"?`,
+			`6:11: evaluators[0].args: must be one of exact, ignore, subset, superset, not "supreset", ` +
+				`did you mean "superset"?`,
+			`7:32: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, ` +
+				`superset, not "ignored", did you mean "ignore"?`,
 		}},
 		{"arguments that are a list", "expected: [{tool: a, args: [b]}, {tool: a, args: }]", []string{
-			"6:26: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, superset",
-			"6:54: evaluators[0].expected[1].args: must be a mapping of arguments or one of exact, ignore, subset, superset",
+			"6:26: evaluators[0].expected[0].args: must be a mapping of arguments or one of exact, ignore, subset, " +
+				"superset",
+			"6:54: evaluators[0].expected[1].args: must be a mapping of arguments or one of exact, ignore, subset, " +
+				"superset",
 		}},
 		{"limit below 1", "expected: [{tool: a, max_duration_ms: 0}]", []string{
 			"6:43: evaluators[0].expected[0].max_duration_ms: must be at least 1, not 0",
@@ -394,10 +459,12 @@ func TestLoadErrors(t *testing.T) {
 			`6:33: evaluators[0].expected[0].args.p: unknown matcher "contians", did you mean "contains"?`,
 		}},
 		{"value that is a mapping", "expected: [{tool: a, args: {p: {start: 1}}}]", []string{
-			`6:33: evaluators[0].expected[0].args.p: unknown matcher "start": for a value that is a mapping write {equals: {...}}`,
+			`6:33: evaluators[0].expected[0].args.p: unknown matcher "start": for a value that is a mapping write ` +
+				`{equals: {...}}`,
 		}},
 		{"two keys in a matcher", "expected: [{tool: a, args: {p: {gte: 1, lte: 2}}}]", []string{
-			"6:33: evaluators[0].expected[0].args.p: a matcher has one key, not 2: for a value that is a mapping write {equals: {...}}",
+			"6:33: evaluators[0].expected[0].args.p: a matcher has one key, not 2: for a value that is a mapping " +
+				"write {equals: {...}}",
 		}},
 		{"bad regex", "expected: [{tool: a, args: {p: {regex: 'a('}}}]", []string{
 			"6:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `a(`",
@@ -405,14 +472,16 @@ func TestLoadErrors(t *testing.T) {
 		{"bad parameter", "expected: [{tool: a, args: {p: {gte: '1'}, q: {any: yes}, r: {type: int}}}]", []string{
 			`6:42: evaluators[0].expected[0].args.p.gte: gte: needs a number, not "1" (string)`,
 			"6:57: evaluators[0].expected[0].args.q.any: any: the parameter must be true, not yes (string)",
-			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, integer, boolean, array, object, null`,
+			`6:73: evaluators[0].expected[0].args.r.type: type: unknown type "int": want one of string, number, ` +
+				`integer, boolean, array, object, null`,
 		}},
 		{"regex of anything", "expected: [{tool: a, args: {p: {regex: '.*'}}}]", []string{
-			"6:44: evaluators[0].expected[0].args.p.regex: matches every text, also an empty one, so it expects nothing: " +
-				"write `.+` instead of `.*`, or what has to be there",
+			"6:44: evaluators[0].expected[0].args.p.regex: matches every text, even an empty one: " +
+				"write `.+` instead of `.*`, or the text to find",
 		}},
 		{"every error at once", "mode: exakt\nexpected: [{tool: a, args: {p: {regex: '('}}}, {}]", []string{
-			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, unordered, not "exakt", did you mean "exact"?`,
+			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, ` +
+				`unordered, not "exakt", did you mean "exact"?`,
 			"7:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",
 			"7:52: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
 		}},
@@ -432,14 +501,20 @@ func TestLoadErrors(t *testing.T) {
 
 // FuzzDecode holds that what loads can be judged, and that what cannot be loaded says where.
 func FuzzDecode(f *testing.F) {
-	f.Add("mode: in_order\nargs: exact\nexpected: [{tool: read_file, args: {path: {path: order.json}}, max_duration_ms: 5}]")
-	f.Add("expected: [{kind: read, args: ignore}, {tool: issue_refund, args: {amount: {near: {value: 1, within: 2}}}}]\nnever: [x]")
+	f.Add("mode: in_order\nargs: exact\nexpected: [{tool: read_file, args: {path: {path: order.json}}, " +
+		"max_duration_ms: 5}]")
+	f.Add("expected: [{kind: read, args: ignore}, {tool: issue_refund, args: {amount: {near: {value: 1, within: " +
+		"2}}}}]\nnever: [x]")
 	f.Add("expected: [{tool: a, args: {p: {one_of: [1, {a: b}]}, q: {regex: '('}, r: [1], s: {glob: '[a]/**'}}}]")
-	f.Add("mode: strict\nexpected: [{tool: read_file}, {tool: issue_refund, together: true}]\nat_most: {read_file: 1}\nbefore: [a, b]")
+	f.Add("mode: strict\nexpected: [{tool: read_file}, {tool: issue_refund, together: true}]\nat_most: {read_file: " +
+		"1}\nbefore: [a, b]")
 	f.Add("mode: any_order\nminimums: {read_file: 2}\nno_duplicates: [read_file]\nmax_duration_ms: 5\nat_least: {x: 1}")
-	f.Add("mode: subset\nprofiles: none\nexpected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: [path, opts.0.x]}")
-	f.Add("expected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: {path: glob_like, n: {type: integer}}}")
-	f.Add("compat: agentevals\nmode: unordered\nexpected: [{tool: read_file, args: {path: [1.5, null]}}]\noverrides: {read_file: odd}")
+	f.Add("mode: subset\nprofiles: none\nexpected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: " +
+		"[path, opts.0.x]}")
+	f.Add("expected: [{tool: read_file, args: {path: a}}]\noverrides: {read_file: {path: glob_like, n: {type: " +
+		"integer}}}")
+	f.Add("compat: agentevals\nmode: unordered\nexpected: [{tool: read_file, args: {path: [1.5, null]}}]\n" +
+		"overrides: {read_file: odd}")
 	f.Fuzz(func(t *testing.T, keys string) {
 		e, err := parse(keys)
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package tooltrajectory is the evaluator kind tool_trajectory: it compares the tool calls of a run with expected ones,
-// by package trajectory.
+// by package trajectory. How calls are compared does not belong here, only how a playbook says it.
 package tooltrajectory
 
 import (
@@ -36,7 +36,7 @@ func (m matching) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verd
 
 func (m matching) Needs() evaluator.Needs { return 0 }
 
-// detail returns the table and, where the score does not say it all, how the expected calls compare with the actual ones.
+// detail returns the table, with precision and recall where they say more than the score.
 func detail(r trajectory.Result) string {
 	if r.Matched == 0 || r.Expected == r.Actual || r.Pass && r.Matched == r.Actual {
 		return r.Table()
@@ -46,19 +46,23 @@ func detail(r trajectory.Result) string {
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Mode        string               `yaml:"mode" default:"superset" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"How the calls are compared; superset: at least these."`
-	Args        string               `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
-	Profiles    string               `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Whether plain arguments of well-known tools are compared as paths and patterns."`
-	Expected    []step               `yaml:"expected" doc:"The calls that the agent should make."`
-	Overrides   map[string]*doc.Node `yaml:"overrides" min:"1" doc:"For a tool: an argument mode, a list of dotted paths, or a matcher for each argument."`
-	Minimums    map[string]int       `yaml:"minimums" min:"1" doc:"For mode any_order: how often each tool should be called at least."`
-	Never       []string             `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
-	AtLeast     map[string]int       `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
-	AtMost      map[string]int       `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
-	Before      []string             `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
-	Duplicates  *doc.Node            `yaml:"no_duplicates" doc:"true, or tools that should not be called twice with the same arguments."`
-	MaxDuration int                  `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
-	Compat      string               `yaml:"compat" enum:"agentevals" doc:"Judge as AgentEvals 0.0.7 does."`
+	Mode string `yaml:"mode" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"Default: superset."`
+	Args string `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
+
+	Profiles string `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Known tools: paths and patterns."`
+
+	Expected  []step               `yaml:"expected" doc:"The calls that the agent should make."`
+	Overrides map[string]*doc.Node `yaml:"overrides" min:"1" doc:"By tool: a mode, dotted paths, or matchers."`
+	Minimums  map[string]int       `yaml:"minimums" min:"1" doc:"In mode any_order: the least calls by tool."`
+
+	Never      []string       `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
+	AtLeast    map[string]int `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
+	AtMost     map[string]int `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
+	Before     []string       `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
+	Duplicates *doc.Node      `yaml:"no_duplicates" doc:"true, or tools not to be called twice with equal arguments."`
+
+	MaxDuration int    `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
+	Compat      string `yaml:"compat" enum:"agentevals" doc:"Judge as AgentEvals 0.0.7 does."`
 }
 
 // step is one expected call.
@@ -76,6 +80,9 @@ func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
 func decode(n *doc.Node) any {
 	d := decoder{node: n}
 	n.Decode(&d.keys)
+	if n.Get("mode") == nil {
+		d.keys.Mode = "superset"
+	}
 	if d.keys.Compat != "" {
 		return d.agentEvals()
 	}
@@ -104,7 +111,7 @@ var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
 	"subset":    trajectory.Subset,
 }
 
-// sequence decodes what depends on the mode. It returns false if there is no such expectation.
+// sequence decodes what depends on the mode. It returns false if nothing of it is expected.
 func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	n, k := d.node, &d.keys
 	if k.Mode == "any_order" {
@@ -118,7 +125,7 @@ func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	expected := n.Get("expected")
 	if expected == nil {
 		if !d.constrained() {
-			n.Errorf("", "needs `expected`, the calls that the agent should make, or a constraint such as `never`, tools that it should not call")
+			n.Errorf("", "needs `expected`, the calls that the agent should make, or a constraint such as `never`")
 			return trajectory.Matcher{}, false
 		}
 		d.meaningless("without `expected`", "mode", "args", "profiles", "overrides")
@@ -152,7 +159,7 @@ func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	return of(calls...), true
 }
 
-// meaningless reports those of the keys that are there though they mean nothing.
+// meaningless reports those of the keys that are present but have no meaning.
 func (d *decoder) meaningless(where string, keys ...string) {
 	for _, key := range keys {
 		if d.node.Get(key) != nil {
@@ -161,7 +168,7 @@ func (d *decoder) meaningless(where string, keys ...string) {
 	}
 }
 
-// constraintKeys are the keys of expectations beside a list of calls.
+// constraintKeys are the keys of expectations besides the list of calls.
 var constraintKeys = []string{"never", "at_least", "at_most", "before", "no_duplicates", "max_duration_ms"}
 
 func (d *decoder) constrained() bool {
@@ -197,7 +204,7 @@ func (d *decoder) constraints() []trajectory.Matcher {
 	return parts
 }
 
-// checked reports what a matcher found wrong with its own parameters.
+// checked reports the error of a matcher about its own parameters, if there is one.
 func (d *decoder) checked(key string, err error) {
 	if err != nil {
 		d.node.Errorf(key, "%s", strings.TrimPrefix(err.Error(), key+": "))

@@ -1,4 +1,4 @@
-// Package evaluatortest is for tests of kinds of evaluators.
+// Package evaluatortest decodes evaluators for the tests of their kinds. What they judge belongs in those tests.
 package evaluatortest
 
 import (
@@ -15,12 +15,22 @@ workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin
 evaluators:
   - type: `
 
-// Parse decodes an evaluator of a kind of that name, whose own keys are given, without indentation.
+// Parse decodes an evaluator of the named kind. Its own keys are given without indentation.
 func Parse(name string, kind spec.Kind, keys string) (evaluator.Evaluator, error) {
-	text := before + name + "\n    " + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{name: kind})
+	e, err := ParseAmong(spec.Kinds{name: kind}, name, keys)
 	if err != nil {
 		return nil, err
 	}
-	return pb.Evaluators[0].Config.(evaluator.Evaluator), nil
+	return e.Config.(evaluator.Evaluator), nil
+}
+
+// ParseAmong is [Parse] for an evaluator whose members are of other kinds. It returns the evaluator with the keys that
+// all kinds share.
+func ParseAmong(kinds spec.Kinds, name, keys string) (spec.Evaluator, error) {
+	text := before + name + "\n    " + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
+	pb, err := spec.Parse("p.yaml", []byte(text), kinds)
+	if err != nil {
+		return spec.Evaluator{}, err
+	}
+	return pb.Evaluators[0], nil
 }
