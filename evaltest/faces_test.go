@@ -35,7 +35,7 @@ func TestFaces(t *testing.T) {
 		out, code = project.run(nil, f.command, "run", "--resume", "latest", "--root", ".")
 		require.Equal(t, 2, code, out)
 		require.Contains(t, out,
-			"was made by go test, whose checks in Go the command does not have: run the test again")
+			"was made by go test, and this command does not have the test's checks in Go: run the test again")
 	})
 	for _, tt := range scenarios {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,17 +12,17 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// entry is an event for people.
+// entry is an event as it is shown.
 type entry struct {
 	label string
-	text  string // may have many lines
+	text  string // of any number of lines
 	prose bool   // long lines are wrapped, not cut
-	whole int    // up to how many lines are not folded; 0: maxFolded
-	call  bool   // a tool call begins
-	bad   bool   // something did not work
+	whole int    // a text of more lines is folded; 0 is maxFolded
+	call  bool   // the event begins a tool call
+	bad   bool   // the event is a failure
 }
 
-// textOf returns an event for people; full is to leave out nothing, even if it says the same once more.
+// textOf returns an event as it is shown. With full it has everything, even what is there twice.
 func textOf(body trajectory.Body, full bool) entry {
 	switch b := body.(type) {
 	case trajectory.Prompt:
@@ -57,19 +57,19 @@ func textOf(body trajectory.Body, full bool) entry {
 	return entry{label: body.EventName(), text: jsonText(body)}
 }
 
-// lines joins texts that are not empty.
+// lines joins the texts that are not empty by newlines.
 func lines(texts ...string) string {
-	var there []string
+	var nonEmpty []string
 	for _, t := range texts {
 		if t = strings.TrimRight(t, "\n"); t != "" {
-			there = append(there, t)
+			nonEmpty = append(nonEmpty, t)
 		}
 	}
-	return strings.Join(there, "\n")
+	return strings.Join(nonEmpty, "\n")
 }
 
-// valueText writes a value that came as JSON: a text as it is, an object that is too long for one line with a line or
-// more a field, nothing if there is none.
+// valueText formats a JSON value: nil as "", a string without quotes, an object that is too long for one line with each
+// field on lines of its own.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -140,7 +140,7 @@ func resultText(b trajectory.ToolEnd, full bool) entry {
 		texts = append(texts, udiff.Unified(from, d.Path, old, d.New))
 	}
 	texts = append(texts, b.Printed)
-	if told := b.Printed != "" || len(b.Diffs) > 0; full || !told {
+	if shown := b.Printed != "" || len(b.Diffs) > 0; full || !shown {
 		texts = append(texts, valueText(b.Output))
 	}
 	e.text = lines(texts...)
@@ -159,7 +159,7 @@ func terminalText(b trajectory.Terminal) entry {
 	}
 	output := b.Output
 	if b.Truncated {
-		output = lines(output, "(the agent saw no more of it)")
+		output = lines(output, "(truncated: the agent saw no more)")
 	}
 	command := strings.Join(append([]string{"$ " + b.Command}, b.Args...), " ")
 	return entry{label: strings.TrimSpace(b.ID + " terminal"), text: lines(command, end, output), bad: end != ""}
@@ -170,10 +170,12 @@ func permissionText(b trajectory.Permission) entry {
 	for _, o := range b.Options {
 		offered = append(offered, o.ID)
 	}
-	return entry{label: strings.TrimSpace(b.ID + " permission"), text: fmt.Sprintf("%s (of %s)", b.Decision, strings.Join(offered, ", "))}
+	text := fmt.Sprintf("%s (of %s)", b.Decision, strings.Join(offered, ", "))
+	return entry{label: strings.TrimSpace(b.ID + " permission"), text: text}
 }
 
-// mcpText shows of what a server has only that it was asked, unless in full: agents list it all, at length.
+// mcpText shows a request to an MCP server. Unless full, it leaves out what the server listed as its tools and
+// resources, which is long.
 func mcpText(b trajectory.MCPCall, full bool) entry {
 	e := entry{label: strings.TrimSpace("mcp " + b.Server + " " + b.Tool), bad: b.Error != nil}
 	what := ""
@@ -182,7 +184,8 @@ func mcpText(b trajectory.MCPCall, full bool) entry {
 	}
 	switch {
 	case b.Error != nil:
-		e.text = lines(what, valueText(b.Params), fmt.Sprintf("error %d: %s", b.Error.Code, b.Error.Message), valueText(b.Error.Data))
+		failure := fmt.Sprintf("error %d: %s", b.Error.Code, b.Error.Message)
+		e.text = lines(what, valueText(b.Params), failure, valueText(b.Error.Data))
 	case b.IsDiscovery() && !full:
 		e.text = what
 	default:
@@ -194,7 +197,7 @@ func mcpText(b trajectory.MCPCall, full bool) entry {
 	return e
 }
 
-// mcpResult is what a tool answered: its text, where it answered with nothing else.
+// mcpResult returns a tool's result: only the text if it has nothing else, unless full.
 func mcpResult(result any, full bool) string {
 	fields, _ := result.(map[string]any)
 	content, _ := fields["content"].([]any)

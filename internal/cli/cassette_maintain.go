@@ -18,9 +18,9 @@ func cassettePruneCommand() command {
 	return command{
 		name:  "cassette prune",
 		usage: "PLAYBOOK... [--dry-run] [--root DIR] [--cassettes DIR]",
-		short: "remove recordings of units that are gone",
-		long: `Removes, without asking, the recordings that lie where those of a playbook do and are of none of its units, and prints
-their paths. Recordings of other playbooks, and of playbooks that are gone, stay.`,
+		short: "remove recordings of units that no longer exist",
+		long: `Removes, without asking, the recordings of a playbook that belong to none of its units any more, and
+prints their paths. Recordings of other playbooks stay, even if those playbooks no longer exist.`,
 		examples: `sdd-eval cassette prune --dry-run evals/refund/refund.yaml
 sdd-eval cassette prune evals/*/*.yaml`,
 		args: arguments{min: 1, max: -1, what: "PLAYBOOK", kind: kindFile},
@@ -29,14 +29,14 @@ sdd-eval cassette prune evals/*/*.yaml`,
 				dry   bool
 				where recordingsFlags
 			)
-			f.BoolVar(&dry, "dry-run", false, "Remove nothing, only print.")
+			f.BoolVar(&dry, "dry-run", false, "Print the paths, but remove nothing.")
 			where.define(f)
 			return func(_ context.Context, files []string) error { return a.pruneCassettes(where, files, dry) }
 		},
 	}
 }
 
-// pruneCassettes removes nothing before all playbooks were read.
+// pruneCassettes removes nothing before it has read all playbooks.
 func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) error {
 	root, err := a.projectRoot(where.root)
 	if err != nil {
@@ -66,7 +66,8 @@ func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) er
 	return nil
 }
 
-// orphans returns the recordings of none of a playbook's units. A playbook that another one shares them with is an error.
+// orphans returns the recordings that belong to no unit of a playbook. It is an error if another playbook has its
+// recordings in the same place.
 func (a *App) orphans(root string, where recordingsFlags, file string) ([]string, error) {
 	runner, _, err := a.recordings(root, where, file)
 	if err != nil {
@@ -82,7 +83,7 @@ func (a *App) orphans(root string, where recordingsFlags, file string) ([]string
 	return runner.Orphans()
 }
 
-// removeOrphan removes a recording, and its directory if nothing else is in it.
+// removeOrphan removes a recording, and its directory if that is empty then.
 func removeOrphan(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err
@@ -99,15 +100,16 @@ func cassetteMigrateCommand() command {
 	return command{
 		name:  "cassette migrate",
 		usage: "PLAYBOOK...|--all [--dry-run] [--root DIR] [--cassettes DIR]",
-		short: "write recordings as they would be written today",
-		long: `Rewrites the recorded sessions of playbooks that this version of sdd-eval, or the playbook's cassette.normalise, would
-write in another way today, and prints their paths. What happened in them stays as it was, so a stale recording stays
-stale. No agent runs and nothing is recorded anew. If one recording cannot be read, none is changed.`,
+		short: "rewrite recordings in the current form",
+		long: `Rewrites the recordings that this version of sdd-eval, or the playbook's cassette.normalise, would
+write differently now, and prints their paths. The recorded events stay the same, so a stale
+recording stays stale. No agent runs and nothing is recorded. If one recording cannot be read, none
+is changed.`,
 		examples: `sdd-eval cassette migrate --dry-run --all
 sdd-eval cassette migrate evals/refund/refund.yaml`,
-		codes: `0  the recordings can be read; those that were old are migrated, unless it is a dry run
+		codes: `0  all recordings can be read; without --dry-run, the old ones were rewritten
 2  the command line or a playbook is wrong
-3  a recording is corrupt or of another format, or the tool itself failed`,
+3  a recording is corrupt or in an unknown format, or the tool itself failed`,
 		args: arguments{max: -1, what: "PLAYBOOK", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			var (
@@ -115,11 +117,12 @@ sdd-eval cassette migrate evals/refund/refund.yaml`,
 				where    recordingsFlags
 			)
 			f.BoolVar(&all, "all", false, "Migrate the recordings of all playbooks.")
-			f.BoolVar(&dry, "dry-run", false, "Change nothing, only print.")
+			f.BoolVar(&dry, "dry-run", false, "Print the paths, but change nothing.")
 			where.define(f)
 			return func(ctx context.Context, files []string) error {
 				if all == (len(files) > 0) {
-					return usageError("cassette migrate: give either playbooks or --all").hint("sdd-eval cassette migrate --help")
+					return usageError("cassette migrate: give either playbooks or --all").
+						hint("sdd-eval cassette migrate --help")
 				}
 				return a.migrateCassettes(ctx, where, files, dry)
 			}
@@ -127,15 +130,15 @@ sdd-eval cassette migrate evals/refund/refund.yaml`,
 	}
 }
 
-// migration is a recording that would be written in another way today.
+// migration is a recording that is to be rewritten.
 type migration struct {
 	runner *engine.Runner
 	unit   spec.Unit
-	file   string // for people
+	file   string // as it is shown
 }
 
-// migrateCassettes migrates the recordings of some playbooks, or of all if there is none. It changes nothing before it has
-// read all of them.
+// migrateCassettes migrates the recordings of the playbooks in files, or of all playbooks if files is empty. It changes
+// nothing before it has read all recordings.
 func (a *App) migrateCassettes(ctx context.Context, where recordingsFlags, files []string, dry bool) error {
 	root, err := a.projectRoot(where.root)
 	if err != nil {
@@ -147,7 +150,8 @@ func (a *App) migrateCassettes(ctx context.Context, where recordingsFlags, files
 			return err
 		}
 		for _, stem := range gone {
-			fmt.Fprintf(a.Stderr, "warning: there is no playbook %s.yaml, so its recordings stay as they are\n", printable(stem))
+			fmt.Fprintf(a.Stderr, "warning: playbook %s.yaml does not exist: its recordings are unchanged\n",
+				printable(stem))
 		}
 	}
 	old, err := a.migrations(ctx, root, where, files)
@@ -170,22 +174,22 @@ func (a *App) migrateCassettes(ctx context.Context, where recordingsFlags, files
 	case dry:
 		fmt.Fprintln(a.Stderr, "would migrate "+total)
 	case done < len(old):
-		fmt.Fprintf(a.Stderr, "migrated %d of %s: the others are as they were\n", done, total)
+		fmt.Fprintf(a.Stderr, "migrated %d of %s: the others are unchanged\n", done, total)
 	default:
 		fmt.Fprintln(a.Stderr, "migrated "+total)
 	}
 	return err
 }
 
-// migrations returns the recordings of playbooks that would be written in another way today. Those that cannot be read are
-// one error.
+// migrations returns the recordings of playbooks that are to be rewritten. One error has all recordings that cannot be
+// read.
 func (a *App) migrations(ctx context.Context, root string, where recordingsFlags, files []string) ([]migration, error) {
 	var (
 		old    []migration
 		unread []error
 		next   string
 	)
-	seen := make(map[string]bool) // by more than one playbook, or by one that was given twice
+	seen := make(map[string]bool) // paths: playbooks may share them, or may be given twice
 	for _, file := range files {
 		runner, plan, err := a.recordings(root, where, file)
 		if err != nil {
@@ -215,7 +219,8 @@ func (a *App) migrations(ctx context.Context, root string, where recordingsFlags
 		}
 	}
 	if len(unread) > 0 {
-		return nil, &exitError{code: exitHarness, err: fmt.Errorf("cassette migrate: %w", errors.Join(unread...)), next: next}
+		err := fmt.Errorf("cassette migrate: %w", errors.Join(unread...))
+		return nil, &exitError{code: exitHarness, err: err, next: next}
 	}
 	return old, nil
 }

@@ -25,7 +25,7 @@ func (w *onWrite) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// TestMigrateHalfWay: what stops a migration leaves each recording as it was or as it is to be, and is told.
+// TestMigrateHalfWay: what stops a migration leaves each recording either old or migrated, and is reported.
 func TestMigrateHalfWay(t *testing.T) {
 	const text = `name: p
 task: {prompt: Do it.}
@@ -41,12 +41,15 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: "bui
 		want string
 	}{
 		{
-			name: "interrupted", stop: func(cancel context.CancelCauseFunc, _ string) { cancel(errors.New("interrupted")) }, code: exitInterrupted,
+			name: "interrupted", code: exitInterrupted,
+			stop: func(cancel context.CancelCauseFunc, _ string) { cancel(errors.New("interrupted")) },
 			want: "interrupted",
 		},
 		{
 			name: "changed-meanwhile", code: exitHarness,
-			stop: func(_ context.CancelCauseFunc, second string) { require.NoError(t, os.WriteFile(second, nil, 0o644)) },
+			stop: func(_ context.CancelCauseFunc, second string) {
+				require.NoError(t, os.WriteFile(second, nil, 0o644))
+			},
 			want: "cassettes/p/task/a.2.jsonl:1: the cassette is empty",
 		},
 	}
@@ -64,11 +67,13 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: "bui
 			defer cancel(nil)
 			stdout, stderr := &onWrite{do: func() { tt.stop(cancel, file("2")) }}, new(bytes.Buffer)
 			a := App{
-				Args: []string{"cassette", "migrate", "p.yaml"}, Stdout: stdout, Stderr: stderr, Dir: dir, Getenv: func(string) string { return "" },
+				Args: []string{"cassette", "migrate", "p.yaml"}, Stdout: stdout, Stderr: stderr, Dir: dir,
+				Getenv: func(string) string { return "" },
 			}
 			require.Equal(t, tt.code, a.Run(ctx), stderr)
 			require.Equal(t, "cassettes/p/task/a.1.jsonl\n", stdout.String())
-			require.Equal(t, "migrated 1 of 3 recordings: the others are as they were\nsdd-eval: cassette migrate: "+tt.want+"\n", stderr.String())
+			require.Equal(t, "migrated 1 of 3 recordings: the others are unchanged\n"+
+				"sdd-eval: cassette migrate: "+tt.want+"\n", stderr.String())
 			for n, migrated := range map[string]bool{"1": true, "3": false} {
 				data, err := os.ReadFile(file(n))
 				require.NoError(t, err)

@@ -22,18 +22,18 @@ func cassetteShowCommand() command {
 		name:  "cassette show",
 		usage: "FILE [--full]",
 		short: "show a recorded session",
-		long: `Shows what is in a cassette: what it is a recording of, then for each turn what happened, with the time since the
-session began, and what it changed in the workspace. Long texts are folded and their sizes told. On a terminal it is in
-colours, unless NO_COLOR is set.`,
+		long: `Shows what a cassette contains: first what was recorded, then for each turn what happened, with the
+time since the session began, and what the turn changed in the workspace. Long texts are folded,
+with their sizes. On a terminal the output has colours, unless NO_COLOR is set.`,
 		examples: `sdd-eval cassette show cassettes/evals/demo/task/fake.1.jsonl
 sdd-eval cassette show --full cassettes/evals/demo/task/fake.1.jsonl`,
-		codes: `0  all is well
-2  the command line is wrong, or there is no such file
-3  the file is not a cassette, or not what was recorded`,
+		codes: `0  success
+2  the command line is wrong, or the file does not exist
+3  the file is not a cassette, or was changed after it was recorded`,
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			full := false
-			f.BoolVar(&full, "full", false, "Fold nothing.")
+			f.BoolVar(&full, "full", false, "Show everything, with nothing folded.")
 			return func(_ context.Context, args []string) error { return a.showCassette(args[0], full) }
 		},
 	}
@@ -52,12 +52,12 @@ func (a *App) showCassette(file string, full bool) error {
 	return nil
 }
 
-// cassettePage is what show writes about a cassette.
+// cassettePage writes what show prints about a cassette.
 type cassettePage struct {
 	w       io.Writer
 	paint   paint
 	secrets *secret.Set
-	full    bool // fold nothing
+	full    bool // show everything, with nothing folded
 }
 
 // head writes about the session as a whole.
@@ -74,9 +74,10 @@ func (p cassettePage) head(path string, c *cassette.Cassette) {
 	if h.Origin != cassette.OriginRecorded {
 		p.fact("origin", h.Origin)
 	}
-	p.fact("recorded", fmt.Sprintf("%s UTC, sandbox %s", h.RecordedAt.UTC().Format(time.DateTime), cmp.Or(h.Sandbox, "unknown")))
+	at, sandbox := h.RecordedAt.UTC().Format(time.DateTime), cmp.Or(h.Sandbox, "unknown")
+	p.fact("recorded", fmt.Sprintf("%s UTC, sandbox %s", at, sandbox))
 	f := h.Fingerprints
-	p.fact("workspace", strings.TrimPrefix(fmt.Sprintf("%s, digest %.12s", filesText(f.Workspace), f.Workspace.Digest), ", "))
+	p.fact("workspace", fmt.Sprintf("%sdigest %.12s", filesText(f.Workspace), f.Workspace.Digest))
 	if p.full {
 		p.fact("permissions", strings.Join(f.Permissions, "\n"))
 		p.fact("steps", strings.Join(f.Steps, "\n"))
@@ -93,21 +94,22 @@ func (p cassettePage) head(path string, c *cassette.Cassette) {
 			last = max(last, e.At)
 		}
 	}
-	p.fact("session", fmt.Sprintf("%s, %s, %s, %s", count(len(c.Turns), "turn"), count(events, "event"), count(calls, "tool call"), shortly(last)))
+	p.fact("session", fmt.Sprintf("%s, %s, %s, %s",
+		count(len(c.Turns), "turn"), count(events, "event"), count(calls, "tool call"), shortly(last)))
 	if judges := judgment.Path(strings.TrimSuffix(c.Path, ".gz")); exists(judges) {
 		p.fact("judges", "recorded, in the .judges.jsonl beside it")
 	}
 }
 
-// filesText says how many files a workspace had, empty if they are not listed.
+// filesText returns how many files a workspace had, as "3 files, ", or "" if they are not listed.
 func filesText(f cassette.Files) string {
 	if f.ByPath == nil {
 		return ""
 	}
-	return count(len(f.ByPath), "file")
+	return count(len(f.ByPath), "file") + ", "
 }
 
-// agentText says which agent was recorded.
+// agentText describes the agent that was recorded.
 func agentText(h cassette.Header) string {
 	text := h.Agent.Kind
 	if h.Agent.Name != "" && h.Agent.Name != h.Agent.Kind {
@@ -122,7 +124,7 @@ func agentText(h cassette.Header) string {
 	return text
 }
 
-// fact writes a line of the head, or several, and nothing if there is nothing to say.
+// fact writes a line of the head, or several, and nothing if text is empty.
 func (p cassettePage) fact(name, text string) {
 	if text == "" {
 		return
@@ -144,17 +146,17 @@ func (p cassettePage) turn(n int, t cassette.Turn) {
 	}
 }
 
-// Columns of the page: those of the times, of the labels, and of a text in all before it is cut.
+// The widths of the page's columns in characters: times, labels, and texts before they are cut.
 const (
 	timeColumns  = 8
 	labelColumns = 16
 	textColumns  = 100
 )
 
-// maxFolded is how many lines of a text stand there when it is folded.
+// maxFolded is how many lines a folded text has.
 const maxFolded = 4
 
-// entry writes an event: when, what, and the text.
+// entry writes an event: its time, its label and its text.
 func (p cassettePage) entry(at string, e entry) {
 	label := printable(p.secrets.String(e.label))
 	pad := strings.Repeat(" ", max(0, labelColumns-width(label)))
@@ -176,7 +178,7 @@ func (p cassettePage) entry(at string, e entry) {
 	}
 }
 
-// fold returns the printable lines of an event's text, of a long one its beginning and how long it is.
+// fold returns the printable lines of an event's text. Of a long text it returns the beginning and the size.
 func (p cassettePage) fold(e entry) []string {
 	text := strings.TrimRight(p.secrets.String(e.text), "\n")
 	if text == "" {
@@ -211,7 +213,7 @@ func (p cassettePage) fold(e entry) []string {
 	return lines
 }
 
-// wrap breaks a printable line between words into lines of at most that many columns; what is longer than a line is cut.
+// wrap breaks a printable line between words into lines of at most columns columns. It cuts words that are longer.
 func wrap(line string, columns int) []string {
 	if width(line) <= columns {
 		return []string{line}
@@ -232,7 +234,7 @@ func wrap(line string, columns int) []string {
 	return append(lines, cut(now, columns))
 }
 
-// shortly returns a duration as it stands before events: "0.12s", "2m03s".
+// shortly formats the time of an event: "0.12s", "2m03s".
 func shortly(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.2fs", d.Seconds())
@@ -240,7 +242,7 @@ func shortly(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// bytesText returns a size for people: "53 B", "2.1 KiB".
+// bytesText formats a size for people: "53 B", "2.1 KiB".
 func bytesText(n int) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -252,7 +254,7 @@ func bytesText(n int) string {
 	return fmt.Sprintf("%.1f %s", size, unit)
 }
 
-// changeText tells what a turn did to a path.
+// changeText describes what a turn did to a path.
 func changeText(c workspace.Change) entry {
 	text := c.Path
 	switch {
@@ -264,9 +266,9 @@ func changeText(c workspace.Change) entry {
 	case c.Kind == workspace.Dir:
 		text += "/"
 	case c.ModeOnly && c.Exec:
-		text += " (may be executed now)"
+		text += " (now executable)"
 	case c.ModeOnly:
-		text += " (may no longer be executed)"
+		text += " (no longer executable)"
 	default:
 		text += ", " + bytesText(len(c.Data))
 	}
@@ -277,14 +279,14 @@ func cassetteDiffCommand() command {
 	return command{
 		name:  "cassette diff",
 		usage: "FILE FILE",
-		short: "tell how two recorded sessions differ",
-		long: `Aligns the lines of two cassettes and prints those that differ. When they were recorded, how long everything took and
-what confined the agent does not count.`,
+		short: "compare two recorded sessions",
+		long: `Aligns the lines of two cassettes and prints those that differ. It ignores when they were recorded,
+how long everything took and which sandbox confined the agent.`,
 		examples: `sdd-eval cassette diff old/fake.1.jsonl cassettes/evals/demo/task/fake.1.jsonl`,
 		codes: `0  the sessions are the same
 1  they differ
-2  the command line is wrong, or there is no such file
-3  a file is not a cassette, or not what was recorded`,
+2  the command line is wrong, or a file does not exist
+3  a file is not a cassette, or was changed after it was recorded`,
 		args: arguments{min: 2, max: 2, what: "FILE", kind: kindFile},
 		define: func(a *App, _ *flags) action {
 			return func(_ context.Context, files []string) error { return a.diffCassettes(files[0], files[1]) }
@@ -322,14 +324,14 @@ func (a *App) diffCassettes(one, two string) error {
 	return &exitError{code: exitFailed, err: fmt.Errorf("cassette diff: %s", count(len(differences), "difference"))}
 }
 
-// readCassette reads a file that a person named.
+// readCassette reads a file that the user named.
 func (a *App) readCassette(file string) (*cassette.Cassette, error) {
 	if file == "" {
-		return nil, usageError("the name of a file is empty")
+		return nil, usageError("the file name is empty")
 	}
 	c, err := cassette.Read(a.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("%s: there is no such file", file)
+		return nil, usageError("%s: no such file", file)
 	}
 	return c, err
 }

@@ -29,31 +29,54 @@ func everything() *cassette.Cassette {
 		trajectory.Prompt{Text: "Fix Add in add.go.\n" + long},
 		trajectory.Thought{Text: "Let me look."},
 		trajectory.Plan{Entries: []trajectory.PlanEntry{
-			{Content: "look", Status: "completed"}, {Content: "fix", Status: "in_progress"}, {Content: "test", Status: "pending"},
+			{Content: "look", Status: "completed"},
+			{Content: "fix", Status: "in_progress"},
+			{Content: "test", Status: "pending"},
 		}},
-		trajectory.ToolStart{ID: "c1", Name: "Read", Kind: "read", Title: "Read add.go", Args: map[string]any{"path": "add.go", "limit": json.Number("2000")}},
+		trajectory.ToolStart{
+			ID: "c1", Name: "Read", Kind: "read", Title: "Read add.go",
+			Args: map[string]any{"path": "add.go", "limit": json.Number("2000")},
+		},
 		trajectory.FileRead{Path: "add.go", Line: &line, Text: old + strings.Repeat("// more\n", 40)},
 		trajectory.ToolEnd{ID: "c1", Status: trajectory.Completed, Output: old + strings.Repeat("// more\n", 40)},
-		trajectory.ToolStart{ID: "c2", Name: "Edit", Kind: "edit", Args: map[string]any{"path": "add.go", "text": strings.Repeat("x\n", 60), "deep": []any{true}}},
-		trajectory.Permission{ID: "c2", Options: []trajectory.PermissionOption{{ID: "allow"}, {ID: "reject"}}, Decision: "allow"},
+		trajectory.ToolStart{
+			ID: "c2", Name: "Edit", Kind: "edit",
+			Args: map[string]any{"path": "add.go", "text": strings.Repeat("x\n", 60), "deep": []any{true}},
+		},
+		trajectory.Permission{
+			ID: "c2", Options: []trajectory.PermissionOption{{ID: "allow"}, {ID: "reject"}}, Decision: "allow",
+		},
 		trajectory.FileWrite{Path: "/etc/passwd", Error: "denied: outside the workspace"},
 		trajectory.ToolEnd{
 			ID: "c2", Status: trajectory.Completed, Output: map[string]any{"ok": true},
-			Diffs: []trajectory.Diff{{Path: "add.go", Old: &old, New: strings.Replace(old, "-", "+", 1)}, {Path: "new.go", New: "package add\n"}},
+			Diffs: []trajectory.Diff{
+				{Path: "add.go", Old: &old, New: strings.Replace(old, "-", "+", 1)},
+				{Path: "new.go", New: "package add\n"},
+			},
 		},
 		trajectory.ToolStart{ID: "c3", Name: "go test", Kind: "execute", Title: "go test"},
-		trajectory.Terminal{ID: "t1", Command: "go", Args: []string{"test", "./..."}, Output: "FAIL\tadd\n", ExitCode: &exit, Truncated: true},
-		trajectory.ToolEnd{ID: "c3", Status: trajectory.Failed, ExitCode: &exit, Printed: "FAIL\tadd\n", Output: map[string]any{"raw": long}},
+		trajectory.Terminal{
+			ID: "t1", Command: "go", Args: []string{"test", "./..."}, Output: "FAIL\tadd\n", ExitCode: &exit,
+			Truncated: true,
+		},
+		trajectory.ToolEnd{
+			ID: "c3", Status: trajectory.Failed, ExitCode: &exit, Printed: "FAIL\tadd\n",
+			Output: map[string]any{"raw": long},
+		},
 		trajectory.Terminal{ID: "t2", Command: "sleep", Signal: "SIGKILL"},
 		trajectory.Terminal{ID: "t3", Command: "rm", Error: "rm may not be started"},
 		trajectory.Message{Text: "\x1b[31mred\x1b[0m and \u202e turned \x00"},
-		trajectory.MCPCall{Server: "docs", Method: "tools/list", Result: map[string]any{"tools": []any{map[string]any{"name": "search"}}}},
+		trajectory.MCPCall{
+			Server: "docs", Method: "tools/list",
+			Result: map[string]any{"tools": []any{map[string]any{"name": "search"}}},
+		},
 		trajectory.MCPCall{
 			Server: "docs", Method: "tools/call", Tool: "search", Params: map[string]any{"for": "refunds"},
 			Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "See billing."}}},
 		},
 		trajectory.MCPCall{
-			Server: "docs", Method: "resources/read", Params: map[string]any{"uri": "docs://x"}, Error: &trajectory.MCPError{Code: -32002, Message: "no such page"},
+			Server: "docs", Method: "resources/read", Params: map[string]any{"uri": "docs://x"},
+			Error: &trajectory.MCPError{Code: -32002, Message: "no such page"},
 		},
 		trajectory.Notice{Name: "session/update:weather", Data: map[string]any{"sun": true}},
 		trajectory.State{Mode: "code", Commands: []string{"review"}},
@@ -63,11 +86,17 @@ func everything() *cassette.Cassette {
 	}
 	return &cassette.Cassette{
 		Header: cassette.Header{
-			Level: cassette.LevelRun, Unit: "fix-bug/task/claude/1", Agent: trajectory.Agent{Kind: "claude-code-acp", Name: "claude-agent-acp", Version: "0.100.0", Model: "opus"},
+			Level: cassette.LevelRun, Unit: "fix-bug/task/claude/1",
+			Agent: trajectory.Agent{
+				Kind: "claude-code-acp", Name: "claude-agent-acp", Version: "0.100.0", Model: "opus",
+			},
 			Endpoint: "scripted", RecordedAt: noon, Sandbox: "bwrap",
 			Fingerprints: cassette.Fingerprints{
-				Kind: "claude-code-acp", Permissions: []string{"tool Bash, path any: reject", "default: allow"}, Timeout: "30m0s", Steps: []string{"make"},
-				Workspace: cassette.Files{Digest: "8f14e45fceea167a5a36dedd4bea2543", ByPath: map[string]string{"add.go": "33dd790e841b"}},
+				Kind: "claude-code-acp", Permissions: []string{"tool Bash, path any: reject", "default: allow"},
+				Timeout: "30m0s", Steps: []string{"make"},
+				Workspace: cassette.Files{
+					Digest: "8f14e45fceea167a5a36dedd4bea2543", ByPath: map[string]string{"add.go": "33dd790e841b"},
+				},
 			},
 		},
 		Turns: []cassette.Turn{{Events: events, Delta: workspace.Delta{Changes: []workspace.Change{
@@ -100,12 +129,15 @@ func TestCassetteShow(t *testing.T) {
 	imported.Header.Origin, imported.Header.Endpoint, imported.Header.Sandbox = "imported from a tool 1.0", "real", ""
 	require.NoError(t, cassette.Write(filepath.Join(dir, "a.2.jsonl"), imported))
 	got = call(t, dir, "cassette", "show", "a.2.jsonl")
-	require.Contains(t, got.stdout, "\nendpoint    real\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox unknown\n")
+	require.Contains(t, got.stdout,
+		"\nendpoint    real\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox "+
+			"unknown\n")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.jsonl"), []byte("{}\n"), 0o644))
-	require.Equal(t, called{exitHarness, "", "sdd-eval: " + filepath.Join(dir, "b.jsonl") + ":1: not a cassette: there is no header\n"},
-		call(t, dir, "cassette", "show", "b.jsonl"))
-	require.Equal(t, called{exitUsage, "", "sdd-eval: c.jsonl: there is no such file\n"}, call(t, dir, "cassette", "show", "c.jsonl"))
+	noHeader := "sdd-eval: " + filepath.Join(dir, "b.jsonl") + ":1: not a cassette: there is no header\n"
+	require.Equal(t, called{exitHarness, "", noHeader}, call(t, dir, "cassette", "show", "b.jsonl"))
+	require.Equal(t, called{exitUsage, "", "sdd-eval: c.jsonl: no such file\n"},
+		call(t, dir, "cassette", "show", "c.jsonl"))
 	require.Equal(t, exitUsage, call(t, dir, "cassette", "show", "").code)
 }
 
@@ -119,7 +151,8 @@ func TestCassetteColours(t *testing.T) {
 		return b.String()
 	}
 	plain, painted := show(false), show(true)
-	for _, part := range []string{"\x1b[1mturn 1\x1b[0m", "\x1b[36mc1 Read\x1b[0m", "\x1b[31mc3 failed\x1b[0m", "\x1b[2m"} {
+	parts := []string{"\x1b[1mturn 1\x1b[0m", "\x1b[36mc1 Read\x1b[0m", "\x1b[31mc3 failed\x1b[0m", "\x1b[2m"}
+	for _, part := range parts {
 		require.Contains(t, painted, part)
 	}
 	require.Equal(t, plain, regexp.MustCompile(`\x1b\[[0-9]*m`).ReplaceAllString(painted, ""))
@@ -133,7 +166,11 @@ func TestCassetteShowsNoSecrets(t *testing.T) {
 	c.Turns[0].Events[1].Body = trajectory.Thought{Text: "The key is " + key}
 	require.NoError(t, cassette.Write(filepath.Join(dir, "a.1.jsonl"), c))
 	require.NoError(t, cassette.Write(filepath.Join(dir, "b.1.jsonl"), everything()))
-	for _, args := range [][]string{{"show", "a.1.jsonl"}, {"show", "--full", "a.1.jsonl"}, {"diff", "a.1.jsonl", "b.1.jsonl"}} {
+	for _, args := range [][]string{
+		{"show", "a.1.jsonl"},
+		{"show", "--full", "a.1.jsonl"},
+		{"diff", "a.1.jsonl", "b.1.jsonl"},
+	} {
 		var stdout, stderr bytes.Buffer
 		a := App{
 			Args: append([]string{"cassette"}, args...), Stdout: &stdout, Stderr: &stderr, Dir: dir,
@@ -187,7 +224,9 @@ func TestWrap(t *testing.T) {
 }
 
 func TestBytesText(t *testing.T) {
-	for n, want := range map[int]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 2150: "2.1 KiB", 5 << 20: "5.0 MiB"} {
+	for n, want := range map[int]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 2150: "2.1 KiB", 5 << 20: "5.0 MiB",
+	} {
 		require.Equal(t, want, bytesText(n))
 	}
 }

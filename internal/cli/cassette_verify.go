@@ -17,14 +17,15 @@ func cassetteVerifyCommand() command {
 	return command{
 		name:  "cassette verify",
 		usage: "PLAYBOOK...|--all [--root DIR] [--cassettes DIR]",
-		short: "find recordings that do not replay",
-		long: `Compares recordings with the playbooks that they are of, and lists those that are missing, stale (with what changed),
-corrupt, or orphaned, which means of no unit. What judges said is checked, too, but not whether they would still ask
-it. Workspaces are prepared for it; nothing that a playbook names is run. --all looks at each playbook that has
-recordings: one that was never recorded it does not find.`,
+		short: "find recordings that cannot be replayed",
+		long: `Compares recordings with their playbooks and lists those that are missing, stale (with what
+changed), corrupt or orphaned (of no unit). The recorded answers of LLM judges are checked, too, but
+not whether the judges would still ask the same. Workspaces are prepared, but no command of a
+playbook is run. --all looks at every playbook that has recordings, so it does not find a playbook
+that was never recorded.`,
 		examples: `sdd-eval cassette verify evals/refund/refund.yaml
 sdd-eval cassette verify --all`,
-		codes: `0  all recordings are there and replay
+		codes: `0  all recordings exist and can be replayed
 1  a recording is missing, stale, corrupt or orphaned
 2  the command line or a playbook is wrong
 3  the tool itself failed`,
@@ -34,11 +35,12 @@ sdd-eval cassette verify --all`,
 				all   bool
 				where recordingsFlags
 			)
-			f.BoolVar(&all, "all", false, "Look at all playbooks that have recordings.")
+			f.BoolVar(&all, "all", false, "Verify the recordings of all playbooks.")
 			where.define(f)
 			return func(ctx context.Context, files []string) error {
 				if all == (len(files) > 0) {
-					return usageError("cassette verify: give either playbooks or --all").hint("sdd-eval cassette verify --help")
+					return usageError("cassette verify: give either playbooks or --all").
+						hint("sdd-eval cassette verify --help")
 				}
 				return a.verifyCassettes(ctx, where, files)
 			}
@@ -53,10 +55,10 @@ type verification struct {
 	root   string
 	dir    string // of the cassettes, absolute
 	counts map[string]int
-	next   string // what mends the first defect
+	next   string // the command that repairs the first defect
 }
 
-// verifyCassettes looks at the recordings of some playbooks, or of all if there is none.
+// verifyCassettes checks the recordings of the playbooks in files, or of all playbooks if files is empty.
 func (a *App) verifyCassettes(ctx context.Context, where recordingsFlags, files []string) error {
 	root, err := a.projectRoot(where.root)
 	if err != nil {
@@ -73,19 +75,21 @@ func (a *App) verifyCassettes(ctx context.Context, where recordingsFlags, files 
 			return err
 		}
 	}
+	kinds := []string{engine.DefectMissing, engine.DefectStale, engine.DefectCorrupt, engine.DefectOrphaned}
 	var found []string
-	for _, kind := range []string{engine.DefectMissing, engine.DefectStale, engine.DefectCorrupt, engine.DefectOrphaned} {
+	for _, kind := range kinds {
 		if n := v.counts[kind]; n > 0 {
 			found = append(found, fmt.Sprintf("%d %s", n, kind))
 		}
 	}
 	if len(found) > 0 {
-		return &exitError{code: exitFailed, err: errors.New("cassette verify: " + strings.Join(found, ", ")), next: v.next}
+		err := errors.New("cassette verify: " + strings.Join(found, ", "))
+		return &exitError{code: exitFailed, err: err, next: v.next}
 	}
 	return nil
 }
 
-// recorded returns the playbooks that have recordings, and reports recordings whose playbook is gone.
+// recorded returns the playbooks that have recordings, and reports the recordings whose playbook does not exist.
 func (v *verification) recorded() ([]string, error) {
 	files, gone, err := v.app.recordedPlaybooks("cassette verify", v.where, v.root)
 	if err != nil {
@@ -97,13 +101,15 @@ func (v *verification) recorded() ([]string, error) {
 			return nil, err
 		}
 		for _, file := range orphans {
-			v.tell(engine.Defect{Kind: engine.DefectOrphaned, File: v.below(file), Reason: "there is no playbook " + stem + ".yaml"}, "")
+			v.report(engine.Defect{
+				Kind: engine.DefectOrphaned, File: v.below(file), Reason: "playbook " + stem + ".yaml does not exist",
+			}, "")
 		}
 	}
 	return files, nil
 }
 
-// playbook looks at the recordings of one playbook.
+// playbook checks the recordings of one playbook.
 func (v *verification) playbook(ctx context.Context, file string) error {
 	runner, plan, err := v.app.recordings(v.root, v.where, file)
 	if err != nil {
@@ -118,7 +124,7 @@ func (v *verification) playbook(ctx context.Context, file string) error {
 			return fmt.Errorf("cassette verify: %s: %w", file, err)
 		}
 		for _, d := range defects {
-			v.tell(d, record)
+			v.report(d, record)
 		}
 		for _, w := range warnings {
 			fmt.Fprintf(v.app.Stderr, "warning: %s\n", printable(v.app.secrets.String(w)))
@@ -128,9 +134,11 @@ func (v *verification) playbook(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	prune := commandLine("cassette", "prune", file, "--root", v.where.root, "--cassettes", v.where.cassettes)
 	for _, o := range orphans {
-		v.tell(engine.Defect{Kind: engine.DefectOrphaned, File: v.below(o), Reason: "no unit of " + file + " has this recording"},
-			commandLine("cassette", "prune", file, "--root", v.where.root, "--cassettes", v.where.cassettes))
+		v.report(engine.Defect{
+			Kind: engine.DefectOrphaned, File: v.below(o), Reason: "no unit of " + file + " has this recording",
+		}, prune)
 	}
 	if v.defects() == before {
 		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(plan.Units), "unit"))
@@ -146,11 +154,11 @@ func (v *verification) defects() int {
 	return n
 }
 
-// tell prints a defect and counts it. What mends it is a command.
-func (v *verification) tell(d engine.Defect, mends string) {
+// report prints a defect and counts it. repair is the command that repairs it, if any.
+func (v *verification) report(d engine.Defect, repair string) {
 	v.counts[d.Kind]++
 	if v.next == "" {
-		v.next = mends
+		v.next = repair
 	}
 	fmt.Fprintf(v.app.Stdout, "%-9s %s\n", d.Kind, printable(d.File))
 	for line := range strings.SplitSeq(v.app.secrets.String(d.Reason), "\n") {
@@ -158,7 +166,7 @@ func (v *verification) tell(d engine.Defect, mends string) {
 	}
 }
 
-// below is a path for people, relative to the root as those of cassettes are.
+// below returns a path relative to the root, like the paths of other cassettes that are shown.
 func (v *verification) below(path string) string {
 	if rel, err := filepath.Rel(v.root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -169,15 +177,16 @@ func (v *verification) below(path string) string {
 // defaultCassettes is the directory of the cassettes, below the project's root.
 const defaultCassettes = "cassettes"
 
-// recordingsFlags say where recordings are.
+// recordingsFlags are the flags that say where recordings are.
 type recordingsFlags struct{ root, cassettes string }
 
 func (r *recordingsFlags) define(f *flags) {
 	f.root(&r.root)
-	f.text(&r.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes, relative to the project's root; default: "+defaultCassettes+".")
+	f.text(&r.cassettes, "cassettes", kindDir,
+		"The `DIR` of the cassettes, relative to the project's root; default: "+defaultCassettes+".")
 }
 
-// dir returns the directory of the cassettes, absolute.
+// dir returns the absolute path of the directory of the cassettes.
 func (r recordingsFlags) dir(root string) string {
 	dir := cmp.Or(r.cassettes, defaultCassettes)
 	if filepath.IsAbs(dir) {
@@ -186,13 +195,13 @@ func (r recordingsFlags) dir(root string) string {
 	return filepath.Join(root, dir)
 }
 
-// run returns the options of a run of a playbook whose recordings are there.
+// run returns the options of a run of a playbook with its recordings in that place.
 func (r recordingsFlags) run(file string) runOptions {
 	return runOptions{playbook: file, root: r.root, cassettes: r.cassettes}
 }
 
-// recordings opens a playbook of the project to look at the recordings of its units. One of another project is an error:
-// its recordings cannot be told from those of others.
+// recordings opens a playbook of the project, to work with the recordings of its units. A playbook of another project
+// is an error, because its recordings would have no name of their own here.
 func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *spec.Plan, error) {
 	plan, err := a.loadPlan(root, a.path(file))
 	if err != nil {
@@ -209,13 +218,13 @@ func (a *App) recordings(root string, where recordingsFlags, file string) (*engi
 	case filepath.IsAbs(plan.Playbook.File):
 		return nil, nil, usageError("%s is not below the project's root %s", file, root)
 	case len(plan.Units) == 0:
-		return nil, nil, usageError("%s has no units, so nothing is recorded of it", file)
+		return nil, nil, usageError("%s has no units, so it has no recordings", file)
 	}
 	return runner, plan, nil
 }
 
-// recordedPlaybooks returns the playbooks that have recordings, as absolute paths. Gone are those that are not there any
-// more, as paths below the root without extension. No recordings at all are an error of the command.
+// recordedPlaybooks returns the absolute paths of the playbooks that have recordings. gone are the playbooks with
+// recordings that do not exist, as paths below the root without extension. It is an error if there are no recordings.
 func (a *App) recordedPlaybooks(command string, where recordingsFlags, root string) (files, gone []string, err error) {
 	dir := where.dir(root)
 	stems, err := cassette.Playbooks(dir)
@@ -223,7 +232,7 @@ func (a *App) recordedPlaybooks(command string, where recordingsFlags, root stri
 		return nil, nil, err
 	}
 	if len(stems) == 0 {
-		return nil, nil, usageError("%s: there are no cassettes below %s", command, a.shown(dir)).
+		return nil, nil, usageError("%s: no cassettes below %s", command, a.shown(dir)).
 			hint(where.run("PLAYBOOK").command(engine.Record))
 	}
 	for _, stem := range stems {

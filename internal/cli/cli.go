@@ -1,5 +1,8 @@
-// Package cli is the command sdd-eval: its commands with their flags and help, its completion scripts, and what it shows
-// while a playbook runs. Results go to standard output, everything else to standard error.
+// Package cli implements the command sdd-eval: its subcommands with their flags and help, its completion scripts, and
+// what a person sees while a playbook runs. Results go to standard output, everything else to standard error.
+//
+// A command here reads its flags, calls another package and prints what came of it. How playbooks are run, reported and
+// recorded belongs into those packages, where tests written in Go share it.
 package cli
 
 import (
@@ -24,7 +27,7 @@ import (
 type App struct {
 	// Args are the arguments without the program's name.
 	Args []string
-	// Stdin may be nil: there is nothing to read.
+	// Stdin may be nil, for no input.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Getenv and Environ are the environment, as os.Getenv and os.Environ return it.
@@ -35,11 +38,12 @@ type App struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	// secrets are what nothing that is printed or written may show.
+	// secrets are masked in everything that is printed or written.
 	secrets *secret.Set
 }
 
-// Main is sdd-eval as this process was started. It returns the exit code. When ctx is done the command ends in order.
+// Main runs sdd-eval with the arguments and the environment of this process and returns the exit code. When ctx is done
+// the command stops its work in order.
 func Main(ctx context.Context) int {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -53,14 +57,14 @@ func Main(ctx context.Context) int {
 	return a.Run(ctx)
 }
 
-// Run runs the command that the arguments name and returns the exit code: 0 all is well, 1 something failed that was
-// judged, 2 the command line, a playbook or the configuration is wrong, 3 the harness failed, 130 interrupted.
+// Run runs the command that the arguments name and returns the exit code: 0 success, 1 a unit or a job failed, 2 the
+// command line, a playbook or the configuration is wrong, 3 the harness failed, 130 interrupted.
 func (a *App) Run(ctx context.Context) int {
 	out := &checkedWriter{w: a.Stdout}
-	called := *a
-	called.Stdout, called.secrets = out, new(secret.Set)
-	called.secrets.AddEnvironment(a.Environ)
-	err := called.dispatch(ctx)
+	masked := *a
+	masked.Stdout, masked.secrets = out, new(secret.Set)
+	masked.secrets.AddEnvironment(a.Environ)
+	err := masked.dispatch(ctx)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write to standard output: %w", out.err)
 	}
@@ -70,7 +74,7 @@ func (a *App) Run(ctx context.Context) int {
 	code := exitCode(ctx, err)
 	e, ok := errors.AsType[*exitError](err)
 	if !ok || e.err != nil {
-		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", called.secrets.String(err.Error()))
+		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", masked.secrets.String(err.Error()))
 	}
 	if next := a.nextAfter(err); next != "" {
 		fmt.Fprintf(a.Stderr, "next: %s\n", next)
@@ -78,7 +82,7 @@ func (a *App) Run(ctx context.Context) int {
 	return code
 }
 
-// path returns a path that the user wrote as an absolute one.
+// path makes a path that the user wrote absolute.
 func (a *App) path(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -86,7 +90,7 @@ func (a *App) path(p string) string {
 	return filepath.Join(a.Dir, p)
 }
 
-// shown returns a path as the user would write it: relative to the working directory if it is below.
+// shown returns a path as the user would write it: relative to the working directory if it is below that.
 func (a *App) shown(path string) string {
 	rel, err := filepath.Rel(a.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -100,7 +104,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// checkedWriter keeps the first error, so that no command succeeds whose output was lost.
+// checkedWriter keeps the first error, so that a command whose output was lost does not succeed.
 type checkedWriter struct {
 	w   io.Writer
 	err error
@@ -119,16 +123,16 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // a unit or a job failed
 	exitUsage       = 2   // the command line, a playbook or the configuration is wrong
-	exitHarness     = 3   // the harness failed: nothing is known about the agents
+	exitHarness     = 3   // the harness itself failed: nothing is known about the agents
 	exitInterrupted = 130 // by Ctrl-C or SIGTERM
 )
 
-// exitError is an error with the exit code that it ends the command with. Errors without one are those of the harness.
+// exitError is an error with the exit code of the command. Any other error is one of the harness.
 type exitError struct {
 	code int
-	// err is what to tell the user, nil if it has been told already.
+	// err is printed for the user; nil if everything has been printed already.
 	err error
-	// next is the command that a person runs next, empty if there is none to name.
+	// next is the command to run next, empty if there is none.
 	next string
 }
 
@@ -146,13 +150,13 @@ func usageError(format string, args ...any) *exitError {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// hint returns the error with the command that a person runs next.
+// hint sets the command to run next and returns the error.
 func (e *exitError) hint(next string) *exitError {
 	e.next = next
 	return e
 }
 
-// exitCode returns the code that err ends the command with.
+// exitCode returns the exit code of a command that ended with err.
 func exitCode(ctx context.Context, err error) int {
 	e, ok := errors.AsType[*exitError](err)
 	switch {
@@ -164,7 +168,7 @@ func exitCode(ctx context.Context, err error) int {
 	return exitHarness
 }
 
-// nextAfter returns the command that a person runs after err, empty if there is none to name.
+// nextAfter returns the command to run after err, empty if there is none.
 func (a *App) nextAfter(err error) string {
 	if e, ok := errors.AsType[*exitError](err); ok && e.next != "" {
 		return e.next
@@ -177,11 +181,12 @@ func (a *App) nextAfter(err error) string {
 	if here, err := a.projectRoot(""); err == nil && here == root {
 		root = ""
 	}
-	return "remove that line, then have what it was about run again: " + commandLine("run", "--resume", bad.RunID, "--root", root)
+	again := commandLine("run", "--resume", bad.RunID, "--root", root)
+	return "remove that line, then repeat what it recorded: " + again
 }
 
-// verdict returns the error that what a run comes to ends a command with, nil if nothing is wrong with it. root is the
-// user's --root.
+// verdict returns the error that a command ends with after a run of that outcome, nil if the run is good. root is the
+// value of --root.
 func verdict(v result.Run, id, root string) error {
 	e := &exitError{code: exitHarness, next: commandLine("show", id, "--root", root)}
 	switch {
@@ -190,39 +195,39 @@ func verdict(v result.Run, id, root string) error {
 	case v.Outcome == result.Fail:
 		e.code = exitFailed
 	case v.Outcome == result.NotRun:
-		e.err = errors.New("not all of the run has been run")
+		e.err = errors.New("the run is incomplete")
 	case len(v.Problems) > 0:
 		e.err = errors.New(strings.Join(v.Problems, "; "))
 	}
 	return e
 }
 
-// tool is this program as the files that it writes name it.
+// tool is the name and version of this program in the files that it writes.
 const tool = "sdd-eval " + engine.Version
 
-// versionLine tells which program this is, and what it was built from with which Go.
+// versionLine returns the program's name and version, the source it was built from, and the version of Go.
 func versionLine() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return tool
 	}
-	source := strings.Trim(info.Main.Version, "()") // (devel): go does not know
+	source := strings.Trim(info.Main.Version, "()") // "(devel)" where the go command does not know
 	if source == "" {
 		source = "devel"
 	}
 	return fmt.Sprintf("%s (%s, %s)", tool, source, info.GoVersion)
 }
 
-// commandLine returns a command line of this tool, for people to copy into a shell. An empty word, which no flag takes, is
-// left out together with the flag before it.
-func commandLine(line ...string) string {
-	given := []string{"sdd-eval"}
-	for _, word := range line {
-		if word == "" {
-			given = given[:len(given)-1]
+// commandLine returns a command line of this tool that a person can copy into a shell. An empty word stands for a flag
+// that is not set: it is left out together with the flag before it.
+func commandLine(args ...string) string {
+	line := []string{"sdd-eval"}
+	for _, arg := range args {
+		if arg == "" {
+			line = line[:len(line)-1]
 			continue
 		}
-		given = append(given, word)
+		line = append(line, arg)
 	}
-	return words.Join(given...)
+	return words.Join(line...)
 }

@@ -70,7 +70,8 @@ func TestHelp(t *testing.T) {
 				require.LessOrEqual(t, len(line), 121, line)
 			}
 			golden.Equal(t, "testdata/help/"+strings.Join(words, "-")+".golden", got.stdout)
-			require.Equal(t, got, call(t, t.TempDir(), append([]string{"help"}, words...)...), "both ways to ask for help say the same")
+			require.Equal(t, got, call(t, t.TempDir(), append([]string{"help"}, words...)...),
+				"both ways to ask for help say the same")
 			require.Equal(t, got, call(t, t.TempDir(), append(words, "-h")...))
 		})
 	}
@@ -117,33 +118,76 @@ func TestUsage(t *testing.T) {
 		{"unknown command", "ini", "unknown command \"ini\", did you mean \"init\"?\nnext: sdd-eval help"},
 		{"nothing like a command", "frobnicate", "unknown command \"frobnicate\"\nnext: sdd-eval help"},
 		{"hidden commands are not offered", "complete", "unknown command \"complete\"\nnext: sdd-eval help"},
-		{"unknown flag", "init --nmae x", "init: unknown flag --nmae, did you mean \"--name\"?\nnext: sdd-eval init --help"},
+		{
+			"unknown flag", "init --nmae x",
+			"init: unknown flag --nmae, did you mean \"--name\"?\nnext: sdd-eval init --help",
+		},
 		{"one dash", "init -name x", "init: unknown flag -name, did you mean \"--name\"?\nnext: sdd-eval init --help"},
 		{"flag before the command", "--root . list", "unknown flag --root before the command\nnext: sdd-eval help"},
 		{"argument after version", "--version now", "unexpected argument \"now\" after --version\nnext: sdd-eval help"},
 		{"missing flag", "init", "init: --name NAME is required\nnext: sdd-eval init --help"},
 		{"missing value", "init --name", "init: --name needs a value: --name NAME\nnext: sdd-eval init --help"},
 		{"empty value", "init --name=", "init: --name: the value is empty\nnext: sdd-eval init --help"},
-		{"twice", "init --name a --name b", "init: --name b: the flag is given twice\nnext: sdd-eval init --help"},
-		{"unknown choice", "init --name a --schema lcoal", "init: --schema lcoal: unknown value, did you mean \"local\"?\nnext: sdd-eval init --help"},
-		{"group alone", "cassette", "cassette: use show, diff, verify, prune, migrate, import or export\nnext: sdd-eval help cassette"},
-		{"nothing of the group", "cassette shwo x", "cassette: unknown command \"shwo\", did you mean \"show\"?\nnext: sdd-eval help cassette"},
+		{"twice", "init --name a --name b", "init: --name b: duplicate flag\nnext: sdd-eval init --help"},
+		{
+			"unknown choice", "init --name a --schema lcoal",
+			"init: --schema lcoal: unknown value, did you mean \"local\"?\nnext: sdd-eval init --help",
+		},
+		{
+			"group alone", "cassette",
+			"cassette: missing command: use show, diff, verify, prune, migrate, import or export\n" +
+				"next: sdd-eval help cassette",
+		},
+		{
+			"nothing of the group", "cassette shwo x",
+			"cassette: unknown command \"shwo\", did you mean \"show\"?\nnext: sdd-eval help cassette",
+		},
 		{"flag in a group", "cassette --full", "cassette: unknown command \"--full\"\nnext: sdd-eval help cassette"},
 		{"too much for help", "help run now", "help: unexpected argument \"now\"\nnext: sdd-eval help run"},
-		{"no such choice", "run --playbook p --mode x", "run: --mode x: use live, record, missing or replay\nnext: sdd-eval run --help"},
-		{"unknown format", "report --run latest --format md,pdf", "report: --format md,pdf: use md, json, html, junit or github\nnext: sdd-eval report --help"},
-		{"format twice", "report --run latest --format md,md", "report: --format md,md: \"md\" is given twice\nnext: sdd-eval report --help"},
-		{"no number", "clean --keep many", "clean: --keep many: use a whole number of at least 0\nnext: sdd-eval clean --help"},
-		{"negative", "clean --keep=-1", "clean: --keep -1: use a whole number of at least 0\nnext: sdd-eval clean --help"},
-		{"nothing at a time", "run --playbook p --parallel 0", "run: --parallel 0: use a whole number of at least 1\nnext: sdd-eval run --help"},
-		{"value for a switch", "init --name a --force=maybe", "init: --force maybe: use true or false\nnext: sdd-eval init --help"},
+		{
+			"no such choice", "run --playbook p --mode x",
+			"run: --mode x: use live, record, missing or replay\nnext: sdd-eval run --help",
+		},
+		{
+			"unknown format", "report --run latest --format md,pdf",
+			"report: --format md,pdf: use md, json, html, junit or github\nnext: sdd-eval report --help",
+		},
+		{
+			"format twice", "report --run latest --format md,md",
+			"report: --format md,md: duplicate value \"md\"\nnext: sdd-eval report --help",
+		},
+		{
+			"no number", "clean --keep many",
+			"clean: --keep many: use a whole number of at least 0\nnext: sdd-eval clean --help",
+		},
+		{
+			"negative", "clean --keep=-1",
+			"clean: --keep -1: use a whole number of at least 0\nnext: sdd-eval clean --help",
+		},
+		{
+			"nothing at a time", "run --playbook p --parallel 0",
+			"run: --parallel 0: use a whole number of at least 1\nnext: sdd-eval run --help",
+		},
+		{
+			"value for a switch", "init --name a --force=maybe",
+			"init: --force maybe: use true or false\nnext: sdd-eval init --help",
+		},
 		{"unexpected argument", "list all", "list: unexpected argument \"all\"\nnext: sdd-eval list --help"},
 		{"missing argument", "show", "show: RUN_ID is missing\nnext: sdd-eval show --help"},
 		{"too many arguments", "show a b", "show: unexpected argument \"b\"\nnext: sdd-eval show --help"},
 		{"no files", "validate", "validate: FILE is missing\nnext: sdd-eval validate --help"},
-		{"neither playbook nor run", "run", "run: give one of --playbook FILE and --resume RUN_ID\nnext: sdd-eval run --help"},
-		{"both playbook and run", "run --playbook p --resume r", "run: give one of --playbook FILE and --resume RUN_ID\nnext: sdd-eval run --help"},
-		{"unknown shell", "completion tcsh", "completion: unknown shell \"tcsh\": use bash, zsh or fish\nnext: sdd-eval completion --help"},
+		{
+			"neither playbook nor run", "run",
+			"run: give either --playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+		},
+		{
+			"both playbook and run", "run --playbook p --resume r",
+			"run: give either --playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+		},
+		{
+			"unknown shell", "completion tcsh",
+			"completion: unknown shell \"tcsh\": use bash, zsh or fish\nnext: sdd-eval completion --help",
+		},
 		{"help on nothing", "help ini", "unknown command \"ini\", did you mean \"init\"?\nnext: sdd-eval help"},
 	}
 	names := make(map[string]bool)
@@ -197,10 +241,13 @@ func canceled() context.Context {
 	return ctx
 }
 
-// TestReportExits holds `report` to end with the code that says what the run came to, as `run` did, and what it wrote to say
-// the same.
+// TestReportExits holds `report` to end with the code that says what the run came to, as `run` did, and what it wrote
+// to say the same.
 func TestReportExits(t *testing.T) {
-	const pass, fail, broken, skip, completed, missing = result.Pass, result.Fail, result.Error, result.Skip, result.Completed, result.NotRun
+	const (
+		pass, fail, broken       = result.Pass, result.Fail, result.Error
+		skip, completed, missing = result.Skip, result.Completed, result.NotRun
+	)
 	reports, ran := result.Job{Outcome: pass}, result.Job{Outcome: pass, Commands: 1}
 	tests := []struct {
 		name, reason string
@@ -214,24 +261,61 @@ func TestReportExits(t *testing.T) {
 		{name: "pass", units: [2]result.Outcome{pass, pass}, job: reports, want: pass, code: exitOK},
 		{name: "fail", units: [2]result.Outcome{pass, fail}, job: reports, want: fail, code: exitFailed},
 		{name: "error", units: [2]result.Outcome{pass, broken}, job: reports, want: broken, code: exitHarness},
-		{name: "error and fail", reason: "error comes before failure", units: [2]result.Outcome{fail, broken}, job: reports, want: broken, code: exitHarness},
-		{name: "some skipped", units: [2]result.Outcome{skip, pass}, job: reports, want: pass, code: exitOK},
-		{name: "all skipped", reason: "it would look like success", units: [2]result.Outcome{skip, skip}, job: reports, want: broken, code: exitHarness},
-		{name: "all skipped but a command", units: [2]result.Outcome{skip, skip}, job: ran, want: completed, code: exitOK},
-		{name: "unjudged", units: [2]result.Outcome{completed, completed}, job: reports, want: completed, code: exitOK},
-		{name: "pass and completed", reason: "what nothing judged is no pass", units: [2]result.Outcome{pass, completed}, job: ran, want: completed, code: exitOK},
-		{name: "pass, job skipped", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: skip}, want: pass, code: exitOK},
-		{name: "pass, job failed", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: fail, Commands: 1}, want: fail, code: exitFailed},
-		{name: "pass, job broke", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: broken}, want: broken, code: exitHarness},
-		{name: "skipped, job failed", units: [2]result.Outcome{skip, skip}, job: result.Job{Outcome: fail, Commands: 1}, want: fail, code: exitFailed},
-		{name: "interrupted", units: [2]result.Outcome{pass, missing}, job: reports, state: rundir.StateInterrupted, want: missing, code: exitHarness},
-		{name: "not run", reason: "a test with -run leaves some out", units: [2]result.Outcome{pass, missing}, job: reports, want: missing, code: exitHarness},
-		{name: "job not run", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: missing}, want: missing, code: exitHarness},
 		{
-			name: "interrupted after the last of it", reason: "nobody knows what was still to come", units: [2]result.Outcome{pass, pass},
-			job: reports, state: rundir.StateInterrupted, want: missing, code: exitHarness,
+			name: "error and fail", reason: "error comes before failure", units: [2]result.Outcome{fail, broken},
+			job: reports, want: broken, code: exitHarness,
 		},
-		{name: "problem", units: [2]result.Outcome{pass, pass}, job: reports, problems: []string{"a secret was found"}, want: broken, code: exitHarness},
+		{name: "some skipped", units: [2]result.Outcome{skip, pass}, job: reports, want: pass, code: exitOK},
+		{
+			name: "all skipped", reason: "it would look like success", units: [2]result.Outcome{skip, skip},
+			job: reports, want: broken, code: exitHarness,
+		},
+		{
+			name: "all skipped but a command", units: [2]result.Outcome{skip, skip}, job: ran, want: completed,
+			code: exitOK,
+		},
+		{name: "unjudged", units: [2]result.Outcome{completed, completed}, job: reports, want: completed, code: exitOK},
+		{
+			name: "pass and completed", reason: "what nothing judged is no pass",
+			units: [2]result.Outcome{pass, completed}, job: ran, want: completed, code: exitOK,
+		},
+		{
+			name: "pass, job skipped", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: skip}, want: pass,
+			code: exitOK,
+		},
+		{
+			name: "pass, job failed", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: fail, Commands: 1},
+			want: fail, code: exitFailed,
+		},
+		{
+			name: "pass, job broke", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: broken},
+			want: broken, code: exitHarness,
+		},
+		{
+			name: "skipped, job failed", units: [2]result.Outcome{skip, skip},
+			job: result.Job{Outcome: fail, Commands: 1}, want: fail, code: exitFailed,
+		},
+		{
+			name: "interrupted", units: [2]result.Outcome{pass, missing}, job: reports, state: rundir.StateInterrupted,
+			want: missing, code: exitHarness,
+		},
+		{
+			name: "not run", reason: "a test with -run leaves some out", units: [2]result.Outcome{pass, missing},
+			job: reports, want: missing, code: exitHarness,
+		},
+		{
+			name: "job not run", units: [2]result.Outcome{pass, pass}, job: result.Job{Outcome: missing}, want: missing,
+			code: exitHarness,
+		},
+		{
+			name: "interrupted after the last of it", reason: "nobody knows what was still to come",
+			units: [2]result.Outcome{pass, pass}, job: reports, state: rundir.StateInterrupted,
+			want: missing, code: exitHarness,
+		},
+		{
+			name: "problem", units: [2]result.Outcome{pass, pass}, job: reports,
+			problems: []string{"a secret was found"}, want: broken, code: exitHarness,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +323,8 @@ func TestReportExits(t *testing.T) {
 			run := endedRun(t, dir, tt.units, tt.job, tt.state, tt.problems)
 			got := call(t, dir, "report", "--run", "latest")
 			require.Equal(t, tt.code, got.code, "%s\n%s", tt.reason, got.stderr)
-			require.Contains(t, got.stdout, filepath.Join(run, "report.junit.xml"), "the reports are there whatever they say")
+			require.Contains(t, got.stdout, filepath.Join(run, "report.junit.xml"),
+				"the reports are there whatever they say")
 			require.Equal(t, tt.code == exitOK, got.stderr == "", got.stderr)
 			data, err := os.ReadFile(filepath.Join(run, "report.json"))
 			require.NoError(t, err)
@@ -248,20 +333,22 @@ func TestReportExits(t *testing.T) {
 			require.Equal(t, tt.want, rep.Outcome, tt.reason)
 
 			got = call(t, dir, "report", "--run", "latest", "--format", "github")
-			require.Equal(t, exitOK, got.code, "it tells of what has failed already")
+			require.Equal(t, exitOK, got.code, "the run has failed already")
 			require.Equal(t, tt.code == exitOK, got.stdout == "", got.stdout)
 		})
 	}
 }
 
 // endedRun makes a run of two cases with evaluators and a job, and returns its directory.
-func endedRun(t *testing.T, dir string, units [2]result.Outcome, job result.Job, state rundir.State, problems []string) string {
+func endedRun(
+	t *testing.T, dir string, units [2]result.Outcome, job result.Job, state rundir.State, problems []string,
+) string {
 	t.Helper()
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	m := rundir.Manifest{
 		CreatedAt: at, Name: "shop", Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}},
-		Cases: []rundir.Case{{ID: "one"}, {ID: "two"}}, Trials: 1, Need: 1, Units: []string{"shop/one/a/1", "shop/two/a/1"},
-		Jobs: []string{"job"}, Evaluators: true,
+		Cases: []rundir.Case{{ID: "one"}, {ID: "two"}}, Trials: 1, Need: 1,
+		Units: []string{"shop/one/a/1", "shop/two/a/1"}, Jobs: []string{"job"}, Evaluators: true,
 	}
 	r, err := rundir.Create(dir, m, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
@@ -294,9 +381,11 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{
 			"run in another mode", "what was given is given again",
-			"sdd-eval run --playbook 'my plays/q.yaml' --mode record --cassettes alt --root .. --config-dir c --sandbox none --parallel 4 --llm-judge",
+			"sdd-eval run --playbook 'my plays/q.yaml' --mode record --cassettes alt --root .. --config-dir c " +
+				"--sandbox none --parallel 4 --llm-judge",
 			runOptions{
-				playbook: "my plays/q.yaml", mode: "replay", cassettes: "alt", root: "..", configDir: "c", sandbox: "none", parallel: 4, llmJudge: true,
+				playbook: "my plays/q.yaml", mode: "replay", cassettes: "alt", root: "..", configDir: "c",
+				sandbox: "none", parallel: 4, llmJudge: true,
 			}.command(engine.Record),
 		},
 		{
@@ -306,7 +395,9 @@ func TestCommandLine(t *testing.T) {
 		{
 			"resume", "the run knows its playbook, its mode and its cassettes",
 			"sdd-eval run --resume id --root '$p' --sandbox none",
-			runOptions{playbook: "q.yaml", mode: "replay", cassettes: "alt", root: "$p", sandbox: "none"}.resumption("id"),
+			runOptions{
+				playbook: "q.yaml", mode: "replay", cassettes: "alt", root: "$p", sandbox: "none",
+			}.resumption("id"),
 		},
 		{
 			"overwrite a playbook", "", "sdd-eval init --name demo --force --root x --schema local",
@@ -323,13 +414,16 @@ func TestResumed(t *testing.T) {
 	dir := projectDir(t)
 	const id = "20260131-120000-shop"
 	_, err := rundir.Create(dir, rundir.Manifest{
-		RunID: id, Tool: tool, Playbook: rundir.Playbook{Path: "my plays/q.yaml"}, Cassettes: "alt", Name: "shop", Mode: "replay",
-		Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}}, Cases: []rundir.Case{{ID: "task"}}, Trials: 1, Need: 1, Units: []string{"shop/task/a/1"},
+		RunID: id, Tool: tool, Playbook: rundir.Playbook{Path: "my plays/q.yaml"}, Cassettes: "alt",
+		Name: "shop", Mode: "replay", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}},
+		Cases: []rundir.Case{{ID: "task"}}, Trials: 1, Need: 1, Units: []string{"shop/task/a/1"},
 	}, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
 	a := &App{Dir: filepath.Join(dir, "sub"), secrets: new(secret.Set)}
 	found, again, err := a.resumed(dir, runOptions{resume: id[:9], root: ".."})
 	require.NoError(t, err)
 	require.Equal(t, id, found)
-	require.Equal(t, "sdd-eval run --playbook '"+filepath.Join(dir, "my plays", "q.yaml")+"' --mode record --cassettes alt --root ..", again.command(engine.Record))
+	playbook := filepath.Join(dir, "my plays", "q.yaml")
+	require.Equal(t, "sdd-eval run --playbook '"+playbook+"' --mode record --cassettes alt --root ..",
+		again.command(engine.Record))
 }

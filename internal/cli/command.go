@@ -15,36 +15,36 @@ import (
 
 // command is one command of sdd-eval.
 type command struct {
-	// name is a word, or two of which the first is one of groups.
+	// name is one word, or two if the first is one of groups.
 	name string
 	// usage is what follows the name on the command line.
 	usage string
-	// short says in one line what the command does, for the list of commands; long says all of it.
+	// short describes the command in one line, for the list of commands; long describes all of it.
 	short, long string
-	// examples are command lines that a person could type, one a line.
+	// examples are command lines, one per line.
 	examples string
-	// codes says what the exit codes mean here, a line each; empty: 0, 2 and 3 mean what they always do.
+	// codes describes the exit codes, one per line; empty for commonCodes.
 	codes string
-	// args says what the arguments besides flags are; the zero value is that there are none.
+	// args describes the arguments besides flags; the zero value allows none.
 	args arguments
-	// hidden commands are for scripts: neither help nor completion shows them, and they have no help of their own.
+	// hidden commands are for scripts: neither help nor completion lists them, and they have no help text.
 	hidden bool
-	// misused, if not nil, takes the place of the error about a wrong command line.
+	// misused, if not nil, is called with the error of a wrong command line.
 	misused func(a *App, err error) error
-	// define defines the flags and returns the action that they are for.
+	// define defines the flags and returns the action that reads them.
 	define func(a *App, f *flags) action
 }
 
-// arguments are what a command takes besides flags.
+// arguments describes what a command takes besides flags.
 type arguments struct {
-	min, max int // a max below 0 is no limit
-	// what names one, for errors; kind and choices are for completion.
+	min, max int // no limit if max is negative
+	// what names one of them in errors; kind and choices are for completion.
 	what    string
 	kind    kind
 	choices func() []string
 }
 
-// action does what a command is for. Its arguments are those besides flags, as many as the command takes.
+// action runs a command. args are its arguments besides flags, as many as the command takes.
 type action func(ctx context.Context, args []string) error
 
 // commands returns the table of commands, in the order of the help.
@@ -52,14 +52,14 @@ func commands() []command {
 	return []command{
 		initCommand(), validateCommand(), runCommand(), reportCommand(), importHumanCommand(),
 		listCommand(), showCommand(), cleanCommand(),
-		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(), cassetteMigrateCommand(),
-		cassetteImportCommand(), cassetteExportCommand(),
+		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
+		cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
 		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), completeCommand(),
 	}
 }
 
-// lookupCommand returns the command that words begin with, and the words behind its name.
+// lookupCommand returns the command whose name words begin with, and the words after the name.
 func lookupCommand(words []string) (command, []string, error) {
 	for _, c := range commands() {
 		if name := strings.Fields(c.name); len(words) >= len(name) && slices.Equal(words[:len(name)], name) {
@@ -69,12 +69,14 @@ func lookupCommand(words []string) (command, []string, error) {
 	name := words[0]
 	if list := group(name); list != nil {
 		if len(words) == 1 {
-			return command{}, nil, usageError("%s: use %s", name, alternatives(list)).hint("sdd-eval help " + name)
+			return command{}, nil, usageError("%s: missing command: use %s", name, alternatives(list)).
+				hint("sdd-eval help " + name)
 		}
 		return command{}, nil, usageError("%s: unknown command %q%s", name, words[1], doc.DidYouMean(words[1], list)).
 			hint("sdd-eval help " + name)
 	}
-	return command{}, nil, usageError("unknown command %q%s", name, doc.DidYouMean(name, firstWords())).hint("sdd-eval help")
+	return command{}, nil, usageError("unknown command %q%s", name, doc.DidYouMean(name, firstWords())).
+		hint("sdd-eval help")
 }
 
 // dispatch runs the command that the arguments name.
@@ -141,7 +143,7 @@ func (c command) run(ctx context.Context, a *App, args []string) error {
 	return act(ctx, f.Args())
 }
 
-// check refuses command lines on which something is missing or too much.
+// check returns an error if a required flag or an argument is missing, or if there are too many arguments.
 func (c command) check(f *flags) error {
 	for _, name := range f.required {
 		if !f.Changed(name) {
@@ -158,13 +160,13 @@ func (c command) check(f *flags) error {
 	return nil
 }
 
-// groups says what commands are for whose names begin with the same word.
+// groups describes the commands whose names begin with the same word.
 var groups = map[string]string{
-	"cassette": "look at recorded sessions and keep them in order",
-	"hook":     "capture tool calls of Claude Code by its hooks",
+	"cassette": "inspect and maintain recorded sessions",
+	"hook":     "capture Claude Code's tool calls with its hooks",
 }
 
-// group returns the second words of the commands of a group, nil if it is not a group.
+// group returns the second words of a group's commands, nil if there is no such group.
 func group(name string) []string {
 	var words []string
 	for _, c := range commands() {
@@ -194,8 +196,8 @@ func helpCommand() command {
 	return command{
 		name:  "help",
 		usage: "[COMMAND]",
-		short: "tell about a command",
-		long:  "Tells what a command does and which flags it has, as its own --help does; without a command, which commands there are.",
+		short: "describe a command",
+		long:  "Describes a command and its flags, like COMMAND --help. Without a command, lists all commands.",
 		examples: `sdd-eval help
 sdd-eval help run
 sdd-eval help cassette show`,
@@ -224,7 +226,7 @@ sdd-eval help cassette show`,
 	}
 }
 
-const overview = `sdd-eval runs coding agents on the tasks of a playbook and tells how they did.
+const overview = `sdd-eval runs coding agents on the tasks of a playbook and reports how they did.
 
 Usage:
   sdd-eval COMMAND [FLAGS]
@@ -232,23 +234,23 @@ Usage:
 
 Commands:
 %s
-To begin, without any agent installed:
+To get started without installing an agent:
   sdd-eval init --name demo
   sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
 
-` + "`sdd-eval help COMMAND` tells about a command.\n"
+` + "Run `sdd-eval help COMMAND` for the details of a command.\n"
 
 func writeOverview(w io.Writer) {
 	fmt.Fprintf(w, overview, commandList(""))
 }
 
-// writeGroup tells which commands a group has.
+// writeGroup writes the help of a group: its commands.
 func writeGroup(w io.Writer, name string) {
 	fmt.Fprintf(w, "sdd-eval %s: %s\n\nUsage:\n  sdd-eval %[1]s COMMAND [FLAGS]\n\nCommands:\n%[3]s\n"+
-		"`sdd-eval help %[1]s COMMAND` tells about a command.\n", name, groups[name], commandList(name+" "))
+		"Run `sdd-eval help %[1]s COMMAND` for the details of a command.\n", name, groups[name], commandList(name+" "))
 }
 
-// commandList returns a line about each command whose name begins so.
+// commandList returns one line for each command whose name begins with prefix.
 func commandList(prefix string) string {
 	var list strings.Builder
 	for _, c := range commands() {
@@ -259,18 +261,19 @@ func commandList(prefix string) string {
 	return list.String()
 }
 
-// commonCodes is what the exit codes mean unless a command says more.
-const commonCodes = `0  all is well
+// commonCodes describes the exit codes of commands that have no codes of their own.
+const commonCodes = `0  success
 2  the command line, a file or the configuration is wrong
 3  the tool itself failed`
 
-// writeHelp writes all there is to know about the command.
+// writeHelp writes the full help of the command.
 func (c command) writeHelp(w io.Writer) {
 	codes := c.codes
 	if codes == "" {
 		codes = commonCodes
 	}
-	fmt.Fprintf(w, "sdd-eval %s: %s\n\nUsage:\n  sdd-eval %s\n\n%s\n", c.name, c.short, strings.TrimSpace(c.name+" "+c.usage), c.long)
+	line := strings.TrimSpace(c.name + " " + c.usage)
+	fmt.Fprintf(w, "sdd-eval %s: %s\n\nUsage:\n  sdd-eval %s\n\n%s\n", c.name, c.short, line, c.long)
 	f, _ := c.flags(&App{})
 	if f.HasFlags() {
 		fmt.Fprintf(w, "\nFlags:\n%s", f.FlagUsagesWrapped(helpWidth))

@@ -31,7 +31,7 @@ func completionCommand() command {
 		name:  "completion",
 		usage: "bash|zsh|fish",
 		short: "print a completion script",
-		long:  "Prints a script that lets a shell complete commands, flags, their values, files and the ids of runs.",
+		long:  "Prints a script that makes a shell complete commands, flags and their values, files and run ids.",
 		examples: `source <(sdd-eval completion bash)                                    # in ~/.bashrc
 source <(sdd-eval completion zsh)                                     # in ~/.zshrc, after compinit
 sdd-eval completion fish > ~/.config/fish/completions/sdd-eval.fish`,
@@ -50,8 +50,8 @@ sdd-eval completion fish > ~/.config/fish/completions/sdd-eval.fish`,
 	}
 }
 
-// completeCommand is what completion scripts ask for what they cannot know: `__complete runs -- WORDS`, where the words
-// are those of the command line that is being completed. Errors are nothing to complete.
+// completeCommand is for completion scripts, which call `__complete runs -- WORDS` to get the ids of runs. WORDS is the
+// command line that is being completed. After an error there is nothing to complete.
 func completeCommand() command {
 	return command{
 		name: "__complete", hidden: true,
@@ -59,7 +59,7 @@ func completeCommand() command {
 		define: func(a *App, _ *flags) action {
 			return func(_ context.Context, args []string) error {
 				if args[0] != "runs" {
-					return usageError("__complete: unknown %q", args[0])
+					return usageError("__complete: unknown list %q", args[0])
 				}
 				root, err := a.projectRoot(rootOf(args[1:]))
 				if err != nil {
@@ -79,8 +79,8 @@ func completeCommand() command {
 	}
 }
 
-// rootOf returns the value of --root in the words of a command line, "" if it has none. Bash makes words of their own of
-// equal signs.
+// rootOf returns the value of --root in the words of a command line, "" if it has none. In bash an equal sign is a word
+// of its own.
 func rootOf(words []string) string {
 	for i, w := range words {
 		if dir, ok := strings.CutPrefix(w, "--root="); ok && dir != "" {
@@ -97,16 +97,16 @@ func rootOf(words []string) string {
 	return ""
 }
 
-// completed is what completion offers of a command.
+// completed is what completion offers for a command.
 type completed struct {
 	name, short string
 	flags       []completedFlag
-	// kind and choices are those of the arguments, an empty kind being none.
+	// kind and choices are those of the arguments; a command with an empty kind has none.
 	kind    kind
 	choices []string
 }
 
-// completedFlag is what completion offers of a flag. One without a kind takes no value.
+// completedFlag is what completion offers for a flag. A flag without a kind takes no value.
 type completedFlag struct {
 	name, help, arg string
 	kind            kind
@@ -126,7 +126,7 @@ func completedCommands() []completed {
 		}
 		f, _ := c.flags(&App{})
 		f.VisitAll(func(flag *pflag.Flag) { entry.flags = append(entry.flags, completedFlagOf(flag)) })
-		entry.flags = append(entry.flags, completedFlag{name: "help", help: "Tell about the command."})
+		entry.flags = append(entry.flags, completedFlag{name: "help", help: "Describe the command."})
 		list = append(list, entry)
 	}
 	return list

@@ -30,10 +30,11 @@ func bashScript(commands []completed) string {
 			fmt.Fprintf(&args, "\t%s) %s ;;\n", name, bashOffer(c.kind, c.choices))
 		}
 	}
-	return fmt.Sprintf(bashTemplate, strings.Join(firstWords(), " "), groups.String(), flags.String(), values.String(), args.String())
+	first := strings.Join(firstWords(), " ")
+	return fmt.Sprintf(bashTemplate, first, groups.String(), flags.String(), values.String(), args.String())
 }
 
-// bashGroup takes the first word of some commands and their second ones.
+// bashGroup takes the name of a group and the second words of its commands.
 const bashGroup = `	%[1]s)
 		if ((COMP_CWORD == 2)); then
 			_sdd_eval_words "%[2]s"
@@ -60,7 +61,7 @@ func bashOffer(k kind, choices []string) string {
 	return ":"
 }
 
-// bashTemplate takes the first words of the commands, the cases of groups, of their flags, of the values of flags and of arguments.
+// bashTemplate takes the first words of the commands, and the cases for groups, flags, values of flags, and arguments.
 const bashTemplate = `# bash completion for sdd-eval; written by "sdd-eval completion bash"
 
 _sdd_eval_words() {
@@ -154,7 +155,7 @@ func zshScript(commands []completed) string {
 	return fmt.Sprintf(zshTemplate, names.String(), inGroups.String(), cases.String())
 }
 
-// zshGroup takes the first word of some commands and the descriptions of their second ones.
+// zshGroup takes the name of a group and the descriptions of its commands.
 const zshGroup = `	%[1]s)
 		commands=(
 %[2]s		)
@@ -187,7 +188,7 @@ func zshOffer(k kind, choices []string) string {
 
 func zshQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// zshTemplate takes the descriptions of the commands, the cases of groups, and those of the commands' arguments.
+// zshTemplate takes the descriptions of the commands, and the cases for groups and for the commands' arguments.
 const zshTemplate = `#compdef sdd-eval
 # zsh completion for sdd-eval; written by "sdd-eval completion zsh"
 
@@ -203,7 +204,7 @@ _sdd_eval() {
 %s	)
 	if ((CURRENT == 2)); then
 		_describe command commands
-		_arguments '--help[Tell which commands there are.]' '--version[Print the version.]'
+		_arguments '--help[List the commands.]' '--version[Print the version.]'
 		return
 	fi
 	local program=$words[1] command=$words[2]
@@ -232,12 +233,13 @@ func fishScript(commands []completed) string {
 		if first, second, ok := strings.Cut(c.name, " "); ok {
 			where, name = fmt.Sprintf("'__sdd_eval_only %s'", first), second
 			if second == group(first)[0] {
-				fmt.Fprintf(&b, "complete -c sdd-eval -n __sdd_eval_first -a %s -d %s\n", first, fishQuote(groups[first]))
+				fmt.Fprintf(&b, "complete -c sdd-eval -n __sdd_eval_first -a %s -d %s\n",
+					first, fishQuote(groups[first]))
 			}
 		}
 		fmt.Fprintf(&b, "complete -c sdd-eval -n %s -a %s -d %s\n", where, name, fishQuote(c.short))
 	}
-	b.WriteString("complete -c sdd-eval -n __sdd_eval_first -l help -d 'Tell which commands there are.'\n" +
+	b.WriteString("complete -c sdd-eval -n __sdd_eval_first -l help -d 'List the commands.'\n" +
 		"complete -c sdd-eval -n __sdd_eval_first -l version -d 'Print the version.'\n")
 	for _, c := range commands {
 		on := fmt.Sprintf("\ncomplete -c sdd-eval -n '__sdd_eval_on %s'", c.name)

@@ -27,33 +27,36 @@ type importOptions struct {
 }
 
 func cassetteImportCommand() command {
+	formats := convert.Names(convert.Readable())
 	return command{
 		name: "cassette import",
-		usage: "--from " + strings.Join(convert.Names(convert.Readable()), "|") + " --playbook FILE [--unit ID] [--dir DIR] [--stop REASON]\n" +
-			"               [--ignore TYPE,...] [--force] [--root DIR] [--cassettes DIR] FILE",
-		short: "make a recording of an agent's own transcript",
-		long: `Reads a session that an agent or another tool kept, and writes it as the recording of a unit, so that it can be judged
-without the agent: a transcript of Claude Code (with those of its subagents beside it), a rollout of Codex, or a
-trajectory in ATIF up to version 1.7. What was asked in it has to be what the unit asks. The file does not hold what
-became of the workspace: evaluators and steps that look at files cannot judge such a recording.`,
-		examples: `sdd-eval cassette import --from claude --playbook evals/demo.yaml ~/.claude/projects/-src-demo/2f0c.jsonl
+		usage: "--from " + strings.Join(formats, "|") + " --playbook FILE [--unit ID] [--dir DIR]\n" +
+			"               [--stop REASON] [--ignore TYPE,...] [--force] [--root DIR] [--cassettes DIR] FILE",
+		short: "make a recording from an agent's own transcript",
+		long: `Reads a session that an agent or another tool recorded, and writes it as the recording of a unit, so
+that it can be judged without the agent. FILE is a transcript of Claude Code (with those of its
+subagents beside it), a rollout of Codex, or a trajectory in ATIF up to version 1.7. Its prompts
+must be those of the unit. It does not contain the files that the agent left, so evaluators and
+steps that look at files cannot judge such a recording.`,
+		examples: `sdd-eval cassette import --from claude --playbook evals/demo.yaml ~/.claude/projects/demo/2f0c.jsonl
 sdd-eval cassette import --from codex --playbook evals/demo.yaml --unit demo/task/codex/1 rollout-2026-01-01.jsonl
 sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app trajectory.json`,
-		codes: `0  the recording is written
-2  the command line or the playbook is wrong, or the session is not one of the unit
-3  the file is not what it should be, or the tool itself failed`,
+		codes: `0  the recording was written
+2  the command line or the playbook is wrong, or the session does not match the unit
+3  the file is not in that format, or the tool itself failed`,
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			var o importOptions
-			f.choice(&o.from, "from", "What the file is, `FORMAT`: "+whatFilesHold()+".",
-				convert.Names(convert.Readable())...)
-			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE` of the unit.")
-			f.text(&o.unit, "unit", kindText, "The `ID` of the unit, such as demo/task/claude/1; not needed if there is but one.")
-			f.text(&o.dir, "dir", kindText, "The `DIR` that the session ran in, if the file does not say: paths below it are paths of the workspace.")
+			f.choice(&o.from, "from", "The `FORMAT` of the file: "+readableFormats()+".", formats...)
+			f.text(&o.playbook, "playbook", kindFile, "The `FILE` with the unit's playbook.")
+			f.text(&o.unit, "unit", kindText,
+				"The `ID` of the unit, such as demo/task/claude/1; not needed if the playbook has only one.")
+			f.text(&o.dir, "dir", kindText,
+				"The `DIR` that the session ran in, if the file does not say. Paths below it become workspace paths.")
 			f.choice(&o.stop, "stop", "The `REASON` why the last turn ended, if the file does not say.",
 				"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
-			f.text(&o.ignore, "ignore", kindText, "`TYPES` of lines that are not known here and are to be left out, with commas between.")
-			f.BoolVar(&o.force, "force", false, "Replace a recording that is there.")
+			f.text(&o.ignore, "ignore", kindText, "The unknown `TYPES` of lines to leave out, separated by commas.")
+			f.BoolVar(&o.force, "force", false, "Replace an existing recording.")
 			f.require("from", "playbook")
 			o.where.define(f)
 			return func(_ context.Context, args []string) error { return a.importCassette(args[0], o) }
@@ -61,14 +64,13 @@ sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app traje
 	}
 }
 
-// whatFilesHold lists what the files are that sessions are read from.
-func whatFilesHold() string {
+// readableFormats describes the formats that sessions are read from.
+func readableFormats() string {
 	var all []string
 	for _, f := range convert.Readable() {
-		all = append(all, f.Holds)
+		all = append(all, f.Name+" is "+f.Holds)
 	}
-	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + ", or " + all[last]
+	return strings.Join(all, ", ")
 }
 
 // importCassette writes the session in a file as the recording of a unit.
@@ -78,7 +80,8 @@ func (a *App) importCassette(file string, o importOptions) error {
 		return err
 	}
 	if cassette.Exists(path) && !o.force {
-		return usageError("cassette import: there is a recording of %s already: %s; --force replaces it", unit.ID(), a.shown(cassette.File(path)))
+		return usageError("cassette import: %s already has a recording, %s: --force replaces it",
+			unit.ID(), a.shown(cassette.File(path)))
 	}
 	opts := convert.Options{Stop: o.stop}
 	if o.ignore != "" {
@@ -86,12 +89,12 @@ func (a *App) importCassette(file string, o importOptions) error {
 	}
 	session, err := convert.Read(o.from, a.path(file), opts)
 	if errors.Is(err, fs.ErrNotExist) && !exists(a.path(file)) {
-		return usageError("%s: there is no such file", file)
+		return usageError("%s: no such file", file)
 	}
 	if err != nil {
 		return fmt.Errorf("cassette import: %w", err)
 	}
-	if err := ofUnit(session, unit); err != nil {
+	if err := checkPrompts(session, unit); err != nil {
 		return usageError("cassette import: %s: %w", file, err)
 	}
 	pb, profile := unit.pb, unit.profile
@@ -115,14 +118,14 @@ func (a *App) importCassette(file string, o importOptions) error {
 	return nil
 }
 
-// importedUnit is a unit with what else is to know of it.
+// importedUnit is a unit with its playbook and the profile of its agent.
 type importedUnit struct {
 	spec.Unit
 	pb      *spec.Playbook
 	profile agent.Profile
 }
 
-// unitToImport returns the unit that the flags name, and where its recording is.
+// unitToImport returns the unit that the flags name, and the path of its recording.
 func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err error) {
 	root, err := a.projectRoot(o.where.root)
 	if err != nil {
@@ -142,20 +145,23 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	case o.unit == "" && len(ids) == 1:
 		i = 0
 	case o.unit == "":
-		return "", importedUnit{}, usageError("cassette import: %s has %d units: give one of them with --unit, such as %s", o.playbook, len(ids), ids[0])
+		return "", importedUnit{}, usageError("cassette import: %s has %d units: choose one with --unit, such as %s",
+			o.playbook, len(ids), ids[0])
 	case i < 0:
-		return "", importedUnit{}, usageError("cassette import: %s has no unit %q%s", o.playbook, o.unit, doc.DidYouMean(o.unit, ids))
+		return "", importedUnit{}, usageError("cassette import: %s has no unit %q%s",
+			o.playbook, o.unit, doc.DidYouMean(o.unit, ids))
 	}
 	unit = importedUnit{Unit: units[i], pb: plan.Playbook}
 	unit.profile, _ = agent.Lookup(unit.Variant.Agent.Kind)
 	unit.profile.Kind = unit.Variant.Agent.Kind
 	if want := kindOf(o.from); want != "" && want != unit.profile.Kind {
-		return "", importedUnit{}, usageError("cassette import: the agent of %s is of kind %s, and --from %s is of kind %s", unit.ID(), unit.profile.Kind, o.from, want)
+		return "", importedUnit{}, usageError("cassette import: --from %s is for agents of kind %s, but %s has kind %s",
+			o.from, want, unit.ID(), unit.profile.Kind)
 	}
 	return runner.CassettePath(unit.Unit), unit, nil
 }
 
-// kindOf returns the kind of the agents that keep their sessions in a format, "" if that is anybody's.
+// kindOf returns the kind of the agents that write their sessions in a format, "" if it is no agent's own format.
 func kindOf(format string) string {
 	for _, p := range agent.Profiles() {
 		if p.Transcript == format {
@@ -165,8 +171,8 @@ func kindOf(format string) string {
 	return ""
 }
 
-// ofUnit returns an error if what was asked in the session is not what the unit asks.
-func ofUnit(s *convert.Session, u importedUnit) error {
+// checkPrompts returns an error if the prompts of the session are not those of the unit.
+func checkPrompts(s *convert.Session, u importedUnit) error {
 	want := u.Prompts()
 	got := s.Prompts()
 	for i := range max(len(want), len(got)) {
@@ -179,7 +185,8 @@ func ofUnit(s *convert.Session, u importedUnit) error {
 			}
 		}
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			return fmt.Errorf("the session is not one of %s: prompt %d is %s, and in the session it is %s", u.ID(), i+1, of[0], of[1])
+			return fmt.Errorf("the session does not match %s: prompt %d is %s in the playbook, and %s in the session",
+				u.ID(), i+1, of[0], of[1])
 		}
 	}
 	return nil
@@ -191,16 +198,16 @@ func cassetteExportCommand() command {
 		name:  "cassette export",
 		usage: "--to " + strings.Join(formats, "|") + " FILE",
 		short: "print a recording in the format of another tool",
-		long: `Prints a cassette as a trajectory in ATIF v1.7, the Agent Trajectory Interchange Format. What that has no field for is
-under extra.sdd_eval; what the agent changed in its workspace is left out.`,
+		long: `Prints a cassette as a trajectory in ATIF v1.7, the Agent Trajectory Interchange Format. Data that
+ATIF has no field for goes to extra.sdd_eval; changes to the workspace are left out.`,
 		examples: `sdd-eval cassette export --to atif cassettes/evals/demo/demo/task/claude.1.jsonl > trajectory.json`,
-		codes: `0  the recording is printed
-2  the command line is wrong, or there is no such file
-3  the file is not a cassette, or not what was recorded`,
+		codes: `0  the recording was printed
+2  the command line is wrong, or the file does not exist
+3  the file is not a cassette, or was changed after it was recorded`,
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			format := ""
-			f.choice(&format, "to", "The `FORMAT`: "+strings.Join(formats, ", ")+".", formats...)
+			f.choice(&format, "to", "The `FORMAT` to print: "+strings.Join(formats, ", ")+".", formats...)
 			f.require("to")
 			return func(_ context.Context, args []string) error { return a.exportCassette(format, args[0]) }
 		},
@@ -216,7 +223,7 @@ func (a *App) exportCassette(format, file string) error {
 	if err != nil {
 		return fmt.Errorf("cassette export: %s: %w", file, err)
 	}
-	_, _ = a.Stdout.Write(a.secrets.JSON(data)) // App tells of errors
+	_, _ = a.Stdout.Write(a.secrets.JSON(data)) // App reports errors
 	return nil
 }
 
@@ -225,21 +232,22 @@ func matchCommand() command {
 		name:  "match",
 		usage: "[--compat agentevals] [--check] FILE|-",
 		short: "compare trajectories that are given as messages",
-		long: `Reads cases, a JSON object on each line, as tests of AgentEvals have them: "outputs" and "reference_outputs" are
-messages with tool calls, "mode" is strict, unordered, subset or superset. Prints a line of JSON for each: name, score,
-value, and the calls that are missing and extra. A case that cannot be judged has an "error" and no score. The file -
-is standard input.`,
+		long: `Reads cases as tests of AgentEvals have them, one JSON object per line: "outputs" and
+"reference_outputs" are messages with tool calls, "mode" is strict, unordered, subset or superset.
+Prints one JSON object per case, with its name, score and value, and the missing and extra calls. A
+case that cannot be judged has an "error" instead of a score. The file - is standard input.`,
 		examples: `sdd-eval match --check cases.jsonl
 sdd-eval match --compat agentevals -`,
-		codes: `0  every case has an answer; with --check: and every answer is true
-1  with --check: an answer is false
-2  the command line is wrong, or there is no such file
-3  a case has no answer`,
+		codes: `0  every case was judged; with --check: and every score is true
+1  with --check: a score is false
+2  the command line is wrong, or the file does not exist
+3  a case could not be judged`,
 		args: arguments{min: 1, max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			compat, check := "", false
-			f.choice(&compat, "compat", "Judge as another `TOOL` does, answer for answer: agentevals is npm's agentevals 0.0.7.", "agentevals")
-			f.BoolVar(&check, "check", false, "Exit with 1 if an answer is false.")
+			f.choice(&compat, "compat",
+				"Give the same answers as another `TOOL`: agentevals is npm's agentevals 0.0.7.", "agentevals")
+			f.BoolVar(&check, "check", false, "Exit with 1 if a score is false.")
 			return func(_ context.Context, args []string) error { return a.match(args[0], compat != "", check) }
 		},
 	}
@@ -257,18 +265,19 @@ func (a *App) match(file string, compat, check bool) error {
 		in = f
 	}
 	if in == nil {
-		return usageError("match: there is no standard input")
+		return usageError("match: no standard input")
 	}
 	sum, err := agentevals.Run(in, a.Stdout, agentevals.Options{Compat: compat})
 	switch {
 	case err != nil:
 		return fmt.Errorf("match: %w", err)
 	case sum.Errors > 0:
-		return fmt.Errorf("match: no answer to %s", count(sum.Errors, "case"))
+		return fmt.Errorf("match: %s could not be judged", count(sum.Errors, "case"))
 	case sum.True+sum.False == 0:
-		return errors.New("match: there are no cases")
+		return errors.New("match: no cases")
 	case check && sum.False > 0:
-		return &exitError{code: exitFailed, err: fmt.Errorf("match: %s of %d not as expected", count(sum.False, "case"), sum.True+sum.False)}
+		err := fmt.Errorf("match: %d of %s did not match", sum.False, count(sum.True+sum.False, "case"))
+		return &exitError{code: exitFailed, err: err}
 	}
 	return nil
 }

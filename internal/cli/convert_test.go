@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	_ "embed"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,14 +33,12 @@ evaluators:
   - {name: tests, type: tool_trajectory, expected: [{tool: Bash}]}
 `
 
-// transcriptOf is a transcript of Claude Code in which the user asks that.
+//go:embed testdata/transcript.jsonl
+var transcript string
+
+// transcriptOf returns a transcript of Claude Code with that prompt, and that output of a command.
 func transcriptOf(prompt, output string) string {
-	return strings.NewReplacer("PROMPT", prompt, "OUTPUT", output).Replace(
-		`{"type":"user","uuid":"1","parentUuid":null,"timestamp":"2026-01-02T03:04:05Z","cwd":"/src/shop","sessionId":"s","version":"2.1.0","message":{"content":"PROMPT"}}
-{"type":"assistant","uuid":"2","parentUuid":"1","timestamp":"2026-01-02T03:04:06Z","message":{"id":"m","stop_reason":"tool_use","model":"opus","content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"cat /src/shop/a"}}]}}
-{"type":"user","uuid":"3","parentUuid":"2","timestamp":"2026-01-02T03:04:07Z","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"OUTPUT"}]}}
-{"type":"assistant","uuid":"4","parentUuid":"3","timestamp":"2026-01-02T03:04:08Z","message":{"id":"n","stop_reason":"end_turn","model":"opus","content":[{"type":"text","text":"Done."}]}}
-`)
+	return strings.NewReplacer("PROMPT", prompt, "OUTPUT", output).Replace(transcript)
 }
 
 // importProject has a playbook and a transcript.
@@ -47,8 +46,10 @@ func importProject(t *testing.T) string {
 	t.Helper()
 	dir := projectDir(t)
 	for file, text := range map[string]string{
-		"evals/fix.yaml": importPlaybook, "ok.jsonl": transcriptOf("Fix it.", "done"), "other.jsonl": transcriptOf("Break it.", "done"),
-		"cut.jsonl": "{\n",
+		"evals/fix.yaml": importPlaybook,
+		"ok.jsonl":       transcriptOf("Fix it.", "done"),
+		"other.jsonl":    transcriptOf("Break it.", "done"),
+		"cut.jsonl":      "{\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
@@ -58,21 +59,26 @@ func importProject(t *testing.T) string {
 
 func TestCassetteImport(t *testing.T) {
 	dir := importProject(t)
-	args := []string{"cassette", "import", "--from", "claude", "--playbook", "evals/fix.yaml", "--unit", "fix/task/claude/1", "ok.jsonl"}
+	args := []string{
+		"cassette", "import", "--from", "claude", "--playbook", "evals/fix.yaml", "--unit",
+		"fix/task/claude/1", "ok.jsonl",
+	}
 	file := filepath.Join("cassettes", "evals", "fix", "task", "claude.1.jsonl")
 	require.Equal(t, called{exitOK, file + "\n", ""}, call(t, dir, args...))
 	c, err := cassette.Read(filepath.Join(dir, file))
 	require.NoError(t, err)
 	require.Equal(t, cassette.Header{
-		Version: cassette.Version, Level: cassette.LevelRun, Unit: "fix/task/claude/1", Origin: "imported from claude 2.1.0",
+		Version: cassette.Version, Level: cassette.LevelRun, Unit: "fix/task/claude/1",
+		Origin:        "imported from claude 2.1.0",
 		Agent:         trajectory.Agent{Kind: "claude-code-acp", Name: "claude-code", Version: "2.1.0", Model: "opus"},
 		ClientVersion: engine.Version, RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}, c.Header)
-	require.Equal(t, map[string]any{"command": "cat $WORKSPACE/a"}, c.Turns[0].Events[1].Body.(trajectory.ToolStart).Args)
+	require.Equal(t, map[string]any{"command": "cat $WORKSPACE/a"},
+		c.Turns[0].Events[1].Body.(trajectory.ToolStart).Args)
 
 	again := call(t, dir, args...)
 	require.Equal(t, exitUsage, again.code)
-	require.Contains(t, again.stderr, "there is a recording of fix/task/claude/1 already: "+file+"; --force replaces it")
+	require.Contains(t, again.stderr, "fix/task/claude/1 already has a recording, "+file+": --force replaces it")
 	require.Equal(t, exitOK, call(t, dir, append(args, "--force")...).code)
 }
 
@@ -83,8 +89,12 @@ func TestCassetteImportMasks(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ok.jsonl"), []byte(transcriptOf("Fix it.", "key "+key)), 0o644))
 	var stdout, stderr bytes.Buffer
 	a := App{
-		Args:   []string{"cassette", "import", "--from", "claude", "--playbook", "evals/fix.yaml", "--unit", "fix/task/claude/1", "ok.jsonl"},
-		Stdout: &stdout, Stderr: &stderr, Dir: dir, Getenv: func(string) string { return "" }, Environ: []string{"SHOP_API_KEY=" + key}, Now: time.Now,
+		Args: []string{
+			"cassette", "import", "--from", "claude", "--playbook", "evals/fix.yaml", "--unit",
+			"fix/task/claude/1", "ok.jsonl",
+		},
+		Stdout: &stdout, Stderr: &stderr, Dir: dir, Getenv: func(string) string { return "" },
+		Environ: []string{"SHOP_API_KEY=" + key}, Now: time.Now,
 	}
 	require.Equal(t, exitOK, a.Run(t.Context()), stderr.String())
 	require.Equal(t, "left out: secrets, which are masked\n", stderr.String())
@@ -102,20 +112,39 @@ func TestCassetteImportErrors(t *testing.T) {
 		code       int
 		want       string
 	}{
-		{"no unit", from + "--from claude ok.jsonl", exitUsage, "cassette import: evals/fix.yaml has 2 units: give one of them with --unit, such as fix/task/claude/1"},
-		{"an unknown unit", from + "--from claude --unit fix/task/claud/1 ok.jsonl", exitUsage, `cassette import: evals/fix.yaml has no unit "fix/task/claud/1", did you mean "fix/task/claude/1"?`},
+		{
+			"no unit", from + "--from claude ok.jsonl", exitUsage,
+			"cassette import: evals/fix.yaml has 2 units: choose one with --unit, such as fix/task/claude/1",
+		},
+		{
+			"an unknown unit", from + "--from claude --unit fix/task/claud/1 ok.jsonl", exitUsage,
+			`cassette import: evals/fix.yaml has no unit "fix/task/claud/1", did you mean "fix/task/claude/1"?`,
+		},
 		{
 			"another kind of agent", from + "--from claude --unit fix/task/codex/1 ok.jsonl", exitUsage,
-			"cassette import: the agent of fix/task/codex/1 is of kind codex-acp, and --from claude is of kind claude-code-acp",
+			"cassette import: --from claude is for agents of kind claude-code-acp, but fix/task/codex/1 has kind " +
+				"codex-acp",
 		},
 		{
 			"another prompt", from + "--from claude --unit fix/task/claude/1 other.jsonl", exitUsage,
-			`cassette import: other.jsonl: the session is not one of fix/task/claude/1: prompt 1 is "Fix it.", and in the session it is "Break it."`,
+			`cassette import: other.jsonl: the session does not match fix/task/claude/1: ` +
+				`prompt 1 is "Fix it." in the playbook, and "Break it." in the session`,
 		},
-		{"no file", from + "--from claude --unit fix/task/claude/1 none.jsonl", exitUsage, "none.jsonl: there is no such file"},
-		{"a broken file", from + "--from claude --unit fix/task/claude/1 cut.jsonl", exitHarness, "cassette import: " + filepath.Join(dir, "cut.jsonl") + ":1: this is not JSON: the text is incomplete: unexpected EOF"},
-		{"another format", from + "--from codex --unit fix/task/codex/1 ok.jsonl", exitHarness, "cassette import: " + filepath.Join(dir, "ok.jsonl") + `:1: a line of type "user" without a payload: this is not a line of a rollout`},
-		{"no playbook", "cassette import --from claude --playbook evals/none.yaml ok.jsonl", exitUsage, "evals/none.yaml"},
+		{"no file", from + "--from claude --unit fix/task/claude/1 none.jsonl", exitUsage, "none.jsonl: no such file"},
+		{
+			"a broken file", from + "--from claude --unit fix/task/claude/1 cut.jsonl", exitHarness,
+			"cassette import: " + filepath.Join(dir, "cut.jsonl") +
+				":1: this is not JSON: the text is incomplete: unexpected EOF",
+		},
+		{
+			"another format", from + "--from codex --unit fix/task/codex/1 ok.jsonl", exitHarness,
+			"cassette import: " + filepath.Join(dir, "ok.jsonl") +
+				`:1: a line of type "user" without a payload: this is not a line of a rollout`,
+		},
+		{
+			"no playbook", "cassette import --from claude --playbook evals/none.yaml ok.jsonl", exitUsage,
+			"evals/none.yaml",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,12 +166,15 @@ func TestCassetteExport(t *testing.T) {
 	_, err := atif.Decode(strings.NewReader(got.stdout))
 	require.NoError(t, err)
 
-	require.Equal(t, exitOK, call(t, dir, strings.Fields("cassette import --from claude --playbook evals/fix.yaml --unit fix/task/claude/1 ok.jsonl")...).code)
+	require.Equal(t, exitOK,
+		call(t, dir, strings.Fields(
+			"cassette import --from claude --playbook evals/fix.yaml --unit fix/task/claude/1 ok.jsonl")...).code)
 	imported := filepath.Join("cassettes", "evals", "fix", "task", "claude.1.jsonl")
 	got = call(t, dir, "cassette", "export", "--to", "atif", imported)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t.json"), []byte(got.stdout), 0o644))
-	got = call(t, dir, strings.Fields("cassette import --from atif --playbook evals/fix.yaml --unit fix/task/codex/1 t.json")...)
+	got = call(t, dir,
+		strings.Fields("cassette import --from atif --playbook evals/fix.yaml --unit fix/task/codex/1 t.json")...)
 	require.Equal(t, exitOK, got.code, got.stderr)
 	one, err := cassette.Read(filepath.Join(dir, imported))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
-// kind is what a flag's value or an argument is; completion offers it.
+// kind says what a flag's value or an argument is, for completion.
 type kind string
 
 const (
@@ -21,12 +21,12 @@ const (
 	kindDir     kind = "dir"
 	kindRun     kind = "run"
 	kindChoice  kind = "choice"
-	kindList    kind = "list" // of choices, with commas between
+	kindList    kind = "list" // choices, separated by commas
 	kindCommand kind = "command"
 )
 
-// value is a flag's value: a string that is neither empty nor given twice, and that is one of the choices if it is of a
-// kind that has some.
+// value is the value of a flag: a string that is neither empty nor given twice. If its kind has choices, it is one of
+// them.
 type value struct {
 	p       *string
 	kind    kind
@@ -43,7 +43,7 @@ func (v *value) Type() string { return string(v.kind) }
 func (v *value) Set(s string) error {
 	switch {
 	case v.set:
-		return errors.New("the flag is given twice")
+		return errors.New("duplicate flag")
 	case s == "":
 		return errors.New("the value is empty")
 	}
@@ -59,7 +59,7 @@ func (v *value) Set(s string) error {
 				return err
 			}
 			if seen[s] {
-				return fmt.Errorf("%q is given twice", s)
+				return fmt.Errorf("duplicate value %q", s)
 			}
 			seen[s] = true
 		}
@@ -85,37 +85,37 @@ func alternatives(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// flags are a command's flags. Help texts have the value's name in backquotes.
+// flags are the flags of a command. Their help texts have the name of the value in backquotes.
 type flags struct {
 	*pflag.FlagSet
 	required []string
 }
 
-// text defines a flag whose value is a string of that kind, p's value being the default.
+// text defines a flag whose value is a string of kind k. Its default is the value of p.
 func (f *flags) text(p *string, name string, k kind, help string) {
 	f.Var(&value{p: p, kind: k}, name, help)
 }
 
-// choice defines a flag whose value is one of the choices, p's value being the default.
+// choice defines a flag whose value is one of the choices. Its default is the value of p.
 func (f *flags) choice(p *string, name, help string, choices ...string) {
 	f.Var(&value{p: p, kind: kindChoice, choices: choices}, name, help)
 }
 
-// list defines a flag whose value is a list of choices with commas between, p's value being the default.
+// list defines a flag whose value is a list of choices, separated by commas. Its default is the value of p.
 func (f *flags) list(p *string, name, help string, choices ...string) {
 	f.Var(&value{p: p, kind: kindList, choices: choices}, name, help)
 }
 
 // root defines the flag --root.
 func (f *flags) root(p *string) {
-	f.text(p, "root", kindDir, "The project's root `DIR`; default: CLAUDE_PROJECT_DIR, else the git root above the working directory, "+
-		"else the working directory.")
+	f.text(p, "root", kindDir, "The project's root `DIR`; default: CLAUDE_PROJECT_DIR, else the git root above the "+
+		"working directory, else the working directory.")
 }
 
-// require makes flags necessary.
+// require makes flags mandatory.
 func (f *flags) require(names ...string) { f.required = append(f.required, names...) }
 
-// number is the value of a flag that is a whole number with a least value. It cannot be given twice.
+// number is the value of a flag: a whole number of at least min. It cannot be given twice.
 type number struct {
 	p   *int
 	min int
@@ -132,7 +132,7 @@ func (n *number) Set(s string) error {
 	v, err := strconv.Atoi(s)
 	switch {
 	case n.set:
-		return errors.New("the flag is given twice")
+		return errors.New("duplicate flag")
 	case err != nil || v < n.min:
 		return fmt.Errorf("use a whole number of at least %d", n.min)
 	}
@@ -141,12 +141,12 @@ func (n *number) Set(s string) error {
 	return nil
 }
 
-// number defines a flag whose value is a whole number, p's value being the default.
+// number defines a flag whose value is a whole number of at least least. Its default is the value of p.
 func (f *flags) number(p *int, name string, least int, help string) {
 	f.Var(&number{p: p, min: least}, name, help)
 }
 
-// explain says more clearly than pflag what is wrong with a flag.
+// explain replaces pflag's errors by clearer ones.
 func (f *flags) explain(err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := "--" + unknown.GetSpecifiedName()

@@ -18,30 +18,32 @@ func hookPreCommand() command {
 	c := hookCommand(claude.Pre)
 	c.usage = "[--deny RULE]... [--allow RULE]... [--rewrite 'RULE FIELD=VALUE']..."
 	c.short = "capture a tool call before it runs"
-	c.long = `Reads the payload that Claude Code gives a hook before a tool call and appends a line about it to the file that
-EVALTEST_CAPTURE names, else to test-output/$TEST_RUN_ID/tool-calls.jsonl of the project. It does so in tests only:
-with EVALTEST_CAPTURE or with TEST_MODE=true, and nothing at all otherwise. What goes wrong with it stands in a file
-beside the capture, <file>.errors.
+	c.long = `Reads the payload that Claude Code passes to a hook before a tool call, and appends a line about the
+call to the file that EVALTEST_CAPTURE names, else to test-output/$TEST_RUN_ID/tool-calls.jsonl in
+the project. It only acts in tests, that is with EVALTEST_CAPTURE or with TEST_MODE=true, and does
+nothing otherwise. Its own errors go to a file beside the capture, <file>.errors.
 
-A RULE is TOOL or TOOL(PATTERN), such as 'Read(secrets/**)'. The pattern is for the path of the call, below the project
-unless absolute, with * and **; of tools without a path it is for the command, the URL or the query, with *.`
+A RULE is TOOL or TOOL(PATTERN), such as 'Read(secrets/**)'. The pattern matches the path of the
+call, relative to the project unless absolute; * and ** are wildcards. For a tool without a path it
+matches the command, the URL or the query; * is a wildcard.`
 	c.examples = `sdd-eval hook pre
 sdd-eval hook pre --deny WebFetch --deny mcp__mail__*`
-	c.codes += "\n2  the policy denies the call; standard error says why"
+	c.codes = `0  the call may go on, even if the hook had an error
+2  the policy denies the call; standard error says why`
 	return c
 }
 
 func hookPostCommand() command {
 	c := hookCommand(claude.Post)
-	c.short = "capture what came of a tool call"
-	c.long = `Does after a tool call what "hook pre" does before it.`
+	c.short = "capture the result of a tool call"
+	c.long = `Does after a tool call what "hook pre" does before it, without a policy.`
 	return c
 }
 
 func hookFailureCommand() command {
 	c := hookCommand(claude.Failure)
 	c.short = "capture a tool call that failed"
-	c.long = `Does after a tool call that failed what "hook pre" does before it.`
+	c.long = `Does after a failed tool call what "hook pre" does before it, without a policy.`
 	return c
 }
 
@@ -61,11 +63,11 @@ func hookCommand(phase claude.Phase) command {
 	}
 }
 
-// hook runs a hook. Its exit codes mean something to Claude Code: a 2 that is not the policy's would deny a call.
+// hook runs a hook. Claude Code reads its exit code: a 2 denies the call, so only the policy may cause it.
 func (a *App) hook(phase claude.Phase, policy hook.Policy, fault error) error {
 	code := hook.Hook{
-		Phase: phase, Policy: policy, Fault: fault,
-		Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.Getenv, Dir: a.Dir, Now: a.Now, Secrets: a.secrets,
+		Phase: phase, Policy: policy, Fault: fault, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,
+		Getenv: a.Getenv, Dir: a.Dir, Now: a.Now, Secrets: a.secrets,
 	}.Run()
 	if code != 0 {
 		return &exitError{code: code}
@@ -73,7 +75,7 @@ func (a *App) hook(phase claude.Phase, policy hook.Policy, fault error) error {
 	return nil
 }
 
-// rules is the value of a flag that is given once for each of several rules.
+// rules is the value of a flag that is repeated, once for each rule.
 type rules[T interface{ String() string }] struct {
 	p     *[]T
 	parse func(string) (T, error)
@@ -92,7 +94,7 @@ func (r rules[T]) Set(s string) error {
 	}
 	same := func(other T) bool { return other.String() == s }
 	if slices.ContainsFunc(*r.p, same) {
-		return errors.New("the rule is given twice")
+		return errors.New("duplicate rule")
 	}
 	*r.p = append(*r.p, rule)
 	return nil
@@ -100,22 +102,24 @@ func (r rules[T]) Set(s string) error {
 
 // policy defines the flags of a policy.
 func (f *flags) policy(p *hook.Policy) {
-	f.Var(rules[hook.Rule]{&p.Deny, hook.ParseRule}, "deny", "Deny the calls of `RULE`, as often as there are rules.")
-	f.Var(rules[hook.Rule]{&p.Allow, hook.ParseRule}, "allow", "Deny all calls but those of `RULE`, as often as there are rules.")
+	f.Var(rules[hook.Rule]{&p.Deny, hook.ParseRule}, "deny", "Deny calls that match `RULE`; may be repeated.")
+	f.Var(rules[hook.Rule]{&p.Allow, hook.ParseRule}, "allow",
+		"Deny calls that match no `RULE` of this flag; may be repeated.")
 	f.Var(rules[hook.Rewrite]{&p.Rewrite, hook.ParseRewrite}, "rewrite",
-		"Change a field of the input of calls: `'RULE FIELD=VALUE'`. {old} in VALUE is what the field had.")
+		"Change a field in the input of matching calls: `'RULE FIELD=VALUE'`. {old} in VALUE is the old value; "+
+			"may be repeated.")
 }
 
 func hookInstallCommand() command {
 	return command{
 		name:  "hook install",
-		usage: "--settings FILE [--matcher REGEXP] [--command COMMAND] [--print] [FLAGS OF A POLICY]",
-		short: "put the hooks into Claude Code's settings",
-		long: `Puts "hook pre", "hook post" and "hook failure" into a file of Claude Code's settings, in the place of those that are
-there; the policy is for the first. All else in the file stays as it is. A file that is not JSON is an error; one that
-is not there is made.
+		usage: "--settings FILE [--matcher REGEXP] [--command COMMAND] [--print] [POLICY FLAGS]",
+		short: "add the hooks to Claude Code's settings",
+		long: `Adds "hook pre", "hook post" and "hook failure" to a settings file of Claude Code, or replaces those
+that are there. The policy flags (--deny, --allow, --rewrite) are for "hook pre". Everything else in
+the file stays as it is. A file that does not exist is created; a file that is not JSON is an error.
 
-Installed hooks do nothing but in tests: see "sdd-eval help hook pre".`,
+Installed hooks only act in tests: see "sdd-eval help hook pre".`,
 		examples: `sdd-eval hook install --settings .claude/settings.json
 sdd-eval hook install --settings .claude/settings.json --matcher mcp__.* --deny mcp__mail__*
 sdd-eval hook install --settings settings.json --print`,
@@ -125,13 +129,14 @@ sdd-eval hook install --settings settings.json --print`,
 				h    hook.Handlers
 				show bool
 			)
-			f.text(&file, "settings", kindFile, "The `FILE` of settings: those of a project are in .claude/settings.json.")
+			f.text(&file, "settings", kindFile, "The settings `FILE`; that of a project is .claude/settings.json.")
 			f.require("settings")
-			f.text(&h.Matcher, "matcher", kindText, "Run the hooks for the tools that match `REGEXP`; default: for all.")
+			f.text(&h.Matcher, "matcher", kindText, "Run the hooks for tools that match `REGEXP`; default: all tools.")
 			f.text(&h.Command, "command", kindText,
-				"What starts sdd-eval in a shell, `COMMAND`; default: sdd-eval if PATH has it, else the path of this program.")
+				"The shell `COMMAND` that starts sdd-eval; default: sdd-eval if it is in PATH, else the path of this "+
+					"program.")
 			f.policy(&h.Policy)
-			f.BoolVar(&show, "print", false, "Change no file, print the settings.")
+			f.BoolVar(&show, "print", false, "Print the settings instead of changing the file.")
 			return func(context.Context, []string) error {
 				if err := hook.CheckMatcher(h.Matcher); err != nil {
 					return usageError("hook install: --matcher: %w", err).hint("sdd-eval hook install --help")
@@ -151,21 +156,21 @@ func hookUninstallCommand() command {
 	return command{
 		name:  "hook uninstall",
 		usage: "--settings FILE [--command COMMAND] [--print]",
-		short: "take the hooks out of Claude Code's settings",
-		long: `Takes out of a file of Claude Code's settings what "hook install" put there: all hooks whose program is sdd-eval, and
-those of COMMAND. All else stays.`,
+		short: "remove the hooks from Claude Code's settings",
+		long: `Removes what "hook install" added to a settings file of Claude Code: all hooks whose program is
+sdd-eval, and those of COMMAND. Everything else stays as it is.`,
 		examples: `sdd-eval hook uninstall --settings .claude/settings.json`,
 		define: func(a *App, f *flags) action {
 			var (
 				file, command string
 				show          bool
 			)
-			f.text(&file, "settings", kindFile, "The `FILE` of settings: those of a project are in .claude/settings.json.")
+			f.text(&file, "settings", kindFile, "The settings `FILE`; that of a project is .claude/settings.json.")
 			f.require("settings")
 			f.text(&command, "command", kindText, "The `COMMAND` that the hooks were installed with.")
-			f.BoolVar(&show, "print", false, "Change no file, print the settings.")
+			f.BoolVar(&show, "print", false, "Print the settings instead of changing the file.")
 			return func(context.Context, []string) error {
-				return a.editSettings(file, show, "took the hooks out of", func(settings []byte) ([]byte, error) {
+				return a.editSettings(file, show, "removed the hooks from", func(settings []byte) ([]byte, error) {
 					return hook.Without(settings, command)
 				})
 			}
@@ -173,7 +178,7 @@ those of COMMAND. All else stays.`,
 	}
 }
 
-// editSettings changes a file of settings, or prints what it would be.
+// editSettings changes a settings file, or prints the changed settings.
 func (a *App) editSettings(file string, show bool, done string, change func([]byte) ([]byte, error)) error {
 	path := a.path(file)
 	if show {
@@ -195,7 +200,7 @@ func (a *App) editSettings(file string, show bool, done string, change func([]by
 	return nil
 }
 
-// ownCommand returns what starts this program in a shell.
+// ownCommand returns the shell command that starts this program.
 func (a *App) ownCommand() string {
 	const name = "sdd-eval"
 	self, err := os.Executable()

@@ -18,19 +18,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// The first lines of playbooks, by which editors find their schema.
+// What the first line of a playbook is made of. Editors find its schema by that line.
 const (
 	schemaLine = "# yaml-language-server: $schema="
-	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/llman-sdd-eval.schema.json"
+	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/" +
+		"llman-sdd-eval.schema.json"
 	schemaFile = "sdd-eval.schema.json" // beside the playbook
 )
 
-// template is a playbook that runs at once.
+// template is a playbook that can be run as it is.
 //
 //go:embed init.yaml
 var template string
 
-// safeName matches what is a playbook's name and a file's name everywhere.
+// safeName matches names that are valid for playbooks, and for files on every system.
 var safeName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
 
 // initOptions are the flags of `sdd-eval init`.
@@ -43,21 +44,25 @@ func initCommand() command {
 	return command{
 		name:  "init",
 		usage: "--name NAME [--force] [--schema spec|local] [--root DIR]",
-		short: "write a playbook to begin with",
-		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The playbook runs at once, with
-a scripted agent in two workflow styles; comments in it show how to put real agents in its place. Git is told to ignore
-runs, by .llman/sdd-eval/.gitignore, and test-output, by .gitignore.`,
+		short: "write a playbook to start from",
+		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The
+playbook can be run as it is, with a scripted agent in two workflow styles; its comments show how to
+use real agents instead. Also has git ignore the runs, in .llman/sdd-eval/.gitignore, and
+test-output, in .gitignore.`,
 		examples: `sdd-eval init --name demo
 sdd-eval init --name demo --force --schema local`,
-		codes: `0  the playbook is written
-2  the name is not safe, or the playbook exists and --force is not given
-3  the playbook cannot be written`,
+		codes: `0  the playbook was written
+2  the name is not valid, or the playbook exists and --force is not set
+3  the playbook could not be written`,
 		define: func(a *App, f *flags) action {
 			o := initOptions{schema: "spec"}
-			f.text(&o.name, "name", kindText, "The playbook's `NAME`: a letter, then up to 63 letters, digits, _ and -.")
-			f.BoolVar(&o.force, "force", false, "Overwrite a playbook of that name.")
-			f.choice(&o.schema, "schema", "Which schema editors check the playbook against, `spec|local`: spec is the published "+
-				"one of the original format; local is that of this version, in "+schemaFile+" beside the playbook.", "spec", "local")
+			f.text(&o.name, "name", kindText,
+				"The `NAME` of the playbook: a letter, then up to 63 letters, digits, _ and -.")
+			f.BoolVar(&o.force, "force", false, "Overwrite an existing playbook of that name.")
+			f.choice(&o.schema, "schema",
+				"The schema that editors check the playbook against, `spec|local`: spec is the published schema of "+
+					"the original format; local is the schema of this version, in "+schemaFile+" beside the playbook.",
+				"spec", "local")
 			f.root(&o.root)
 			f.require("name")
 			return func(context.Context, []string) error { return a.init(o) }
@@ -92,7 +97,7 @@ func (a *App) init(o initOptions) error {
 	}
 	switch err := write(file, []byte(text), 0o644); {
 	case errors.Is(err, fs.ErrExist):
-		return usageError("init: %s exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
+		return usageError("init: %s already exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
 	case err != nil:
 		return fmt.Errorf("init: %w", err)
 	}
@@ -104,7 +109,7 @@ func (a *App) init(o initOptions) error {
 	return nil
 }
 
-// overwriting returns the command line that takes the place of what is there.
+// overwriting returns the command line that overwrites the playbook.
 func (o initOptions) overwriting() string {
 	line := []string{"init", "--name", o.name, "--force", "--root", o.root}
 	if o.schema == "local" {
@@ -118,9 +123,9 @@ func validateCommand() command {
 		name:  "validate",
 		usage: "FILE...",
 		short: "check playbooks and eval files",
-		long: `Reads playbooks and eval files and runs nothing. All errors of all files are printed, each as file:line:column: path:
-reason; a line "ok FILE" tells what a file without any comes to. A job outside the matrix runs once, a unit is one trial
-of one case with one variant.`,
+		long: `Checks playbooks and eval files without running anything. Prints every error of every file as
+file:line:column: path: reason, and for each valid file a line "ok FILE" with the number of its jobs
+and units. A job outside the matrix runs once; a unit is one trial of one case with one variant.`,
 		examples: `sdd-eval validate .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval validate evals/*/*.yaml`,
 		codes: `0  all files are valid
@@ -132,7 +137,7 @@ sdd-eval validate evals/*/*.yaml`,
 	}
 }
 
-// validate goes on after a file with errors, so that one call shows all there is to mend.
+// validate goes on after a file with errors, so that one call shows all errors.
 func (a *App) validate(files []string) error {
 	bad := 0
 	for _, file := range files {
@@ -150,14 +155,14 @@ func (a *App) validate(files []string) error {
 	return nil
 }
 
-// validateFile returns the line about a valid playbook.
+// validateFile returns the line to print for a valid file.
 func (a *App) validateFile(file string) (string, error) {
 	if file == "" {
-		return "", errors.New("the name of a file is empty")
+		return "", errors.New("the file name is empty")
 	}
 	root, err := rundir.ProjectRoot(a.Dir, "", a.Getenv)
 	if err != nil {
-		root = "" // a playbook needs none unless its scripts stand above it
+		root = "" // only a playbook with scripts above its own directory needs one
 	}
 	p, err := spec.Read(spec.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
 	if err != nil {
@@ -177,9 +182,9 @@ func schemaCommand() command {
 	return command{
 		name:  "schema",
 		short: "print the JSON schema of playbooks and eval files",
-		long: `Prints the JSON schema (draft 7) of the playbooks and eval files that this version reads, for editors. "sdd-eval init
---schema local" writes it to a file and refers to it. What passes it can still have errors: "sdd-eval validate" finds
-all of them.`,
+		long: `Prints the JSON schema (draft 7) of the playbooks and eval files that this version reads, for use in
+editors. "sdd-eval init --schema local" writes it to a file and refers to it. A file that matches
+the schema can still have errors: "sdd-eval validate" finds all of them.`,
 		examples: `sdd-eval schema > playbook.schema.json`,
 		define: func(a *App, _ *flags) action {
 			return func(context.Context, []string) error {
@@ -190,8 +195,8 @@ all of them.`,
 	}
 }
 
-// loadPlan reads the user's playbook, whose path is absolute. Its own errors cite it as the user wrote it, results as it
-// lies below the root.
+// loadPlan reads the user's playbook, whose path is absolute. Errors in the playbook cite its path relative to the
+// working directory, results cite it relative to the root.
 func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
@@ -206,7 +211,7 @@ func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
 	return planOf(source)
 }
 
-// loadResumed reads the copy of a playbook in the directory of the run that is to be finished.
+// loadResumed reads the copy of a playbook that is in the directory of the run to resume.
 func loadResumed(root string, run *rundir.Run) (*spec.Plan, error) {
 	data, err := run.ReadFile("playbook.yaml", doc.MaxSize)
 	if err != nil {
@@ -230,7 +235,7 @@ func planOf(source spec.Source) (*spec.Plan, error) {
 
 // nameBelow returns the path of a file below root, with slashes, or else its absolute path.
 func nameBelow(root, file string) string {
-	// Both without links, so that a project that is reached through one is still one.
+	// Resolve links in both, so that a project that is reached through a link still counts.
 	if real, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil {
 		file = filepath.Join(real, filepath.Base(file))
 	}

@@ -24,8 +24,9 @@ func TestInit(t *testing.T) {
 
 	text := read(t, dir, file)
 	first, _, _ := strings.Cut(text, "\n")
-	require.Equal(t, "# yaml-language-server: $schema=https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/"+
-		"playbooks/en/llman-sdd-eval.schema.json", first)
+	require.Equal(t,
+		"# yaml-language-server: $schema=https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/"+
+			"playbooks/en/llman-sdd-eval.schema.json", first)
 	p, err := spec.Parse(file, []byte(text), kinds.All())
 	require.NoError(t, err)
 	require.Equal(t, "demo", p.Name)
@@ -41,7 +42,8 @@ func TestInit(t *testing.T) {
 func TestInitRealAgents(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(template, "{{name}}", "demo")) {
-		if rest, ok := strings.CutPrefix(line, "  # "); ok && !strings.HasPrefix(rest, "Real agents") && !strings.HasPrefix(rest, "never a secret") {
+		if rest, ok := strings.CutPrefix(line, "  # "); ok && !strings.HasPrefix(rest, "Real agents") &&
+			!strings.HasPrefix(rest, "never a secret") {
 			line = "  " + rest
 		}
 		lines = append(lines, line)
@@ -58,8 +60,9 @@ func TestInitRefusesToOverwrite(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("name: mine\n"), 0o644))
 
 	got := call(t, dir, "init", "--name", "demo")
-	require.Equal(t, called{exitUsage, "", "sdd-eval: init: " + filepath.Join(playbooks, "demo.yaml") + " exists\n" +
-		"next: sdd-eval init --name demo --force # overwrites it\n"}, got)
+	require.Equal(t,
+		called{exitUsage, "", "sdd-eval: init: " + filepath.Join(playbooks, "demo.yaml") + " already exists\n" +
+			"next: sdd-eval init --name demo --force # overwrites it\n"}, got)
 	require.Equal(t, "name: mine\n", read(t, dir, filepath.Join(playbooks, "demo.yaml")))
 
 	require.Equal(t, exitOK, call(t, dir, "init", "--name", "demo", "--force").code)
@@ -116,7 +119,8 @@ func TestInitNames(t *testing.T) {
 func TestInitLocalSchema(t *testing.T) {
 	dir := projectDir(t)
 	require.Equal(t, exitOK, call(t, dir, "init", "--name", "one", "--schema", "local").code)
-	require.Equal(t, exitOK, call(t, dir, "init", "--name", "two", "--schema", "local").code, "the schema is ours to replace")
+	require.Equal(t, exitOK, call(t, dir, "init", "--name", "two", "--schema", "local").code,
+		"the schema is ours to replace")
 	first, _, _ := strings.Cut(read(t, dir, filepath.Join(playbooks, "two.yaml")), "\n")
 	require.Equal(t, "# yaml-language-server: $schema=./sdd-eval.schema.json", first)
 	require.Equal(t, call(t, dir, "schema").stdout, read(t, dir, filepath.Join(playbooks, "sdd-eval.schema.json")))
@@ -180,14 +184,31 @@ func TestValidate(t *testing.T) {
 		want called
 	}{
 		{"good", []string{"good.yaml"}, called{0, "ok good.yaml: 1 job, 6 units\n", ""}},
-		{"absolute", []string{filepath.Join(dir, "good.yaml")}, called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", ""}},
-		{"missing", []string{"nowhere.yaml"}, called{2, "", "load playbook: open " + filepath.Join(dir, "nowhere.yaml") +
-			": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n"}},
-		{"directory", []string{"."}, called{2, "", "load playbook: read " + dir + ": is a directory: name a playbook in it\n" +
-			"sdd-eval: validate: 1 of 1 file not valid\n"}},
+		{
+			"absolute",
+			[]string{filepath.Join(dir, "good.yaml")},
+			called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", ""},
+		},
+		{
+			"missing",
+			[]string{"nowhere.yaml"},
+			called{2, "", "load playbook: open " + filepath.Join(dir, "nowhere.yaml") +
+				": no such file or directory\nsdd-eval: validate: 1 of 1 file not valid\n"},
+		},
+		{
+			"directory",
+			[]string{"."},
+			called{2, "", "load playbook: read " + dir + ": is a directory: name a playbook in it\n" +
+				"sdd-eval: validate: 1 of 1 file not valid\n"},
+		},
 		{"a glob is a name", []string{"g*.yaml"}, called{2, "", "load playbook: open " + filepath.Join(dir, "g*.yaml") +
-			": no such file or directory: patterns are for the shell, which found no file for this one\nsdd-eval: validate: 1 of 1 file not valid\n"}},
-		{"empty name", []string{""}, called{2, "", "the name of a file is empty\nsdd-eval: validate: 1 of 1 file not valid\n"}},
+			": no such file or directory: patterns are for the shell, which found no file for this one\nsdd-eval: " +
+			"validate: 1 of 1 file not valid\n"}},
+		{
+			"empty name",
+			[]string{""},
+			called{2, "", "the file name is empty\nsdd-eval: validate: 1 of 1 file not valid\n"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
-// redrawEvery is how long a frame stands at least.
+// redrawEvery is the time between two frames.
 const redrawEvery = 100 * time.Millisecond
 
-// progress shows how a run goes on: on a terminal a display that is redrawn in place, elsewhere a line whenever a unit
-// starts or ends. Its methods may be called from several goroutines. Whoever made it closes it.
+// progress shows the progress of a run: on a terminal as a display that is redrawn in place, elsewhere as a line
+// whenever a unit starts or ends. Its methods may be called from several goroutines. Whoever made it must close it.
 type progress struct {
 	screen
 	began time.Time
@@ -25,10 +25,10 @@ type progress struct {
 
 	mu      sync.Mutex
 	total   int
-	ended   tally          // how units ended, those of an earlier attempt at the run too
+	ended   tally          // outcomes of units, including those from before the run was resumed
 	running []*runningUnit // in the order in which they started
-	above   bytes.Buffer   // complete lines to be written above the display with its next frame
-	drawn   []string       // the frame that stands on the terminal
+	above   bytes.Buffer   // complete lines that are written above the display with the next frame
+	drawn   []string       // the frame that is on the terminal
 	closed  bool
 }
 
@@ -41,7 +41,8 @@ type runningUnit struct {
 // newProgress shows the progress of a run of total units on a screen.
 func newProgress(s screen, total int) *progress {
 	p := &progress{
-		screen: s, total: total, began: s.now(), ended: make(tally), stop: make(chan struct{}), done: make(chan struct{}),
+		screen: s, total: total, began: s.now(), ended: make(tally),
+		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.size == nil {
 		close(p.done)
@@ -68,7 +69,7 @@ func (p *progress) redraw() {
 	}
 }
 
-// known counts units that ended in an earlier attempt at the run.
+// known counts units that ended before the run was resumed.
 func (p *progress) known(units []result.Unit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +78,7 @@ func (p *progress) known(units []result.Unit) {
 	}
 }
 
-// start tells that a unit has started.
+// start shows that a unit has started.
 func (p *progress) start(unitID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *progress) start(unitID string) {
 	}
 }
 
-// update tells what a unit's agent is doing. A unit that is not running is ignored.
+// update shows what a unit's agent is doing. A unit that is not running is ignored.
 func (p *progress) update(a session.Activity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +97,7 @@ func (p *progress) update(a session.Activity) {
 	}
 }
 
-// end tells how a unit ended.
+// end shows how a unit ended.
 func (p *progress) end(u result.Unit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +125,7 @@ func (p *progress) note(text string) {
 	}
 }
 
-// close clears the display and gives the terminal back. What is told later is shown as plain lines.
+// close clears the display and restores the terminal. Whatever comes later is shown as plain lines.
 func (p *progress) close() {
 	p.mu.Lock()
 	if p.closed {
@@ -143,7 +144,7 @@ func (p *progress) close() {
 	}
 }
 
-// maxAbove bounds what waits for the next frame.
+// maxAbove is how many bytes of lines may wait for the next frame.
 const maxAbove = 64 << 10
 
 // print shows a printable line above the display. On a terminal it waits for the next frame.
@@ -171,8 +172,8 @@ const (
 	eraseToRight = "\x1b[K"
 )
 
-// draw puts a frame in the place of the one before, in one write; no frame at all gives the cursor back. Lines that wait
-// to stand above come first.
+// draw replaces the frame on the terminal, in one write. Lines that wait are written above it; an empty frame restores
+// the cursor.
 func (p *progress) draw(frame []string) {
 	if slices.Equal(frame, p.drawn) && p.above.Len() == 0 {
 		return
@@ -202,8 +203,8 @@ func (p *progress) draw(frame []string) {
 	p.w.Write(b.Bytes())
 }
 
-// rows returns how many rows the frame that stands on the terminal takes. Where the terminal got narrower since, its
-// lines have been broken.
+// rows returns how many rows the frame on the terminal takes. If the terminal has become narrower, it has broken the
+// frame's lines.
 func (p *progress) rows() int {
 	columns, lines := p.size()
 	rows := 0
@@ -213,8 +214,7 @@ func (p *progress) rows() int {
 	return min(rows, lines-1)
 }
 
-// frame returns the lines of the display: one for each unit that is running, as many as there is room for, and one about
-// all units.
+// frame returns the lines of the display: one for each running unit, as far as there is room, and one about all units.
 func (p *progress) frame() []string {
 	columns, lines := p.size()
 	shown := p.running
@@ -243,7 +243,7 @@ func (p *progress) totals() string {
 	return strings.Join(append(parts, clock(p.now().Sub(p.began))), " · ")
 }
 
-// cells returns what is shown of a unit: its id, in at most idColumns columns, its iteration, tool, time and cost.
+// cells returns what is shown about a unit: its id, in at most idColumns columns, iteration, tool, time and cost.
 func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	iteration, cost := "starting", "cost unknown"
 	if r.Iteration > 0 {
@@ -252,13 +252,14 @@ func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	if r.Cost != nil {
 		cost = fmt.Sprintf("$%.2f", *r.Cost)
 	}
-	return []string{cutLeft(printable(r.Unit), idColumns), iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
+	id := cutLeft(printable(r.Unit), idColumns)
+	return []string{id, iteration, printable(r.Tool), clock(now.Sub(r.since)), cost}
 }
 
-// toolColumn is the cell that gives way where there is too little room.
+// toolColumn is the index of the cell that is cut where there is too little room.
 const toolColumn = 2
 
-// layOut returns rows as lines of aligned cells, at most so many columns wide.
+// layOut returns rows as lines of aligned cells, at most columns wide.
 func layOut(rows [][]string, columns int) []string {
 	if len(rows) == 0 {
 		return nil
@@ -295,13 +296,13 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// notRun counts as an outcome of units that have none yet.
+// notRun stands for the outcome of units that have none yet.
 const notRun result.Outcome = "not run"
 
-// tally counts units by their outcome.
+// tally counts units by outcome.
 type tally map[result.Outcome]int
 
-// words returns what is not 0, the worst first: "2 failed", "1 error". Skips the outcomes that are left out.
+// words returns the counts that are not 0, the worst first: "2 failed", "1 error". It skips the outcomes in leaveOut.
 func (t tally) words(leaveOut ...result.Outcome) []string {
 	skip := make(map[result.Outcome]bool)
 	for _, o := range leaveOut {
@@ -330,7 +331,7 @@ func (t tally) words(leaveOut ...result.Outcome) []string {
 	return words
 }
 
-// String returns "2 failed, 1 error", "no units" if there are none.
+// String returns "2 failed, 1 error", or "no units" if there are none.
 func (t tally) String() string {
 	if words := t.words(); len(words) > 0 {
 		return strings.Join(words, ", ")
@@ -338,7 +339,7 @@ func (t tally) String() string {
 	return "no units"
 }
 
-// tallyOf counts how the units of a run ended.
+// tallyOf counts the outcomes of a run's units, of which there are listed in all.
 func tallyOf(units []result.Unit, listed int) tally {
 	t := tally{notRun: listed - len(units)}
 	for _, u := range units {

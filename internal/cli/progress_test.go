@@ -68,7 +68,8 @@ func (term *terminal) Write(p []byte) (int, error) {
 			if erased && width(line) >= term.width {
 				panic(fmt.Sprintf("a line of the display is too wide: %q", line))
 			}
-			term.lines = append(term.lines[:term.row], append([]string{line}, term.lines[min(term.row+1, len(term.lines)):]...)...)
+			term.lines = append(term.lines[:term.row],
+				append([]string{line}, term.lines[min(term.row+1, len(term.lines)):]...)...)
 			term.row++
 		}
 		text = text[n:]
@@ -135,7 +136,10 @@ func TestDisplay(t *testing.T) {
 		p.start("demo/task/sdd-legacy/1")
 		snap("two have started", redrawEvery)
 		p.update(session.Activity{Unit: "demo/task/sdd/1", Iteration: 1, Tool: "Read 設計書.md"})
-		p.update(session.Activity{Unit: "demo/task/sdd-legacy/1", Iteration: 2, Tool: "Bash \x1b[2J\ngo test ./... -run 'TestWithAVeryLongName' -count=1", Cost: new(0.034)})
+		p.update(session.Activity{
+			Unit: "demo/task/sdd-legacy/1", Iteration: 2,
+			Tool: "Bash \x1b[2J\ngo test ./... -run 'TestWithAVeryLongName' -count=1", Cost: new(0.034),
+		})
 		p.update(session.Activity{Unit: "demo/task/gone/1", Iteration: 9})
 		snap("both call tools", 62*time.Second)
 		p.note("sdd: npm warn deprecated \x1b[31mglob\n")
@@ -172,8 +176,8 @@ func TestDisplayOfMany(t *testing.T) {
 	})
 }
 
-// TestDisplayNarrower holds that a terminal that gets narrower, and so breaks the lines that stand on it, is cleared all
-// the same.
+// TestDisplayNarrower holds that a terminal that gets narrower, and so breaks the lines that stand on it, is cleared
+// all the same.
 func TestDisplayNarrower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 80, height: 24}
@@ -187,8 +191,8 @@ func TestDisplayNarrower(t *testing.T) {
 	})
 }
 
-// TestDisplayWrites holds how often the terminal is written to: never more often than ten times a second, and not at all
-// while nothing that is shown changes.
+// TestDisplayWrites holds how often the terminal is written to: never more often than ten times a second, and not at
+// all while nothing that is shown changes.
 func TestDisplayWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 80, height: 24}

@@ -20,11 +20,11 @@ import (
 // reportOptions are the flags of `sdd-eval report`.
 type reportOptions struct {
 	formats []string // of [report.Formats]
-	// github has annotations printed, and the summary of the job written.
+	// github prints annotations and writes the summary of the job.
 	github bool
-	// ask has the AI judge asked for scores that are missing, if the playbook enables it.
+	// ask asks the AI judge for missing scores, if the playbook enables it.
 	ask bool
-	// rejudge asks the AI judge again for scores that there are.
+	// rejudge asks the AI judge for all scores again.
 	rejudge bool
 }
 
@@ -34,27 +34,30 @@ func reportCommand() command {
 	return command{
 		name:  "report",
 		usage: "--run RUN_ID [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
-		short: "write the reports of a run anew",
-		long: `Writes the reports of a run from its directory alone, and prints the path of each. The same run gives the same bytes
-each time. If the playbook enables the AI judge, scores that are missing are asked for (OPENAI_API_KEY is required).
+		short: "write the reports of a run again",
+		long: `Writes the reports of a run again, from its directory alone, and prints the path of each. The same
+run gives the same bytes each time. If the playbook enables the AI judge, it is asked for missing
+scores (OPENAI_API_KEY is required).
 
-The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its line in the playbook,
-and adds the report to the summary of the job. No file of the run is written. Alone it exits with 0 whatever the
-run came to, since it tells of what has failed already.`,
+The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
+line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
+With this format alone the exit code is 0 whatever the outcome of the run, because the step that
+made the run has failed already.`,
 		examples: `sdd-eval report --run latest
 sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html
 sdd-eval report --run latest --format github`,
-		codes: `0    all units passed, or completed where nothing judges them
-1    something failed
-2    the command line or the environment is wrong
-3    something ended in an error, or has not been run: nothing is known about that agent`,
+		codes: `0  all units passed, or completed if nothing judges them
+1  a unit or a job failed
+2  the command line or the environment is wrong
+3  a unit or a job ended in an error or was not run: nothing is known about its agent`,
 		define: func(a *App, f *flags) action {
 			o := reportOptions{ask: true}
 			var run, root string
 			formats := strings.Join(files, ",")
-			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
-			f.list(&formats, "format", "Which reports to write, a `LIST` of "+strings.Join(all, ", ")+".", all...)
-			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge again for all scores.")
+			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest.")
+			f.list(&formats, "format",
+				"The `LIST` of formats, separated by commas, of "+strings.Join(all, ", ")+".", all...)
+			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			f.root(&root)
 			f.require("run")
 			return func(ctx context.Context, _ []string) error {
@@ -82,8 +85,8 @@ sdd-eval report --run latest --format github`,
 	}
 }
 
-// verdictOn returns the error that what a run comes to ends the command with, as `sdd-eval run` did when it ended. root
-// is the user's --root.
+// verdictOn returns the error that the command ends with, the same as that of `sdd-eval run` when it ended. root is the
+// value of --root.
 func verdictOn(r *rundir.Run, root string) error {
 	units, err := r.Units()
 	if err != nil {
@@ -113,17 +116,17 @@ func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) 
 
 // reporting says how a run is reported.
 type reporting struct {
-	// formats are those that are written, empty: all.
+	// formats are the formats to write; empty for all.
 	formats []string
-	// ask has the AI judge asked for scores that are missing, if the playbook enables it; rejudge for all.
+	// ask asks the AI judge for missing scores, if the playbook enables it; rejudge asks it for all scores.
 	ask, rejudge bool
-	// models returns the client that asks, as [engine.Models] does. It is not called for a run without an AI judge.
+	// models returns the client for the AI judge, as [engine.Models] does. It is not called for a run without one.
 	models func() (llm.Asker, error)
-	// note receives what is going on.
+	// note shows a line about the progress.
 	note func(string)
 }
 
-// writeReports writes the reports of a run, and what people need to score it. It returns the names of the reports' files.
+// writeReports writes the reports of a run, and what people need to score it. It returns the file names of the reports.
 func writeReports(ctx context.Context, r *rundir.Run, o reporting) ([]string, error) {
 	judged := error(nil)
 	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask {
@@ -148,7 +151,7 @@ func writeReports(ctx context.Context, r *rundir.Run, o reporting) ([]string, er
 	return files, errors.Join(judged, err)
 }
 
-// judgeOf returns the client of the AI judge, whose want of a key has a name of its own.
+// judgeOf returns the client for the AI judge. A missing key is [aijudge.ErrNoKey], which names the judge.
 func judgeOf(models func() (llm.Asker, error)) (llm.Asker, error) {
 	client, err := models()
 	if errors.Is(err, llm.ErrNoKey) {
@@ -157,10 +160,10 @@ func judgeOf(models func() (llm.Asker, error)) (llm.Asker, error) {
 	return client, err
 }
 
-// githubFormat is what a step of GitHub Actions has instead of files.
+// githubFormat is the format for steps of GitHub Actions, which writes no files of the run.
 const githubFormat = "github"
 
-// summaryVariable names the file that GitHub makes the summary of a step from.
+// summaryVariable is the environment variable with the path of the file that becomes the summary of the job.
 const summaryVariable = "GITHUB_STEP_SUMMARY"
 
 // reportToGitHub prints annotations, and adds the run to the summary of the job.
@@ -178,7 +181,7 @@ func (a *App) reportToGitHub(r *rundir.Run, rootFlag string) error {
 	}
 	file := a.Getenv(summaryVariable)
 	if file == "" {
-		fmt.Fprintf(a.Stderr, "%s is not set, so there is no summary: it is for steps of GitHub Actions\n", summaryVariable)
+		fmt.Fprintf(a.Stderr, "no summary was written: %s is not set; GitHub Actions sets it\n", summaryVariable)
 		return nil
 	}
 	added, err := appendSummary(file, rep)
@@ -186,12 +189,13 @@ func (a *App) reportToGitHub(r *rundir.Run, rootFlag string) error {
 		return fmt.Errorf("add run %s to the summary of the job: %w", r.ID(), err)
 	}
 	if !added {
-		fmt.Fprintf(a.Stderr, "the summary of the job is full: run %s is not in it\n", r.ID())
+		fmt.Fprintf(a.Stderr, "the summary of the job is full: run %s was not added\n", r.ID())
 	}
 	return nil
 }
 
-// inRepository returns a project's directory in the repository that is checked out, with slashes; "" if it is not in there.
+// inRepository returns a project's directory relative to the repository that is checked out, with slashes, or "" if it
+// is not below it.
 func inRepository(checkout, root string) string {
 	if checkout == "" {
 		return ""
@@ -206,7 +210,7 @@ func inRepository(checkout, root string) string {
 	return filepath.ToSlash(dir)
 }
 
-// appendSummary adds a report to the file, as much of it as GitHub will show. What a report says is masked.
+// appendSummary adds a report to the file, as far as GitHub will show it. Secrets in a report have been masked.
 func appendSummary(file string, rep *report.Report) (added bool, err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -231,12 +235,13 @@ func importHumanCommand() command {
 		name:  "import-human",
 		usage: "--run RUN_ID --file FILE [--root DIR]",
 		short: "add a person's scores to a run",
-		long: `Adds the scores that a person gave, as human-pack.html saves them or as written into human-scores.template.json, to a
-run and writes its reports anew. Scores of the same rater are replaced. A file with an error changes nothing.`,
+		long: `Adds a person's scores to a run and writes its reports again. The file is the one that
+human-pack.html saves, or human-scores.template.json filled in. Earlier scores of the same rater are
+replaced. A file with an error changes nothing.`,
 		examples: `sdd-eval import-human --run latest --file scores.json`,
 		define: func(a *App, f *flags) action {
 			var run, file, root string
-			f.text(&run, "run", kindRun, "The `RUN_ID`, the beginning of one, or latest.")
+			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest.")
 			f.text(&file, "file", kindFile, "The `FILE` with the scores.")
 			f.root(&root)
 			f.require("run", "file")
@@ -259,6 +264,7 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 	if scores.Replaced {
 		added = "replaced"
 	}
-	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), count(len(scores.Variants), "variant"))
+	variants := count(len(scores.Variants), "variant")
+	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), variants)
 	return rebuildReport(ctx, a, r, reportOptions{})
 }

@@ -35,43 +35,53 @@ type runOptions struct {
 func runCommand() command {
 	return command{
 		name: "run",
-		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N] [--config-dir DIR]\n" +
-			"               [--root DIR] [--sandbox auto|bwrap|landlock|command|none] [--llm-judge]\n" +
+		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
+			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
+			"               [--llm-judge]\n" +
 			"  sdd-eval run --resume RUN_ID [FLAGS]",
 		short: "run a playbook",
-		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps all that happens in a
-new directory below .llman/sdd-eval/runs. Its path is the last line of standard output; everything else goes to
-standard error. A run that was interrupted or killed goes on with --resume: what has ended is not repeated.`,
+		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps
+everything that happens in a new directory below .llman/sdd-eval/runs. The path of the directory is
+the last line of standard output; everything else goes to standard error. --resume continues a run
+that was interrupted or killed; it does not repeat what has ended.`,
 		examples: `sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval run --playbook demo.yaml --parallel 4
 sdd-eval run --resume latest`,
-		codes: `0    all units passed, or completed where nothing judges them
-1    something failed
+		codes: `0    all units passed, or completed if nothing judges them
+1    a unit or a job failed
 2    the command line, the playbook or the configuration is wrong
-3    something ended in an error: nothing is known about that agent
-130  interrupted; go on with --resume`,
+3    a unit or a job ended in an error: nothing is known about its agent
+130  interrupted; continue with --resume`,
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: "live"}
 			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE`, relative to the working directory.")
-			f.text(&o.resume, "resume", kindRun, "The `RUN_ID` of a run to go on with, the beginning of one, or latest.")
-			f.choice(&o.mode, "mode", "Where sessions come from, `MODE`: live runs the agents, record runs them and writes "+
-				"cassettes, missing records only what has no cassette, replay plays cassettes and runs no agent.",
+			f.text(&o.resume, "resume", kindRun,
+				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
+			f.choice(&o.mode, "mode",
+				"The `MODE` says where sessions come from: live runs the agents; record runs them and writes "+
+					"cassettes; missing records only what has no cassette; replay plays cassettes and runs no agent.",
 				"live", "record", "missing", "replay")
-			f.text(&o.cassettes, "cassettes", kindDir, "The `DIR` of the cassettes; default: cassettes below the project's root.")
-			f.number(&o.parallel, "parallel", 1, "How many units run at a time, `N`; default: EVALTEST_PARALLEL, else the "+
-				"playbook's, else as many as processors in replay, and 1 otherwise.")
-			f.text(&o.configDir, "config-dir", kindDir, "The `DIR` with the presets of accounts; default: LLMAN_CONFIG_DIR, else "+
-				"llman in the user's configuration directory.")
+			f.text(&o.cassettes, "cassettes", kindDir,
+				"The `DIR` of the cassettes; default: cassettes below the project's root.")
+			f.number(&o.parallel, "parallel", 1,
+				"Run up to `N` units at the same time; default: EVALTEST_PARALLEL, else the playbook's number, else "+
+					"the number of processors in replay and 1 in other modes.")
+			f.text(&o.configDir, "config-dir", kindDir,
+				"The `DIR` with the account presets; default: LLMAN_CONFIG_DIR, else llman in the user's "+
+					"configuration directory.")
 			f.root(&o.root)
-			f.choice(&o.sandbox, "sandbox", "What confines agents and the code that they wrote, `KIND`; default: EVALTEST_SANDBOX, else "+
-				"the playbook's, else auto, the strongest that works here.", "auto", "bwrap", "landlock", "command", "none")
-			f.BoolVar(&o.llmJudge, "llm-judge", false, "Let evaluators ask models where no answer is recorded, as EVAL_LLM_JUDGE=1 does.")
+			f.choice(&o.sandbox, "sandbox",
+				"The `KIND` of sandbox that confines agents and the code they write; default: EVALTEST_SANDBOX, else "+
+					"the playbook's, else auto, the strongest that works here.",
+				"auto", "bwrap", "landlock", "command", "none")
+			f.BoolVar(&o.llmJudge, "llm-judge", false,
+				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
 			return func(ctx context.Context, _ []string) error {
 				switch {
 				case (o.playbook == "") == (o.resume == ""):
-					return usageError("run: give one of --playbook FILE and --resume RUN_ID").hint("sdd-eval run --help")
+					return usageError("run: give either --playbook FILE or --resume RUN_ID").hint("sdd-eval run --help")
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
-					return usageError("run: a run that is resumed goes on as it began: leave out --mode and --cassettes")
+					return usageError("run: --resume continues a run as it began: remove --mode and --cassettes")
 				}
 				return a.run(ctx, o)
 			}
@@ -79,7 +89,7 @@ sdd-eval run --resume latest`,
 	}
 }
 
-// run runs a playbook, or goes on with a run.
+// run runs a playbook, or resumes a run.
 func (a *App) run(ctx context.Context, o runOptions) error {
 	root, err := a.projectRoot(o.root)
 	if err != nil {
@@ -96,8 +106,9 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	cfg.Command = func(m engine.Mode, _ spec.Unit) string { return again.command(m) }
-	// A run makes much garbage and keeps little. This is never written to and takes no memory, but the collector waits
-	// until as much again was allocated: small heaps would be gone through every few milliseconds.
+	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
+	// milliseconds. The ballast has it wait until as much again is allocated. It is never written to, so it takes no
+	// memory.
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
@@ -116,7 +127,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	return verdict(done.Verdict, done.ID, o.root)
 }
 
-// runConfig is how the flags and the environment say that a playbook is run.
+// runConfig returns the engine's configuration from the flags and the environment.
 func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	mode, err := engine.ParseMode(o.mode, engine.Live, a.Getenv)
 	if err != nil {
@@ -134,7 +145,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	return cfg, nil
 }
 
-// carryOut runs the playbook that the options name, or finishes the run.
+// carryOut runs the playbook that the options name, or resumes the run.
 func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *watcher) (engine.Finished, error) {
 	var plan *spec.Plan
 	var err error
@@ -160,7 +171,7 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 	}
 	runner, err := engine.New(plan, cfg)
 	if err == nil && runner.Reports() && plan.Playbook.Report.AIJudge.Enabled {
-		_, err = judgeOf(cfg.Models) // a report that could not be made had better be known before agents do work
+		_, err = judgeOf(cfg.Models) // fail before agents do work, rather than when the report is made
 	}
 	if err != nil {
 		return engine.Finished{}, &engine.InputError{Err: err}
@@ -168,7 +179,7 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 	return runner.Run(ctx, w)
 }
 
-// resumed returns the id of the run that o names to go on with, and the options that would begin such a run.
+// resumed returns the id of the run that o resumes, and the options that would begin such a run.
 func (a *App) resumed(root string, o runOptions) (id string, again runOptions, err error) {
 	if id, err = findRun(root, o.resume); err != nil {
 		return "", runOptions{}, err
@@ -180,8 +191,8 @@ func (a *App) resumed(root string, o runOptions) (id string, again runOptions, e
 	defer run.Close()
 	m := run.Manifest()
 	if m.Tool == engine.TestTool {
-		return "", runOptions{}, usageError("run: %s was made by go test, whose checks in Go the command does not have: "+
-			"run the test again", id)
+		return "", runOptions{}, usageError("run: %s was made by go test, and this command does not have the test's "+
+			"checks in Go: run the test again", id)
 	}
 	again = o
 	again.playbook = filepath.FromSlash(m.Playbook.Path)
@@ -194,17 +205,17 @@ func (a *App) resumed(root string, o runOptions) (id string, again runOptions, e
 	return id, again, nil
 }
 
-// command returns the command line of a run like this one in another mode.
+// command returns the command line of the same run in another mode.
 func (o runOptions) command(mode engine.Mode) string {
 	return o.commandLine("--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes)
 }
 
-// resumption returns the command line that goes on with a run as this one would.
+// resumption returns the command line that resumes a run with the same flags.
 func (o runOptions) resumption(id string) string { return o.commandLine("--resume", id) }
 
-// commandLine returns the command line of a run of that, in the same place and way as this one.
-func (o runOptions) commandLine(what ...string) string {
-	line := append([]string{"run"}, what...)
+// commandLine returns the command line of a run with args, and with the flags of o that every run can have.
+func (o runOptions) commandLine(args ...string) string {
+	line := append([]string{"run"}, args...)
 	line = append(line, "--root", o.root, "--config-dir", o.configDir, "--sandbox", o.sandbox)
 	if o.parallel > 0 {
 		line = append(line, "--parallel", strconv.Itoa(o.parallel))
@@ -215,7 +226,7 @@ func (o runOptions) commandLine(what ...string) string {
 	return commandLine(line...)
 }
 
-// failed gives an error its exit code and says how to get on.
+// failed gives an error its exit code and the command to run next.
 func (o runOptions) failed(ctx context.Context, err error, done engine.Finished) error {
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
 		return &exitError{code: exitUsage, err: input, next: fault.Advice(input)}
@@ -230,8 +241,8 @@ func (o runOptions) failed(ctx context.Context, err error, done engine.Finished)
 	return e
 }
 
-// notBegun gives an error of a run that could not begin its exit code, and says how to get on. A directory that cannot be made
-// or written to is the environment's, and nothing was run.
+// notBegun gives the error of a run that could not begin its exit code and the command to run next. A directory that
+// cannot be created or written is an error of the environment.
 func (o runOptions) notBegun(e *exitError) {
 	full := errors.Is(e.err, syscall.ENOSPC) || errors.Is(e.err, syscall.EDQUOT)
 	denied := errors.Is(e.err, fs.ErrPermission) || errors.Is(e.err, syscall.EROFS)
@@ -244,7 +255,8 @@ func (o runOptions) notBegun(e *exitError) {
 	}
 	switch {
 	case full:
-		e.next = "make room, for example with `" + commandLine("clean", "--keep", "20", "--root", o.root) + "`, then: " + again
+		clean := commandLine("clean", "--keep", "20", "--root", o.root)
+		e.next = "make room, for example with `" + clean + "`, then: " + again
 	case denied:
 		e.next = "make the directory writable for you, then: " + again
 	}
@@ -254,7 +266,7 @@ func (o runOptions) notBegun(e *exitError) {
 type watcher struct {
 	screen   screen
 	secrets  *secret.Set
-	progress *progress // from Begin on
+	progress *progress // nil before Begin
 }
 
 func (a *App) newWatcher(secrets *secret.Set) *watcher {
@@ -272,12 +284,12 @@ func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 	w.progress = newProgress(w.screen, total)
 	w.progress.known(finished)
 	if len(finished) > 0 {
-		w.Note(fmt.Sprintf("%d of %d units have a result from before", len(finished), total))
+		w.Note(fmt.Sprintf("%d of %d units already have a result", len(finished), total))
 	}
 	w.notes(notes)
 }
 
-// UnitStarts discards the notes about the unit: all of them are in its session log.
+// UnitStarts returns a writer that discards the notes about the unit: its session log has all of them.
 func (w *watcher) UnitStarts(u spec.Unit) io.Writer {
 	w.progress.start(u.ID())
 	return io.Discard
@@ -287,12 +299,12 @@ func (w *watcher) UnitEnds(_ spec.Unit, u result.Unit) {
 	if u.Interrupted {
 		return
 	}
-	told := u
+	shown := u
 	if len(u.Steps) > 0 && u.Steps[len(u.Steps)-1].Reason == u.Reason {
-		told.Reason = "" // the step tells it
+		shown.Reason = "" // it is shown with the step
 	}
-	told.Reason = w.secrets.String(told.Reason)
-	w.progress.end(told)
+	shown.Reason = w.secrets.String(shown.Reason)
+	w.progress.end(shown)
 	w.notes(explain(u))
 }
 
@@ -323,16 +335,17 @@ func (w *watcher) notes(lines []string) {
 	}
 }
 
-// explain says in lines why a unit did not pass, and what was not judged although it did.
+// explain returns lines that say why a unit did not pass, and which evaluators did not judge it.
 func explain(u result.Unit) []string {
 	lines := explainSteps(u.Steps)
 	for _, e := range u.Evaluations {
 		switch {
 		case e.Outcome == result.Fail || e.Outcome == result.Error:
 			lines = append(lines, fmt.Sprintf("  %s: %s: %s", e.Position, e.Name, e.Reason))
-		case e.Outcome == result.Skip && u.Metrics == nil: // the agent did not start, and that is said
+		case e.Outcome == result.Skip && u.Metrics == nil: // the agent did not start, which the unit's reason says
 		case e.Outcome == result.Skip || e.Outcome == result.Reported:
-			lines = append(lines, strings.TrimSuffix(fmt.Sprintf("  %s: %s: %s: %s", e.Position, e.Name, e.Outcome, e.Reason), ": "))
+			line := fmt.Sprintf("  %s: %s: %s: %s", e.Position, e.Name, e.Outcome, e.Reason)
+			lines = append(lines, strings.TrimSuffix(line, ": "))
 		}
 	}
 	for _, w := range u.Warnings {

@@ -22,7 +22,8 @@ func TestRunDirectoryDenied(t *testing.T) {
 	require.Equal(t, exitUsage, got.code, got.stderr)
 	require.Empty(t, got.stdout)
 	require.Regexp(t, `(?s)^sdd-eval: create the run directory: .*
-next: make the directory writable for you, then: sdd-eval run --playbook p.yaml --mode live --root /sys --sandbox none\n$`, got.stderr)
+next: make the directory writable for you, then: `+
+		`sdd-eval run --playbook p.yaml --mode live --root /sys --sandbox none\n$`, got.stderr)
 }
 
 func TestRunOnFullDisk(t *testing.T) {
@@ -35,17 +36,20 @@ func TestRunOnFullDisk(t *testing.T) {
 		{
 			"new",
 			runOptions{playbook: "p.yaml", mode: "record"},
-			"make room, for example with `sdd-eval clean --keep 20`, then: sdd-eval run --playbook p.yaml --mode record",
+			"make room, for example with `sdd-eval clean --keep 20`, then: " +
+				"sdd-eval run --playbook p.yaml --mode record",
 		},
 		{
 			"resumed",
 			runOptions{resume: "20260131-x", root: "r"},
-			"make room, for example with `sdd-eval clean --keep 20 --root r`, then: sdd-eval run --resume 20260131-x --root r",
+			"make room, for example with `sdd-eval clean --keep 20 --root r`, then: " +
+				"sdd-eval run --resume 20260131-x --root r",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, &exitError{exitUsage, full, tt.next}, tt.o.failed(context.Background(), full, engine.Finished{}))
+			require.Equal(t, &exitError{exitUsage, full, tt.next},
+				tt.o.failed(context.Background(), full, engine.Finished{}))
 		})
 	}
 }

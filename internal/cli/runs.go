@@ -16,7 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
-// latest is accepted in place of an id for the newest run.
+// latest stands for the id of the newest run.
 const latest = "latest"
 
 // projectRoot returns the project's root; override is the value of --root.
@@ -28,7 +28,7 @@ func (a *App) projectRoot(override string) (string, error) {
 	return root, nil
 }
 
-// openRun opens a run of the project for reading. The id may be what findRun takes.
+// openRun opens a run of the project for reading. The id is any that findRun takes.
 func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
 	root, err := a.projectRoot(rootFlag)
 	if err != nil {
@@ -40,8 +40,7 @@ func (a *App) openRun(rootFlag, id string) (*rundir.Run, error) {
 	return rundir.Open(root, id, a.secrets)
 }
 
-// findRun returns the id of the run that a person means by the beginning of its id, if that is the beginning of no other
-// one, or by "latest".
+// findRun returns the id of the run that a person means: id is a whole id, the beginning of only one, or "latest".
 func findRun(root, id string) (string, error) {
 	runs, err := rundir.List(root)
 	if err != nil {
@@ -58,12 +57,12 @@ func findRun(root, id string) (string, error) {
 	}
 	switch {
 	case len(runs) == 0:
-		return "", usageError("there are no runs below %s yet", root).hint("sdd-eval run --help")
+		return "", usageError("no runs below %s yet", root).hint("sdd-eval run --help")
 	case len(found) == 0:
-		return "", usageError("there is no run %q, the newest is %s", id, runs[0].ID).hint("sdd-eval list")
+		return "", usageError("no run %q; the newest is %s", id, runs[0].ID).hint("sdd-eval list")
 	case len(found) > 1:
-		return "", usageError("%q is the beginning of %d runs, %s and %s among them", id, len(found), found[0], found[1]).
-			hint("sdd-eval list")
+		return "", usageError("%q is ambiguous: %d runs begin with it, such as %s and %s",
+			id, len(found), found[0], found[1]).hint("sdd-eval list")
 	}
 	return found[0], nil
 }
@@ -73,8 +72,8 @@ func listCommand() command {
 		name:  "list",
 		usage: "[--root DIR]",
 		short: "list the runs of the project",
-		long: `Prints the runs below the project's root, the newest first: when they began (UTC), how far they are, how their units
-ended and which playbook they ran.`,
+		long: `Lists the runs below the project's root, newest first: when each began (UTC), its state, the
+outcomes of its units and its playbook.`,
 		examples: `sdd-eval list
 sdd-eval list --root ~/src/shop`,
 		define: func(a *App, f *flags) action {
@@ -95,7 +94,7 @@ func (a *App) list(rootFlag string) error {
 		return err
 	}
 	if len(runs) == 0 {
-		fmt.Fprintf(a.Stderr, "there are no runs below %s yet\nnext: sdd-eval run --help\n", root)
+		fmt.Fprintf(a.Stderr, "no runs below %s yet\nnext: sdd-eval run --help\n", root)
 		return nil
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
@@ -110,12 +109,13 @@ func (a *App) list(rootFlag string) error {
 			state, outcomes = "unreadable", "?"
 			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.CreatedAt.UTC().Format(time.DateTime), state, outcomes, printable(file))
+		created := s.CreatedAt.UTC().Format(time.DateTime)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, created, state, outcomes, printable(file))
 	}
 	return w.Flush()
 }
 
-// summary returns how the units of a run ended, and its playbook.
+// summary returns the outcomes of a run's units, and its playbook.
 func summary(root string, s rundir.Summary) (outcomes, file string, err error) {
 	if s.Err != nil {
 		return "", "", s.Err
@@ -136,9 +136,9 @@ func showCommand() command {
 	return command{
 		name:  "show",
 		usage: "RUN_ID [--root DIR]",
-		short: "tell what happened in a run",
-		long: `Tells how each unit and each job of a run ended and why, and where its files are. RUN_ID is the id of a run, the
-beginning of one, or latest.`,
+		short: "show what happened in a run",
+		long: `Shows how each unit and each job of a run ended and why, and where its files are. RUN_ID is the id
+of a run, the beginning of one, or latest.`,
 		examples: `sdd-eval show latest
 sdd-eval show 20260131-101500`,
 		args: arguments{min: 1, max: 1, what: "RUN_ID", kind: kindRun},
@@ -182,7 +182,7 @@ func (a *App) show(rootFlag, id string) error {
 	return nil
 }
 
-// runPage is what show writes about a run.
+// runPage writes what show prints about a run.
 type runPage struct {
 	app      *App
 	w        io.Writer
@@ -207,7 +207,7 @@ func (s runPage) head(units []result.Unit) {
 	}
 }
 
-// units writes about all units of the run, also those that have not ended, in their order.
+// units writes about all units of the run in their order, even those that have not ended.
 func (s runPage) units(units []result.Unit) {
 	ended := make(map[string]result.Unit, len(units))
 	for _, u := range units {
@@ -230,7 +230,7 @@ func (s runPage) unit(u result.Unit) {
 	s.line("next: ", u.Next)
 	s.steps(u.Steps)
 	for _, e := range u.Evaluations {
-		if e.Outcome != result.Pass || e.Reason != "" { // what passes may have flaws, too
+		if e.Outcome != result.Pass || e.Reason != "" { // a pass can have a reason, too
 			s.line(e.Position+": ", fmt.Sprintf("%s: %s: %s", e.Name, e.Outcome, e.Reason))
 		}
 	}
@@ -248,7 +248,7 @@ func (s runPage) unit(u result.Unit) {
 	}
 }
 
-// steps writes about the steps that did not end well.
+// steps writes about the steps that neither passed nor completed.
 func (s runPage) steps(steps []result.Step) {
 	for _, step := range steps {
 		if step.Outcome == result.Pass || step.Outcome == result.Completed {
@@ -258,7 +258,7 @@ func (s runPage) steps(steps []result.Step) {
 	}
 }
 
-// line writes a line about what stands above it, and nothing if there is nothing to say.
+// line writes an indented line, or several, and nothing if text is empty.
 func (s runPage) line(label, text string) {
 	if text == "" {
 		return
@@ -268,7 +268,7 @@ func (s runPage) line(label, text string) {
 	}
 }
 
-// files writes which reports there are.
+// files lists the reports of the run.
 func (s runPage) files() {
 	first := true
 	var names []string
@@ -288,7 +288,7 @@ func (s runPage) files() {
 	}
 }
 
-// seconds returns a duration as people read it: "0.4s", "1m12s".
+// seconds formats a duration for people: "0.4s", "1m12s".
 func seconds(d result.Duration) string {
 	t := time.Duration(d)
 	if t < time.Minute {
@@ -302,13 +302,13 @@ func cleanCommand() command {
 		name:  "clean",
 		usage: "--keep N [--root DIR]",
 		short: "remove old runs",
-		long: `Removes all runs of the project but the newest N, and prints the ids of those that it removed. Runs in use by
-another process are kept.`,
+		long: `Removes all runs of the project except the newest N, and prints the ids of the removed runs. Runs in
+use by another process are kept.`,
 		examples: `sdd-eval clean --keep 10`,
 		define: func(a *App, f *flags) action {
 			var keep int
 			var root string
-			f.number(&keep, "keep", 0, "How many of the newest runs to keep, `N`; 0 removes all.")
+			f.number(&keep, "keep", 0, "Keep the newest `N` runs; 0 removes all.")
 			f.root(&root)
 			f.require("keep")
 			return func(context.Context, []string) error { return a.clean(root, keep) }

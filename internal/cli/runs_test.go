@@ -39,7 +39,8 @@ func threeRuns(t *testing.T) string {
 	makeRun(t, dir, middle, rundir.StateInterrupted, result.Unit{Outcome: result.Pass})
 	makeRun(t, dir, newest, rundir.StateFinished,
 		result.Unit{Outcome: result.Fail, Steps: []result.Step{step}, Evaluations: []result.Evaluation{{
-			Name: "stays-offline", Outcome: result.Fail, Score: &half, Position: "shop.yaml:20", Reason: "never: \x1b[31mWebFetch",
+			Name: "stays-offline", Outcome: result.Fail, Score: &half, Position: "shop.yaml:20",
+			Reason: "never: \x1b[31mWebFetch",
 		}}},
 		result.Unit{
 			Outcome: result.Error, Reason: "start the agent: not found\nlook for it", Next: "npm install agent",
@@ -56,7 +57,8 @@ func makeRun(t *testing.T, dir, id string, state rundir.State, units ...result.U
 	name := strings.Split(id, "-")[2]
 	m := rundir.Manifest{
 		RunID: id, CreatedAt: created, Tool: tool, Playbook: rundir.Playbook{Path: name + ".yaml"}, Name: name,
-		Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}}, Cases: []rundir.Case{{ID: "task"}},
+		Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}},
+		Cases:  []rundir.Case{{ID: "task"}},
 		Trials: 1, Need: 1, Units: []string{name + "/task/a/1", name + "/task/b/1"}, Jobs: []string{"report"},
 	}
 	r, err := rundir.Create(dir, m, []byte(validPlaybook), new(secret.Set))
@@ -88,7 +90,8 @@ func TestList(t *testing.T) {
 
 func TestListOfNoRuns(t *testing.T) {
 	dir := projectDir(t)
-	require.Equal(t, called{exitOK, "", "there are no runs below " + dir + " yet\nnext: sdd-eval run --help\n"}, call(t, dir, "list"))
+	require.Equal(t, called{exitOK, "", "no runs below " + dir + " yet\nnext: sdd-eval run --help\n"},
+		call(t, dir, "list"))
 }
 
 // TestListUnreadable holds that a run that cannot be read hides no other one, and does not look like one that can.
@@ -122,7 +125,8 @@ func TestProblems(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Finish(rundir.StateFinished, "a secret was found in \x1b[31mjobs.jsonl"))
 	require.NoError(t, r.Close())
-	require.Regexp(t, `(?m)^`+oldest+` .* finished, 1 problem +1 passed, 1 completed +demo.yaml$`, call(t, dir, "list").stdout)
+	require.Regexp(t, `(?m)^`+oldest+` .* finished, 1 problem +1 passed, 1 completed +demo.yaml$`,
+		call(t, dir, "list").stdout)
 	got := call(t, dir, "show", oldest)
 	require.Equal(t, exitOK, got.code)
 	require.Contains(t, got.stdout, "\nproblem    a secret was found in ␛[31mjobs.jsonl\n")
@@ -134,9 +138,12 @@ func TestFindRun(t *testing.T) {
 		{"whole id", oldest, oldest, ""},
 		{"beginning", "20260131-120001", middle, ""},
 		{"latest", "latest", newest, ""},
-		{"beginning of several", "20260131", "", "is the beginning of 3 runs, " + newest + " and " + middle + " among them"},
-		{"none", "2027", "", "there is no run \"2027\", the newest is " + newest},
-		{"path", "../runs/" + oldest, "", "there is no run"},
+		{
+			"beginning of several", "20260131", "",
+			"is ambiguous: 3 runs begin with it, such as " + newest + " and " + middle,
+		},
+		{"none", "2027", "", "no run \"2027\"; the newest is " + newest},
+		{"path", "../runs/" + oldest, "", "no run "},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,12 +158,13 @@ func TestFindRun(t *testing.T) {
 	}
 	got := call(t, projectDir(t), "show", "latest")
 	require.Equal(t, exitUsage, got.code)
-	require.Contains(t, got.stderr, "there are no runs below")
+	require.Contains(t, got.stderr, "no runs below")
 }
 
 func TestClean(t *testing.T) {
 	dir := threeRuns(t)
-	require.Equal(t, called{exitOK, middle + "\n" + oldest + "\n", "removed 2 runs\n"}, call(t, dir, "clean", "--keep", "1"))
+	require.Equal(t, called{exitOK, middle + "\n" + oldest + "\n", "removed 2 runs\n"},
+		call(t, dir, "clean", "--keep", "1"))
 	require.Equal(t, called{exitOK, "", "removed 0 runs\n"}, call(t, dir, "clean", "--keep", "1"))
 	require.Equal(t, called{exitOK, newest + "\n", "removed 1 run\n"}, call(t, dir, "clean", "--keep", "0"))
 	require.Equal(t, exitUsage, call(t, dir, "clean").code, "how many to keep is nothing to guess")
@@ -170,7 +178,7 @@ func TestBrokenResults(t *testing.T) {
 	require.NoError(t, err)
 	forged := strings.Replace(string(data), "}\n", `,"outcome":"pass"}`+"\n", 1)
 	require.NoError(t, os.WriteFile(file, []byte(forged), 0o644))
-	const next = "\nnext: remove that line, then have what it was about run again: sdd-eval run --resume " + newest
+	const next = "\nnext: remove that line, then repeat what it recorded: sdd-eval run --resume " + newest
 	for _, args := range [][]string{{"show", newest}, {"report", "--run", newest}, {"run", "--resume", newest}} {
 		said := file + `:1: duplicate key "outcome"`
 		if args[0] == "report" {

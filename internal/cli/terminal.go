@@ -17,19 +17,20 @@ import (
 // screen is where progress is shown.
 type screen struct {
 	w io.Writer
-	// size returns the columns and lines of a terminal. It is nil if w is not one: then there are only plain lines.
+	// size returns the columns and lines of a terminal. It is nil if w is no terminal: then only plain lines are shown.
 	size func() (columns, lines int)
-	// color tells that colours are welcome.
+	// color says whether colours are wanted.
 	color bool
 	now   func() time.Time
 }
 
-// screenOf returns the screen that w is. A dumb terminal is not one, and neither is the console of Windows, which need
-// not understand escape sequences.
+// screenOf returns the screen for w. Dumb terminals do not count as terminals, and neither does the console of Windows,
+// which may not understand escape sequences.
 func screenOf(w io.Writer, getenv func(string) string, now func() time.Time) screen {
 	s := screen{w: w, now: now}
 	f, ok := w.(*os.File)
-	if t := getenv("TERM"); !ok || t == "" || t == "dumb" || runtime.GOOS == "windows" || !term.IsTerminal(int(f.Fd())) {
+	dumb := getenv("TERM") == "" || getenv("TERM") == "dumb" || runtime.GOOS == "windows"
+	if !ok || dumb || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}
 	s.color = getenv("NO_COLOR") == ""
@@ -43,19 +44,21 @@ func screenOf(w io.Writer, getenv func(string) string, now func() time.Time) scr
 	return s
 }
 
-// colored returns an outcome in its colour, if colours are wanted.
+// colored returns an outcome, in its colour if colours are wanted.
 func (s screen) colored(o result.Outcome) string {
-	colors := map[result.Outcome]int{result.Pass: 32, result.Fail: 31, result.Error: 35, result.Skip: 33, result.Completed: 36}
+	colors := map[result.Outcome]int{
+		result.Pass: 32, result.Fail: 31, result.Error: 35, result.Skip: 33, result.Completed: 36,
+	}
 	if color, ok := colors[o]; ok && s.color {
 		return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, o)
 	}
 	return string(o)
 }
 
-// paint colours text (ECMA-48), where colours are welcome.
+// paint colours text (ECMA-48), if colours are wanted.
 type paint bool
 
-// newPaint returns the paint of standard output: none unless it is a terminal that may have colours.
+// newPaint returns the paint for standard output: it colours only on a terminal where colours are wanted.
 func newPaint(a *App) paint {
 	w := a.Stdout
 	if checked, ok := w.(*checkedWriter); ok {
@@ -77,9 +80,9 @@ func (p paint) sgr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// printable returns one line that is safe to show on a terminal, whoever wrote the text: control characters and line ends
-// are shown by their pictures, tabs as spaces, what is invalid as U+FFFD. Format characters, such as those that turn
-// the direction of writing, are left out.
+// printable returns s as one line that is safe to show on a terminal, whoever wrote it: control characters and line
+// ends become their Unicode pictures, tabs become spaces, and invalid characters become U+FFFD. Format characters, such
+// as those that change the direction of writing, are removed.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -98,7 +101,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// wide are the characters that take two columns on a terminal: East Asian scripts and emoji, by Unicode's East Asian
+// wide holds the characters that take two columns on a terminal: East Asian scripts and emoji, by Unicode's East Asian
 // Width (UAX #11), as whole blocks.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
@@ -152,9 +155,9 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// cut returns as much of a printable text as fits into that many columns, with an ellipsis if something is missing.
+// cut returns as much of a printable text as fits into width columns, with an ellipsis if something is missing.
 func cut(s string, width int) string {
-	used, end := 0, 0 // end is where the text ends if an ellipsis has to follow
+	used, end := 0, 0 // end is where the text is cut if an ellipsis has to follow
 	for i, r := range s {
 		used += columnsOf(r)
 		if used > width {
@@ -170,7 +173,7 @@ func cut(s string, width int) string {
 	return s
 }
 
-// cutLeft is cut for texts whose end tells most: what does not fit is missing at the beginning.
+// cutLeft is like cut, but removes the beginning of the text, for texts whose end matters most.
 func cutLeft(s string, columns int) string {
 	used := width(s)
 	switch {
@@ -180,7 +183,8 @@ func cutLeft(s string, columns int) string {
 		return ""
 	}
 	for i, r := range s {
-		if used < columns && !unicode.In(r, unicode.Mn, unicode.Me) { // the ellipsis takes one, and no mark of another letter
+		// The ellipsis takes one column, and must not get the combining mark of a letter.
+		if used < columns && !unicode.In(r, unicode.Mn, unicode.Me) {
 			return "…" + s[i:]
 		}
 		used -= columnsOf(r)
