@@ -77,11 +77,11 @@ func beAppend(args ...string) error {
 		return err
 	}
 	fmt.Println("resumed")
-	work := make(chan string)
+	left := make(chan string)
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			for id := range work {
+			for id := range left {
 				u := unit(id)
 				u.Reason = strings.Repeat("x", 20<<10) // so that lines are written in parts now and then
 				if err := run.Append(u); err != nil {
@@ -95,10 +95,10 @@ func beAppend(args ...string) error {
 	}
 	for _, id := range run.Manifest().Units {
 		if !slices.Contains(ids(done), id) {
-			work <- id
+			left <- id
 		}
 	}
-	close(work)
+	close(left)
 	for range 4 {
 		if err := <-errs; err != nil {
 			return err

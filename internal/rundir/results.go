@@ -206,11 +206,11 @@ func openJournal(path string, ids []string) (*journal, error) {
 }
 
 func cutTorn(file *os.File) error {
-	whole, torn, err := readLines(file, nil)
+	size, torn, err := readLines(file, nil)
 	if err != nil || torn == 0 {
 		return err
 	}
-	return errors.Join(file.Truncate(whole), file.Sync())
+	return errors.Join(file.Truncate(size), file.Sync())
 }
 
 // append writes the line of the id, which ends in a newline, and returns when it is durable.
@@ -291,7 +291,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 // readLines calls each, unless it is nil, with the complete lines and their numbers; a line is valid until the next
 // call. It returns the size of these lines, and the number of a torn last line, without a newline, or 0 if there is
 // none. The writer of a torn line was killed, or is still writing it.
-func readLines(r io.Reader, each func(number int, line []byte) error) (whole int64, torn int, err error) {
+func readLines(r io.Reader, each func(number int, line []byte) error) (size int64, torn int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
 	for number := 1; ; {
@@ -300,22 +300,22 @@ func readLines(r io.Reader, each func(number int, line []byte) error) (whole int
 		switch {
 		case len(line) > maxLine:
 			err := fmt.Errorf("the line exceeds the limit of %d bytes", maxLine)
-			return whole, 0, &LineError{Line: number, Err: err}
+			return size, 0, &LineError{Line: number, Err: err}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && len(line) == 0:
-			return whole, 0, nil
+			return size, 0, nil
 		case errors.Is(err, io.EOF):
-			return whole, number, nil
+			return size, number, nil
 		case err != nil:
-			return whole, 0, err
+			return size, 0, err
 		}
 		if each != nil {
 			if err := each(number, line); err != nil {
-				return whole, 0, &LineError{Line: number, Err: err}
+				return size, 0, &LineError{Line: number, Err: err}
 			}
 		}
-		whole += int64(len(line))
+		size += int64(len(line))
 		line = line[:0]
 		number++
 	}

@@ -102,10 +102,10 @@ func TestReadLines(t *testing.T) {
 		lines = append(lines, fmt.Sprint(number, len(line)))
 		return nil
 	}
-	whole, torn, err := readLines(strings.NewReader("a\n\n"+long+"\nrest"), collect)
+	size, torn, err := readLines(strings.NewReader("a\n\n"+long+"\nrest"), collect)
 	require.NoError(t, err)
 	require.Equal(t, []string{"1 2", "2 1", fmt.Sprint("3 ", len(long)+1)}, lines)
-	require.EqualValues(t, len(long)+4, whole)
+	require.EqualValues(t, len(long)+4, size)
 	require.Equal(t, 4, torn)
 
 	_, _, err = readLines(iotest.TimeoutReader(strings.NewReader(long)), nil)
