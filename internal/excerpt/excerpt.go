@@ -1,11 +1,12 @@
 // Package excerpt shortens texts of others for people: it cuts them between characters and marks the cut with an
 // ellipsis. Except for Head and Bytes, it also makes sure that a text cannot control a terminal or look like a line of
-// our own. It masks no secrets: see package secret.
+// our own. [Tail] keeps the end of a program's output. The package masks no secrets: see package secret.
 package excerpt
 
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -121,4 +122,71 @@ func split(text string, limit int) (head, rest string) {
 		n++
 	}
 	return text, ""
+}
+
+// Tail keeps the last bytes of what is written to it.
+type Tail struct {
+	Limit int // in bytes
+
+	mu  sync.Mutex
+	buf []byte // at most twice the limit and one write
+	cut bool   // bytes were dropped
+}
+
+// Write implements [io.Writer]. It never fails.
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*t.Limit { // not at every write, so that a byte is moved at most twice
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-t.Limit:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+// Text returns the last Limit bytes as valid UTF-8, with U+FFFD for invalid bytes. It may return a few bytes less, so
+// that the text begins with a whole character. Unless the output is final, it leaves out an incomplete character at the
+// end.
+func (t *Tail) Text(final bool) (text string, truncated bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b, truncated := t.buf, t.cut
+	if len(b) > t.Limit {
+		b, truncated = b[len(b)-t.Limit:], true
+	}
+	if truncated {
+		b = b[partialStart(b):]
+	}
+	if !final {
+		b = b[:len(b)-partialEnd(b)]
+	}
+	text = strings.ToValidUTF8(string(b), string(utf8.RuneError))
+	if over := len(text) - t.Limit; over > 0 { // U+FFFD is longer than what it replaces
+		text, truncated = text[over:], true
+		text = text[partialStart([]byte(text[:min(len(text), utf8.UTFMax)])):]
+	}
+	return text, truncated
+}
+
+// partialStart returns how many bytes at the beginning of b can be the rest of a character.
+func partialStart(b []byte) int {
+	n := 0
+	for n < len(b) && n < utf8.UTFMax-1 && !utf8.RuneStart(b[n]) {
+		n++
+	}
+	return n
+}
+
+// partialEnd returns how many bytes at the end of b can be the beginning of a character.
+func partialEnd(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if c := b[len(b)-n:]; utf8.RuneStart(c[0]) {
+			if utf8.FullRune(c) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
