@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -35,34 +34,6 @@ workflow:
       strategy: {matrix: {variant: [a, b, c]}}
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `
-
-// project makes a directory with a playbook.
-func project(t *testing.T, playbook string) string {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(playbook), 0o644))
-	return dir
-}
-
-// command is the built command in a directory, with an environment that no test shares.
-func command(dir string, args ...string) *exec.Cmd {
-	c := exec.Command(filepath.Join(bin, "sdd-eval"), args...)
-	c.Dir = dir
-	// What confines the agents is none of these tests' business, and takes its time.
-	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	return c
-}
-
-// runs returns the directories of runs in a project.
-func runs(t *testing.T, dir string) []string {
-	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, ".llman", "sdd-eval", "runs", "[0-9]*", "manifest.json"))
-	require.NoError(t, err)
-	for i := range all {
-		all[i] = filepath.Dir(all[i])
-	}
-	return all
-}
 
 // unitsOf counts the lines of each unit of a run.
 func unitsOf(t *testing.T, run string) map[string]int {

@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
@@ -131,4 +135,113 @@ func count(ts *testscript.TestScript, neg bool, args []string) {
 	if got := bytes.Count([]byte(ts.ReadFile(args[2])), []byte(args[1])); got != want {
 		ts.Fatalf("%q is in %s %d times, want %d", args[1], args[2], got, want)
 	}
+}
+
+// project makes a directory with a playbook.
+func project(t *testing.T, playbook string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(playbook), 0o644))
+	return dir
+}
+
+// command is the built command in a directory, with an environment that no test shares.
+func command(dir string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(bin, "sdd-eval"), args...)
+	c.Dir = dir
+	// What confines the agents is none of these tests' business, and takes its time.
+	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return c
+}
+
+// runs returns the directories of runs in a project.
+func runs(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, ".llman", "sdd-eval", "runs", "[0-9]*", "manifest.json"))
+	require.NoError(t, err)
+	for i := range all {
+		all[i] = filepath.Dir(all[i])
+	}
+	return all
+}
+
+// TestDemo runs the playbook that newcomers are given, whole: no agent is installed, and nothing judges.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	demo, err := filepath.Abs("../../fixtures/playbooks/demo.yaml")
+	require.NoError(t, err)
+	c := command(dir, "run", "--playbook", demo)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	require.NoError(t, c.Run(), "%s", &stderr)
+	run := strings.TrimSuffix(stdout.String(), "\n")
+	require.Equal(t, runs(t, dir), []string{run}, "the run's directory is the only line of stdout")
+	require.Contains(t, stderr.String(), "\n2 completed\n")
+
+	file := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(run, filepath.FromSlash(name)))
+		require.NoError(t, err)
+		return string(data)
+	}
+	for _, variant := range []string{"sdd-fake", "legacy-fake"} {
+		require.Contains(t, file("variants/"+variant+"/workspace/reorder/plan.go"), "a.PackSize - 1", "the agent has mended the bug")
+		require.Contains(t, file("variants/"+variant+"/artifacts/workspace.diff"), "+++ b/reorder/plan.go")
+		require.Contains(t, file("results.jsonl"), `"unit":"demo/task/`+variant+`/1"`)
+	}
+	require.NotEqual(t, file("variants/sdd-fake/workspace/AGENTS.md"), file("variants/legacy-fake/workspace/AGENTS.md"))
+	require.Contains(t, file("report.md"), "completed")
+}
+
+// falseGreenDir has the suites that package evaltest runs through go test, too, and describes.
+const falseGreenDir = "../../evaltest/testdata/false-green"
+
+// TestFalseGreen runs each suite that must not be green: the exit code says what it is instead, and never 0.
+func TestFalseGreen(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(falseGreenDir, "suites.json"))
+	require.NoError(t, err)
+	var suites []struct {
+		Name, Reason, File, Mode string
+		Env                      []string
+		Exit                     int
+		NotIn                    map[string]string `json:"not_in"`
+	}
+	require.NoError(t, json.Unmarshal(data, &suites))
+	require.NotEmpty(t, suites)
+	for _, s := range suites {
+		if s.NotIn["sdd-eval"] != "" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, []int{1, 2, 3}, s.Exit)
+			dir := t.TempDir()
+			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(falseGreenDir, s.Name))))
+			c := command(dir, "run", "--playbook", cmp.Or(s.File, "suite.yaml"), "--mode", s.Mode)
+			c.Env = append(c.Env, s.Env...)
+			var stderr bytes.Buffer
+			c.Stderr = &stderr
+			err := c.Run()
+			exit, ok := errors.AsType[*exec.ExitError](err)
+			if !ok {
+				t.Fatalf("%s: green: %v\n%s", s.Reason, err, &stderr)
+			}
+			require.Equal(t, s.Exit, exit.ExitCode(), "%s\n%s", s.Reason, &stderr)
+			require.Equal(t, s.Exit == 2, len(runs(t, dir)) == 0, "nothing runs where something is wrong with the playbook")
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "sdd-eval.golden"), "# "+s.Reason+"\n"+stable(stderr.Bytes(), dir))
+		})
+	}
+}
+
+// changing is what differs from run to run: how long it took, and its id.
+var changing = regexp.MustCompile(`\(\d+\.\d+s\)|\b\d{8}-\d{6}-[a-z0-9]+-[a-z0-9]+\b`)
+
+func stable(out []byte, dir string) string {
+	out = bytes.ReplaceAll(out, []byte(dir), []byte("$PROJECT"))
+	return string(changing.ReplaceAllFunc(out, func(s []byte) []byte {
+		if s[0] == '(' {
+			return []byte("(0.0s)")
+		}
+		return []byte("$RUN")
+	}))
 }
