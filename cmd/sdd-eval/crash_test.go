@@ -99,7 +99,7 @@ func finish(t *testing.T, dir string, want map[string]int) {
 	t.Helper()
 	left := runs(t, dir)
 	if len(left) == 0 {
-		return // killed before it had begun
+		return // it was killed before it had begun
 	}
 	out, err := command(dir, "run", "--resume", filepath.Base(left[0])).CombinedOutput()
 	require.NoError(t, err, "%s", out)

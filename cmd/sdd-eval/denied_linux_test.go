@@ -25,8 +25,8 @@ workflow:
       steps: [{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]
 `
 
-// TestDenied has an agent ask its client for what is outside, in every way there is. Each denial stands in the session log
-// and in the metrics, without content, and nothing outside is read or changed.
+// TestDenied has an agent ask its client for what is outside the workspace, in every way there is. Each denial is in
+// the session log and in the metrics, without content, and nothing outside is read or changed.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	const content = "what is outside"
@@ -34,41 +34,52 @@ func TestDenied(t *testing.T) {
 	secret := filepath.Join(outside, "secret")
 	require.NoError(t, os.WriteFile(secret, []byte(content), 0o644))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(outside, "fifo"), 0o644))
-	shell := func(line string) scripted.Action {
-		return scripted.Action{Exec: &scripted.Exec{Command: "sh", Args: []string{"-c", line}}}
+	shell := func(lines ...string) scripted.Action {
+		return scripted.Action{Exec: &scripted.Exec{Command: "sh", Args: []string{"-c", strings.Join(lines, "; ")}}}
 	}
 	actions := []scripted.Action{
-		shell("ln -s " + secret + " absolute; ln -s " + outside + " out; ln -s / slash; mkfifo fifo; ln " + secret + " hard"),
-		shell(`ln -s "$(realpath --relative-to=. ` + secret + `)" relative; printf 'a\377b' > binary; mkdir ../workspace-evil; echo x > ../workspace-evil/file`),
+		shell("ln -s "+secret+" absolute", "ln "+secret+" hard", "ln -s "+outside+" out", "ln -s / slash"),
+		shell("mkfifo fifo"),
+		shell(`ln -s "$(realpath --relative-to=. `+secret+`)" relative`, `printf 'a\377b' > binary`,
+			"mkdir ../workspace-evil", "echo x > ../workspace-evil/file"),
 	}
 	do := func(a scripted.Action) {
 		actions = append(actions, scripted.Action{Tool: &scripted.Tool{Title: "Try", Do: []scripted.Action{a}}})
 	}
 	reads := []string{
-		secret, "../workspace-evil/file", "../../../../../manifest.json", "absolute", "relative", "out/secret", "slash" + secret,
-		"/proc/self/root" + secret, "fifo", "hard", "absolute/", "/dev/zero", "slash/dev/zero", ".", "../workspace/hard",
+		secret, "../workspace-evil/file", "../../../../../manifest.json", "absolute", "relative", "out/secret",
+		"slash" + secret, "/proc/self/root" + secret, "fifo", "hard", "absolute/", "/dev/zero", "slash/dev/zero",
+		".", "../workspace/hard",
 	}
 	for _, path := range reads {
 		do(scripted.Action{Read: &scripted.Read{Path: path}})
 	}
-	writes := []string{secret, "../workspace-evil/file", "out/secret", "slash" + secret, "/proc/self/root" + secret, "fifo", "/dev/null"}
+	writes := []string{
+		secret, "../workspace-evil/file", "out/secret", "slash" + secret, "/proc/self/root" + secret, "fifo",
+		"/dev/null",
+	}
 	for _, path := range writes {
 		do(scripted.Action{Write: &scripted.Write{Path: path, Text: "changed"}})
 	}
-	for _, answered := range []string{"binary", "nothing", "binary/"} { // wrongly asked, not denied
+	for _, answered := range []string{"binary", "nothing", "binary/"} { // errors, but no denials
 		do(scripted.Action{Read: &scripted.Read{Path: answered}})
 	}
-	for _, replaced := range []string{"absolute", "relative", "hard"} { // what is written stands inside, in place of the link
+	// Writes to these replace the link by a file inside.
+	for _, replaced := range []string{"absolute", "relative", "hard"} {
 		do(scripted.Action{Write: &scripted.Write{Path: replaced, Text: "changed"}})
 	}
 	commands := []scripted.Terminal{
-		{Command: "sh", Args: []string{"-c", "true"}}, {Command: "./echo"}, {Command: "echo", Cwd: "out"}, {Command: "echo", Cwd: outside},
+		{Command: "sh", Args: []string{"-c", "true"}},
+		{Command: "./echo"},
+		{Command: "echo", Cwd: "out"},
+		{Command: "echo", Cwd: outside},
 	}
 	for _, c := range commands {
 		do(scripted.Action{Terminal: &c})
 	}
-	do(scripted.Action{Terminal: &scripted.Terminal{Command: "echo", Env: map[string]string{"LD_PRELOAD": "x.so", "PATH": "."}}})
-	want := len(reads) + len(writes) + len(commands) + 2 // the variables of the last command, which runs without them
+	preload := map[string]string{"LD_PRELOAD": "x.so", "PATH": "."}
+	do(scripted.Action{Terminal: &scripted.Terminal{Command: "echo", Env: preload}})
+	want := len(reads) + len(writes) + len(commands) + len(preload) // the last command runs without its variables
 
 	script, err := json.Marshal(scripted.Script{Turns: []scripted.Turn{{Actions: actions}}})
 	require.NoError(t, err)

@@ -24,9 +24,12 @@ import (
 func hookPayload(tb testing.TB, id string) []byte {
 	tb.Helper()
 	data, err := json.Marshal(map[string]any{
-		"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work", "prompt_id": "p", "permission_mode": "default",
+		"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work",
+		"prompt_id": "p", "permission_mode": "default",
 		"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_use_id": id,
-		"tool_input": map[string]any{"file_path": "/work/a.go", "content": strings.Repeat("\tif a < b { // a line\n", 860)},
+		"tool_input": map[string]any{
+			"file_path": "/work/a.go", "content": strings.Repeat("\tif a < b { // a line\n", 860),
+		},
 	})
 	require.NoError(tb, err)
 	return data
@@ -61,8 +64,8 @@ func TestHooksAtOnce(t *testing.T) {
 	require.Len(t, c.Calls, agents*each)
 }
 
-// BenchmarkHook runs a hook that captures a call of 20 KB, and beside it /bin/cat, which reads the same and does nothing
-// else: an operation is one run of each. The medians are what an agent waits for.
+// BenchmarkHook runs a hook that captures a call of 20 KB, and beside it /bin/cat, which reads the same and does
+// nothing else: an operation is one run of each. The medians are what an agent waits for.
 func BenchmarkHook(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "calls.jsonl")
 	payload := hookPayload(b, "t")

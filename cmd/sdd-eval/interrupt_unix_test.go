@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startUnit starts a run whose agent follows the script, and returns when the agent has called its tool. What the run
-// writes to stderr from then on comes over the channel when it has ended.
-func startUnit(t *testing.T, dir, script string) (c *exec.Cmd, rest <-chan string) {
+// startUnit starts a run whose agent follows the script, and returns when the agent has made its first call. When the
+// run has ended, the channel has the rest of its stderr.
+func startUnit(t *testing.T, dir, script string) (*exec.Cmd, <-chan string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.json"), []byte(script), 0o644))
-	c = command(dir, "run", "--playbook", "p.yaml")
+	c := command(dir, "run", "--playbook", "p.yaml")
 	stderr, err := c.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
@@ -34,15 +34,15 @@ func startUnit(t *testing.T, dir, script string) (c *exec.Cmd, rest <-chan strin
 		found, err := filepath.Glob(session)
 		return err == nil && len(found) == 1
 	}, time.Minute, 10*time.Millisecond, "the agent's first call")
-	told := make(chan string, 1)
+	rest := make(chan string, 1)
 	go func() {
 		var text strings.Builder
 		for lines.Scan() {
 			text.WriteString(lines.Text() + "\n")
 		}
-		told <- text.String()
+		rest <- text.String()
 	}()
-	return c, told
+	return c, rest
 }
 
 const interruptedPlaybook = `name: interrupted
@@ -62,10 +62,10 @@ func TestInterrupted(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := project(t, interruptedPlaybook)
-			c, told := startUnit(t, dir,
+			c, rest := startUnit(t, dir,
 				`{"turns": [{"actions": [{"disk_write": {"path": "begun", "text": ""}}, {"sleep": "1h"}]}]}`)
 			require.NoError(t, c.Process.Signal(signal))
-			text := <-told
+			text := <-rest
 			var exit *exec.ExitError
 			require.ErrorAs(t, c.Wait(), &exit)
 			require.Equal(t, 130, exit.ExitCode(), text)
@@ -74,22 +74,22 @@ func TestInterrupted(t *testing.T) {
 			manifest, err := os.ReadFile(filepath.Join(run, "manifest.json"))
 			require.NoError(t, err)
 			require.Contains(t, string(manifest), `"state": "interrupted"`)
-			require.Empty(t, unitsOf(t, run), "a unit that was cut short begins anew")
+			require.Empty(t, unitsOf(t, run), "an interrupted unit has no result")
 		})
 	}
 }
 
-// TestInterruptedTwice holds that the second Ctrl-C waits for nobody: it is the signal that ends the command.
+// TestInterruptedTwice holds that the second Ctrl-C ends the command at once.
 func TestInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	dir := project(t, interruptedPlaybook)
-	c, told := startUnit(t, dir, `{"faults": {"ignore_eof": true, "ignore_sigterm": true},
+	c, rest := startUnit(t, dir, `{"faults": {"ignore_eof": true, "ignore_sigterm": true},
 		"turns": [{"actions": [{"disk_write": {"path": "begun", "text": ""}}, {"silence": true}]}]}`)
 	for ended := false; !ended; {
 		err := c.Process.Signal(syscall.SIGINT)
 		require.True(t, err == nil || errors.Is(err, os.ErrProcessDone), err)
 		select {
-		case <-told:
+		case <-rest:
 			ended = true
 		case <-time.After(300 * time.Millisecond):
 		}

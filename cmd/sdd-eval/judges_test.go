@@ -34,7 +34,8 @@ func newJudged(t *testing.T) *judged {
 		j.asked.Add(1)
 		reply := `{"score": 0.1, "reason": "It goes on and on.", "hits": [], "misses": ["brevity"]}`
 		if strings.Contains(question.String(), "rubrics") {
-			reply = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."}, {"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
+			reply = `{"checks": [{"id": "friendly", "pass": true, "reason": "Hello."},
+				{"id": "signed", "pass": true, "reason": "An agent."}], "reason": "Good."}`
 		}
 		if strings.Contains(question.String(), "You score how well a coding task was done") { // the AI judge
 			reply = `{"score": 7, "reason": "A greeting."}`
@@ -49,8 +50,8 @@ func newJudged(t *testing.T) *judged {
 	return j
 }
 
-// leave is the environment in which the model may be asked.
-func (j *judged) leave() []string {
+// allowed returns the environment in which the model may be asked.
+func (j *judged) allowed() []string {
 	return []string{"EVAL_LLM_JUDGE=1", "OPENAI_BASE_URL=" + j.url, "OPENAI_API_KEY=sk-" + "test-judges"}
 }
 
@@ -78,7 +79,8 @@ func (j *judged) replace(old, new string) {
 	j.t.Helper()
 	text := j.read("suite.yaml")
 	require.Contains(j.t, text, old)
-	require.NoError(j.t, os.WriteFile(filepath.Join(j.dir, "suite.yaml"), []byte(strings.Replace(text, old, new, 1)), 0o644))
+	text = strings.Replace(text, old, new, 1)
+	require.NoError(j.t, os.WriteFile(filepath.Join(j.dir, "suite.yaml"), []byte(text), 0o644))
 }
 
 // verdicts are those of a run's one unit, without what differs each time.
@@ -97,11 +99,11 @@ func verdicts(t *testing.T, run string) []map[string]any {
 
 const judgesFile = "cassettes/suite/task/a.1.judges.jsonl"
 
-// TestJudges records what judges say, replays it without a key, and asks anew.
+// TestJudges records what judges say, replays it without a key, and asks again.
 func TestJudges(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
-	_, recorded := j.run(0, j.leave(), "run", "--playbook", "suite.yaml", "--mode", "record")
+	_, recorded := j.run(0, j.allowed(), "run", "--playbook", "suite.yaml", "--mode", "record")
 	require.NotContains(t, j.read(judgesFile), "test-judges")
 	_, replayed := j.run(0, nil, "run", "--playbook", "suite.yaml", "--mode", "replay")
 	require.Equal(t, verdicts(t, recorded), verdicts(t, replayed))
@@ -109,10 +111,12 @@ func TestJudges(t *testing.T) {
 
 	j.replace("It is friendly.", "It is warm.")
 	stderr, _ := j.run(3, nil, "run", "--playbook", "suite.yaml", "--mode", "replay")
-	require.Contains(t, stderr, "suite.yaml:5: polite: "+judgesFile+": there is no recorded answer of gpt-test to this question: ")
-	require.Contains(t, stderr, "record it with EVALTEST_JUDGES=record sdd-eval run --playbook suite.yaml --mode replay")
+	require.Contains(t, stderr,
+		"suite.yaml:5: polite: "+judgesFile+": there is no recorded answer of gpt-test to this question: ")
+	require.Contains(t, stderr,
+		"record it with EVALTEST_JUDGES=record sdd-eval run --playbook suite.yaml --mode replay")
 	session := j.read("cassettes/suite/task/a.1.jsonl")
-	j.run(0, append(j.leave(), "EVALTEST_JUDGES=record"), "run", "--playbook", "suite.yaml", "--mode", "replay")
+	j.run(0, append(j.allowed(), "EVALTEST_JUDGES=record"), "run", "--playbook", "suite.yaml", "--mode", "replay")
 	require.EqualValues(t, 4, j.asked.Load())
 	require.Equal(t, session, j.read("cassettes/suite/task/a.1.jsonl"))
 	j.run(0, nil, "run", "--playbook", "suite.yaml", "--mode", "replay")
@@ -122,14 +126,15 @@ func TestJudges(t *testing.T) {
 		name, value, _ := strings.Cut(env, "=")
 		require.Contains(t, stderr, name+`: unknown value "`+value+`"`)
 	}
-	stderr, _ = j.run(2, append(j.leave(), "EVALTEST_JUDGES=record", "CI=1"), "run", "--playbook", "suite.yaml", "--mode", "replay")
+	stderr, _ = j.run(2, append(j.allowed(), "EVALTEST_JUDGES=record", "CI=1"),
+		"run", "--playbook", "suite.yaml", "--mode", "replay")
 	require.Contains(t, stderr, "refused because CI is set")
-	stderr, _ = j.run(3, append(j.leave(), "EVAL_LLM_MAX_CALLS=1"), "run", "--playbook", "suite.yaml")
+	stderr, _ = j.run(3, append(j.allowed(), "EVAL_LLM_MAX_CALLS=1"), "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "EVAL_LLM_MAX_CALLS")
 }
 
-// TestJudgesBudget has evaluators and the AI judge of a run share one budget: there are two questions of evaluators, and the
-// report asks a third, once for all the jobs that make it.
+// TestJudgesBudget has evaluators and the AI judge of a run share one budget: there are two questions of evaluators,
+// and the report asks a third, once for all the jobs that make it.
 func TestJudgesBudget(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -139,18 +144,18 @@ workflow:
     first: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
     second: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
 `)
-	stderr, _ := j.run(3, append(j.leave(), "EVAL_LLM_MAX_CALLS=2"), "run", "--playbook", "suite.yaml")
+	stderr, _ := j.run(3, append(j.allowed(), "EVAL_LLM_MAX_CALLS=2"), "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "the run's budget of 2 calls to models is used up")
 	require.EqualValues(t, 2, j.asked.Load())
-	j.run(0, append(j.leave(), "EVAL_LLM_MAX_CALLS=3"), "run", "--playbook", "suite.yaml")
+	j.run(0, append(j.allowed(), "EVAL_LLM_MAX_CALLS=3"), "run", "--playbook", "suite.yaml")
 	require.EqualValues(t, 2+3, j.asked.Load())
 }
 
-// TestJudgesReported shows wherever a run is shown what only reports, and lets it decide nothing.
+// TestJudgesReported: an evaluator that only reports is shown wherever a run is shown, and decides nothing.
 func TestJudgesReported(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
-	stderr, out := j.run(0, j.leave(), "run", "--playbook", "suite.yaml", "--llm-judge")
+	stderr, out := j.run(0, j.allowed(), "run", "--playbook", "suite.yaml", "--llm-judge")
 	require.Contains(t, stderr, "suite.yaml:12: short: reported: scored 0.1: brevity\n1 passed\n")
 	_, shown := j.run(0, nil, "show", "latest")
 	require.Contains(t, shown, "suite.yaml:12: short: reported: scored 0.1: brevity")
@@ -176,7 +181,8 @@ func TestJudgesReported(t *testing.T) {
 	require.Contains(t, string(data), `<property name="reported" value="scored 0.1: brevity">`)
 }
 
-// TestJudgesSkipped has no model judge, which is to be seen, and is no success where nothing else judges.
+// TestJudgesSkipped: without a model the judges are skipped. That is shown, and it is no success if nothing else
+// judges.
 func TestJudgesSkipped(t *testing.T) {
 	t.Parallel()
 	const why = ": skip: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording\n"
@@ -189,11 +195,12 @@ func TestJudgesSkipped(t *testing.T) {
 	require.Contains(t, string(data), "evaluator polite was skipped")
 
 	for _, mode := range []string{"live", "record"} {
-		stderr, _ = j.run(3, []string{"CI=1", "EVALTEST_RECORD_IN_CI=1"}, "run", "--playbook", "suite.yaml", "--mode", mode)
+		stderr, _ = j.run(3, []string{"CI=1", "EVALTEST_RECORD_IN_CI=1"},
+			"run", "--playbook", "suite.yaml", "--mode", mode)
 		require.Contains(t, stderr, `suite.yaml:5: evaluator "polite" asks a model, and none may be asked; CI is set`)
 		require.Contains(t, stderr, "next: set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge)")
 	}
-	j.run(0, append(j.leave(), "CI=1"), "run", "--playbook", "suite.yaml", "--llm-judge")
+	j.run(0, append(j.allowed(), "CI=1"), "run", "--playbook", "suite.yaml", "--llm-judge")
 
 	j.replace("  - {name: greets, type: files, expect: [{path: hello.txt, exists: true}]}\n", "")
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
@@ -202,22 +209,24 @@ func TestJudgesSkipped(t *testing.T) {
 	require.Contains(t, stderr, "1 skipped\nsdd-eval: nothing was judged, and no job ran a command\n")
 }
 
-// TestJudgesFlaws shows which checks of a judge failed that passes the agent all the same, and takes no pass of one whose
-// checks all failed.
+// TestJudgesFlaws: the failed checks of a judge that passes the agent are shown, and a pass is refused if all checks
+// failed.
 func TestJudgesFlaws(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
 	says := func(verdict string) {
 		require.NoError(t, os.WriteFile(filepath.Join(j.dir, "judge.sh"), []byte("echo '"+verdict+"'\n"), 0o644))
 	}
-	says(`{"pass": true, "reason": "Fine.", "checks": [{"id": "builds", "pass": true}, {"id": "tests", "pass": false, "reason": "3 fail"}]}`)
+	says(`{"pass": true, "reason": "Fine.", "checks": [{"id": "builds", "pass": true}, ` +
+		`{"id": "tests", "pass": false, "reason": "3 fail"}]}`)
 	j.run(0, nil, "run", "--playbook", "suite.yaml")
 	_, shown := j.run(0, nil, "show", "latest")
 	require.Contains(t, shown, ": verify: pass: 1 of 2 checks failed: tests: 3 fail\n")
 
 	says(`{"pass": true, "checks": [{"id": "tests", "pass": false, "reason": "3 fail"}]}`)
 	stderr, _ := j.run(3, nil, "run", "--playbook", "suite.yaml")
-	require.Contains(t, stderr, ": verify: the reply is not a verdict: it contradicts itself: pass is true, but all checks failed; it was ")
+	require.Contains(t, stderr,
+		": verify: the reply is not a verdict: it contradicts itself: pass is true, but all checks failed; it was ")
 }
 
 const judgedPlaybook = `name: judged
@@ -233,7 +242,7 @@ workflow:
     report: {needs: [eval], steps: [{uses: builtin:sdd-eval/report.generate}]}
 `
 
-// TestAIJudge has a model score a run: once, blind, again only when asked to, and never for want of a person's scores.
+// TestAIJudge has a model score a run: once, blind, and again only with --rejudge, not when a person's scores come in.
 func TestAIJudge(t *testing.T) {
 	var asked atomic.Int64
 	var request atomic.Value
@@ -242,7 +251,9 @@ func TestAIJudge(t *testing.T) {
 		request.Store(string(body))
 		asked.Add(1)
 		reply, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{
-			"message":       map[string]any{"role": "assistant", "content": `{"score": 7, "reason": "a plain greeting"}`},
+			"message": map[string]any{
+				"role": "assistant", "content": `{"score": 7, "reason": "a plain greeting"}`,
+			},
 			"finish_reason": "stop",
 		}}})
 		w.Header().Set("Content-Type", "application/json")

@@ -79,7 +79,8 @@ func (l leaky) playbook(variant string, script scripted.Script, steps ...string)
 	require.NoError(l.t, err)
 	l.write("script.json", string(data), 0o644)
 	text := strings.NewReplacer(
-		"VARIANT", variant, "COMMAND", filepath.Join(l.outside, "agent"), "SCRIPT", filepath.Join(l.outside, "script.json"),
+		"VARIANT", variant, "COMMAND", filepath.Join(l.outside, "agent"),
+		"SCRIPT", filepath.Join(l.outside, "script.json"),
 		"STEPS\n", strings.Join(steps, ""),
 	).Replace(leakyPlaybook)
 	require.NoError(l.t, os.WriteFile(filepath.Join(l.dir, "p.yaml"), []byte(text), 0o644))
@@ -148,14 +149,18 @@ func (l leaky) masked(run string, files ...string) {
 			if secret == "INNER_TOKEN" || secret == "OVERLAP_TOKEN" {
 				continue // some forms of the others hold or overlap theirs
 			}
-			assert.True(l.t, strings.Contains(text, "[REDACTED:"+secret+"]"), "%s does not show %s by its name", name, secret)
+			masked := strings.Contains(text, "[REDACTED:"+secret+"]")
+			assert.True(l.t, masked, "%s does not show %s by its name", name, secret)
 		}
 	}
 }
 
 // talk shows the text in everything that an agent can say.
 func talk(text string) []scripted.Action {
-	denied := scripted.Tool{Title: text, Kind: "read", Do: []scripted.Action{{Read: &scripted.Read{Path: "/outside/" + text}}}}
+	denied := scripted.Tool{
+		Title: text, Kind: "read",
+		Do: []scripted.Action{{Read: &scripted.Read{Path: "/outside/" + text}}},
+	}
 	return []scripted.Action{
 		{Say: &scripted.Say{Text: text, Chunks: len(text) / 9}},
 		{Think: &scripted.Think{Text: text, Chunks: len(text) / 9}},
@@ -167,11 +172,21 @@ func talk(text string) []scripted.Action {
 			Output: map[string]any{"stdout": text},
 		}},
 		{Tool: &scripted.Tool{Name: text, Title: "Terminal", Kind: "execute", Do: []scripted.Action{
-			{Terminal: &scripted.Terminal{Command: "printf", Args: []string{"%s", text}, Env: map[string]string{"LD_PRELOAD": text, "A": text}}},
+			{
+				Terminal: &scripted.Terminal{
+					Command: "printf", Args: []string{"%s", text},
+					Env: map[string]string{"LD_PRELOAD": text, "A": text},
+				},
+			},
 		}}},
 		{Tool: &scripted.Tool{Title: "Refused", Do: []scripted.Action{{Terminal: &scripted.Terminal{Command: text}}}}},
 		{Tool: &denied},
-		{Tool: &scripted.Tool{Title: "Unknown", Do: []scripted.Action{{Request: &scripted.Request{Method: text, Params: text}}}}},
+		{
+			Tool: &scripted.Tool{
+				Title: "Unknown",
+				Do:    []scripted.Action{{Request: &scripted.Request{Method: text, Params: text}}},
+			},
+		},
 		{Update: scripted.Update{"sessionUpdate": "current_mode_update", "currentModeId": text}},
 		{Update: scripted.Update{"sessionUpdate": "something_new", text: text}},
 		{Raw: scripted.Raw("{\"jsonrpc\": " + strings.ReplaceAll(text, "\n", " "))},
@@ -179,8 +194,8 @@ func talk(text string) []scripted.Action {
 	}
 }
 
-// TestLeaksInTalk plants secrets in all that an agent says. A live run masks them; of a session that shows one there is no
-// cassette.
+// TestLeaksInTalk plants secrets in all that an agent says. A live run masks them; of a session that shows one there is
+// no cassette.
 func TestLeaksInTalk(t *testing.T) {
 	t.Parallel()
 	l := newLeaky(t)
@@ -216,7 +231,8 @@ func (l leaky) noCassette() {
 }
 
 // TestLeaksInFiles plants secrets in what files hold, what they are called and where links lead, through the client and
-// behind its back. Run steps and evaluators show the files before they are masked. The unit is an error that names them.
+// behind its back. Run steps and evaluators show the files before they are masked. The unit is an error that names
+// them.
 func TestLeaksInFiles(t *testing.T) {
 	t.Parallel()
 	l := newLeaky(t)
@@ -235,29 +251,35 @@ func TestLeaksInFiles(t *testing.T) {
 	for _, value := range secrettest.Secrets {
 		for _, form := range secrettest.Forms(value) {
 			if !strings.ContainsAny(form, "/\n") {
-				actions = append(actions, scripted.Action{DiskWrite: &scripted.DiskWrite{Path: "d-" + form + "/" + form, Text: "x"}})
+				file := scripted.DiskWrite{Path: "d-" + form + "/" + form, Text: "x"}
+				actions = append(actions, scripted.Action{DiskWrite: &file})
 			}
 		}
 	}
 	for _, mode := range []string{"live", "record"} {
 		l.playbook("writes", scripted.Script{Turns: []scripted.Turn{{Actions: actions}}},
-			"        - run: cat notes.txt a.json\n", "        - run: git diff --no-index --exit-code .gitignore notes.txt\n")
+			"        - run: cat notes.txt a.json\n",
+			"        - run: git diff --no-index --exit-code .gitignore notes.txt\n")
 		said, code := l.run("run", "--playbook", "p.yaml", "--sandbox", "none", "--mode", mode)
 		require.Equal(t, 3, code, "%s", said)
-		for _, name := range []string{"notes.txt", "a.json", "ignored.log", "binary", "link", "hard", "d-[REDACTED:SERVICE_TOKEN]"} {
+		for _, name := range []string{
+			"notes.txt", "a.json", "ignored.log", "binary", "link", "hard", "d-[REDACTED:SERVICE_TOKEN]",
+		} {
 			require.Regexp(t, `leak: .*`+regexp.QuoteMeta(name)+": ", said)
 		}
 		l.noCassette()
 		all := runs(t, l.dir)
 		run := all[len(all)-1]
 		l.masked(run, "results.jsonl", "variants/writes/logs/acp-session.jsonl", "variants/writes/workspace/notes.txt",
-			"variants/writes/workspace/ignored.log", "variants/writes/workspace/binary", "variants/writes/artifacts/workspace.diff",
+			"variants/writes/workspace/ignored.log", "variants/writes/workspace/binary",
+			"variants/writes/artifacts/workspace.diff",
 			"report.junit.xml")
 		require.Contains(t, l.read(run, "results.jsonl"), `"outcome":"error","reason":"leak: `)
 	}
 }
 
-// TestLeaksInEnds plants secrets in what an agent says last: its answer is an error, it panics, or it never gets started.
+// TestLeaksInEnds plants secrets in what an agent says last: its answer is an error, it panics, or it never gets
+// started.
 func TestLeaksInEnds(t *testing.T) {
 	t.Parallel()
 	text := secrettest.AllForms()
@@ -269,11 +291,15 @@ func TestLeaksInEnds(t *testing.T) {
 	}{
 		{
 			name: "answers", reason: "the text of an error",
-			script: scripted.Script{Turns: []scripted.Turn{{Error: &scripted.Error{Code: -32603, Message: text, Data: text}}}},
+			script: scripted.Script{
+				Turns: []scripted.Turn{{Error: &scripted.Error{Code: -32603, Message: text, Data: text}}},
+			},
 		},
 		{
 			name: "panics", reason: "the last words of a process", stderr: panics,
-			script: scripted.Script{Turns: []scripted.Turn{{Actions: []scripted.Action{{Exit: &scripted.Exit{Code: 2}}}}}},
+			script: scripted.Script{
+				Turns: []scripted.Turn{{Actions: []scripted.Action{{Exit: &scripted.Exit{Code: 2}}}}},
+			},
 		},
 		{
 			name: "never-starts", reason: "the last words of one that says nothing else", stderr: panics,
@@ -299,14 +325,18 @@ func TestLeaksInEnds(t *testing.T) {
 	}
 }
 
-// TestLeaksInCassettes has an agent whose name alone is a secret: nothing of a session is recorded unlooked at.
+// TestLeaksInCassettes has an agent whose name alone is a secret: all parts of a session are searched before it is
+// recorded.
 func TestLeaksInCassettes(t *testing.T) {
 	t.Parallel()
 	l := newLeaky(t)
-	l.playbook("named", scripted.Script{Name: secrettest.Secrets["SERVICE_TOKEN"], Turns: []scripted.Turn{{Actions: []scripted.Action{
+	actions := []scripted.Action{
 		{Tool: &scripted.Tool{Name: "Bash", Title: "Run", Input: map[string]any{"path": "nowhere"}}},
 		{DiskWrite: &scripted.DiskWrite{Path: "notes.txt", Text: "nothing"}},
-	}}}})
+	}
+	l.playbook("named", scripted.Script{
+		Name: secrettest.Secrets["SERVICE_TOKEN"], Turns: []scripted.Turn{{Actions: actions}},
+	})
 	said, code := l.run("run", "--playbook", "p.yaml", "--sandbox", "none", "--mode", "record")
 	require.Equal(t, 3, code, "%s", said)
 	require.Contains(t, said, "leak: ")

@@ -46,7 +46,9 @@ func TestSoakRecordTogether(t *testing.T) {
 			var wg sync.WaitGroup
 			for range tt.processes {
 				wg.Go(func() {
-					out, err := command(dir, "run", "--playbook", "p.yaml", "--mode", "record", "--parallel", fmt.Sprint(tt.parallel)).CombinedOutput()
+					parallel := fmt.Sprint(tt.parallel)
+					out, err := command(dir, "run", "--playbook", "p.yaml", "--mode", "record",
+						"--parallel", parallel).CombinedOutput()
 					if err != nil {
 						t.Errorf("%v\n%s", err, out)
 					}
@@ -58,8 +60,8 @@ func TestSoakRecordTogether(t *testing.T) {
 	}
 }
 
-// TestSoakRecordKilled kills recordings at random moments: the cassettes of before, or new ones, are whole. What else
-// is left is known as that.
+// TestSoakRecordKilled kills recordings at random moments: each cassette is whole, be it old or new. Any other file
+// that is left is found to be an orphan.
 func TestSoakRecordKilled(t *testing.T) {
 	t.Parallel()
 	dir := project(t, fmt.Sprintf(recordPlaybook, 4))
@@ -91,7 +93,10 @@ workflow:
 // cassettes do not differ. Then it kills recordings: the cassettes of before, or new ones, are whole.
 func TestSoakRecordLevels(t *testing.T) {
 	t.Parallel()
-	for level, agent := range map[string]string{"client": "{kind: fake-acp}", "mcp": "{kind: acp, command: mcp-agent}"} {
+	for level, agent := range map[string]string{
+		"client": "{kind: fake-acp}",
+		"mcp":    "{kind: acp, command: mcp-agent}",
+	} {
 		t.Run(level, func(t *testing.T) {
 			units := soak.Size(4, 20)
 			dir := project(t, fmt.Sprintf(levelPlaybook, units, level, agent))
@@ -108,7 +113,8 @@ func TestSoakRecordLevels(t *testing.T) {
 			took := time.Since(began)
 			for trial := range units {
 				name := fmt.Sprintf("p/task/a.%d.jsonl", trial+1)
-				out, err := command(dir, "cassette", "diff", filepath.Join(first, name), filepath.Join("cassettes", name)).CombinedOutput()
+				before, after := filepath.Join(first, name), filepath.Join("cassettes", name)
+				out, err := command(dir, "cassette", "diff", before, after).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
 			requireKillable(t, dir, record, took, soak.Size(1, 20))
@@ -116,7 +122,7 @@ func TestSoakRecordLevels(t *testing.T) {
 	}
 }
 
-// TestMigrateCommitted: normalised once more, the recordings of this repository stay what they are.
+// TestMigrateCommitted: normalising the recordings of this repository again does not change them.
 func TestMigrateCommitted(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
@@ -147,14 +153,17 @@ func requireKillable(t *testing.T, dir string, record func() *exec.Cmd, took tim
 // requireReplays requires that the project's playbook has its recordings and no others, and passes in replay.
 func requireReplays(t *testing.T, dir string) {
 	t.Helper()
-	for _, args := range [][]string{{"cassette", "verify", "p.yaml"}, {"run", "--playbook", "p.yaml", "--mode", "replay"}} {
+	for _, args := range [][]string{
+		{"cassette", "verify", "p.yaml"},
+		{"run", "--playbook", "p.yaml", "--mode", "replay"},
+	} {
 		out, err := command(dir, args...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 }
 
-// TestReviewingDiff holds that the command with which docs/cassettes.md reviews recordings shows nothing of one that was
-// made anew of the same behaviour, and what changed of another.
+// TestReviewingDiff holds that the command in docs/cassettes.md for reviewing recordings shows nothing if the same
+// behaviour was recorded again, and otherwise what has changed.
 func TestReviewingDiff(t *testing.T) {
 	t.Parallel()
 	docs, err := os.ReadFile("../../docs/cassettes.md")
@@ -194,10 +203,11 @@ workflow:
 	require.Contains(t, run("git", "diff"), `-{"timings":`, "there is something to hide")
 	require.Empty(t, run("sh", "-c", string(review)))
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(strings.Replace(playbook, "Do it.", "Do it well.", 1)), 0o644))
+	changed := strings.Replace(playbook, "Do it.", "Do it well.", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(changed), 0o644))
 	record()
 	shown := run("sh", "-c", string(review))
 	require.Contains(t, shown, `-{"event":"prompt","text":"Do it."}`)
 	require.Contains(t, shown, `+{"event":"prompt","text":"Do it well."}`)
-	require.NotContains(t, shown, "p.yaml", "it is of cassettes alone")
+	require.NotContains(t, shown, "p.yaml", "the diff is of cassettes alone")
 }

@@ -90,7 +90,8 @@ func BenchmarkReplayRun(b *testing.B) {
 			b.Run("sdd-eval", func(b *testing.B) {
 				measureProcess(b, units, func() *exec.Cmd {
 					require.NoError(b, os.RemoveAll(filepath.Join(dir, ".llman")))
-					return command(dir, "run", "--playbook", "p.yaml", "--mode", "replay", "--parallel", fmt.Sprint(runtime.NumCPU()))
+					return command(dir, "run", "--playbook", "p.yaml", "--mode", "replay", "--parallel",
+						fmt.Sprint(runtime.NumCPU()))
 				})
 			})
 		})
@@ -159,8 +160,9 @@ func manyScript(b *testing.B) string {
 				"do": []any{map[string]any{"read": map[string]any{"path": path}}},
 			}},
 			map[string]any{"tool": map[string]any{
-				"name": "Write", "kind": "edit", "title": "Write out.txt", "input": map[string]any{"path": "out.txt", "content": text},
-				"do": []any{map[string]any{"write": map[string]any{"path": "out.txt", "text": text}}},
+				"name": "Write", "kind": "edit", "title": "Write out.txt",
+				"input": map[string]any{"path": "out.txt", "content": text},
+				"do":    []any{map[string]any{"write": map[string]any{"path": "out.txt", "text": text}}},
 			}})
 	}
 	data, err := json.Marshal(map[string]any{"turns": []any{map[string]any{"actions": actions}}})

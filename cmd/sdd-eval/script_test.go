@@ -22,18 +22,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
 )
 
-// bin has the command as a user has it: built, in a directory of PATH.
+// bin is a directory with the built command, for PATH.
 var bin string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
-// linked keeps the command's code in the test binary, by whose content go test's cache knows it: else results from before
-// a change would be served after it.
+// linked keeps the command's code in the test binary. The go command caches results by the binary's content: without
+// the code in it, a result from before a change would be used after it.
 var linked = main
 
 func testMain(m *testing.M) int {
 	if linked == nil {
-		panic("there is no command to test")
+		panic("no command to test")
 	}
 	dir, err := os.MkdirTemp("", "sdd-eval-bin-")
 	if err == nil {
@@ -57,7 +57,7 @@ func testMain(m *testing.M) int {
 //
 //	exits CODE COMMAND...   the command exits with the code
 //	rundir NAME             NAME is set to the last line of stdout, which has to be the directory of a run
-//	count N STRING FILE     the string stands N times in the file
+//	count N STRING FILE     the string occurs N times in the file
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -120,7 +120,7 @@ func setRunDir(ts *testscript.TestScript, neg bool, args []string) {
 	lines := strings.Split(strings.TrimSpace(ts.ReadFile("stdout")), "\n")
 	dir := lines[len(lines)-1]
 	if info, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil || !info.Mode().IsRegular() {
-		ts.Fatalf("the last line of stdout is no run directory: %q", dir)
+		ts.Fatalf("the last line of stdout is not a run directory: %q", dir)
 	}
 	ts.Setenv(args[0], dir)
 	ts.Setenv(args[0]+"_ID", filepath.Base(dir))
@@ -133,7 +133,7 @@ func count(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	if got := bytes.Count([]byte(ts.ReadFile(args[2])), []byte(args[1])); got != want {
-		ts.Fatalf("%q is in %s %d times, want %d", args[1], args[2], got, want)
+		ts.Fatalf("%q occurs in %s %d times, want %d", args[1], args[2], got, want)
 	}
 }
 
@@ -145,12 +145,13 @@ func project(t *testing.T, playbook string) string {
 	return dir
 }
 
-// command is the built command in a directory, with an environment that no test shares.
+// command returns the built command with arguments, in a directory, with an environment that no test shares.
 func command(dir string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(bin, "sdd-eval"), args...)
 	c.Dir = dir
-	// What confines the agents is none of these tests' business, and takes its time.
-	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	// These tests are not about sandboxes, which take time.
+	c.Env = append(os.Environ(), "CLAUDE_PROJECT_DIR="+dir, "CI=", "EVALTEST_SANDBOX=none",
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return c
 }
 
@@ -165,7 +166,7 @@ func runs(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestDemo runs the playbook that newcomers are given, whole: no agent is installed, and nothing judges.
+// TestDemo runs the playbook for newcomers to its end: it needs no agent, and nothing judges it.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -185,7 +186,8 @@ func TestDemo(t *testing.T) {
 		return string(data)
 	}
 	for _, variant := range []string{"sdd-fake", "legacy-fake"} {
-		require.Contains(t, file("variants/"+variant+"/workspace/reorder/plan.go"), "a.PackSize - 1", "the agent has mended the bug")
+		require.Contains(t, file("variants/"+variant+"/workspace/reorder/plan.go"), "a.PackSize - 1",
+			"the agent has fixed the bug")
 		require.Contains(t, file("variants/"+variant+"/artifacts/workspace.diff"), "+++ b/reorder/plan.go")
 		require.Contains(t, file("results.jsonl"), `"unit":"demo/task/`+variant+`/1"`)
 	}
@@ -193,10 +195,10 @@ func TestDemo(t *testing.T) {
 	require.Contains(t, file("report.md"), "completed")
 }
 
-// falseGreenDir has the suites that package evaltest runs through go test, too, and describes.
+// falseGreenDir has the suites. Package evaltest describes them, and runs them through go test.
 const falseGreenDir = "../../evaltest/testdata/false-green"
 
-// TestFalseGreen runs each suite that must not be green: the exit code says what it is instead, and never 0.
+// TestFalseGreen runs each suite that must not be green: the exit code is the suite's, and never 0.
 func TestFalseGreen(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(falseGreenDir, "suites.json"))
 	require.NoError(t, err)
@@ -227,13 +229,15 @@ func TestFalseGreen(t *testing.T) {
 				t.Fatalf("%s: green: %v\n%s", s.Reason, err, &stderr)
 			}
 			require.Equal(t, s.Exit, exit.ExitCode(), "%s\n%s", s.Reason, &stderr)
-			require.Equal(t, s.Exit == 2, len(runs(t, dir)) == 0, "nothing runs where something is wrong with the playbook")
-			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "sdd-eval.golden"), "# "+s.Reason+"\n"+stable(stderr.Bytes(), dir))
+			require.Equal(t, s.Exit == 2, len(runs(t, dir)) == 0,
+				"nothing runs where something is wrong with the playbook")
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "sdd-eval.golden"),
+				"# "+s.Reason+"\n"+stable(stderr.Bytes(), dir))
 		})
 	}
 }
 
-// changing is what differs from run to run: how long it took, and its id.
+// changing matches what differs from run to run: how long it took, and its id.
 var changing = regexp.MustCompile(`\(\d+\.\d+s\)|\b\d{8}-\d{6}-[a-z0-9]+-[a-z0-9]+\b`)
 
 func stable(out []byte, dir string) string {

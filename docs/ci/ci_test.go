@@ -126,10 +126,12 @@ func TestMakefile(t *testing.T) {
 	require.Contains(t, read(t, summary), "✅ passed: greet")
 
 	playbook := filepath.Join(dir, "evals", "greet.yaml")
-	require.NoError(t, os.WriteFile(playbook, []byte(strings.Replace(read(t, playbook), "contains: Hello", "contains: Good evening", 1)), 0o600))
+	require.NoError(t, os.WriteFile(playbook,
+		[]byte(strings.Replace(read(t, playbook), "contains: Hello", "contains: Good evening", 1)), 0o600))
 	target(failed, "ci")
 	require.Positive(t, junit(t, dir))
-	assert.Regexp(t, `(?m)^::error file=evals/greet.yaml,line=\d+,title=greet/hello/fake/greets%3A failed::`, target(0, "github").Stdout)
+	assert.Regexp(t, `(?m)^::error file=evals/greet.yaml,line=\d+,title=greet/hello/fake/greets%3A failed::`,
+		target(0, "github").Stdout)
 	require.Contains(t, read(t, summary), "❌ failed: greet")
 }
 
@@ -150,7 +152,8 @@ func module(t *testing.T) string {
 	t.Helper()
 	dir, root := t.TempDir(), filepath.Join("..", "..")
 	for _, part := range []string{"evals", "fixtures", "scripts"} {
-		require.NoError(t, os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, "evaltest", "testdata", "module", part))))
+		require.NoError(t,
+			os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, "evaltest", "testdata", "module", part))))
 	}
 	absolute, err := filepath.Abs(root)
 	require.NoError(t, err)
