@@ -58,7 +58,7 @@ func within(p string, paths []string) bool {
 }
 
 func TestNoReferenceDangles(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		t.Run(name, func(t *testing.T) {
 			files := embeddedStyle(t, name).Files()
 			paths := append(slices.Collect(maps.Keys(files)), placeholders[name]...)
@@ -75,7 +75,7 @@ func TestNoReferenceDangles(t *testing.T) {
 }
 
 func TestPlaceholdersAreDocumented(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		t.Run(name, func(t *testing.T) {
 			files := embeddedStyle(t, name).Files()
 			documented := append(references(string(files["llmanspec/changes/README.md"])),
@@ -86,7 +86,7 @@ func TestPlaceholdersAreDocumented(t *testing.T) {
 }
 
 func TestEveryFileIsReferredTo(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		t.Run(name, func(t *testing.T) {
 			files := embeddedStyle(t, name).Files()
 			for file := range files {
@@ -125,7 +125,7 @@ func TestEveryPhaseHasAGate(t *testing.T) {
 }
 
 func TestTextIsPlain(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		for p, data := range embeddedStyle(t, name).Files() {
 			text := string(data)
 			assert.True(t, strings.HasSuffix(text, "\n") && !strings.HasSuffix(text, "\n\n"),

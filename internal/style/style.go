@@ -53,8 +53,8 @@ func (f file) perm() fs.FileMode {
 	return 0o644
 }
 
-// Names returns the names of the embedded styles, sorted.
-func Names() []string { return []string{"sdd", "sdd-legacy"} }
+// builtIn are the names of the embedded styles, sorted.
+var builtIn = []string{"sdd", "sdd-legacy"}
 
 // Load returns the style with this name: the embedded one or, if dir is not empty, the one in that directory of the
 // user. The directory may have at most 1,000 files and directories and 8 MiB. A symbolic link in it stands for the
@@ -73,9 +73,9 @@ func load(name, dir string) (*Style, error) {
 		files, err := readDir(dir)
 		return &Style{name: name, files: files}, err
 	}
-	if !slices.Contains(Names(), name) {
+	if !slices.Contains(builtIn, name) {
 		return nil, fmt.Errorf("unknown style; built in are %s, others need a directory under styles",
-			strings.Join(Names(), " and "))
+			strings.Join(builtIn, " and "))
 	}
 	files, err := readEmbedded("embedded/" + name)
 	return &Style{name: name, files: files}, err

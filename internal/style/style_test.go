@@ -22,7 +22,7 @@ func embeddedStyle(t *testing.T, name string) *Style {
 }
 
 func TestEmbeddedTrees(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		t.Run(name, func(t *testing.T) {
 			s := embeddedStyle(t, name)
 			assert.Equal(t, name, s.Name())
@@ -40,7 +40,7 @@ func TestNamesAreWhatIsEmbedded(t *testing.T) {
 		names = append(names, d.Name())
 	}
 	slices.Sort(names)
-	assert.Equal(t, names, Names())
+	assert.Equal(t, names, builtIn)
 }
 
 func TestEmbeddedStylesDiffer(t *testing.T) {

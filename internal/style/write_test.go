@@ -15,7 +15,7 @@ import (
 )
 
 func TestWriteIsIdempotent(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		t.Run(name, func(t *testing.T) {
 			s := embeddedStyle(t, name)
 			root := openRoot(t, t.TempDir())
@@ -81,7 +81,7 @@ func TestWriteChangesTheBlockAlone(t *testing.T) {
 
 func TestOneStyleReplacesAnothersBlock(t *testing.T) {
 	root := openRoot(t, writeTree(t, map[string]string{agentsFile: "# House rules\n"}))
-	for _, name := range Names() {
+	for _, name := range builtIn {
 		_, err := embeddedStyle(t, name).Write(root)
 		require.NoError(t, err)
 	}

@@ -218,7 +218,7 @@ func (t *tree) readText(e Entry) ([]byte, error) {
 	var data bytes.Buffer
 	got, err := t.entry(f, &data)
 	if err == nil && got.Digest != e.Digest {
-		err = &UnstableError{Path: e.Path}
+		err = &unstableError{Path: e.Path}
 	}
 	return data.Bytes(), err
 }

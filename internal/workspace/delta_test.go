@@ -209,6 +209,6 @@ func TestCompareOther(t *testing.T) {
 	require.True(t, known)
 	d, err := Baseline{}.Compare(t.Context(), dir, after)
 	require.NoError(t, err)
-	require.Contains(t, string(d.Text), "("+(&UnstableError{Path: "a"}).Error()+")")
+	require.Contains(t, string(d.Text), "("+(&unstableError{Path: "a"}).Error()+")")
 	require.NotContains(t, string(d.Text), "said")
 }

@@ -15,14 +15,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDelta is the default limit on the size of all changed files of one turn together, in bytes.
-const MaxDelta = 16 << 20
+// maxDelta is the default limit on the size of all changed files of one turn together, in bytes.
+const maxDelta = 16 << 20
 
 // attempts is how often a workspace is read if it changes meanwhile.
 const attempts = 3
 
 // Snapshot returns the manifest of the workspace dir. A tree that git ignores is one entry. If other processes keep
-// changing the workspace, the error is an [*UnstableError].
+// changing the workspace, Snapshot returns an error.
 func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 	s, err := takeSurvey(ctx, dir, survey{})
 	if err != nil {
@@ -32,11 +32,10 @@ func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 }
 
 // Changes returns the manifest of the workspace dir and how it differs from before. As in git, paths of before are not
-// ignored, whatever .gitignore says. If the changed files have more than limit bytes together, the error is a
-// [*TooLargeError]; if other processes keep changing the workspace, it is an [*UnstableError]. A limit of 0 means
-// [MaxDelta].
+// ignored, whatever .gitignore says. It is an error if the changed files have more than limit bytes together, or if
+// other processes keep changing the workspace. A limit of 0 means 16 MiB.
 func Changes(ctx context.Context, dir string, before Manifest, limit int64) (after Manifest, d Delta, err error) {
-	limit = cmp.Or(limit, MaxDelta)
+	limit = cmp.Or(limit, maxDelta)
 	s, err := takeSurvey(ctx, dir, survey{before: before, keep: true, limit: limit})
 	if err != nil {
 		return Manifest{}, Delta{}, fmt.Errorf("changes to workspace: %w", err)
@@ -48,7 +47,7 @@ func Changes(ctx context.Context, dir string, before Manifest, limit int64) (aft
 	if total > limit {
 		slices.SortFunc(s.changed,
 			func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
-		return Manifest{}, Delta{}, &TooLargeError{
+		return Manifest{}, Delta{}, &tooLargeError{
 			Total: total, Limit: limit,
 			Biggest: s.changed[:min(5, len(s.changed))],
 		}
@@ -82,7 +81,7 @@ func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
 		}
 		err = run.readDir(".", nil, false)
 		run.close()
-		if _, unstable := errors.AsType[*UnstableError](err); !unstable {
+		if _, unstable := errors.AsType[*unstableError](err); !unstable {
 			return &run, err
 		}
 	}
@@ -126,7 +125,7 @@ func (s *survey) tracked(p string) bool {
 
 func (s *survey) add(p string, d fs.DirEntry, ign *ignore, ignored bool) error {
 	if !s.raw && !utf8.ValidString(p) {
-		return &NameError{Path: p}
+		return &nameError{Path: p}
 	}
 	switch {
 	case d.IsDir():
@@ -188,7 +187,7 @@ func (t *tree) stableEntry(f opened, w io.Writer) (Entry, error) {
 		return Entry{}, vanished(f.path, err)
 	}
 	if !os.SameFile(f.info, now) || now.Size() != e.Size || !now.ModTime().Equal(f.info.ModTime()) {
-		return Entry{}, &UnstableError{Path: f.path}
+		return Entry{}, &unstableError{Path: f.path}
 	}
 	return e, nil
 }
@@ -216,11 +215,11 @@ func (s *survey) addIgnored(p string, d fs.DirEntry) error {
 	return nil
 }
 
-// vanished returns an UnstableError if err says that the entry at p is gone or has changed its kind, else err.
+// vanished returns an unstableError if err says that the entry at p is gone or has changed its kind, else err.
 func vanished(p string, err error) error {
 	for _, gone := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EINVAL, errNotRegular} {
 		if errors.Is(err, gone) {
-			return &UnstableError{Path: p}
+			return &unstableError{Path: p}
 		}
 	}
 	return err

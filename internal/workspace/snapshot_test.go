@@ -198,7 +198,7 @@ func TestChangesTooLarge(t *testing.T) {
 	_, _, err = Changes(t.Context(), dir, before, 7001)
 	require.NoError(t, err)
 	_, _, err = Changes(t.Context(), dir, before, 7000)
-	var tooLarge *TooLargeError
+	var tooLarge *tooLargeError
 	require.ErrorAs(t, err, &tooLarge)
 	assert.Equal(t,
 		"changed files have 6.8 KiB, which exceeds the limit of 6.8 KiB (cassette.max_delta); the largest:"+
@@ -208,7 +208,7 @@ func TestChangesTooLarge(t *testing.T) {
 func TestSnapshotErrors(t *testing.T) {
 	t.Run("invalid file name", func(t *testing.T) {
 		_, err := Snapshot(t.Context(), writeTree(t, map[string]string{"a\xff": ""}))
-		var name *NameError
+		var name *nameError
 		require.ErrorAs(t, err, &name)
 		assert.Equal(t, "a\xff", name.Path)
 	})
@@ -262,7 +262,7 @@ func TestUnstable(t *testing.T) {
 			require.NoError(t, err)
 			tt.edit()
 			_, err = tr.stableEntry(f, io.Discard)
-			var unstable *UnstableError
+			var unstable *unstableError
 			require.ErrorAs(t, err, &unstable)
 			assert.Equal(t, "f keeps changing while the workspace is read: a process is still writing to it",
 				err.Error())
@@ -293,7 +293,7 @@ func TestSnapshotReadsAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2*chunk+4, m.Entries[0].Size)
 	_, err = Snapshot(appending(1000), dir)
-	var unstable *UnstableError
+	var unstable *unstableError
 	require.ErrorAs(t, err, &unstable)
 	assert.Less(t, times, 100, "it gives up")
 	_, _, err = Prepare(appending(1000), Source{Dir: dir}, t.TempDir())
@@ -403,7 +403,7 @@ func TestChangesSparse(t *testing.T) {
 	require.NoError(t, f.Truncate(1<<42))
 	require.NoError(t, f.Close())
 	_, _, err = Changes(t.Context(), dir, Manifest{}, 0)
-	var large *TooLargeError
+	var large *tooLargeError
 	require.ErrorAs(t, err, &large)
 	require.Equal(t, int64(1<<42), large.Total)
 	require.Equal(t, "sparse", large.Biggest[0].Path)

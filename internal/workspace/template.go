@@ -168,7 +168,7 @@ func (t *planner) plan(dir string, partial bool) error {
 			continue
 		}
 		if !utf8.ValidString(p) {
-			return &NameError{Path: p}
+			return &nameError{Path: p}
 		}
 		if d.IsDir() {
 			err = t.planDir(p, partial)

@@ -118,7 +118,7 @@ func (t *tree) open(p string) (o opened, err error) {
 }
 
 // entry reads the rest of o, writes all of o to w and returns its entry. If the file grows meanwhile, the error is an
-// UnstableError.
+// unstableError.
 func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
 	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
 	if int64(len(o.head)) == o.info.Size() {
@@ -136,7 +136,7 @@ func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
 			return Entry{}, err
 		}
 		if e.Size += int64(len(part)); e.Size > o.info.Size() {
-			return Entry{}, &UnstableError{Path: o.path}
+			return Entry{}, &unstableError{Path: o.path}
 		}
 		n, err := o.Read(t.scratch)
 		if err != nil && err != io.EOF {

@@ -108,13 +108,13 @@ func manifestOf(entries []Entry) Manifest {
 	return Manifest{Entries: entries}
 }
 
-// TooLargeError says that the changed files of one turn are larger than a cassette may keep.
-type TooLargeError struct {
+// tooLargeError says that the changed files of one turn are larger than a cassette may keep.
+type tooLargeError struct {
 	Total, Limit int64 // in bytes
 	Biggest      []Entry
 }
 
-func (e *TooLargeError) Error() string {
+func (e *tooLargeError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "changed files have %s, which exceeds the limit of %s (cassette.max_delta); the largest:",
 		size(e.Total), size(e.Limit))
@@ -127,21 +127,21 @@ func (e *TooLargeError) Error() string {
 	return b.String()
 }
 
-// UnstableError says that a workspace changed each time it was read, so that there is no consistent snapshot of it.
-type UnstableError struct {
+// unstableError says that a workspace changed each time it was read, so that there is no consistent snapshot of it.
+type unstableError struct {
 	Path string // where the last change was seen
 }
 
-func (e *UnstableError) Error() string {
+func (e *unstableError) Error() string {
 	return fmt.Sprintf("%s keeps changing while the workspace is read: a process is still writing to it", e.Path)
 }
 
-// NameError says that a file's name cannot be written to a cassette.
-type NameError struct {
+// nameError says that a file's name cannot be written to a cassette.
+type nameError struct {
 	Path string
 }
 
-func (e *NameError) Error() string {
+func (e *nameError) Error() string {
 	return fmt.Sprintf("file name %q is not valid UTF-8, which cassettes need: rename or exclude the file", e.Path)
 }
 
