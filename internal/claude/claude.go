@@ -77,8 +77,8 @@ type Block struct {
 	Failed   bool            `json:"is_error"`
 }
 
-// Told returns what a result tells the model. The error says that it is neither text nor blocks.
-func (b Block) Told() (c Content, err error) {
+// ResultContent returns the content of a tool's result. It is an error if that is neither text nor blocks.
+func (b Block) ResultContent() (c Content, err error) {
 	if b.Content == nil {
 		return nil, nil
 	}

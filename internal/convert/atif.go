@@ -32,8 +32,8 @@ func readATIF(path string, o Options) (*Session, error) {
 // fromATIF returns the session that a trajectory describes.
 func fromATIF(t *atif.Trajectory, o Options) (*Session, error) {
 	read := readForeign
-	if t.Extra[ours] != nil {
-		read = readOurs
+	if t.Extra[extraKey] != nil {
+		read = readExported
 	}
 	s, err := read(t, o)
 	if err != nil {
@@ -43,18 +43,18 @@ func fromATIF(t *atif.Trajectory, o Options) (*Session, error) {
 	return s, nil
 }
 
-// atifReader reads a trajectory that others wrote.
+// atifReader reads a trajectory that another tool wrote.
 type atifReader struct {
 	*builder
 	agents map[string]*atif.Trajectory // embedded ones by id; nil: it was read
 	prefix string                      // of the ids of calls; empty: those of the session's own agent
-	spent  [][]*atif.Metrics           // of the agent's steps that asked a model, by turn; nil: not known
+	spent  [][]*atif.Metrics           // of the agent's steps that asked a model, by turn; nil: unknown
 	asked  bool                        // the agent has not acted since the user did
 }
 
 func readForeign(t *atif.Trajectory, o Options) (*Session, error) {
 	if t.ContinuedIn != "" {
-		return nil, fmt.Errorf("the session goes on in %s: a part of one cannot be judged", t.ContinuedIn)
+		return nil, fmt.Errorf("the session continues in %s: only whole sessions can be judged", t.ContinuedIn)
 	}
 	r := &atifReader{builder: newBuilder(), agents: make(map[string]*atif.Trajectory)}
 	for i := range t.Subagents {
@@ -77,20 +77,20 @@ func readForeign(t *atif.Trajectory, o Options) (*Session, error) {
 	return s, nil
 }
 
-// mentioned makes sure that all embedded trajectories were read: a step says when each of the other agents worked.
+// mentioned returns an error if no step refers to an embedded trajectory, so that it was not read.
 func (r *atifReader) mentioned() error {
 	for _, id := range slices.Sorted(maps.Keys(r.agents)) {
 		if r.agents[id] != nil {
-			return fmt.Errorf("no step says when the agent %q worked", id)
+			return fmt.Errorf("no step refers to the subagent trajectory %q", id)
 		}
 	}
 	return nil
 }
 
-// step takes a step of the session's own agent.
+// step adds a step of the session's own agent.
 func (r *atifReader) step(s *atif.Step) error {
 	if s.Copied {
-		return errors.New("the step is copied from a trajectory before this one: a part of a session cannot be judged")
+		return errors.New("the step is copied from an earlier trajectory: only whole sessions can be judged")
 	}
 	at, err := stepTime(s)
 	if err != nil {
@@ -116,7 +116,7 @@ func stepTime(s *atif.Step) (time.Time, error) {
 	return atif.Time(s.Timestamp)
 }
 
-// contentText returns the texts, a line each. Images are named by their places.
+// contentText returns the texts, a line each, and the paths of images.
 func contentText(c *atif.Content) string {
 	if c == nil {
 		return ""
@@ -149,7 +149,7 @@ func (r *atifReader) user(at time.Time, text string) {
 	r.spent = append(r.spent, nil)
 }
 
-// agent takes what the agent thought, said and called.
+// agent adds what the agent thought, said and called.
 func (r *atifReader) agent(at time.Time, s *atif.Step) error {
 	r.asked = false
 	if s.ReasoningContent != "" {
@@ -177,7 +177,7 @@ func (r *atifReader) agent(at time.Time, s *atif.Step) error {
 	return nil
 }
 
-// results takes the results of a step.
+// results adds the results of a step.
 func (r *atifReader) results(at time.Time, s *atif.Step) error {
 	if s.Observation == nil {
 		return nil
@@ -199,13 +199,13 @@ func (r *atifReader) results(at time.Time, s *atif.Step) error {
 	return nil
 }
 
-// delegated takes what other agents did for a call.
+// delegated adds what subagents did for a call.
 func (r *atifReader) delegated(refs []atif.Subagent) error {
 	for _, ref := range refs {
 		sub, known := r.agents[ref.TrajectoryID]
 		switch {
 		case ref.TrajectoryID == "" || !known:
-			return fmt.Errorf("another agent worked for the session, and what it did is not in the file but in %q",
+			return fmt.Errorf("the trajectory of a subagent is not in the file but in %q",
 				ref.Path)
 		case sub == nil:
 			continue // a second mention
@@ -218,8 +218,7 @@ func (r *atifReader) delegated(refs []atif.Subagent) error {
 	return nil
 }
 
-// subagent takes the steps of another agent: its calls are calls of the session, but what it said is not one of its
-// messages.
+// subagent adds the steps of a subagent: its calls become calls of the session, its messages become notices.
 func (r *atifReader) subagent(t *atif.Trajectory) error {
 	inner := &atifReader{
 		builder: r.builder, prefix: r.prefix + t.TrajectoryID + "/", agents: make(map[string]*atif.Trajectory),
@@ -248,8 +247,8 @@ func (r *atifReader) subagent(t *atif.Trajectory) error {
 	return inner.mentioned()
 }
 
-// spend gives the turns their tokens, and the session its cost: of one turn what the trajectory says in the end, else
-// the sums of the steps. Of a turn with a step that does not tell nothing is known.
+// spend sets the tokens of the turns and the cost of the session. The tokens of a single turn are the trajectory's
+// final ones, otherwise the sums of the turn's steps; they are unknown if one of the steps has none.
 func (r *atifReader) spend(final *atif.FinalMetrics) {
 	for i, t := range r.turns {
 		t.usage = usageOf(r.spent[i])
@@ -288,7 +287,7 @@ func usageOf(steps []*atif.Metrics) *trajectory.Usage {
 	)
 }
 
-// tokens returns counts as ours: input does not count what came from a cache.
+// tokens returns the usage for ATIF's counts. Unlike there, Input excludes what came from a cache.
 func tokens(prompt, cached, completion *int64) *trajectory.Usage {
 	u := &trajectory.Usage{Input: prompt, Output: completion, CacheRead: cached}
 	if prompt != nil && cached != nil {

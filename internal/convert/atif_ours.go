@@ -11,20 +11,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 )
 
-// ours is the key under extra of what ATIF has no field for and a cassette holds.
-const ours = "sdd_eval"
+// extraKey is the key under extra of a cassette's data that ATIF has no field for.
+const extraKey = "sdd_eval"
 
-// marksVersion is the version of what is under that key.
+// marksVersion is the version of the data under that key.
 const marksVersion = 1
 
-// place is where an event stands in a run: its number, from 0, its turn and its time.
-type place struct {
+// position is the position of an event in a run: its number, from 0, its turn and its time.
+type position struct {
 	Index int   `json:"i"`
 	Turn  int   `json:"turn"`
 	At    int64 `json:"at_us"` // microseconds
 }
 
-// rootMark is what the trajectory has of a cassette's header.
+// rootMark has the fields of a cassette's header.
 type rootMark struct {
 	Version  int    `json:"version"`
 	Unit     string `json:"unit"`
@@ -33,10 +33,10 @@ type rootMark struct {
 	Kind     string `json:"agent_kind"`
 }
 
-// stepMark is what a step has: the places of what it says, and events that ATIF has no word for.
+// stepMark has the positions of a step's texts, and events that ATIF has no field for.
 type stepMark struct {
-	Message *place        `json:"message,omitempty"`
-	Thought *place        `json:"thought,omitempty"`
+	Message *position     `json:"message,omitempty"`
+	Thought *position     `json:"thought,omitempty"`
 	Events  []markedEvent `json:"events,omitempty"`
 }
 
@@ -46,16 +46,16 @@ type markedEvent struct {
 	Event trajectory.Event `json:"event"`
 }
 
-// callMark is what a call has.
+// callMark has the data of a call.
 type callMark struct {
-	place
+	position
 	Name      string                `json:"name"`
 	Kind      string                `json:"kind,omitempty"`
 	Title     string                `json:"title,omitempty"`
 	Locations []trajectory.Location `json:"locations,omitempty"`
-	// Input is the input if it is no object.
+	// Input is the input if it is not an object.
 	Input json.RawMessage `json:"input,omitempty"`
-	// NoInput tells that there was none.
+	// NoInput is true if there was no input.
 	NoInput bool `json:"no_input,omitempty"`
 }
 
@@ -67,9 +67,9 @@ const (
 	contentNone    = "none"    // there is neither
 )
 
-// resultMark is what a result has.
+// resultMark has the data of a result.
 type resultMark struct {
-	place
+	position
 	Status   trajectory.Status `json:"status"`
 	Content  string            `json:"content,omitempty"`
 	Printed  string            `json:"printed,omitempty"` // unless it is the content
@@ -77,39 +77,39 @@ type resultMark struct {
 	ExitCode *int              `json:"exit_code,omitempty"`
 }
 
-// readMark decodes what is ours under extra.
+// readMark decodes sdd-eval's own data under extra.
 func readMark(extra atif.Extra, mark any) error {
-	if extra[ours] == nil {
-		return fmt.Errorf("there is no extra.%s, which sdd-eval wrote: remove that of the root, too, "+
-			"and the trajectory is read as any other", ours)
+	if extra[extraKey] == nil {
+		return fmt.Errorf("extra.%s is missing, which sdd-eval wrote: to read the file as any other trajectory, "+
+			"remove it from the root too", extraKey)
 	}
-	data, err := json.Marshal(extra[ours])
+	data, err := json.Marshal(extra[extraKey])
 	if err == nil {
 		err = decode(data, mark)
 	}
 	if err != nil {
-		return fmt.Errorf("extra.%s: %w", ours, err)
+		return fmt.Errorf("extra.%s: %w", extraKey, err)
 	}
 	return nil
 }
 
-// oursReader reads a trajectory that [Export] wrote.
-type oursReader struct{ events []markedEvent }
+// exportedReader reads a trajectory that [Write] wrote.
+type exportedReader struct{ events []markedEvent }
 
-func (r *oursReader) add(at place, body trajectory.Body) {
+func (r *exportedReader) add(at position, body trajectory.Body) {
 	r.events = append(r.events, markedEvent{at.Index, at.event(body)})
 }
 
-func readOurs(t *atif.Trajectory, _ Options) (*Session, error) {
+func readExported(t *atif.Trajectory, _ Options) (*Session, error) {
 	var root rootMark
 	if err := readMark(t.Extra, &root); err != nil {
 		return nil, err
 	}
 	if root.Version != marksVersion {
-		return nil, fmt.Errorf("extra.%s has version %d, and this program reads version %d", ours, root.Version,
+		return nil, fmt.Errorf("extra.%s has version %d, want %d", extraKey, root.Version,
 			marksVersion)
 	}
-	var r oursReader
+	var r exportedReader
 	for i := range t.Steps {
 		if err := r.step(&t.Steps[i]); err != nil {
 			return nil, fmt.Errorf("steps[%d].%w", i, err)
@@ -131,7 +131,7 @@ func readOurs(t *atif.Trajectory, _ Options) (*Session, error) {
 	return s, nil
 }
 
-func (r *oursReader) step(s *atif.Step) error {
+func (r *exportedReader) step(s *atif.Step) error {
 	var mark stepMark
 	if err := readMark(s.Extra, &mark); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (r *oursReader) step(s *atif.Step) error {
 	return nil
 }
 
-func (r *oursReader) call(c atif.ToolCall) error {
+func (r *exportedReader) call(c atif.ToolCall) error {
 	var mark callMark
 	if err := readMark(c.Extra, &mark); err != nil {
 		return err
@@ -179,11 +179,11 @@ func (r *oursReader) call(c atif.ToolCall) error {
 	case !mark.NoInput:
 		start.Args = c.Arguments
 	}
-	r.add(mark.place, start)
+	r.add(mark.position, start)
 	return nil
 }
 
-func (r *oursReader) result(res atif.Result) error {
+func (r *exportedReader) result(res atif.Result) error {
 	var mark resultMark
 	if err := readMark(res.Extra, &mark); err != nil {
 		return err
@@ -202,19 +202,19 @@ func (r *oursReader) result(res atif.Result) error {
 		end.Printed = text
 	case contentNone:
 	default:
-		return fmt.Errorf("extra.%s: unknown content %q", ours, mark.Content)
+		return fmt.Errorf("extra.%s: unknown content %q", extraKey, mark.Content)
 	}
-	r.add(mark.place, end)
+	r.add(mark.position, end)
 	return nil
 }
 
 // turns returns the events in their order.
-func (r *oursReader) turns() ([][]trajectory.Event, error) {
+func (r *exportedReader) turns() ([][]trajectory.Event, error) {
 	slices.SortStableFunc(r.events, func(a, b markedEvent) int { return cmp.Compare(a.Index, b.Index) })
 	var turns [][]trajectory.Event
 	for i, e := range r.events {
 		if e.Index != i {
-			return nil, fmt.Errorf("event %d is missing, or there twice: extra.%s was changed", i, ours)
+			return nil, fmt.Errorf("event %d is missing or duplicate: extra.%s was changed", i, extraKey)
 		}
 		switch e.Event.Turn {
 		case len(turns) + 1:
@@ -222,12 +222,12 @@ func (r *oursReader) turns() ([][]trajectory.Event, error) {
 		case len(turns):
 		}
 		if e.Event.Turn != len(turns) || len(turns) == 0 {
-			return nil, fmt.Errorf("event %d is of turn %d: extra.%s was changed", i, e.Event.Turn, ours)
+			return nil, fmt.Errorf("event %d is of turn %d: extra.%s was changed", i, e.Event.Turn, extraKey)
 		}
 		turns[len(turns)-1] = append(turns[len(turns)-1], e.Event)
 	}
 	if len(turns) == 0 {
-		return nil, errors.New("there are no events in it")
+		return nil, errors.New("the trajectory has no events")
 	}
 	return turns, nil
 }

@@ -181,7 +181,7 @@ func TestExportForOthers(t *testing.T) {
 
 // A trajectory of ours that was changed is not read as what it was.
 func TestExportChanged(t *testing.T) {
-	mark := func(extra atif.Extra) any { return extra[ours] }
+	mark := func(extra atif.Extra) any { return extra[extraKey] }
 	tests := []struct {
 		name   string
 		change func(x *atif.Trajectory)
@@ -189,20 +189,20 @@ func TestExportChanged(t *testing.T) {
 	}{
 		{
 			"a step of somebody else's", func(x *atif.Trajectory) { x.Steps[2].Extra = nil },
-			"steps[2].there is no extra.sdd_eval, which sdd-eval wrote: remove that of the root, too, " +
-				"and the trajectory is read as any other",
+			"steps[2].extra.sdd_eval is missing, which sdd-eval wrote: to read the file as any other trajectory, " +
+				"remove it from the root too",
 		},
 		{
 			"a step is gone", func(x *atif.Trajectory) { x.Steps = x.Steps[1:] },
-			"event 0 is missing, or there twice: extra.sdd_eval was changed",
+			"event 0 is missing or duplicate: extra.sdd_eval was changed",
 		},
 		{
 			"a call is gone", func(x *atif.Trajectory) { x.Steps[2].ToolCalls = x.Steps[2].ToolCalls[:1] },
-			"event 6 is missing, or there twice: extra.sdd_eval was changed",
+			"event 6 is missing or duplicate: extra.sdd_eval was changed",
 		},
 		{
-			"a later version", func(x *atif.Trajectory) { x.Extra[ours] = map[string]any{"version": 2} },
-			"extra.sdd_eval has version 2, and this program reads version 1",
+			"a later version", func(x *atif.Trajectory) { x.Extra[extraKey] = map[string]any{"version": 2} },
+			"extra.sdd_eval has version 2, want 1",
 		},
 		{
 			"another turn", func(x *atif.Trajectory) { mark(x.Steps[0].Extra).(*stepMark).Message.Turn = 7 },
@@ -231,11 +231,11 @@ func TestATIFErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{
 			"goes on", head + `"continued_trajectory_ref":"b.json","steps":[` + user + `]}`,
-			"the session goes on in b.json: a part of one cannot be judged",
+			"the session continues in b.json: only whole sessions can be judged",
 		},
 		{
 			"copied", head + `"steps":[{"step_id":1,"source":"user","message":"Go.","is_copied_context":true}]}`,
-			"steps[0]: the step is copied from a trajectory before this one: a part of a session cannot be judged",
+			"steps[0]: the step is copied from an earlier trajectory: only whole sessions can be judged",
 		},
 		{
 			"no prompt", head + `"steps":[{"step_id":1,"source":"agent","message":"Hi."}]}`,
@@ -243,31 +243,38 @@ func TestATIFErrors(t *testing.T) {
 		},
 		{
 			"nobody asked", head + `"steps":[{"step_id":1,"source":"system","message":"Hi."}]}`,
-			"there is no prompt in it: nobody asked anything of the agent",
+			"the file has no prompt",
 		},
 		{
 			"silent", head + `"steps":[` + user + `]}`,
-			"turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+			"turn 1 has not ended: it does not end with a message of the agent (if it did, " +
+				"give the reason with --stop REASON)",
 		},
 		{
 			"open call",
 			head + `"steps":[` + user +
-				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, "turn 1 has not ended: there is no result of 7 (if it did, say why with --stop REASON)",
+				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f",` +
+				`"arguments":{}}]}]}`,
+			"turn 1 has not ended: no result of 7 (if it did, give the reason with --stop REASON)",
 		},
 		{
 			"elsewhere",
 			head + `"steps":[` + user +
-				`,{"step_id":2,"source":"agent","message":"x","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"b.json"}]}]}}]}`, `steps[1]: another agent worked for the session, and what it did is not in the file but in "b.json"`,
+				`,{"step_id":2,"source":"agent","message":"x",` +
+				`"observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"b.json"}]}]}}]}`,
+			`steps[1]: the trajectory of a subagent is not in the file but in "b.json"`,
 		},
 		{
 			"not mentioned",
 			head + `"steps":[` + user + `],"subagent_trajectories":[` + head + `"trajectory_id":"b","steps":[` + user +
-				`]}]}`, `no step says when the agent "b" worked`,
+				`]}]}`, `no step refers to the subagent trajectory "b"`,
 		},
 		{
 			"an id twice",
 			head + `"steps":[` + user +
-				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]},{"step_id":3,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f","arguments":{}}]}]}`, `steps[2]: a tool call without an id of its own: "7"`,
+				`,{"step_id":2,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7","function_name":"f",` +
+				`"arguments":{}}]},{"step_id":3,"source":"agent","message":"x","tool_calls":[{"tool_call_id":"7",` +
+				`"function_name":"f","arguments":{}}]}]}`, `steps[2]: missing or duplicate tool call id "7"`,
 		},
 	}
 	for _, tt := range tests {

@@ -20,23 +20,23 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// builder puts a session together, turn by turn. Its methods take what a file tells in the file's order.
+// builder builds a session, turn by turn. Its methods are called in the order of the file.
 type builder struct {
 	start  time.Time
 	last   time.Duration
 	turns  []*turn
 	before []trajectory.Event // the first prompt
 	calls  map[string]bool    // all calls by id; true: it has ended
-	failed string             // why the model's service failed, if that is the last that is known
+	failed string             // the error of the model's service, if nothing follows it
 }
 
-// turn is one that is put together.
+// turn is a turn that is being built.
 type turn struct {
 	events []trajectory.Event
 	open   []string // ids of calls without an end
-	stop   string   // why it ended, empty while that is not known
+	stop   string   // the stop reason, empty while unknown
 	usage  *trajectory.Usage
-	// said tells that a message was the last that came of the agent.
+	// said is true while the agent's last event is a message.
 	said bool
 }
 
@@ -68,7 +68,7 @@ func (b *builder) prompt(at time.Time, text string) {
 	b.note(at, trajectory.Prompt{Text: text})
 }
 
-// note takes an event that is not the agent's own doing. Before the first prompt it waits for it.
+// note adds an event that is not an action of the agent. An event before the first prompt goes into the first turn.
 func (b *builder) note(at time.Time, body trajectory.Body) {
 	e := trajectory.Event{Turn: max(len(b.turns), 1), At: b.at(at), Body: body}
 	if t := b.turn(); t != nil {
@@ -78,7 +78,7 @@ func (b *builder) note(at time.Time, body trajectory.Body) {
 	b.before = append(b.before, e)
 }
 
-// act takes what the agent did: a message, a thought.
+// act adds an action of the agent, such as a message or a thought.
 func (b *builder) act(at time.Time, body trajectory.Body) error {
 	t := b.turn()
 	if t == nil {
@@ -93,7 +93,7 @@ func (b *builder) act(at time.Time, body trajectory.Body) error {
 // call begins a tool call.
 func (b *builder) call(at time.Time, c trajectory.ToolStart) error {
 	if _, known := b.calls[c.ID]; known || c.ID == "" {
-		return fmt.Errorf("a tool call without an id of its own: %q", c.ID)
+		return fmt.Errorf("missing or duplicate tool call id %q", c.ID)
 	}
 	if err := b.act(at, c); err != nil {
 		return err
@@ -104,14 +104,14 @@ func (b *builder) call(at time.Time, c trajectory.ToolStart) error {
 	return nil
 }
 
-// result ends a tool call, of whatever turn.
+// result ends a tool call of any turn.
 func (b *builder) result(at time.Time, r trajectory.ToolEnd) error {
 	ended, known := b.calls[r.ID]
 	switch {
 	case !known:
-		return fmt.Errorf("the result of a tool call that was not made: %q", r.ID)
+		return fmt.Errorf("result of unknown tool call %q", r.ID)
 	case ended:
-		return fmt.Errorf("a second result of the tool call %q", r.ID)
+		return fmt.Errorf("duplicate result of tool call %q", r.ID)
 	}
 	b.calls[r.ID] = true
 	for _, t := range b.turns {
@@ -122,7 +122,7 @@ func (b *builder) result(at time.Time, r trajectory.ToolEnd) error {
 	return nil
 }
 
-// cancel ends the turn because somebody wanted it to. Its open calls end with it.
+// cancel ends the turn as cancelled, and with it its open calls.
 func (b *builder) cancel(at time.Time) {
 	t := b.turn()
 	if t == nil {
@@ -135,13 +135,13 @@ func (b *builder) cancel(at time.Time) {
 	t.open, t.stop, b.failed = nil, "cancelled", ""
 }
 
-// drop forgets the last turns, which the user took back.
+// drop removes the last n turns, which the user took back.
 func (b *builder) drop(n int) {
 	b.turns = b.turns[:max(0, len(b.turns)-n)]
 }
 
-// end finds out why a turn ended where nothing said so: an agent that is done ends with a message, and with no call
-// open.
+// end reports whether the turn has ended. A turn without a stop reason ended if its last action is a message and no
+// call is open.
 func (t *turn) end() bool {
 	if t.stop == "" && t.said && len(t.open) == 0 {
 		t.stop = "end_turn"
@@ -149,10 +149,10 @@ func (t *turn) end() bool {
 	return t.stop != ""
 }
 
-// session returns what was put together. Stop is why the last turn ended if nobody knows.
+// session returns the session. Stop is the stop reason of the last turn if the file does not give it.
 func (b *builder) session(stop string) (*Session, error) {
 	if len(b.turns) == 0 {
-		return nil, errors.New("there is no prompt in it: nobody asked anything of the agent")
+		return nil, errors.New("the file has no prompt")
 	}
 	if b.failed != "" {
 		return nil, fmt.Errorf("the session ended because its model failed, so nothing is known about the agent: %s",
@@ -168,8 +168,8 @@ func (b *builder) session(stop string) (*Session, error) {
 			case stop != "":
 				t.stop = stop
 			default:
-				return nil, fmt.Errorf("turn %d has not ended: %s (if it did, say why with --stop REASON)", n,
-					t.unfinished())
+				return nil, fmt.Errorf("turn %d has not ended: %s (if it did, give the reason with --stop REASON)",
+					n, t.unfinished())
 			}
 		}
 		at := t.events[len(t.events)-1].At
@@ -182,12 +182,12 @@ func (b *builder) session(stop string) (*Session, error) {
 	return s, nil
 }
 
-// unfinished says how one sees that the turn has not ended.
+// unfinished says what the turn lacks to have ended.
 func (t *turn) unfinished() string {
 	if len(t.open) > 0 {
-		return "there is no result of " + strings.Join(t.open, ", ")
+		return "no result of " + strings.Join(t.open, ", ")
 	}
-	return "the agent's last word is not a message"
+	return "it does not end with a message of the agent"
 }
 
 // The largest file that is read and the longest line in it, in bytes.
@@ -217,8 +217,8 @@ func lineError(file string, line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", file, line, err)
 }
 
-// eachLine calls f with each line that is not empty, and its number. Errors get the file and the line. An agent that is
-// killed may leave half a line at the end, and that is an error too: the session did not end there.
+// eachLine calls f with the number and the text of each line that is not empty. Errors name the file and the line. Half
+// a line at the end, which a killed agent may leave, is an error too: the session did not end there.
 func eachLine(file string, r io.Reader, f func(number int, line []byte) error) error {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxFile+1), 1<<16)
 	for number := 1; ; number++ {
@@ -260,10 +260,10 @@ func decode(data []byte, v any) error {
 	return nil
 }
 
-// formatError says of an error of encoding/json what it means for the format.
+// formatError explains an error of encoding/json in terms of the format.
 func formatError(err error) error {
 	if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is of type %s, which the format does not have there", cmp.Or(other.Field, "the line"),
+		return fmt.Errorf("%s is of type %s, which the format does not allow", cmp.Or(other.Field, "the line"),
 			other.Value)
 	}
 	return fmt.Errorf("this is not JSON: %w", err)
@@ -273,7 +273,7 @@ func formatError(err error) error {
 func parseTime(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("the line has no time: %q", fmt.Sprintf("%.40s", s))
+		return time.Time{}, fmt.Errorf("invalid timestamp %q", fmt.Sprintf("%.40s", s))
 	}
 	return t, nil
 }

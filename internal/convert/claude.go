@@ -53,8 +53,8 @@ func readClaude(path string, o Options) (*Session, error) {
 	return s, nil
 }
 
-// delegated makes sure that each call that gave work to another agent says which: an answer without one has tool calls
-// behind it that nobody sees. In-line lines of other agents, which older versions write, have no id.
+// delegated returns an error if the result of a subagent does not name it: the subagent's tool calls would be missing.
+// Older versions write the lines of subagents into the session itself, without ids.
 func (r *claudeReader) delegated(thread []*claudeLine) error {
 	for _, l := range thread {
 		if l.Sidechain {
@@ -66,7 +66,7 @@ func (r *claudeReader) delegated(thread []*claudeLine) error {
 			worked := b.Type == "tool_result" && !b.Failed && slices.Contains(delegates, r.tools[b.CallID])
 			if worked && l.agent() == "" {
 				return lineError(l.file, l.number,
-					errors.New("another agent worked for the session, and it is not said which"))
+					errors.New("a subagent worked for the session, but the line does not name it"))
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (r *claudeReader) line(l *claudeLine) error {
 		r.cost(l)
 	case l.Type == "attachment":
 		if l.Attachment.Type == "queued_command" && cmp.Or(l.Attachment.Command, "prompt") == "prompt" && !l.Sidechain {
-			return errors.New("the user spoke to the agent in the middle of a turn, which a unit's prompts do not")
+			return errors.New("the user sent a message during a turn, which a unit cannot do")
 		}
 	case l.Type == "system":
 		r.note(l.time, trajectory.Notice{Name: "claude:" + cmp.Or(l.Subtype, "system"), Data: rawText(l.Content)})
@@ -107,14 +107,14 @@ func rawText(raw json.RawMessage) any {
 	return text
 }
 
-// cost takes what the session has cost so far.
+// cost adds the cost of the session so far.
 func (r *claudeReader) cost(l *claudeLine) {
 	if l.Cost != nil && !l.CostUnknown && r.turn() != nil {
 		r.note(l.time, trajectory.State{Cost: &trajectory.Cost{Amount: *l.Cost, Currency: "USD"}})
 	}
 }
 
-// user takes a line in the user's name that is no prompt: results of tools for the most part.
+// user adds a line of type user that is not a prompt; most have results of tools.
 func (r *claudeReader) user(l *claudeLine) error {
 	for _, b := range l.Message.Content {
 		if b.Type == "tool_result" {
@@ -138,7 +138,7 @@ func (r *claudeReader) user(l *claudeLine) error {
 	return nil
 }
 
-// idle reports whether nothing came of the turn's prompt yet.
+// idle reports whether the agent has not reacted to the turn's prompt yet.
 func (r *claudeReader) idle() bool {
 	t := r.turn()
 	return t != nil && !slices.ContainsFunc(t.events, func(e trajectory.Event) bool {
@@ -150,7 +150,7 @@ func (r *claudeReader) idle() bool {
 	})
 }
 
-// assistant takes a part of an answer of the model.
+// assistant adds a part of a model's answer.
 func (r *claudeReader) assistant(l *claudeLine) error {
 	if l.APIError {
 		r.note(l.time, trajectory.Notice{Name: "claude:api_error", Data: l.Message.Content.Text()})
@@ -190,15 +190,15 @@ func (r *claudeReader) block(l *claudeLine, b claude.Block) error {
 		}
 		r.tools[b.ID] = strings.TrimPrefix(b.Name, "mcp__acp__")
 		return r.call(l.time, newCall(b.ID, b.Name, args))
-	case strings.HasSuffix(b.Type, "_tool_result"): // of a tool that the model's service has
+	case strings.HasSuffix(b.Type, "_tool_result"): // of a tool of the model's service
 		return r.builder.result(l.time, r.toolEnd(l, b))
 	default:
-		return fmt.Errorf("a part of an answer of the unknown type %q", fmt.Sprintf("%.60s", b.Type))
+		return fmt.Errorf("unknown block type %q", fmt.Sprintf("%.60s", b.Type))
 	}
 	return nil
 }
 
-// say takes text, which goes on with the last message if it is a part of the same answer.
+// say adds text, to the last message if that is a part of the same answer.
 func (r *claudeReader) say(l *claudeLine, text string) error {
 	if text == "" {
 		return nil
@@ -214,12 +214,12 @@ func (r *claudeReader) say(l *claudeLine, text string) error {
 	return r.act(l.time, trajectory.Message{Text: text})
 }
 
-// answered takes what an answer says of itself: why it ended, and its tokens.
+// answered adds the stop reason and the tokens of an answer.
 func (r *claudeReader) answered(l *claudeLine) error {
 	m := l.Message
 	stop, known := claude.Stops[m.StopReason]
 	if !known {
-		return fmt.Errorf("an answer that ended for the unknown reason %q", fmt.Sprintf("%.60s", m.StopReason))
+		return fmt.Errorf("unknown stop reason %q", fmt.Sprintf("%.60s", m.StopReason))
 	}
 	if l.Sidechain {
 		return nil
@@ -246,7 +246,7 @@ func (r *claudeReader) answered(l *claudeLine) error {
 	return nil
 }
 
-// endTurn puts together what the turn's answers used. A count that one of them lacks is not known.
+// endTurn adds up the tokens of the turn's answers. A count that one of them lacks is unknown.
 func (r *claudeReader) endTurn() {
 	t := r.turn()
 	if t == nil || len(r.usage) == 0 {
@@ -277,8 +277,8 @@ func (r *claudeReader) toolEnd(l *claudeLine, b claude.Block) trajectory.ToolEnd
 	if b.Failed {
 		end.Status = trajectory.Failed
 	}
-	told, _ := b.Told() // as it was checked
-	text := told.Text()
+	content, _ := b.ResultContent() // as it was checked
+	text := content.Text()
 	if r.tools[b.CallID] != "Bash" {
 		end.Output = text
 		end.Diffs = claudeDiffs(l.ToolUseResult)
@@ -286,14 +286,14 @@ func (r *claudeReader) toolEnd(l *claudeLine, b claude.Block) trajectory.ToolEnd
 	}
 	end.Printed = text
 	var ran claude.Command
-	_ = json.Unmarshal(l.ToolUseResult, &ran) // a text where the command failed
+	_ = json.Unmarshal(l.ToolUseResult, &ran) // fails for the text of a command that failed
 	if end.ExitCode = claude.ExitCode(text); end.ExitCode == nil && !b.Failed && ran.ExitsZero() {
 		end.ExitCode = new(int)
 	}
 	return end
 }
 
-// claudeDiffs returns the change that Edit or Write made, of which the file tells beside the result.
+// claudeDiffs returns the change that Edit or Write made, from what the file has beside the result.
 func claudeDiffs(raw json.RawMessage) []trajectory.Diff {
 	var done claude.Change
 	if json.Unmarshal(raw, &done) != nil || done.Path == "" {

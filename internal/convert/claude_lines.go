@@ -21,8 +21,8 @@ var claudeOther = []string{
 	"api-request-shape", "api-request-blob", "api-request", "fork-context-ref", "frame-link", "summary", "custom-title",
 	"ended-by-model", "ai-title", "tag", "relocated", "agent-name", "agent-color", "agent-setting", "pr-link",
 	"artifact-comment-monitor", "artifact-autoreact-ledger", "bridge-session", "history-suppression",
-	"attribution-snapshot", "mode",
-	"permission-mode", "isolation-latch", "dev-mods", "memory-mode", "atis-latch", "tools-used", "worktree-state",
+	"attribution-snapshot", "mode", "permission-mode", "isolation-latch", "dev-mods", "memory-mode", "atis-latch",
+	"tools-used", "worktree-state",
 	"queue-operation", "observer-ref",
 }
 
@@ -60,15 +60,15 @@ type claudeLine struct {
 	Message claude.Message `json:"message"`
 }
 
-// talks reports whether a line is one of the conversation.
+// talks reports whether a line belongs to the conversation.
 func (l *claudeLine) talks() bool {
 	return l.Type == "user" || l.Type == "assistant" || l.Type == "system"
 }
 
-// parent returns the line that this one follows, across the place where the context was compacted.
+// parent returns the id of the line that this one follows, also where the context was compacted between them.
 func (l *claudeLine) parent() string { return cmp.Or(l.Parent, l.LogicalParent) }
 
-// Marks in text that the program writes in the user's name.
+// Beginnings of texts that the program writes in the user's name.
 const (
 	claudeInterrupted = "[Request interrupted by user"
 	claudeCommand     = "<command-"
@@ -100,7 +100,7 @@ func (l *claudeLine) answers() bool {
 	return slices.ContainsFunc(l.Message.Content, func(b claude.Block) bool { return b.Type == "tool_result" })
 }
 
-// claudeCommandLine returns a slash command as the user typed it, where the program has it in tags.
+// claudeCommandLine returns a slash command as the user typed it; the program writes it in tags.
 func claudeCommandLine(text string) string {
 	if !strings.HasPrefix(text, claudeCommand) {
 		return text
@@ -150,16 +150,16 @@ func readClaudeLines(path string, ignore []string) ([]*claudeLine, error) {
 	return lines, err
 }
 
-// check makes sure that a line has what later work rests on.
+// check returns an error if the line lacks what every line needs.
 func (l *claudeLine) check() error {
 	if !l.talks() {
 		return nil
 	}
 	if l.UUID == "" {
-		return fmt.Errorf("a line of type %s without a uuid", l.Type)
+		return fmt.Errorf("the line of type %s has no uuid", l.Type)
 	}
 	for _, b := range l.Message.Content {
-		if _, err := b.Told(); err != nil {
+		if _, err := b.ResultContent(); err != nil {
 			return formatError(err)
 		}
 	}
@@ -168,13 +168,13 @@ func (l *claudeLine) check() error {
 	return err
 }
 
-// unknownType is the error of a type of line that may or may not be part of the session.
+// unknownType returns the error for a type of line that may or may not belong to the session.
 func unknownType(name string) error {
 	if name == "" {
-		return errors.New("a line without a type: this is not a line of a session")
+		return errors.New("the line has no type: this is not a session file")
 	}
-	return fmt.Errorf("lines of type %q are not known; if they are no part of the session, "+
-		"leave them out with --ignore %[1]s", fmt.Sprintf("%.60s", name))
+	return fmt.Errorf("unknown line type %q; if such lines do not belong to the session, "+
+		"skip them with --ignore %[1]s", fmt.Sprintf("%.60s", name))
 }
 
 // Users take prompts back and ask something else in their place. The lines of both stay in the file, each naming the
@@ -218,16 +218,16 @@ func claudeThread(lines []*claudeLine) (thread []*claudeLine, left int) {
 	return thread, left
 }
 
-// delegates are Claude's tools that give work to another agent, whose lines are in a file of their own.
+// delegates are Claude's tools that start a subagent, whose lines are in a file of its own.
 var delegates = []string{"Agent", "Task"}
 
-// claudeSubagents returns the lines of the agents that the session gave work to, which lie beside its file. Thread are
-// the session's own lines, and all those with the turns that were taken back.
+// claudeSubagents returns the lines of the session's subagents, which are in files of their own. Thread has the
+// session's lines without the turns that were taken back, all has them too.
 func claudeSubagents(path string, all, thread []*claudeLine, ignore []string) ([]*claudeLine, error) {
 	dir := filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "agent-*.jsonl"))
 	if err != nil {
-		return nil, fmt.Errorf("look for the agents that worked for the session: %w", err)
+		return nil, fmt.Errorf("list the session's subagents: %w", err)
 	}
 	asked, ever := claudeDelegated(thread), claudeDelegated(all)
 	var lines []*claudeLine
@@ -249,7 +249,7 @@ func claudeSubagents(path string, all, thread []*claudeLine, ignore []string) ([
 	for id, l := range asked {
 		if _, err := os.Stat(filepath.Join(dir, "agent-"+id+".jsonl")); err != nil && !inline {
 			return nil, lineError(l.file, l.number,
-				fmt.Errorf("agent %s also worked for the session, and its file is missing: %w", id, err))
+				fmt.Errorf("the file of subagent %s is missing: %w", id, err))
 		}
 	}
 	return lines, nil
@@ -284,8 +284,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// interleave puts the lines of other agents among those of the session by their times. The order of the session's own
-// lines stays.
+// interleave merges the lines of subagents into those of the session by their times. The session's own lines keep their
+// order.
 func interleave(thread, sub []*claudeLine) []*claudeLine {
 	slices.SortStableFunc(sub, func(a, b *claudeLine) int { return a.time.Compare(b.time) })
 	var all []*claudeLine

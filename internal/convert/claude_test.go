@@ -37,7 +37,8 @@ func (c *claudeFile) says(id, parent, text string) *claudeFile {
 
 func (c *claudeFile) calls(id, parent, call, tool string) *claudeFile {
 	return c.line(id, parent, "assistant",
-		fmt.Sprintf(`"message":{"id":%q,"stop_reason":"tool_use","content":[{"type":"tool_use","id":%q,"name":%q,"input":{}}]}`, id, call, tool))
+		fmt.Sprintf(`"message":{"id":%q,"stop_reason":"tool_use","content":[{"type":"tool_use","id":%q,"name":%q,`+
+			`"input":{}}]}`, id, call, tool))
 }
 
 func (c *claudeFile) gets(id, parent, call, text string) *claudeFile {
@@ -159,17 +160,21 @@ func TestClaude(t *testing.T) {
 		{
 			"a tool of the model's service", "", begin().
 				line("2", "1", "assistant",
-					`"message":{"stop_reason":"end_turn","content":[{"type":"server_tool_use","id":"a","name":"web_search","input":{"query":"q"}},`+
-						`{"type":"web_search_tool_result","tool_use_id":"a","content":[]},{"type":"text","text":"ok"}]}`),
+					`"message":{"stop_reason":"end_turn","content":[{"type":"server_tool_use","id":"a",`+
+						`"name":"web_search","input":{"query":"q"}},`+
+						`{"type":"web_search_tool_result","tool_use_id":"a","content":[]},`+
+						`{"type":"text","text":"ok"}]}`),
 			"prompt:Go. calls:web_search completed says:ok stop:end_turn",
 		},
 		{
 			"an agent in the same file", "older versions write it so", begin().calls("2", "1", "a", "Task").
 				line("3", "", "user", `"isSidechain":true,"message":{"content":"Help."}`).
 				line("4", "3", "assistant",
-					`"isSidechain":true,"message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"b","name":"Bash","input":{}}]}`).
+					`"isSidechain":true,"message":{"stop_reason":"tool_use","content":[{"type":"tool_use","id":"b",`+
+						`"name":"Bash","input":{}}]}`).
 				line("5", "4", "user",
-					`"isSidechain":true,"message":{"content":[{"type":"tool_result","tool_use_id":"b","content":"x"}]}`).
+					`"isSidechain":true,`+
+						`"message":{"content":[{"type":"tool_result","tool_use_id":"b","content":"x"}]}`).
 				gets("6", "2", "a", "done").says("7", "6", "ok"),
 			"prompt:Go. calls:Task subagent:prompt calls:Bash completed completed says:ok stop:end_turn",
 		},
@@ -210,73 +215,76 @@ func TestClaudeErrors(t *testing.T) {
 	}{
 		{"half a line", begin().raw(`{"type":"assi`), ":2: this is not JSON: the text is incomplete: unexpected EOF"},
 		{"two values", begin().raw(`{"type":"tag"} {}`), ":2: this is not JSON: text after the JSON value"},
-		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not have there"},
-		{"no type", begin().raw(`{}`), ":2: a line without a type: this is not a line of a session"},
+		{"a list", begin().raw(`[]`), ":2: the line is of type array, which the format does not allow"},
+		{"no type", begin().raw(`{}`), ":2: the line has no type: this is not a session file"},
 		{
 			"an unknown type", begin().raw(`{"type":"telepathy"}`),
-			`:2: lines of type "telepathy" are not known; if they are no part of the session, ` +
-				`leave them out with --ignore telepathy`,
+			`:2: unknown line type "telepathy"; if such lines do not belong to the session, ` +
+				`skip them with --ignore telepathy`,
 		},
 		{
 			"no uuid", (&claudeFile{}).line("", "", "user", `"message":{"content":"x"}`),
-			":1: a line of type user without a uuid",
+			":1: the line of type user has no uuid",
 		},
-		{"no time", begin().raw(`{"type":"user","uuid":"2","timestamp":"now"}`), `:2: the line has no time: "now"`},
+		{"no time", begin().raw(`{"type":"user","uuid":"2","timestamp":"now"}`), `:2: invalid timestamp "now"`},
 		{
 			"nothing asked", (&claudeFile{}).raw(`{"type":"summary"}`),
-			": there is no prompt in it: nobody asked anything of the agent",
+			": the file has no prompt",
 		},
-		{"empty", &claudeFile{}, ": there is no prompt in it: nobody asked anything of the agent"},
+		{"empty", &claudeFile{}, ": the file has no prompt"},
 		{"no prompt first", (&claudeFile{}).says("1", "", "ok"), ":1: the agent acts before the first prompt"},
 		{
 			"no answer", begin(),
-			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+			": turn 1 has not ended: it does not end with a message of the agent (if it did, " +
+				"give the reason with --stop REASON)",
 		},
 		{
 			"an open call", begin().calls("2", "1", "a", "Bash"),
-			": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)",
+			": turn 1 has not ended: no result of a (if it did, give the reason with --stop REASON)",
 		},
 		{
 			"killed before it called",
 			begin().line("2", "1", "assistant",
 				`"message":{"stop_reason":"tool_use","content":[{"type":"text","text":"I'll look."}]}`),
-			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+			": turn 1 has not ended: it does not end with a message of the agent (if it did, " +
+				"give the reason with --stop REASON)",
 		},
 		{
 			"no word after the last result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x"),
-			": turn 1 has not ended: the agent's last word is not a message (if it did, say why with --stop REASON)",
+			": turn 1 has not ended: it does not end with a message of the agent (if it did, " +
+				"give the reason with --stop REASON)",
 		},
 		{
 			"a result of nothing", begin().gets("2", "1", "a", "x"),
-			`:2: the result of a tool call that was not made: "a"`,
+			`:2: result of unknown tool call "a"`,
 		},
 		{
 			"a second result", begin().calls("2", "1", "a", "Bash").gets("3", "2", "a", "x").gets("4", "3", "a", "x"),
-			`:4: a second result of the tool call "a"`,
+			`:4: duplicate result of tool call "a"`,
 		},
 		{
 			"a result of neither text nor parts",
 			begin().calls("2", "1", "a", "Bash").line("3", "2", "user",
 				`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":{}}]}`),
-			":3: the line is of type object, which the format does not have there",
+			":3: the line is of type object, which the format does not allow",
 		},
 		{
 			"an id twice", begin().calls("2", "1", "a", "Bash").calls("3", "2", "a", "Bash"),
-			`:3: a tool call without an id of its own: "a"`,
+			`:3: missing or duplicate tool call id "a"`,
 		},
 		{
 			"an unknown part", begin().line("2", "1", "assistant", `"message":{"content":[{"type":"hologram"}]}`),
-			`:2: a part of an answer of the unknown type "hologram"`,
+			`:2: unknown block type "hologram"`,
 		},
 		{
 			"an unknown end", begin().line("2", "1", "assistant", `"message":{"stop_reason":"bored","content":[]}`),
-			`:2: an answer that ended for the unknown reason "bored"`,
+			`:2: unknown stop reason "bored"`,
 		},
 		{
 			"a word in between",
 			begin().calls("2", "1", "a", "Bash").line("3", "2", "attachment",
 				`"attachment":{"type":"queued_command","prompt":"Stop.","commandMode":"prompt"}`),
-			":3: the user spoke to the agent in the middle of a turn, which a unit's prompts do not",
+			":3: the user sent a message during a turn, which a unit cannot do",
 		},
 		{
 			"the model failed",
@@ -287,7 +295,7 @@ func TestClaudeErrors(t *testing.T) {
 		{
 			"an agent nobody names",
 			begin().calls("2", "1", "a", "Agent").gets("3", "2", "a", "done").says("4", "3", "ok"),
-			":3: another agent worked for the session, and it is not said which",
+			":3: a subagent worked for the session, but the line does not name it",
 		},
 	}
 	for _, tt := range tests {
@@ -307,7 +315,7 @@ func TestClaudeSubagentIsMissing(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 	_, err = Read(Claude, file, Options{})
 	assert.ErrorContains(t, err,
-		": agent a8f173dcf8ac43edf also worked for the session, and its file is missing: ")
+		": the file of subagent a8f173dcf8ac43edf is missing: ")
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -331,7 +339,8 @@ func TestClaudeExitCodes(t *testing.T) {
 		{"in the background", "", `{"stdout":"","backgroundTaskId":"b"}`, nil},
 		{"interrupted", "", `{"stdout":"","interrupted":true}`, nil},
 	} {
-		rest := fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"%s"}]},"toolUseResult":%s`, tt.told, tt.returned)
+		rest := fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"%s"}]},`+
+			`"toolUseResult":%s`, tt.told, tt.returned)
 		file := begin().calls("2", "1", "a", "Bash").line("3", "2", "user", rest).says("4", "3", "ok").write(t)
 		s, err := Read(Claude, file, Options{})
 		require.NoError(t, err, tt.name)

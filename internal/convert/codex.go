@@ -22,7 +22,7 @@ type codexReader struct {
 	meta   *codexMeta // nil: the rollout has not begun
 	model  string
 	tools  map[string]string // names of tools by the id of the call
-	// began tells that the file says when turns begin, and so when they end; ended that the last one has.
+	// began is true if the file marks where turns begin and end, ended if the last turn has ended.
 	began, ended bool
 	tokens       codexTokens // of the session so far
 	base         codexTokens // when the turn began
@@ -54,7 +54,7 @@ func (r *codexReader) line(l codexLine) error {
 		return err
 	}
 	if r.meta == nil && l.Type != "session_meta" {
-		return errors.New("a rollout begins with session_meta")
+		return errors.New("a rollout must begin with session_meta")
 	}
 	switch l.Type {
 	case "session_meta":
@@ -62,7 +62,7 @@ func (r *codexReader) line(l codexLine) error {
 		if err := decode(l.Payload, &meta); err != nil {
 			return err
 		}
-		if r.meta == nil { // that of a session which this one goes on from may follow
+		if r.meta == nil { // that of an earlier session, which this one continues, may follow
 			r.meta = &meta
 		}
 	case "turn_context":
@@ -95,7 +95,7 @@ func (r *codexReader) line(l codexLine) error {
 	return nil
 }
 
-// item takes what the model said or called, or was told.
+// item adds a message, a call or a result.
 func (r *codexReader) item(at time.Time, i codexItem) error {
 	switch i.Type {
 	case "message":
@@ -126,7 +126,7 @@ func (r *codexReader) item(at time.Time, i codexItem) error {
 		return r.begin(at, i.CallID, "tool_search", args)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output":
 		return r.builder.result(at, r.toolEnd(i))
-	case "web_search_call", "image_generation_call": // the model's service has the tool, and tells no result
+	case "web_search_call", "image_generation_call": // tools of the model's service, without results
 		r.items++
 		id := "item" + strconv.Itoa(r.items)
 		if err := r.begin(at, id, strings.TrimSuffix(i.Type, "_call"), i.Action); err != nil {
@@ -147,7 +147,7 @@ func (r *codexReader) item(at time.Time, i codexItem) error {
 // begin begins a call.
 func (r *codexReader) begin(at time.Time, id, tool string, args any) error {
 	if tool == "spawn_agent" || strings.HasPrefix(tool, "spawn_agents") {
-		return fmt.Errorf("another agent worked for the session (%s), and what it did is in a rollout of its own", tool)
+		return fmt.Errorf("a subagent worked for the session (%s); its calls are in another rollout", tool)
 	}
 	if fields, ok := args.(map[string]any); ok && fields == nil {
 		args = nil
@@ -166,18 +166,18 @@ var patchHeads = lazyregexp.New(`(?m)^\*\*\* (?:Add File|Update File|Delete File
 
 // patched returns the files that a patch is for.
 func (r *codexReader) patched(patch string) []trajectory.Location {
-	var places []trajectory.Location
+	var files []trajectory.Location
 	for _, m := range patchHeads.FindAllStringSubmatch(patch, -1) {
 		path := strings.TrimSpace(m[1])
 		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "/") {
 			path = strings.TrimRight(r.meta.Cwd, "/") + "/" + path
 		}
-		places = append(places, trajectory.Location{Path: path})
+		files = append(files, trajectory.Location{Path: path})
 	}
-	return places
+	return files
 }
 
-// codexHead are the lines about a command before what it printed.
+// codexHead matches the lines about a command that precede its output.
 var codexHead = lazyregexp.New(`^(?:[A-Z][A-Za-z ]*: .*\n)*(?:(?:Process exited with code|Exit code:) ` +
 	`(-?\d+)\n|Process running .*\n)(?:[A-Z][A-Za-z ]*: .*\n)*Output:\n`)
 
@@ -223,7 +223,7 @@ func codexPrinted(text string) (printed *string, code *int) {
 	return &rest, code
 }
 
-// event takes what those who watch are told.
+// event handles an event for user interfaces.
 func (r *codexReader) event(at time.Time, e codexEvent) error {
 	switch e.Type {
 	case "user_message":
@@ -254,10 +254,10 @@ func (r *codexReader) event(at time.Time, e codexEvent) error {
 	case "patch_apply_end":
 		r.changed(e)
 	case "entered_review_mode", "exited_review_mode":
-		return errors.New("another agent worked for the session (a review), and what it did is not in the rollout")
+		return errors.New("a review agent worked for the session; its calls are not in the rollout")
 	default:
 		if strings.HasPrefix(e.Type, "collab_agent_spawn") {
-			return errors.New("another agent worked for the session, and what it did is in a rollout of its own")
+			return errors.New("a subagent worked for the session; its calls are in another rollout")
 		}
 		known := slices.Contains(codexOtherEvents, e.Type) || slices.Contains(r.ignore, e.Type)
 		if !known && !strings.HasPrefix(e.Type, "collab_") && !strings.HasPrefix(e.Type, "realtime_conversation_") {
@@ -270,7 +270,7 @@ func (r *codexReader) event(at time.Time, e codexEvent) error {
 // user begins a turn.
 func (r *codexReader) user(at time.Time, e codexEvent) error {
 	if t := r.turn(); t != nil && r.began && !r.ended {
-		return errors.New("the user spoke to the agent in the middle of a turn, which a unit's prompts do not")
+		return errors.New("the user sent a message during a turn, which a unit cannot do")
 	}
 	r.count()
 	r.ended = false
@@ -278,7 +278,7 @@ func (r *codexReader) user(at time.Time, e codexEvent) error {
 	return nil
 }
 
-// count gives the turn its tokens: what the session's count grew by.
+// count sets the tokens of the turn to the growth of the session's count.
 func (r *codexReader) count() {
 	used := r.tokens.minus(r.base)
 	if t := r.turn(); t != nil && r.counted && !used.negative() {
@@ -291,7 +291,7 @@ func (r *codexReader) count() {
 	r.base, r.counted = r.tokens, false
 }
 
-// changed adds to a call of apply_patch the files that it changed, as the program says.
+// changed sets the locations of a call of apply_patch to the files that it changed.
 func (r *codexReader) changed(e codexEvent) {
 	if start := r.find(e.CallID); start != nil && len(e.Changes) > 0 {
 		c := start.Body.(trajectory.ToolStart)
@@ -303,7 +303,7 @@ func (r *codexReader) changed(e codexEvent) {
 	}
 }
 
-// find returns the beginning of a call of this turn, nil if there is none.
+// find returns the start of a call in this turn, nil if there is none.
 func (r *codexReader) find(id string) *trajectory.Event {
 	t := r.turn()
 	if t == nil {

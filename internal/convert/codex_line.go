@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The types of lines that are not about what was said and done: as of Codex 0.137. What an agent says and calls is told
-// twice, as an item of the model's and as an event for those who watch; it is taken from the items.
+// Types of lines that say nothing about the conversation, as of Codex 0.137. What an agent says and calls is written
+// twice, as an item of the model and as an event for user interfaces; it is read from the items.
 var (
 	codexOtherItems  = []string{"ghost_snapshot", "compaction", "compaction_trigger", "context_compaction"}
 	codexOtherEvents = []string{
@@ -42,7 +42,7 @@ type codexMeta struct {
 	Version string `json:"cli_version"`
 }
 
-// codexItem is an item of the model's, of whatever type.
+// codexItem is an item of the model, of any type.
 type codexItem struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -57,7 +57,7 @@ type codexItem struct {
 	Output    codexOutput     `json:"output"`
 }
 
-// codexContent is a list of texts and images; a text is one of them.
+// codexContent is a list of texts and images. A single text may stand for a list.
 type codexContent []codexPart
 
 type codexPart struct {
@@ -115,7 +115,7 @@ func (o *codexOutput) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// codexEvent is an event for those who watch, of the types that count.
+// codexEvent is an event for user interfaces, with the fields of the types that are read.
 type codexEvent struct {
 	Type    string   `json:"type"`
 	Message string   `json:"message"`
@@ -131,7 +131,7 @@ type codexEvent struct {
 	Changes map[string]any `json:"changes"` // by path
 }
 
-// codexTokens are those of the session so far. Input counts those that were cached, Output those of reasoning.
+// codexTokens are the tokens of the session so far. Input includes the cached ones, Output those of reasoning.
 type codexTokens struct {
 	Input     int64 `json:"input_tokens"`
 	Cached    int64 `json:"cached_input_tokens"`
@@ -146,7 +146,7 @@ func (t codexTokens) minus(u codexTokens) codexTokens {
 	}
 }
 
-// negative reports whether the count began anew.
+// negative reports whether the count was reset.
 func (t codexTokens) negative() bool {
 	return min(t.Input, t.Cached, t.Output, t.Reasoning, t.Total, t.Input-t.Cached) < 0
 }
@@ -157,7 +157,7 @@ func codexArguments(raw json.RawMessage) (any, error) {
 	if err := json.Unmarshal(raw, &text); err != nil {
 		var args any
 		if err := decode(raw, &args); err != nil {
-			return nil, errors.New("a call without arguments")
+			return nil, errors.New("the call has no arguments")
 		}
 		return args, nil
 	}
@@ -184,7 +184,7 @@ func readCodexLines(path string, ignore []string, f func(l codexLine) error) err
 			return nil
 		}
 		if len(l.Payload) == 0 || l.Payload[0] != '{' {
-			return fmt.Errorf("a line of type %q without a payload: this is not a line of a rollout",
+			return fmt.Errorf("the line of type %q has no payload: this is not a rollout",
 				fmt.Sprintf("%.60s", l.Type))
 		}
 		return f(l)

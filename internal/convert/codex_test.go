@@ -77,7 +77,8 @@ func TestCodex(t *testing.T) {
 		},
 		{
 			"interrupted", "",
-			codexMetaLine().asks("Go.").calls("a", "shell", `{"command":["ls"]}`).event(`{"type":"turn_aborted","reason":"interrupted"}`).
+			codexMetaLine().asks("Go.").calls("a", "shell", `{"command":["ls"]}`).
+				event(`{"type":"turn_aborted","reason":"interrupted"}`).
 				asks("More.").done("ok"),
 			"prompt:Go. calls:shell cancelled stop:cancelled prompt:More. says:ok stop:end_turn",
 		},
@@ -89,13 +90,18 @@ func TestCodex(t *testing.T) {
 		},
 		{
 			"tools of every kind", "", codexMetaLine().asks("Go.").
-				item(`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"content":null,"encrypted_content":"x"}`).
-				item(`{"type":"local_shell_call","call_id":"a","status":"completed","action":{"type":"exec","command":["ls","-l"]}}`).gets("a", `{"output":"x","metadata":{"exit_code":2}}`).
+				item(`{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"content":null,`+
+					`"encrypted_content":"x"}`).
+				item(`{"type":"local_shell_call","call_id":"a","status":"completed","action":{"type":"exec",`+
+					`"command":["ls","-l"]}}`).gets("a", `{"output":"x","metadata":{"exit_code":2}}`).
 				item(`{"type":"custom_tool_call","call_id":"b","name":"apply_patch","input":"*** Begin Patch"}`).
 				item(`{"type":"custom_tool_call_output","call_id":"b","output":"Exit code: 0\nOutput:\nok"}`).
 				item(`{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}`).
-				calls("c", "view_image", `{"path":"a.png"}`).item(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"data:"}]}`).
-				calls("d", "mcp__x__y", `not JSON`).item(`{"type":"function_call_output","call_id":"d","output":{"content":"no","success":false}}`).
+				calls("c", "view_image", `{"path":"a.png"}`).
+				item(`{"type":"function_call_output","call_id":"c","output":[{"type":"input_image",`+
+					`"image_url":"data:"}]}`).
+				calls("d", "mcp__x__y", `not JSON`).
+				item(`{"type":"function_call_output","call_id":"d","output":{"content":"no","success":false}}`).
 				line("compacted", `{"message":""}`).done("ok"),
 			"prompt:Go. thought calls:local_shell failed calls:apply_patch completed calls:web_search completed " +
 				"calls:view_image completed " +
@@ -118,32 +124,31 @@ func TestCodex(t *testing.T) {
 }
 
 func TestCodexErrors(t *testing.T) {
-	const gone = "another agent worked for the session"
 	tests := []struct {
 		name string
 		from *rollout
 		want string
 	}{
 		{"empty", &rollout{}, ": this is not a rollout: it has no session_meta"},
-		{"no meta", (&rollout{}).asks("Go."), ":1: a rollout begins with session_meta"},
+		{"no meta", (&rollout{}).asks("Go."), ":1: a rollout must begin with session_meta"},
 		{
 			"an unknown line", codexMetaLine().line("telepathy", `{}`),
-			`:2: lines of type "telepathy" are not known; if they are no part of the session, ` +
-				`leave them out with --ignore telepathy`,
+			`:2: unknown line type "telepathy"; if such lines do not belong to the session, ` +
+				`skip them with --ignore telepathy`,
 		},
 		{
 			"an unknown item", codexMetaLine().item(`{"type":"hologram"}`),
-			`:2: lines of type "hologram" are not known; if they are no part of the session, ` +
-				`leave them out with --ignore hologram`,
+			`:2: unknown line type "hologram"; if such lines do not belong to the session, ` +
+				`skip them with --ignore hologram`,
 		},
 		{
 			"an unknown event", codexMetaLine().event(`{"type":"dream"}`),
-			`:2: lines of type "dream" are not known; if they are no part of the session, ` +
-				`leave them out with --ignore dream`,
+			`:2: unknown line type "dream"; if such lines do not belong to the session, ` +
+				`skip them with --ignore dream`,
 		},
 		{
 			"no payload", codexMetaLine().line("event_msg", `null`),
-			`:2: a line of type "event_msg" without a payload: this is not a line of a rollout`,
+			`:2: the line of type "event_msg" has no payload: this is not a rollout`,
 		},
 		{
 			"no answer", codexMetaLine().asks("Go.").event(`{"type":"task_complete","last_agent_message":null}`),
@@ -156,27 +161,27 @@ func TestCodexErrors(t *testing.T) {
 		},
 		{
 			"killed", codexMetaLine().asks("Go.").calls("a", "shell", `{}`),
-			": turn 1 has not ended: there is no result of a (if it did, say why with --stop REASON)",
+			": turn 1 has not ended: no result of a (if it did, give the reason with --stop REASON)",
 		},
 		{
 			"a word in between", codexMetaLine().asks("Go.").event(`{"type":"user_message","message":"Stop."}`),
-			":4: the user spoke to the agent in the middle of a turn, which a unit's prompts do not",
+			":4: the user sent a message during a turn, which a unit cannot do",
 		},
 		{
 			"an agent", codexMetaLine().asks("Go.").calls("a", "spawn_agent", `{}`),
-			":4: " + gone + " (spawn_agent), and what it did is in a rollout of its own",
+			":4: a subagent worked for the session (spawn_agent); its calls are in another rollout",
 		},
 		{
 			"a review", codexMetaLine().event(`{"type":"entered_review_mode"}`),
-			":2: " + gone + " (a review), and what it did is not in the rollout",
+			":2: a review agent worked for the session; its calls are not in the rollout",
 		},
 		{
 			"a result of nothing", codexMetaLine().asks("Go.").gets("a", "x"),
-			`:4: the result of a tool call that was not made: "a"`,
+			`:4: result of unknown tool call "a"`,
 		},
 		{
 			"no arguments", codexMetaLine().asks("Go.").item(`{"type":"function_call","call_id":"a","name":"f"}`),
-			":4: a call without arguments",
+			":4: the call has no arguments",
 		},
 	}
 	for _, tt := range tests {
@@ -219,9 +224,11 @@ func TestCodexPrinted(t *testing.T) {
 // Each turn used what the session's count grew by.
 func TestCodexTokens(t *testing.T) {
 	count := func(in, cached, out int) string {
-		return fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}}`, in, cached, out, in+out)
+		return fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,`+
+			`"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}}`, in, cached, out, in+out)
 	}
-	r := codexMetaLine().asks("Go.").event(count(100, 0, 10)).event(`{"type":"token_count","info":null}`).event(count(300, 80, 30)).done("ok")
+	r := codexMetaLine().asks("Go.").event(count(100, 0, 10)).event(`{"type":"token_count","info":null}`).
+		event(count(300, 80, 30)).done("ok")
 	r.asks("More.").event(count(400, 130, 40)).done("ok").asks("Less.").done("ok").asks("Anew.").event(count(5, 0,
 		5)).done("ok")
 	s, err := Read(Codex, r.write(t), Options{})

@@ -34,16 +34,16 @@ type Session struct {
 	Start time.Time
 	// Turns are the events of each turn, numbered from 1, with one prompt and one stop each.
 	Turns [][]trajectory.Event
-	// Left tells, a line each, of what is in the file and is not in the turns.
+	// Left describes, a line each, what the file has and the turns do not.
 	Left []string
 }
 
 // Options say how a file is read.
 type Options struct {
-	// Stop is why the last turn ended, after the Agent Client Protocol, for a file that does not say; empty: such a
-	// file is an error.
+	// Stop is the stop reason of the last turn, as in the Agent Client Protocol, for a file that does not give it. If
+	// it is empty, such a file is an error.
 	Stop string
-	// Ignore are unknown types of lines to leave out.
+	// Ignore lists unknown types of lines to skip.
 	Ignore []string
 }
 
@@ -54,12 +54,12 @@ const (
 	ATIF   = "atif"
 )
 
-// Format is a kind of file that another tool reads or writes: a row of the table from which the command line, its help
-// and the tests take what there is.
+// Format is a kind of file that another tool reads or writes. The command line, its help and the tests derive from the
+// table of formats.
 type Format struct {
-	// Name is its word on the command line, and the directory of its samples in testdata.
+	// Name is the format's name on the command line and of its directory of samples in testdata.
 	Name string
-	// Holds is what such a file is, such as "a transcript of Claude Code".
+	// Holds describes such a file, for example "a transcript of Claude Code".
 	Holds string
 
 	// read reads a session from a file, write writes a cassette as one; nil: it cannot be read, or written.
@@ -120,16 +120,16 @@ type Unit struct {
 	// Patterns and Volatile are what the playbook and the kind of agent normalise, see [cassette.NewNormaliser].
 	Patterns []*regexp.Regexp
 	Volatile []string
-	// Secrets are what the cassette may not show.
+	// Secrets are masked in the cassette.
 	Secrets *secret.Set
 	// ClientVersion is our own version.
 	ClientVersion string
-	// Now is when the session counts as recorded if its file has no times.
+	// Now is the time of recording if the file has no times.
 	Now time.Time
 }
 
 // Cassette returns the session as the cassette of a unit, normalised and with secrets masked. Its header has no
-// fingerprints, no sandbox and no endpoint: they are unknown. Masked tells that there were secrets.
+// fingerprints, no sandbox and no endpoint, since they are unknown. Masked reports whether there were secrets.
 func (s *Session) Cassette(u Unit) (c *cassette.Cassette, masked bool, err error) {
 	c = &cassette.Cassette{Header: cassette.Header{
 		Level: cassette.LevelRun, Unit: u.ID,

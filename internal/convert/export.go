@@ -15,8 +15,7 @@ import (
 const unknown = "unknown"
 
 const exportNotes = "Written by sdd-eval from a cassette. Metrics of a turn stand at its last step; " +
-	"times are counted back " +
-	"from the end of the recording. What the agent changed in its workspace is not here."
+	"times are counted back from the end of the recording. What the agent changed in its workspace is not here."
 
 // writeATIF writes a cassette as a trajectory.
 func writeATIF(c *cassette.Cassette) ([]byte, error) {
@@ -39,7 +38,7 @@ func toATIF(c *cassette.Cassette) (*atif.Trajectory, error) {
 				Version:   cmp.Or(c.Header.Agent.Version, unknown),
 				ModelName: c.Header.Agent.Model,
 			},
-			Extra: atif.Extra{ours: rootMark{
+			Extra: atif.Extra{extraKey: rootMark{
 				Version: marksVersion, Unit: c.Header.Unit, Origin: c.Header.Origin, Endpoint: c.Header.Endpoint,
 				Kind: c.Header.Agent.Kind,
 			}},
@@ -68,12 +67,12 @@ type exporter struct {
 	// owners are the steps that calls are of, by the calls' ids.
 	owners     map[string]int
 	agentSteps int           // of this turn
-	waiting    []markedEvent // for a step
+	waiting    []markedEvent // events before the first step
 	final      atif.FinalMetrics
-	lacking    bool // a turn does not tell its tokens
+	lacking    bool // the tokens of a turn are unknown
 }
 
-// begin finds out when the session began. A cassette knows when it was written, which is its end.
+// begin computes when the session began. A cassette has the time of its end, when it was written.
 func (x *exporter) begin(c *cassette.Cassette) {
 	var last time.Duration
 	for _, t := range c.Turns {
@@ -86,11 +85,11 @@ func (x *exporter) begin(c *cassette.Cassette) {
 	}
 }
 
-func (x *exporter) place(e trajectory.Event) place {
-	return place{x.index, e.Turn, e.At.Microseconds()}
+func (x *exporter) position(e trajectory.Event) position {
+	return position{x.index, e.Turn, e.At.Microseconds()}
 }
 
-func (p place) event(body trajectory.Body) trajectory.Event {
+func (p position) event(body trajectory.Body) trajectory.Event {
 	return trajectory.Event{Turn: p.Turn, At: time.Duration(p.At) * time.Microsecond, Body: body}
 }
 
@@ -117,7 +116,7 @@ func (x *exporter) step(source atif.Source, e trajectory.Event) (*atif.Step, *st
 	return x.last()
 }
 
-// agent returns the step that takes what the agent does now: the last one if that may go on.
+// agent returns the step for the agent's next action: the last one if goesOn allows it, else a new one.
 func (x *exporter) agent(e trajectory.Event, goesOn func(s *atif.Step, m *stepMark) bool) (*atif.Step, *stepMark) {
 	if s, m := x.last(); x.agentSteps > 0 && s.Source == atif.FromAgent && goesOn(s, m) {
 		return s, m
@@ -126,7 +125,7 @@ func (x *exporter) agent(e trajectory.Event, goesOn func(s *atif.Step, m *stepMa
 }
 
 func (x *exporter) event(e trajectory.Event) error {
-	at := x.place(e)
+	at := x.position(e)
 	switch b := e.Body.(type) {
 	case trajectory.Prompt:
 		s, m := x.step(atif.User, e)
@@ -156,7 +155,7 @@ func (x *exporter) event(e trajectory.Event) error {
 	return nil
 }
 
-// other keeps an event that ATIF has no word for at the last step, or the first if there is none yet.
+// other adds an event that ATIF has no field for to the last step, or to the first if there is none yet.
 func (x *exporter) other(e trajectory.Event) {
 	marked := markedEvent{x.index, e}
 	if _, m := x.last(); m != nil {
@@ -166,9 +165,9 @@ func (x *exporter) other(e trajectory.Event) {
 	x.waiting = append(x.waiting, marked)
 }
 
-func (x *exporter) call(at place, e trajectory.Event, b trajectory.ToolStart) error {
+func (x *exporter) call(at position, e trajectory.Event, b trajectory.ToolStart) error {
 	s, _ := x.agent(e, func(s *atif.Step, _ *stepMark) bool { return s.Observation == nil })
-	mark := callMark{place: at, Name: b.Name, Kind: b.Kind, Title: b.Title, Locations: b.Locations}
+	mark := callMark{position: at, Name: b.Name, Kind: b.Kind, Title: b.Title, Locations: b.Locations}
 	args, ok := b.Args.(map[string]any)
 	switch {
 	case b.Args == nil:
@@ -183,22 +182,22 @@ func (x *exporter) call(at place, e trajectory.Event, b trajectory.ToolStart) er
 		args = map[string]any{}
 	}
 	if _, known := x.owners[b.ID]; known {
-		return fmt.Errorf("a second call with the id %q", b.ID)
+		return fmt.Errorf("duplicate call %q", b.ID)
 	}
 	x.owners[b.ID] = s.ID - 1
 	s.ToolCalls = append(s.ToolCalls, atif.ToolCall{
-		ID: b.ID, Function: cmp.Or(b.Name, b.Kind, unknown), Arguments: args, Extra: atif.Extra{ours: mark},
+		ID: b.ID, Function: cmp.Or(b.Name, b.Kind, unknown), Arguments: args, Extra: atif.Extra{extraKey: mark},
 	})
 	return nil
 }
 
-func (x *exporter) result(at place, e trajectory.Event, b trajectory.ToolEnd) error {
+func (x *exporter) result(at position, e trajectory.Event, b trajectory.ToolEnd) error {
 	owner, known := x.owners[b.ID]
 	if !known {
 		x.other(e)
 		return nil
 	}
-	mark := resultMark{place: at, Status: b.Status, Printed: b.Printed, Diffs: b.Diffs, ExitCode: b.ExitCode}
+	mark := resultMark{position: at, Status: b.Status, Printed: b.Printed, Diffs: b.Diffs, ExitCode: b.ExitCode}
 	var content atif.Content
 	switch out := b.Output.(type) {
 	case string:
@@ -219,7 +218,7 @@ func (x *exporter) result(at place, e trajectory.Event, b trajectory.ToolEnd) er
 		s.Observation = &atif.Observation{}
 	}
 	s.Observation.Results = append(s.Observation.Results, atif.Result{
-		CallID: b.ID, Content: &content, Extra: atif.Extra{ours: mark},
+		CallID: b.ID, Content: &content, Extra: atif.Extra{extraKey: mark},
 	})
 	return nil
 }
@@ -248,7 +247,7 @@ func add(sum **int64, n *int64) {
 	**sum += *n
 }
 
-// metricsOf returns the tokens of a turn as ATIF counts them: all of the input together. Nil: nothing is known.
+// metricsOf returns the tokens of a turn as ATIF counts them: all of the input together. It is nil if they are unknown.
 func metricsOf(u *trajectory.Usage) *atif.Metrics {
 	if u == nil || *u == (trajectory.Usage{}) {
 		return nil
@@ -273,10 +272,10 @@ func metricsOf(u *trajectory.Usage) *atif.Metrics {
 	return m
 }
 
-// finish puts the marks into the steps and adds up.
+// finish adds the marks to the steps, and the sums.
 func (x *exporter) finish() {
 	for i, m := range x.marks {
-		x.out.Steps[i].Extra = atif.Extra{ours: m}
+		x.out.Steps[i].Extra = atif.Extra{extraKey: m}
 	}
 	if x.lacking {
 		x.final.PromptTokens, x.final.CompletionTokens, x.final.CachedTokens = nil, nil, nil

@@ -118,7 +118,7 @@ func (o *Observer) assistant(at time.Time, l *line) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("a part of an answer of the unknown type %q", fmt.Sprintf("%.60s", b.Type))
+			return fmt.Errorf("unknown block type %q", fmt.Sprintf("%.60s", b.Type))
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func (o *Observer) think(at time.Time, text string) {
 // call begins a tool call.
 func (o *Observer) call(at time.Time, b claude.Block) error {
 	if _, known := o.calls[b.ID]; known || b.ID == "" {
-		return fmt.Errorf("a tool call without an id of its own: %q", b.ID)
+		return fmt.Errorf("missing or duplicate tool call id %q", b.ID)
 	}
 	c := start(b, o.Cwd)
 	o.calls[b.ID] = &call{tool: b.Name, place: len(o.events)}
@@ -184,9 +184,9 @@ func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessag
 	c, known := o.calls[b.CallID]
 	switch {
 	case !known:
-		return fmt.Errorf("the result of a tool call that was not made: %q", b.CallID)
+		return fmt.Errorf("result of unknown tool call %q", b.CallID)
 	case c.ended:
-		return fmt.Errorf("a second result of the tool call %q", b.CallID)
+		return fmt.Errorf("duplicate result of tool call %q", b.CallID)
 	}
 	c.ended = true
 	e, places := end(c.tool, b, structured)
@@ -196,8 +196,8 @@ func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessag
 		o.events[c.place].Body = s
 	}
 	o.add(at, e)
-	told, _ := b.Told() // what is neither text nor blocks is no such error
-	if b.Type == "tool_result" && !(b.Failed && strings.HasPrefix(told.Text(), unseen)) {
+	content, _ := b.ResultContent() // what is neither text nor blocks is no such error
+	if b.Type == "tool_result" && !(b.Failed && strings.HasPrefix(content.Text(), unseen)) {
 		o.turn.Ran = append(o.turn.Ran, c.tool)
 	}
 	return nil

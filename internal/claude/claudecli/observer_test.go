@@ -414,22 +414,22 @@ func TestReadErrors(t *testing.T) {
 		{"reader", iotest.ErrReader(broken), "read the agent's output: broken"},
 		{
 			"part", strings.NewReader(said(`{"type":"hologram"}`) + "\n"),
-			`a part of an answer of the unknown type "hologram"`,
+			`unknown block type "hologram"`,
 		},
-		{"no id", strings.NewReader(called("", "Bash", `{}`) + "\n"), `a tool call without an id of its own: ""`},
+		{"no id", strings.NewReader(called("", "Bash", `{}`) + "\n"), `missing or duplicate tool call id ""`},
 		{
 			"same id", strings.NewReader(called("1", "Bash", `{}`) + "\n" + called("1", "Bash", `{}`) + "\n"),
-			`a tool call without an id of its own: "1"`,
+			`missing or duplicate tool call id "1"`,
 		},
 		{
 			"no call", strings.NewReader(returned("1", `"content":""`, `{}`) + "\n"),
-			`the result of a tool call that was not made: "1"`,
+			`result of unknown tool call "1"`,
 		},
 		{
 			"two results",
 			strings.NewReader(called("1", "Bash", `{}`) + "\n" + returned("1", `"content":""`, `{}`) + "\n" +
 				returned("1", `"content":""`, `{}`) + "\n"),
-			`a second result of the tool call "1"`,
+			`duplicate result of tool call "1"`,
 		},
 		{
 			"server", strings.NewReader(strings.Replace(initText, "connected", "failed", 1) + "\n"),

@@ -136,8 +136,8 @@ func diff(path string, h claude.Hunk) trajectory.Diff {
 
 // commandEnd returns what a command printed and its exit code, nil if that is not known.
 func commandEnd(b claude.Block, structured json.RawMessage) (printed string, exit *int) {
-	told, _ := b.Told() // what is neither text nor blocks is nothing that was printed
-	printed = told.Text()
+	content, _ := b.ResultContent() // what is neither text nor blocks is nothing that was printed
+	printed = content.Text()
 	var s claude.Command
 	if json.Unmarshal(structured, &s) == nil && s.Stdout != nil && s.Stderr != nil && !s.Image && s.Background == "" {
 		printed = joined(*s.Stdout, *s.Stderr)

@@ -1,5 +1,6 @@
-// Package agentevals compares trajectories given as chat messages, in the form of AgentEvals' test cases: by the
-// matchers of package trajectory, or with exactly the answers of npm's agentevals 0.0.7.
+// Package agentevals judges the test cases of AgentEvals, which compare trajectories of chat messages: by the matchers
+// of package trajectory, or with exactly the answers of npm's agentevals 0.0.7. How a playbook asks for that belongs in
+// package tooltrajectory.
 package agentevals
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// Case is a trajectory and what it is compared with. Keys that a case in JSON has besides are those of other tools,
+// Case is a trajectory and the reference to compare it with. Other keys in JSON are ignored: other tools write them,
 // such as their answers.
 type Case struct {
 	Name string `json:"name"`
@@ -33,7 +34,7 @@ type Case struct {
 	Reference json.RawMessage `json:"reference_outputs"`
 }
 
-// Judge returns the answer to the case. An error means that there is none.
+// Judge compares the trajectories of the case. An error means that they cannot be compared.
 func (c *Case) Judge(opts Options) (Result, error) {
 	own := *c
 	own.Mode, own.Args = cmp.Or(c.Mode, "strict"), cmp.Or(c.Args, "exact")
@@ -60,7 +61,7 @@ func parseCase(line []byte) (Case, error) {
 	return c, nil
 }
 
-// checkKeys reports a key that is nearly one of a case; others are those of other tools.
+// checkKeys returns an error for a key that looks like a misspelt one of a case. Others belong to other tools.
 func checkKeys(line []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
@@ -104,27 +105,27 @@ func decode(data []byte) (v any, err error) {
 	return v, err
 }
 
-// maxLine bounds a case.
+// maxLine is the length of the longest case, in bytes.
 const maxLine = 64 << 20
 
 // Options say how cases are judged.
 type Options struct {
-	// Compat judges as npm's agentevals 0.0.7 does: first fit, some matchers called with their sides swapped, unknown
-	// modes taken for ignore.
+	// Compat judges as npm's agentevals 0.0.7 does: first fit, some matchers called with their sides swapped, and
+	// unknown modes treated as ignore.
 	Compat bool
 }
 
-// Summary counts the cases by their answers.
+// Summary counts the cases by result.
 type Summary struct {
 	True, False int
 	// Errors are about cases that cannot be judged, and about lines that are not cases.
 	Errors int
 }
 
-// Result is the answer to a case.
+// Result is the result of a case.
 type Result struct {
 	Name string `json:"name"`
-	// Score is nil if there is no answer because of Error.
+	// Score is nil if there is an Error.
 	Score *bool `json:"score"`
 	// Value is in 0..1, and 1 if and only if Score is true. With Compat it is 0 or 1.
 	Value *float64 `json:"value,omitempty"`
@@ -132,7 +133,7 @@ type Result struct {
 	// call. Which of the two matter depends on the mode.
 	Missing []Call `json:"missing,omitempty"`
 	Extra   []Call `json:"extra,omitempty"`
-	// Error says why there is no answer, with the line of the case.
+	// Error says why the case could not be judged, with its line.
 	Error string `json:"error,omitempty"`
 }
 
@@ -143,7 +144,7 @@ type Call struct {
 }
 
 // Run reads cases, a JSON object on each line, and writes a [Result] for each, a line each. A case that cannot be
-// judged has an error as its result, and those after it are judged. The error is that of reading or writing.
+// judged has an error as its result and does not stop the others. Run returns only errors of reading and writing.
 func Run(r io.Reader, w io.Writer, opts Options) (Summary, error) {
 	var s Summary
 	lines := bufio.NewScanner(r)
@@ -192,5 +193,5 @@ func judge(line []byte, opts Options) Result {
 	return res
 }
 
-// answered returns the answer to a case.
+// answered returns the result of a case that was judged.
 func answered(score bool, value float64) Result { return Result{Score: &score, Value: &value} }

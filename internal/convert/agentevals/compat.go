@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// compat answers as npm's agentevals 0.0.7 does. Where that throws, it returns an error.
+// compat judges as npm's agentevals 0.0.7 does. Where that throws, it returns an error.
 func (c *Case) compat() (Result, error) {
 	outputs, err := messages("outputs", c.Outputs)
 	if err != nil {
@@ -121,7 +121,7 @@ func listOfCalls(message any) (list []any, has bool, err error) {
 	return list, true, nil
 }
 
-// normalised returns the call; one whose arguments are not text is taken as it is, as if name and args stood in it.
+// normalised returns the call. One whose arguments are not text is used as it is, with its own name and args.
 func normalised(v any) (scriptCall, error) {
 	if !isObject(v) {
 		return scriptCall{}, errors.New("tool_calls: must be a list of objects")
@@ -145,11 +145,11 @@ func own(v any, key string) any {
 	return undefined{}
 }
 
-// same is the operator === for what names and roles may be: two objects are never one.
+// same is the operator === for names and roles; two objects are never equal.
 func same(a, b any) bool { return !isObject(a) && !isObject(b) && a == b }
 
-// firstFit gives each expected call the first actual call that is free and matches, and returns the expected and the
-// actual calls that are left over. AgentEvals stops at the first expected call that is; here the others go on.
+// firstFit gives each expected call the first free actual call that matches, and returns the expected and the actual
+// calls that are left over. AgentEvals stops at the first expected call that is left over; this goes on.
 func (e agentEvals) firstFit(actual, expected []scriptCall) (missing, extra []scriptCall, err error) {
 	taken := make([]bool, len(actual))
 	for _, want := range expected {
@@ -302,7 +302,7 @@ func compareBy(mode string, a, b any) (bool, error) {
 		return contains(b, a)
 	case "superset":
 		return contains(a, b)
-	default: // ignore, and what is unknown
+	default: // ignore and unknown modes
 		return true, nil
 	}
 }
@@ -321,7 +321,7 @@ func comparePaths(paths []any, a, b any) (bool, error) {
 	return true, nil
 }
 
-// nameOf returns the property that a tool's name means.
+// nameOf returns the property name for a tool's name.
 func nameOf(tool any) string {
 	switch tool := tool.(type) {
 	case string:
@@ -337,11 +337,11 @@ func nameOf(tool any) string {
 	}
 }
 
-// callMethod is what comes of a tool that is called as a method of all objects: AgentEvals finds the method in the
-// overrides and calls it without an object.
+// callMethod returns the result for a tool whose name is that of a method of all JavaScript objects: AgentEvals finds
+// the method in the overrides and calls it without an object.
 func callMethod(name string) (bool, error) {
 	if name == "toString" || name == "constructor" {
 		return true, nil
 	}
-	return false, fmt.Errorf("overrides: a tool named %s is taken for a method", name)
+	return false, fmt.Errorf("overrides: AgentEvals mistakes a tool named %s for a method", name)
 }

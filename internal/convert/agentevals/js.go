@@ -14,10 +14,10 @@ import (
 // undefined is JavaScript's undefined. Other values are as in JSON, with numbers as float64.
 type undefined struct{}
 
-// function is a method that JavaScript's objects have without being given it.
+// function is a method that all JavaScript objects inherit.
 type function struct{ name string }
 
-// script returns a decoded JSON value as JavaScript has it: numbers are doubles.
+// script returns a decoded JSON value as JavaScript would: numbers are doubles.
 func script(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -189,7 +189,7 @@ func sameObject(a, b map[string]any) bool {
 	return true
 }
 
-// contains reports whether all that part has is in whole with the same value: AgentEvals' subset of arguments.
+// contains reports whether whole has every key of part with an equal value: AgentEvals' subset of arguments.
 func contains(whole, part any) (bool, error) {
 	if isNothing(part) {
 		return false, errors.New("arguments that are null cannot be compared key by key")
@@ -204,7 +204,7 @@ func contains(whole, part any) (bool, error) {
 	}
 	for _, name := range keys(part) {
 		if !isObject(whole) {
-			return false, fmt.Errorf("arguments that are no object have no key %q", name)
+			return false, fmt.Errorf("arguments that are not an object have no key %q", name)
 		}
 		want, _ := property(part, name)
 		got, ok := property(whole, name)
@@ -215,7 +215,7 @@ func contains(whole, part any) (bool, error) {
 	return true, nil
 }
 
-// nested returns what a value has at a dotted path.
+// nested returns the value at a path.
 func nested(v any, path []string) any {
 	for _, name := range path {
 		next, ok := property(v, name)
@@ -227,7 +227,7 @@ func nested(v any, path []string) any {
 	return v
 }
 
-// comparison compares the arguments of two calls: a function that an override names. Values are as JavaScript has them.
+// comparison compares the arguments of two calls, as JavaScript values. Overrides name comparisons.
 type comparison func(a, b any) bool
 
 // comparisons are the functions that overrides may name, each made for the argument after the colon in its name.

@@ -137,7 +137,8 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "strict counts messages without calls", summary: Summary{False: 1},
-			line: `{"name":"n","outputs":[{"role":"user"},{"role":"assistant"}],"reference_outputs":[{"role":"user"},{"role":"tool"},{"role":"user"}]}`,
+			line: `{"name":"n","outputs":[{"role":"user"},{"role":"assistant"}],"reference_outputs":[{"role":"user"},` +
+				`{"role":"tool"},{"role":"user"}]}`,
 			want: `{"name":"n","score":false,"value":0.3333333333333333}`,
 		},
 		{

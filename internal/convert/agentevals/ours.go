@@ -9,7 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// ours answers by the matchers of package trajectory: the most pairs, arguments always compared (actual, expected).
+// ours judges by the matchers of package trajectory: they find the most pairs and always compare (actual, expected).
 func (c *Case) ours() (Result, error) {
 	outputs, err := readMessages("outputs", c.Outputs)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Case) ours() (Result, error) {
 	}[c.Mode]
 	switch {
 	case c.Mode == "superset" && len(callsOf(reference)) == 0:
-		res := answered(true, 1) // for trajectories that is an expectation of nothing; for AgentEvals it holds
+		res := answered(true, 1) // package trajectory refuses to expect nothing; in AgentEvals it matches
 		res.Extra = callsOf(outputs)
 		return res, nil
 	case of != nil:
@@ -183,7 +183,7 @@ func (r rules) of(tool string) rule {
 	return rule{mode: r.mode}
 }
 
-// check refuses arguments that are no object where they would be compared by key.
+// check returns an error if arguments are not an object where they would be compared by key.
 func (r rules) check(lists ...[]Call) error {
 	for _, c := range slices.Concat(lists...) {
 		of := r.of(c.Name)
@@ -195,7 +195,7 @@ func (r rules) check(lists ...[]Call) error {
 	return nil
 }
 
-// arguments returns the arguments by name; those that are no object are one argument without a name.
+// arguments returns the arguments by name. If they are not an object, they are one argument without a name.
 func (c Call) arguments() map[string]any {
 	if args, ok := c.Args.(map[string]any); ok {
 		return args

@@ -1,6 +1,6 @@
 // Package atif reads and writes trajectories in the Agent Trajectory Interchange Format, ATIF, after version 1.7 of its
 // specification (RFC 0001 of the Harbor framework). Anything the format does not allow is an error, above all unknown
-// fields: most objects have a field "extra" for those.
+// fields: most objects have a field "extra" for those. What trajectories mean for cassettes belongs in package convert.
 package atif
 
 import (
@@ -24,13 +24,13 @@ type Trajectory struct {
 	Steps        []Step        `json:"steps"`
 	Notes        string        `json:"notes,omitempty"`
 	FinalMetrics *FinalMetrics `json:"final_metrics,omitempty"`
-	// ContinuedIn names the file in which the session goes on; empty: it is all here.
+	// ContinuedIn names the file in which the session continues, empty if it does not.
 	ContinuedIn string       `json:"continued_trajectory_ref,omitempty"`
 	Extra       Extra        `json:"extra,omitempty"`
 	Subagents   []Trajectory `json:"subagent_trajectories,omitempty"`
 }
 
-// Extra is what the format has no field for, by name. Numbers that were read are [json.Number].
+// Extra has data that the format has no field for, by name. Numbers are decoded as [json.Number].
 type Extra map[string]any
 
 // Agent is the agent of a trajectory.
@@ -66,9 +66,9 @@ type Step struct {
 	Observation      *Observation `json:"observation,omitempty"`
 	Metrics          *Metrics     `json:"metrics,omitempty"`
 	Extra            Extra        `json:"extra,omitempty"`
-	// LLMCalls is how often a model was asked for this step, nil if it is not known.
+	// LLMCalls is how often a model was asked for this step, nil if unknown.
 	LLMCalls *int64 `json:"llm_call_count,omitempty"`
-	// Copied tells that the step is of an earlier trajectory.
+	// Copied is true if the step was copied from an earlier trajectory.
 	Copied bool `json:"is_copied_context,omitempty"`
 }
 
@@ -93,8 +93,8 @@ type Result struct {
 	Extra     Extra      `json:"extra,omitempty"`
 }
 
-// Subagent refers to the trajectory of an agent that this one gave work to: by its id, one of those embedded in this
-// trajectory, or by a path.
+// Subagent refers to the trajectory of a subagent: by the id of a trajectory that is embedded in this one, or by a
+// path.
 type Subagent struct {
 	TrajectoryID string `json:"trajectory_id,omitempty"`
 	Path         string `json:"trajectory_path,omitempty"`
@@ -102,9 +102,9 @@ type Subagent struct {
 	Extra        Extra  `json:"extra,omitempty"`
 }
 
-// Metrics are those of a step. A nil count is not known.
+// Metrics are the metrics of a step. A nil count is unknown.
 type Metrics struct {
-	// PromptTokens are all of the input, CachedTokens those of them that came from a cache.
+	// PromptTokens counts all of the input, CachedTokens the part of it that came from a cache.
 	PromptTokens     *int64    `json:"prompt_tokens,omitempty"`
 	CompletionTokens *int64    `json:"completion_tokens,omitempty"`
 	CachedTokens     *int64    `json:"cached_tokens,omitempty"`
@@ -115,7 +115,7 @@ type Metrics struct {
 	Extra            Extra     `json:"extra,omitempty"`
 }
 
-// FinalMetrics are those of the trajectory. A nil count is not known.
+// FinalMetrics are the metrics of the trajectory. A nil count is unknown.
 type FinalMetrics struct {
 	PromptTokens     *int64   `json:"total_prompt_tokens,omitempty"`
 	CompletionTokens *int64   `json:"total_completion_tokens,omitempty"`
@@ -176,9 +176,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // MaxSize is the size of the largest file that is read, in bytes.
 const MaxSize = 256 << 20
 
-// Decode reads a trajectory and makes sure that it is all that the format asks for. An error names the line where the
-// file is no JSON, else up to 20 places in it. Numbers in arguments and under extra keep their text, as
-// [json.Number].
+// Decode reads a trajectory and checks it against the format. An error names the line if the file is not JSON,
+// otherwise up to 20 problems with their places. Numbers in arguments and under extra are decoded as [json.Number].
 func Decode(r io.Reader) (*Trajectory, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
@@ -197,14 +196,14 @@ func Decode(r io.Reader) (*Trajectory, error) {
 	return t, nil
 }
 
-// Encode returns the trajectory as a JSON text of several lines. What Check refuses is an error.
+// Encode returns the trajectory as JSON of several lines. A trajectory that [Check] refuses is an error.
 func Encode(t *Trajectory) ([]byte, error) {
 	data, err := jsonvalue.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode trajectory: %w", err)
 	}
 	if err := Check(data); err != nil {
-		return nil, fmt.Errorf("encode trajectory that could not be read: %w", err)
+		return nil, fmt.Errorf("encode trajectory: it is not valid: %w", err)
 	}
 	return append(data, '\n'), nil
 }

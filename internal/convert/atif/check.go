@@ -13,14 +13,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
-// maxProblems is how many problems of a trajectory are told.
+// maxProblems is how many problems of a trajectory an error lists.
 const maxProblems = 20
 
 // maxDepth is how deep subagents may be nested.
 const maxDepth = 32
 
-// Check returns an error if the JSON is not a trajectory as the format has it. It is the one place that knows the
-// format's rules; null stands for a field that is left out.
+// Check returns an error if the JSON is not a valid trajectory. It alone knows the format's rules; null stands for a
+// field that is left out.
 func Check(data []byte) error {
 	var tree any
 	if err := jsonvalue.DecodeStrict(data, &tree, 0); err != nil {
@@ -34,7 +34,7 @@ func Check(data []byte) error {
 	return c.err()
 }
 
-// checker collects what is wrong.
+// checker collects problems.
 type checker struct {
 	problems []string
 	more     int
@@ -62,7 +62,7 @@ func (c *checker) err() error {
 	return errors.New(text)
 }
 
-// shape has the fields that an object may have, and how each is checked. A name that begins with "!" is required.
+// shape maps the fields that an object may have to their checks. A field whose name begins with "!" is required.
 type shape map[string]func(c *checker, path string, v any)
 
 // object checks an object against its shape and returns its fields without nulls, nil if it is not an object.
@@ -81,7 +81,7 @@ func (c *checker) object(path string, v any, s shape) map[string]any {
 		}
 		switch value := o[name]; {
 		case !known && !required:
-			c.addf(join(path, name), "the format has no such field: what is not the format's belongs under extra")
+			c.addf(join(path, name), "unknown field: other data belongs under extra")
 		case value != nil:
 			fields[name] = value
 			check(c, join(path, name), value)
@@ -114,7 +114,7 @@ func (c *checker) list(path string, v any, check func(path string, v any)) {
 	}
 }
 
-// shown is a value for people, its beginning if it is long.
+// shown returns a value for people, cut if it is long.
 func shown(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -177,10 +177,10 @@ func each(check func(c *checker, path string, v any)) func(*checker, string, any
 	}
 }
 
-// later is the check of fields that are checked with others.
+// later is the check of fields that are checked together with others.
 func later(*checker, string, any) {}
 
-// iso8601 is a date, or a date and a time with or without a zone, as the reference implementation takes it.
+// iso8601 matches a date, or a date and a time with or without a zone, as the reference implementation accepts them.
 var iso8601 = lazyregexp.New(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?$`)
 
 func isTimestamp(c *checker, path string, v any) {
@@ -194,7 +194,7 @@ func isTimestamp(c *checker, path string, v any) {
 	}
 }
 
-// Time returns the time of a timestamp, as UTC where it names no zone.
+// Time parses a timestamp. Without a zone it is UTC.
 func Time(timestamp string) (time.Time, error) {
 	bad := fmt.Errorf("%s is not a time in ISO 8601", shown(timestamp))
 	if !iso8601.MatchString(timestamp) {

@@ -50,64 +50,63 @@ func TestRules(t *testing.T) {
 	}{
 		{
 			"unknown field of the root", nil, "score", 1,
-			"score: the format has no such field: what is not the format's belongs under extra",
+			"score: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of the agent",
 			[]any{"agent"},
 			"kind", "x",
-			"agent.kind: the format has no such field: what is not the format's belongs under extra",
+			"agent.kind: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of a step", step(0), "turn", 1,
-			"steps[0].turn: the format has no such field: what is not the format's belongs under extra",
+			"steps[0].turn: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of a call", call, "kind", "x",
-			"steps[2].tool_calls[0].kind: the format has no such field: what is not the format's belongs under extra",
+			"steps[2].tool_calls[0].kind: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of a result", res, "status", "x",
-			"steps[2].observation.results[0].status: the format has no such field: what is not the format's belongs " +
-				"under extra",
+			"steps[2].observation.results[0].status: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of metrics",
 			[]any{"steps", 2, "metrics"},
 			"tokens", 1,
-			"steps[2].metrics.tokens: the format has no such field: what is not the format's belongs under extra",
+			"steps[2].metrics.tokens: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of final metrics",
 			[]any{"final_metrics"},
 			"x", 1,
-			"final_metrics.x: the format has no such field: what is not the format's belongs under extra",
+			"final_metrics.x: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of a reference", ref, "x", 1,
-			"steps[2].observation.results[1].subagent_trajectory_ref[0].x: the format has no such field: " +
-				"what is not the format's belongs under extra",
+			"steps[2].observation.results[1].subagent_trajectory_ref[0].x: unknown field: other data belongs under " +
+				"extra",
 		},
 		{
 			"unknown field of a part",
 			[]any{"steps", 1, "message", 0},
 			"x", 1,
-			"steps[1].message[0].x: the format has no such field: what is not the format's belongs under extra",
+			"steps[1].message[0].x: unknown field: other data belongs under extra",
 		},
 		{
 			"unknown field of an image",
 			[]any{"steps", 1, "message", 1, "source"},
 			"x", 1,
-			"steps[1].message[1].source.x: the format has no such field: what is not the format's belongs under extra",
+			"steps[1].message[1].source.x: unknown field: other data belongs under extra",
 		},
 		{
 			"a name in capitals", step(0), "Message", "x",
-			"steps[0].Message: the format has no such field: what is not the format's belongs under extra",
+			"steps[0].Message: unknown field: other data belongs under extra",
 		},
 		{"no version", nil, "schema_version", nil, "schema_version: is required"},
 		{
 			"a later version", nil, "schema_version", "ATIF-v1.8",
-			`schema_version: "ATIF-v1.8" is not a version from ATIF-v1.0 to ATIF-v1.7`,
+			`schema_version: "ATIF-v1.8" is not a supported version (ATIF-v1.0 to ATIF-v1.7)`,
 		},
 		{"no agent", nil, "agent", nil, "agent: is required"},
 		{"no name", []any{"agent"}, "name", nil, "agent.name: is required"},
@@ -120,7 +119,7 @@ func TestRules(t *testing.T) {
 			"agent.tool_definitions[0]: must be an object, not a string",
 		},
 		{"no steps", nil, "steps", nil, "steps: is required"},
-		{"empty steps", nil, "steps", []any{}, "steps: there must be at least one"},
+		{"empty steps", nil, "steps", []any{}, "steps: must not be empty"},
 		{"a gap", step(1), "step_id", 3, "steps[1].step_id: must be 2: steps are numbered from 1"},
 		{"no step id", step(1), "step_id", nil, "steps[1].step_id: is required"},
 		{"a timestamp", step(0), "timestamp", "yesterday", `steps[0].timestamp: "yesterday" is not a time in ISO 8601`},
@@ -133,29 +132,33 @@ func TestRules(t *testing.T) {
 		{"no message", step(2), "message", nil, "steps[2].message: is required"},
 		{"a message", step(2), "message", 1, "steps[2].message: must be a string or an array of parts, not a number"},
 		{"an effort", step(2), "reasoning_effort", true, "steps[2].reasoning_effort: must be a number, not a boolean"},
-		{"model of a user", step(1), "model_name", "m", "steps[1].model_name: only steps of the agent have it"},
+		{"model of a user", step(1), "model_name", "m", "steps[1].model_name: only steps of the agent may have it"},
 		{
 			"effort of a user", step(1), "reasoning_effort", "low",
-			"steps[1].reasoning_effort: only steps of the agent have it",
+			"steps[1].reasoning_effort: only steps of the agent may have it",
 		},
 		{
 			"reasoning of a user", step(1), "reasoning_content", "hm",
-			"steps[1].reasoning_content: only steps of the agent have it",
+			"steps[1].reasoning_content: only steps of the agent may have it",
 		},
-		{"calls of the system", step(0), "tool_calls", []any{}, "steps[0].tool_calls: only steps of the agent have it"},
+		{
+			"calls of the system", step(0), "tool_calls",
+			[]any{},
+			"steps[0].tool_calls: only steps of the agent may have it",
+		},
 		{
 			"metrics of the system", step(0), "metrics",
 			map[string]any{},
-			"steps[0].metrics: only steps of the agent have it",
+			"steps[0].metrics: only steps of the agent may have it",
 		},
 		{
 			"metrics without a model", step(3), "metrics",
 			map[string]any{},
-			"steps[3].metrics: must not be set in a step for which no model was asked",
+			"steps[3].metrics: must not be set if llm_call_count is 0",
 		},
 		{
 			"reasoning without a model", step(3), "reasoning_content", "hm",
-			"steps[3].reasoning_content: must not be set in a step for which no model was asked",
+			"steps[3].reasoning_content: must not be set if llm_call_count is 0",
 		},
 		{"negative calls of the model", step(2), "llm_call_count", -1, "steps[2].llm_call_count: must not be negative"},
 		{"copied", step(2), "is_copied_context", "yes", "steps[2].is_copied_context: must be a boolean, not a string"},
@@ -174,7 +177,7 @@ func TestRules(t *testing.T) {
 			"an id twice",
 			[]any{"steps", 2, "tool_calls", 1},
 			"tool_call_id", "call-1",
-			"steps[2].tool_calls[1].tool_call_id: \"call-1\" is the id of another call as well\n" +
+			"steps[2].tool_calls[1].tool_call_id: duplicate call \"call-1\"\n" +
 				"steps[2].observation.results[1].source_call_id: \"call-2\" is not a call of this step",
 		},
 		{"no results", []any{"steps", 2, "observation"}, "results", nil, "steps[2].observation.results: is required"},
@@ -246,19 +249,18 @@ func TestRules(t *testing.T) {
 		},
 		{
 			"a reference by the session", ref, "trajectory_id", nil,
-			"steps[2].observation.results[1].subagent_trajectory_ref[0]: needs a trajectory_id or a trajectory_path: " +
-				"a session_id finds nothing",
+			"steps[2].observation.results[1].subagent_trajectory_ref[0]: needs a trajectory_id or a trajectory_path",
 		},
 		{
 			"a reference to nothing", ref, "trajectory_id", "other",
 			`steps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: ` +
-				`there is no embedded trajectory "other"`,
+				`unknown embedded trajectory "other"`,
 		},
 		{
 			"a subagent without an id", sub, "trajectory_id", nil,
-			"subagent_trajectories[0].trajectory_id: is required of embedded trajectories\n" +
+			"subagent_trajectories[0].trajectory_id: is required in embedded trajectories\n" +
 				"steps[2].observation.results[1].subagent_trajectory_ref[0].trajectory_id: " +
-				"there is no embedded trajectory \"helper\"",
+				"unknown embedded trajectory \"helper\"",
 		},
 		{
 			"a step of a subagent",
@@ -291,7 +293,7 @@ func TestSubagentTwice(t *testing.T) {
 	data, err := json.Marshal(tree)
 	require.NoError(t, err)
 	assert.EqualError(t, Check(data),
-		`subagent_trajectories[1].trajectory_id: "helper" is the id of another one as well`)
+		`subagent_trajectories[1].trajectory_id: duplicate trajectory "helper"`)
 }
 
 func TestNoJSON(t *testing.T) {
@@ -332,7 +334,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	_, err := Encode(&Trajectory{SchemaVersion: Version, Agent: Agent{Name: "a", Version: "1"}})
-	assert.EqualError(t, err, "encode trajectory that could not be read: steps: is required")
+	assert.EqualError(t, err, "encode trajectory: it is not valid: steps: is required")
 }
 
 func TestTime(t *testing.T) {
@@ -348,8 +350,10 @@ func TestTime(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(valid(f))
-	f.Add([]byte(`{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":[]}]}`))
-	f.Add([]byte(`{"schema_version":"ATIF-v1.0","agent":{"name":"a","version":"1","extra":{}},"steps":[{"step_id":1,"source":"agent","message":"","observation":{"results":[]}}]}`))
+	f.Add([]byte(`{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,` +
+		`"source":"user","message":[]}]}`))
+	f.Add([]byte(`{"schema_version":"ATIF-v1.0","agent":{"name":"a","version":"1","extra":{}},"steps":[{"step_id":1,` +
+		`"source":"agent","message":"","observation":{"results":[]}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		read, err := Decode(strings.NewReader(string(data)))
 		if err != nil {

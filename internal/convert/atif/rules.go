@@ -9,7 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// versions are those that are read. Earlier ones than 1.7 have fewer fields, and are held to the same rules.
+// versions are the supported versions. Those before 1.7 have fewer fields and are checked by the same rules.
 var versions = []string{
 	"ATIF-v1.0", "ATIF-v1.1", "ATIF-v1.2", "ATIF-v1.3", "ATIF-v1.4", "ATIF-v1.5", "ATIF-v1.6", Version,
 }
@@ -29,8 +29,8 @@ var (
 	stepShape = shape{
 		"!step_id": later, "timestamp": isTimestamp, "!source": isSource, "model_name": isText,
 		"reasoning_effort": isEffort, "!message": content, "reasoning_content": isText, "tool_calls": each(toolCall),
-		"observation": observation, "metrics": metrics,
-		"extra": isObject, "llm_call_count": isCount, "is_copied_context": isBool,
+		"observation": observation, "metrics": metrics, "extra": isObject, "llm_call_count": isCount,
+		"is_copied_context": isBool,
 	}
 	toolCallShape = shape{
 		"!tool_call_id": isText, "!function_name": isText, "!arguments": isObject, "extra": isObject,
@@ -51,9 +51,9 @@ var (
 		"total_prompt_tokens": isInteger, "total_completion_tokens": isInteger, "total_cached_tokens": isInteger,
 		"total_cost_usd": isNumber, "total_steps": isCount, "extra": isObject,
 	}
-	textShape  = shape{"!type": later, "!text": isText, "source": later}
-	imageShape = shape{"!type": later, "!source": image, "text": later}
-	placeShape = shape{"!media_type": isMediaType, "!path": isText}
+	textShape   = shape{"!type": later, "!text": isText, "source": later}
+	imageShape  = shape{"!type": later, "!source": image, "text": later}
+	sourceShape = shape{"!media_type": isMediaType, "!path": isText}
 )
 
 // agentOnly are fields that only steps of the agent have.
@@ -70,7 +70,7 @@ func (c *checker) trajectory(path string, v any, depth int) {
 		return
 	}
 	if depth > 0 && t["trajectory_id"] == nil {
-		c.addf(join(path, "trajectory_id"), "is required of embedded trajectories")
+		c.addf(join(path, "trajectory_id"), "is required in embedded trajectories")
 	}
 	ids := c.embedded(path, t, depth)
 	if steps, ok := t["steps"]; ok {
@@ -80,7 +80,7 @@ func (c *checker) trajectory(path string, v any, depth int) {
 			c.step(path, v, n, ids)
 		})
 		if a, ok := steps.([]any); ok && len(a) == 0 {
-			c.addf(join(path, "steps"), "there must be at least one")
+			c.addf(join(path, "steps"), "must not be empty")
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (c *checker) embedded(path string, t map[string]any, depth int) map[string]
 		o, _ := v.(map[string]any)
 		id, ok := o["trajectory_id"].(string)
 		if ok && ids[id] {
-			c.addf(join(path, "trajectory_id"), "%s is the id of another one as well", shown(id))
+			c.addf(join(path, "trajectory_id"), "duplicate trajectory %s", shown(id))
 		}
 		ids[id] = true
 	})
@@ -114,20 +114,20 @@ func (c *checker) step(path string, v any, n int, subagents map[string]bool) {
 	}
 	for _, name := range agentOnly {
 		if s[name] != nil && s["source"] != string(FromAgent) {
-			c.addf(join(path, name), "only steps of the agent have it")
+			c.addf(join(path, name), "only steps of the agent may have it")
 		}
 	}
 	if s["llm_call_count"] == json.Number("0") && s["source"] == string(FromAgent) {
 		for _, name := range []string{"metrics", "reasoning_content"} {
 			if s[name] != nil {
-				c.addf(join(path, name), "must not be set in a step for which no model was asked")
+				c.addf(join(path, name), "must not be set if llm_call_count is 0")
 			}
 		}
 	}
 	c.references(path, s, subagents)
 }
 
-// references checks that results are of calls of the same step, and of subagents that are there.
+// references checks that results refer to calls of the same step, and to embedded trajectories.
 func (c *checker) references(path string, step map[string]any, subagents map[string]bool) {
 	calls := make(map[string]bool)
 	list, _ := step["tool_calls"].([]any)
@@ -135,7 +135,7 @@ func (c *checker) references(path string, step map[string]any, subagents map[str
 		call, _ := v.(map[string]any)
 		id, ok := call["tool_call_id"].(string)
 		if ok && calls[id] {
-			c.addf(fmt.Sprintf("%s.tool_calls[%d].tool_call_id", path, i), "%s is the id of another call as well",
+			c.addf(fmt.Sprintf("%s.tool_calls[%d].tool_call_id", path, i), "duplicate call %s",
 				shown(id))
 		}
 		calls[id] = true
@@ -154,7 +154,7 @@ func (c *checker) references(path string, step map[string]any, subagents map[str
 			id, ok := ref["trajectory_id"].(string)
 			if ok && ref["trajectory_path"] == nil && !subagents[id] {
 				c.addf(fmt.Sprintf("%s.subagent_trajectory_ref[%d].trajectory_id", at, j),
-					"there is no embedded trajectory %s", shown(id))
+					"unknown embedded trajectory %s", shown(id))
 			}
 		}
 	}
@@ -166,12 +166,12 @@ func metrics(c *checker, path string, v any)      { c.object(path, v, metricsSha
 func toolCall(c *checker, path string, v any)     { c.object(path, v, toolCallShape) }
 func observation(c *checker, path string, v any)  { c.object(path, v, observationShape) }
 func result(c *checker, path string, v any)       { c.object(path, v, resultShape) }
-func image(c *checker, path string, v any)        { c.object(path, v, placeShape) }
+func image(c *checker, path string, v any)        { c.object(path, v, sourceShape) }
 
 func subagent(c *checker, path string, v any) {
 	ref := c.object(path, v, subagentShape)
 	if ref != nil && ref["trajectory_id"] == nil && ref["trajectory_path"] == nil {
-		c.addf(path, "needs a trajectory_id or a trajectory_path: a session_id finds nothing")
+		c.addf(path, "needs a trajectory_id or a trajectory_path")
 	}
 }
 
@@ -210,7 +210,7 @@ func part(c *checker, path string, v any) {
 
 func isVersion(c *checker, path string, v any) {
 	if text, ok := v.(string); !ok || !slices.Contains(versions, text) {
-		c.addf(path, "%s is not a version from %s to %s", shown(v), versions[0], Version)
+		c.addf(path, "%s is not a supported version (%s to %s)", shown(v), versions[0], Version)
 	}
 }
 
