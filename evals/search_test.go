@@ -17,7 +17,7 @@ func TestFileSearch(t *testing.T) {
 			Tools:     []string{"Grep", "Read"},
 		}),
 		Data: []evaltest.AgentRow{{
-			ID:    "cost",
+			ID: "cost",
 			Input: "Where is the cost of an order line worked out? " +
 				"Search for it, read the file, and name the function.",
 			Expected: evaltest.Calls{

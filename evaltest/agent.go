@@ -208,7 +208,7 @@ func (s *agentSession) check() error {
 		add("Variant %q must match %s", r.Variant, idPattern)
 	}
 	if r.Prompt != "" && len(r.Prompts) > 0 && !slices.Equal(r.Prompts, []string{r.Prompt}) {
-		add("a run has either a Prompt or Prompts")
+		add("set either Prompt or Prompts, not both")
 	}
 	if len(r.Prompts) == 0 ||
 		slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
@@ -218,7 +218,7 @@ func (s *agentSession) check() error {
 		add("MaxTurns is negative: %d", r.MaxTurns)
 	}
 	if p := r.Permissions; r.Tools != nil && (p.Default != "" || p.Rules != nil) {
-		add("a run has either Tools or Permissions")
+		add("set either Tools or Permissions, not both")
 	}
 	for name := range r.Files {
 		if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, `\:`) {
@@ -298,7 +298,7 @@ func claimRecording(t *testing.T, name string) error {
 	claims.Lock()
 	defer claims.Unlock()
 	if c, taken := claims.names[name]; taken && (c.held || c.test != t.Name()) {
-		return fmt.Errorf("%s has a recording of this name, %s, already: give one of them another ID or Variant",
+		return fmt.Errorf("%s has a recording named %s already: give one of them another ID or Variant",
 			c.test, name)
 	}
 	if claims.names == nil {

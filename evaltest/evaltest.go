@@ -219,7 +219,7 @@ func newHarness(opts ...Option) (*harness, error) {
 func (h *harness) load(file string) (*spec.Playbook, error) {
 	name := h.fromRoot(file)
 	if name == "" {
-		return nil, fmt.Errorf("%s lies outside the module %s: cassettes are named by the path below it", file, h.root)
+		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it", file, h.root)
 	}
 	return spec.Read(spec.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
 }
@@ -327,7 +327,7 @@ func checkPlan(plan *spec.Plan) error {
 				"%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
 		}
 		if len(u.Evaluators) == 0 {
-			return fmt.Errorf("%s: case %s expects nothing: a test of it could not fail\n"+
+			return fmt.Errorf("%s: case %s has no evaluators, so its test could not fail\n"+
 				"next: add `evaluators:` to the playbook, or evaltest.Check to the test", file, u.Case.ID)
 		}
 	}

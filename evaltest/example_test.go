@@ -70,7 +70,7 @@ func ExampleOverride() {
 func ExampleRunAgent() {
 	runTest(func(t *testing.T) {
 		res := evaltest.RunAgent(t, evaltest.AgentRun{
-			ID: "greeting", Agent: greeter, Dirs: dirs,
+			ID: "greet-the-shop", Agent: greeter, Dirs: dirs,
 			Prompt:    "Write a greeting.",
 			Workspace: "testdata/examples/shop",
 			Tools:     []string{"Read", "Write"},
@@ -196,7 +196,7 @@ func ExampleExcludedTools() {
 func ExampleCompletion() {
 	score, err := evaltest.Completion().Score(context.Background(), "", searched, nil)
 	fmt.Println(score.Value, score.Reason, err)
-	// Output: 0 turn 1: it ended without a last word <nil>
+	// Output: 0 turn 1: it ended without a final message <nil>
 }
 
 func ExampleWeighted() {

@@ -34,7 +34,7 @@ func TestJobs(t *testing.T) {
 		out, code = suite.test(nil, append(args, "-test.v")...)
 		require.NotZero(t, code, "%s: %s", name, out)
 		require.Contains(t, out, `step "setup": go no-such-command: exit code 2`, name)
-		require.Contains(t, out, "job setup, which has to pass before, did not", name)
+		require.Contains(t, out, "needs job setup, which did not pass", name)
 		require.Contains(t, out, "--- SKIP: TestEvals/greet/hello/fake", name)
 	}
 
@@ -42,5 +42,5 @@ func TestJobs(t *testing.T) {
 	m.replace("evals/greet.yaml", "contains: Hello", "contains: Goodbye")
 	out, code = suite.test(nil, "-test.v")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "job eval, which has to pass before, did not", "nothing is published of a failed eval")
+	require.Contains(t, out, "needs job eval, which did not pass", "nothing is published of a failed eval")
 }

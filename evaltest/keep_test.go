@@ -40,7 +40,7 @@ func TestRunDir(t *testing.T) {
 
 	out, code = suite.test([]string{"EVALTEST_RUN_DIR=runs"})
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "the path has to be absolute")
+	require.Contains(t, out, "the path must be absolute")
 	_, err = os.Stat(m.path("evals/runs"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

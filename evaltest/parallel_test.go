@@ -65,7 +65,7 @@ func TestParallelMisspelt(t *testing.T) {
 	for _, value := range []string{"0", "-1", "many", "1.5"} {
 		out, code := suite.test([]string{"EVALTEST_PARALLEL=" + value})
 		require.NotZero(t, code, out)
-		require.Contains(t, out, fmt.Sprintf("EVALTEST_PARALLEL: %q is not a number of units, from 1", value))
+		require.Contains(t, out, fmt.Sprintf("EVALTEST_PARALLEL: %q must be a number of units, at least 1", value))
 	}
 }
 

@@ -116,7 +116,7 @@ func TestRehearsal(t *testing.T) {
 		"  - {name: no-log, type: files, expect: [{path: build.log, exists: false}]}\n")
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "the recording replays to another verdict, so no cassette was written: no-log: fail")
+	require.Contains(t, out, "the replay reaches another verdict, so no cassette was written: no-log: fail")
 	require.NoFileExists(t, m.path(shopCassette))
 }
 

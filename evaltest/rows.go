@@ -62,7 +62,7 @@ func readRows[In, Want any](file string) ([]Row[In, Want], error) {
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("%s: it has no rows: a test of nothing could not fail", file)
+		return nil, fmt.Errorf("%s: it has no rows, so it could not fail", file)
 	}
 	var errs []error
 	rows := make([]Row[In, Want], len(records))

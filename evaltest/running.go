@@ -226,7 +226,7 @@ func (r *running) why() error {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
 	}
-	return errors.New("-run and -skip were taken to leave it out (please report this)")
+	return errors.New("-run and -skip excluded it by mistake (please report this)")
 }
 
 // toldNotes are those of this process. What is wrong with its traces is said once.

@@ -147,7 +147,7 @@ type scored struct {
 // check returns why the scorer cannot be used.
 func (s scorer) check() error {
 	if s.judge == nil && s.err == nil {
-		return errors.New("a zero Scorer judges nothing: use NewScorer or one that is there")
+		return errors.New("a zero Scorer judges nothing: use NewScorer or a ready scorer")
 	}
 	err := s.err
 	if err == nil && !idPattern.MatchString(s.name) {
@@ -165,7 +165,7 @@ func (s scorer) check() error {
 // checkThreshold refuses what nothing could reach, and what everything would: of no score NaN is less than it.
 func checkThreshold(least float64) error {
 	if !(least > 0 && least <= 1) {
-		return fmt.Errorf("a threshold is above 0 and up to 1, not %v", least)
+		return fmt.Errorf("a threshold must be above 0 and at most 1, not %v", least)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ import (
 func ToolSequence(match func(...trajectory.Call) trajectory.Matcher) AgentScorer {
 	s := expectedCalls("tool-sequence", match)
 	if match == nil {
-		s.err = errors.New("it has no matcher: give it trajectory.Superset, or another")
+		s.err = errors.New("it has no matcher: pass trajectory.Superset or another matcher")
 	}
 	return s
 }
@@ -85,7 +85,7 @@ func Completion() AgentScorer {
 		}
 		stops := run.StopReasons()
 		if len(stops) == 0 {
-			return finding{outcome: result.Pass, Score: Score{Reason: "the agent ended no turn"}}
+			return finding{outcome: result.Pass, Score: Score{Reason: "the agent completed no turn"}}
 		}
 		whole, lines := 0, []string{}
 		for i, reason := range stops {
@@ -94,7 +94,7 @@ func Completion() AgentScorer {
 				open[turn] = append(open[turn], "it ended early: "+reason)
 			}
 			if !said[turn] {
-				open[turn] = append(open[turn], "it ended without a last word")
+				open[turn] = append(open[turn], "it ended without a final message")
 			}
 			if len(open[turn]) == 0 {
 				whole++
@@ -265,7 +265,7 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
 	judges := engine.Judges{
-		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Decider: "an LLM judge of the suite",
+		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Decider: "an LLM judge",
 		Advice:  "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
 		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1",
 		Mode:    r.mode(),

@@ -192,7 +192,7 @@ func (s *suiteRun) check() error {
 		add("the timeout is negative: %v", s.timeout)
 	}
 	if len(s.rows) == 0 {
-		add("it has no rows: a test of nothing could not fail")
+		add("it has no rows, so it could not fail")
 	}
 	seen := make(map[string]bool)
 	for i, r := range s.rows {
@@ -200,24 +200,24 @@ func (s *suiteRun) check() error {
 		case !idPattern.MatchString(r.id):
 			add("row %d: its ID %q must match %s", i+1, r.id, idPattern)
 		case seen[r.id]:
-			add("row %d: there is another row %q", i+1, r.id)
+			add("row %d: duplicate row ID %q", i+1, r.id)
 		}
 		seen[r.id] = true
 	}
 	for _, o := range s.overrides {
 		if o.Case != "" && !seen[o.Case] {
-			add("Overrides: there is no row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
+			add("Overrides: unknown row %q%s", o.Case, doc.DidYouMean(o.Case, slices.Sorted(maps.Keys(seen))))
 		}
 	}
 	if len(s.scorers) == 0 {
-		add("it has no scorers: a test that expects nothing could not fail")
+		add("it has no scorers, so it could not fail")
 	}
 	names := make(map[string]bool)
 	for _, scorer := range s.scorers {
 		if err := scorer.check(); err != nil {
 			errs = append(errs, err)
 		} else if names[scorer.name] {
-			add("there is another scorer %q: give one of them another name with Named", scorer.name)
+			add("duplicate scorer name %q: rename one of them with Named", scorer.name)
 		}
 		names[scorer.name] = true
 	}

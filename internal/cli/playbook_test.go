@@ -202,7 +202,7 @@ func TestValidate(t *testing.T) {
 				"sdd-eval: validate: 1 of 1 file not valid\n"},
 		},
 		{"a glob is a name", []string{"g*.yaml"}, called{2, "", "load playbook: open " + filepath.Join(dir, "g*.yaml") +
-			": no such file or directory: patterns are for the shell, which found no file for this one\nsdd-eval: " +
+			": no such file or directory: the shell found no file for this pattern\nsdd-eval: " +
 			"validate: 1 of 1 file not valid\n"}},
 		{
 			"empty name",

@@ -210,7 +210,7 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 	}
 	if n := getenv("EVALTEST_PARALLEL"); n != "" {
 		if c.Parallel, err = strconv.Atoi(n); err != nil || c.Parallel < 1 {
-			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q is not a number of units, from 1", n)
+			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q must be a number of units, at least 1", n)
 		}
 	}
 	return c, nil

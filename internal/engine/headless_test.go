@@ -104,18 +104,18 @@ func TestHeadless(t *testing.T) {
 		},
 		{
 			name: "asked", prompts: []string{"denied"}, more: "permissions: {default: error}",
-			err: "the agent asked for permission where the playbook says `error`: Bash",
+			err: "the agent asked for permission, which `permissions` of the playbook treat as an error: Bash",
 		},
 		{
 			name: "asked for one tool", prompts: []string{"denied"},
 			more: "permissions: {default: allow, rules: [{tool: Bash, decide: error}]}",
-			err:  "the agent asked for permission where the playbook says `error`: Bash",
+			err:  "the agent asked for permission, which `permissions` of the playbook treat as an error: Bash",
 		},
 		{
 			name: "path", prompts: []string{"args"},
 			more: "permissions: {rules: [{tool: Edit, path: src/**, decide: reject}]}",
 			err: "bench.yaml: permissions.rules[0]: " +
-				"agents of kind claude-cli are told which tools they may use, not on which files",
+				"agents of kind claude-cli take rules for tools, not for paths",
 		},
 		{
 			name: "pattern", prompts: []string{"args"},

@@ -51,7 +51,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 		case a.tape.imported() && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
 			v = evaluator.Verdict{
 				Outcome: result.Error,
-				Reason:  "the session was imported: what the agent left in its workspace is not known",
+				Reason:  "the session was imported, so the files that the agent left are unknown",
 			}
 		default:
 			v = evaluator.Judge(ctx, e, in)
@@ -134,7 +134,7 @@ func (j Judges) Open() (*judgment.File, error) {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
 	case unseen:
-		return nil, fault.Advise(fmt.Errorf("%s asks a model, and none may be asked; CI is set, so this is an error",
+		return nil, fault.Advise(fmt.Errorf("%s needs a model, but model calls are disabled; in CI this is an error",
 			j.Decider), j.Advice)
 	case !ok:
 		return nil, nil

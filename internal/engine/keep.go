@@ -306,7 +306,7 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
 	}
 	if d := difference(a.result, again.result); d != "" {
-		return fmt.Errorf("the recording replays to another verdict, so no cassette was written: %s "+
+		return fmt.Errorf("the replay reaches another verdict, so no cassette was written: %s "+
 			"(files that git ignores, and what is neither file, directory nor link, are not kept)", d)
 	}
 	return nil

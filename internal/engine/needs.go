@@ -28,7 +28,7 @@ func (r *Runner) blocked(needs []string) string {
 	for _, n := range needs {
 		i := slices.IndexFunc(r.plan.Jobs, func(j spec.Job) bool { return j.ID == n })
 		if i >= 0 && !r.passed(r.plan.Jobs[i]) {
-			return fmt.Sprintf("job %s, which has to pass before, did not", n)
+			return fmt.Sprintf("needs job %s, which did not pass", n)
 		}
 	}
 	return ""

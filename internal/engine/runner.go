@@ -146,7 +146,7 @@ func openSandbox(pb *spec.Playbook, chosen string) (*confine.Sandbox, error) {
 	var command []string
 	if kind == confine.Wrapper {
 		if command = pb.Sandbox.Command; len(command) == 0 {
-			return nil, fmt.Errorf("%s names no `sandbox.command`, which a sandbox of kind %s is", pb.File, kind)
+			return nil, fmt.Errorf("%s: a sandbox of kind %s needs `sandbox.command`", pb.File, kind)
 		}
 	}
 	s, err := confine.New(kind, command)

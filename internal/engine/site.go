@@ -306,7 +306,7 @@ type pins struct {
 type replacedError struct{ path string }
 
 func (e replacedError) Error() string {
-	return "the agent put something else in the place of " + e.path
+	return "the agent replaced " + e.path
 }
 
 // pin remembers what is at these paths, which are directories.

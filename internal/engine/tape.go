@@ -86,7 +86,7 @@ func (t *tape) checkImported(c *cassette.Cassette) error {
 		prompted = prompted || s.Prompts()
 	}
 	t.warnings = append(t.warnings,
-		fmt.Sprintf("%s was %s: whether it is stale is known of its prompts alone", c.Path, c.Header.Origin))
+		fmt.Sprintf("%s was %s: only its prompts can be checked for staleness", c.Path, c.Header.Origin))
 	return nil
 }
 

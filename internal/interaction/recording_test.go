@@ -107,7 +107,7 @@ func TestTake(t *testing.T) {
 		{
 			name: "large numbers", reason: "no float64 tells them apart",
 			recorded: []request{{"x", `9007199254740993`}},
-			asked: []request{{"x", `9007199254740992`}}, want: []int{0},
+			asked:    []request{{"x", `9007199254740992`}}, want: []int{0},
 		},
 		{
 			name: "decimals", reason: "one float64 is near both", recorded: []request{{"x", `0.1`}},

@@ -242,7 +242,7 @@ func (s *live) ask(ctx context.Context, text string) error {
 		return modelFault(err)
 	}
 	if !slices.Contains(stopReasons, resp.StopReason) {
-		return fmt.Errorf("the agent ended its turn with the stop reason %q, which the protocol does not have",
+		return fmt.Errorf("the agent ended its turn with the unknown stop reason %q",
 			resp.StopReason)
 	}
 	return nil

@@ -159,16 +159,16 @@ func TestErrors(t *testing.T) {
 			name: "stop reason", reason: "it means nothing", script: script(acts{
 				{Raw: `{"jsonrpc":"2.0","id":3,"result":{"stopReason":"enough"}}`}, {Silence: true},
 			}),
-			err: `the agent ended its turn with the stop reason "enough", which the protocol does not have`,
+			err: `the agent ended its turn with the unknown stop reason "enough"`,
 		},
 		{
 			name: "permission", reason: "whatever the agent makes of the answer", more: "permissions: {default: error}",
 			script: script(acts{asking("Bash"), say("so be it")}), err: errPermission.Error() + ": Bash",
 		},
 		{
-			name: "no tokens", reason: "a limit that nothing holds is none", more: "limits: {max_tokens: 9}",
+			name: "no tokens", reason: "a limit that is not enforced is none", more: "limits: {max_tokens: 9}",
 			script: script(acts{say("a")}),
-			err:    "limits.max_tokens: the agent does not report its tokens",
+			err:    "cannot be enforced: the agent reports no tokens",
 			advice: "remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		},
 		{

@@ -16,7 +16,7 @@ import (
 )
 
 // errPermission ends a unit whose agent asked for what the playbook expects it never to ask for.
-var errPermission = errors.New("the agent asked for permission where the playbook says `error`")
+var errPermission = errors.New("the agent asked for permission, which `permissions` of the playbook treat as an error")
 
 // decide answers the agent's permission request as the playbook says.
 func (s *live) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -53,7 +53,7 @@ func choose(options []acp.PermissionOption, d playbook.Decision) acp.RequestPerm
 func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err error) {
 	call, ok := s.observer.Call(u.ToolCallID) // the observer sees the request before it is to be answered
 	if !ok {
-		unknown := fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of", u.ToolCallID)
+		unknown := fmt.Errorf("the agent asked for permission for the unknown tool call %q", u.ToolCallID)
 		return "", nil, cmp.Or(s.observer.Err(), unknown)
 	}
 	for _, l := range call.Locations {
@@ -92,7 +92,7 @@ func (c *Config) grant() (g grants, err error) {
 		switch {
 		case r.Path != "":
 			return g, fault.Advise(
-				fmt.Errorf("%s: agents of kind %s are told which tools they may use, not on which files", at,
+				fmt.Errorf("%s: agents of kind %s take rules for tools, not for paths", at,
 					chosen.Kind),
 				"name a tool alone, or confine the agent",
 			)

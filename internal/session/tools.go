@@ -80,7 +80,7 @@ func (s *live) waiting() error {
 		return nil
 	}
 	if err := s.tools.proxy.Waiting(); err != nil {
-		return ofServer(fmt.Errorf("limits.timeout of %v is over, and %w", s.Playbook.UnitTimeout(), err))
+		return ofServer(fmt.Errorf("limits.timeout of %v exceeded: %w", s.Playbook.UnitTimeout(), err))
 	}
 	return nil
 }

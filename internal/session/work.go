@@ -247,13 +247,13 @@ func (s Spending) exceeded(tokens int64, costUSD float64) (string, error) {
 	switch {
 	case tokens > 0 && s.Tokens == nil:
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_tokens: the agent does not report its tokens, so nothing would hold it to %d",
+			fmt.Errorf("limits.max_tokens: the limit %d cannot be enforced: the agent reports no tokens",
 				tokens),
 			"remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		)
 	case costUSD > 0 && (s.Cost == nil || s.Cost.Currency != usd):
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_cost_usd: the agent does not report its cost in USD, so nothing would hold it to %v",
+			fmt.Errorf("limits.max_cost_usd: the limit %v cannot be enforced: the agent reports no cost in USD",
 				costUSD),
 			"remove limits.max_cost_usd, or bound the unit by timeout and max_tool_calls",
 		)

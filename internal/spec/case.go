@@ -128,7 +128,7 @@ func (in *input) decode(n *doc.Node) {
 			continue
 		}
 		if text := items[i].Get("content"); text.Kind() == doc.Map {
-			text.Errorf("", "must be a text or a list of texts: an agent is asked in words")
+			text.Errorf("", "must be a text or a list of texts")
 		} else if text.Kind() == doc.String || text.Kind() == doc.List {
 			checkNotBlank(text, string(m.Content))
 		}

@@ -44,7 +44,7 @@ type MaxAge struct {
 
 func (m *MaxAge) decode(n *doc.Node) {
 	if n.Decode(m) && m.Fail > 0 && m.Warn >= m.Fail {
-		n.Errorf("warn", "must be less than `fail`, or nobody is ever warned")
+		n.Errorf("warn", "must be less than `fail`, or the warning never shows")
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *Playbook) checkTool(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("with `level: %s` there is no tool %q, but %s%s", level, name, strings.Join(known, ", "),
+	return fmt.Errorf("unknown tool %q with `level: %s`; available: %s%s", name, level, strings.Join(known, ", "),
 		doc.DidYouMean(name, known))
 }
 
@@ -143,7 +143,7 @@ func (p *Playbook) checkCassette(n *doc.Node) {
 		}
 	}
 	if n.Get("allow_unused") != nil && !p.Cassette.Level.RunsAgent() {
-		n.Errorf("allow_unused", "means nothing with `level: run`: the whole session is replayed")
+		n.Errorf("allow_unused", "has no effect with `level: run`, which replays the whole session")
 		return
 	}
 	for i, name := range p.Cassette.AllowUnused {
@@ -170,7 +170,7 @@ func (o *Override) decode(n *doc.Node) {
 	output, failure := n.Get("output"), n.Get("error")
 	switch {
 	case output == nil && failure == nil:
-		n.Errorf("", "an override needs `output`, another answer, or `error`, which makes the call fail")
+		n.Errorf("", "an override needs an `output` or an `error`")
 	case output != nil && failure != nil:
 		n.Errorf("error", "an override has either `output` or `error`")
 	case output != nil && o.Output == nil:
@@ -195,7 +195,7 @@ func (p *Playbook) Override(o Override) error {
 		return errors.New("an override needs either an output or an error")
 	}
 	if o.Nth < 0 {
-		return fmt.Errorf("there is no call %d: calls are counted from 1", o.Nth)
+		return fmt.Errorf("no call has the number %d: calls are counted from 1", o.Nth)
 	}
 	args, errArgs := jsonvalue.Of(o.Args)
 	output, errOutput := jsonvalue.Of(o.Output)
@@ -222,13 +222,13 @@ func (p *Playbook) checkOverride(o Override) (key string, err error) {
 		variants = append(variants, v.ID)
 	}
 	if o.Case != "" && !slices.Contains(cases, o.Case) {
-		return "case", fmt.Errorf("there is no case %q%s", o.Case, doc.DidYouMean(o.Case, cases))
+		return "case", fmt.Errorf("unknown case %q%s", o.Case, doc.DidYouMean(o.Case, cases))
 	}
 	if o.Variant != "" && !slices.Contains(variants, o.Variant) {
-		return "variant", fmt.Errorf("there is no variant %q%s", o.Variant, doc.DidYouMean(o.Variant, variants))
+		return "variant", fmt.Errorf("unknown variant %q%s", o.Variant, doc.DidYouMean(o.Variant, variants))
 	}
 	if plan, err := p.Plan(); err == nil && len(plan.Units) > 0 && !slices.ContainsFunc(plan.Units, o.holds) {
-		return "variant", fmt.Errorf("no unit of variant %q is one in which it could hold", o.Variant)
+		return "variant", fmt.Errorf("variant %q has no unit that it could apply to", o.Variant)
 	}
 	if err := p.checkTool(o.Tool); err != nil {
 		return "tool", err

@@ -146,7 +146,7 @@ func known(list *doc.Node, ids []string, unknown func(string) string) {
 		case !slices.Contains(ids, name):
 			item.Errorf("", "%s", unknown(name))
 		case seen[name]:
-			item.Errorf("", "%q is given twice", name)
+			item.Errorf("", "duplicate %q", name)
 		default:
 			seen[name] = true
 		}
@@ -274,7 +274,7 @@ func (s scope) step(step Step, n *doc.Node) {
 func (s scope) misplaced(a action.Action) string {
 	switch {
 	case a.InUnit == nil && s.matrix:
-		return "in a matrix job: it acts for the whole run, so it belongs in a job without `strategy`"
+		return "in a matrix job: it acts for the whole run and must be in a job without `strategy`"
 	case a.InRun == nil && !s.matrix:
 		return "outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`"
 	}

@@ -268,7 +268,7 @@ func (e execution) variants(p *Playbook, n *doc.Node) []string {
 		case len(found) == 0:
 			p.unknownTarget(target, n, path)
 		case slices.Contains(e.Targets[:i], target):
-			n.Errorf(path, "%q is given twice", target)
+			n.Errorf(path, "duplicate %q", target)
 		default:
 			chosen = append(chosen, found...)
 		}

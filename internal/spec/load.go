@@ -52,7 +52,7 @@ func (s Source) parse() (*doc.Document, error) {
 	}
 	d, err := doc.Load(s.Path, s.Name)
 	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.Path, "*?[") {
-		err = fmt.Errorf("%w: patterns are for the shell, which found no file for this one", err)
+		err = fmt.Errorf("%w: the shell found no file for this pattern", err)
 	} else if info, _ := os.Stat(s.Path); err != nil && info != nil && info.IsDir() {
 		err = fmt.Errorf("%w: name a playbook in it", err)
 	}
@@ -119,7 +119,7 @@ func (p *Playbook) nameAfterFile(root *doc.Node) {
 		p.Name = strings.TrimSuffix(p.Name, ext)
 	}
 	if !id.MatchString(p.Name) {
-		root.Errorf("name", "the file's name makes the playbook's %q, which must match %s: write a `name`", p.Name, id)
+		root.Errorf("name", "the playbook is named after its file, and %q does not match %s: add a `name`", p.Name, id)
 	}
 }
 
@@ -162,7 +162,7 @@ func Dir(n *doc.Node) string {
 func File(n *doc.Node, path string) (string, error) {
 	d := n.Document()
 	if d == nil || d.Dir == "" {
-		return "", fmt.Errorf("%s: a playbook that is not a file cannot name others", path)
+		return "", fmt.Errorf("%s: a playbook that was not read from a file cannot name files", path)
 	}
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {

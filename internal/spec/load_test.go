@@ -268,7 +268,7 @@ func TestLoadErrors(t *testing.T) {
 	_, err = spec.Load("testdata/*.yml", kinds)
 	require.EqualError(t, err,
 		"load playbook: open testdata/*.yml: no such file or directory: "+
-			"patterns are for the shell, which found no file for this one")
+			"the shell found no file for this pattern")
 
 	_, err = spec.Parse("empty.yaml", nil, nil)
 	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")

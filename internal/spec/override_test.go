@@ -36,7 +36,7 @@ func TestOverrideInGo(t *testing.T) {
 		{
 			"before the first",
 			playbook.Override{Tool: "terminal/create", Nth: -1, Error: "gone"},
-			"there is no call -1: calls are counted from 1",
+			"no call has the number -1: calls are counted from 1",
 		},
 		{
 			"no JSON",
@@ -46,17 +46,17 @@ func TestOverrideInGo(t *testing.T) {
 		{
 			"another case",
 			playbook.Override{Tool: "terminal/create", Case: "refnud", Error: "gone"},
-			`case: there is no case "refnud", did you mean "refund"?`,
+			`case: unknown case "refnud", did you mean "refund"?`,
 		},
 		{
 			"another variant",
 			playbook.Override{Tool: "terminal/create", Variant: "Ant", Error: "gone"},
-			`variant: there is no variant "Ant", did you mean "ant"?`,
+			`variant: unknown variant "Ant", did you mean "ant"?`,
 		},
 		{
 			"no unit",
 			playbook.Override{Tool: "terminal/create", Variant: "unused", Error: "gone"},
-			`variant: no unit of variant "unused" is one in which it could hold`,
+			`variant: variant "unused" has no unit that it could apply to`,
 		},
 		{
 			"another output",

@@ -147,9 +147,9 @@ func (s *Sandbox) decode(n *doc.Node) {
 	switch {
 	case n.Kind() != doc.Map: // reported
 	case s.Kind == "command" && len(s.Command) == 0:
-		n.Errorf("kind", "a sandbox of kind command needs the `command` that confines")
+		n.Errorf("kind", "a sandbox of kind command needs a `command`")
 	case s.Kind != "command" && len(s.Command) > 0:
-		n.Errorf("command", "only a sandbox of kind command has one: write `kind: command`")
+		n.Errorf("command", "only a sandbox of kind command takes it: add `kind: command`")
 	}
 }
 
@@ -214,7 +214,7 @@ func (t *Trials) decode(n *doc.Node) {
 		return
 	}
 	if t.Pass > t.Count {
-		n.Errorf("pass", "%d trials can never pass out of %d", t.Pass, t.Count)
+		n.Errorf("pass", "%d of %d trials can never pass", t.Pass, t.Count)
 	}
 }
 
@@ -251,7 +251,7 @@ type Human struct {
 
 func (j *AIJudge) decode(n *doc.Node) {
 	if n.Decode(j) && j.Enabled && j.Model == "" {
-		n.Errorf("", "an AI judge that is enabled needs a `model`")
+		n.Errorf("", "an enabled AI judge needs a `model`")
 	}
 }
 

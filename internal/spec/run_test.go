@@ -125,7 +125,7 @@ func TestRunCheck(t *testing.T) {
 				Agent:       fake,
 				Permissions: playbook.Permissions{Rules: []playbook.PermissionRule{{Decide: playbook.DecideAllow}}},
 			},
-			"permissions.rules[0]: a rule needs `tool` or `path`",
+			"permissions.rules[0]: a rule needs a `tool` or a `path`",
 		},
 		{
 			"server without a command",

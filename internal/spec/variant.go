@@ -120,7 +120,7 @@ func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 		return
 	}
 	if r.Tool == "" && r.Path == "" {
-		n.Errorf("", "a rule needs `tool` or `path`; for everything there is `default`")
+		n.Errorf("", "a rule needs a `tool` or a `path`; use `default` for everything else")
 	}
 	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
 		n.Errorf("path", "malformed glob %q", r.Path)

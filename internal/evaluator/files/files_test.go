@@ -346,11 +346,11 @@ func TestLoadErrors(t *testing.T) {
 			`6:41: evaluators[0].expect[0].json_path[0].at: [*] is neither an index like [0] nor a key like ["a.b"]`,
 		}},
 		{"golden of a text", "expect: [{path: a, golden: a.txt}]", []string{
-			"6:32: evaluators[0].expect[0].golden: a.txt: a playbook that is not a file cannot name others",
+			"6:32: evaluators[0].expect[0].golden: a.txt: a playbook that was not read from a file cannot name files",
 		}},
 		{"golden of nothing", "expect: [{path: a, absent: true, golden: a.txt}]", []string{
 			"6:14: evaluators[0].expect[0]: expects something of a file that must not exist",
-			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that is not a file cannot name others",
+			"6:46: evaluators[0].expect[0].golden: a.txt: a playbook that was not read from a file cannot name files",
 		}},
 		{"regular expression of anything", "expect: [{path: a, matches: 'x*'}]", []string{
 			"6:33: evaluators[0].expect[0].matches: matches every text, even an empty one: " +

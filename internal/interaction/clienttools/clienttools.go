@@ -177,7 +177,7 @@ func (c Config) requestOfTerminal(r acp.CreateTerminalRequest) request {
 func (c Config) requestOfPermission(r acp.RequestPermissionRequest) (request, error) {
 	start, ok := c.Call(r.ToolCall.ToolCallID)
 	if !ok {
-		return request{}, fmt.Errorf("the agent asks for permission for %q, a call that nothing is known of",
+		return request{}, fmt.Errorf("the agent asked for permission for the unknown tool call %q",
 			r.ToolCall.ToolCallID)
 	}
 	e := trajectory.Permission{Asked: observe.Asked(start)}

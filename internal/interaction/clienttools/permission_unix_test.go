@@ -120,7 +120,7 @@ func TestPermissionForAnUnknownCall(t *testing.T) {
 	s, client := replaying(t)
 	_, err := client.Permission(t.Context(),
 		acp.RequestPermissionRequest{ToolCall: acp.ToolCallUpdate{ToolCallID: "x"}})
-	require.ErrorContains(t, err, `"x", a call that nothing is known of`)
+	require.ErrorContains(t, err, `the unknown tool call "x"`)
 	assert.Len(t, s.diverged, 1)
 }
 

@@ -85,7 +85,7 @@ func (p player) WriteTextFile(_ context.Context, r acp.WriteTextFileRequest) (ac
 		return acp.WriteTextFileResponse{}, err
 	}
 	if err := p.files.Write(r.Path, r.Content); err != nil {
-		return acp.WriteTextFileResponse{}, p.diverged(fmt.Errorf("make a write that was recorded: %w", err))
+		return acp.WriteTextFileResponse{}, p.diverged(fmt.Errorf("replay a recorded write: %w", err))
 	}
 	return acp.WriteTextFileResponse{}, nil
 }

@@ -201,5 +201,5 @@ func TestImpossibleWrite(t *testing.T) {
 	again := newScene(t, map[string]string{"a": "a file where there was to be a directory"})
 	again.play(t, again.replay(clienttools.Interactions(turns)), write("a/b", "text"))
 	require.Len(t, again.diverged, 1)
-	assert.ErrorContains(t, again.diverged[0], "make a write that was recorded: write "+again.ws+"/a/b:")
+	assert.ErrorContains(t, again.diverged[0], "replay a recorded write: write "+again.ws+"/a/b:")
 }

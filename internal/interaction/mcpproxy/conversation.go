@@ -82,7 +82,7 @@ func (c *conversation) agentEnded(err error) {
 			return
 		}
 	}
-	c.proxy.reportError(fmt.Errorf("the agent sent the MCP server %q what is not a message of the protocol: %w",
+	c.proxy.reportError(fmt.Errorf("the agent sent the MCP server %q an invalid message: %w",
 		c.server.Name, err))
 }
 

@@ -40,14 +40,14 @@ func TestServersThatFail(t *testing.T) {
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
 		{
 			"garbage", server("shop", "garbage"), 0,
-			[]string{"sent what is not a message of the protocol", `"Listening on port 3000\n"`},
+			[]string{"sent an invalid message", `"Listening on port 3000\n"`},
 		},
 		{
 			"late garbage", server("shop", "late garbage"), 0,
-			[]string{"sent what is not a message of the protocol", `"debug: warming up\n"`},
+			[]string{"sent an invalid message", `"debug: warming up\n"`},
 		},
 		{"flood", server("shop", "flood"), 0, []string{
-			"sent what is not a message of the protocol: ",
+			"sent an invalid message: ",
 			"exceeded the configured maximum line length", "xxx",
 		}},
 		{
@@ -238,7 +238,7 @@ func TestAgentsThatFail(t *testing.T) {
 	}{
 		{
 			"garbage", "hello\n", "",
-			[]string{`the agent sent the MCP server "shop" what is not a message of the protocol`},
+			[]string{`the agent sent the MCP server "shop" an invalid message`},
 		},
 		{"cut", `{"jsonrpc":"2.0","id"`, "", nil},
 		{
@@ -369,5 +369,5 @@ func TestListenFails(t *testing.T) {
 		Dir:     dir,
 		Servers: []spec.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{},
 	})
-	require.ErrorContains(t, err, `stand for the MCP server "b": `)
+	require.ErrorContains(t, err, `proxy the MCP server "b": `)
 }

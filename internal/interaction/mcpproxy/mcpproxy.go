@@ -117,7 +117,7 @@ func Listen(c Config) (*Proxy, error) {
 	for i, s := range c.Servers {
 		l, err := listen(filepath.Join(c.Dir, fmt.Sprintf("%d.sock", i)))
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err), p.Close())
+			return nil, errors.Join(fmt.Errorf("proxy the MCP server %q: %w", s.Name, err), p.Close())
 		}
 		p.listeners = append(p.listeners, l)
 		p.running.Go(func() { p.accept(l, s) })
@@ -163,7 +163,7 @@ func (p *Proxy) accept(l *listener, s spec.MCPServer) {
 		conn, err := l.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				p.reportError(fmt.Errorf("stand for the MCP server %q: %w", s.Name, err))
+				p.reportError(fmt.Errorf("proxy the MCP server %q: %w", s.Name, err))
 			}
 			return
 		}

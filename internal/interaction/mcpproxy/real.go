@@ -85,10 +85,10 @@ func (c *conversation) readServer() {
 // readError explains why nothing more can be read from the server.
 func (c *conversation) readError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.exitOr(errors.New("closed its output, and did not end"))
+		return c.exitOr(errors.New("closed its output but did not exit"))
 	}
 	sent, cut := c.real.sent.Text(true)
-	return fmt.Errorf("sent what is not a message of the protocol: %w: %s", err, short(noMessage([]byte(sent), cut)))
+	return fmt.Errorf("sent an invalid message: %w: %s", err, short(noMessage([]byte(sent), cut)))
 }
 
 // noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such.
