@@ -1,5 +1,5 @@
-// Package aijudge has a model score the units of a run, blind: it sees the task and the work, but not which agent did
-// it.
+// Package aijudge has a model score the units of a run: it sees the task and the work, but not which agent did it. A
+// playbook's own judges are evaluators and do not belong here.
 package aijudge
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/scoring/blind"
 )
 
-// ErrNoKey is the error when there is nothing to ask the judge with.
+// ErrNoKey is the error if there is no client to ask the judge.
 var ErrNoKey = errors.New("OPENAI_API_KEY is required for AI judge")
 
-// parallel is how many units are asked about at a time.
+// parallel is how many units are scored at a time.
 const parallel = 4
 
 // Config says which model judges.
@@ -32,16 +32,15 @@ type Config struct {
 	Model string
 	// Client asks the model. If it is nil, Judge returns [ErrNoKey].
 	Client llm.Asker
-	// Rejudge asks about units that have a score, too, and replaces it.
+	// Rejudge replaces the scores of units that have one.
 	Rejudge bool
-	// Progress, if not nil, is told how far it is, one call at a time.
+	// Progress, if not nil, is called with the progress as text, one call at a time.
 	Progress func(string)
 }
 
-// Judge asks for a score of every unit that ended and has none; units that ended in an error or were skipped are not
-// asked about. Each score is stored when it is known. A reply that is not exactly what was asked for is an error that
-// shows it, and no score; other units go on. An error of the server that concerns all units ends the asking, and what
-// was stored stays.
+// Judge scores every unit that ended and has no score, except those that ended in an error or were skipped. Each score
+// is stored when it is known. A reply that is not exactly what was asked for is an error, which shows the reply, and
+// the other units go on. An error of the server that concerns all units stops Judge; scores that were stored stay.
 func Judge(ctx context.Context, r *rundir.Run, c Config) error {
 	if c.Client == nil {
 		return ErrNoKey
@@ -64,7 +63,7 @@ func Judge(ctx context.Context, r *rundir.Run, c Config) error {
 	return j.all(ctx)
 }
 
-// finished tells whether there is work of the unit to be judged.
+// finished reports whether the unit has work to be judged.
 func finished(u result.Unit) bool {
 	return u.Outcome == result.Pass || u.Outcome == result.Fail || u.Outcome == result.Completed
 }
@@ -145,12 +144,12 @@ func (j *judging) one(ctx context.Context, u result.Unit) error {
 	return nil
 }
 
-// unitError is an error that says nothing about other units.
+// unitError is an error that concerns only one unit.
 type unitError struct{ error }
 
 func (e *unitError) Unwrap() error { return e.error }
 
-// concernsUnit tells whether other units may be asked about after the error.
+// concernsUnit reports whether the error concerns one unit, so that others can still be scored.
 func concernsUnit(err error) bool {
 	if _, ok := errors.AsType[*unitError](err); ok {
 		return true
@@ -162,8 +161,8 @@ func concernsUnit(err error) bool {
 // maxReason is how long a reason may be, in bytes.
 const maxReason = 10_000
 
-// parse reads a reply: an object with a score from 0 to 10 and a reason, and nothing else. What differs in any way is
-// an error, never a score.
+// parse reads a reply: an object with a score from 0 to 10 and a reason, and nothing else. Any other reply is an error,
+// never a score.
 func parse(reply string) (score float64, reason string, err error) {
 	object, err := llm.ParseObject(reply)
 	if err != nil {
@@ -186,7 +185,7 @@ func parse(reply string) (score float64, reason string, err error) {
 	return score, reason, nil
 }
 
-// check holds a score and its reason to their ranges.
+// check returns an error if a score or its reason is out of range.
 func check(score float64, reason string) error {
 	switch {
 	case !(score >= 0 && score <= 10):

@@ -18,7 +18,7 @@ const (
 	maxScores  = 256 << 20
 )
 
-// Score is what the model said of one unit.
+// Score is the model's score for one unit.
 type Score struct {
 	Unit    string  `json:"unit"`
 	Variant string  `json:"variant"`
@@ -33,8 +33,8 @@ type file struct {
 	Scores  []Score `json:"scores"`
 }
 
-// Load returns the scores of a run in the manifest's order, none if nothing was judged. A file that is not as it was
-// written is an error.
+// Load returns the scores of a run in the manifest's order, none if nothing was judged. A file of scores that was
+// damaged is an error.
 func Load(r *rundir.Run) ([]Score, error) {
 	var f file
 	err := r.ReadJSON(scoresFile, maxScores, &f)
@@ -52,19 +52,19 @@ func Load(r *rundir.Run) ([]Score, error) {
 
 func (f *file) check(units []string) error {
 	if f.Version != 1 {
-		return fmt.Errorf("version %d is not known", f.Version)
+		return fmt.Errorf("unsupported version %d", f.Version)
 	}
-	places := places(units)
+	order := positions(units)
 	last := -1
 	for _, s := range f.Scores {
-		place, ok := places[s.Unit]
+		position, ok := order[s.Unit]
 		if !ok {
 			return fmt.Errorf("the run has no unit %q", s.Unit)
 		}
-		if place <= last {
-			return fmt.Errorf("unit %q is there twice or out of order", s.Unit)
+		if position <= last {
+			return fmt.Errorf("duplicate or unsorted unit %q", s.Unit)
 		}
-		last = place
+		last = position
 		if err := check(s.Score, s.Reason); err != nil {
 			return fmt.Errorf("unit %s: %w", s.Unit, err)
 		}
@@ -72,13 +72,13 @@ func (f *file) check(units []string) error {
 	return nil
 }
 
-// places returns where each unit stands.
-func places(units []string) map[string]int {
-	at := make(map[string]int, len(units))
+// positions returns the index of each unit.
+func positions(units []string) map[string]int {
+	all := make(map[string]int, len(units))
 	for i, id := range units {
-		at[id] = i
+		all[id] = i
 	}
-	return at
+	return all
 }
 
 // scores are the scores of a run while it is judged.
@@ -90,10 +90,10 @@ type scores struct {
 	puts   int
 
 	saving sync.Mutex
-	saved  int // how many puts the file has
+	saved  int // how many of the puts are written
 }
 
-// open reads what is there.
+// open reads the scores that a run has.
 func open(r *rundir.Run) (*scores, error) {
 	list, err := Load(r)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *scores) has(unit string) bool {
 	return ok
 }
 
-// put adds a score and returns when the file has it. Those that come while the file is written share the next write.
+// put adds a score and returns when it is written. Scores that are added during a write share the next one.
 func (s *scores) put(score Score) error {
 	s.mu.Lock()
 	s.byUnit[score.Unit] = score
@@ -129,8 +129,8 @@ func (s *scores) put(score Score) error {
 	s.mu.Lock()
 	list, puts := slices.Collect(maps.Values(s.byUnit)), s.puts
 	s.mu.Unlock()
-	places := places(s.run.Manifest().Units)
-	slices.SortFunc(list, func(a, b Score) int { return places[a.Unit] - places[b.Unit] })
+	order := positions(s.run.Manifest().Units)
+	slices.SortFunc(list, func(a, b Score) int { return order[a.Unit] - order[b.Unit] })
 	data, err := json.MarshalIndent(file{Version: 1, Scores: list}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", scoresFile, err)

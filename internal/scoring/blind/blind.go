@@ -1,4 +1,5 @@
-// Package blind shows a unit's work to a judge, a person or a model, who must not know which agent did it.
+// Package blind makes samples of a unit's work for judges, people or models, who must not know which agent did it. What
+// they say about a sample belongs in packages human and aijudge.
 package blind
 
 import (
@@ -16,16 +17,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
-// Sample is the blinded work of one unit, cut to a size, with the names of [Names] hidden.
+// Sample is the work of one unit, cut to a size, without the names in [Names].
 type Sample struct {
 	// Answer is the agent's last message, empty if it said nothing.
 	Answer string `json:"answer"`
-	// Compared tells whether the workspace was compared with what had been prepared; Diff is the difference.
+	// Compared reports whether the workspace was compared with the prepared one; Diff is the difference.
 	Compared bool   `json:"compared"`
 	Diff     string `json:"diff"`
-	// Commands are what was run, in order.
+	// Commands are the commands that were run, in order.
 	Commands []Command `json:"commands"`
-	// CommandsLeftOut is how many more there were.
+	// CommandsLeftOut counts the commands that are not in Commands.
 	CommandsLeftOut int `json:"commands_left_out,omitempty"`
 }
 
@@ -36,25 +37,25 @@ type Command struct {
 	Exit string `json:"exit"`
 	// Output is the end of what it printed.
 	Output string `json:"output"`
-	// Cut tells that there was more output.
+	// Cut reports whether there was more output.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// maxFile bounds each file that is read, in bytes.
+// maxFile is the size of the largest file that is read, in bytes.
 const maxFile = 64 << 20
 
 // maxCommands is how many commands a sample has.
 const maxCommands = 200
 
-// SampleOf returns the work of a unit that ended, in about limit bytes of text. Files that are not there leave their
-// part of it empty; those that cannot be read are an error.
+// SampleOf returns the work of a unit that ended, in about limit bytes of text. A part whose file does not exist is
+// empty; a file that cannot be read is an error.
 func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, error) {
-	place, err := filepath.Rel(r.Dir(), r.UnitDirs(u.Case, u.Variant, u.Trial).Artifacts)
+	artifacts, err := filepath.Rel(r.Dir(), r.UnitDirs(u.Case, u.Variant, u.Trial).Artifacts)
 	if err != nil {
 		return Sample{}, fmt.Errorf("unit %s: %w", u.ID, err)
 	}
 	read := func(name string) ([]byte, error) {
-		data, err := r.ReadFile(filepath.ToSlash(filepath.Join(place, name)), maxFile)
+		data, err := r.ReadFile(filepath.ToSlash(filepath.Join(artifacts, name)), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -75,7 +76,7 @@ func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, er
 	if events != nil {
 		var did trajectory.Run
 		if err := json.Unmarshal(events, &did); err != nil {
-			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), place, rundir.Trajectory), err)
+			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), artifacts, rundir.Trajectory), err)
 		}
 		e.Answer = names.Hide(head(did.Answer(), limit/4))
 	}
@@ -111,10 +112,10 @@ func exit(c result.Command) string {
 	return ""
 }
 
-// Texts are cut between words where there are any, so that no part of a name is left that would not be hidden.
+// Texts are cut between words, if they have any: a part of a name would not be hidden.
 const spaces = " \t\r\n"
 
-// head returns the beginning of text in at most limit bytes, and says so if something is left out.
+// head returns the beginning of text in at most limit bytes, with a note if the rest is left out.
 func head(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
@@ -140,11 +141,11 @@ func tail(text string, limit int) (string, bool) {
 	return kept, true
 }
 
-// leastOfFile is how many bytes of a file's difference are shown at least, if the file is shown.
+// leastOfFile is the least number of bytes shown of the diff of a file.
 const leastOfFile = 400
 
-// cutDiff returns a git-style diff in about limit bytes. Files share the room: small ones are whole before a large one
-// gets more, so that one generated file does not crowd out all others. What is left out is said where it was.
+// cutDiff returns a git-style diff in about limit bytes. Files share the room: small ones are shown whole before a
+// large one gets more, so that one generated file does not crowd out all others. Notes mark what is left out.
 func cutDiff(diff string, limit int) string {
 	diff = strings.ToValidUTF8(diff, "\uFFFD")
 	if len(diff) <= limit {
@@ -173,7 +174,7 @@ func cutDiff(diff string, limit int) string {
 	return b.String()
 }
 
-// splitDiff cuts a diff before each line that begins a file.
+// splitDiff splits a diff into those of its files.
 func splitDiff(diff string) []string {
 	const begin = "\ndiff --git "
 	var files []string

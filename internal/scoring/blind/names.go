@@ -14,24 +14,22 @@ import (
 // Hidden replaces a name in a text.
 const Hidden = "[hidden]"
 
-// Names are what would tell which variant did a piece of work.
+// Names are the names that would give away which variant did a piece of work.
 type Names struct {
 	words *regexp.Regexp // nil: there are none
 	paths *regexp.Regexp
-	lower []string // what words looks for, in lower case
+	lower []string // the names that words matches, in lower case
 }
 
-// runtimes are commands that many agents are written for. They tell nothing, and hiding them would spoil what is
-// judged.
+// runtimes are commands that run many agents. They give nothing away, and hiding them would spoil what is judged.
 var runtimes = []string{
 	"bash", "bun", "cargo", "deno", "docker", "env", "go", "java", "make", "node", "npm", "npx", "pnpm", "python",
-	"python3",
-	"sh", "uv", "uvx", "yarn",
+	"python3", "sh", "uv", "uvx", "yarn",
 }
 
 // NamesOf collects the names of all variants of a run, so that the texts of all are treated alike: the agents' kinds,
 // products, commands and models, the styles, and ids and presets, unless these are plain words that a program may well
-// contain. A name that a task uses itself tells nothing and is not hidden.
+// contain. A name that occurs in a task gives nothing away and is not hidden.
 func NamesOf(m rundir.Manifest) *Names {
 	var tasks strings.Builder
 	for _, c := range m.Cases {
@@ -87,7 +85,7 @@ func NamesOf(m rundir.Manifest) *Names {
 	return n
 }
 
-// products are the words that give a kind of agent away, and any agent whose command has one of them.
+// products returns the product names of an agent's kind, and of the kinds that its command names.
 func products(kind, command string) (names []string) {
 	command = strings.ToLower(command)
 	for _, p := range agent.Profiles() {
@@ -118,13 +116,13 @@ func (n *Names) Hide(text string) string {
 	return b.String()
 }
 
-// mayBeIn tells whether a name is in the text, as a word or not.
+// mayBeIn reports whether a name is in the text, as a word or not.
 func (n *Names) mayBeIn(text string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(n.lower, func(name string) bool { return strings.Contains(text, name) })
 }
 
-// bounded returns an expression for name where it stands as a word.
+// bounded returns an expression that matches name as a word.
 func bounded(name string) string {
 	edge := func(c byte) string {
 		if regexp.MustCompile(`\w`).Match([]byte{c}) {
@@ -135,7 +133,7 @@ func bounded(name string) string {
 	return edge(name[0]) + regexp.QuoteMeta(name) + edge(name[len(name)-1])
 }
 
-// longestFirst sorts names so that one that begins with another is found whole.
+// longestFirst sorts names so that a name that begins with another one matches whole.
 func longestFirst(names []string) []string {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return names

@@ -1,4 +1,5 @@
-// Package human lets people score the variants of a run, blind, and keeps their scores.
+// Package human lets people score the variants of a run without knowing which is which, and keeps their scores. What a
+// sample of the work shows, and which names it hides, belongs in package blind.
 package human
 
 import (
@@ -25,17 +26,17 @@ const (
 	maxScores  = 64 << 20
 )
 
-// Rating is what one person thinks of one variant.
+// Rating is one person's score for one variant.
 type Rating struct {
 	Score float64 `json:"score"` // 0..10
 	Notes string  `json:"notes"`
 }
 
-// Scores are what one person thinks of all variants of a run.
+// Scores are one person's ratings of all variants of a run.
 type Scores struct {
 	Rater    string            `json:"rater"`
 	Variants map[string]Rating `json:"variants"` // by id
-	// Replaced tells that Import put them in the place of earlier scores of the same rater.
+	// Replaced is true if Import replaced earlier scores of the same rater.
 	Replaced bool `json:"-"`
 }
 
@@ -45,8 +46,8 @@ type stored struct {
 	Raters  []Scores `json:"raters"` // sorted by name
 }
 
-// Load returns the scores that were imported into a run, sorted by rater, none if there are none. A file that is not as
-// it was written is an error.
+// Load returns the scores that were imported into a run, sorted by rater. A file of scores that was damaged is an
+// error.
 func Load(r *rundir.Run) ([]Scores, error) {
 	var s stored
 	err := r.ReadJSON(scoresFile, maxScores, &s)
@@ -64,16 +65,16 @@ func Load(r *rundir.Run) ([]Scores, error) {
 
 func (s *stored) check(variants []rundir.Variant) error {
 	if s.Version != 1 {
-		return fmt.Errorf("version %d is not known", s.Version)
+		return fmt.Errorf("unsupported version %d", s.Version)
 	}
 	last := ""
 	for _, one := range s.Raters {
 		if one.Rater <= last {
-			return fmt.Errorf("rater %q is there twice, out of order or without a name", one.Rater)
+			return fmt.Errorf("duplicate, unsorted or unnamed rater %q", one.Rater)
 		}
 		last = one.Rater
 		if len(one.Variants) != len(variants) {
-			return fmt.Errorf("rater %q scored %d variants, and the run has %d", one.Rater, len(one.Variants),
+			return fmt.Errorf("rater %q scored %d variants, but the run has %d", one.Rater, len(one.Variants),
 				len(variants))
 		}
 		for _, v := range variants {
@@ -91,12 +92,12 @@ func (s *stored) check(variants []rundir.Variant) error {
 
 func inRange(score float64) bool { return score >= 0 && score <= 10 }
 
-// maxFile is how large a file of one person's scores may be.
+// maxFile is the size of the largest file of one person's scores, in bytes.
 const maxFile = 4 << 20
 
-// Import reads a file of one person's scores, as the page saves it or as a person fills in the template, and adds it to
-// those of the run, in the place of earlier scores of the same rater. A file that is not right in every respect is an
-// error that names all that is wrong with it, and changes nothing.
+// Import adds a file of one person's scores to those of the run. The file was saved by the page, or is a filled-in
+// template. It replaces earlier scores of the same rater. If anything in the file is wrong, Import changes nothing and
+// returns an error that lists all problems.
 func Import(r *rundir.Run, file string) (Scores, error) {
 	data, err := disk.ReadRegular(file, maxFile)
 	if err != nil {
@@ -112,7 +113,7 @@ func Import(r *rundir.Run, file string) (Scores, error) {
 	return scores, nil
 }
 
-// add stores scores. Nobody else's are lost when several people import at the same time.
+// add stores the scores. Several people may import at the same time without losing scores.
 func (s *Scores) add(r *rundir.Run) (err error) {
 	unlock, err := lockScores(r)
 	if err != nil {
@@ -135,13 +136,14 @@ func (s *Scores) add(r *rundir.Run) (err error) {
 	return writeJSON(r, scoresFile, stored{Version: 1, Raters: all})
 }
 
-// patience is how long an import waits for another one, which takes milliseconds.
-const patience = 5 * time.Second
+// maxWait is how long an import waits for another one, which takes milliseconds.
+const maxWait = 5 * time.Second
 
-// lockScores keeps other imports out until unlock. It is a lock of its own, since people score runs that still go on.
+// lockScores blocks other imports until unlock. It does not use the run's lock, since people score runs that are still
+// going on.
 func lockScores(r *rundir.Run) (unlock func() error, err error) {
 	path := filepath.Join(r.Dir(), "."+scoresFile+".lock")
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
 			return func() error { return errors.Join(file.Close(), os.Remove(path)) }, nil
@@ -150,7 +152,7 @@ func lockScores(r *rundir.Run) (unlock func() error, err error) {
 			return nil, err
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("another import holds %s; if none is at work, one was killed: remove that file: %w",
+			return nil, fmt.Errorf("another import holds %s; if none is running, remove that file: %w",
 				path, err)
 		}
 	}
@@ -162,7 +164,7 @@ const (
 	maxNotes  = 20_000 // bytes for one variant
 )
 
-// parseScores reads a file of scores, strictly. Its error joins all that is wrong, each with file, line and key.
+// parseScores reads a file of scores strictly. Its error lists all problems, each with file, line and key.
 func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 	p := &parser{file: file, data: bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))}
 	if err := jsonvalue.DecodeStrict(p.data, new(json.RawMessage), 0); err != nil {
@@ -184,7 +186,7 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 			seen = true
 			p.variants(at, &s, m)
 		default:
-			p.fail(at, "unknown key; known are file, run_id, rater and variants")
+			p.fail(at, "unknown key; available: file, run_id, rater, variants")
 		}
 	})
 	if !seen {
@@ -192,7 +194,7 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 	}
 	if len(p.errs) == 0 && s.untouched() {
 		p.errs = append(p.errs,
-			fmt.Errorf("%s: every score is 0 and there are no notes: this looks like the template as it was; "+
+			fmt.Errorf("%s: every score is 0 and there are no notes, as in the template; "+
 				"if you mean it, say why in the notes of a variant", file))
 	}
 	if err := errors.Join(p.errs...); err != nil {
@@ -201,7 +203,7 @@ func parseScores(file string, data []byte, m rundir.Manifest) (Scores, error) {
 	return s, nil
 }
 
-// untouched reports whether nothing suggests that a person filled in the scores.
+// untouched reports whether the scores are those of the template.
 func (s Scores) untouched() bool {
 	for _, rating := range s.Variants {
 		if rating.Score != 0 || strings.TrimSpace(rating.Notes) != "" {
@@ -218,7 +220,7 @@ func (p *parser) rater(at value, s *Scores) {
 	}
 	text = strings.TrimSpace(text)
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		p.fail(at, "a name has no control characters")
+		p.fail(at, "must not contain control characters")
 		return
 	}
 	if text != "" {
@@ -236,7 +238,7 @@ func (p *parser) variants(at value, s *Scores, m rundir.Manifest) {
 	given := make(map[string]bool)
 	ok := p.members(at, "variants.", func(at value, id string) {
 		if !known[id] {
-			p.fail(at, "unknown variant; the run has %s", strings.Join(ids, ", "))
+			p.fail(at, "unknown variant; available: %s", strings.Join(ids, ", "))
 			return
 		}
 		given[id] = true
@@ -267,7 +269,7 @@ func (p *parser) rating(at value) Rating {
 		case "notes":
 			rating.Notes, _ = p.text(at, maxNotes)
 		default:
-			p.fail(at, "unknown key; known are score and notes")
+			p.fail(at, "unknown key; available: score, notes")
 		}
 	})
 	if ok && !scored {
@@ -286,7 +288,7 @@ type parser struct {
 // value is a value in the file.
 type value struct {
 	key string // path of keys, empty at the top
-	at  int    // where it begins, in bytes
+	at  int    // offset in bytes
 	raw json.RawMessage
 }
 
@@ -307,11 +309,11 @@ func (p *parser) root() value {
 	return value{at: bytes.Index(p.data, raw), raw: raw}
 }
 
-// members calls visit for each member of an object. A value that is no object is a failure.
+// members calls visit for each member of an object. It reports false if the value is not an object.
 func (p *parser) members(of value, prefix string, visit func(at value, key string)) bool {
 	decoder := json.NewDecoder(bytes.NewReader(of.raw))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		p.fail(of, "not an object")
+		p.fail(of, "must be an object")
 		return false
 	}
 	for decoder.More() {
@@ -336,11 +338,11 @@ func (p *parser) members(of value, prefix string, visit func(at value, key strin
 func (p *parser) text(at value, limit int) (string, bool) {
 	var text *string
 	if err := json.Unmarshal(at.raw, &text); err != nil || text == nil {
-		p.fail(at, "not a text")
+		p.fail(at, "must be a string")
 		return "", false
 	}
 	if len(*text) > limit {
-		p.fail(at, "more than %d bytes", limit)
+		p.fail(at, "must not exceed %d bytes", limit)
 		return "", false
 	}
 	return *text, true

@@ -102,16 +102,20 @@ func TestWrite(t *testing.T) {
 		"version": 1, "run_id": "20260102-030405-demo-fixed",
 		"task": {
 			"id": "task", "title": "Greet by name (task)", "expected_outcome": "The program greets whoever is named.",
-			"prompts": ["Change main.go so that it greets the person who is named on the command line.\nKeep the tests green."]
+			"prompts": [
+				"Change main.go so that it greets the person who is named on the command line.\nKeep the tests green."
+			]
 		},
 		"variants": [
 			{"variant": "sdd-cc", "units": [{
 				"unit": "demo/task/sdd-cc/1", "workspace": "variants/sdd-cc/workspace",
-				"diff": "variants/sdd-cc/artifacts/workspace.diff", "session_log": "variants/sdd-cc/logs/acp-session.jsonl",
+				"diff": "variants/sdd-cc/artifacts/workspace.diff",
+				"session_log": "variants/sdd-cc/logs/acp-session.jsonl",
 				"metrics": "variants/sdd-cc/artifacts/acp-metrics.json"}]},
 			{"variant": "sdd-codex", "units": [{
 				"unit": "demo/task/sdd-codex/1", "workspace": "variants/sdd-codex/workspace",
-				"diff": "variants/sdd-codex/artifacts/workspace.diff", "session_log": "variants/sdd-codex/logs/acp-session.jsonl",
+				"diff": "variants/sdd-codex/artifacts/workspace.diff",
+				"session_log": "variants/sdd-codex/logs/acp-session.jsonl",
 				"metrics": "variants/sdd-codex/artifacts/acp-metrics.json"}]}
 		]
 	}`, read(t, r, "human-pack.json"))
@@ -230,12 +234,12 @@ func TestImportRefuses(t *testing.T) {
 		{"not JSON", "", "{\n\"variants\": }", "FILE:2: invalid character '}' looking for beginning of value"},
 		{"cut", "", `{"variants": {`, "FILE:1: the text is incomplete: unexpected EOF"},
 		{"not UTF-8", "", "{\"rater\": \"\xff\"}", "FILE:1: the text is not UTF-8"},
-		{"array", "", "\n[]", "FILE:2: not an object\nFILE: variants: missing"},
+		{"array", "", "\n[]", "FILE:2: must be an object\nFILE: variants: missing"},
 		{"no variants", "", `{"rater": "x"}`, "FILE: variants: missing"},
-		{"variants that are a list", "", `{"variants": []}`, "FILE:1: variants: not an object"},
+		{"variants that are a list", "", `{"variants": []}`, "FILE:1: variants: must be an object"},
 		{
 			"unknown key", "", "{\n\"raters\": 1, \"variants\": {" + all + "}}",
-			"FILE:2: raters: unknown key; known are file, run_id, rater and variants",
+			"FILE:2: raters: unknown key; available: file, run_id, rater, variants",
 		},
 		{
 			"another run", "its variants have the same names", `{"run_id": "r9", "variants": {` + all + `}}`,
@@ -243,7 +247,7 @@ func TestImportRefuses(t *testing.T) {
 		},
 		{
 			"unknown variant", "", `{"variants": {` + all + ", \n\"c\": {\"score\": 1}}}",
-			"FILE:2: variants.c: unknown variant; the run has a, b",
+			"FILE:2: variants.c: unknown variant; available: a, b",
 		},
 		{"missing variant", "", `{"variants": {` + goodA + `}}`, `FILE:1: variants: variant "b" is missing`},
 		{
@@ -275,38 +279,41 @@ func TestImportRefuses(t *testing.T) {
 			"FILE:1: variants.a.score: 1e999 is not a number from 0 to 10",
 		},
 		{"no score", "", `{"variants": {"a": {"notes": "x"}, ` + goodB + `}}`, "FILE:1: variants.a: score is missing"},
-		{"a number for a variant", "", `{"variants": {"a": 7, ` + goodB + `}}`, "FILE:1: variants.a: not an object"},
+		{
+			"a number for a variant", "", `{"variants": {"a": 7, ` + goodB + `}}`,
+			"FILE:1: variants.a: must be an object",
+		},
 		{
 			"unknown key of a variant", "", `{"variants": {"a": {"score": 1, "note": ""}, ` + goodB + `}}`,
-			"FILE:1: variants.a.note: unknown key; known are score and notes",
+			"FILE:1: variants.a.note: unknown key; available: score, notes",
 		},
 		{
 			"notes that are no text", "", `{"variants": {"a": {"score": 1, "notes": 3}, ` + goodB + `}}`,
-			"FILE:1: variants.a.notes: not a text",
+			"FILE:1: variants.a.notes: must be a string",
 		},
 		{
 			"long notes", "",
 			`{"variants": {"a": {"score": 1, "notes": "` + strings.Repeat("x", maxNotes+1) + `"}, ` + goodB + `}}`,
-			"FILE:1: variants.a.notes: more than 20000 bytes",
+			"FILE:1: variants.a.notes: must not exceed 20000 bytes",
 		},
-		{"rater that is no text", "", `{"rater": null, "variants": {` + all + `}}`, "FILE:1: rater: not a text"},
+		{"rater that is no text", "", `{"rater": null, "variants": {` + all + `}}`, "FILE:1: rater: must be a string"},
 		{
 			"rater that steers a terminal", "", `{"rater": "\u001b[2J", "variants": {` + all + `}}`,
-			"FILE:1: rater: a name has no control characters",
+			"FILE:1: rater: must not contain control characters",
 		},
 		{
 			"strange key", "", `{"\u001b": 1, "variants": {` + all + `}}`,
-			`FILE:1: "\x1b": unknown key; known are file, run_id, rater and variants`,
+			`FILE:1: "\x1b": unknown key; available: file, run_id, rater, variants`,
 		},
 		{
 			"untouched template", "it was forgotten",
 			`{"file": "scores.json", "variants": {"a": {"score": 0, "notes": ""}, ` + goodB + `}}`,
-			"FILE: every score is 0 and there are no notes: this looks like the template as it was; if you mean it, " +
+			"FILE: every score is 0 and there are no notes, as in the template; if you mean it, " +
 				"say why in the notes of a variant",
 		},
 		{
 			"several faults", "all are told", "{\"variants\": {\n\"a\": {\"score\": 11},\n\"c\": {}}}",
-			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; the run has a, b\n" +
+			"FILE:2: variants.a.score: 11 is outside 0..10\nFILE:3: variants.c: unknown variant; available: a, b\n" +
 				"FILE:1: variants: variant \"b\" is missing",
 		},
 		{"huge", "", strings.Repeat(" ", maxFile+1), "FILE: 4194305 bytes exceed the limit of 4194304"},
@@ -367,7 +374,7 @@ func TestImportAfterOneWasKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := Import(r, file)
 		require.ErrorContains(t, err,
-			"another import holds "+lock+"; if none is at work, one was killed: remove that file")
+			"another import holds "+lock+"; if none is running, remove that file")
 	})
 	require.FileExists(t, lock)
 }
@@ -376,15 +383,15 @@ func TestLoadRefuses(t *testing.T) {
 	const anna = `{"rater":"anna","variants":{"a":{"score":1,"notes":""}}}`
 	tests := []struct{ name, data, err string }{
 		{"not JSON", "{", ":1: the text is incomplete: unexpected EOF"},
-		{"version", `{"version":2,"raters":[]}`, ": version 2 is not known"},
+		{"version", `{"version":2,"raters":[]}`, ": unsupported version 2"},
 		{"key twice", `{"version":1,"raters":[],"raters":[]}`, `:1: duplicate key "raters"`},
 		{
 			"twice", `{"version":1,"raters":[` + anna + "," + anna + `]}`,
-			`: rater "anna" is there twice, out of order or without a name`,
+			`: duplicate, unsorted or unnamed rater "anna"`,
 		},
 		{
 			"variants", `{"version":1,"raters":[{"rater":"anna","variants":{}}]}`,
-			`: rater "anna" scored 0 variants, and the run has 1`,
+			`: rater "anna" scored 0 variants, but the run has 1`,
 		},
 		{
 			"other variant", `{"version":1,"raters":[` + strings.Replace(anna, `"a":`, `"b":`, 1) + `]}`,

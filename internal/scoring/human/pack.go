@@ -21,7 +21,7 @@ const (
 	filledFile   = "scores.json"
 )
 
-// Pack tells where everything lies that a person needs to score the variants. It names them; the page does not.
+// Pack has the paths of everything that a person needs to score the variants. Unlike the page, it names the variants.
 type Pack struct {
 	Version int    `json:"version"` // 1
 	RunID   string `json:"run_id"`
@@ -45,8 +45,8 @@ type PackVariant struct {
 	Units []PackUnit `json:"units"`
 }
 
-// PackUnit points to what there is of one unit. The paths are relative to the run's directory, with slashes; one that
-// is empty leads nowhere, because the unit has not run or left no such thing.
+// PackUnit has the paths of one unit's files, relative to the run's directory and with slashes. A path is empty if the
+// unit has not run or left no such file.
 type PackUnit struct {
 	ID         string `json:"unit"`
 	Workspace  string `json:"workspace,omitempty"`
@@ -55,13 +55,13 @@ type PackUnit struct {
 	Metrics    string `json:"metrics,omitempty"`
 }
 
-// template is a file of scores with nothing filled in.
+// template is a file of scores to be filled in.
 type template struct {
 	File     string            `json:"file"`
 	Variants map[string]Rating `json:"variants"`
 }
 
-// Write makes the pack, the template and the page of a run. The same directory gives the same bytes each time.
+// Write writes the pack, the template and the page of a run. The same directory gives the same bytes each time.
 func Write(r *rundir.Run) error {
 	pack, err := newPack(r)
 	if err != nil {
@@ -122,13 +122,13 @@ func tasksOf(m rundir.Manifest) []Task {
 	return tasks
 }
 
-// unitName is a unit's id taken apart.
+// unitName has the parts of a unit's id.
 type unitName struct {
 	caseID, variant string
 	trial           int
 }
 
-// parseUnit takes an id of a manifest apart, playbook/case/variant/trial; rundir has checked it.
+// parseUnit parses an id of a manifest, playbook/case/variant/trial, which package rundir has checked.
 func parseUnit(id string) unitName {
 	parts := strings.Split(id, "/")
 	if len(parts) < 3 {
@@ -139,16 +139,16 @@ func parseUnit(id string) unitName {
 }
 
 func newPackUnit(r *rundir.Run, id string, u unitName) (PackUnit, error) {
-	place := r.UnitDirs(u.caseID, u.variant, u.trial)
+	dirs := r.UnitDirs(u.caseID, u.variant, u.trial)
 	unit := PackUnit{ID: id}
 	for _, pointer := range []struct {
 		to   *string
 		path string
 	}{
-		{&unit.Workspace, place.Workspace},
-		{&unit.Diff, filepath.Join(place.Artifacts, rundir.Diff)},
-		{&unit.SessionLog, filepath.Join(place.Logs, rundir.SessionLog)},
-		{&unit.Metrics, filepath.Join(place.Artifacts, rundir.Metrics)},
+		{&unit.Workspace, dirs.Workspace},
+		{&unit.Diff, filepath.Join(dirs.Artifacts, rundir.Diff)},
+		{&unit.SessionLog, filepath.Join(dirs.Logs, rundir.SessionLog)},
+		{&unit.Metrics, filepath.Join(dirs.Artifacts, rundir.Metrics)},
 	} {
 		switch _, err := os.Lstat(pointer.path); {
 		case errors.Is(err, fs.ErrNotExist):

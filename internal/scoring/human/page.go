@@ -25,9 +25,9 @@ var (
 )
 
 const (
-	maxPage = 24 << 20 // bytes of work on the page, about
+	maxPage = 24 << 20 // about how many bytes of work the page shows
 	maxUnit = 256 << 10
-	// minUnit is what a unit's work needs to be of use. Where there is not even room for that, units are left out.
+	// minUnit is how many bytes a unit needs to be of use. Units for which there is less room are left out.
 	minUnit = 8 << 10
 )
 
@@ -40,7 +40,7 @@ type pageData struct {
 	Entries []entry `json:"entries"`
 	// Key holds the variants' ids in that order: JSON in base64, so that they are not read by accident.
 	Key string `json:"key"`
-	// LeftOut is how many units there was no room for.
+	// LeftOut counts the units for which there was no room.
 	LeftOut int `json:"left_out"`
 }
 
@@ -49,11 +49,11 @@ type entry struct {
 	Units []shownUnit `json:"units"`
 }
 
-// shownUnit is one unit's work. How the unit was judged is not part of it.
+// shownUnit is the work of one unit, without its verdict.
 type shownUnit struct {
 	Case  string `json:"case"`
 	Trial int    `json:"trial"`
-	// Ended tells whether the unit ran to an end; if not, there is nothing to be seen.
+	// Ended reports whether the unit ran to its end. If not, there is nothing to show.
 	Ended bool `json:"ended"`
 	blind.Sample
 }
@@ -76,7 +76,7 @@ func renderPage(r *rundir.Run, units []result.Unit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(data) // escapes what could end the element it stands in
+	text, err := json.Marshal(data) // escapes what could end the script element
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func renderPage(r *rundir.Run, units []result.Unit) ([]byte, error) {
 	return page, nil
 }
 
-// digest is what a content security policy calls an inline text.
+// digest returns the source by which a content security policy allows an inline text.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -109,7 +109,7 @@ func newPageData(r *rundir.Run, units []result.Unit) (pageData, error) {
 		return pageData{}, err
 	}
 	data := pageData{RunID: m.RunID, Name: m.Name, Tasks: tasksOf(m), Key: base64.StdEncoding.EncodeToString(key)}
-	// All variants show the same cases and trials, so that none has an advantage.
+	// All variants show the same cases and trials, so that no variant has an advantage.
 	room := max(1, maxPage/minUnit/max(1, len(ids)))
 	limit := min(maxUnit, maxPage/max(1, min(len(m.Units), room*len(ids))))
 	names := blind.NamesOf(m)
