@@ -50,7 +50,7 @@ type AgentRun struct {
 	// one for each answer. Agents report only calls, so turns are counted after the session, which Limits.MaxToolCalls
 	// would end; 0: no limit.
 	MaxTurns int
-	// MCP are the tool servers that the agent is told of.
+	// MCP are the tool servers that the agent receives.
 	MCP []playbook.MCPServer
 	// Env says which environment variables the agent sees besides those that every program needs.
 	Env playbook.Env

@@ -90,7 +90,7 @@ func TestFalseGreen(t *testing.T) {
 					require.Contains(t, s.Passes, strings.TrimPrefix(e.Test, "TestEvals/suite/"), s.Reason)
 				}
 			}
-			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"), "# "+s.Reason+"\n"+told(events))
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"), "# "+s.Reason+"\n"+shownLines(events))
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestGoTestJSON(t *testing.T) {
 	suite := m.compile("./evals")
 	got, code := module{t, m.path("evals")}.testJSON(suite.bin, env)
 	require.Equal(t, 1, code)
-	require.Equal(t, told(want), told(got))
+	require.Equal(t, shownLines(want), shownLines(got))
 	actions := func(events []event) (actions []string) {
 		for _, e := range events {
 			if e.Action != "output" {
@@ -142,8 +142,8 @@ func (m module) events(out string) []event {
 	return events
 }
 
-// reported returns how each test ended and what it printed, in the order in which they ended.
-func told(events []event) string {
+// shownLines returns how each test ended and what it printed, in the order in which they ended.
+func shownLines(events []event) string {
 	said := make(map[string]string)
 	var b strings.Builder
 	for _, e := range events {

@@ -49,7 +49,7 @@ func TestGoSuites(t *testing.T) {
 		files, err := os.ReadDir("testdata/module/suites/testdata/red")
 		require.NoError(t, err)
 		require.Greater(t, reds, len(files)+30, "each of them")
-		text := told(events)
+		text := shownLines(events)
 		require.Regexp(t, `panic: no idea\n\s*\n(.*\n)+?.*suites_test\.go:\d+`, text, "the trace names the place")
 		golden.Equal(t, "testdata/suites/red.txt",
 			traces.ReplaceAllString(strings.ReplaceAll(text, m.dir, "$COMPILED"), "        (a trace)\n$1"))
@@ -93,7 +93,7 @@ func TestGoSuites(t *testing.T) {
 				require.Equal(t, "TestRedAgents/suite/agents/greet/excluded-tools", e.Test)
 			}
 		}
-		golden.Equal(t, "testdata/suites/red-agents.txt", told(events))
+		golden.Equal(t, "testdata/suites/red-agents.txt", shownLines(events))
 	})
 
 	t.Run("judge", func(t *testing.T) {

@@ -229,8 +229,8 @@ func (r *running) why() error {
 	return errors.New("-run and -skip excluded it by mistake (please report this)")
 }
 
-// toldNotes are those of this process. What is wrong with its traces is said once.
-var toldNotes sync.Map
+// loggedNotes are those of this process. What is wrong with its traces is said once.
+var loggedNotes sync.Map
 
 // logNotes logs the notes of the run so far.
 func (r *running) logNotes(t *testing.T) {
@@ -238,7 +238,7 @@ func (r *running) logNotes(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, note := range r.notes {
-		if _, told := toldNotes.LoadOrStore(note, true); !told || !strings.HasPrefix(note, engine.TracingWarning) {
+		if _, logged := loggedNotes.LoadOrStore(note, true); !logged || !strings.HasPrefix(note, engine.TracingWarning) {
 			t.Log(note)
 		}
 	}

@@ -77,7 +77,7 @@ func (v verdict) trialText(i int) string {
 	if len(v.Units) > 1 {
 		prefix = fmt.Sprintf("trial %d: ", i+1)
 	}
-	told := false
+	reported := false
 	for _, s := range u.Steps {
 		if s.Outcome != result.Fail && s.Outcome != result.Error {
 			continue
@@ -86,9 +86,9 @@ func (v verdict) trialText(i int) string {
 			line("%s", s.Output)
 		}
 		line("%s%s: step %q: %s", prefix, s.Position, s.Name, s.Reason)
-		told = told || s.Reason == u.Reason
+		reported = reported || s.Reason == u.Reason
 	}
-	if u.Reason != "" && !told {
+	if u.Reason != "" && !reported {
 		line("%s", hang(prefix, u.Reason))
 	}
 	if u.EndedEarly() {

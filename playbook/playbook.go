@@ -68,7 +68,7 @@ type PermissionRule struct {
 	Decide Decision `yaml:"decide,required" enum:"allow,reject,error" doc:"The answer."`
 }
 
-// MCPServer is a tool server that the agent is told to start, over stdin and stdout.
+// MCPServer is a tool server that the agent is asked to start, over stdin and stdout.
 type MCPServer struct {
 	Name string `yaml:"name,required" pattern:"id" doc:"Unique; part of the names of tools."`
 

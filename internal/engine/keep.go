@@ -22,9 +22,9 @@ import (
 // keepTimeout bounds the writing of artifacts of a unit that was interrupted.
 const keepTimeout = time.Minute
 
-// keep writes the artifacts of a unit that is kept to its place.
+// keep writes the artifacts of a unit that is kept.
 func (a *attempt) keep(ctx context.Context) error {
-	if a.site.place == nil {
+	if a.site.runDirs == nil {
 		return nil
 	}
 	a.result.Metrics = measure(a.result)
@@ -72,7 +72,7 @@ func (a *attempt) keepRun() error {
 	if a.result.Run == nil {
 		return nil
 	}
-	return a.secrets.WriteLines(filepath.Join(a.site.place.Artifacts, rundir.Trajectory), 0o644,
+	return a.secrets.WriteLines(filepath.Join(a.site.runDirs.Artifacts, rundir.Trajectory), 0o644,
 		func(w io.Writer) error {
 			return writeRun(w, a.result.Run)
 		})
@@ -139,19 +139,19 @@ func (a *attempt) keepJSON(name string, v any) error {
 
 // keepFile writes a file masked, by its extension.
 func (a *attempt) keepFile(name string, data []byte) error {
-	return a.secrets.WriteFile(filepath.Join(a.site.place.Artifacts, name), data, 0o644)
+	return a.secrets.WriteFile(filepath.Join(a.site.runDirs.Artifacts, name), data, 0o644)
 }
 
 // sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
 // there is an error: what an agent can write down it could have sent elsewhere.
 func (a *attempt) sweep(ctx context.Context) error {
-	if a.site.place == nil && !a.site.live() || a.cleanByOrigin() {
+	if a.site.runDirs == nil && !a.site.live() || a.cleanByOrigin() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	look, kept := a.secrets.Sweep, ""
-	if a.site.place != nil {
+	if a.site.runDirs != nil {
 		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
 	}
 	found, err := look(ctx, a.site.dirs.workspace)

@@ -138,7 +138,7 @@ func (r *run) check(ctx context.Context) (map[string][]string, error) {
 	if name, found := r.Runner.secrets.Contains(r.pb.Text); found {
 		return nil, fmt.Errorf("%s contains the value of %s: a playbook names presets, never secrets", r.pb.File, name)
 	}
-	// The tracer that sends is opened when the run has an id; what is wrong with the environment is told before that.
+	// The tracer that sends is opened when the run has an id; errors in the environment are reported before that.
 	tracer, err := tracing.Open(tracing.Config{Getenv: r.cfg.Getenv, Secrets: new(secret.Set)})
 	if err != nil && !errors.Is(err, tracing.ErrNotLinked) {
 		return nil, err
@@ -238,7 +238,7 @@ func (r *Runner) Reports() bool {
 	return slices.ContainsFunc(r.plan.Jobs, reports)
 }
 
-// scrub masks the secrets that stand in the run's directory although nothing of ours writes any: an agent that is not
+// scrub masks the secrets that are in the run's directory although sdd-eval writes none: an agent that is not
 // confined has put them there. That it could is an error. A run that starts nothing has none but what we wrote, and
 // needs no search unless there are secrets that were not known all the time.
 func (r *run) scrub(ctx context.Context) error {

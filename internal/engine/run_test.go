@@ -104,7 +104,7 @@ func TestRunParallel(t *testing.T) {
 					func(c *engine.Config) { c.Parallel = tt.parallel })
 				var mu sync.Mutex
 				started, leave := 0, make(chan struct{})
-				told := &sink{starts: func(spec.Unit) {
+				sunk := &sink{starts: func(spec.Unit) {
 					mu.Lock()
 					started++
 					mu.Unlock()
@@ -117,9 +117,9 @@ func TestRunParallel(t *testing.T) {
 					require.Equal(t, tt.want, started, tt.reason)
 					close(leave)
 				}()
-				_, err := runner.Run(t.Context(), told)
+				_, err := runner.Run(t.Context(), sunk)
 				require.NoError(t, err)
-				require.Len(t, told.units, 4)
+				require.Len(t, sunk.units, 4)
 			})
 		})
 	}
@@ -132,11 +132,11 @@ func TestRunSelected(t *testing.T) {
 		c.Parallel = 1
 		c.Selected = func(u spec.Unit) bool { return u.Trial%2 == 0 }
 	})
-	told := new(sink)
-	_, err := runner.Run(t.Context(), told)
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
-	require.Equal(t, 4, told.total)
-	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/4"}, idsOf(told.units))
+	require.Equal(t, 4, sunk.total)
+	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/4"}, idsOf(sunk.units))
 }
 
 func idsOf(units []result.Unit) (ids []string) {
@@ -156,11 +156,11 @@ func TestRunSelectedAccounts(t *testing.T) {
 		c.ConfigDir, c.Sandbox = t.TempDir(), "none"
 		c.Selected = func(u spec.Unit) bool { return u.Variant.ID == "fake" }
 	})
-	told := new(sink)
-	_, err := runner.Run(t.Context(), told)
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
-	require.Len(t, told.units, 1)
-	require.Equal(t, result.Pass, told.units[0].Outcome, told.units[0].Reason)
+	require.Len(t, sunk.units, 1)
+	require.Equal(t, result.Pass, sunk.units[0].Outcome, sunk.units[0].Reason)
 }
 
 // TestRunInterrupted tells units that were cut short from those that failed, and keeps none of them.
@@ -172,18 +172,18 @@ func TestRunInterrupted(t *testing.T) {
 		c.Parallel, c.Sandbox, c.Keep = 1, "none", &engine.Keep{Below: root}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	told := new(sink)
-	told.starts = func(u spec.Unit) {
+	sunk := new(sink)
+	sunk.starts = func(u spec.Unit) {
 		if u.Trial == 2 {
 			cancel()
 		}
 	}
-	done, err := runner.Run(ctx, told)
+	done, err := runner.Run(ctx, sunk)
 	require.NoError(t, err)
-	require.Equal(t, []string{"bench/task/fake/1", "bench/task/fake/2"}, idsOf(told.units))
-	require.False(t, told.units[0].Interrupted)
-	require.True(t, told.units[1].Interrupted)
-	require.Equal(t, result.Error, told.units[1].Outcome)
+	require.Equal(t, []string{"bench/task/fake/1", "bench/task/fake/2"}, idsOf(sunk.units))
+	require.False(t, sunk.units[0].Interrupted)
+	require.True(t, sunk.units[1].Interrupted)
+	require.Equal(t, result.Error, sunk.units[1].Outcome)
 	require.Equal(t, []string{"bench/task/fake/1"}, idsOf(done.Units))
 	require.True(t, done.Resumable)
 	require.Empty(t, done.Jobs, "nothing is known about a job whose units have not run")
@@ -193,11 +193,11 @@ func TestRunInterrupted(t *testing.T) {
 	runner, _ = newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
 		c.Sandbox, c.Keep = "none", &engine.Keep{Resumed: resumed}
 	})
-	told = new(sink)
-	done, err = runner.Run(t.Context(), told)
+	sunk = new(sink)
+	done, err = runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
 	require.False(t, done.Resumable)
-	ids := idsOf(told.units)
+	ids := idsOf(sunk.units)
 	slices.Sort(ids)
 	require.Equal(t, []string{"bench/task/fake/2", "bench/task/fake/3", "bench/task/fake/4"}, ids)
 	require.Len(t, done.Units, 4)
@@ -242,12 +242,12 @@ func TestRunRefuses(t *testing.T) {
 				c.Secrets, c.Keep, c.ConfigDir = new(secret.Set), &engine.Keep{Below: root}, t.TempDir()
 				tt.configure(c)
 			})
-			told := new(sink)
-			_, err := runner.Run(t.Context(), told)
+			sunk := new(sink)
+			_, err := runner.Run(t.Context(), sunk)
 			var input *engine.InputError
 			require.ErrorAs(t, err, &input)
 			require.ErrorContains(t, err, tt.err)
-			require.Empty(t, told.units)
+			require.Empty(t, sunk.units)
 			_, err = os.Stat(filepath.Join(root, ".llman"))
 			require.ErrorIs(t, err, os.ErrNotExist, "no directory was made for the run")
 		})
@@ -266,13 +266,13 @@ func TestRunPanics(t *testing.T) {
 			Report: func(context.Context, *rundir.Run, bool) error { panic("out of ink") },
 		}
 	})
-	told := new(sink)
-	_, err := runner.Run(t.Context(), told)
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
 	require.ErrorContains(t, err, "panic: out of ink", "the reports that are made when all has ended")
-	require.Len(t, told.jobs, 1)
-	require.Equal(t, result.Error, told.jobs[0].Outcome)
-	require.Contains(t, told.jobs[0].Steps[0].Reason, "panic: out of ink")
-	require.Contains(t, told.jobs[0].Steps[0].Reason, "run_test.go:", "the stack tells where")
+	require.Len(t, sunk.jobs, 1)
+	require.Equal(t, result.Error, sunk.jobs[0].Outcome)
+	require.Contains(t, sunk.jobs[0].Steps[0].Reason, "panic: out of ink")
+	require.Contains(t, sunk.jobs[0].Steps[0].Reason, "run_test.go:", "the stack tells where")
 }
 
 // TestActivity holds that people see what the agent does while it is recorded, and not once more when that is
@@ -280,12 +280,12 @@ func TestRunPanics(t *testing.T) {
 func TestActivity(t *testing.T) {
 	text := headlessPlaybook(t, "", "permissions: {default: allow}", "args", "args")
 	runner, _ := newRunner(t, t.TempDir(), text, engine.Record, confinedBy(t, confine.None))
-	told := new(sink)
-	_, err := runner.Run(t.Context(), told)
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
-	require.Equal(t, result.Completed, told.units[0].Outcome, told.units[0].Reason)
+	require.Equal(t, result.Completed, sunk.units[0].Outcome, sunk.units[0].Reason)
 	var prompts []int
-	for _, a := range told.doing {
+	for _, a := range sunk.doing {
 		if n := len(prompts); n == 0 || prompts[n-1] != a.Iteration {
 			prompts = append(prompts, a.Iteration)
 		}

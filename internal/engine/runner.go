@@ -161,8 +161,8 @@ func openSandbox(pb *spec.Playbook, chosen string) (*confine.Sandbox, error) {
 // sandboxes are those of all playbooks, by what they are made from: what one holds is measured once.
 var sandboxes sync.Map
 
-// Sandbox returns what confines what the run starts, the zero value if that is nothing. The error says that nothing can
-// confine it here, or that the playbook is wrong about it, and what can be done.
+// Sandbox returns what confines what the run starts, the zero value if nothing is confined. The error says that nothing
+// can confine it here, or that the playbook is wrong about it, and what can be done.
 func (r *Runner) Sandbox(ctx context.Context) (confine.Properties, error) {
 	if !r.StartsChildren() {
 		return confine.Properties{}, nil

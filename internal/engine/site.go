@@ -27,7 +27,7 @@ type site struct {
 	*Runner
 	unit  spec.Unit
 	log   *session.Log
-	place *rundir.UnitDirs // where the unit is kept; nil: nowhere
+	runDirs *rundir.UnitDirs // where the unit is kept; nil: nowhere
 	dirs  unitDirs
 
 	prepared bool
@@ -40,7 +40,7 @@ type site struct {
 
 // open makes the unit's directories, those of an agent among them if it is for one.
 func (s *site) open(forAgent bool) (err error) {
-	s.dirs, err = makeUnitDirs(s.cfg.TempDir, forAgent, s.place)
+	s.dirs, err = makeUnitDirs(s.cfg.TempDir, forAgent, s.runDirs)
 	return err
 }
 
@@ -210,26 +210,26 @@ type unitDirs struct {
 
 // makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
 // before has left there is removed. Such a unit that is replayed needs no others.
-func makeUnitDirs(parent string, forAgent bool, place *rundir.UnitDirs) (d unitDirs, err error) {
-	if forAgent || place == nil {
+func makeUnitDirs(parent string, forAgent bool, runDirs *rundir.UnitDirs) (d unitDirs, err error) {
+	if forAgent || runDirs == nil {
 		if d.base, err = disk.MkdirTemp(parent); err != nil {
 			return unitDirs{}, fmt.Errorf("make the unit's directories: %w", err)
 		}
 	}
-	if err := d.fill(forAgent, place); err != nil {
+	if err := d.fill(forAgent, runDirs); err != nil {
 		return unitDirs{}, errors.Join(fmt.Errorf("make the unit's directories: %w", err), d.remove())
 	}
 	return d, nil
 }
 
 // fill makes the directories below the base.
-func (d *unitDirs) fill(forAgent bool, place *rundir.UnitDirs) (err error) {
+func (d *unitDirs) fill(forAgent bool, runDirs *rundir.UnitDirs) (err error) {
 	var dirs, own []string
-	if place == nil {
+	if runDirs == nil {
 		d.workspace = filepath.Join(d.base, "workspace")
 		dirs = append(dirs, d.workspace)
 	} else {
-		d.workspace = place.Workspace
+		d.workspace = runDirs.Workspace
 		if forAgent { // agents report paths without links
 			if d.workspace, err = filepath.EvalSymlinks(d.workspace); err != nil {
 				return err
@@ -238,7 +238,7 @@ func (d *unitDirs) fill(forAgent bool, place *rundir.UnitDirs) (err error) {
 		if err := clearDir(d.workspace); err != nil {
 			return err
 		}
-		own = append(own, place.Logs, place.Artifacts)
+		own = append(own, runDirs.Logs, runDirs.Artifacts)
 	}
 	if forAgent {
 		d.home, d.tmp = filepath.Join(d.base, "home"), filepath.Join(d.base, "tmp")

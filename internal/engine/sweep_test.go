@@ -98,8 +98,8 @@ func TestSweepReplay(t *testing.T) {
 			run, err := rundir.Open(root, done.ID, secrets)
 			require.NoError(t, err)
 			defer run.Close()
-			place := run.UnitDirs(unit.Case.ID, unit.Variant.ID, unit.Trial)
-			found, err := secrets.Sweep(t.Context(), place.Workspace)
+			runDirs := run.UnitDirs(unit.Case.ID, unit.Variant.ID, unit.Trial)
+			found, err := secrets.Sweep(t.Context(), runDirs.Workspace)
 			require.NoError(t, err)
 			require.Empty(t, found, "what is kept is masked")
 			if tt.leak == "" {
@@ -109,9 +109,9 @@ func TestSweepReplay(t *testing.T) {
 			require.Equal(t, result.Error, u.Outcome)
 			require.Contains(t, u.Reason, "leak: ")
 			require.Contains(t, u.Reason, tt.leak)
-			diff, err := os.ReadFile(filepath.Join(place.Artifacts, "workspace.diff"))
+			diff, err := os.ReadFile(filepath.Join(runDirs.Artifacts, "workspace.diff"))
 			require.NoError(t, err)
-			files, err := os.ReadDir(place.Workspace)
+			files, err := os.ReadDir(runDirs.Workspace)
 			require.NoError(t, err)
 			for _, f := range files {
 				require.Contains(t, string(diff), f.Name(), "it is not what was prepared")

@@ -94,7 +94,7 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	return notes
 }
 
-// ownFiles returns globs for what of ours may lie in the source and is not the agent's to see: cassettes, runs and our
+// ownFiles returns globs for sdd-eval's own files in the source, which the agent must not see: cassettes, runs and our
 // own notes, which runs change, and playbooks, which say what is expected.
 func (r *Runner) ownFiles(ctx context.Context) ([]string, error) {
 	if r.source == "" {

@@ -108,17 +108,17 @@ func (r *Runner) newAttempt(u spec.Unit, is role, notes io.Writer, res result.Un
 	}
 }
 
-// runKept is run for a unit that is kept, if there is a place for it.
+// runKept is run for a unit that is kept, if there is a runDirs for it.
 func (a *attempt) runKept(ctx context.Context) (err error) {
 	if a.kept == nil {
 		return a.run(ctx)
 	}
-	place, err := a.kept.MakeUnitDirs(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
+	runDirs, err := a.kept.MakeUnitDirs(a.unit.Case.ID, a.unit.Variant.ID, a.unit.Trial)
 	if err != nil {
 		return err
 	}
-	a.site.place = &place
-	if err := a.log.Open(place.Logs); err != nil {
+	a.site.runDirs = &runDirs
+	if err := a.log.Open(runDirs.Logs); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.log.Close(a.site.dirs.pins.check)) }() // also where run panics
@@ -337,8 +337,8 @@ func (a *attempt) checkSession() error {
 	switch {
 	case a.result.Session != "":
 		next = "sdd-eval cassette show " + a.result.Session
-	case a.site.place != nil:
-		next = "see which calls there were in " + filepath.Join(a.site.place.Artifacts, rundir.Trajectory)
+	case a.site.runDirs != nil:
+		next = "see which calls there were in " + filepath.Join(a.site.runDirs.Artifacts, rundir.Trajectory)
 	}
 	return fault.Advise(err, next)
 }

@@ -25,7 +25,7 @@ var ErrNotText = errors.New("not a text file: invalid UTF-8")
 //
 // Their errors are [*Denied], or wrap [ErrNotText] or the system's error, e.g. fs.ErrNotExist.
 type Files struct {
-	// OnDeny, if not nil, is told of every denial, from many goroutines. Set it before the first use.
+	// OnDeny, if not nil, is called for every denial, from many goroutines. Set it before the first use.
 	OnDeny func(Denied)
 	// MaxSize is the size of the largest file, in bytes; 0 means DefaultMaxSize. Set it before the first use.
 	MaxSize int64

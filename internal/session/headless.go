@@ -29,7 +29,7 @@ import (
 
 // headless is a conversation with an agent that is started anew for each prompt and goes on with its session.
 type headless struct {
-	work
+	processSession
 	options  claudecli.Options // of each prompt
 	hooks    hooks
 	observer claudecli.Observer
@@ -47,7 +47,7 @@ func startHeadless(ctx context.Context, of *Session) (conversation, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("install the agent's hooks: %w", err), h.remove())
 	}
-	s := &headless{work: newWork(of, h.paths()), hooks: h}
+	s := &headless{processSession: newProcessSession(of, h.paths()), hooks: h}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.close(ctx, nil))
 	}
@@ -118,8 +118,8 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 	} else if turn.Err != nil {
 		return cassette.Turn{}, headlessFault(turn.Err)
 	}
-	told := s.observer.Session()
-	s.who.Agent.Name, s.who.Agent.Version = "claude-code", told.Version
+	reported := s.observer.Session()
+	s.who.Agent.Name, s.who.Agent.Version = "claude-code", reported.Version
 	if err := s.checkCapture(turn); err != nil {
 		return cassette.Turn{}, err
 	}

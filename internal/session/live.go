@@ -26,7 +26,7 @@ const startTimeout = 2 * time.Minute
 
 // live is a conversation with an agent's process over the Agent Client Protocol.
 type live struct {
-	work
+	processSession
 	tools     *tools
 	child     child
 	client    *acp.Client
@@ -39,7 +39,7 @@ type live struct {
 
 // startLive starts the unit's agent and opens a session in its workspace.
 func startLive(ctx context.Context, of *Session) (conversation, error) {
-	s := &live{work: newWork(of, nil), tools: &of.tools}
+	s := &live{processSession: newProcessSession(of, nil), tools: &of.tools}
 	s.overdue = s.waiting
 	late := fmt.Errorf("the agent took longer than %v to start", startTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, late)

@@ -24,7 +24,7 @@ import (
 )
 
 // Log is a unit's session log: every frame in the order of the wire, what the agent wrote to stderr, what it was
-// denied, and notes of ours; a line of JSON each, without secrets. A log without a file passes on notes alone.
+// denied, and sdd-eval's notes; a line of JSON each, without secrets. A log without a file passes on notes alone.
 type Log struct {
 	secrets *secret.Set
 	unit    string

@@ -23,11 +23,11 @@ import (
 
 // Host is what all sessions of a run have in common.
 type Host struct {
-	// Version is that of this client, as the agent is told.
+	// Version is sdd-eval's version, which the agent receives.
 	Version string
 	// Start starts a child that is confined.
 	Start func(context.Context, supervise.Command, confine.Policy) (*supervise.Process, error)
-	// Environ is the environment that agents' environments are made from, Getenv reads ours.
+	// Environ is the environment that agents' environments are made from, Getenv reads that of this process.
 	Environ []string
 	Getenv  func(string) string
 	// TempDir is where a session makes directories beside those of its unit; empty: the system's.

@@ -101,7 +101,7 @@ type Playbook struct {
 	Sandbox   Sandbox      `yaml:"sandbox" doc:"What agents and steps may do."`
 	Env       playbook.Env `yaml:"env" doc:"The environment of agents and steps."`
 
-	// MCP are the tool servers that agents are told of when a session is opened.
+	// MCP are the tool servers that agents receive when a session is opened.
 	MCP []MCPServer `yaml:"mcp" doc:"Tool servers (Model Context Protocol) that agents are told of."`
 
 	Cassette Cassette `yaml:"cassette" doc:"How sessions are recorded."`

@@ -47,13 +47,13 @@ type Client struct {
 	recording *interaction.Recording // what [Replay] answers from; nil: it is another client
 }
 
-// Config says how the requests of a session are read, and who is told of those that cannot be answered.
+// Config says how the requests of a session are read, and what is called for those that cannot be answered.
 type Config struct {
 	// Normaliser is the session's, by which requests become what a recording of them would be.
 	Normaliser *cassette.Normaliser
 	// Call returns what is known by now of the tool call with that id, which a permission request is about.
 	Call func(id string) (start trajectory.ToolStart, ok bool)
-	// Diverged is told of what ends the session in error: a request that was not recorded
+	// Diverged is called with what ends the session in error: a request that was not recorded
 	// (*[interaction.DivergenceError]), or an answer that cannot be given. It may be called from many goroutines, and
 	// more than once.
 	Diverged func(error)

@@ -21,7 +21,7 @@ const (
 	methodRoots      = "notifications/roots/list_changed"
 )
 
-// isRecorded reports whether requests of a method are told. Those that are not ask for nothing but notifications, which
+// isRecorded reports whether requests of a method are recorded. The others ask for nothing but notifications, which
 // are not recorded either, or whether the other end is there.
 func isRecorded(method string) bool {
 	switch method {

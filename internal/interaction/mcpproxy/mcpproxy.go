@@ -81,11 +81,11 @@ type Config struct {
 	// Mask, if not nil, masks secrets in what a real server said before it ended.
 	Mask func(string) string
 
-	// OnCall is told each request with its answer, one after the other, before the agent gets the answer. What servers
-	// say of themselves is told once, and again when it has changed.
+	// OnCall is called with each request and its answer, one after the other, before the agent gets the answer. What
+	// servers say of themselves is reported once, and again when it has changed.
 	OnCall func(trajectory.MCPCall)
-	// OnError is told what is wrong with a server (*[ServerError]), or with what the agent sends it, and divergences
-	// (*[interaction.DivergenceError]). It may be called from many goroutines.
+	// OnError is called with what is wrong with a server (*[ServerError]), or with what the agent sends it, and
+	// divergences (*[interaction.DivergenceError]). It may be called from many goroutines.
 	OnError func(error)
 }
 
@@ -125,7 +125,7 @@ func Listen(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Servers are what the agent is told to start: for each server the helper, as a relay.
+// Servers are what the agent is asked to start: for each server the helper, as a relay.
 func (p *Proxy) Servers() ([]acp.McpServer, error) {
 	relay, err := helper.Find()
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// work is what sessions with agents' processes have in common, whatever they speak: a workspace whose changes belong to
-// turns, and limits.
-type work struct {
+// processSession is what sessions with agents' processes have in common, whatever they speak: a workspace whose changes
+// belong to turns, and limits.
+type processSession struct {
 	*Config
 	watch *watch
 
@@ -45,13 +45,13 @@ type limitReached struct{ name string }
 
 func (l limitReached) Error() string { return "limit reached: " + l.name }
 
-// newWork returns the work of a session, before it begins. Paths are those that its agent may come across beside its
+// newProcessSession returns the session before it begins. Paths are those that its agent may come across beside its
 // workspace, home and temporary directory, with their names in recordings.
-func newWork(of *Session, paths map[string]string) work {
+func newProcessSession(of *Session, paths map[string]string) processSession {
 	c := &of.config
 	named := map[string]string{c.Dirs.Workspace: "$WORKSPACE", c.Dirs.Home: "$HOME", c.Dirs.Tmp: "$TMPDIR"}
 	maps.Copy(named, paths)
-	return work{
+	return processSession{
 		Config: c, watch: &of.watch, manifest: c.Prepared,
 		who: Identity{
 			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
@@ -62,19 +62,19 @@ func newWork(of *Session, paths map[string]string) work {
 }
 
 // identity implements [conversation].
-func (w *work) identity() Identity { return w.who }
+func (s *processSession) identity() Identity { return s.who }
 
 // turn has do speak with the agent until the turn is over, or its context is. It returns the limit that ended the turn,
 // empty if none did.
-func (w *work) turn(ctx context.Context, do func(context.Context) error) (limit string, err error) {
+func (s *processSession) turn(ctx context.Context, do func(context.Context) error) (limit string, err error) {
 	turn, interrupt := context.WithCancelCause(ctx)
 	defer interrupt(nil)
-	if err := w.setInterrupt(interrupt); err != nil {
+	if err := s.setInterrupt(interrupt); err != nil {
 		return "", err
 	}
-	defer w.endInTime(interrupt)()
+	defer s.endInTime(interrupt)()
 	err = do(turn)
-	_ = w.setInterrupt(nil) // what comes now, the next turn tells, or the end
+	_ = s.setInterrupt(nil) // what comes now, the next turn tells, or the end
 	cause := context.Cause(turn)
 	if reached, ok := errors.AsType[limitReached](cause); ok {
 		return reached.name, nil
@@ -86,15 +86,15 @@ func (w *work) turn(ctx context.Context, do func(context.Context) error) (limit 
 }
 
 // endInTime ends a turn at the session's deadline, unless it is stopped.
-func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
+func (s *processSession) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
 	end := func() {
 		var why error = limitReached{result.StopTimeout}
-		if w.overdue != nil { // asked first: an agent that is interrupted waits for nothing any more
-			why = cmp.Or(panics.Catch(w.overdue), why)
+		if s.overdue != nil { // asked first: an agent that is interrupted waits for nothing any more
+			why = cmp.Or(panics.Catch(s.overdue), why)
 		}
 		interrupt(why)
 	}
-	left := time.Until(w.deadline)
+	left := time.Until(s.deadline)
 	if left <= 0 {
 		end()
 	}
@@ -102,51 +102,51 @@ func (w *work) endInTime(interrupt context.CancelCauseFunc) (stop func() bool) {
 }
 
 // settle takes what the turn changed in the workspace.
-func (w *work) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
-	w.spent.Add(events)
-	limits := w.Playbook.Limits
-	limit, err := w.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
+func (s *processSession) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
+	s.spent.Add(events)
+	limits := s.Playbook.Limits
+	limit, err := s.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
 	if whole := stopReason(events) == result.StopEndTurn; err != nil && whole {
 		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
 	}
 	if limit != "" {
 		events = endedBy(events, limit)
 	}
-	after, delta, err := w.changes(ctx, w.manifest, w.Playbook.Cassette.MaxDelta)
+	after, delta, err := s.changes(ctx, s.manifest, s.Playbook.Cassette.MaxDelta)
 	if err != nil {
 		return cassette.Turn{}, err
 	}
-	w.before, w.manifest = w.manifest, after
-	return cassette.Turn{Events: w.normalise.Events(events), Delta: delta}, nil
+	s.before, s.manifest = s.manifest, after
+	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
 }
 
 // resync implements [conversation].
-func (w *work) resync(ctx context.Context) error {
-	after, _, err := w.changes(ctx, w.manifest, math.MaxInt64)
+func (s *processSession) resync(ctx context.Context) error {
+	after, _, err := s.changes(ctx, s.manifest, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	w.manifest = after
+	s.manifest = after
 	return nil
 }
 
 // complete adds to the session's last turn what the agent did after its answer, now that it is gone.
-func (w *work) complete(ctx context.Context, last *cassette.Turn, late []trajectory.Event) error {
-	last.Events = append(last.Events, w.normalise.Events(late)...)
+func (s *processSession) complete(ctx context.Context, last *cassette.Turn, late []trajectory.Event) error {
+	last.Events = append(last.Events, s.normalise.Events(late)...)
 	var err error
-	_, last.Delta, err = w.changes(ctx, w.before, w.Playbook.Cassette.MaxDelta)
-	return errors.Join(err, w.setInterrupt(nil))
+	_, last.Delta, err = s.changes(ctx, s.before, s.Playbook.Cassette.MaxDelta)
+	return errors.Join(err, s.setInterrupt(nil))
 }
 
 // changes returns what the workspace holds and how that differs from before, for a recording. Where none is made nobody
 // asks, and the workspace may hold what no cassette could.
-func (w *work) changes(
+func (s *processSession) changes(
 	ctx context.Context, before workspace.Manifest, limit int64,
 ) (workspace.Manifest, workspace.Delta, error) {
-	if err := w.Dirs.Check(); err != nil || !w.Records {
+	if err := s.Dirs.Check(); err != nil || !s.Records {
 		return before, workspace.Delta{}, err
 	}
-	return workspace.Changes(ctx, w.Dirs.Workspace, before, limit)
+	return workspace.Changes(ctx, s.Dirs.Workspace, before, limit)
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
@@ -165,9 +165,9 @@ func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 	return append(events, stop)
 }
 
-func (w *work) countCall(total int) {
-	if limit := w.Playbook.Limits.MaxToolCalls; limit > 0 && total > limit {
-		w.interruptTurn(limitReached{result.StopToolCalls})
+func (s *processSession) countCall(total int) {
+	if limit := s.Playbook.Limits.MaxToolCalls; limit > 0 && total > limit {
+		s.interruptTurn(limitReached{result.StopToolCalls})
 	}
 }
 
