@@ -187,7 +187,7 @@ func (r *Result) check() error {
 	case r.Pass != nil && *r.Pass && len(r.Checks) > 0 && allFailed(r.Checks):
 		return errors.New("it contradicts itself: pass is true, but all checks failed")
 	case r.Pass == nil && len(r.Checks) > 0:
-		return errors.New("checks need pass")
+		return errors.New("checks require pass")
 	case r.Pass != nil && (len(r.Hits) > 0 || len(r.Misses) > 0):
 		return errors.New("hits and misses cannot be combined with pass")
 	}

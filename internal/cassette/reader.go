@@ -131,10 +131,10 @@ func checkVersion(line []byte) *CorruptError {
 		return corruptf(1, "not a cassette: there is no header")
 	}
 	if number, _, _ := bytes.Cut(rest, []byte(",")); string(number) != strconv.Itoa(Version) {
-		return corruptf(1, "the cassette has format version %.20s, and this program reads version %d", number, Version)
+		return corruptf(1, "the cassette has format version %.20s, but this program reads version %d", number, Version)
 	}
 	if bytes.HasSuffix(line, []byte("\r\n")) {
-		return corruptf(1, "the lines end with CRLF, which git may have done: write `cassettes/** -text` in "+
+		return corruptf(1, "the lines end with CRLF, probably converted by git: write `cassettes/** -text` in "+
 			".gitattributes, remove the file and check it out again")
 	}
 	return nil
@@ -155,19 +155,19 @@ func (r *reading) line(number int, line []byte) error {
 	case number == 1:
 		return r.header(line)
 	case r.timed:
-		return errors.New("a line after the timings")
+		return errors.New("unexpected line after the timings")
 	case k == turnKey:
 		return r.turn(line)
 	case k == timingsKey:
 		return r.timings(line)
 	case len(r.Turns) == 0:
-		return errors.New("a line before the first turn")
+		return errors.New("unexpected line before the first turn")
 	case k == eventKey:
 		return r.event(line)
 	case k == changeKey:
 		return r.change(line)
 	}
-	return errors.New("a line of an unknown kind")
+	return errors.New("unknown kind of line")
 }
 
 func (r *reading) header(line []byte) error {
@@ -186,7 +186,7 @@ func (r *reading) turn(line []byte) error {
 		return err
 	}
 	if t.Turn != len(r.Turns)+1 {
-		return fmt.Errorf("turn %d where turn %d should begin", t.Turn, len(r.Turns)+1)
+		return fmt.Errorf("found turn %d, want turn %d", t.Turn, len(r.Turns)+1)
 	}
 	r.Turns = append(r.Turns, Turn{})
 	return nil
@@ -195,7 +195,7 @@ func (r *reading) turn(line []byte) error {
 func (r *reading) event(line []byte) error {
 	turn := &r.Turns[len(r.Turns)-1]
 	if len(turn.Delta.Changes) > 0 {
-		return errors.New("an event after the turn's changes")
+		return errors.New("unexpected event after the turn's changes")
 	}
 	body, err := r.decoder.decodeEvent(line)
 	turn.Events = append(turn.Events, trajectory.Event{Turn: len(r.Turns), Body: body})

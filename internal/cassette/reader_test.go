@@ -56,7 +56,7 @@ func TestReadErrors(t *testing.T) {
 		{"something else", "{\"a\":1}\n", "x:1: not a cassette: there is no header"},
 		{
 			"another version", strings.Replace(good, `{"cassette":1,`, `{"cassette":2,`, 1),
-			"x:1: the cassette has format version 2, and this program reads version 1",
+			"x:1: the cassette has format version 2, but this program reads version 1",
 		},
 		{"header only", lines[0], "x:1: the cassette is truncated: it does not end with its totals line"},
 		{
@@ -81,7 +81,7 @@ func TestReadErrors(t *testing.T) {
 		},
 		{
 			"line ends of Windows", strings.ReplaceAll(good, "\n", "\r\n"),
-			"x:1: the lines end with CRLF, which git may have done: write `cassettes/** -text` in " +
+			"x:1: the lines end with CRLF, probably converted by git: write `cassettes/** -text` in " +
 				".gitattributes, remove the file and check it out again",
 		},
 		{
@@ -164,8 +164,8 @@ func TestReadForeign(t *testing.T) {
 		},
 		{"event without a name", start + `{"event":1}` + "\n" + end, "x:4: an event without a name"},
 		{"event cut in its name", start + `{"event":"mess` + "\n" + end, "x:4: an event without a name"},
-		{"unknown kind of line", start + `{"song":"x"}` + "\n" + end, "x:4: a line of an unknown kind"},
-		{"no line", start + "\n" + end, "x:4: a line of an unknown kind"},
+		{"unknown kind of line", start + `{"song":"x"}` + "\n" + end, "x:4: unknown kind of line"},
+		{"no line", start + "\n" + end, "x:4: unknown kind of line"},
 		{
 			"two values in a line", start + `{"event":"message","text":"p"} {}` + "\n" + end,
 			"x:4: event message: more than one JSON value",
@@ -182,11 +182,11 @@ func TestReadForeign(t *testing.T) {
 			"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end,
 			`x:1: unknown level "wire"; this program reads run, client, mcp, client+mcp`,
 		},
-		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: a line before the first turn"},
-		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: turn 3 where turn 2 should begin"},
+		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: unexpected line before the first turn"},
+		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: found turn 3, want turn 2"},
 		{
 			"event behind a change", start + change + `{"event":"state"}` + "\n" + end,
-			"x:5: an event after the turn's changes",
+			"x:5: unexpected event after the turn's changes",
 		},
 		{
 			"unknown change", start + `{"change":"moved","path":"a","kind":"file"}` + "\n" + end,
@@ -222,8 +222,8 @@ func TestReadForeign(t *testing.T) {
 		{"too few timings", start + "{\"timings\":[]}\n", "x:4: there are 0 timings for 1 events"},
 		{"too many timings", start + "{\"timings\":[1,2]}\n", "x:4: there are 2 timings for 1 events"},
 		{"timings that are no numbers", start + "{\"timings\":[1.5]}\n", "x:4: json: cannot unmarshal number 1.5"},
-		{"timings twice", start + end + end, "x:5: a line after the timings"},
-		{"line after the timings", start + end + change, "x:5: a line after the timings"},
+		{"timings twice", start + end + end, "x:5: unexpected line after the timings"},
+		{"line after the timings", start + end + change, "x:5: unexpected line after the timings"},
 		{"wrong counts", whole, "x:6: the cassette was edited: its totals do not match its content"},
 		{"no stop", start + end, "x: turn 1 is malformed: 0 stops, want 1"},
 		{"two prompts", start + prompt + stop + "{\"timings\":[0,0,0]}\n", "x: turn 1 is malformed: 2 prompts, want 1"},

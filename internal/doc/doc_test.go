@@ -251,7 +251,7 @@ func TestParseProblems(t *testing.T) {
 		{"comment only", "# a\n", "1:1: the file is empty"},
 		{"second document", "a: 1\n---\nb: 1\n", "2:1: a second YAML document: a file must have only one"},
 		{"empty second document", "a: 1\n---\n", "2:1: a second YAML document: a file must have only one"},
-		{"too large", strings.Repeat("# a\n", doc.MaxSize/4+1), "1:1: the file is larger than 1048576 bytes"},
+		{"too large", strings.Repeat("# a\n", doc.MaxSize/4+1), "1:1: the file exceeds the limit of 1048576 bytes"},
 		{"too deep", strings.Repeat("[", 70) + strings.Repeat("]", 70), "nested deeper than 64 levels"},
 		{"too many values", "[" + strings.Repeat("1,", doc.MaxNodes) + "]", "the file has more than 100000 values"},
 		{"alias bomb", bomb.String(), "the file has more than 100000 values"},
@@ -316,7 +316,7 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, os.Truncate(path, doc.MaxSize+1))
 	d, err = doc.Load(path, path)
 	require.NoError(t, err)
-	require.ErrorContains(t, d.Err(), "larger than")
+	require.ErrorContains(t, d.Err(), "exceeds the limit")
 
 	_, err = doc.Load(path+"x", path)
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -108,7 +108,7 @@ func (d *Document) at(line, column int) Position {
 // checkText reports whether the size, the encoding and the characters of data are allowed in a YAML file.
 func (d *Document) checkText(data []byte) bool {
 	if len(data) > MaxSize {
-		d.report(d.at(1, 1), "", fmt.Sprintf("the file is larger than %d bytes", MaxSize))
+		d.report(d.at(1, 1), "", fmt.Sprintf("the file exceeds the limit of %d bytes", MaxSize))
 		return false
 	}
 	line, column := 1, 1

@@ -143,7 +143,7 @@ func decode(data []byte) (questions []question, at int, err error) {
 		case (at == 1) != (l.Header != nil):
 			return nil, at, errors.New("not a recording of judges: the first line, and no other, must be a header")
 		case l.Header != nil && l.Header.Version != version:
-			return nil, at, fmt.Errorf("the recording has format version %d, and this program reads version %d",
+			return nil, at, fmt.Errorf("the recording has format version %d, but this program reads version %d",
 				l.Header.Version, version)
 		case ended:
 			return nil, at, errors.New("the recording was edited: there is a line after its end")

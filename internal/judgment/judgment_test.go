@@ -321,7 +321,7 @@ func TestCorrupt(t *testing.T) {
 		{"cassette", "{\"sdd_eval_cassette\":1}\n", `:1: the recording was edited: unknown key "sdd_eval_cassette"`},
 		{
 			"other version", strings.Replace(string(data), `"version":1`, `"version":2`, 1),
-			":1: the recording has format version 2, and this program reads version 1",
+			":1: the recording has format version 2, but this program reads version 1",
 		},
 		{
 			"answer", strings.Replace(string(data), `"score\": 3`, `"score\": 9`, 1),
