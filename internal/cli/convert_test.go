@@ -139,7 +139,7 @@ func TestCassetteImportErrors(t *testing.T) {
 		{
 			"another format", from + "--from codex --unit fix/task/codex/1 ok.jsonl", exitHarness,
 			"cassette import: " + filepath.Join(dir, "ok.jsonl") +
-				`:1: a line of type "user" without a payload: this is not a line of a rollout`,
+				`:1: the line of type "user" has no payload: this is not a rollout`,
 		},
 		{
 			"no playbook", "cassette import --from claude --playbook evals/none.yaml ok.jsonl", exitUsage,

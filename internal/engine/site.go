@@ -25,10 +25,10 @@ import (
 // site is where a unit works: its directories, and what is known of the files in its workspace.
 type site struct {
 	*Runner
-	unit  spec.Unit
-	log   *session.Log
+	unit    spec.Unit
+	log     *session.Log
 	runDirs *rundir.UnitDirs // where the unit is kept; nil: nowhere
-	dirs  unitDirs
+	dirs    unitDirs
 
 	prepared bool
 	manifest workspace.Manifest // of what was prepared
