@@ -19,6 +19,74 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
+// GoExt is the extension of the path that a test in Go has in place of a playbook's. [List] and [Playbooks] leave out
+// the recordings of such tests: only the test knows which of them are still needed.
+const GoExt = ".go"
+
+// Path returns the path of a unit's cassette: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path
+// below the module root, without extension, with slashes. Path panics if it leads out of the module root.
+func Path(dir, playbook, caseID, variant string, trial int) string {
+	below := filepath.Join(filepath.FromSlash(playbook), caseID, variant+"."+strconv.Itoa(trial)+".jsonl")
+	if !filepath.IsLocal(filepath.FromSlash(playbook)) || !filepath.IsLocal(below) {
+		panic(fmt.Sprintf("cassette.Path: %q is not the path of a playbook below the module root", playbook))
+	}
+	return filepath.Join(dir, below)
+}
+
+// List returns the recordings of a playbook, sorted, complete or not: cassettes, answers of judges, and temporary files
+// that an interrupted recording has left.
+func List(dir, playbook string) ([]string, error) {
+	if path.Ext(playbook) == GoExt {
+		return nil, nil
+	}
+	base := filepath.Join(dir, filepath.FromSlash(playbook))
+	cases, err := os.ReadDir(base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list cassettes: %w", err)
+	}
+	var files []string
+	for _, c := range cases {
+		if !c.IsDir() {
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(base, c.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("list cassettes: %w", err)
+		}
+		for _, e := range entries {
+			if !e.IsDir() && isRecording(e.Name()) {
+				files = append(files, filepath.Join(base, c.Name(), e.Name()))
+			}
+		}
+	}
+	return files, nil
+}
+
+// Playbooks returns the paths, as [Path] takes them, of all playbooks that have recordings in dir, sorted.
+func Playbooks(dir string) ([]string, error) {
+	found := make(map[string]bool)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		playbook := path.Dir(path.Dir(name))
+		if err == nil && !e.IsDir() && playbook != "." && path.Ext(playbook) != GoExt && isRecording(e.Name()) {
+			found[playbook] = true
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list cassettes: %w", err)
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// isRecording reports whether, by its name, a file is a recording or the temporary file of one.
+func isRecording(name string) bool {
+	name, hidden := strings.CutPrefix(name, ".")
+	if hidden {
+		return strings.Contains(name, ".jsonl.")
+	}
+	return strings.HasSuffix(strings.TrimSuffix(name, gzipExt), ".jsonl")
+}
+
 // gzipExt follows the extension of a cassette that was compressed.
 const gzipExt = ".gz"
 
@@ -163,72 +231,4 @@ func (u *unzipped) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// GoExt is the extension of the path that a test in Go has in place of a playbook's. [List] and [Playbooks] leave out
-// the recordings of such tests: only the test knows which of them are still needed.
-const GoExt = ".go"
-
-// Path returns the path of a unit's cassette: dir/playbook/case/variant.trial.jsonl. Playbook is the playbook's path
-// below the module root, without extension, with slashes. Path panics if it leads out of the module root.
-func Path(dir, playbook, caseID, variant string, trial int) string {
-	below := filepath.Join(filepath.FromSlash(playbook), caseID, variant+"."+strconv.Itoa(trial)+".jsonl")
-	if !filepath.IsLocal(filepath.FromSlash(playbook)) || !filepath.IsLocal(below) {
-		panic(fmt.Sprintf("cassette.Path: %q is not the path of a playbook below the module root", playbook))
-	}
-	return filepath.Join(dir, below)
-}
-
-// List returns the recordings of a playbook, sorted, complete or not: cassettes, answers of judges, and temporary files
-// that an interrupted recording has left.
-func List(dir, playbook string) ([]string, error) {
-	if path.Ext(playbook) == GoExt {
-		return nil, nil
-	}
-	base := filepath.Join(dir, filepath.FromSlash(playbook))
-	cases, err := os.ReadDir(base)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list cassettes: %w", err)
-	}
-	var files []string
-	for _, c := range cases {
-		if !c.IsDir() {
-			continue
-		}
-		entries, err := os.ReadDir(filepath.Join(base, c.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("list cassettes: %w", err)
-		}
-		for _, e := range entries {
-			if !e.IsDir() && isRecording(e.Name()) {
-				files = append(files, filepath.Join(base, c.Name(), e.Name()))
-			}
-		}
-	}
-	return files, nil
-}
-
-// Playbooks returns the paths, as [Path] takes them, of all playbooks that have recordings in dir, sorted.
-func Playbooks(dir string) ([]string, error) {
-	found := make(map[string]bool)
-	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
-		playbook := path.Dir(path.Dir(name))
-		if err == nil && !e.IsDir() && playbook != "." && path.Ext(playbook) != GoExt && isRecording(e.Name()) {
-			found[playbook] = true
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list cassettes: %w", err)
-	}
-	return slices.Sorted(maps.Keys(found)), nil
-}
-
-// isRecording reports whether, by its name, a file is a recording or the temporary file of one.
-func isRecording(name string) bool {
-	name, hidden := strings.CutPrefix(name, ".")
-	if hidden {
-		return strings.Contains(name, ".jsonl.")
-	}
-	return strings.HasSuffix(strings.TrimSuffix(name, gzipExt), ".jsonl")
 }
