@@ -261,7 +261,7 @@ func TestReadRefuses(t *testing.T) {
 	large := file(t, "")
 	require.NoError(t, os.Truncate(large, maxFile+1))
 	_, err = Read(large)
-	require.ErrorContains(t, err, "more than the 536870912 that are read")
+	require.ErrorContains(t, err, "the limit is 536870912")
 	require.NoError(t, os.Truncate(large, maxLine+1))
 	_, err = Read(large)
 	require.ErrorContains(t, err, ":1: the line has more than 67108864 bytes")
@@ -273,7 +273,7 @@ func TestErrorsOfHooks(t *testing.T) {
 	require.NoError(t, os.WriteFile(side, []byte(`{"phase":"pre","error":"disk full"}`+"\nnot JSON\n"), 0o644))
 	c, err := Read(path)
 	require.EqualError(t, err,
-		"hooks failed, so that the capture is not all that happened: "+side+":\npre: disk full\nnot JSON")
+		"hooks failed, so the capture is incomplete: "+side+":\npre: disk full\nnot JSON")
 	require.Len(t, c.Calls, 1)
 
 	require.NoError(t, os.WriteFile(side, []byte(strings.Repeat("x\n", 20)), 0o644))
@@ -298,7 +298,7 @@ func TestCheck(t *testing.T) {
 	require.Empty(t, c.Calls)
 	_, err = Check(none, []string{"Read"})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorContains(t, err, "the agent reported 1 call (Read), and its hooks captured nothing: ")
+	require.ErrorContains(t, err, "the agent reported 1 call (Read), but its hooks captured nothing: ")
 
 	path := file(t, text(t, pre(0, "Read", "1", nil), pre(1, "Read", "2", nil), pre(2, "Bash", "3", nil)))
 	for _, reported := range [][]string{nil, {"Read"}, {"Bash", "Read", "Read"}} {
@@ -308,9 +308,9 @@ func TestCheck(t *testing.T) {
 	}
 	_, err = Check(path, []string{"Read", "Bash", "Bash", "Grep", "Bash"})
 	require.EqualError(t, err,
-		"the agent reported 5 calls, and of these its hooks did not capture 3 calls: Bash, Grep, Bash")
+		"the agent reported 5 calls, but its hooks missed 3 calls: Bash, Grep, Bash")
 	_, err = Check(file(t, ""), []string{"Read"})
-	require.ErrorContains(t, err, "did not capture 1 call: Read", "a file without calls is no better than none")
+	require.ErrorContains(t, err, "missed 1 call: Read", "a file without calls is no better than none")
 }
 
 func TestRun(t *testing.T) {
@@ -364,10 +364,12 @@ func TestRun(t *testing.T) {
 // FuzzRead holds that no file makes the reader panic, that lines are neither lost nor made up, and that the run is a
 // proper one.
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"timestamp":"2026-01-31T12:00:00Z","phase":"pre","tool_name":"Read","tool_use_id":"1","tool_input":{"file_path":"a"}}` + "\n" +
+	f.Add([]byte(`{"timestamp":"2026-01-31T12:00:00Z","phase":"pre","tool_name":"Read","tool_use_id":"1",` +
+		`"tool_input":{"file_path":"a"}}` + "\n" +
 		`{"timestamp":"2026-01-31T12:00:01Z","phase":"post","tool_name":"Read","tool_use_id":"1","duration_ms":1e3}` +
 		"\n"))
-	f.Add([]byte(`{"timestamp":"0001-01-01T00:00:00.1Z","phase":"failure","tool_name":"Bash","tool_use_id":"1","error":{}}`))
+	f.Add([]byte(`{"timestamp":"0001-01-01T00:00:00.1Z","phase":"failure","tool_name":"Bash","tool_use_id":"1",` +
+		`"error":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines, _, _ := readLines(strings.NewReader(string(data)))
 		c := join(lines)

@@ -36,6 +36,6 @@ func ExampleCheck() {
 	_, err := capture.Check("testdata/none.jsonl", []string{"Read"})
 	fmt.Println(err)
 	// Output:
-	// the agent reported 1 call (Read), and its hooks captured nothing: are they installed, and can the agent run their command?
+	// the agent reported 1 call (Read), but its hooks captured nothing: are they installed, and can the agent run them?
 	// read capture: lstat testdata/none.jsonl: no such file or directory
 }

@@ -18,22 +18,21 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// The largest file that is read and the longest line in it, in bytes. A payload has at most 16 MiB, and of a call that
-// ended its output stands in the line twice.
+// The size of the largest file and of the longest line that are read, in bytes. A payload has at most 16 MiB, and the
+// line of a call that ended has its output twice.
 const (
 	maxFile = 512 << 20
 	maxLine = 64 << 20
 )
 
-// Read reads a capture. An error means that the capture is incomplete, and is returned with everything that could be
+// Read reads a capture. An error means that the capture is incomplete; Read returns it with everything that it could
 // read:
 //
-//   - there is no such file ([fs.ErrNotExist]): no hook ran, see [Check]
-//   - a hook had an error of its own, which it left in the file beside it, <path>.errors
-//   - a line is damaged that is not the last one, or the file is too large
+//   - the file does not exist ([fs.ErrNotExist]): no hook ran, see [Check]
+//   - a hook failed and wrote its error to the file beside it, <path>.errors
+//   - a line that is not the last one is damaged, or the file is too large
 //
-// A last line without its end is not an error but a note: its writer was killed, as happens to agents that run out of
-// time.
+// An incomplete last line is not an error but a note: its writer was killed, as happens to agents that run out of time.
 func Read(path string) (Capture, error) {
 	c, err := readFile(path)
 	if err != nil {
@@ -59,8 +58,8 @@ func readFile(path string) (Capture, error) {
 	return c, err
 }
 
-// open opens a regular file. The agent may be able to write where it lies, so a link, which could lead anywhere, and a
-// FIFO, which would have us wait, are errors.
+// open opens a regular file. The agent may be able to write to its directory, so a link, which could lead anywhere, and
+// a FIFO, which would block, are errors.
 func open(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -69,7 +68,7 @@ func open(path string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: this is not a regular file", path)
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that are read", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("%s: the file has %d bytes, the limit is %d", path, info.Size(), maxFile)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,8 +80,8 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readLines returns the lines that are whole, ordered by time, and the number of a last line without its end, 0 if
-// there is none. An error begins with the number of the first line that is damaged.
+// readLines returns the complete lines, ordered by time, and the number of an incomplete last line, 0 if there is none.
+// An error begins with the number of the first damaged line.
 func readLines(r io.Reader) (lines []line, torn int, err error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<16)
 	for number, last := 1, false; !last; number++ {
@@ -124,7 +123,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// How much of the errors of hooks is read, in bytes, and how many of them are shown.
+// How many bytes of the errors of hooks are read, and how many errors are shown.
 const (
 	maxErrors   = 1 << 20
 	shownErrors = 5
@@ -161,10 +160,10 @@ func hookErrors(path string) error {
 	if more := len(lines) - len(shown); more > 0 {
 		text += fmt.Sprintf("\nand %d more", more)
 	}
-	return fmt.Errorf("hooks failed, so that the capture is not all that happened: %s:\n%s", path, text)
+	return fmt.Errorf("hooks failed, so the capture is incomplete: %s:\n%s", path, text)
 }
 
-// maxMillis keeps a duration within what a time.Duration can hold.
+// maxMillis is the longest duration, one that a time.Duration can hold.
 const maxMillis = float64(1 << 43)
 
 // line is a line of a capture.
@@ -197,7 +196,7 @@ func decodeLine(data []byte) (line, error) {
 	return l, nil
 }
 
-// begin returns the call that the line is the first of.
+// begin returns the call that the line begins.
 func (l *line) begin() Call {
 	return Call{
 		ID: l.ID, Tool: l.Tool, Session: l.Session, Agent: l.Agent, Prompt: l.Prompt, Cwd: l.Cwd,
@@ -205,7 +204,7 @@ func (l *line) begin() Call {
 	}
 }
 
-// decide takes what a policy decided before the call.
+// decide adds what a policy decided before the call.
 func (c *Call) decide(l *line) {
 	if l.Rewritten != nil {
 		c.Rewritten = l.Rewritten
@@ -215,7 +214,7 @@ func (c *Call) decide(l *line) {
 	}
 }
 
-// finish takes what is known after the call.
+// finish adds what is known after the call.
 func (c *Call) finish(l *line) {
 	c.end = l.Time
 	c.Duration = max(0, l.Time.Sub(c.Start))
@@ -231,7 +230,7 @@ func (c *Call) finish(l *line) {
 	}
 }
 
-// errorText returns an error as text, whatever the agent gave.
+// errorText returns the agent's error as text.
 func errorText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -1,16 +1,17 @@
-// Package claude knows what Claude Code writes in the same words wherever it writes it: as its output, into its
-// transcripts and to its hooks.
+// Package claude has the types that Claude Code's output, its transcripts, its hooks and the captures of these share.
+// What only one of them has belongs in the package that reads it.
 package claude
 
 import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Message is one of the conversation with the model. An answer comes in several, which have its id.
+// Message is a message of the conversation with the model. An answer consists of one or more with the same id.
 type Message struct {
 	ID         string  `json:"id"`
 	Model      string  `json:"model"`
@@ -19,17 +20,16 @@ type Message struct {
 	Usage      *Usage  `json:"usage"`
 }
 
-// Synthetic is the model of what the program says in the agent's name.
+// Synthetic is the model of messages that the program itself writes in the agent's name.
 const Synthetic = "<synthetic>"
 
-// Stops are the reasons for which the model ends an answer, and why the turn ends with it, after the Agent Client
-// Protocol; empty: the turn goes on.
+// Stops maps the model's stop reasons to those of the Agent Client Protocol for the turn; empty: the turn goes on.
 var Stops = map[string]string{
 	"end_turn": "end_turn", "stop_sequence": "end_turn", "max_tokens": "max_tokens",
 	"model_context_window_exceeded": "max_tokens", "refusal": "refusal", "tool_use": "", "pause_turn": "", "": "",
 }
 
-// Usage are tokens. Input does not count those of the cache.
+// Usage counts tokens. Input excludes those of the cache.
 type Usage struct {
 	Input      int64 `json:"input_tokens"`
 	Output     int64 `json:"output_tokens"`
@@ -37,7 +37,7 @@ type Usage struct {
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
 }
 
-// Content is a list of blocks; a text is one of them.
+// Content is a list of blocks. In JSON a text may stand for a list of one.
 type Content []Block
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -53,7 +53,7 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text returns the texts of the blocks, a line each. Anything else is named by its type.
+// Text returns the texts of the blocks, a line each, and the types of other blocks.
 func (c Content) Text() string {
 	texts := make([]string, len(c))
 	for i, b := range c {
@@ -85,22 +85,22 @@ func (b Block) ResultContent() (c Content, err error) {
 	return c, json.Unmarshal(b.Content, &c)
 }
 
-// Command is what the tool Bash returned, beside what the model is told. Of a command that failed there is none.
+// Command is the structured result of the tool Bash, which the model does not see. A command that failed has none.
 type Command struct {
 	Stdout         *string `json:"stdout"`
 	Stderr         *string `json:"stderr"`
 	Interrupted    bool    `json:"interrupted"`
 	Image          bool    `json:"isImage"`
 	Background     string  `json:"backgroundTaskId"`
-	Interpretation string  `json:"returnCodeInterpretation"` // of an exit code that is not 0 and yet no failure
+	Interpretation string  `json:"returnCodeInterpretation"` // of an exit code that is neither 0 nor a failure
 }
 
-// ExitsZero reports whether the exit code of a command that did not fail is known, and so 0.
+// ExitsZero reports whether the exit code of a command that did not fail is known to be 0.
 func (c Command) ExitsZero() bool {
 	return c.Background == "" && !c.Interrupted && c.Interpretation == ""
 }
 
-// ExitCode returns the exit code that a text tells of a command that failed, nil if it tells none.
+// ExitCode returns the exit code in the text about a command that failed, nil if there is none.
 func ExitCode(text string) *int {
 	for _, words := range []string{"Exit code ", "Exited with code "} {
 		rest, ok := strings.CutPrefix(text, words)
@@ -118,7 +118,7 @@ func ExitCode(text string) *int {
 	return nil
 }
 
-// Change is what the tools Edit and Write returned, beside what the model is told.
+// Change is the structured result of the tools Edit and Write, which the model does not see.
 type Change struct {
 	Path     string  `json:"filePath"`
 	Old      *string `json:"oldString"`    // of an edit
@@ -133,3 +133,43 @@ type Hunk struct {
 	NewStart int      `json:"newStart"`
 	Lines    []string `json:"lines"`
 }
+
+// Phase says when a hook of Claude Code runs.
+type Phase string
+
+// The phases, as the command line and the lines of a capture name them.
+const (
+	Pre     Phase = "pre"     // before a call
+	Post    Phase = "post"    // after one that went well
+	Failure Phase = "failure" // after one that failed
+)
+
+// Phases lists the phases in the order of settings.
+var Phases = []Phase{Pre, Post, Failure}
+
+// Event returns Claude Code's name for the phase.
+func (p Phase) Event() string {
+	return map[Phase]string{Pre: "PreToolUse", Post: "PostToolUse", Failure: "PostToolUseFailure"}[p]
+}
+
+// CaptureLine has the fields that are read of a line of a capture, which a hook writes.
+type CaptureLine struct {
+	Time      time.Time `json:"timestamp"`
+	Phase     Phase     `json:"phase"`
+	Tool      string    `json:"tool_name"`
+	ID        string    `json:"tool_use_id"`
+	Session   string    `json:"session_id"`
+	Agent     string    `json:"agent_id"`
+	Prompt    string    `json:"prompt_id"`
+	Cwd       string    `json:"cwd"`
+	Input     any       `json:"tool_input"`
+	Denied    string    `json:"denied"`
+	Rewritten any       `json:"rewritten_input"`
+	Output    any       `json:"tool_output"`
+	ExitCode  *int      `json:"exit_code"`
+	Error     any       `json:"error"`
+	Millis    *float64  `json:"duration_ms"`
+}
+
+// OwnFields lists the fields of a line that the hook adds to the payload.
+var OwnFields = []string{"timestamp", "phase", "tool_output", "exit_code", "denied", "rewritten_input"}

@@ -132,11 +132,11 @@ func TestHeadless(t *testing.T) {
 		},
 		{
 			name: "unseen", reason: "no hook ran", prompts: []string{"unseen"},
-			err: "the agent reported 1 call (Bash), and its hooks captured nothing",
+			err: "the agent reported 1 call (Bash), but its hooks captured nothing",
 		},
 		{
 			name: "half unseen", reason: "one did", prompts: []string{"half"},
-			err: "the agent reported 2 calls, and of these its hooks did not capture 1 call: Bash",
+			err: "the agent reported 2 calls, but its hooks missed 1 call: Bash",
 		},
 		{
 			name: "calls", prompts: []string{"many"}, more: "limits: {max_tool_calls: 3}", stop: result.StopToolCalls,
@@ -159,7 +159,7 @@ func TestHeadless(t *testing.T) {
 			err: "the agent ended without a result: exit code 4, and said: claude: started",
 		},
 		{name: "model", prompts: []string{"refused"}, err: "the model could not be asked: Bad request"},
-		{name: "garbage", prompts: []string{"garbage"}, err: "a line of the agent's output that cannot be read"},
+		{name: "garbage", prompts: []string{"garbage"}, err: "read a line of the agent's output"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package chat reads and writes trajectories as the messages of chat models, in the form that AgentEvals and others
-// take: a list of messages with a role, of which those of the assistant may have tool calls with arguments as JSON
-// text.
+// Package chat reads and writes trajectories as messages of chat models, in the form that AgentEvals and others use: a
+// list of messages with a role, of which those of the assistant may have tool calls with arguments as JSON text.
+// Formats of single tools belong in package convert, not here.
 package chat
 
 import (
@@ -19,11 +19,11 @@ type Message struct {
 	// Content is what the message says. Content in parts is kept, but only text is read.
 	Content   Content    `json:"content"`
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
-	// ToolCallID is, in a message of the role tool, the call whose result it is.
+	// ToolCallID is the id of the call whose result a message of the role tool is.
 	ToolCallID string `json:"tool_call_id,omitempty"`
 }
 
-// Content is a text. From JSON it also takes null, as no text, and a list of parts, whose texts it joins.
+// Content is a text. In JSON it may also be null, for no text, or a list of parts, whose texts are joined.
 type Content string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -55,9 +55,9 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// Run returns the run that the messages describe. Each message of the user begins a turn; the calls of one message make
-// one group. The calls are numbered in their order, since conversations use ids more than once. Messages of other roles
-// become notices, and so do results of calls that were not made.
+// Run returns the run that the messages describe. Each message of the user begins a turn, and the calls of one message
+// are one group. Run numbers the calls, since conversations may use ids more than once. Messages of other roles and
+// results of unknown calls become notices.
 func Run(messages []Message) (*trajectory.Run, error) {
 	r := reader{run: &trajectory.Run{}}
 	for i := range messages {
@@ -171,7 +171,7 @@ func encode(args any) (string, error) {
 	return string(text), err
 }
 
-// output returns what the agent saw of a call's end.
+// output returns what the agent saw of the result of a call.
 func output(end trajectory.ToolEnd) (string, error) {
 	switch out := end.Output.(type) {
 	case nil:

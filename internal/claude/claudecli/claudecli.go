@@ -1,5 +1,5 @@
 // Package claudecli drives Claude Code without a protocol: one process per prompt, which prints what it does as lines
-// of JSON.
+// of JSON. Starting the process belongs in package session.
 //
 //	o := claudecli.Observer{Cwd: workspace}
 //	o.Prompt(time.Now(), "Find the TODOs.")
@@ -26,14 +26,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
-// Observer follows one session through the processes of its prompts: it is told a prompt, reads what the program
-// prints, and hands out the turn. The zero value is ready for use, by one goroutine at a time.
+// Observer follows one session through the processes of its prompts: it takes a prompt, reads what the program prints,
+// and returns the turn. The zero value is ready for use, by one goroutine at a time.
 type Observer struct {
-	// Cwd is the program's working directory, by which titles name files.
+	// Cwd is the program's working directory. Titles name files relative to it.
 	Cwd string
-	// OnCall, if not nil, is told of each tool call, with how many the session has made so far.
+	// OnCall, if not nil, is called for each tool call with how many the session has made so far.
 	OnCall func(total int, call trajectory.ToolStart)
-	// OnDenied, if not nil, is called with each tool that was not permitted.
+	// OnDenied, if not nil, is called for each call that was not permitted, with its tool.
 	OnDenied func(tool string)
 
 	session Session
@@ -43,10 +43,10 @@ type Observer struct {
 	events  []trajectory.Event
 	calls   map[string]*call
 	total   int // calls
-	size    int // of what the turn was told, in bytes
+	size    int // bytes that were read in this turn
 }
 
-// Session is what the program says of itself. What it has not said is empty.
+// Session is what the program has said about itself. Fields that it has not given are empty.
 type Session struct {
 	ID, Version, Model string
 }
@@ -78,7 +78,7 @@ func (o *Observer) Prompt(at time.Time, text string) {
 	o.add(at, trajectory.Prompt{Text: text})
 }
 
-// init takes a process's first line.
+// init reads the first line of a process.
 func (o *Observer) init(data []byte) error {
 	var l initLine
 	if err := unmarshal(data, &l); err != nil {
@@ -94,7 +94,7 @@ func (o *Observer) init(data []byte) error {
 	return nil
 }
 
-// assistant takes a part of an answer of the model.
+// assistant adds a part of a model's answer.
 func (o *Observer) assistant(at time.Time, l *line) error {
 	if l.Message.Model == claude.Synthetic { // what the program says in the agent's name
 		o.add(at, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.Text()})
@@ -124,7 +124,7 @@ func (o *Observer) assistant(at time.Time, l *line) error {
 	return nil
 }
 
-// user takes what the model is told: results of tools for the most part.
+// user adds what the model receives, mostly results of tools.
 func (o *Observer) user(at time.Time, l *line) error {
 	for _, b := range l.Message.Content {
 		switch {
@@ -140,7 +140,7 @@ func (o *Observer) user(at time.Time, l *line) error {
 	return nil
 }
 
-// say takes text, which goes on with a message before it.
+// say adds text, to the last message if nothing came between.
 func (o *Observer) say(at time.Time, text string) {
 	last := &o.events[len(o.events)-1]
 	if m, ok := last.Body.(trajectory.Message); ok {
@@ -150,7 +150,7 @@ func (o *Observer) say(at time.Time, text string) {
 	}
 }
 
-// think takes reasoning, which goes on with a thought before it.
+// think adds reasoning, to the last thought if nothing came between.
 func (o *Observer) think(at time.Time, text string) {
 	last := &o.events[len(o.events)-1]
 	if t, ok := last.Body.(trajectory.Thought); ok {
@@ -175,8 +175,7 @@ func (o *Observer) call(at time.Time, b claude.Block) error {
 	return nil
 }
 
-// unseen begins the result of a call that ends before hooks are asked: of a tool that there is not, or with an input
-// that is none.
+// unseen begins the result of a call that fails before hooks run: the tool does not exist, or the input is invalid.
 const unseen = "<tool_use_error>"
 
 // ended ends a tool call.
@@ -203,7 +202,7 @@ func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessag
 	return nil
 }
 
-// denied takes a call that was not permitted.
+// denied adds a call that was not permitted.
 func (o *Observer) denied(at time.Time, d denial) {
 	c, known := o.calls[d.ID]
 	if known && c.asked {
@@ -224,8 +223,8 @@ func (o *Observer) add(at time.Time, b trajectory.Body) {
 	o.events = append(o.events, trajectory.Event{Turn: o.number, At: at.Sub(o.start), Body: b})
 }
 
-// result takes the end of the turn. Where work in the background makes the program go on after it, there are several,
-// and the last counts, unless one failed.
+// result adds the end of the turn. There are several if work in the background makes the program go on; the last one
+// counts, unless one failed.
 func (o *Observer) result(at time.Time, data []byte) error {
 	var r resultLine
 	if err := unmarshal(data, &r); err != nil {
@@ -244,7 +243,7 @@ func (o *Observer) result(at time.Time, data []byte) error {
 	return nil
 }
 
-// stop returns why the turn ended. The error says that nothing is known about the agent.
+// stop returns the stop reason of the turn. An error means that nothing is known about the agent.
 func (r *resultLine) stop() (string, error) {
 	switch {
 	case r.Subtype == "error_max_turns":
@@ -258,7 +257,7 @@ func (r *resultLine) stop() (string, error) {
 	}
 	stop, known := claude.Stops[r.StopReason]
 	if !known {
-		return "", errors.New("the agent ended its turn for a reason that is not known: " +
+		return "", errors.New("the agent ended its turn for an unknown reason: " +
 			fmt.Sprintf("%.60q", r.StopReason))
 	}
 	return cmp.Or(stop, string(acp.StopEndTurn)), nil
@@ -286,9 +285,9 @@ type Turn struct {
 	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not
 	// end.
 	Events []trajectory.Event
-	// Err is why nothing is known about the agent, though the program told of its end: a [*ModelError] among others.
+	// Err says why nothing is known about the agent although the turn ended, for example a [*ModelError].
 	Err error
-	// Ran are the tools of the calls that hooks have seen, if there are any, a name for each call.
+	// Ran has the tool of each call that hooks, if there are any, have seen.
 	Ran []string
 
 	commands []string // that the agent offers
@@ -297,11 +296,11 @@ type Turn struct {
 	usage    *trajectory.Usage
 }
 
-// ModelError says that the model could not be asked.
+// ModelError is the error if the model could not be asked.
 type ModelError struct {
 	// Status is the HTTP status of its answer, 0 if there was none.
 	Status int
-	// Text is what the program says of it.
+	// Text is the program's message.
 	Text string
 }
 
@@ -309,7 +308,7 @@ func (e *ModelError) Error() string {
 	return fmt.Sprintf("the model could not be asked: %.500s", e.Text)
 }
 
-// Turn returns the turn that was read. The calls of a turn that did not end, because its program was killed, are
+// Turn returns the turn that was read. If the turn did not end because its program was killed, its open calls are
 // cancelled.
 func (o *Observer) Turn() Turn {
 	t, at := o.turn, o.start.Add(o.events[len(o.events)-1].At)
@@ -335,5 +334,5 @@ func (o *Observer) Turn() Turn {
 	return t
 }
 
-// Ended reports whether the program told of the turn's end.
+// Ended reports whether the program reported the end of the turn.
 func (o *Observer) Ended() bool { return o.turn.stop != "" || o.turn.Err != nil }

@@ -16,14 +16,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// What a session is bounded to: a line, and what a turn may be told, in bytes.
+// The size of the longest line and of the largest turn, in bytes.
 const (
 	maxLine = 64 << 20
 	maxTurn = 256 << 20
 )
 
-// Read takes all that the program of the turn prints, up to its end. Seen, if not nil, is given each line as it comes.
-// A last line that is cut is no error: its writer was killed, or the lack of a result tells.
+// Read reads everything that the program of the turn prints. Seen, if not nil, is called with each line as it comes. An
+// incomplete last line is not an error: its writer was killed, and the turn has no result then.
 func (o *Observer) Read(r io.Reader, seen func(at time.Time, line []byte)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -49,7 +49,7 @@ func (o *Observer) Read(r io.Reader, seen func(at time.Time, line []byte)) error
 	return nil
 }
 
-// wholeLines is [bufio.ScanLines] without a last line that nothing ends, unless it is JSON.
+// wholeLines is [bufio.ScanLines] without a last line that has no newline, unless it is JSON.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if atEOF && bytes.IndexByte(data, '\n') < 0 && !json.Valid(data) {
 		return len(data), nil, nil
@@ -57,7 +57,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return bufio.ScanLines(data, atEOF)
 }
 
-// noise are lines that say nothing of what the agent did, or that others say, too: by type and subtype.
+// noise lists lines that say nothing about what the agent did or repeat others, by type and subtype.
 var noise = map[string]bool{
 	"system/thinking_tokens":          true, // how many so far
 	"system/task_started":             true, // a command runs, or a subagent
@@ -74,11 +74,11 @@ var noise = map[string]bool{
 	"tool_progress":                   true, // it still runs
 	"tool_use_summary":                true,
 	"rate_limit_event":                true, // of the account
-	"stream_event":                    true, // parts of what is told as a whole, too
+	"stream_event":                    true, // parts of messages that also come whole
 	"keep_alive":                      true,
 }
 
-// line takes a line of JSON.
+// line reads a line of JSON.
 func (o *Observer) line(at time.Time, data []byte) error {
 	if o.size += len(data); o.size > maxTurn {
 		return fmt.Errorf("%w: more than %d bytes", observe.ErrTurnTooLarge, maxTurn)
@@ -119,7 +119,7 @@ func (o *Observer) line(at time.Time, data []byte) error {
 	return o.assistant(at, &l)
 }
 
-// notice returns what a line of an unknown kind says, without what is another in each run.
+// notice returns the content of a line of an unknown kind, without what differs in each run.
 func notice(data []byte) any {
 	fields, _ := decoded(data).(map[string]any)
 	for _, name := range []string{"type", "subtype", "uuid", "session_id", "timestamp"} {
@@ -131,13 +131,13 @@ func notice(data []byte) any {
 	return fields
 }
 
-// line is what the model says, or what it is told.
+// line is a message from or to the model.
 type line struct {
 	Parent    string         `json:"parent_tool_use_id"` // of what a subagent does: the call that started it
 	Synthetic bool           `json:"isSynthetic"`        // what the program says in the user's name
 	Message   claude.Message `json:"message"`
 
-	// ToolUseResult is what a tool returned as the program has it, beside what the model is told.
+	// ToolUseResult is the structured result of a tool, which the model does not see.
 	ToolUseResult json.RawMessage `json:"tool_use_result"`
 }
 
@@ -172,10 +172,10 @@ type denial struct {
 	ID   string `json:"tool_use_id"`
 }
 
-// unmarshal reads a line as what its type has. The error does not show the line, which may be long.
+// unmarshal decodes a line. The error does not show the line, which may be long.
 func unmarshal(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("a line of the agent's output that cannot be read: %w", err)
+		return fmt.Errorf("read a line of the agent's output: %w", err)
 	}
 	return nil
 }

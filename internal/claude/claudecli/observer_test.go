@@ -21,8 +21,10 @@ import (
 
 // Lines of which tests are made.
 const (
-	initText = `{"type":"system","subtype":"init","session_id":"s1","claude_code_version":"2.1.316","model":"m","slash_commands":["b","a"],"mcp_servers":[{"name":"x","status":"connected"}]}`
-	endText  = `{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_turn","total_cost_usd":0.5,"usage":{"input_tokens":10,"output_tokens":2,"cache_read_input_tokens":1,"cache_creation_input_tokens":4}}`
+	initText = `{"type":"system","subtype":"init","session_id":"s1","claude_code_version":"2.1.316","model":"m",` +
+		`"slash_commands":["b","a"],"mcp_servers":[{"name":"x","status":"connected"}]}`
+	endText = `{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_turn","total_cost_usd":0.5,` +
+		`"usage":{"input_tokens":10,"output_tokens":2,"cache_read_input_tokens":1,"cache_creation_input_tokens":4}}`
 )
 
 func said(blocks string) string {
@@ -35,7 +37,8 @@ func called(id, tool, input string) string {
 
 // returned is the result of a call: a block's fields, and what the program has of it beside them.
 func returned(id, fields, structured string) string {
-	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,%s}]},"tool_use_result":%s}`, id, fields, structured)
+	return fmt.Sprintf(`{"type":"user","message":{"role":"user","content":[{"type":"tool_result",`+
+		`"tool_use_id":%q,%s}]},"tool_use_result":%s}`, id, fields, structured)
 }
 
 // observed is the turn of lines.
@@ -181,7 +184,8 @@ func TestObserver(t *testing.T) {
 					`"content":"<tool_use_error>Error: No such tool available: Nope</tool_use_error>","is_error":true`,
 					`"Error"`),
 				said(`{"type":"server_tool_use","id":"2","name":"web_search","input":{"query":"q"}}`),
-				said(`{"type":"web_search_tool_result","tool_use_id":"2","content":[{"type":"web_search_result","title":"t"}]}`),
+				said(`{"type":"web_search_tool_result","tool_use_id":"2","content":[{"type":"web_search_result",` +
+					`"title":"t"}]}`),
 				called("3", "mcp__x__sum", `{"a":1}`),
 				returned("3", `"content":[{"type":"text","text":"2"}]`, `[{"type":"text","text":"2"}]`),
 			},
@@ -238,7 +242,8 @@ func TestObserver(t *testing.T) {
 			name: "denied", reason: "the call and the result tell it, too; it is one question",
 			lines: []string{
 				called("1", "WebFetch", `{"url":"http://a"}`),
-				`{"type":"system","subtype":"permission_denied","tool_name":"WebFetch","tool_use_id":"1","message":"not granted"}`,
+				`{"type":"system","subtype":"permission_denied","tool_name":"WebFetch","tool_use_id":"1",` +
+					`"message":"not granted"}`,
 				returned("1", `"content":"not granted","is_error":true`, `"Error"`),
 				strings.Replace(endText, `"is_error"`,
 					`"permission_denials":[{"tool_name":"WebFetch","tool_use_id":"1"}],"is_error"`, 1),
@@ -260,7 +265,8 @@ func TestObserver(t *testing.T) {
 			lines: []string{
 				`{"type":"system","subtype":"thinking_tokens","estimated_tokens":12}`,
 				`{"type":"stream_event","event":{}}`, "", "  ",
-				`{"type":"system","subtype":"compact_boundary","uuid":"u","session_id":"s","compact_metadata":{"trigger":"auto"}}`, `{"type":"new","uuid":"u"}`,
+				`{"type":"system","subtype":"compact_boundary","uuid":"u","session_id":"s",` +
+					`"compact_metadata":{"trigger":"auto"}}`, `{"type":"new","uuid":"u"}`,
 				`{"type":"user","message":{"content":"[Request interrupted by user]"}}`,
 				`{"type":"user","isSynthetic":true,"message":{"content":"a skill"}}`,
 				`{"type":"assistant","message":{"model":"<synthetic>","content":[{"type":"text","text":"No."}]}}`,
@@ -315,7 +321,7 @@ func TestEnds(t *testing.T) {
 		{"budget", `{"type":"result","subtype":"error_max_budget_usd","is_error":true}`, "cost_limit", ""},
 		{
 			"unknown reason", `{"type":"result","subtype":"success","stop_reason":"bored"}`, "",
-			`the agent ended its turn for a reason that is not known: "bored"`,
+			`the agent ended its turn for an unknown reason: "bored"`,
 		},
 		{
 			"model",
@@ -404,11 +410,11 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{
 			"no JSON", strings.NewReader("Hello!\n"),
-			"a line of the agent's output that cannot be read: invalid character",
+			"read a line of the agent's output: invalid character",
 		},
 		{
 			"another shape", strings.NewReader(`{"type":"assistant","message":[]}` + "\n"),
-			"cannot be read: json: cannot unmarshal array",
+			"json: cannot unmarshal array",
 		},
 		{"long", io.LimitReader(zeros{}, maxLine+1), "a line of the agent's output is longer than 67108864 bytes"},
 		{"reader", iotest.ErrReader(broken), "read the agent's output: broken"},

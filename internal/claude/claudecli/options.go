@@ -9,23 +9,22 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
-// Options are what the program is told for one prompt, which it reads from its standard input. The zero value tells it
-// nothing.
+// Options are the program's options for one prompt, which it reads from its standard input. The zero value has none.
 type Options struct {
 	// Args come first.
 	Args []string
-	// Settings is a file of settings, MCP one with servers as [MCPConfig] makes it; empty: none. The program starts no
+	// Settings is a file of settings, MCP a file of servers that [MCPConfig] made; empty: none. The program starts no
 	// other servers.
 	Settings, MCP string
-	// Session is the session that goes on, empty: a new one.
+	// Session is the id of the session to resume; empty: a new one.
 	Session string
-	// Model and Mode, a permission mode, are the program's own if empty.
+	// Model and Mode, the permission mode, default to the program's own.
 	Model, Mode string
-	// Unasked are the arguments by which it asks for no permission.
+	// Unasked are the arguments that make it ask for no permission.
 	Unasked []string
-	// Allow are tools that need no permission, Deny those that the model is not offered.
+	// Allow lists tools that need no permission, Deny tools that are not offered to the model.
 	Allow, Deny []string
-	// MaxTurns bounds how often the model is asked, MaxCostUSD what the session may cost; 0: nothing does.
+	// MaxTurns limits how often the model is asked, MaxCostUSD the cost of the session; 0: no limit.
 	MaxTurns   int
 	MaxCostUSD float64
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// input is what titles and places need of a call's input. A field that is something else than here is as good as none.
+// input has the fields of a call's input that titles and locations need. A field of another type counts as missing.
 type input struct {
 	Command      string  `json:"command"`
 	FilePath     string  `json:"file_path"`
@@ -26,7 +26,7 @@ type input struct {
 	Skill        string  `json:"skill"`
 }
 
-// start describes a call by its name and input, in the words of the adapter for the Agent Client Protocol.
+// start describes a call by its name and input, as the adapter for the Agent Client Protocol does.
 func start(b claude.Block, cwd string) trajectory.ToolStart {
 	var in input
 	_ = json.Unmarshal(b.Input, &in) // what can be read of it
@@ -68,7 +68,7 @@ func title(tool string, in input, cwd string) string {
 	return tool
 }
 
-// lines says which lines of a file a call reads, empty if it reads all.
+// lines names the lines of a file that a call reads, empty if it reads all.
 func lines(offset, limit int) string {
 	switch first := max(offset, 1); {
 	case limit > 0:
@@ -114,7 +114,7 @@ func end(tool string, b claude.Block, structured json.RawMessage) (e trajectory.
 	return e, places
 }
 
-// diff returns the lines before and after a change, with those around it.
+// diff returns the lines before and after a change, with their context.
 func diff(path string, h claude.Hunk) trajectory.Diff {
 	var before, after []string
 	for _, l := range h.Lines {
@@ -134,7 +134,7 @@ func diff(path string, h claude.Hunk) trajectory.Diff {
 	return d
 }
 
-// commandEnd returns what a command printed and its exit code, nil if that is not known.
+// commandEnd returns what a command printed and its exit code, nil if unknown.
 func commandEnd(b claude.Block, structured json.RawMessage) (printed string, exit *int) {
 	content, _ := b.ResultContent() // what is neither text nor blocks is nothing that was printed
 	printed = content.Text()

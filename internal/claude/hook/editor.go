@@ -12,11 +12,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// editor changes the hooks in the text of settings, and nothing else of it. Places hold until the text is changed, so
-// each step looks for its own.
+// editor changes the hooks in the text of settings and keeps everything else. Offsets are valid until the text changes,
+// so each step finds its own.
 type editor struct {
 	text    []byte
-	command string // of hooks that are ours besides those of sdd-eval; empty: none
+	command string // that also marks hooks as ours, besides sdd-eval; empty: none
 	indent  string // of one level
 	newline string
 }
@@ -24,14 +24,14 @@ type editor struct {
 func newEditor(text []byte, command string) (*editor, error) {
 	e := &editor{text: text, command: command, indent: "  ", newline: "\n"}
 	if bytes.HasPrefix(text, []byte("\ufeff")) {
-		return nil, errors.New("line 1: a byte order mark, which JSON does not have")
+		return nil, errors.New("line 1: JSON has no byte order mark: remove it")
 	}
 	if bytes.Contains(text, []byte("\r\n")) {
 		e.newline = "\r\n"
 	}
 	root, err := parseObject(text)
 	if err != nil {
-		return nil, e.place(err)
+		return nil, e.locate(err)
 	}
 	if len(root.children) > 0 {
 		if unit, alone := e.indentation(root.children[0].start); alone && unit != "" {
@@ -41,16 +41,15 @@ func newEditor(text []byte, command string) (*editor, error) {
 	return e, nil
 }
 
-// place adds the line to an error at a place in the text.
-func (e *editor) place(err error) error {
+// locate adds the line to a syntax error.
+func (e *editor) locate(err error) error {
 	if at, ok := errors.AsType[*syntaxError](err); ok {
 		return fmt.Errorf("line %d: %w", 1+bytes.Count(e.text[:at.offset], []byte("\n")), err)
 	}
 	return err
 }
 
-// indentation returns the white space that the line of a place begins with, and whether nothing else is before the
-// place.
+// indentation returns the white space at the beginning of an offset's line, and whether only that precedes the offset.
 func (e *editor) indentation(at int) (blank string, alone bool) {
 	line := e.text[bytes.LastIndexByte(e.text[:at], '\n')+1 : at]
 	rest := bytes.TrimLeft(line, " \t")
@@ -73,19 +72,19 @@ func (e *editor) member(in container, key string) (s spot, ok bool, err error) {
 		return spot{}, false, nil
 	}
 	if again := slices.IndexFunc(in.children[s.index+1:], func(m child) bool { return m.key == key }); again >= 0 {
-		return spot{}, false, e.place(&syntaxError{
+		return spot{}, false, e.locate(&syntaxError{
 			in.children[s.index+1+again].start, fmt.Sprintf("duplicate key %q", key),
 		})
 	}
 	return s, true, nil
 }
 
-// groups returns what leads to an event's groups, as far as it is there: the spot of the settings' hooks, that of the
-// event among them, and the array of the groups.
+// groups returns the path to an event's groups, as far as it exists: the spots of the settings' hooks and of the event
+// among them, and the array of the groups.
 func (e *editor) groups(event string) (path []spot, list container, err error) {
 	at, err := parseObject(e.text)
 	if err != nil {
-		return nil, container{}, e.place(err)
+		return nil, container{}, e.locate(err)
 	}
 	for i, key := range []string{"hooks", event} {
 		s, ok, err := e.member(at, key)
@@ -94,14 +93,14 @@ func (e *editor) groups(event string) (path []spot, list container, err error) {
 		}
 		path = append(path, s)
 		if at, err = parseContainer(e.text, s.child().value, []json.Delim{'{', '['}[i]); err != nil {
-			return nil, container{}, fmt.Errorf("%s: %w", key, e.place(err))
+			return nil, container{}, fmt.Errorf("%s: %w", key, e.locate(err))
 		}
 	}
 	return path, at, nil
 }
 
-// ours returns what leads to each of our commands among an event's: the spots of the settings' hooks, of the event, of
-// the group and of the command.
+// ours returns the paths to our commands for an event: the spots of the settings' hooks, of the event, of the group and
+// of the command.
 func (e *editor) ours(event string) (found [][]spot, err error) {
 	path, list, err := e.groups(event)
 	if err != nil {
@@ -110,7 +109,7 @@ func (e *editor) ours(event string) (found [][]spot, err error) {
 	for i, g := range list.children {
 		group, err := parseContainer(e.text, g.value, '{')
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", event, e.place(err))
+			return nil, fmt.Errorf("%s: %w", event, e.locate(err))
 		}
 		m, ok, err := e.member(group, "hooks")
 		if err != nil {
@@ -121,7 +120,7 @@ func (e *editor) ours(event string) (found [][]spot, err error) {
 		}
 		handlers, err := parseContainer(e.text, m.child().value, '[')
 		if err != nil {
-			return nil, fmt.Errorf("%s: hooks: %w", event, e.place(err))
+			return nil, fmt.Errorf("%s: hooks: %w", event, e.locate(err))
 		}
 		for j, h := range handlers.children {
 			var command handler
@@ -145,7 +144,7 @@ func (e *editor) has(event string, want handlerGroup) (bool, error) {
 	return reflect.DeepEqual(is, wanted), err
 }
 
-// remove removes our commands from an event, and what would be empty then.
+// remove removes our commands from an event, and containers that would be empty then.
 func (e *editor) remove(event string) error {
 	for {
 		found, err := e.ours(event)
@@ -161,7 +160,7 @@ func (e *editor) remove(event string) error {
 	}
 }
 
-// cut removes a child, with the comma that it needs no more.
+// cut removes a child and the comma that is no longer needed.
 func (e *editor) cut(s spot) {
 	all, from, to := s.in.children, s.child().start, s.child().end
 	switch {
@@ -175,7 +174,7 @@ func (e *editor) cut(s spot) {
 	e.splice(from, to, "")
 }
 
-// add adds a group to an event, and what that needs.
+// add adds a group to an event, and the containers that this needs.
 func (e *editor) add(event string, g handlerGroup) error {
 	path, list, err := e.groups(event)
 	if err != nil {
@@ -187,21 +186,21 @@ func (e *editor) add(event string, g handlerGroup) error {
 	case 1:
 		hooks, err := parseContainer(e.text, path[0].child().value, '{')
 		if err != nil {
-			return e.place(err)
+			return e.locate(err)
 		}
 		e.insert(hooks, event, []handlerGroup{g})
 	default:
 		root, err := parseObject(e.text)
 		if err != nil {
-			return e.place(err)
+			return e.locate(err)
 		}
 		e.insert(root, "hooks", map[string][]handlerGroup{event: {g}})
 	}
 	return nil
 }
 
-// insert puts a value behind the last child of a container, with its key if it has one, on lines of its own if that is
-// how the first child is written.
+// insert adds a value after the last child of a container, with its key if it has one, on lines of its own if the first
+// child is.
 func (e *editor) insert(c container, key string, v any) {
 	name := ""
 	if key != "" {
@@ -224,7 +223,7 @@ func (e *editor) insert(c container, key string, v any) {
 	e.splice(last, last, ", "+name+string(data))
 }
 
-// lines returns a value on lines that are indented so.
+// lines returns a value on lines with this indentation.
 func (e *editor) lines(name string, v any, indent string) string {
 	return indent + name + strings.ReplaceAll(string(render(v, indent, e.indent)), "\n", e.newline)
 }

@@ -1,15 +1,16 @@
-// Package hook is what Claude Code's hooks run: it captures tool calls, and applies a policy to them.
+// Package hook is what Claude Code's hooks run: it captures tool calls, and applies a policy to them. Reading a capture
+// belongs in package capture.
 //
 //	code := hook.Hook{Phase: claude.Pre, Stdin: stdin, Stdout: stdout, Stderr: stderr, ...}.Run()
 //
 // A hook is a process that Claude Code starts before and after each tool call with a payload on its standard input.
-// Ours appends a line to a capture, which package capture reads. It does so only in a test, that is with TEST_MODE=true
-// or EVALTEST_CAPTURE, and it never gets in the agent's way: whatever goes wrong, it exits with 0. Its errors go to a
-// file beside the capture and make reading the capture an error. Only if a [Policy] denies the call does it exit with
-// 2, which tells Claude Code.
+// This one appends a line to a capture. It does so only in a test, that is with TEST_MODE=true or EVALTEST_CAPTURE, and
+// it never disturbs the agent: whatever goes wrong, it exits with 0. Its errors go to a file beside the capture and
+// make reading the capture an error. Only if a [Policy] denies the call does it exit with 2, which tells Claude Code
+// so.
 //
-// [Merge] and [Without] add hooks to Claude Code's settings and remove them, [Edit] does so in a file. A harness that
-// drives an agent writes what [Settings] returns and starts it with the variables of a [Target].
+// [Merge] and [Without] add hooks to Claude Code's settings and remove them; [Edit] changes a file of settings. A
+// harness that drives an agent writes what [Settings] returns and starts the agent with the variables of a [Target].
 package hook
 
 import (
@@ -28,16 +29,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
-// exitDenied is the exit code that tells Claude Code to deny a call. The agent reads why on standard error.
+// exitDenied is the exit code that makes Claude Code deny a call. It shows standard error to the agent as the reason.
 const exitDenied = 2
 
 // Hook is one run of a hook. All fields but Policy and Fault are needed.
 type Hook struct {
 	Phase  claude.Phase
 	Policy Policy
-	// Fault is what is wrong with the hook's own command line, nil if nothing is. The call is captured anyway.
+	// Fault is an error in the hook's own command line, nil if there is none. The call is captured anyway.
 	Fault error
-	// Stdin may be nil: there is nothing to read, which is an error of the hook.
+	// Stdin may be nil if there is none, which is an error of the hook.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
@@ -48,11 +49,11 @@ type Hook struct {
 	Secrets *secret.Set
 
 	file   string // the capture
-	output string // the directory of output that it is in; empty: in none
+	output string // the output directory that it is in; empty: it is elsewhere
 }
 
-// Active reports whether hooks have anything to do: in a test, and not when people work in a project whose settings
-// have our hooks.
+// Active reports whether hooks are active: in a test, but not when people work in a project whose settings have these
+// hooks.
 func Active(getenv func(string) string) bool {
 	return getenv(VariableMode) == "true" || getenv(VariableCapture) != ""
 }
@@ -64,7 +65,7 @@ func (h Hook) Run() (code int) {
 		drain(h.Stdin)
 		switch mode := h.Getenv(VariableMode); mode {
 		case "", "0", "false":
-		default: // somebody who means a test would find no capture, and not know why
+		default: // in a test there would be no capture, and no hint why
 			fmt.Fprintf(h.Stderr, "sdd-eval hook: %s is %q: calls are captured only if it is true\n", VariableMode,
 				h.Secrets.String(mode))
 		}
@@ -126,8 +127,8 @@ func (h Hook) append(file string, line []byte) error {
 	return appendLine(file, h.Secrets.JSON(line))
 }
 
-// answer tells Claude Code what the policy says. That a rewritten input says nothing about permissions is on purpose:
-// what needs one still does.
+// answer tells Claude Code what the policy decided. A rewritten input grants no permission, on purpose: a call that
+// needs one still does.
 func (h Hook) answer(now time.Time, d decision) int {
 	switch {
 	case d.denied != "":
@@ -141,14 +142,14 @@ func (h Hook) answer(now time.Time, d decision) int {
 			_, err = fmt.Fprintf(h.Stdout, "%s\n", answer)
 		}
 		if err != nil {
-			h.report(now, fmt.Errorf("answer with another input: %w", err))
+			h.report(now, fmt.Errorf("answer with the rewritten input: %w", err))
 		}
 	}
 	return 0
 }
 
-// report leaves an error of the hook beside the capture, where reading it finds it, or says it where somebody may hear
-// it.
+// report writes an error of the hook beside the capture, where readers of the capture find it. If that fails, it writes
+// the error to standard error.
 func (h Hook) report(now time.Time, failed error) {
 	var l lineWriter
 	l.field("timestamp", now.UTC().Format(time.RFC3339Nano))
@@ -171,7 +172,7 @@ const (
 	VariableCapture = "EVALTEST_CAPTURE"   // the capture's file
 )
 
-// Target says where the hooks of an agent write: what a harness tells them through the agent's environment.
+// Target says where the hooks of an agent write. A harness passes it through the agent's environment.
 type Target struct {
 	// RunID is what [testrun.ID] returns.
 	RunID string
@@ -188,8 +189,8 @@ func (t Target) Environment() []string {
 	}
 }
 
-// captureFile returns the file that lines are appended to, and the directory of output that it is in; empty: the user
-// chose another. With an error, the place is never read, but people can find its side file.
+// captureFile returns the file that lines are appended to, and the output directory that it is in, which is empty if
+// the user chose another file. With an error, the file is never read, but people can find the file of errors beside it.
 func captureFile(getenv func(string) string, cwd string) (file, output string, err error) {
 	project := getenv(VariableProject)
 	if project == "" {
@@ -204,7 +205,7 @@ func captureFile(getenv func(string) string, cwd string) (file, output string, e
 	const name = "tool-calls.jsonl"
 	output = filepath.Join(project, "test-output")
 	id := getenv(VariableRunID)
-	if id == "" { // one of our own would be another one for each call
+	if id == "" { // a generated id would differ for each call
 		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " +
 			VariableCapture)
 	}

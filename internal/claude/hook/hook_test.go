@@ -90,16 +90,23 @@ func TestRunWritesLines(t *testing.T) {
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
-		`{"timestamp":"2026-01-31T12:00:00.000000005Z","phase":"pre","cwd":"/work","hook_event_name":"PreToolUse","new_field":[1],` +
-			`"permission_mode":"default","payload_phase":"theirs","session_id":"s1","tool_input":{"file_path":"/work/a.go"},` +
+		`{"timestamp":"2026-01-31T12:00:00.000000005Z","phase":"pre","cwd":"/work","hook_event_name":"PreToolUse",` +
+			`"new_field":[1],` +
+			`"permission_mode":"default","payload_phase":"theirs","session_id":"s1",` +
+			`"tool_input":{"file_path":"/work/a.go"},` +
 			`"tool_name":"Read","tool_use_id":"t1","transcript_path":"/t.jsonl"}`,
-		`{"timestamp":"2026-01-31T12:00:00.000000005Z","phase":"post","cwd":"/work","duration_ms":7,"hook_event_name":"PostToolUse",` +
-			`"permission_mode":"default","session_id":"s1","tool_input":{"file_path":"/work/a.go"},"tool_name":"Bash",` +
-			`"tool_response":{"interrupted":false,"stdout":"\u003ca\u003e"},"tool_use_id":"t2","transcript_path":"/t.jsonl",` +
+		`{"timestamp":"2026-01-31T12:00:00.000000005Z","phase":"post","cwd":"/work","duration_ms":7,` +
+			`"hook_event_name":"PostToolUse",` +
+			`"permission_mode":"default","session_id":"s1","tool_input":{"file_path":"/work/a.go"},` +
+			`"tool_name":"Bash",` +
+			`"tool_response":{"interrupted":false,"stdout":"\u003ca\u003e"},"tool_use_id":"t2",` +
+			`"transcript_path":"/t.jsonl",` +
 			`"tool_output":{"interrupted":false,"stdout":"\u003ca\u003e"},"exit_code":0,"error":null}`,
 		`{"timestamp":"2026-01-31T12:00:00.000000005Z","phase":"failure","cwd":"/work","error":"Exit code 3\nno",` +
-			`"hook_event_name":"PostToolUseFailure","permission_mode":"default","session_id":"s1","tool_input":{"file_path":"/work/a.go"},` +
-			`"tool_name":"Bash","tool_use_id":"t1","transcript_path":"/t.jsonl","tool_output":null,"exit_code":3,"duration_ms":null}`,
+			`"hook_event_name":"PostToolUseFailure","permission_mode":"default","session_id":"s1",` +
+			`"tool_input":{"file_path":"/work/a.go"},` +
+			`"tool_name":"Bash","tool_use_id":"t1","transcript_path":"/t.jsonl","tool_output":null,"exit_code":3,` +
+			`"duration_ms":null}`,
 		"",
 	}, "\n"), string(got))
 	c, err := capture.Read(file)
@@ -221,15 +228,15 @@ func TestErrorsNeverBlock(t *testing.T) {
 		stdin io.Reader
 		want  string
 	}{
-		{"no standard input", nil, "there is no standard input"},
+		{"no standard input", nil, "no standard input"},
 		{"unreadable", broken{}, "read standard input: the pipe broke"},
-		{"empty", strings.NewReader(""), "the payload is no JSON object: the text ends in the middle"},
-		{"not JSON", strings.NewReader("hello"), "the payload is no JSON object: invalid character"},
-		{"an array", strings.NewReader("[]"), "the payload is no JSON object: this is no JSON object"},
-		{"two", strings.NewReader("{} {}"), "the payload is no JSON object: text behind the object"},
+		{"empty", strings.NewReader(""), "the payload is not a JSON object: the text is incomplete"},
+		{"not JSON", strings.NewReader("hello"), "the payload is not a JSON object: invalid character"},
+		{"an array", strings.NewReader("[]"), "the payload is not a JSON object: this is not a JSON object"},
+		{"two", strings.NewReader("{} {}"), "the payload is not a JSON object: text after the object"},
 		{
 			"cut off", strings.NewReader(`{"tool_name":"Re`),
-			"the payload is no JSON object: the text ends in the middle",
+			"the payload is not a JSON object: the text is incomplete",
 		},
 		{
 			"a name that is no text", strings.NewReader(`{"tool_name":1}`),
@@ -240,10 +247,10 @@ func TestErrorsNeverBlock(t *testing.T) {
 		{"no id", strings.NewReader(`{"tool_name":"Read"}`), "the payload has no tool_use_id"},
 		{
 			"another event", payloadOf(t, claude.Post),
-			"the payload is of \"PostToolUse\", and `sdd-eval hook pre` is for PreToolUse",
+			"the payload is for \"PostToolUse\", but `sdd-eval hook pre` handles PreToolUse",
 		},
 		{"too large", io.LimitReader(endless{}, maxPayload+2), "the payload has more than 16777216 bytes"},
-		{"too deep", strings.NewReader(`{"a":` + strings.Repeat("[", 20000)), "the payload is no JSON object"},
+		{"too deep", strings.NewReader(`{"a":` + strings.Repeat("[", 20000)), "the payload is not a JSON object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

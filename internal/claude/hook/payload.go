@@ -17,13 +17,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// The largest payload that is captured, and how much more is read, so that the agent can write it to the end.
+// The size of the largest payload that is captured, and how much more is read so that the agent can finish writing.
 const (
 	maxPayload = 16 << 20
 	maxDrained = 1 << 30
 )
 
-// payload is what Claude Code tells a hook.
+// payload is what Claude Code writes to a hook's standard input.
 type payload struct {
 	Event, Tool, ID, Session, Cwd string
 	Input, Response, Error        json.RawMessage
@@ -32,10 +32,10 @@ type payload struct {
 	fields container
 }
 
-// readPayload reads what a hook of the phase is given.
+// readPayload reads the payload of a hook of the phase.
 func readPayload(r io.Reader, phase claude.Phase) (*payload, error) {
 	if r == nil {
-		return nil, errors.New("there is no standard input")
+		return nil, errors.New("no standard input")
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxPayload+1))
 	if err != nil {
@@ -48,7 +48,7 @@ func readPayload(r io.Reader, phase claude.Phase) (*payload, error) {
 	return parsePayload(text, phase)
 }
 
-// drain reads on, for a writer that takes a broken pipe for an error.
+// drain reads the rest, since some writers treat a broken pipe as an error.
 func drain(r io.Reader) {
 	if r != nil {
 		_, _ = io.CopyN(io.Discard, r, maxDrained)
@@ -58,7 +58,7 @@ func drain(r io.Reader) {
 func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	fields, err := parseObject(text)
 	if err != nil {
-		return nil, fmt.Errorf("the payload is no JSON object: %w", err)
+		return nil, fmt.Errorf("the payload is not a JSON object: %w", err)
 	}
 	p := payload{text: text, fields: fields}
 	for name, v := range map[string]any{
@@ -73,7 +73,7 @@ func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	}
 	switch {
 	case p.Event != "" && p.Event != phase.Event():
-		return nil, fmt.Errorf("the payload is of %.60q, and `sdd-eval hook %s` is for %s: install the hooks anew",
+		return nil, fmt.Errorf("the payload is for %.60q, but `sdd-eval hook %s` handles %s: reinstall the hooks",
 			p.Event, phase, phase.Event())
 	case p.Tool == "":
 		return nil, errors.New("the payload has no tool_name")
@@ -83,15 +83,15 @@ func parsePayload(text []byte, phase claude.Phase) (*payload, error) {
 	return &p, nil
 }
 
-// line returns the line of a capture: our fields and, as they came, all of the payload. If one of those has a name of
-// ours it gets "payload_" before it.
+// line returns the line of a capture: the hook's own fields and, unchanged, all fields of the payload. A field of the
+// payload that has the name of one of the hook's own is prefixed with "payload_".
 func (p *payload) line(phase claude.Phase, now time.Time, d decision) ([]byte, error) {
 	l := lineWriter{}
 	l.field("timestamp", now.UTC().Format("2006-01-02T15:04:05.000000000Z07:00"))
 	l.field("phase", phase)
 	for i, m := range p.fields.children {
 		if later := p.fields.children[i+1:]; slices.ContainsFunc(later, func(o child) bool { return o.key == m.key }) {
-			continue // that one counts
+			continue // the last one counts
 		}
 		name := m.key
 		if slices.Contains(claude.OwnFields, name) {
@@ -149,8 +149,8 @@ func (l *lineWriter) close() ([]byte, error) {
 	return l.b.Bytes(), l.err
 }
 
-// exitCode returns the exit code of a command, nil if there was none or it is not told. Claude Code tells it in the
-// text of a failure only, and takes some for a success, such as that of a grep that found nothing.
+// exitCode returns the exit code of a command, nil if there was none or it is unknown. Claude Code gives it only in the
+// text of a failure, and treats some as a success, such as that of a grep that found nothing.
 func (p *payload) exitCode(phase claude.Phase) *int {
 	if p.Tool != "Bash" {
 		return nil
@@ -167,10 +167,10 @@ func (p *payload) exitCode(phase claude.Phase) *int {
 	return new(int)
 }
 
-// appendLine appends a line to a file that other processes append to. It is one write, which file systems of this
-// machine do whole. Where that fails half-way, since the disk is full, what was written is taken back, so that no part
-// of a line is left. A part that a process left which was killed is closed with a newline of its own. Both need the
-// lock; without one, which not all file systems have, lines are still whole as long as writes are.
+// appendLine appends a line to a file that other processes append to. It uses one write, which local file systems do
+// atomically. If the write fails half-way, for example because the disk is full, appendLine truncates the file, so that
+// no part of a line is left. A part that a killed process left is ended with a newline. Both need the lock, which not
+// all file systems have; without it, lines are still whole as long as writes are.
 func appendLine(path string, line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -207,11 +207,10 @@ func torn(f *os.File, size int64) bool {
 	return size > 0 && (err == nil || errors.Is(err, io.EOF)) && last[0] != '\n'
 }
 
-// maxLockWait is how long a hook waits for others that write. Each of them takes less than a millisecond, unless it was
-// stopped.
+// maxLockWait is how long a hook waits for other writers. Each takes less than a millisecond, unless it was stopped.
 const maxLockWait = time.Second
 
-// lock locks the file for this opening of it, and reports whether it could.
+// lock locks the open file and reports whether it could.
 func lock(f *os.File) bool {
 	for began := time.Now(); ; time.Sleep(100 * time.Microsecond) {
 		switch err := disk.Lock(f); {
@@ -223,8 +222,8 @@ func lock(f *os.File) bool {
 	}
 }
 
-// A container is an object or an array of a JSON text, with the places of what it has. It is for those who keep what
-// they do not know, byte for byte and in its order.
+// A container is an object or an array in a JSON text, with the offsets of its children. It lets callers keep what they
+// do not know byte for byte and in order.
 type container struct {
 	start, end int // of the brackets: text[start] and text[end-1]
 	children   []child
@@ -244,12 +243,12 @@ func parseObject(text []byte) (container, error) {
 		return container{}, err
 	}
 	if rest := bytes.TrimLeft(text[c.end:], " \t\r\n"); len(rest) > 0 {
-		return container{}, &syntaxError{offset: len(text) - len(rest), reason: "text behind the object"}
+		return container{}, &syntaxError{offset: len(text) - len(rest), reason: "text after the object"}
 	}
 	return c, nil
 }
 
-// syntaxError is an error at a place in a JSON text.
+// syntaxError is an error at an offset of a JSON text.
 type syntaxError struct {
 	offset int
 	reason string
@@ -267,7 +266,7 @@ func parseContainer(text []byte, at int, open json.Delim) (container, error) {
 	}
 	if first != open {
 		return container{}, &syntaxError{
-			at, fmt.Sprintf("this is no JSON %s", map[json.Delim]string{'{': "object", '[': "array"}[open]),
+			at, fmt.Sprintf("this is not a JSON %s", map[json.Delim]string{'{': "object", '[': "array"}[open]),
 		}
 	}
 	c := container{start: at}
@@ -299,16 +298,16 @@ func parseContainer(text []byte, at int, open json.Delim) (container, error) {
 	return c, nil
 }
 
-const comment = "a comment, which JSON does not have: take it out"
+const comment = "JSON has no comments: remove it"
 
-// located gives an error of the decoder a place in the text.
+// located adds to an error of the decoder its offset in the text.
 func located(text []byte, at int, d *json.Decoder, err error) error {
 	offset := at + int(d.InputOffset())
 	if other, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = max(offset, at+int(other.Offset)-1)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &syntaxError{len(text), "the text ends in the middle"}
+		return &syntaxError{len(text), "the text is incomplete"}
 	}
 	offset = min(offset, len(text))
 	if i := offset + space(text[offset:]); i < len(text) && text[i] == '/' {
@@ -320,11 +319,10 @@ func located(text []byte, at int, d *json.Decoder, err error) error {
 	return &syntaxError{offset, err.Error()}
 }
 
-// space returns how much white space text begins with.
+// space returns the length of the white space that text begins with.
 func space(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t\r\n")) }
 
-// member returns the member with that key. Of several the last one counts, as it does for programs that decode the
-// text.
+// member returns the member with that key, the last one if there are several, as JSON decoders do.
 func (c container) member(key string) (child, bool) {
 	for _, m := range slices.Backward(c.children) {
 		if m.key == key {

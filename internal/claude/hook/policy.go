@@ -17,30 +17,30 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
-// Policy says which calls to deny and which to rewrite; the zero value does neither. It keeps an agent to the subject
-// of a test. It is not a sandbox: it sees the path that a call names, not everything that the call reaches.
+// Policy says which calls to deny and which to rewrite; the zero value does neither. It restricts an agent to the
+// subject of a test. It is not a sandbox: it sees the path that a call names, not everything that the call reaches.
 type Policy struct {
-	// Deny are calls that are denied, whatever Allow says.
+	// Deny lists calls that are denied even if Allow lists them.
 	Deny []Rule
-	// Allow, if there are any, are the only calls that are not denied.
+	// Allow, if not empty, lists the only calls that are not denied.
 	Allow []Rule
-	// Rewrite change the input of calls, in their order.
+	// Rewrite lists changes of the input of calls, in order.
 	Rewrite []Rewrite
 }
 
-// decision is what a policy says of a call.
+// decision is what a policy decided about a call.
 type decision struct {
-	denied string          // the reason, empty: it is not denied
-	input  json.RawMessage // in place of the call's own, nil: that stays
+	denied string          // the reason; empty: the call is not denied
+	input  json.RawMessage // the new input; nil: the call keeps its own
 }
 
 func (p Policy) decide(c call) (decision, error) {
 	for _, r := range p.Deny {
-		if r.meets(c) {
+		if r.matchesAny(c) {
 			return decision{denied: c.about() + " is denied by the rule " + r.text}, nil
 		}
 	}
-	if len(p.Allow) > 0 && !slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.covers(c) }) {
+	if len(p.Allow) > 0 && !slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.matchesAll(c) }) {
 		return decision{denied: c.about() + " is not allowed: the rules allow " + join(p.Allow)}, nil
 	}
 	return p.rewrite(c)
@@ -65,7 +65,7 @@ func (c call) about() string {
 func (p Policy) rewrite(c call) (decision, error) {
 	changed := false
 	for _, r := range p.Rewrite {
-		if !r.rule.meets(c) {
+		if !r.rule.matchesAny(c) {
 			continue
 		}
 		if c.input == nil {
@@ -84,7 +84,7 @@ func (p Policy) rewrite(c call) (decision, error) {
 	return decision{input: input}, err
 }
 
-// Rewrite puts a value into a field of the input of calls.
+// Rewrite sets a field of the input of calls.
 type Rewrite struct {
 	text   string
 	rule   Rule
@@ -129,16 +129,16 @@ func (r Rewrite) value(c call) json.RawMessage {
 	return data
 }
 
-// Rule says which calls are meant: by the name of the tool and, if it has one, a pattern.
+// Rule selects calls by the name of the tool and, if it has one, a pattern.
 type Rule struct {
 	text    string
-	tool    string // with * and the like, as package path has them
+	tool    string // a pattern of path.Match
 	pattern string // empty: none
 }
 
-// ParseRule parses TOOL or TOOL(PATTERN). In the tool's name * stands for any characters. The pattern is for the call's
-// path, as package doublestar has them and below the project unless absolute; of a tool that takes none it is for the
-// command, the URL or the query, where * stands for any characters.
+// ParseRule parses TOOL or TOOL(PATTERN). In the tool's name * stands for any characters. The pattern matches the
+// call's path, in the syntax of package doublestar and below the project unless absolute. For a tool without a path it
+// matches the command, the URL or the query, where * stands for any characters.
 func ParseRule(text string) (Rule, error) {
 	r := Rule{text: text, tool: text}
 	if tool, rest, ok := strings.Cut(text, "("); ok {
@@ -155,8 +155,7 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("%q: %w", text, err)
 	}
 	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n,()|") {
-		return Rule{}, fmt.Errorf("%q: %q is not the name of a tool; for several tools give several rules", text,
-			r.tool)
+		return Rule{}, fmt.Errorf("%q: %q is not a tool's name; write one rule for each tool", text, r.tool)
 	}
 	return r, nil
 }
@@ -171,7 +170,7 @@ type call struct {
 	input        map[string]json.RawMessage
 }
 
-// newCall returns what rules see. An input that is no object has no fields.
+// newCall returns what rules see of a payload. An input that is not an object has no fields.
 func newCall(p *payload, project string) call {
 	c := call{tool: p.Tool, cwd: p.Cwd, project: project}
 	if c.project == "" {
@@ -190,7 +189,7 @@ func (c call) text(field string) string {
 	return s
 }
 
-// first returns the first of these fields that is there.
+// first returns the first of these fields that is a text and not empty.
 func (c call) first(fields ...string) string {
 	for _, f := range fields {
 		if s := c.text(f); s != "" {
@@ -200,7 +199,7 @@ func (c call) first(fields ...string) string {
 	return ""
 }
 
-// path returns the absolute path that the call is about, empty if it is about none.
+// path returns the absolute path that the call names, empty if it names none.
 func (c call) path() string {
 	p := c.first("file_path", "notebook_path", "path")
 	searches := c.tool == "Glob" || c.tool == "Grep" || c.tool == "LS"
@@ -221,18 +220,17 @@ func (c call) path() string {
 	return filepath.Clean(p)
 }
 
-// meets reports whether the rule is about the call in any way that counts: by the path as it is written, or by that
-// which links lead it to.
-func (r Rule) meets(c call) bool {
-	return r.holds(c, func(written, resolved bool) bool { return written || resolved })
+// matchesAny reports whether the rule matches the call by the path as it is written or by the path that links lead to.
+func (r Rule) matchesAny(c call) bool {
+	return r.matches(c, func(written, resolved bool) bool { return written || resolved })
 }
 
-// covers reports whether the rule is about the call in all ways.
-func (r Rule) covers(c call) bool {
-	return r.holds(c, func(written, resolved bool) bool { return written && resolved })
+// matchesAll reports whether the rule matches the call by both paths.
+func (r Rule) matchesAll(c call) bool {
+	return r.matches(c, func(written, resolved bool) bool { return written && resolved })
 }
 
-func (r Rule) holds(c call, join func(written, resolved bool) bool) bool {
+func (r Rule) matches(c call, join func(written, resolved bool) bool) bool {
 	if ok, _ := path.Match(r.tool, c.tool); !ok {
 		return false
 	}
@@ -246,8 +244,8 @@ func (r Rule) holds(c call, join func(written, resolved bool) bool) bool {
 	return text != "" && wildcard.Match(r.pattern, text)
 }
 
-// matchesPath reports whether an absolute path is as the pattern has it. The pattern of a directory's content, dir/**,
-// is that of the directory, too.
+// matchesPath reports whether the pattern matches an absolute path. The pattern for a directory's content, dir/**, also
+// matches the directory.
 func (r Rule) matchesPath(p, project string) bool {
 	pattern := path.Clean(filepath.ToSlash(r.pattern))
 	if !path.IsAbs(pattern) && !filepath.IsAbs(r.pattern) {
@@ -260,7 +258,7 @@ func (r Rule) matchesPath(p, project string) bool {
 	return doublestar.MatchUnvalidated(pattern, filepath.ToSlash(p))
 }
 
-// resolve follows links in as much of an absolute path as there is.
+// resolve follows links in the part of an absolute path that exists.
 func resolve(p string) string {
 	rest := ""
 	for dir := p; ; dir = filepath.Dir(dir) {

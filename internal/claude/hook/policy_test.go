@@ -100,8 +100,8 @@ func TestRules(t *testing.T) {
 			require.NoError(t, err)
 			rule := parseRules(t, tt.rule)[0]
 			c := newCall(&payload{Tool: tt.tool, Cwd: project + "/src", Input: input}, project)
-			require.Equal(t, tt.meets, rule.meets(c), "meets")
-			require.Equal(t, tt.covers, rule.covers(c), "covers")
+			require.Equal(t, tt.meets, rule.matchesAny(c), "meets")
+			require.Equal(t, tt.covers, rule.matchesAll(c), "covers")
 		})
 	}
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
-// Handlers are the hooks that settings are to have.
+// Handlers are the hooks to write into settings.
 type Handlers struct {
 	// Command is how a shell starts sdd-eval; see [words.Quote] for the path of a program. Empty: sdd-eval.
 	Command string
-	// Matcher says for which tools hooks run, as Claude Code's settings have it, such as "Bash|mcp__.*". Empty: for
-	// all.
+	// Matcher selects the tools for which hooks run, as in Claude Code's settings, for example "Bash|mcp__.*". Empty:
+	// all tools.
 	Matcher string
-	// Policy is for the hook before calls.
+	// Policy is applied by the hook before calls.
 	Policy Policy
 }
 
-// timeout is how long Claude Code waits for a hook, in seconds. Ours takes milliseconds; where a file system hangs the
-// agent goes on.
+// timeout is how long Claude Code waits for a hook, in seconds. This one takes milliseconds; if a file system hangs,
+// the agent goes on after the timeout.
 const timeout = 60
 
 // handler is one command in Claude Code's settings.
@@ -38,13 +38,13 @@ type handler struct {
 	Timeout int    `json:"timeout,omitempty"`
 }
 
-// handlerGroup are the commands for the tools that match.
+// handlerGroup has the commands for the tools that match.
 type handlerGroup struct {
 	Matcher string    `json:"matcher,omitempty"`
 	Hooks   []handler `json:"hooks"`
 }
 
-// group returns what settings have for a phase.
+// group returns the group for a phase.
 func (h Handlers) group(phase claude.Phase) handlerGroup {
 	command := h.Command
 	if command == "" {
@@ -65,11 +65,11 @@ func (h Handlers) group(phase claude.Phase) handlerGroup {
 	return handlerGroup{Matcher: h.Matcher, Hooks: []handler{{Type: "command", Command: command, Timeout: timeout}}}
 }
 
-// lookarounds are what expressions of JavaScript have in front of those of Go.
+// lookarounds replaces groups that only JavaScript's regular expressions have.
 var lookarounds = strings.NewReplacer("(?=", "(?:", "(?!", "(?:", "(?<=", "(?:", "(?<!", "(?:")
 
-// CheckMatcher returns an error if a matcher is no regular expression. Claude Code's are those of JavaScript, so that
-// what only Go refuses, such as a number that refers to a group, is none.
+// CheckMatcher returns an error if a matcher is not a regular expression. Claude Code uses those of JavaScript, so what
+// only Go refuses, such as a backreference, is not an error.
 func CheckMatcher(matcher string) error {
 	if matcher == "*" { // stands for all tools
 		return nil
@@ -83,7 +83,7 @@ func CheckMatcher(matcher string) error {
 	return fmt.Errorf("%q is not a regular expression: %s", matcher, bad.Code)
 }
 
-// Settings returns settings for Claude Code with these hooks and nothing else, for `claude --settings FILE`.
+// Settings returns settings for Claude Code that have only these hooks, for `claude --settings FILE`.
 func Settings(h Handlers) []byte {
 	data, err := Merge([]byte("{}"), h)
 	if err != nil {
@@ -92,8 +92,8 @@ func Settings(h Handlers) []byte {
 	return append(data, '\n')
 }
 
-// Merge returns settings with these hooks in the place of ours that they have. Everything else in them stays as it is,
-// to the byte, and settings that have these hooks stay as they are altogether.
+// Merge returns settings with these hooks instead of our earlier ones. It keeps everything else byte for byte, and
+// returns settings that have these hooks unchanged.
 func Merge(settings []byte, h Handlers) ([]byte, error) {
 	e, err := newEditor(settings, h.Command)
 	if err != nil {
@@ -132,8 +132,7 @@ func Without(settings []byte, command string) ([]byte, error) {
 	return e.text, nil
 }
 
-// isOurs reports whether a command is one of our hooks: it calls sdd-eval, wherever that is, or begins with the
-// command.
+// isOurs reports whether a command is one of our hooks: it calls sdd-eval at any path, or begins with the command.
 func isOurs(text, command string) bool {
 	for _, phase := range claude.Phases {
 		call := " hook " + string(phase)
@@ -152,7 +151,7 @@ func isOurs(text, command string) bool {
 	return false
 }
 
-// render returns a value as settings have it that are indented like these.
+// render returns a value as indented JSON.
 func render(v any, prefix, indent string) []byte {
 	data, err := jsonvalue.MarshalIndent(v, prefix, indent)
 	if err != nil {
@@ -164,9 +163,9 @@ func render(v any, prefix, indent string) []byte {
 // maxSettings is the largest file of settings that is read, in bytes.
 const maxSettings = 16 << 20
 
-// Edit changes the settings in a file, by [Merge] for example, and reports whether that changed anything. A file that
-// is not there is one without settings; it is made, and so is its directory, if there is something to write. The file
-// is replaced whole, and a link to it stays one. With an error it is what it was.
+// Edit changes the settings in a file, for example by [Merge], and reports whether they changed. A missing file counts
+// as empty settings; if there is something to write, Edit makes the file and its directory. It replaces the file whole
+// and keeps a link to it. On an error the file is unchanged.
 func Edit(path string, change func(settings []byte) ([]byte, error)) (changed bool, err error) {
 	f, err := readSettings(path)
 	if err != nil {
@@ -193,7 +192,7 @@ func Preview(path string, change func(settings []byte) ([]byte, error)) ([]byte,
 
 // settingsFile is a file of settings. A missing one has no text.
 type settingsFile struct {
-	path string // no link
+	path string // not a link
 	text []byte
 	perm fs.FileMode
 }
@@ -226,7 +225,7 @@ func readSettings(path string) (settingsFile, error) {
 	return settingsFile{path, text, info.Mode().Perm()}, nil
 }
 
-// changed returns the text after a change. Settings that would stay empty are still not there.
+// changed returns the text after a change, none if a missing file would only get empty settings.
 func (f settingsFile) changed(change func([]byte) ([]byte, error)) ([]byte, error) {
 	const none = "{}\n"
 	before := f.text
