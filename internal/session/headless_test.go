@@ -62,7 +62,7 @@ func TestHeadless(t *testing.T) {
 			name: "no result", reason: "it had begun", prints: []string{begin}, code: 4,
 			err: "the agent ended without a result: exit code 4",
 		},
-		{name: "no JSON", prints: []string{begin + "Hello\n"}, err: "a line of the agent's output that cannot be read"},
+		{name: "no JSON", prints: []string{begin + "Hello\n"}, err: "read a line of the agent's output"},
 		{
 			name: "denied", reason: "the playbook expects no question", more: "permissions: {default: error}",
 			prints: []string{begin + denied + finish},
