@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -164,4 +165,63 @@ var means = []string{
 	"(*os.File).Write", "(*os.File).WriteString", "(*os.File).WriteAt", "(*os.File).ReadFrom",
 	"syscall.Open", "syscall.Write", "golang.org/x/sys/unix.Open", "golang.org/x/sys/unix.Openat", "golang.org/x/sys/unix.Write",
 	"internal/disk.Replace", "internal/disk.Put",
+}
+
+// TestChildren holds that our children are started from the helper, and by main: not from the program that runs, which may
+// be a user's test binary, and not by function init, before which a user's packages may have run theirs.
+func TestChildren(t *testing.T) {
+	var (
+		selves = []string{
+			"internal/helper",           // finds what lies beside it, and is told by sdd-eval that it is the one
+			"internal/cli",              // writes its own name into the settings of Claude Code
+			"internal/testkit/mcpagent", // is for tests
+		}
+		inits = []string{
+			"internal/tracing/otlp",                                 // registers itself, and starts nothing
+			"internal/testkit/hostile", "internal/testkit/mcpagent", // are for tests
+		}
+	)
+	load(t, func(r string, s *source) {
+		for _, f := range s.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.Ident:
+					if name := fullName(s.info.Uses[n]); name == "os.Executable" && !slices.Contains(selves, r) {
+						t.Errorf("%s: take the program from internal/helper, in place of os.Executable", s.fset.Position(n.Pos()))
+					}
+				case *ast.FuncDecl:
+					if n.Name.Name == "init" && n.Recv == nil && !slices.Contains(inits, r) {
+						t.Errorf("%s: call it from main: users' test binaries run every init", s.fset.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	})
+}
+
+// TestLazyRegexps compiles what nobody may ever use in a test: a mistake in it would be a panic in front of a user.
+func TestLazyRegexps(t *testing.T) {
+	found := 0
+	load(t, func(_ string, s *source) {
+		for _, f := range s.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || called(call) == nil || fullName(s.info.Uses[called(call)]) != "internal/lazyregexp.New" {
+					return true
+				}
+				found++
+				at, text := s.fset.Position(call.Pos()), s.info.Types[call.Args[0]].Value
+				if text == nil {
+					t.Errorf("%s: the expression is no constant", at)
+				} else if _, err := regexp.Compile(constant.StringVal(text)); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
+				return true
+			})
+		}
+	})
+	if found == 0 {
+		t.Error("found none: does the test look for the right name?")
+	}
 }

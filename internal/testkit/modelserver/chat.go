@@ -1,6 +1,12 @@
 package modelserver
 
-import "net/http"
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
 
 // chatRequest is as much of a Chat Completions request as matters here.
 type chatRequest struct {
@@ -91,4 +97,95 @@ func (a answer) streamChat(e *events, model string) {
 
 func (u usage) chat() map[string]int {
 	return map[string]int{"prompt_tokens": u.input, "completion_tokens": u.output, "total_tokens": u.input + u.output}
+}
+
+// Judge is what the model replies when it is asked to judge.
+type Judge struct {
+	// Name identifies the reply in errors, e.g. "review/strict". Two judges never share one.
+	Name string
+	// Model is the model that is asked.
+	Model string `yaml:",key"`
+	// Prompt must match the user's message for the reply to be chosen.
+	Prompt *regexp.Regexp
+	// Saw must match the user's message, too. It keeps a judge honest: one that praises the work must have been shown it.
+	Saw *regexp.Regexp `yaml:"saw,required"`
+	// Say is the reply: a mapping, which is sent as JSON, or text.
+	Say any `yaml:"say,required"`
+}
+
+// check reports what a judge may not hold though its types allow it. Paths are relative to j.
+func (j Judge) check(report func(path, format string, args ...any)) {
+	switch say := j.Say.(type) {
+	case map[string]any, nil:
+	case string:
+		if strings.TrimSpace(say) == "" {
+			report("say", "must not be empty")
+		}
+	default:
+		report("say", "it has to be a mapping, or text")
+	}
+}
+
+// text is the reply as it is sent.
+func (j Judge) text() string {
+	if text, ok := j.Say.(string); ok {
+		return text
+	}
+	return compact(j.Say)
+}
+
+// judge finds the one reply to q.
+func (s *Server) judge(ctx context.Context, q chatRequest) (Judge, error) {
+	var said []string
+	for _, m := range q.Messages {
+		if m.Role == "user" {
+			said = append(said, m.Content.text())
+		}
+	}
+	prompt := strings.Join(said, "\n")
+	j, err := chooseJudge(s.model.Judges, q.Model, prompt)
+	if err != nil {
+		return Judge{}, err
+	}
+	if !j.Saw.MatchString(prompt) {
+		return Judge{}, fmt.Errorf("judge %q: the prompt does not match %q: %s", j.Name, j.Saw, shown(prompt))
+	}
+	return j, s.think(ctx)
+}
+
+// chooseJudge finds the one of the judges for a prompt to a model.
+func chooseJudge(judges []Judge, model, prompt string) (Judge, error) {
+	var found []Judge
+	for _, j := range judges {
+		if j.Model == model && j.Prompt.MatchString(prompt) {
+			found = append(found, j)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return Judge{}, fmt.Errorf("no judge is for the prompt %s to model %q", shown(prompt), model)
+	case 1:
+		return found[0], nil
+	default:
+		return Judge{}, fmt.Errorf("judges %q and %q are both for the prompt %s", found[0].Name, found[1].Name, shown(prompt))
+	}
+}
+
+// serveJudge answers a request of someone who has a model judge.
+func (s *Server) serveJudge(w http.ResponseWriter, r *http.Request, q chatRequest) {
+	j, err := s.judge(r.Context(), q)
+	switch {
+	case r.Context().Err() != nil: // who asked has given up on it
+		return
+	case err != nil:
+		s.refuse(w, r, http.StatusBadRequest, err)
+		return
+	}
+	s.reply(w, r, map[string]any{
+		"id": "chatcmpl-" + notID.ReplaceAllString(j.Name, "_"), "object": "chat.completion", "model": j.Model,
+		"choices": []any{map[string]any{
+			"index": 0, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": j.text()},
+		}},
+		"usage": usage{input: asideTokens, output: 50}.chat(),
+	})
 }

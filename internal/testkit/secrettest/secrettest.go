@@ -1,11 +1,25 @@
+// Package secrettest writes secrets as programs write them and finds them however they are written, for tests of output
+// that must not show any.
+//
+//	for _, form := range secrettest.Forms(secret) {
+//		... // put it where the product could write it down
+//	}
+//	found, err := secrettest.ScanDir(dir, secret)
+//
+// Package secret encodes what it looks for. This one decodes what it looks at, and shares no code with it, so that a
+// mistake in one is not hidden by the same mistake in the other.
 package secrettest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +27,35 @@ import (
 	"strconv"
 	"strings"
 )
+
+// Forms returns how a text can be written: as it is, in JSON with and without escapes for HTML, in JSON inside a string
+// of JSON, in queries and paths of URLs, in base64 at each of its three alignments, in that for URLs, and in hex.
+func Forms(text string) []string {
+	inJSON := quoted(text, false)
+	all := []string{
+		text, inJSON, quoted(text, true), quoted(inJSON, true), url.QueryEscape(text), url.PathEscape(text),
+		hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))),
+	}
+	for _, before := range []string{"", "x", "xy"} {
+		all = append(all,
+			base64.StdEncoding.EncodeToString([]byte(before+text+"after")),
+			base64.RawURLEncoding.EncodeToString([]byte(before+text)))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// quoted returns a string of JSON without its quotes.
+func quoted(text string, forHTML bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(forHTML)
+	if err := e.Encode(text); err != nil {
+		panic(err) // a string has always JSON
+	}
+	line := bytes.TrimSpace(b.Bytes())
+	return string(line[1 : len(line)-1])
+}
 
 // Scan returns which of the texts are in data, in any of their [Forms], and escaped once more in HTML or JSON. In base64
 // and hex it finds texts of at least 8 bytes.
@@ -153,4 +196,60 @@ func decodeBase64(run string) []byte {
 func decodeHex(run string) []byte {
 	data, _ := hex.DecodeString(run[:len(run)/2*2])
 	return data
+}
+
+// Secrets are the secrets of an account, by the names of their variables: one that every writer has to escape, one that
+// can be a file's name, a part of that one, one that overlaps it, and one of two lines.
+var Secrets = map[string]string{
+	"ANTHROPIC_AUTH_TOKEN": "sk-" + `test-q"uo\te/plus+é<&>'and spaces`,
+	"SERVICE_TOKEN":        "sk-" + "test-file-name-0123456789",
+	"INNER_TOKEN":          "name-0123456",
+	"OVERLAP_TOKEN":        "0123456789-and-further",
+	"SIGNING_KEY":          "first line of a key\nsecond line of a key",
+}
+
+// Settings are the account's variables that are no secrets: where they are shown, not everything is masked.
+var Settings = map[string]string{
+	"X": "1", "ANTHROPIC_MODEL": "claude-test-model-4", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1/base/v1",
+}
+
+// Preset returns the account as a preset for Claude, in TOML.
+func Preset(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[groups.%s]\n", name)
+	for _, variables := range []map[string]string{Secrets, Settings} {
+		for _, name := range slices.Sorted(maps.Keys(variables)) {
+			fmt.Fprintf(&b, "%s = %s\n", name, strconv.Quote(variables[name]))
+		}
+	}
+	return b.String()
+}
+
+// Texts are what nothing may show: the secrets, the lines of that which has several, and the halves of those that are
+// long, since what is cut before it is masked shows the rest.
+func Texts() (all []string) {
+	for _, value := range Secrets {
+		all = append(all, value)
+		if lines := strings.Split(value, "\n"); len(lines) > 1 {
+			all = append(all, lines...)
+		}
+		if n := len(value); n >= 24 {
+			all = append(all, value[:n/2], value[n/2:])
+		}
+	}
+	return all
+}
+
+// AllForms are all secrets in all their forms, and the settings, in one text of many lines.
+func AllForms() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(Secrets)) {
+		for _, form := range Forms(Secrets[name]) {
+			fmt.Fprintf(&b, "%s (%s)\n", form, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(Settings)) {
+		fmt.Fprintf(&b, "%s=%s\n", name, Settings[name])
+	}
+	return b.String()
 }

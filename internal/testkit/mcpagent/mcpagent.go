@@ -1,3 +1,11 @@
+// Package mcpagent is for tests: an agent that calls the MCP servers it is given, and a server for it to call. The
+// scripted agent speaks no MCP, and real ones need a model.
+//
+// A prompt's lines of the form
+//
+//	SERVER TOOL {"argument": "value"}
+//
+// are the tools that it calls, one after the other; it ignores the rest. It says what they answer.
 package mcpagent
 
 import (
@@ -6,9 +14,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -136,4 +148,62 @@ func (a *agent) call(ctx context.Context, words []string) string {
 	}
 	content, _ := json.Marshal(r.Content)
 	return string(content) + "\n"
+}
+
+// Serve is the life of the server over its standard streams, up to the end of its input. It returns its exit code. The
+// tool "count" counts its calls, too; "hang" never answers.
+func Serve() int {
+	s := mcp.NewServer(&mcp.Implementation{Name: "stock", Version: "1"}, nil)
+	type goods struct {
+		SKU string `json:"sku"`
+	}
+	var calls atomic.Int64
+	mcp.AddTool(s, &mcp.Tool{Name: "count"}, func(_ context.Context, _ *mcp.CallToolRequest, of goods) (*mcp.CallToolResult, any, error) {
+		text := fmt.Sprintf("%s %d", of.SKU, calls.Add(1))
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ goods) (*mcp.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	})
+	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// Silent is the life of a server that never answers.
+func Silent(in io.Reader) int {
+	_, _ = io.Copy(io.Discard, in)
+	return 0
+}
+
+// programs are what a test binary can be, by the name under which it was started.
+var programs = map[string]func() int{
+	"mcp-agent":  func() int { return Main(os.Stdin, os.Stdout) },
+	"mcp-stock":  Serve,
+	"mcp-silent": func() int { return Silent(os.Stdin) },
+}
+
+// init makes a test binary one of the programs if it was started as that. It ends by the bare system call, as its exit is no
+// test's.
+func init() {
+	if program, ok := programs[filepath.Base(os.Args[0])]; ok {
+		syscall.Exit(program())
+	}
+}
+
+// Install makes the programs mcp-agent, mcp-stock and mcp-silent in a directory: links to the test binary, which has to
+// import this package.
+func Install(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for name := range programs {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
