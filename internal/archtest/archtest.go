@@ -1,2 +1,3 @@
-// Package archtest holds the architecture's rules as tests; docs/architecture.md explains them.
+// Package archtest tests that the code follows the architecture's rules, which docs/architecture.md explains. What the
+// code does is tested in its own packages.
 package archtest

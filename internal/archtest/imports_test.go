@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/sdd-eval/sdd-eval"
 
-// pkg is what `go list` says of a package.
+// pkg is what `go list` says about a package.
 type pkg struct {
 	ImportPath   string
 	Dir          string
@@ -26,7 +26,7 @@ type pkg struct {
 	Deps         []string
 	TestImports  []string
 	XTestImports []string
-	Export       string // the file that says what it exports
+	Export       string // the file with its export data
 }
 
 // rel returns the import path below the module root, "." for the root itself, "" for other modules' packages.
@@ -76,27 +76,28 @@ func goList(t *testing.T, args ...string) (pkgs []pkg) {
 	}
 }
 
-// A rule says what a package's imports may be and why.
+// A rule says which imports a package may have, and why.
 type rule struct {
 	name, why string
-	// check returns what breaks the rule in package p, whose path below the module root is r.
+	// check returns the imports of package p that break the rule. r is the path of p below the module root.
 	check func(pkgs map[string]pkg, r string, p pkg) []string
 }
 
 var rules = []rule{
 	{
 		name: "acp is on the standard library",
-		why:  "a recorder needs raw frames that no other layer has touched, and users of acp alone should pull nothing in",
+		why:  "a recorder needs raw frames that no other layer has touched, and users of acp alone pull nothing in",
 		check: forPackages(under("acp"), importsOrLeaves(func(p pkg) bool {
 			return p.Standard || under("acp")(rel(p.ImportPath))
 		})),
 	},
 	{
 		name: "trajectory and judge are leaves",
-		why:  "authors of matchers and judges import them without the harness",
-		check: forPackages(among("evaltest/trajectory", "evaltest/judge", "evaltest/capture"), importsOrLeaves(func(p pkg) bool {
-			return p.Standard || rel(p.ImportPath) == "evaltest/trajectory"
-		})),
+		why:  "authors of matchers and judges can import them without the harness",
+		check: forPackages(among("evaltest/trajectory", "evaltest/judge", "evaltest/capture"),
+			importsOrLeaves(func(p pkg) bool {
+				return p.Standard || rel(p.ImportPath) == "evaltest/trajectory"
+			})),
 	},
 	{
 		name: "testing stays in the packages that are for tests",
@@ -121,14 +122,14 @@ var rules = []rule{
 	},
 	{
 		name: "only internal/tracing/otlp knows OpenTelemetry",
-		why:  "with gRPC, which its exporter brings along, it is 8 MB of a binary",
+		why:  "with gRPC, which its exporter needs, it adds 8 MB to a binary",
 		check: forPackages(not(among("internal/tracing/otlp")), imports(func(p pkg) bool {
 			return !strings.HasPrefix(p.ImportPath, "go.opentelemetry.io/")
 		})),
 	},
 	{
 		name: "tests that send no traces do not link OpenTelemetry",
-		why:  "a test binary gets it by importing evaltest/tracing",
+		why:  "a test binary links it by importing evaltest/tracing",
 		check: forPackages(among("evaltest"), deps(func(p pkg) bool {
 			return rel(p.ImportPath) != "internal/tracing/otlp"
 		})),
@@ -142,21 +143,21 @@ var rules = []rule{
 	},
 	{
 		name: "testkit is for tests",
-		why:  "it is ours alone: what a user's tests need is in evaltest and acptest",
+		why:  "it is for our own tests: what a user's tests need is in evaltest and acptest",
 		check: forPackages(not(under("internal/testkit")), imports(func(p pkg) bool {
 			return !under("internal/testkit")(rel(p.ImportPath))
 		})),
 	},
 	{
 		name: "nothing builds on the façade",
-		why:  "evaltest stands at the top: what it shares with the CLI lives below both",
+		why:  "evaltest is at the top: what it shares with the command is below both",
 		check: forPackages(not(under("evals")), imports(func(p pkg) bool {
 			return rel(p.ImportPath) != "evaltest"
 		})),
 	},
 	{
 		name: "commands are a screenful",
-		why:  "what a command does is tested in its package, without a process",
+		why:  "a command's work is in a package, which tests can call without a process",
 		check: forPackages(under("cmd"), imports(func(p pkg) bool {
 			return p.Standard || rel(p.ImportPath) == "internal/cli" || under("internal/helper")(rel(p.ImportPath))
 		})),
@@ -170,7 +171,9 @@ var rules = []rule{
 	},
 }
 
-func forPackages(which func(r string) bool, check func(map[string]pkg, pkg) []string) func(map[string]pkg, string, pkg) []string {
+func forPackages(
+	which func(r string) bool, check func(map[string]pkg, pkg) []string,
+) func(map[string]pkg, string, pkg) []string {
 	return func(pkgs map[string]pkg, r string, p pkg) []string {
 		if !which(r) {
 			return nil
@@ -198,7 +201,7 @@ func imports(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
 	return func(pkgs map[string]pkg, p pkg) []string { return offending(pkgs, p.Imports, allowed) }
 }
 
-// importsOrLeaves is imports, with leaves allowed, too: internal packages that import only the standard library.
+// importsOrLeaves is like imports, but also allows leaves: internal packages that import only the standard library.
 func importsOrLeaves(allowed func(pkg) bool) func(map[string]pkg, pkg) []string {
 	return func(pkgs map[string]pkg, p pkg) []string {
 		return offending(pkgs, p.Imports, func(q pkg) bool { return allowed(q) || isLeaf(pkgs, q) })
@@ -206,7 +209,8 @@ func importsOrLeaves(allowed func(pkg) bool) func(map[string]pkg, pkg) []string 
 }
 
 func isLeaf(pkgs map[string]pkg, p pkg) bool {
-	return under("internal")(rel(p.ImportPath)) && !slices.ContainsFunc(p.Imports, func(i string) bool { return !pkgs[i].Standard })
+	return under("internal")(rel(p.ImportPath)) &&
+		!slices.ContainsFunc(p.Imports, func(i string) bool { return !pkgs[i].Standard })
 }
 
 // deps reports the dependencies, direct or not, that are not allowed.
@@ -241,7 +245,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestRulesBite proves that each rule can fail: a made-up package that breaks it is reported.
+// TestRulesBite shows that each rule can fail: a made-up package that breaks it is reported.
 func TestRulesBite(t *testing.T) {
 	breaks := map[string]struct{ from, to string }{
 		"acp is on the standard library":                      {"acp", module + "/internal/doc"},
@@ -251,11 +255,12 @@ func TestRulesBite(t *testing.T) {
 		"only internal/llm talks to models":                   {"internal/report", "github.com/sashabaranov/go-openai"},
 		"only internal/tracing/otlp knows OpenTelemetry":      {"internal/engine", "go.opentelemetry.io/otel"},
 		"tests that send no traces do not link OpenTelemetry": {"evaltest", module + "/internal/tracing/otlp"},
-		"testify is for tests":                                {"internal/engine", "github.com/stretchr/testify/require"},
-		"testkit is for tests":                                {"evaltest/clitest", module + "/internal/testkit/golden"},
-		"nothing builds on the façade":                        {"internal/cli", module + "/evaltest"},
-		"commands are a screenful":                            {"cmd/sdd-eval", module + "/internal/engine"},
-		"the helper does without package net":                 {"internal/helper/program", "net"},
+
+		"testify is for tests":                {"internal/engine", "github.com/stretchr/testify/require"},
+		"testkit is for tests":                {"evaltest/clitest", module + "/internal/testkit/golden"},
+		"nothing builds on the façade":        {"internal/cli", module + "/evaltest"},
+		"commands are a screenful":            {"cmd/sdd-eval", module + "/internal/engine"},
+		"the helper does without package net": {"internal/helper/program", "net"},
 	}
 	for _, rule := range rules {
 		edge, ok := breaks[rule.name]
@@ -276,7 +281,7 @@ func TestRulesBite(t *testing.T) {
 	}
 }
 
-// TestLeaves tells which internal packages public ones may import.
+// TestLeaves tests which internal packages public ones may import.
 func TestLeaves(t *testing.T) {
 	tests := []struct {
 		name, path string

@@ -93,7 +93,9 @@ func internalMentions(fset *token.FileSet, f *ast.File) []string {
 				return
 			}
 			seen[id.Name] = true
-			found = append(found, fmt.Sprintf("%s:%d: %s mentions %s", filepath.Base(fset.File(n.Pos()).Name()), fset.Position(n.Pos()).Line, name, internal[id.Name]))
+			at := fset.Position(n.Pos())
+			found = append(found,
+				fmt.Sprintf("%s:%d: %s mentions %s", filepath.Base(at.Filename), at.Line, name, internal[id.Name]))
 		})
 	}
 	for _, d := range f.Decls {

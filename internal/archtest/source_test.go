@@ -17,14 +17,14 @@ import (
 	"testing"
 )
 
-// source is a package's files, with what their names mean.
+// source is the files of a package, with type information.
 type source struct {
 	fset  *token.FileSet
 	files []*ast.File
 	info  types.Info
 }
 
-// load calls f with each package of the module, by its path below the root, as this system builds it.
+// load calls f for each package of the module as this system builds it. r is its path below the root.
 func load(t *testing.T, f func(r string, s *source)) {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -59,7 +59,7 @@ func importerOf(t *testing.T, fset *token.FileSet, patterns ...string) types.Imp
 	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
-// check finds out what names mean.
+// check type-checks the files.
 func (s *source) check(path string, importer types.Importer) error {
 	s.info = types.Info{Uses: make(map[*ast.Ident]types.Object), Types: make(map[ast.Expr]types.TypeAndValue)}
 	conf := types.Config{Importer: importer}
@@ -67,7 +67,7 @@ func (s *source) check(path string, importer types.Importer) error {
 	return err
 }
 
-// writes returns where the package has means to write, "file.go:12 os.Create", by the function that has them.
+// writes returns where the package can write, such as "file.go:12 os.Create", by function.
 func (s *source) writes() map[string][]string {
 	found := make(map[string][]string)
 	for _, f := range s.files {
@@ -81,7 +81,7 @@ func (s *source) writes() map[string][]string {
 }
 
 func (s *source) writesIn(d ast.Decl) (places []string) {
-	reading := make(map[*ast.Ident]bool) // what opens a file, where it is not for writing
+	reading := make(map[*ast.Ident]bool) // functions that open a file, in calls that open it for reading
 	ast.Inspect(d, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
@@ -99,7 +99,7 @@ func (s *source) writesIn(d ast.Decl) (places []string) {
 	return places
 }
 
-// declName returns a function's name, "(*T).m" of a method, "var" of what is no function.
+// declName returns a function's name, "(*T).m" for a method, "var" for anything else.
 func declName(d ast.Decl) string {
 	f, ok := d.(*ast.FuncDecl)
 	switch {
@@ -136,8 +136,8 @@ func (s *source) opensForReading(call *ast.CallExpr) bool {
 	return ok && flags&int64(writing) == 0
 }
 
-// fullName returns the name of what is used, with its package, and that of the receiver of a method. Ours are named below
-// the module's root.
+// fullName returns the name of what is used, with its package, and that of the receiver of a method. Ours are named
+// below the module's root.
 func fullName(used types.Object) string {
 	switch o := used.(type) {
 	case *types.Func:
@@ -152,27 +152,32 @@ func fullName(used types.Object) string {
 	return ""
 }
 
-// canWrite reports whether something is a means to write. What takes an [io.Writer] is none: somebody has opened that.
+// canWrite reports whether a function or variable can write. Functions that take an [io.Writer] do not count: whoever
+// has opened the writer does.
 func canWrite(name string) bool {
-	return strings.HasPrefix(name, "log.") || strings.HasPrefix(name, "log/slog.") || strings.HasPrefix(name, "fmt.Print") ||
-		slices.Contains(means, name)
+	return strings.HasPrefix(name, "log.") || strings.HasPrefix(name, "log/slog.") ||
+		strings.HasPrefix(name, "fmt.Print") ||
+		slices.Contains(waysToWrite, name)
 }
 
-var means = []string{
+// waysToWrite are functions and variables of other packages that can write.
+var waysToWrite = []string{
 	"print", "println", "os.Stdout", "os.Stderr",
 	"os.Create", "os.CreateTemp", "os.OpenFile", "os.WriteFile", "os.CopyFS", "os.Rename", "os.Link", "os.Symlink",
-	"(*os.Root).Create", "(*os.Root).OpenFile", "(*os.Root).WriteFile", "(*os.Root).Rename", "(*os.Root).Link", "(*os.Root).Symlink",
+	"(*os.Root).Create", "(*os.Root).OpenFile", "(*os.Root).WriteFile", "(*os.Root).Rename", "(*os.Root).Link",
+	"(*os.Root).Symlink",
 	"(*os.File).Write", "(*os.File).WriteString", "(*os.File).WriteAt", "(*os.File).ReadFrom",
-	"syscall.Open", "syscall.Write", "golang.org/x/sys/unix.Open", "golang.org/x/sys/unix.Openat", "golang.org/x/sys/unix.Write",
+	"syscall.Open", "syscall.Write", "golang.org/x/sys/unix.Open", "golang.org/x/sys/unix.Openat",
+	"golang.org/x/sys/unix.Write",
 	"internal/disk.Replace", "internal/disk.Put",
 }
 
-// TestChildren holds that our children are started from the helper, and by main: not from the program that runs, which may
-// be a user's test binary, and not by function init, before which a user's packages may have run theirs.
+// TestChildren holds that child processes are started from the helper program, not from os.Executable, which may be a
+// user's test binary; and that main starts them, not a function init, which would run in every test binary of a user.
 func TestChildren(t *testing.T) {
 	var (
 		selves = []string{
-			"internal/helper",           // finds what lies beside it, and is told by sdd-eval that it is the one
+			"internal/helper",           // finds the helper beside this program, or is the helper itself
 			"internal/cli",              // writes its own name into the settings of Claude Code
 			"internal/testkit/mcpagent", // is for tests
 		}
@@ -187,7 +192,8 @@ func TestChildren(t *testing.T) {
 				switch n := n.(type) {
 				case *ast.Ident:
 					if name := fullName(s.info.Uses[n]); name == "os.Executable" && !slices.Contains(selves, r) {
-						t.Errorf("%s: take the program from internal/helper, in place of os.Executable", s.fset.Position(n.Pos()))
+						t.Errorf("%s: take the program from internal/helper, in place of os.Executable",
+							s.fset.Position(n.Pos()))
 					}
 				case *ast.FuncDecl:
 					if n.Name.Name == "init" && n.Recv == nil && !slices.Contains(inits, r) {
@@ -200,7 +206,8 @@ func TestChildren(t *testing.T) {
 	})
 }
 
-// TestLazyRegexps compiles what nobody may ever use in a test: a mistake in it would be a panic in front of a user.
+// TestLazyRegexps compiles all lazy expressions. No test may ever use one of them, and a mistake in it would be a panic
+// in front of a user.
 func TestLazyRegexps(t *testing.T) {
 	found := 0
 	load(t, func(_ string, s *source) {
@@ -213,7 +220,7 @@ func TestLazyRegexps(t *testing.T) {
 				found++
 				at, text := s.fset.Position(call.Pos()), s.info.Types[call.Args[0]].Value
 				if text == nil {
-					t.Errorf("%s: the expression is no constant", at)
+					t.Errorf("%s: the expression is not a constant", at)
 				} else if _, err := regexp.Compile(constant.StringVal(text)); err != nil {
 					t.Errorf("%s: %v", at, err)
 				}
@@ -222,6 +229,6 @@ func TestLazyRegexps(t *testing.T) {
 		}
 	})
 	if found == 0 {
-		t.Error("found none: does the test look for the right name?")
+		t.Error("found no lazy expressions: does the test look for the right name?")
 	}
 }

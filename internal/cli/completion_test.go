@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompleteRuns holds what completion is told of runs.
+// TestCompleteRuns tests the ids of runs that completion scripts get.
 func TestCompleteRuns(t *testing.T) {
 	dir := threeRuns(t)
 	want := called{exitOK, strings.Join([]string{latest, newest, middle, oldest, ""}, "\n"), ""}

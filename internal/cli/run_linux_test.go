@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
-// TestRunDirectoryDenied: what keeps a run from beginning is the environment's, and a person is told how to get on.
+// TestRunDirectoryDenied: a run directory that cannot be created is an error of the environment, with the next command.
 func TestRunDirectoryDenied(t *testing.T) {
 	dir := projectDir(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(validPlaybook), 0o644))

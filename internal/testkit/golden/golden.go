@@ -1,4 +1,5 @@
-// Package golden compares what tests get with golden files, which UPDATE_GOLDEN=1 rewrites.
+// Package golden compares the results of tests with golden files, which UPDATE_GOLDEN=1 rewrites. It is for our own
+// tests only.
 package golden
 
 import (
@@ -19,11 +20,11 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
-// Updating reports whether golden files are rewritten.
+// Updating reports whether golden files are being rewritten.
 func Updating() bool { return os.Getenv("UPDATE_GOLDEN") == "1" }
 
-// Equal fails the test if the file, named from the package's directory, holds something else. If golden files are
-// rewritten, it writes the file first.
+// Equal fails the test if the content of the file is not got. The file's path is relative to the package's directory.
+// If golden files are being rewritten, Equal writes the file first.
 func Equal[Text string | []byte](t tester, file string, got Text) {
 	t.Helper()
 	want, err := read(file, []byte(got))

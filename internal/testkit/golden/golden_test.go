@@ -18,7 +18,8 @@ func (f *fake) Errorf(format string, args ...any) {
 	f.errors = append(f.errors, fmt.Sprintf(format, args...))
 }
 
-const command = `UPDATE_GOLDEN=1 go test github.com/sdd-eval/sdd-eval/internal/testkit/golden -run '^TestA$/^it'\''s_1\+1$'`
+const command = "UPDATE_GOLDEN=1 go test github.com/sdd-eval/sdd-eval/internal/testkit/golden " +
+	`-run '^TestA$/^it'\''s_1\+1$'`
 
 func TestEqual(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "testdata", "a.golden")
@@ -28,7 +29,11 @@ func TestEqual(t *testing.T) {
 		holds             string
 	}{
 		{"no file", "", "a\n", []string{"open " + file + ": no such file or directory\nto write it: " + command}, ""},
-		{"another value", "true", "a\n", []string{"open " + file + ": no such file or directory\nto write it: " + command}, ""},
+		{
+			"another value", "true", "a\n",
+			[]string{"open " + file + ": no such file or directory\nto write it: " + command},
+			"",
+		},
 		{"written", "1", "a\n", nil, "a\n"},
 		{"equal", "", "a\n", nil, "a\n"},
 		{"rewritten", "1", "b\n", nil, "b\n"},
@@ -49,6 +54,7 @@ func TestDifference(t *testing.T) {
 	var f fake
 	Equal(&f, file, []byte("same\ntwo\n"))
 	require.Len(t, f.errors, 1)
-	assert.Regexp(t, `(?s)^`+file+` \(-want \+got\):\n.*-[^\n]+"one",\n[^\n]*\+[^\n]+"two",.*\nto accept: UPDATE_GOLDEN=1 go test`, f.errors[0])
+	assert.Regexp(t, `(?s)^`+file+` \(-want \+got\):\n.*-[^\n]+"one",\n[^\n]*\+[^\n]+"two",.*\n`+
+		`to accept: UPDATE_GOLDEN=1 go test`, f.errors[0])
 	assert.Contains(t, f.errors[0], "\nto accept: "+command)
 }

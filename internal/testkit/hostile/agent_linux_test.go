@@ -51,7 +51,8 @@ func TestRun(t *testing.T) {
 		s.own = filepath.Join(s.target.Project, ".llman")
 		escapes := slices.DeleteFunc(hostile.Escapes(), func(e hostile.Escape) bool {
 			// An agent has the network, and what is to be stopped or made can be so once.
-			return e.Alone || e.Property == confine.Network || properties.Kind == confine.None && e.Proof != hostile.Secret
+			return e.Alone || e.Property == confine.Network ||
+				properties.Kind == confine.None && e.Proof != hostile.Secret
 		})
 		s.writePlaybook(t, escapes)
 		before := s.survey(t, escapes)
@@ -74,7 +75,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// writePlaybook writes the playbook and the script of its agent, which has the hostile process started by all there are.
+// writePlaybook writes the playbook and the script of its agent, which has the hostile process started by all there
+// are.
 func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	t.Helper()
 	args := hostile.Args(s.target, escapes...)
@@ -92,7 +94,8 @@ func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	script, err := json.Marshal(scripted.Script{Turns: []scripted.Turn{turn}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "script.json"), script, 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), []byte(strings.ReplaceAll(playbook, "PROGRAM", s.exe)), 0o644))
+	text := []byte(strings.ReplaceAll(playbook, "PROGRAM", s.exe))
+	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), text, 0o644))
 }
 
 // run runs the playbook, and returns what the hostile processes printed by who started them.
@@ -102,13 +105,15 @@ func (s *scene) run(t *testing.T, kind confine.Kind) map[string]string {
 	env := map[string]string{"PATH": systemPath, "HOME": s.target.Home}
 	app := cli.App{
 		Args: []string{"run", "--playbook", "p.yaml", "--sandbox", string(kind)}, Stdout: &stdout, Stderr: &stderr,
-		Getenv: func(name string) string { return env[name] }, Environ: []string{"PATH=" + systemPath, "HOME=" + s.target.Home},
-		Dir: s.target.Project, Now: time.Now,
+		Getenv:  func(name string) string { return env[name] },
+		Environ: []string{"PATH=" + systemPath, "HOME=" + s.target.Home},
+		Dir:     s.target.Project, Now: time.Now,
 	}
 	require.Zero(t, app.Run(t.Context()), "%s", &stderr)
 	files := make(map[string]string)
 	for _, who := range []string{"agent", "terminal", "step"} {
-		paths, err := filepath.Glob(filepath.Join(s.own, "sdd-eval", "runs", "*", "variants", "a", "workspace", who+".reports"))
+		workspace := filepath.Join(s.own, "sdd-eval", "runs", "*", "variants", "a", "workspace")
+		paths, err := filepath.Glob(filepath.Join(workspace, who+".reports"))
 		require.NoError(t, err)
 		require.Len(t, paths, 1, "%s: %s", who, &stderr)
 		data, err := os.ReadFile(paths[0])

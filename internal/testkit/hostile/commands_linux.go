@@ -15,7 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 )
 
-// commands are the escapes by way of programs that are often allowed.
+// commands are the escapes that use programs which are often allowed.
 func commands() []Escape {
 	all := []Escape{
 		{Name: "git-pager", try: gitPager},
@@ -27,10 +27,11 @@ func commands() []Escape {
 			if err != nil {
 				return "", err
 			}
-			// The editor gets the name of the message's file behind: cat prints that too.
-			out, err := output(t.command("git", "-C", repository, "-c", "core.editor=cat "+t.credentials(), "commit", "--allow-empty"))
+			// Git appends the name of the message's file to the editor's arguments: cat prints that file, too.
+			editor := "core.editor=cat " + t.credentials()
+			out, err := output(t.command("git", "-C", repository, "-c", editor, "commit", "--allow-empty"))
 			if len(out) > 0 {
-				err = nil // git is not content with the message
+				err = nil // git rejects the message
 			}
 			return out, err
 		}},
@@ -62,7 +63,8 @@ func (t Target) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = t.Workspace
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GIT_AUTHOR_NAME=h", "GIT_AUTHOR_EMAIL=h@example.com", "GIT_COMMITTER_NAME=h", "GIT_COMMITTER_EMAIL=h@example.com")
+		"GIT_AUTHOR_NAME=h", "GIT_AUTHOR_EMAIL=h@example.com",
+		"GIT_COMMITTER_NAME=h", "GIT_COMMITTER_EMAIL=h@example.com")
 	return cmd
 }
 
@@ -100,7 +102,7 @@ func gitPager(t Target) (string, error) {
 	return string(data[:n]), err
 }
 
-// openTerminal returns both ends of a pseudo-terminal.
+// OpenTerminal returns both ends of a pseudo-terminal.
 func OpenTerminal() (master, terminal *os.File, err error) {
 	if master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		return nil, nil, err
@@ -133,7 +135,7 @@ __attribute__((constructor)) static void steal(void) {
 }
 `
 
-// preload gives an innocent program a library of its own making.
+// preload builds a library and has a harmless program load it.
 func preload(t Target) (string, error) {
 	source := t.inside()
 	library := source + ".so"
@@ -155,7 +157,7 @@ func preload(t Target) (string, error) {
 //	stay DIR       does so, does not end, and ignores polite signals
 //	flood BYTES    writes that much to stdout
 //	bomb N         starts that many processes, which stay, and prints "all"
-//	storm WORD     starts processes that start processes, with the word among their arguments, and keeps all processors busy
+//	storm WORD     starts processes that start processes, with the word in their arguments, and busies all processors
 //	terminal -     prints "ready" by way of a pseudo-terminal of its own, which anybody may have
 func Trick(name, argument string) []string { return []string{Name, name, argument} }
 
@@ -175,7 +177,8 @@ var tricks = map[string]func(args []string){
 	"terminal":  talkToOurselves,
 }
 
-// Heartbeat returns the file that a process holds locked, and writes to, for as long as it lives. It begins with its pid.
+// Heartbeat returns the file that a process holds locked, and writes to, for as long as it lives. It begins with its
+// pid.
 func Heartbeat(dir string) string { return filepath.Join(dir, "heartbeat") }
 
 // deaf ignores what asks a process to end.

@@ -18,18 +18,18 @@ import (
 // Escape is one way out of a sandbox.
 type Escape struct {
 	Name string
-	// Property is what a sandbox that this escape works in does not hold.
+	// Property is the property that a sandbox does not have if this escape works in it.
 	Property confine.Property
 	// Proof is how to tell that it worked.
 	Proof Proof
 	// Mark is the file outside that a proof [Changed] is about.
 	Mark func(Target) string
-	// Uncertain says why the escape need not work where nothing confines it; empty: it does.
+	// Uncertain says why the escape may fail even where nothing confines it; empty if it always works there.
 	Uncertain string
-	// Alone means that the process may not live to try another one.
+	// Alone means that the process may not survive to try another escape.
 	Alone bool
 
-	// try returns what it read, if that was the point. That it has no error means that nothing stopped it.
+	// try returns what it read, if reading is the point. No error means that nothing stopped it.
 	try func(Target) (read string, err error)
 }
 
@@ -38,15 +38,15 @@ type Proof int
 
 // The proofs.
 const (
-	// Said: the report says so. The act can only work outside.
+	// Said: the report says so. What the escape does can only work outside.
 	Said Proof = iota
-	// Secret: what was read holds [Target.Secret]'s value. That something could be read proves nothing: a sandbox may have
-	// put other files there.
+	// Secret: what was read holds [Target.Secret]'s value. That something could be read proves nothing: a sandbox may
+	// have put other files there.
 	Secret
 	// Changed: the file at Escape.Mark is not what it was. A sandbox may have let the process change a file of its own
 	// there.
 	Changed
-	// Stopped: the process that was aimed at is stopped or has ended.
+	// Stopped: the process that the escape aims at is stopped or has ended.
 	Stopped
 )
 
@@ -57,8 +57,8 @@ type Target struct {
 	// Project, Home and Other are directories outside: the project's root, the user's home, the workspace of another
 	// variant. In each there are a file [SecretFile] and what [Furnish] makes.
 	Project, Home, Other string
-	// Victim is a process outside, which has the secret in its environment, its arguments and in descriptor 3, and whose
-	// working directory is Project. Stopper and Killer are there to be stopped and killed.
+	// Victim is a process outside, which has the secret in its environment, its arguments and in descriptor 3, and
+	// whose working directory is Project. Stopper and Killer are there to be stopped and killed.
 	Victim, Stopper, Killer int
 	// UnixStream and UnixPacket are sockets outside, by path, and Abstract is the name of an abstract one. All sockets
 	// here answer what they are sent, or who connects, with the secret.
@@ -77,7 +77,7 @@ type Target struct {
 // SecretFile is the name of the file with the secret in directories outside.
 const SecretFile = "credentials"
 
-// Escapes returns all escapes, in the order in which they do not spoil one another.
+// Escapes returns all escapes, in an order in which none spoils a later one.
 func Escapes() []Escape {
 	all := slices.Concat(changes(), reads(), processes(), sockets(), privileges(), commands())
 	return append(all, parents()...)
@@ -101,19 +101,19 @@ var directories = []struct {
 // Name is the argv[0], or the end of it, that makes a binary with this package the hostile process.
 const Name = "sdd-eval-hostile"
 
-// Report is what the hostile process says of an escape.
+// Report is what the hostile process says about an escape.
 type Report struct {
 	Escape string `json:"escape"`
 	// Done means that nothing stopped it.
 	Done bool `json:"done"`
-	// Error is what did, and Errno its number if the kernel gave one.
+	// Error is what stopped it, and Errno the number if the error is the kernel's.
 	Error string `json:"error,omitempty"`
 	Errno int    `json:"errno,omitempty"`
-	// Read is what it read, if that was the point.
+	// Read is what it read, if reading is the point.
 	Read string `json:"read,omitempty"`
 }
 
-// init makes this process the hostile one if that is what it was started as.
+// init makes this process the hostile one if it was started under [Name].
 func init() {
 	if len(os.Args) > 1 && filepath.Base(os.Args[0]) == Name {
 		run(os.Args[1], os.Args[2:])
@@ -159,7 +159,7 @@ func run(what string, args []string) {
 	}
 }
 
-// patience is how long an escape may take: one that waits for an answer from outside waits in vain if it is confined.
+// patience is how long an escape may take. One that waits for an answer from outside gets none if it is confined.
 const patience = 5 * time.Second
 
 // attempt tries the escape.

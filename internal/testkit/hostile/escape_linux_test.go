@@ -176,7 +176,10 @@ func TestPolicy(t *testing.T) {
 		{name: "hidden-directory", line: "cat $P/hidden/credentials", property: confine.FilesRead},
 		{name: "hidden-by-link", line: "cat $P/link", property: confine.FilesRead},
 		{name: "hidden-by-another-name", line: "cat $P/src/../hidden/credentials", property: confine.FilesRead},
-		{name: "hidden-around-the-workspace", line: "cat $P/.evaltest/b/workspace/credentials", property: confine.FilesRead},
+		{
+			name: "hidden-around-the-workspace", line: "cat $P/.evaltest/b/workspace/credentials",
+			property: confine.FilesRead,
+		},
 		{name: "moved-away", line: "mv $P/hidden $P/shown; cat $P/shown/credentials", property: confine.FilesWritten},
 		{name: "write", line: "echo legit > $P/readme && cat $P/readme", property: confine.FilesWritten},
 		{name: "create", line: "echo legit > $P/new && cat $P/new", property: confine.FilesWritten},
@@ -188,7 +191,9 @@ func TestPolicy(t *testing.T) {
 		for _, dir := range []string{"src", "hidden"} {
 			require.NoError(t, os.Mkdir(filepath.Join(project, dir), 0o755))
 		}
-		for name, text := range map[string]string{"readme": "legit", "src/file": "legit", "hidden/credentials": s.secret} {
+		for name, text := range map[string]string{
+			"readme": "legit", "src/file": "legit", "hidden/credentials": s.secret,
+		} {
 			require.NoError(t, os.WriteFile(filepath.Join(project, name), []byte(text), 0o644))
 		}
 		require.NoError(t, os.Symlink("hidden/credentials", filepath.Join(project, "link")))
@@ -199,7 +204,8 @@ func TestPolicy(t *testing.T) {
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				if tt.property != "" && !slices.Contains(properties.Holds, tt.property) && properties.Kind != confine.None {
+				if tt.property != "" && !slices.Contains(properties.Holds, tt.property) &&
+					properties.Kind != confine.None {
 					t.Skipf("%s leaves open: %s", properties.Kind, tt.property)
 				}
 				c := s.command([]string{"sh", "-c", tt.line})

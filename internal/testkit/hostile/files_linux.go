@@ -35,7 +35,10 @@ var readKinds = []struct {
 	do              func(path string, t Target) (string, error)
 }{
 	{name: "read", do: func(path string, _ Target) (string, error) { return read(path) }},
-	{name: "read-by-proc-self", do: func(path string, _ Target) (string, error) { return read("/proc/self/root" + path) }},
+	{
+		name: "read-by-proc-self",
+		do:   func(path string, _ Target) (string, error) { return read("/proc/self/root" + path) },
+	},
 	{name: "read-by-proc-parent", do: func(path string, _ Target) (string, error) {
 		return read(fmt.Sprintf("/proc/%d/root%s", os.Getppid(), path))
 	}},
@@ -78,14 +81,17 @@ var readKinds = []struct {
 		}
 		return strings.Join(names, "\n"), err
 	}},
-	{name: "read-by-io-uring", uncertain: "not every machine lets users have rings", do: func(path string, _ Target) (string, error) {
-		fd, err := ringOpen(path)
-		if err != nil {
-			return "", err
-		}
-		defer unix.Close(fd)
-		return read(descriptor(fd))
-	}},
+	{
+		name: "read-by-io-uring", uncertain: "not every machine lets users have rings",
+		do: func(path string, _ Target) (string, error) {
+			fd, err := ringOpen(path)
+			if err != nil {
+				return "", err
+			}
+			defer unix.Close(fd)
+			return read(descriptor(fd))
+		},
+	},
 	{name: "read-by-handle", uncertain: onlyRoot, do: readByHandle},
 	{name: "read-in-user-namespace", uncertain: "not every machine lets users have namespaces", do: readInNamespace},
 	{name: "read-by-mount", uncertain: onlyRoot, do: func(path string, t Target) (string, error) {
@@ -107,7 +113,7 @@ var readKinds = []struct {
 	}},
 }
 
-// reads are the escapes that read files: in each way in the project and the home, and what holds secrets elsewhere.
+// reads are the escapes that read files: each kind in each directory outside, and other places that have secrets.
 func reads() []Escape {
 	var all []Escape
 	for _, dir := range directories {
@@ -143,20 +149,21 @@ func reads() []Escape {
 	)
 }
 
-// readable returns why nothing can be read from a file. Its content does not matter.
+// readable returns the error of reading from a file, whatever its content.
 func readable(path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	_, err = f.Read(make([]byte, 8<<10)) // less than a line of the kernel's log is an error
+	_, err = f.Read(make([]byte, 8<<10)) // the kernel's log refuses to return part of a line
 	return err
 }
 
 func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// readInherited reads from every descriptor that it was given, and from what is beside it if that is a directory.
+// readInherited reads from every inherited descriptor, and, if that is a directory, from the file with the secret in
+// it.
 func readInherited(Target) (string, error) {
 	var all strings.Builder
 	err := errors.New("no descriptor")
@@ -206,19 +213,22 @@ func readByHandle(path string, t Target) (string, error) {
 	return read(filepath.Join(descriptor(fd), path))
 }
 
-// change is a way to change a file. There is one of its name, with text in it, unless it is to be made.
+// change is a way to change a file. Unless the change makes the file, a file of the change's name exists before.
 type change struct {
 	name     string
 	property confine.Property
-	makes    bool // there is no such file before
-	dir      bool // it is an empty directory
+	makes    bool // the file does not exist before
+	dir      bool // the file is an empty directory
 	do       func(path string, t Target) error
 }
 
 var changeKinds = []change{
 	{name: "write", do: func(path string, _ Target) error { return put(path, os.O_WRONLY) }},
 	{name: "append", do: func(path string, _ Target) error { return put(path, os.O_WRONLY|os.O_APPEND) }},
-	{name: "create", makes: true, do: func(path string, _ Target) error { return put(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL) }},
+	{
+		name: "create", makes: true,
+		do: func(path string, _ Target) error { return put(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL) },
+	},
 	{name: "truncate", do: func(path string, _ Target) error { return os.Truncate(path, 0) }},
 	{name: "truncate-open", do: func(path string, _ Target) error { return put(path, os.O_WRONLY|os.O_TRUNC) }},
 	{name: "unlink", do: func(path string, _ Target) error { return os.Remove(path) }},
@@ -321,7 +331,7 @@ func put(path string, flags int) error {
 	return err
 }
 
-// inside returns a path in the workspace at which there is nothing.
+// inside returns an unused path in the workspace.
 func (t Target) inside() string { return filepath.Join(t.Workspace, "hostile-"+unique()) }
 
 // own makes a file in the workspace.
@@ -330,7 +340,7 @@ func (t Target) own() (path string, err error) {
 	return path, put(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
-// Furnish makes the files in a directory that escapes are going to change.
+// Furnish makes the files in a directory that escapes will try to change.
 func Furnish(dir string) error {
 	for _, c := range changeKinds {
 		path := filepath.Join(dir, c.name)
@@ -348,7 +358,7 @@ func Furnish(dir string) error {
 	return nil
 }
 
-// changes are the escapes that change files: each kind in each directory outside, and what only root could do elsewhere.
+// changes are the escapes that change files: each kind in each directory outside, and changes elsewhere that take root.
 func changes() []Escape {
 	var all []Escape
 	for _, dir := range directories {
@@ -369,11 +379,12 @@ func changes() []Escape {
 
 const onlyRoot = "only root may, and not in every container"
 
-// systemChanges are openings of files that belong to the system. Nothing is written: that they open is enough.
+// systemChanges are escapes that open files of the system for writing. That they can be opened is enough.
 func systemChanges() []Escape {
 	var all []Escape
 	for _, path := range []string{
-		"/etc/passwd", "/usr/bin/env", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/sys/kernel/uevent_helper",
+		"/etc/passwd", "/usr/bin/env", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger",
+		"/sys/kernel/uevent_helper",
 	} {
 		all = append(all, Escape{
 			Name: "open-for-writing-" + filepath.Base(path), Property: confine.FilesWritten, Uncertain: onlyRoot,
@@ -396,7 +407,7 @@ func systemChanges() []Escape {
 		},
 		Escape{
 			Name: "chmod-in-etc", Property: confine.FileModes, Uncertain: onlyRoot,
-			try: func(Target) (string, error) { // to its present value: do no harm
+			try: func(Target) (string, error) { // to its present value, which does no harm
 				info, err := os.Stat("/etc/passwd")
 				if err != nil {
 					return "", err

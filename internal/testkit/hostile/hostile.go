@@ -1,5 +1,6 @@
 // Package hostile is a process that tries to escape from its sandbox, as a malicious agent could. Tests run it in
-// sandboxes.
+// sandboxes. What a sandbox holds is measured by internal/confine/probe, which is part of the product; this package is
+// not.
 //
 // A test binary that imports the package is the hostile process when it is started under [Name]:
 //

@@ -17,13 +17,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 )
 
-// Victim returns the arguments of a process outside that has the secret, and tells "ready" when it is one. It ends with
-// its input.
+// Victim returns the arguments of a process outside that has the secret. The process prints "ready" when it has
+// started, and ends when its input ends.
 func Victim(secret string) []string { return []string{Name, "victim", secret} }
 
-// victim makes things easy for the others: where the kernel asks whether a process may be traced, it may.
+// victim makes attacks easy: it lets all processes trace it, where the kernel asks.
 func victim([]string) {
-	_ = unix.Prctl(unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0) // a kernel without Yama has no such thing, and does not ask
+	// A kernel without Yama does not know this option, and does not ask.
+	_ = unix.Prctl(unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0)
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
@@ -32,16 +33,28 @@ func victim([]string) {
 func processes() []Escape {
 	all := []Escape{
 		{Name: "signal-0", try: func(t Target) (string, error) { return "", unix.Kill(t.Victim, 0) }},
-		{Name: "sigstop", Proof: Stopped, try: func(t Target) (string, error) { return "", unix.Kill(t.Stopper, unix.SIGSTOP) }},
-		{Name: "sigkill", Proof: Stopped, try: func(t Target) (string, error) { return "", unix.Kill(t.Killer, unix.SIGKILL) }},
+		{
+			Name: "sigstop", Proof: Stopped,
+			try: func(t Target) (string, error) { return "", unix.Kill(t.Stopper, unix.SIGSTOP) },
+		},
+		{
+			Name: "sigkill", Proof: Stopped,
+			try: func(t Target) (string, error) { return "", unix.Kill(t.Killer, unix.SIGKILL) },
+		},
 		{Name: "sigkill-by-pidfd", Proof: Stopped, Uncertain: "sigkill was there before", try: killByDescriptor},
 		{Name: "ptrace", try: trace},
-		{Name: "read-environ", Proof: Secret, try: func(t Target) (string, error) { return read(proc(t.Victim, "environ")) }},
-		{Name: "read-cmdline", Proof: Secret, try: func(t Target) (string, error) { return read(proc(t.Victim, "cmdline")) }},
+		{
+			Name: "read-environ", Proof: Secret,
+			try: func(t Target) (string, error) { return read(proc(t.Victim, "environ")) },
+		},
+		{
+			Name: "read-cmdline", Proof: Secret,
+			try: func(t Target) (string, error) { return read(proc(t.Victim, "cmdline")) },
+		},
 		{Name: "read-mem", Proof: Secret, try: readMemory},
 		{Name: "read-memory-by-call", Proof: Secret, Uncertain: "not every kernel has it", try: readByCall},
 		{Name: "steal-descriptor", Proof: Secret, Uncertain: "Linux 5.6", try: stealDescriptor},
-		{Name: "limit", try: func(t Target) (string, error) { // to what it is
+		{Name: "limit", try: func(t Target) (string, error) { // to its present value
 			var limit unix.Rlimit
 			if err := unix.Prlimit(t.Victim, unix.RLIMIT_CORE, nil, &limit); err != nil {
 				return "", err
@@ -57,7 +70,7 @@ func processes() []Escape {
 	return all
 }
 
-// parents are the escapes that aim at the process above, which is the supervisor unless there is a sandbox's own between.
+// parents are the escapes that aim at the parent process, which is the supervisor or a process of the sandbox.
 func parents() []Escape {
 	signal := func(sig syscall.Signal) func(Target) (string, error) {
 		return func(Target) (string, error) { return "", unix.Kill(os.Getppid(), sig) }
@@ -155,7 +168,9 @@ func stealDescriptor(t Target) (string, error) {
 
 func readKey(t Target) (string, error) {
 	var errs []error
-	for _, ring := range []int{unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_SESSION_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING} {
+	for _, ring := range []int{
+		unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_SESSION_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING,
+	} {
 		key, err := unix.KeyctlSearch(ring, "user", t.Key, 0)
 		if err == nil {
 			data := make([]byte, maxRead)
@@ -208,7 +223,7 @@ func cat(args []string) {
 	fmt.Print(text)
 }
 
-// privileges are the escapes that root has in many places, a sandboxed root in none.
+// privileges are the escapes that root can often use, but a sandboxed root never.
 func privileges() []Escape {
 	all := []Escape{
 		{Name: "open-memory", try: func(Target) (string, error) { return "", readable("/dev/mem") }},
@@ -238,7 +253,7 @@ func device(t Target) (uint64, error) {
 	return st.Dev, err
 }
 
-// disk returns the path of its device.
+// disk returns the path of the device that the workspace is on.
 func disk(t Target) (string, error) {
 	dev, err := device(t)
 	if err != nil {
@@ -248,7 +263,7 @@ func disk(t Target) (string, error) {
 	return "/dev/" + filepath.Base(link), err
 }
 
-// makeDisk makes a device for it in the workspace.
+// makeDisk makes a device file for that disk in the workspace.
 func makeDisk(t Target) (string, error) {
 	dev, err := device(t)
 	if err != nil {
@@ -261,7 +276,7 @@ func makeDisk(t Target) (string, error) {
 	return "", readable(path)
 }
 
-// leaveGroup opens the lists of processes of the uppermost control groups, where there are no limits.
+// leaveGroup opens the process lists of the topmost control groups, which have no limits.
 func leaveGroup(Target) (string, error) {
 	err := os.ErrNotExist
 	for _, pattern := range []string{"/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/*/cgroup.procs"} {

@@ -27,8 +27,8 @@ import (
 // deadline bounds what is done in a sandbox.
 const deadline = 60 * time.Second
 
-// scene is a project and a home with a secret, and a unit with a workspace, from which the hostile process sets out. What
-// else may have the secret, bait adds.
+// scene is a project and a home with a secret, and a unit with a workspace, from which the hostile process sets out.
+// What else may have the secret, bait adds.
 type scene struct {
 	secret    string
 	home, tmp string // of the unit
@@ -211,7 +211,10 @@ func (s *scene) env() []string {
 
 // command returns the command that runs the hostile process.
 func (s *scene) command(args []string) supervise.Command {
-	return supervise.Command{Path: s.exe, Args: args, Dir: s.target.Workspace, Env: s.env(), Grace: 50 * time.Millisecond}
+	return supervise.Command{
+		Path: s.exe, Args: args, Dir: s.target.Workspace, Env: s.env(),
+		Grace: 50 * time.Millisecond,
+	}
 }
 
 // start starts a command in a sandbox and sees to it that the test does not leave it.
@@ -226,7 +229,9 @@ func start(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Pol
 }
 
 // try runs the hostile process and returns what it reports of each escape.
-func (s *scene) try(t *testing.T, sb *confine.Sandbox, p confine.Policy, escapes []hostile.Escape) map[string]hostile.Report {
+func (s *scene) try(
+	t *testing.T, sb *confine.Sandbox, p confine.Policy, escapes []hostile.Escape,
+) map[string]hostile.Report {
 	t.Helper()
 	c := s.command(hostile.Args(s.target, escapes...))
 	var out bytes.Buffer

@@ -47,7 +47,10 @@ func sockets() []Escape {
 			Uncertain: "not every machine lets users have rings",
 			try:       func(t Target) (string, error) { return ringDial(t.UnixStream) },
 		},
-		{Name: "tcp", Property: confine.Network, Proof: Secret, try: func(t Target) (string, error) { return dial("tcp", t.TCP) }},
+		{
+			Name: "tcp", Property: confine.Network, Proof: Secret,
+			try: func(t Target) (string, error) { return dial("tcp", t.TCP) },
+		},
 		{
 			Name: "tcp-6", Property: confine.Network, Proof: Secret, Uncertain: noAddress,
 			try: func(t Target) (string, error) { return dial("tcp", t.TCP6) },
@@ -68,7 +71,10 @@ func sockets() []Escape {
 				return ask(d.DialContext(timeout(), "tcp", t.TCP))
 			},
 		},
-		{Name: "udp", Property: confine.Network, Proof: Secret, try: func(t Target) (string, error) { return dial("udp", t.UDP) }},
+		{
+			Name: "udp", Property: confine.Network, Proof: Secret,
+			try: func(t Target) (string, error) { return dial("udp", t.UDP) },
+		},
 		{Name: "udp-unconnected", Property: confine.Network, Proof: Secret, try: sendTo},
 		{
 			Name: "packet-socket", Property: confine.Network, Uncertain: onlyRoot,
@@ -77,7 +83,7 @@ func sockets() []Escape {
 				if err != nil {
 					return "", err
 				}
-				// In a network of its own, it hears nothing of others.
+				// In a network namespace of its own, it receives nothing from others.
 				defer unix.Close(fd)
 				return "", hears(fd)
 			},
@@ -198,7 +204,7 @@ func ringDial(path string) (string, error) {
 	return receive(fd)
 }
 
-// Parts of the kernel's interface for rings (io_uring) that x/sys has not.
+// Parts of the kernel's interface for rings (io_uring) that x/sys does not have.
 const (
 	ringParams    = 120 // size of struct io_uring_params
 	entrySize     = 64  // of struct io_uring_sqe
@@ -242,7 +248,7 @@ func ringConnect(fd int, path string) error {
 	return err
 }
 
-// submit has a ring of its own do one thing and returns the result.
+// submit makes a ring, submits one entry and returns the result.
 func submit(entry []byte) (result int, err error) {
 	params := make([]byte, ringParams)
 	n, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params[0])), 0)

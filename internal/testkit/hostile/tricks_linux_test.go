@@ -201,7 +201,9 @@ func TestSoakForks(t *testing.T) {
 			c := s.command(hostile.Trick("storm", word))
 			c.MaxThreads = limit
 			bound := 2 * limit
-			if os.Getuid() != 0 { // no control group: the kernel bounds all that the user has, and whoever counts has to be scheduled
+			// Without a control group the kernel limits all processes of the user, and who counts them must be
+			// scheduled.
+			if os.Getuid() != 0 {
 				bound += threads(t)
 			}
 			p := start(t, sb, c, s.policy())

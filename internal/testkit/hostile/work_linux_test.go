@@ -32,7 +32,8 @@ func TestWork(t *testing.T) {
 		want string
 	}{
 		{"files", []string{
-			"sh", "-c", `for d in . "$HOME" "$TMPDIR"; do echo legit >$d/f && chmod 700 $d/f && mv $d/f $d/g; done; cat g`,
+			"sh", "-c",
+			`for d in . "$HOME" "$TMPDIR"; do echo legit >$d/f && chmod 700 $d/f && mv $d/f $d/g; done; cat g`,
 		}, "legit\n"},
 		{"temporary", []string{"sh", "-c", `echo legit >"$(mktemp)" && cat "$TMPDIR"/tmp.*`}, "legit\n"},
 		{"null", []string{"sh", "-c", `echo x >/dev/null; head -c 2 /dev/zero | wc -c`}, "2\n"},
@@ -42,7 +43,8 @@ func TestWork(t *testing.T) {
 				git -c user.name=a -c user.email=a@example.com commit -qm legit && git log --format=%s`,
 		}, "legit\n"},
 		{"node", []string{
-			"node", "-e", `fs = require("fs"); fs.writeFileSync("n", "legit"); console.log(fs.readFileSync("n", "utf8"))`,
+			"node", "-e",
+			`fs = require("fs"); fs.writeFileSync("n", "legit"); console.log(fs.readFileSync("n", "utf8"))`,
 		}, "legit\n"},
 		{"python", []string{
 			"python3", "-c", `import subprocess; print(subprocess.check_output(["echo", "legit"], text=True), end="")`,
@@ -147,7 +149,10 @@ const buildCacheVariable = "HOSTILE_TEST_GOCACHE"
 func newGoCaches(t *testing.T) goCaches {
 	t.Helper()
 	base := t.TempDir()
-	g := goCaches{modules: filepath.Join(base, "modules"), module: filepath.Join(base, "module"), build: os.Getenv(buildCacheVariable)}
+	g := goCaches{
+		modules: filepath.Join(base, "modules"), module: filepath.Join(base, "module"),
+		build: os.Getenv(buildCacheVariable),
+	}
 	g.root = strings.TrimSpace(goOutput(t, "", nil, "env", "GOROOT"))
 	if g.build == "" {
 		g.build = strings.TrimSpace(goOutput(t, "", nil, "env", "GOCACHE"))
@@ -173,12 +178,13 @@ func (g goCaches) unpack(t *testing.T, base string) {
 	goOutput(t, g.module, append(g.env(), "GOPROXY=file://"+filepath.Join(base, "proxy")), "mod", "tidy")
 }
 
-// env are the variables of the go command beside those that every command has. Without GODEBUG, it would write its index
-// of the module's packages to the cache, and fail.
+// env are the variables of the go command beside those that every command has. Without GODEBUG, it would write its
+// index of the module's packages to the cache, and fail.
 func (g goCaches) env() []string {
 	return []string{
 		"GODEBUG=goindex=0",
-		"GOCACHE=" + g.build, "GOMODCACHE=" + g.modules, "GOFLAGS=-modcacherw", "GOPROXY=off", "GONOSUMDB=*", "GOTOOLCHAIN=local",
+		"GOCACHE=" + g.build, "GOMODCACHE=" + g.modules, "GOFLAGS=-modcacherw", "GOPROXY=off", "GONOSUMDB=*",
+		"GOTOOLCHAIN=local",
 		"GOWORK=off", "CGO_ENABLED=0",
 	}
 }

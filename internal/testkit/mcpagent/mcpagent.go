@@ -1,11 +1,11 @@
 // Package mcpagent is for tests: an agent that calls the MCP servers it is given, and a server for it to call. The
-// scripted agent speaks no MCP, and real ones need a model.
+// scripted agent does not speak MCP, and real agents need a model.
 //
-// A prompt's lines of the form
+// The agent calls a tool for each line of a prompt that has the form
 //
 //	SERVER TOOL {"argument": "value"}
 //
-// are the tools that it calls, one after the other; it ignores the rest. It says what they answer.
+// one after the other, and ignores the other lines. Its message has the answers.
 package mcpagent
 
 import (
@@ -44,7 +44,7 @@ type agent struct {
 	out *json.Encoder
 }
 
-// Main is the agent's life, up to the end of in. It returns its exit code.
+// Main runs the agent until in ends and returns its exit code.
 func Main(in io.Reader, out io.Writer) int {
 	a := &agent{servers: make(map[string]*mcp.ClientSession), cancel: func() {}, out: json.NewEncoder(out)}
 	var turns sync.WaitGroup
@@ -57,7 +57,8 @@ func Main(in io.Reader, out io.Writer) int {
 		}
 		switch f.Method {
 		case "initialize":
-			a.answer(f, map[string]any{"protocolVersion": 1, "agentInfo": map[string]any{"name": "mcp-agent", "version": "1"}}, nil)
+			info := map[string]any{"name": "mcp-agent", "version": "1"}
+			a.answer(f, map[string]any{"protocolVersion": 1, "agentInfo": info}, nil)
 		case "session/new":
 			a.answer(f, map[string]any{"sessionId": "s1"}, a.start(f.Params))
 		case "session/prompt":
@@ -80,7 +81,7 @@ func (a *agent) send(f frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f.Version = "2.0"
-	_ = a.out.Encode(f) // that the client has gone is seen when it is read from
+	_ = a.out.Encode(f) // a client that has gone is noticed when reading
 }
 
 func (a *agent) answer(f frame, result any, err error) {
@@ -105,7 +106,8 @@ func (a *agent) start(params json.RawMessage) error {
 	for _, s := range p.McpServers {
 		client := mcp.NewClient(&mcp.Implementation{Name: "mcp-agent", Version: "1"}, nil)
 		transport := &mcp.CommandTransport{Command: exec.Command(s.Command, s.Args...)}
-		session, err := client.Connect(context.Background(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
+		session, err := client.Connect(context.Background(), transport,
+			&mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
 		if err != nil {
 			return fmt.Errorf("start %s: %w", s.Name, err)
 		}
@@ -120,7 +122,7 @@ func (a *agent) turn(ctx context.Context, params json.RawMessage) string {
 	if err := json.Unmarshal(params, &p); err != nil {
 		return "refusal"
 	}
-	var answers strings.Builder // said at once: what it says between calls could come before them or after
+	var answers strings.Builder // in one message: messages between calls could arrive before or after them
 	for _, block := range p.Prompt {
 		for line := range strings.Lines(block.Text) {
 			answers.WriteString(a.call(ctx, strings.SplitN(strings.TrimSpace(line), " ", 3)))
@@ -136,7 +138,7 @@ func (a *agent) turn(ctx context.Context, params json.RawMessage) string {
 	return "end_turn"
 }
 
-// call calls the tool that the words of a line name, if they do, and returns what it answers.
+// call calls the tool that the words of a line name and returns its answer, "" if they name none.
 func (a *agent) call(ctx context.Context, words []string) string {
 	var args map[string]any
 	if len(words) < 3 || a.servers[words[0]] == nil || json.Unmarshal([]byte(words[2]), &args) != nil {
@@ -150,43 +152,45 @@ func (a *agent) call(ctx context.Context, words []string) string {
 	return string(content) + "\n"
 }
 
-// Serve is the life of the server over its standard streams, up to the end of its input. It returns its exit code. The
-// tool "count" counts its calls, too; "hang" never answers.
+// Serve runs the server on its standard streams until its input ends, and returns its exit code. The answer of the tool
+// "count" has the number of its calls; "hang" never answers.
 func Serve() int {
 	s := mcp.NewServer(&mcp.Implementation{Name: "stock", Version: "1"}, nil)
 	type goods struct {
 		SKU string `json:"sku"`
 	}
 	var calls atomic.Int64
-	mcp.AddTool(s, &mcp.Tool{Name: "count"}, func(_ context.Context, _ *mcp.CallToolRequest, of goods) (*mcp.CallToolResult, any, error) {
-		text := fmt.Sprintf("%s %d", of.SKU, calls.Add(1))
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ goods) (*mcp.CallToolResult, any, error) {
-		<-ctx.Done()
-		return nil, nil, ctx.Err()
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "count"},
+		func(_ context.Context, _ *mcp.CallToolRequest, of goods) (*mcp.CallToolResult, any, error) {
+			text := fmt.Sprintf("%s %d", of.SKU, calls.Add(1))
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "hang"},
+		func(ctx context.Context, _ *mcp.CallToolRequest, _ goods) (*mcp.CallToolResult, any, error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
 	}
 	return 0
 }
 
-// Silent is the life of a server that never answers.
+// Silent runs a server that never answers.
 func Silent(in io.Reader) int {
 	_, _ = io.Copy(io.Discard, in)
 	return 0
 }
 
-// programs are what a test binary can be, by the name under which it was started.
+// programs are the programs that a test binary can be, by the name under which it is started.
 var programs = map[string]func() int{
 	"mcp-agent":  func() int { return Main(os.Stdin, os.Stdout) },
 	"mcp-stock":  Serve,
 	"mcp-silent": func() int { return Silent(os.Stdin) },
 }
 
-// init makes a test binary one of the programs if it was started as that. It ends by the bare system call, as its exit is no
-// test's.
+// init makes a test binary one of the programs if it was started as that. It ends by the bare system call, as its exit
+// is no test's.
 func init() {
 	if program, ok := programs[filepath.Base(os.Args[0])]; ok {
 		syscall.Exit(program())

@@ -158,7 +158,9 @@ func (a answer) message(model string, blocks []contentBlock) map[string]any {
 		content = append(content, b.whole)
 	}
 	m := a.emptyMessage(model)
-	maps.Copy(m, map[string]any{"content": content, "stop_reason": a.stopReason(), "usage": a.anthropicUsage(a.usage.output)})
+	maps.Copy(m, map[string]any{
+		"content": content, "stop_reason": a.stopReason(), "usage": a.anthropicUsage(a.usage.output),
+	})
 	return m
 }
 

@@ -43,8 +43,8 @@ func (q chatRequest) request() request {
 	return r
 }
 
-// serveChat answers POST /v1/chat/completions: agents, which stream, from a script, and those who have a model judge, who do
-// not.
+// serveChat answers POST /v1/chat/completions: agents, which stream, from a script, and requests to judge, which do not
+// stream.
 func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
 	var q chatRequest
 	if !s.decode(w, r, &q) {
@@ -67,7 +67,8 @@ func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
 func (a answer) streamChat(e *events, model string) {
 	chunk := func(choices ...any) map[string]any {
 		return map[string]any{
-			"id": "chatcmpl-" + a.id, "object": "chat.completion.chunk", "model": model, "choices": append([]any{}, choices...),
+			"id": "chatcmpl-" + a.id, "object": "chat.completion.chunk", "model": model,
+			"choices": append([]any{}, choices...),
 		}
 	}
 	delta := func(d map[string]any, finish any) {
@@ -107,13 +108,14 @@ type Judge struct {
 	Model string `yaml:",key"`
 	// Prompt must match the user's message for the reply to be chosen.
 	Prompt *regexp.Regexp
-	// Saw must match the user's message, too. It keeps a judge honest: one that praises the work must have been shown it.
+	// Saw must match the user's message, too. It keeps a judge honest: one that praises the work must have been shown
+	// it.
 	Saw *regexp.Regexp `yaml:"saw,required"`
 	// Say is the reply: a mapping, which is sent as JSON, or text.
 	Say any `yaml:"say,required"`
 }
 
-// check reports what a judge may not hold though its types allow it. Paths are relative to j.
+// check reports what is invalid in a judge although its types allow it. Paths are relative to j.
 func (j Judge) check(report func(path, format string, args ...any)) {
 	switch say := j.Say.(type) {
 	case map[string]any, nil:
@@ -122,7 +124,7 @@ func (j Judge) check(report func(path, format string, args ...any)) {
 			report("say", "must not be empty")
 		}
 	default:
-		report("say", "it has to be a mapping, or text")
+		report("say", "must be a mapping or text")
 	}
 }
 
@@ -148,12 +150,12 @@ func (s *Server) judge(ctx context.Context, q chatRequest) (Judge, error) {
 		return Judge{}, err
 	}
 	if !j.Saw.MatchString(prompt) {
-		return Judge{}, fmt.Errorf("judge %q: the prompt does not match %q: %s", j.Name, j.Saw, shown(prompt))
+		return Judge{}, fmt.Errorf("judge %q: the prompt does not match saw %q: %s", j.Name, j.Saw, shown(prompt))
 	}
 	return j, s.think(ctx)
 }
 
-// chooseJudge finds the one of the judges for a prompt to a model.
+// chooseJudge finds the one judge for a prompt to a model.
 func chooseJudge(judges []Judge, model, prompt string) (Judge, error) {
 	var found []Judge
 	for _, j := range judges {
@@ -163,19 +165,20 @@ func chooseJudge(judges []Judge, model, prompt string) (Judge, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Judge{}, fmt.Errorf("no judge is for the prompt %s to model %q", shown(prompt), model)
+		return Judge{}, fmt.Errorf("no judge matches the prompt %s to model %q", shown(prompt), model)
 	case 1:
 		return found[0], nil
 	default:
-		return Judge{}, fmt.Errorf("judges %q and %q are both for the prompt %s", found[0].Name, found[1].Name, shown(prompt))
+		return Judge{}, fmt.Errorf("judges %q and %q both match the prompt %s",
+			found[0].Name, found[1].Name, shown(prompt))
 	}
 }
 
-// serveJudge answers a request of someone who has a model judge.
+// serveJudge answers a request that asks the model to judge.
 func (s *Server) serveJudge(w http.ResponseWriter, r *http.Request, q chatRequest) {
 	j, err := s.judge(r.Context(), q)
 	switch {
-	case r.Context().Err() != nil: // who asked has given up on it
+	case r.Context().Err() != nil: // the client has given up on it
 		return
 	case err != nil:
 		s.refuse(w, r, http.StatusBadRequest, err)

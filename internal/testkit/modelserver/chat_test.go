@@ -14,7 +14,8 @@ import (
 // bench has the judges of one prompt.
 var bench = []Judge{
 	{
-		Name: "review/strict", Model: "strict", Prompt: regexp.MustCompile("^Review"), Saw: regexp.MustCompile("rounds up"),
+		Name: "review/strict", Model: "strict", Prompt: regexp.MustCompile("^Review"),
+		Saw: regexp.MustCompile("rounds up"),
 		Say: map[string]any{"score": 0.5, "reason": "<b>"},
 	},
 	{
@@ -33,30 +34,35 @@ func TestJudge(t *testing.T) {
 	client := llm.New(llm.Config{APIKey: key, BaseURL: address + "/v1", MaxAttempts: 1})
 	ask := func(model, prompt string) (llm.Reply, error) {
 		return client.Complete(t.Context(), llm.Request{
-			Model: model, System: "You judge.", User: prompt, Schema: []byte(`{"type": "object"}`), SchemaName: "judgement",
+			Model: model, System: "You judge.", User: prompt, Schema: []byte(`{"type": "object"}`),
+			SchemaName: "judgement",
 		})
 	}
 	reply, err := ask("strict", "Review this: it rounds up.")
 	require.NoError(t, err)
-	assert.Equal(t, llm.Reply{Text: `{"reason":"<b>","score":0.5}`, Model: "strict", InputTokens: 1000, OutputTokens: 50}, reply)
+	assert.Equal(t,
+		llm.Reply{Text: `{"reason":"<b>","score":0.5}`, Model: "strict", InputTokens: 1000, OutputTokens: 50}, reply)
 	reply, err = ask("mild", "Review this.")
 	require.NoError(t, err)
 	assert.Equal(t, "I like it.\n{\"score\": 1}", reply.Text)
 	require.NoError(t, s.Err())
 
 	_, err = ask("strict", "Review this.")
-	require.ErrorContains(t, err, `judge "review/strict": the prompt does not match "rounds up": "Review this."`)
+	require.ErrorContains(t, err, `judge "review/strict": the prompt does not match saw "rounds up": "Review this."`)
 	require.Error(t, s.Err())
 }
 
 func TestJudgeRefusals(t *testing.T) {
 	message := func(model, prompt string) string {
-		return compact(map[string]any{"model": model, "messages": []any{map[string]string{"role": "user", "content": prompt}}})
+		return compact(map[string]any{
+			"model":    model,
+			"messages": []any{map[string]string{"role": "user", "content": prompt}},
+		})
 	}
 	tests := []struct{ name, body, want string }{
-		{"no model", message("none", "Review"), `no judge is for the prompt "Review" to model "none"`},
-		{"no prompt", message("mild", "Look"), `no judge is for the prompt "Look" to model "mild"`},
-		{"two", message("twice", "Review"), `judges "a" and "b" are both for the prompt "Review"`},
+		{"no model", message("none", "Review"), `no judge matches the prompt "Review" to model "none"`},
+		{"no prompt", message("mild", "Look"), `no judge matches the prompt "Look" to model "mild"`},
+		{"two", message("twice", "Review"), `judges "a" and "b" both match the prompt "Review"`},
 		{"not JSON", "{", "decode the request: unexpected end of JSON input"},
 	}
 	all := bench
@@ -75,8 +81,12 @@ func TestJudgeRefusals(t *testing.T) {
 }
 
 func TestUnusableJudges(t *testing.T) {
-	_, err := New(Model{Judges: []Judge{{Name: "a"}, bench[0], bench[0], {Name: "b", Model: "b", Prompt: bench[0].Prompt, Saw: bench[0].Saw, Say: 1}}})
-	assert.EqualError(t, err, `judge "a": it needs a prompt, a model, what it has to have seen, and a reply
-judge "review/strict": there are two of that name
-judge "b": say: it has to be a mapping, or text`)
+	_, err := New(Model{Judges: []Judge{
+		{Name: "a"},
+		bench[0], bench[0],
+		{Name: "b", Model: "b", Prompt: bench[0].Prompt, Saw: bench[0].Saw, Say: 1},
+	}})
+	assert.EqualError(t, err, `judge "a": prompt, model, saw and say are required
+duplicate judge "review/strict"
+judge "b": say: must be a mapping or text`)
 }

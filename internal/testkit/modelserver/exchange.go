@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// request is what scripts are chosen by, whatever API it came through.
+// request is the neutral form of a request of any API. It decides which script answers.
 type request struct {
 	// prompt is the user's last prompt, without what the agent adds to it.
 	prompt string
@@ -24,20 +24,20 @@ type request struct {
 	tools   []tool
 	// cwd is the session's working directory, "" if the request does not tell.
 	cwd string
-	// aside says that the request is about something beside the user's task, such as a title for the session.
+	// aside means that the request is not about the user's task but, for example, a title for the session.
 	aside bool
 	// schema, if not nil, is the JSON schema that the answer has to follow.
 	schema *schema
-	// stream says that the answer must be a stream of events.
+	// stream means that the answer must be a stream of events.
 	stream bool
-	// thoughts says that the request asks for reasoning to be shown.
+	// thoughts means that the request asks for reasoning.
 	thoughts bool
 }
 
 // tool is a tool that a request offers.
 type tool struct {
 	name string
-	// freeText says that the tool's input is text, not JSON.
+	// freeText means that the tool's input is text, not JSON.
 	freeText bool
 }
 
@@ -56,7 +56,7 @@ func (r request) toolNames() []string {
 	return names
 }
 
-// said takes in a message of the user: the texts of its parts and the results of tools among them, in order.
+// said adds a message of the user to r: the texts of its parts and the results of tools among them, in order.
 func (r *request) said(parts []part) {
 	fresh := true // the next text begins a prompt
 	for _, p := range parts {
@@ -85,7 +85,7 @@ func (r *request) said(parts []part) {
 	}
 }
 
-// look searches text that the agent gave the model for the session's working directory.
+// look searches a text for the session's working directory.
 func (r *request) look(text string) {
 	if r.cwd != "" {
 		return
@@ -95,15 +95,17 @@ func (r *request) look(text string) {
 	}
 }
 
-// skill is how the text of a skill begins, which Claude sends as the user's behind the result of its tool Skill.
+// skill is the beginning of a skill's text, which Claude sends as the user's, after the result of its tool Skill.
 const skill = "Base directory for this skill: "
 
 var (
-	// addition matches what agents add to the user's messages on their own account.
-	addition = regexp.MustCompile(`^\s*<(system-reminder|environment_context|session_context|user_instructions|turn_aborted)>` +
-		`|^# AGENTS\.md instructions|^\[Request interrupted by user`)
-	// cwd finds the working directory in the words of Claude Code, of Codex and of Gemini.
-	cwd = regexp.MustCompile(`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>|Workspace Directories:\*\*\n  - (/[^\n]*)$`)
+	// addition matches texts that agents add to the user's messages.
+	addition = regexp.MustCompile(
+		`^\s*<(system-reminder|environment_context|session_context|user_instructions|turn_aborted)>` +
+			`|^# AGENTS\.md instructions|^\[Request interrupted by user`)
+	// cwd matches the working directory in the texts of Claude Code, Codex and Gemini.
+	cwd = regexp.MustCompile(
+		`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>|Workspace Directories:\*\*\n  - (/[^\n]*)$`)
 )
 
 // part is a piece of a message: text, or the result of a tool call.
@@ -115,7 +117,7 @@ type part struct {
 // content is the content of a message or of a tool result in either API: a string, or a list of blocks.
 type content []block
 
-// block is a piece of content; of the kinds without text only the type is kept.
+// block is a piece of content. Only the type is kept of the kinds without text.
 type block struct {
 	Type    string  `json:"type"`
 	Text    string  `json:"text"`
@@ -142,8 +144,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n")
 }
 
-// answer is what the model answers to one request, before an API gives it its form. Ids and usage follow from the
-// script alone, so that two sessions with the same script are equal.
+// answer is the neutral form of the model's answer to a request. Ids and usage depend on the script alone, so that two
+// sessions with the same script are equal.
 type answer struct {
 	id    string // of the message, without the API's prefix
 	turn  Turn
@@ -153,7 +155,7 @@ type answer struct {
 // usage counts tokens.
 type usage struct{ input, output int }
 
-// asideTokens is the number of tokens that counting requests are told.
+// asideTokens is the answer to requests that count tokens.
 const asideTokens = 1000
 
 // answer returns the answer to r, after the model's latency.
@@ -225,7 +227,7 @@ type events struct {
 	w     http.ResponseWriter
 	flush func() error
 	pause time.Duration
-	err   error // of the first write that failed; the others are not tried
+	err   error // of the first write that failed; later writes do nothing
 }
 
 func (s *Server) newEvents(w http.ResponseWriter, r *http.Request) *events {
@@ -234,7 +236,7 @@ func (s *Server) newEvents(w http.ResponseWriter, r *http.Request) *events {
 	return &events{ctx: r.Context(), w: w, flush: http.NewResponseController(w).Flush, pause: s.Pause}
 }
 
-// part begins the answer's part i: it lets the one before arrive first.
+// part begins the answer's part i, after a pause in which the part before can arrive.
 func (e *events) part(i int) {
 	if i == 0 || e.err != nil || e.pause == 0 {
 		return
@@ -263,8 +265,7 @@ func (e *events) write(event string) {
 	}
 }
 
-// pieces cuts text into what one event carries. A stream has several of them, as a real model's has, so that whoever
-// reads it must join them.
+// pieces cuts text into pieces of one event each, like those of a real model, so that readers must join them.
 func pieces(text string) []string {
 	const size = 48 // characters
 	var list []string
@@ -278,7 +279,7 @@ func pieces(text string) []string {
 func compact(v any) string {
 	data, err := jsonvalue.Marshal(v)
 	if err != nil {
-		panic("modelserver: a value that was decoded cannot be encoded: " + err.Error())
+		panic("modelserver: encode a decoded value: " + err.Error())
 	}
 	return string(data)
 }

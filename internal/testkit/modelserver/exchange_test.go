@@ -32,7 +32,8 @@ func read(t *testing.T, data []byte) request {
 }
 
 func TestRequestsOfRealAgents(t *testing.T) {
-	const task = "Our purchase orders are wrong: reorder.Plan orders too little. Please find the bug, fix it, and run the tests."
+	const task = "Our purchase orders are wrong: reorder.Plan orders too little. Please find the bug, " +
+		"fix it, and run the tests."
 	const report = "Which files did you change?"
 	const comment = "The function amount has no comment."
 	tests := []struct {
@@ -48,11 +49,15 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			name: "claude-agent-acp-task", prompt: task, prompts: 1, cwd: "/workspace",
 			results: []string{"Exit code 1\nok", "1\t// Package reorder"}, offers: []string{"Bash", "Edit"},
 		},
-		{name: "claude-agent-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace", offers: []string{"Bash"}},
+		{
+			name: "claude-agent-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace",
+			offers: []string{"Bash"},
+		},
 		{name: "claude-agent-acp-title", prompt: "<session>\nOur", prompts: 1, aside: true},
 		{
 			name: "claude-code-acp-task", prompt: task, prompts: 1, cwd: "/workspace",
-			results: []string{"Exited with code 1.Final", "// Package reorder"}, offers: []string{"mcp__acp__Bash", "Grep"},
+			results: []string{"Exited with code 1.Final", "// Package reorder"},
+			offers:  []string{"mcp__acp__Bash", "Grep"},
 		},
 		{
 			name: "claude-code-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace",
@@ -62,7 +67,10 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			name: "codex-acp-task", prompt: task, prompts: 1, cwd: "/workspace",
 			results: []string{"Chunk ID", "Chunk ID"}, offers: []string{"exec_command", "apply_patch"},
 		},
-		{name: "codex-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace", offers: []string{"apply_patch"}},
+		{
+			name: "codex-acp-second-prompt", prompt: report, prompts: 2, cwd: "/workspace",
+			offers: []string{"apply_patch"},
+		},
 		{
 			name: "codex-acp-2-task", prompt: comment, prompts: 1, cwd: "/workspace",
 			results: []string{"Script completed", "Script completed"}, offers: []string{"exec", "spawn_agent"},
@@ -88,7 +96,8 @@ func TestRequestsOfRealAgents(t *testing.T) {
 			assert.Equal(t, test.prompts, r.prompts)
 			assert.Equal(t, test.cwd, r.cwd)
 			assert.Equal(t, test.aside, r.aside)
-			assert.Equal(t, !strings.HasPrefix(test.name, "gemini"), r.stream, "Gemini's requests do not say it, their address does")
+			assert.Equal(t, !strings.HasPrefix(test.name, "gemini"), r.stream,
+				"Gemini's requests do not say it, their address does")
 			assert.Subset(t, r.toolNames(), test.offers)
 			require.Len(t, r.results, len(test.results))
 			for i, want := range test.results {
@@ -120,12 +129,15 @@ func TestRequest(t *testing.T) {
 			name: "a reminder after results", reason: "it does not begin a prompt",
 			body: `{"max_tokens": 9, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "Go."},
 				{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "Bash", "input": {}}]},
-				{"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "a"}, {"type": "image"},
-					{"type": "text", "text": "b"}]}, {"type": "text", "text": "<system-reminder>so</system-reminder>"}]}]}`,
+				{"role": "user", "content": [
+					{"type": "tool_result", "content": [
+						{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]},
+					{"type": "text", "text": "<system-reminder>so</system-reminder>"}]}]}`,
 			want: request{prompt: "Go.", prompts: 1, results: []string{"a\nb"}, tools: []tool{{name: "Bash"}}},
 		},
 		{
-			name: "a skill after its result", reason: "it does not begin a prompt, and scripts can say that the model saw it",
+			name:   "a skill after its result",
+			reason: "it does not begin a prompt, and scripts can say that the model saw it",
 			body: `{"max_tokens": 9, "tools": [{"name": "Skill"}], "messages": [{"role": "user", "content": "Go."},
 				{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "Skill", "input": {}}]},
 				{"role": "user", "content": [{"type": "tool_result", "content": "Launching"},
@@ -158,16 +170,20 @@ func TestRequest(t *testing.T) {
 				"tools": [{"functionDeclarations": [{"name": "A"}, {"name": "B"}]}, {"googleSearch": {}}],
 				"contents": [{"role": "user", "parts": [{"text": "<session_context>x"}, {"text": "Go."}]},
 				{"role": "model", "parts": [{"functionCall": {"name": "A", "args": {}}}]},
-				{"role": "user", "parts": [{"functionResponse": {"response": {"output": "a"}}}, {"functionResponse": {"response": {"error": "b"}}},
+				{"role": "user", "parts": [
+					{"functionResponse": {"response": {"output": "a"}}},
+					{"functionResponse": {"response": {"error": "b"}}},
 					{"functionResponse": {"response": {"output": "c", "n": 1}}}]}]}`,
 			want: request{
-				prompt: "Go.", prompts: 1, results: []string{"a", "b", `{"n":1,"output":"c"}`}, tools: []tool{{name: "A"}, {name: "B"}},
-				cwd: "/a b", thoughts: true,
+				prompt: "Go.", prompts: 1, results: []string{"a", "b", `{"n":1,"output":"c"}`},
+				tools: []tool{{name: "A"}, {name: "B"}},
+				cwd:   "/a b", thoughts: true,
 			},
 		},
 		{
 			name: "reasoning summaries", reason: "as thinking, in Responses",
-			body: `{"reasoning": {"summary": "auto"}, "tools": [{"type": "custom", "name": "A"}, {"type": "web_search"}], "input": []}`,
+			body: `{"reasoning": {"summary": "auto"}, "input": [],
+				"tools": [{"type": "custom", "name": "A"}, {"type": "web_search"}]}`,
 			want: request{tools: []tool{{name: "A", freeText: true}}, thoughts: true},
 		},
 	}

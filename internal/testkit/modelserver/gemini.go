@@ -45,7 +45,7 @@ func (q geminiRequest) request() request {
 			r.tools = append(r.tools, tool{name: f.Name})
 		}
 	}
-	// Without tools it asks how hard the task is, to choose a model by it.
+	// A request without tools asks how hard the task is, to choose a model.
 	r.aside = len(r.tools) == 0
 	for _, p := range q.System.Parts {
 		r.look(p.Text)
@@ -112,7 +112,8 @@ func (a answer) geminiResponse(model string, parts []map[string]any, last bool) 
 	if last {
 		candidate["finishReason"] = "STOP"
 		r["usageMetadata"] = map[string]int{
-			"promptTokenCount": a.usage.input, "candidatesTokenCount": a.usage.output, "totalTokenCount": a.usage.input + a.usage.output,
+			"promptTokenCount": a.usage.input, "candidatesTokenCount": a.usage.output,
+			"totalTokenCount": a.usage.input + a.usage.output,
 		}
 	}
 	return r
@@ -124,7 +125,7 @@ func (s *Server) serveGemini(w http.ResponseWriter, r *http.Request) {
 	switch method {
 	case "generateContent", "streamGenerateContent":
 	default:
-		s.refuse(w, r, http.StatusNotFound, fmt.Errorf("the model server does not know the method %q", method))
+		s.refuse(w, r, http.StatusNotFound, fmt.Errorf("unknown method %q", method))
 		return
 	}
 	var q geminiRequest

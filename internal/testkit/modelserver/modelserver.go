@@ -5,7 +5,7 @@
 // It is a test double for the model, never for the agent: the agent's own loop, tools, permission questions and
 // protocol are the real ones, which is what a cassette should record. The server never guesses. A request that no
 // script answers is refused with a 4xx status that says why, and is kept for [Server.Err], so that a session that left
-// its script cannot pass for a good one.
+// its script cannot pass for a good one. Scripted agents are in acp/scripted, not here.
 package modelserver
 
 import (
@@ -33,12 +33,12 @@ const maxErrors = 20
 // Server answers coding agents as its scripts say. It is an [http.Handler]; [Server.Start] makes it listen.
 type Server struct {
 	// Latency is how long the model thinks before it answers from a script. It must not be changed while requests are
-	// served. Agents are made for models that take a while: Codex tells the end of a command only some 150 ms after it
-	// has asked the model what to do next, and never if the turn is over by then.
+	// served. Agents expect models to take a while: Codex reports the end of a command only some 150 ms after it has
+	// asked the model what to do next, and never if the turn is over by then.
 	Latency time.Duration
-	// Pause is how long a streamed answer stops between two of its parts, say a text and a tool call. It must not be
-	// changed while requests are served. Claude's adapter tells of a text and of the call after it in one order or the
-	// other if they come at once.
+	// Pause is the time between two parts of a streamed answer, such as a text and a tool call. It must not be changed
+	// while requests are served. If a text and the call after it arrive together, Claude's adapter reports them in
+	// either order.
 	Pause time.Duration
 
 	model  Model
@@ -51,15 +51,15 @@ type Server struct {
 	dropped int // errors beyond maxErrors
 }
 
-// New returns a server for the model. It reports everything in it that cannot be used.
+// New returns a server for the model. The error has everything in the model that is invalid.
 func New(m Model) (*Server, error) {
 	var errs []error
 	for i, s := range m.Scripts {
 		if s.Prompt == nil || s.Offers == "" || len(s.Turns) == 0 {
-			errs = append(errs, fmt.Errorf("script %q: it needs a prompt, a tool that is offered, and turns", s.Name))
+			errs = append(errs, fmt.Errorf("script %q: prompt, offers and turns are required", s.Name))
 		}
 		if slices.ContainsFunc(m.Scripts[:i], func(o Script) bool { return o.Name == s.Name }) {
-			errs = append(errs, fmt.Errorf("script %q: there are two of that name", s.Name))
+			errs = append(errs, fmt.Errorf("duplicate script %q", s.Name))
 		}
 		s.check(func(path, format string, args ...any) {
 			errs = append(errs, fmt.Errorf("script %q: %s: "+format, append([]any{s.Name, path}, args...)...))
@@ -67,17 +67,17 @@ func New(m Model) (*Server, error) {
 	}
 	for i, j := range m.Judges {
 		if j.Prompt == nil || j.Model == "" || j.Saw == nil || j.Say == nil {
-			errs = append(errs, fmt.Errorf("judge %q: it needs a prompt, a model, what it has to have seen, and a reply", j.Name))
+			errs = append(errs, fmt.Errorf("judge %q: prompt, model, saw and say are required", j.Name))
 		}
 		if slices.ContainsFunc(m.Judges[:i], func(o Judge) bool { return o.Name == j.Name }) {
-			errs = append(errs, fmt.Errorf("judge %q: there are two of that name", j.Name))
+			errs = append(errs, fmt.Errorf("duplicate judge %q", j.Name))
 		}
 		j.check(func(path, format string, args ...any) {
 			errs = append(errs, fmt.Errorf("judge %q: %s: "+format, append([]any{j.Name, path}, args...)...))
 		})
 	}
 	if m.empty() {
-		errs = append(errs, errors.New("there are no scripts"))
+		errs = append(errs, errors.New("no scripts"))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -88,10 +88,10 @@ func New(m Model) (*Server, error) {
 	s.mux.HandleFunc("POST /v1/responses", s.serveResponses)
 	s.mux.HandleFunc("POST /v1beta/models/{call}", s.serveGemini)
 	s.mux.HandleFunc("POST /v1/chat/completions", s.serveChat)
-	// Agents ask for lists of models and whether the server is there; they do without an answer.
+	// Agents ask for lists of models and whether the server is up; they do not need an answer.
 	s.mux.HandleFunc("GET /", http.NotFound)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, r, http.StatusNotFound, errors.New("the model server does not know this address"))
+		s.refuse(w, r, http.StatusNotFound, errors.New("unknown address"))
 	})
 	return s, nil
 }
@@ -114,7 +114,7 @@ func (s *Server) Start() (address string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Close stops a server that was started, its open connections with it.
+// Close stops a server that was started, and closes its connections.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.served
@@ -127,7 +127,7 @@ func (s *Server) Err() error {
 	defer s.mu.Unlock()
 	err := errors.Join(s.errs...)
 	if s.dropped > 0 {
-		err = errors.Join(err, fmt.Errorf("and %d errors more", s.dropped))
+		err = errors.Join(err, fmt.Errorf("and %d more errors", s.dropped))
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) bool {
 	return true
 }
 
-// answerOrRefuse returns the answer to r, whose neutral form is q, or refuses r and returns false.
+// answerOrRefuse returns the answer to r, which q is the neutral form of, or refuses r and returns false.
 func (s *Server) answerOrRefuse(w http.ResponseWriter, r *http.Request, q request) (answer, bool) {
 	a, err := s.answer(r.Context(), q)
 	switch {
@@ -182,8 +182,8 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, v any) {
 	s.delivered(r, json.NewEncoder(w).Encode(v))
 }
 
-// delivered keeps err, if there is one, as the reason why r did not get its answer. That is no error when the agent has
-// given up on r: agents abort requests when they are cancelled.
+// delivered keeps err, if it is not nil, as the reason why r did not get its answer. It is not an error if the agent
+// has given up on r: agents abort requests when they are cancelled.
 func (s *Server) delivered(r *http.Request, err error) {
 	if err != nil && r.Context().Err() == nil {
 		s.keep(fmt.Errorf("%s %s: answer: %w", r.Method, r.URL.Path, err))
@@ -203,11 +203,11 @@ func (s *Server) keep(err error) {
 // preset is the name of the presets that point at the model server.
 const preset = "loopback"
 
-// key is what agents authenticate with: the server asks for nothing, but agents refuse to start without a key. It is
-// put together so that no scanner takes it for a real one.
+// key is the key of the presets: the server does not check it, but agents refuse to start without one. It is written in
+// two parts so that no scanner takes it for a real one.
 const key = "sk-test-" + "not-a-key"
 
-// Environ returns the variables by which those who have a model judge ask the server at address.
+// Environ returns the variables that point model judges at the server at address.
 func Environ(address string) []string {
 	return []string{"OPENAI_BASE_URL=" + address + "/v1", "OPENAI_API_KEY=" + key}
 }

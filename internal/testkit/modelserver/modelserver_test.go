@@ -39,22 +39,26 @@ const (
 	claudeBody = `{"model": "m", "max_tokens": 9, "stream": true, "thinking": {"type": "adaptive"},
 		"system": "Working directory: /w", "tools": [{"name": "Bash"}, {"name": "Read"}],
 		"messages": [{"role": "user", "content": "Fix it."}]}`
-	codexBody = `{"stream": true, "tools": [{"type": "custom", "name": "apply_patch"}, {"type": "function", "name": "exec"}],
+	codexBody = `{"stream": true,
+		"tools": [{"type": "custom", "name": "apply_patch"}, {"type": "function", "name": "exec"}],
 		"input": [{"role": "user", "content": [{"type": "input_text", "text": "<environment_context><cwd>/w</cwd>"}]},
 		{"role": "user", "content": [{"type": "input_text", "text": "Fix it."}]}%]}`
 	titleBody = `{"model": "m", "max_tokens": 9, "tools": [], "messages": [{"role": "user", "content": "Fix it."}],
-		"output_config": {"format": {"schema": {"properties": {"title": {"type": "string"}, "ok": {"type": "boolean"}}}}}}`
+		"output_config": {"format": {"schema": {
+			"properties": {"title": {"type": "string"}, "ok": {"type": "boolean"}}}}}}`
 )
 
 const chatBody = `{"model": "m", "stream": true, "tools": [{"type": "function", "function": {"name": "Bash"}},
-	{"type": "function", "function": {"name": "Read"}}], "messages": [{"role": "system", "content": "Working directory: /w"},
+	{"type": "function", "function": {"name": "Read"}}],
+	"messages": [{"role": "system", "content": "Working directory: /w"},
 	{"role": "user", "content": [{"type": "text", "text": "Fix it."}]}%]}`
 
 // chat returns chatBody with more messages.
 func chat(more string) string { return strings.Replace(chatBody, "%", more, 1) }
 
 const geminiBody = `{"systemInstruction": {"parts": [{"text": "Working directory: /w"}]},
-	"tools": [{"functionDeclarations": [{"name": "Bash"}, {"name": "Read"}]}], "generationConfig": {"thinkingConfig": {"includeThoughts": true}},
+	"tools": [{"functionDeclarations": [{"name": "Bash"}, {"name": "Read"}]}],
+	"generationConfig": {"thinkingConfig": {"includeThoughts": true}},
 	"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}]}`
 
 // geminiPath is the address of a method of Gemini's models.
@@ -72,11 +76,18 @@ func TestAnswers(t *testing.T) {
 		{name: "messages-title", path: "/v1/messages", body: titleBody},
 		{name: "messages-count", path: "/v1/messages/count_tokens", body: claudeBody},
 		{name: "chat-call", path: "/v1/chat/completions", body: chat("")},
-		{name: "chat-say", path: "/v1/chat/completions", body: chat(strings.Repeat(`, {"role": "tool", "content": "package a: FAIL"}`, 3))},
+		{
+			name: "chat-say", path: "/v1/chat/completions",
+			body: chat(strings.Repeat(`, {"role": "tool", "content": "package a: FAIL"}`, 3)),
+		},
 		{name: "gemini-stream", path: geminiPath("streamGenerateContent?alt=sse"), body: geminiBody},
 		{name: "gemini-whole", path: geminiPath("generateContent"), body: geminiBody},
-		{name: "gemini-score", path: geminiPath("generateContent"), body: `{"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}],
-			"generationConfig": {"responseJsonSchema": {"properties": {"why": {"type": "STRING"}, "score": {"type": "INTEGER"}}}}}`},
+		{
+			name: "gemini-score", path: geminiPath("generateContent"),
+			body: `{"contents": [{"role": "user", "parts": [{"text": "Fix it."}]}],
+				"generationConfig": {"responseJsonSchema": {
+					"properties": {"why": {"type": "STRING"}, "score": {"type": "INTEGER"}}}}}`,
+		},
 		{name: "responses-stream-call", path: "/v1/responses", body: codex("")},
 		{name: "responses-stream-say", path: "/v1/responses", body: codex(result)},
 		{name: "responses-whole", path: "/v1/responses", body: whole(codex(""))},
@@ -90,7 +101,8 @@ func TestAnswers(t *testing.T) {
 			require.NoError(t, s.Err())
 			assert.Equal(t, http.StatusOK, w.Code)
 			golden.Equal(t, "testdata/"+test.name+".golden", w.Body.String())
-			assert.Equal(t, w.Body.String(), post(s, test.path, test.body).Body.String(), "a retry gets the same answer")
+			assert.Equal(t, w.Body.String(), post(s, test.path, test.body).Body.String(),
+				"a retry gets the same answer")
 		})
 	}
 }
@@ -103,12 +115,13 @@ func TestRefusals(t *testing.T) {
 	}{
 		{
 			name: "no script", path: "/v1/messages", body: strings.Replace(claudeBody, "Fix", "Break", 1), status: 400,
-			want: `POST /v1/messages: no script is for the prompt "Break it." with the tools Bash, Read`,
+			want: `POST /v1/messages: no script matches the prompt "Break it." with the tools Bash, Read`,
 		},
 		{
 			name: "past the end", path: "/v1/responses", status: 400,
 			body: codex(strings.Repeat(`, {"type": "function_call_output", "output": "x"}`, 2)),
-			want: `POST /v1/responses: script "demo/codex": the agent asks on after the last of 2 turns, with 2 tool results`,
+			want: `POST /v1/responses: script "demo/codex" has only 2 turns, but the agent continues, ` +
+				`with 2 tool results`,
 		},
 		{
 			name: "not JSON", path: "/v1/messages", body: "{", status: 400,
@@ -116,15 +129,15 @@ func TestRefusals(t *testing.T) {
 		},
 		{
 			name: "unknown address", path: "/v1/completions", body: "{}", status: 404,
-			want: "POST /v1/completions: the model server does not know this address",
+			want: "POST /v1/completions: unknown address",
 		},
 		{
 			name: "unknown method of Gemini's", path: geminiPath("embedContent"), body: "{}", status: 404,
-			want: `POST /v1beta/models/m:embedContent: the model server does not know the method "embedContent"`,
+			want: `POST /v1beta/models/m:embedContent: unknown method "embedContent"`,
 		},
 		{
 			name: "unknown method", method: http.MethodPut, path: "/v1/messages", body: "{}", status: 404,
-			want: "PUT /v1/messages: the model server does not know this address",
+			want: "PUT /v1/messages: unknown address",
 		},
 	}
 	for _, test := range tests {
@@ -178,20 +191,20 @@ func TestErrIsBounded(t *testing.T) {
 	}
 	lines := strings.Split(s.Err().Error(), "\n")
 	assert.Len(t, lines, maxErrors+1)
-	assert.Equal(t, "and 3 errors more", lines[maxErrors])
+	assert.Equal(t, "and 3 more errors", lines[maxErrors])
 }
 
 func TestNewErrors(t *testing.T) {
 	_, err := New(Model{})
-	assert.EqualError(t, err, "there are no scripts")
+	assert.EqualError(t, err, "no scripts")
 
 	_, err = New(Model{Scripts: []Script{{Name: "a"}, {
 		Name: "a", Prompt: demo[0].Prompt, Offers: "A", Turns: []Turn{{Say: "x"}, {Calls: []Call{{Tool: "A"}}}},
 	}}})
-	assert.EqualError(t, err, `script "a": it needs a prompt, a tool that is offered, and turns
-script "a": there are two of that name
-script "a": turns[0]: it calls no tool, so that the turns after it are never reached
-script "a": turns[1].calls[0].input: it has to be a mapping, or text for a tool that takes text`)
+	assert.EqualError(t, err, `script "a": prompt, offers and turns are required
+duplicate script "a"
+script "a": turns[0]: a turn without calls must be the last one
+script "a": turns[1].calls[0].input: must be a mapping, or text for a tool that takes text`)
 }
 
 func TestLatency(t *testing.T) {
@@ -226,7 +239,8 @@ func TestGivenUp(t *testing.T) {
 
 	s.Latency = 0
 	s.ServeHTTP(&brokenWriter{httptest.NewRecorder()},
-		httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages/count_tokens", strings.NewReader(claudeBody)))
+		httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages/count_tokens",
+			strings.NewReader(claudeBody)))
 	assert.NoError(t, s.Err())
 
 	s.ServeHTTP(&brokenWriter{httptest.NewRecorder()},
@@ -261,12 +275,18 @@ func TestStart(t *testing.T) {
 }
 
 func FuzzRequests(f *testing.F) {
-	for _, body := range []string{claudeBody, codex(""), titleBody, geminiBody, chat(""), `{"messages": [{"role": "user", "content": null}]}`} {
+	for _, body := range []string{
+		claudeBody, codex(""), titleBody, geminiBody, chat(""),
+		`{"messages": [{"role": "user", "content": null}]}`,
+	} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		s := newServer(t)
-		for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/chat/completions", geminiPath("streamGenerateContent")} {
+		for _, path := range []string{
+			"/v1/messages", "/v1/messages/count_tokens", "/v1/responses",
+			"/v1/chat/completions", geminiPath("streamGenerateContent"),
+		} {
 			w := post(s, path, body)
 			refused := s.Err() != nil
 			assert.Equal(t, refused, w.Code != http.StatusOK, "refusals and errors go together")

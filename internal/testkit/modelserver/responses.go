@@ -28,8 +28,8 @@ type responsesTool struct {
 	Tools []responsesTool `json:"tools"` // of a namespace
 }
 
-// inputItem is one item of a request's input: a message, the output of a tool, or, from Codex for its newest models, the
-// tools themselves.
+// inputItem is one item of a request's input: a message, the output of a tool, or, from Codex for its newest models,
+// the tools themselves.
 type inputItem struct {
 	Type    string          `json:"type"`
 	Role    string          `json:"role"`
@@ -60,8 +60,8 @@ func (q responsesRequest) request() request {
 			r.look(item.Content.text())
 		}
 	}
-	// Codex asks for a title with all of its tools, and wants an object. It gets text and does without: it asks when the
-	// first turn is over, and would tell of the title in that turn or in the next.
+	// Codex asks for a title with all of its tools, and wants an object. It gets text and does without: it asks when
+	// the first turn is over, and would tell of the title in that turn or in the next.
 	r.aside = len(r.tools) == 0 || q.Text.Format.Type == "json_schema"
 	return r
 }
@@ -159,7 +159,8 @@ func (a answer) response(items []outputItem) map[string]any {
 	return map[string]any{
 		"id": "resp_" + a.id, "object": "response", "status": "completed", "output": output,
 		"usage": map[string]any{
-			"input_tokens": a.usage.input, "output_tokens": a.usage.output, "total_tokens": a.usage.input + a.usage.output,
+			"input_tokens": a.usage.input, "output_tokens": a.usage.output,
+			"total_tokens":          a.usage.input + a.usage.output,
 			"input_tokens_details":  map[string]int{"cached_tokens": 0},
 			"output_tokens_details": map[string]int{"reasoning_tokens": 0},
 		},
@@ -184,8 +185,10 @@ func (s *Server) serveResponses(w http.ResponseWriter, r *http.Request) {
 	}
 	e := s.newEvents(w, r)
 	e.send(map[string]any{
-		"type":     "response.created",
-		"response": map[string]any{"id": "resp_" + a.id, "object": "response", "status": "in_progress", "output": []any{}},
+		"type": "response.created",
+		"response": map[string]any{
+			"id": "resp_" + a.id, "object": "response", "status": "in_progress", "output": []any{},
+		},
 	})
 	for i, item := range items {
 		e.part(i)

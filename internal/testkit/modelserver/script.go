@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// Workspace stands in a script for the working directory of the agent's session, as the request names it.
+// Workspace is a placeholder in scripts for the working directory of the agent's session, which the request names.
 const Workspace = "$WORKSPACE"
 
 // Script is what the model does about one task with one set of tools.
@@ -51,24 +51,25 @@ type Call struct {
 	Input any `yaml:"input"`
 }
 
-// check reports what a script may not hold though its types allow it. Paths are relative to s.
+// check reports what is invalid in a script although its types allow it. Paths are relative to s.
 func (s Script) check(report func(path, format string, args ...any)) {
 	for i, t := range s.Turns {
 		path := fmt.Sprintf("turns[%d]", i)
 		if t.Say == "" && len(t.Calls) == 0 {
-			report(path, "it has to say something or call a tool")
+			report(path, "must have say or calls")
 		}
 		if t.Saw != nil && i == 0 {
-			report(path+".saw", "no tool was called before the first turn")
+			report(path+".saw", "the first turn cannot have seen the result of a call")
 		}
 		if len(t.Calls) == 0 && i < len(s.Turns)-1 {
-			report(path, "it calls no tool, so that the turns after it are never reached")
+			report(path, "a turn without calls must be the last one")
 		}
 		for j, c := range t.Calls {
 			switch c.Input.(type) {
 			case map[string]any, string:
 			default:
-				report(fmt.Sprintf("%s.calls[%d].input", path, j), "it has to be a mapping, or text for a tool that takes text")
+				path := fmt.Sprintf("%s.calls[%d].input", path, j)
+				report(path, "must be a mapping, or text for a tool that takes text")
 			}
 		}
 	}
@@ -91,12 +92,12 @@ func choose(scripts []Script, r request) (step, error) {
 	}
 	switch len(found) {
 	case 0:
-		return step{}, fmt.Errorf("no script is for the prompt %s with the tools %s",
+		return step{}, fmt.Errorf("no script matches the prompt %s with the tools %s",
 			shown(r.prompt), strings.Join(r.toolNames(), ", "))
 	case 1:
 		return found[0].step(r)
 	default:
-		return step{}, fmt.Errorf("scripts %q and %q are both for the prompt %s",
+		return step{}, fmt.Errorf("scripts %q and %q both match the prompt %s",
 			found[0].Name, found[1].Name, shown(r.prompt))
 	}
 }
@@ -118,9 +119,9 @@ func (s Script) step(r request) (step, error) {
 		need += len(t.Calls)
 	}
 	if need > len(r.results) {
-		return step{}, fmt.Errorf("script %q: %d tool results end in the middle of a turn's calls", s.Name, len(r.results))
+		return step{}, fmt.Errorf("script %q: %d tool results do not complete a turn's calls", s.Name, len(r.results))
 	}
-	return step{}, fmt.Errorf("script %q: the agent asks on after the last of %d turns, with %d tool results",
+	return step{}, fmt.Errorf("script %q has only %d turns, but the agent continues, with %d tool results",
 		s.Name, len(s.Turns), len(r.results))
 }
 
@@ -133,7 +134,7 @@ func (s Script) at(i int, r request) (Turn, error) {
 			seen = seen[len(seen)-len(s.Turns[i-1].Calls):]
 		}
 		if text := strings.Join(seen, "\n"); !t.Saw.MatchString(text) {
-			return Turn{}, fmt.Errorf("the tool results before it do not match %q: %s", t.Saw, shown(text))
+			return Turn{}, fmt.Errorf("the tool results before it do not match saw %q: %s", t.Saw, shown(text))
 		}
 	}
 	calls := make([]Call, 0, len(t.Calls))
@@ -152,11 +153,14 @@ func (s Script) at(i int, r request) (Turn, error) {
 func (c Call) in(r request) (Call, error) {
 	i := slices.IndexFunc(r.tools, func(t tool) bool { return t.name == c.Tool })
 	if i < 0 {
-		return Call{}, fmt.Errorf("the agent does not offer it, but %s", strings.Join(r.toolNames(), ", "))
+		return Call{}, fmt.Errorf("the agent does not offer this tool; it offers %s", strings.Join(r.toolNames(), ", "))
 	}
 	if _, text := c.Input.(string); text != r.tools[i].freeText {
-		return Call{}, fmt.Errorf("the input is a %T, and the agent says that the tool takes free text: %t",
-			c.Input, r.tools[i].freeText)
+		takes := "a mapping"
+		if r.tools[i].freeText {
+			takes = "text"
+		}
+		return Call{}, fmt.Errorf("the input is a %T, but the tool takes %s", c.Input, takes)
 	}
 	input, err := expand(c.Input, r.cwd)
 	if err != nil {
@@ -173,7 +177,7 @@ func expand(v any, cwd string) (any, error) {
 			return v, nil
 		}
 		if cwd == "" {
-			return nil, fmt.Errorf("it uses %s, but the request does not tell the working directory", Workspace)
+			return nil, fmt.Errorf("cannot replace %s: the request does not name the working directory", Workspace)
 		}
 		return strings.ReplaceAll(v, Workspace, cwd), nil
 	case []any:
@@ -199,16 +203,16 @@ func expand(v any, cwd string) (any, error) {
 	}
 }
 
-// shown is a text in an error.
+// shown returns a text as it is quoted in errors.
 func shown(text string) string { return excerpt.Quote(text, 300) }
 
-// Model is all that the model knows to say.
+// Model is all that the model can say.
 type Model struct {
 	Scripts []Script
 	Judges  []Judge
 }
 
-// scriptFile is a YAML file with what is said to one prompt.
+// scriptFile is a YAML file with the answers to one prompt.
 type scriptFile struct {
 	Prompt  *regexp.Regexp `yaml:"prompt,required"`
 	Scripts []Script       `yaml:"scripts"`
@@ -216,8 +220,8 @@ type scriptFile struct {
 }
 
 // Load reads all files NAME.yaml in dir. A file has one `prompt` and either, under `scripts`, a script for each set of
-// tools, or, under `judges`, a reply for each model that judges; they are called "NAME/key". The error has every problem of
-// every file.
+// tools, or, under `judges`, a reply for each model that judges; they are called "NAME/key". The error has every
+// problem of every file.
 func Load(dir string) (Model, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -243,7 +247,7 @@ func Load(dir string) (Model, error) {
 		m.Scripts, m.Judges = append(m.Scripts, found.Scripts...), append(m.Judges, found.Judges...)
 	}
 	if m.empty() && errs == nil {
-		errs = append(errs, fmt.Errorf("read scripts: %s holds no .yaml files", dir))
+		errs = append(errs, fmt.Errorf("read scripts: %s has no .yaml files", dir))
 	}
 	if errs != nil {
 		return Model{}, errors.Join(errs...)

@@ -22,7 +22,10 @@ var demo = []Script{
 				{Tool: "Read", Input: map[string]any{"file_path": "$WORKSPACE/a.go", "more": []any{"$WORKSPACE", 1}}},
 				{Tool: "Bash", Input: map[string]any{"command": "go test ./..."}},
 			}},
-			{Saw: regexp.MustCompile("(?s)package.*FAIL"), Calls: []Call{{Tool: "Bash", Input: map[string]any{"command": "fix"}}}},
+			{
+				Saw:   regexp.MustCompile("(?s)package.*FAIL"),
+				Calls: []Call{{Tool: "Bash", Input: map[string]any{"command": "fix"}}},
+			},
 			{Say: "Done."},
 		},
 	},
@@ -59,7 +62,10 @@ func TestChoose(t *testing.T) {
 			name: "after parallel calls", request: claudeRequest("package a", "FAIL"), script: "demo/claude", index: 1,
 			calls: []Call{{Tool: "Bash", Input: map[string]any{"command": "fix"}}},
 		},
-		{name: "last turn", request: claudeRequest("package a", "FAIL", "ok"), script: "demo/claude", index: 2, calls: []Call{}},
+		{
+			name: "last turn", request: claudeRequest("package a", "FAIL", "ok"), script: "demo/claude", index: 2,
+			calls: []Call{},
+		},
 		{
 			name: "other tools", request: codex, script: "demo/codex",
 			calls: []Call{{Tool: "apply_patch", Input: "*** Begin Patch in /w\n"}},
@@ -91,34 +97,41 @@ func TestChooseErrors(t *testing.T) {
 		request request
 		want    string
 	}{
-		{name: "another prompt", request: other, want: `no script is for the prompt "Break it." with the tools Bash, Read`},
 		{
-			name: "two scripts", request: claudeRequest(), scripts: []Script{demo[0], {Name: "b", Prompt: demo[0].Prompt, Offers: "Read"}},
-			want: `scripts "demo/claude" and "b" are both for the prompt "Fix it."`,
+			name: "another prompt", request: other,
+			want: `no script matches the prompt "Break it." with the tools Bash, Read`,
+		},
+		{
+			name: "two scripts", request: claudeRequest(),
+			scripts: []Script{demo[0], {Name: "b", Prompt: demo[0].Prompt, Offers: "Read"}},
+			want:    `scripts "demo/claude" and "b" both match the prompt "Fix it."`,
 		},
 		{
 			name: "some results of parallel calls", request: claudeRequest("package a"),
-			want: `script "demo/claude": 1 tool results end in the middle of a turn's calls`,
+			want: `script "demo/claude": 1 tool results do not complete a turn's calls`,
 		},
 		{
 			name: "past the end", request: claudeRequest("", "", "", ""),
-			want: `script "demo/claude": the agent asks on after the last of 3 turns, with 4 tool results`,
+			want: `script "demo/claude" has only 3 turns, but the agent continues, with 4 tool results`,
 		},
 		{
 			name: "the world is not as the script has it", request: claudeRequest("package a", "ok"),
-			want: `script "demo/claude": turn 2: the tool results before it do not match "(?s)package.*FAIL": "package a\nok"`,
+			want: `script "demo/claude": turn 2: the tool results before it do not match saw "(?s)package.*FAIL": ` +
+				`"package a\nok"`,
 		},
 		{
 			name: "no working directory", request: homeless,
-			want: `script "demo/claude": turn 1: call of Read: it uses $WORKSPACE, but the request does not tell the working directory`,
+			want: `script "demo/claude": turn 1: call of Read: cannot replace $WORKSPACE: ` +
+				`the request does not name the working directory`,
 		},
 		{
 			name: "tool not offered", request: poor,
-			want: `script "demo/claude": turn 1: call of Read: the agent does not offer it, but Bash`,
+			want: `script "demo/claude": turn 1: call of Read: the agent does not offer this tool; it offers Bash`,
 		},
 		{
 			name: "JSON for a tool that takes text", request: text,
-			want: `script "demo/claude": turn 1: call of Read: the input is a map[string]interface {}, and the agent says that the tool takes free text: true`,
+			want: `script "demo/claude": turn 1: call of Read: the input is a map[string]interface {}, ` +
+				`but the tool takes text`,
 		},
 	}
 	for _, test := range tests {
@@ -140,7 +153,7 @@ func TestSawLooksAtTheLastTurnAlone(t *testing.T) {
 		{Saw: regexp.MustCompile("FAIL"), Say: "It failed."},
 	}}
 	_, err := choose([]Script{s}, request{tools: []tool{{name: "A"}}, results: []string{"FAIL", "ok"}})
-	assert.ErrorContains(t, err, `do not match "FAIL": "ok"`)
+	assert.ErrorContains(t, err, `do not match saw "FAIL": "ok"`)
 }
 
 const goodFile = `
@@ -204,10 +217,10 @@ scripts:
 	want := []string{
 		"bad.yaml:2:9: prompt: error parsing regexp: missing closing ): `(`",
 		`bad.yaml:5:5: scripts.claude.offer: unknown key, did you mean "offers"?`,
-		"bad.yaml:7:9: scripts.claude.turns[0]: it calls no tool, so that the turns after it are never reached",
-		"bad.yaml:7:14: scripts.claude.turns[0].saw: no tool was called before the first turn",
-		"bad.yaml:9:9: scripts.claude.turns[1]: it has to say something or call a tool",
-		"bad.yaml:12:20: scripts.claude.turns[2].calls[0].input: it has to be a mapping, or text for a tool that takes text",
+		"bad.yaml:7:9: scripts.claude.turns[0]: a turn without calls must be the last one",
+		"bad.yaml:7:14: scripts.claude.turns[0].saw: the first turn cannot have seen the result of a call",
+		"bad.yaml:9:9: scripts.claude.turns[1]: must have say or calls",
+		"bad.yaml:12:20: scripts.claude.turns[2].calls[0].input: must be a mapping, or text for a tool that takes text",
 		"scripts.claude.turns[2].calls[1]",
 	}
 	require.Error(t, err)
@@ -231,9 +244,10 @@ judges:
 	assert.Equal(t, `{"reason":"It rounds up.","score":1}`, m.Judges[0].text())
 	assert.Equal(t, `I'd say so: {"score": 1}`, m.Judges[1].text())
 
-	_, err = decode("bad", doc.Parse("bad.yaml", []byte("prompt: x\njudges:\n  a: {say: 1}\n  b: {saw: x, say: ' '}\n  c: {saw: x}\n")))
+	_, err = decode("bad",
+		doc.Parse("bad.yaml", []byte("prompt: x\njudges:\n  a: {say: 1}\n  b: {saw: x, say: ' '}\n  c: {saw: x}\n")))
 	require.ErrorContains(t, err, "bad.yaml:3:3: judges.a: `judges.a.saw` is required")
-	require.ErrorContains(t, err, "bad.yaml:3:12: judges.a.say: it has to be a mapping, or text")
+	require.ErrorContains(t, err, "bad.yaml:3:12: judges.a.say: must be a mapping or text")
 	require.ErrorContains(t, err, "bad.yaml:4:20: judges.b.say: must not be empty")
 	require.ErrorContains(t, err, "bad.yaml:5:3: judges.c: `judges.c.say` is required")
 	both := goodFile + "judges: {m: {saw: x, say: y}}\n"
@@ -249,7 +263,7 @@ func TestLoadErrors(t *testing.T) {
 
 	dir := t.TempDir()
 	_, err = Load(dir)
-	assert.EqualError(t, err, "read scripts: "+dir+" holds no .yaml files")
+	assert.EqualError(t, err, "read scripts: "+dir+" has no .yaml files")
 
 	for _, name := range []string{"a.yaml", "b.yaml"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("prompt: x\n"), 0o600))

@@ -6,8 +6,8 @@
 //	}
 //	found, err := secrettest.ScanDir(dir, secret)
 //
-// Package secret encodes what it looks for. This one decodes what it looks at, and shares no code with it, so that a
-// mistake in one is not hidden by the same mistake in the other.
+// Package secret encodes the secrets that it looks for. This package decodes the text that it searches, and shares no
+// code with secret, so that a mistake in one is not hidden by the same mistake in the other.
 package secrettest
 
 import (
@@ -45,20 +45,20 @@ func Forms(text string) []string {
 	return slices.Compact(all)
 }
 
-// quoted returns a string of JSON without its quotes.
+// quoted returns a text as a JSON string without its quotes.
 func quoted(text string, forHTML bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(forHTML)
 	if err := e.Encode(text); err != nil {
-		panic(err) // a string has always JSON
+		panic(err) // a string can always be encoded
 	}
 	line := bytes.TrimSpace(b.Bytes())
 	return string(line[1 : len(line)-1])
 }
 
-// Scan returns which of the texts are in data, in any of their [Forms], and escaped once more in HTML or JSON. In base64
-// and hex it finds texts of at least 8 bytes.
+// Scan returns which of the texts are in data, in any of their [Forms], and escaped once more in HTML or JSON. In
+// base64 and hex it finds texts of at least 8 bytes.
 func Scan(data string, texts ...string) []string {
 	var found []string
 	for _, view := range views(data) {
@@ -71,8 +71,8 @@ func Scan(data string, texts ...string) []string {
 	return found
 }
 
-// ScanDir is [Scan] for everything below dir: what files hold, what they are called, and where links lead. What it
-// returns says for each text that it found where that is.
+// ScanDir is [Scan] for everything below dir: the contents and names of files, and the targets of links. It returns a
+// line for each text that it found, with the place.
 func ScanDir(dir string, texts ...string) (found []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -82,11 +82,11 @@ func ScanDir(dir string, texts ...string) (found []string, err error) {
 		if err != nil {
 			return err
 		}
-		held, err := content(path, e)
+		body, err := content(path, e)
 		if err != nil {
 			return err
 		}
-		for what, data := range map[string]string{"in the name": e.Name(), "in the content": held} {
+		for what, data := range map[string]string{"in the name": e.Name(), "in the content": body} {
 			for _, text := range Scan(data, texts...) {
 				found = append(found, fmt.Sprintf("%q %s of %q", text, what, rel))
 			}
@@ -97,7 +97,7 @@ func ScanDir(dir string, texts ...string) (found []string, err error) {
 	return found, err
 }
 
-// content returns what a file holds, or where a link leads.
+// content returns the content of a file, or the target of a link.
 func content(path string, e fs.DirEntry) (string, error) {
 	switch {
 	case e.Type()&fs.ModeSymlink != 0:
@@ -109,8 +109,7 @@ func content(path string, e fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// views returns data and what it means if it is text of JSON, a URL or HTML, and what stands in base64 and hex in each of
-// these.
+// views returns data as it is, and decoded as JSON, as a URL and as HTML, and what each of these has in base64 and hex.
 func views(data string) []string {
 	path := unescapePath(data)
 	query := unescapePath(strings.ReplaceAll(data, "+", " "))
@@ -136,7 +135,7 @@ var (
 
 func unescapePath(s string) string {
 	return percent.ReplaceAllStringFunc(s, func(escape string) string {
-		n, _ := strconv.ParseUint(escape[1:], 16, 8) // the expression lets nothing else in
+		n, _ := strconv.ParseUint(escape[1:], 16, 8) // the expression matches only hex digits
 		return string([]byte{byte(n)})
 	})
 }
@@ -154,11 +153,11 @@ func unescapeJSON(s string) string {
 	})
 }
 
-// encoding is one that hides a text among characters of an alphabet.
+// encoding is an encoding of bytes in the characters of an alphabet.
 type encoding struct {
 	alphabet string
-	size     int // characters that belong together
-	least    int // characters that 8 bytes need, wherever they begin
+	size     int // characters that are decoded together
+	least    int // characters that 8 bytes take at least
 	decode   func(string) []byte
 }
 
@@ -169,7 +168,7 @@ var encodings = []encoding{
 	{alphabet: "0123456789abcdefABCDEF", size: 2, least: 16, decode: decodeHex},
 }
 
-// decoded returns what the runs of the alphabet in text mean, wherever in them the text begins.
+// decoded returns the runs of the alphabet in text, decoded from each place at which a text could begin.
 func (e encoding) decoded(text string) (all []string) {
 	for _, run := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune(e.alphabet, r) }) {
 		if len(run) < e.least {
@@ -189,7 +188,7 @@ func decodeBase64(run string) []byte {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]
 	}
-	data, _ := base64.RawStdEncoding.DecodeString(run) // the alphabet lets nothing else in
+	data, _ := base64.RawStdEncoding.DecodeString(run) // the run has only characters of the alphabet
 	return data
 }
 
@@ -208,7 +207,7 @@ var Secrets = map[string]string{
 	"SIGNING_KEY":          "first line of a key\nsecond line of a key",
 }
 
-// Settings are the account's variables that are no secrets: where they are shown, not everything is masked.
+// Settings are the account's variables that are not secrets. Where they are shown, not everything is masked.
 var Settings = map[string]string{
 	"X": "1", "ANTHROPIC_MODEL": "claude-test-model-4", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1/base/v1",
 }
@@ -225,8 +224,8 @@ func Preset(name string) string {
 	return b.String()
 }
 
-// Texts are what nothing may show: the secrets, the lines of that which has several, and the halves of those that are
-// long, since what is cut before it is masked shows the rest.
+// Texts returns the texts that may be shown nowhere: the secrets, the lines of those with several, and the halves of
+// long ones, because a text that is cut before it is masked shows part of a secret.
 func Texts() (all []string) {
 	for _, value := range Secrets {
 		all = append(all, value)
@@ -240,7 +239,7 @@ func Texts() (all []string) {
 	return all
 }
 
-// AllForms are all secrets in all their forms, and the settings, in one text of many lines.
+// AllForms returns all secrets in all their forms, and the settings, in one text of many lines.
 func AllForms() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(Secrets)) {

@@ -33,7 +33,10 @@ func TestScanDir(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "d", "x-plain-0123456789"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "d", "file"), []byte(`{"a": "two\nlines"}`), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "clean"), []byte("two lines"), 0o644))
-	want := []string{`"plain-0123456789" in the name of "d/x-plain-0123456789"`, `"two\nlines" in the content of "d/file"`}
+	want := []string{
+		`"plain-0123456789" in the name of "d/x-plain-0123456789"`,
+		`"two\nlines" in the content of "d/file"`,
+	}
 	if err := os.Symlink("/plain-0123456789", filepath.Join(dir, "link")); err == nil { // not everybody may, on Windows
 		want = append([]string{`"plain-0123456789" in the content of "link"`}, want...)
 	}

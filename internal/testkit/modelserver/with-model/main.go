@@ -3,8 +3,8 @@
 //	with-model -scripts fixtures/models -- env EVALTEST_MODE=record go test ./evals/...
 //
 // The presets are called "loopback" and are in a temporary directory, to which LLMAN_CONFIG_DIR points. OPENAI_BASE_URL
-// and OPENAI_API_KEY point model judges at the same server. The exit code is the command's, or 1 if the model was asked
-// something that its scripts do not answer: do not trust what the command recorded then.
+// and OPENAI_API_KEY point model judges at the same server. The exit code is the command's, or 1 if the model received
+// a request that its scripts do not answer. Do not trust what the command recorded then.
 package main
 
 import (
@@ -31,7 +31,7 @@ const (
 	exitInterrupted = 130
 )
 
-// grace is how long the command has to clean up after an interruption: it may have agents to end.
+// grace is how long the command may take to end after an interruption: it may have to stop agents first.
 const grace = 15 * time.Second
 
 func main() {
@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		flags.PrintDefaults()
 	}
 	scripts := flags.String("scripts", "", "directory with the model's scripts")
-	latency := flags.Duration("latency", 500*time.Millisecond, "how long the model thinks before each answer; half of that between an answer's parts")
+	latency := flags.Duration("latency", 500*time.Millisecond,
+		"how long the model thinks before each answer; half of that between an answer's parts")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -93,7 +94,7 @@ func withModel(
 		code, err = runCommand(ctx, command, env, stdout, stderr)
 	}
 	if asked := server.Err(); asked != nil {
-		asked = fmt.Errorf("the scripted model was asked what it cannot answer:\n%w", asked)
+		asked = fmt.Errorf("the scripted model could not answer all requests:\n%w", asked)
 		code, err = max(code, exitFailed), errors.Join(err, asked)
 	}
 	if failed := errors.Join(server.Close(), os.RemoveAll(presets)); failed != nil {
@@ -105,7 +106,7 @@ func withModel(
 	return code, err
 }
 
-// runCommand runs the command with these variables, instead of the user's own, and returns its exit code.
+// runCommand runs the command with these variables in place of the user's, and returns its exit code.
 func runCommand(ctx context.Context, command, variables []string, stdout, stderr io.Writer) (int, error) {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return slices.ContainsFunc(variables, func(own string) bool { return name(own) == name(kv) })

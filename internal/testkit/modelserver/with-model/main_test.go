@@ -55,7 +55,8 @@ func child(what string) (code int) {
 		fmt.Println(err)
 		return 8
 	}
-	body := fmt.Sprintf(`{"max_tokens": 9, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": %q}]}`, what)
+	body := fmt.Sprintf(`{"max_tokens": 9, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": %q}]}`,
+		what)
 	r, err := http.Post(preset.Env["ANTHROPIC_BASE_URL"]+"/v1/messages", "application/json", strings.NewReader(body))
 	if err != nil {
 		fmt.Println(err)
@@ -100,8 +101,8 @@ func TestWithModel(t *testing.T) {
 		{name: "the command's exit code", what: "exit", code: 7},
 		{
 			name: "a request without a script", what: "bye", code: 1, stdout: "status: 400",
-			stderr: "with-model: the scripted model was asked what it cannot answer:\n" +
-				"POST /v1/messages: no script is for the prompt \"bye\" with the tools Bash\n",
+			stderr: "with-model: the scripted model could not answer all requests:\n" +
+				"POST /v1/messages: no script matches the prompt \"bye\" with the tools Bash\n",
 		},
 	}
 	for _, test := range tests {
@@ -135,7 +136,10 @@ func TestUsage(t *testing.T) {
 		{name: "no command", args: []string{"-scripts", "x"}, code: exitUsage, stderr: usage},
 		{name: "unknown flag", args: []string{"-x"}, code: exitUsage, stderr: usage},
 		{name: "help", args: []string{"-help"}, stderr: usage},
-		{name: "no such directory", args: []string{"-scripts", none, "true"}, code: exitUsage, stderr: "with-model: read scripts: "},
+		{
+			name: "no such directory", args: []string{"-scripts", none, "true"}, code: exitUsage,
+			stderr: "with-model: read scripts: ",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
