@@ -144,8 +144,7 @@ func TestResolveErrors(t *testing.T) {
 	tests := []struct{ name, kind, text, preset, want string }{
 		{
 			name: "unknown kind", kind: "claude", preset: "x",
-			want: `unknown kind of agent "claude"; available: claude-code-acp, claude-cli, codex-acp, gemini-acp, ` +
-				`opencode-acp, acp, fake-acp`,
+			want: `unknown kind of agent "claude"; available: ` + strings.Join(Kinds(), ", "),
 		},
 		{
 			name: "no preset", kind: "claude-code-acp",

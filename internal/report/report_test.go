@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,6 +160,6 @@ func TestWriteTwiceIsTheSame(t *testing.T) {
 func TestWriteUnknownFormat(t *testing.T) {
 	run := openRun(t)
 	_, err := Write(run, []string{"md", "pdf"})
-	require.EqualError(t, err, `unknown report format "pdf"; available: md, json, html, junit`)
+	require.EqualError(t, err, `unknown report format "pdf"; available: `+strings.Join(Names(), ", "))
 	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "nothing is written")
 }

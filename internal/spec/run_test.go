@@ -96,7 +96,7 @@ func TestRunCheck(t *testing.T) {
 		{
 			"unknown kind",
 			spec.Run{Agent: playbook.Agent{Kind: "fakeacp"}},
-			`not "fakeacp", did you mean "fake-acp"?`,
+			`agent.kind: unknown kind of agent "fakeacp", did you mean "fake-acp"?`,
 		},
 		{
 			"no preset",

@@ -33,8 +33,11 @@ func decodeAgent(a *playbook.Agent, n *doc.Node) {
 	profile, ok := agent.Lookup(a.Kind)
 	if !ok {
 		kinds := agent.Kinds()
-		n.Errorf("kind", "must be one of %s, not %q%s", strings.Join(kinds, ", "), a.Kind,
-			doc.DidYouMean(a.Kind, kinds))
+		hint := doc.DidYouMean(a.Kind, kinds)
+		if hint == "" {
+			hint = "; available: " + strings.Join(kinds, ", ")
+		}
+		n.Errorf("kind", "unknown kind of agent %q%s", a.Kind, hint)
 		return
 	}
 	if profile.NeedsPreset && a.Preset == "" {
