@@ -222,7 +222,7 @@ func (r *exportedReader) turns() ([][]trajectory.Event, error) {
 		case len(turns):
 		}
 		if e.Event.Turn != len(turns) || len(turns) == 0 {
-			return nil, fmt.Errorf("event %d is of turn %d: extra.%s was changed", i, e.Event.Turn, extraKey)
+			return nil, fmt.Errorf("event %d belongs to turn %d: extra.%s was changed", i, e.Event.Turn, extraKey)
 		}
 		turns[len(turns)-1] = append(turns[len(turns)-1], e.Event)
 	}

@@ -206,7 +206,7 @@ func TestExportChanged(t *testing.T) {
 		},
 		{
 			"another turn", func(x *atif.Trajectory) { mark(x.Steps[0].Extra).(*stepMark).Message.Turn = 7 },
-			"event 1 is of turn 7: extra.sdd_eval was changed",
+			"event 1 belongs to turn 7: extra.sdd_eval was changed",
 		},
 	}
 	for _, tt := range tests {

@@ -54,7 +54,7 @@ type Session struct {
 // call is a tool call of the session.
 type call struct {
 	tool  string
-	place int  // in Observer.events, -1 if it is not of this turn
+	index int  // in Observer.events, -1 if it is not of this turn
 	ended bool // it has
 	asked bool // permission was
 }
@@ -73,7 +73,7 @@ func (o *Observer) Prompt(at time.Time, text string) {
 	o.turn, o.events, o.size = Turn{}, nil, 0
 	o.number++
 	for _, c := range o.calls {
-		c.place = -1
+		c.index = -1
 	}
 	o.add(at, trajectory.Prompt{Text: text})
 }
@@ -166,7 +166,7 @@ func (o *Observer) call(at time.Time, b claude.Block) error {
 		return fmt.Errorf("missing or duplicate tool call id %q", b.ID)
 	}
 	c := start(b, o.Cwd)
-	o.calls[b.ID] = &call{tool: b.Name, place: len(o.events)}
+	o.calls[b.ID] = &call{tool: b.Name, index: len(o.events)}
 	o.add(at, c)
 	o.total++
 	if o.OnCall != nil {
@@ -189,10 +189,10 @@ func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessag
 	}
 	c.ended = true
 	e, places := end(c.tool, b, structured)
-	if places != nil && c.place >= 0 {
-		s := o.events[c.place].Body.(trajectory.ToolStart)
+	if places != nil && c.index >= 0 {
+		s := o.events[c.index].Body.(trajectory.ToolStart)
 		s.Locations = places
-		o.events[c.place].Body = s
+		o.events[c.index].Body = s
 	}
 	o.add(at, e)
 	content, _ := b.ResultContent() // what is neither text nor blocks is no such error

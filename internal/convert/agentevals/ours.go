@@ -255,7 +255,7 @@ func (r rules) match(of func(...trajectory.Call) trajectory.Matcher, actual, exp
 // strict compares message by message. Each message without calls counts for the value, and each call.
 func (r rules) strict(outputs, reference []message) (Result, error) {
 	var res Result
-	held := 0
+	matched := 0
 	for i := range max(len(outputs), len(reference)) {
 		var got, want message
 		if i < len(outputs) {
@@ -273,16 +273,16 @@ func (r rules) strict(outputs, reference []message) (Result, error) {
 		if err != nil {
 			return res, err
 		}
-		held += max(1, len(want.calls)) - len(part.Missing)
+		matched += max(1, len(want.calls)) - len(part.Missing)
 		res.Missing = append(res.Missing, part.Missing...)
 		res.Extra = append(res.Extra, part.Extra...)
 	}
 	total := max(weight(outputs), weight(reference))
 	value := 1.0
 	if total > 0 {
-		value = float64(held) / float64(total)
+		value = float64(matched) / float64(total)
 	}
-	score := held == total
+	score := matched == total
 	res.Score, res.Value = &score, &value
 	return res, nil
 }
