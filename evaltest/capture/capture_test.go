@@ -362,7 +362,7 @@ func TestRun(t *testing.T) {
 }
 
 // FuzzRead holds that no file makes the reader panic, that lines are neither lost nor made up, and that the run is a
-// proper one.
+// valid.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"timestamp":"2026-01-31T12:00:00Z","phase":"pre","tool_name":"Read","tool_use_id":"1",` +
 		`"tool_input":{"file_path":"a"}}` + "\n" +

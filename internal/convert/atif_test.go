@@ -45,7 +45,7 @@ func events(c *cassette.Cassette) [][]trajectory.Event {
 	return all
 }
 
-// Every recording of ours comes back as it was, but for its workspace.
+// Every recording comes back as it was, except for the changes of the workspace.
 func TestRoundTrip(t *testing.T) {
 	root := filepath.Join("..", "..", "cassettes", "evals")
 	n := 0
@@ -146,7 +146,7 @@ func TestExport(t *testing.T) {
 	golden.Equal(t, filepath.Join("testdata", "export.golden"), string(data))
 }
 
-// Readers who know nothing of what is ours see the session, too.
+// Readers that ignore sdd-eval's own fields see the same session.
 func TestExportForOthers(t *testing.T) {
 	c, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals", "fix-bug", "fix-bug", "task",
 		"claude.1.jsonl"))
@@ -179,7 +179,7 @@ func TestExportForOthers(t *testing.T) {
 	assert.Equal(t, int64(9425), *last.Usage.Total)
 }
 
-// A trajectory of ours that was changed is not read as what it was.
+// An exported trajectory that was changed is an error.
 func TestExportChanged(t *testing.T) {
 	mark := func(extra atif.Extra) any { return extra[extraKey] }
 	tests := []struct {
@@ -224,7 +224,7 @@ func TestExportChanged(t *testing.T) {
 	}
 }
 
-// What cannot be judged as a session is not read as one.
+// A file that is not a whole session is an error.
 func TestATIFErrors(t *testing.T) {
 	const head = `{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},`
 	user := `{"step_id":1,"source":"user","message":"Go."}`
@@ -287,7 +287,7 @@ func TestATIFErrors(t *testing.T) {
 	}
 }
 
-// A turn with a step that does not tell its tokens does not tell its own.
+// The tokens of a turn are unknown if those of one of its steps are.
 func TestATIFTokens(t *testing.T) {
 	s, err := Read(ATIF, filepath.Join("testdata", "atif", "stock.json"), Options{})
 	require.NoError(t, err)

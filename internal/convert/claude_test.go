@@ -59,7 +59,7 @@ func (c *claudeFile) write(t testing.TB) string {
 	return file
 }
 
-// short tells what is in a session, a word an event.
+// short returns a session as text, a word for each event.
 func short(s *Session) string {
 	var words []string
 	for _, events := range s.Turns {
@@ -307,7 +307,7 @@ func TestClaudeErrors(t *testing.T) {
 	}
 }
 
-// A subagent whose transcript is not there did what nobody sees.
+// A subagent whose transcript is missing is an error, since its calls are unknown.
 func TestClaudeSubagentIsMissing(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "claude", "delegate.jsonl"))
 	require.NoError(t, err)
@@ -348,7 +348,7 @@ func TestClaudeExitCodes(t *testing.T) {
 	}
 }
 
-// Before its end the output of an answer is not counted, and so it is not known.
+// The output tokens of an answer are unknown until it ends.
 func TestClaudeTokens(t *testing.T) {
 	s, err := Read(Claude, filepath.Join("testdata", "claude", "client-fix-bug.jsonl"), Options{})
 	require.NoError(t, err)

@@ -221,7 +221,7 @@ func TestCodexPrinted(t *testing.T) {
 	}
 }
 
-// Each turn used what the session's count grew by.
+// A turn's tokens are the growth of the session's count.
 func TestCodexTokens(t *testing.T) {
 	count := func(in, cached, out int) string {
 		return fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d,`+

@@ -124,7 +124,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// What the agent keeps of a session and what is recorded of it through the protocol are the same behaviour: the samples
+// An agent's own record of a session and its recording through the protocol show the same behaviour: the samples
 // were written in sessions that went by the scripts of the recordings.
 func TestAsRecorded(t *testing.T) {
 	tests := []struct {
@@ -206,7 +206,7 @@ func outline(c *cassette.Cassette, change func(*trajectory.ToolCall)) []string {
 	return lines
 }
 
-// A cassette that was imported is one: it is written and read, and normalised as a recording is.
+// An imported cassette is a cassette: it is written, read and normalised like a recording.
 func TestCassette(t *testing.T) {
 	for _, format := range Names(Readable()) {
 		for _, file := range samples(t, format) {

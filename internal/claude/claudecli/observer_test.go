@@ -19,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// Lines of which tests are made.
+// Lines that the tests are made of.
 const (
 	initText = `{"type":"system","subtype":"init","session_id":"s1","claude_code_version":"2.1.316","model":"m",` +
 		`"slash_commands":["b","a"],"mcp_servers":[{"name":"x","status":"connected"}]}`

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 5, time.UTC)
 
-// ran is what came of a hook.
+// ran is the result of a hook.
 type ran struct {
 	code           int
 	stdout, stderr string
@@ -300,7 +300,8 @@ func TestFileCannotBeWritten(t *testing.T) {
 	require.Contains(t, got.stderr, "sdd-eval hook: capture a call of Read: ", "neither can the file of errors")
 }
 
-// TestModeThatIsNotTrue: only true makes a test, and what looks as if it were meant to is not passed over in silence.
+// TestModeThatIsNotTrue: only the value true activates hooks; another value that may have been meant to gives a
+// warning.
 func TestModeThatIsNotTrue(t *testing.T) {
 	for _, mode := range []string{"", "0", "false"} {
 		require.Equal(t, ran{}, run(t, claude.Pre, Policy{}, payloadOf(t, claude.Pre), VariableMode+"="+mode))

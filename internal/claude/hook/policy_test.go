@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 		rule string
 		tool string
 		in   in
-		// meets is about the call in some way, covers in all.
+		// meets is the result of matchesAny, covers that of matchesAll.
 		meets, covers bool
 	}{
 		{"tool", "Read", "Read", in{}, true, true},

@@ -96,7 +96,7 @@ func TestSoakProcesses(t *testing.T) {
 	require.Len(t, seen, processes*each)
 }
 
-// TestDiskFull holds that a line which does not fit is taken back, as on a full disk.
+// TestDiskFull holds that a line that does not fit, as on a full disk, is removed again.
 func TestDiskFull(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	w := startWriter(t, file, 3, variableLimit+"=50000") // two lines and a half

@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
-// theirs has hooks of the user's own, in ways of writing that one meets.
+// theirs has the user's own hooks, in common ways of writing.
 const theirs = `{
 	"$schema": "https://json.schemastore.org/claude-code-settings.json",
 	"permissions": {"allow": ["Bash(ls:*)"], "n": 1.50},
@@ -28,7 +28,7 @@ const theirs = `{
 }
 `
 
-// pretty returns what an event has for our hooks, as it stands in settings that are indented like theirs.
+// pretty returns our hooks for an event, indented like the user's settings.
 func pretty(command string) string {
 	return `{
 				"hooks": [

@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// answers are what others answered to a case.
+// answers are the results of other tools for a case.
 type answers struct {
 	Name       string
 	AgentEvals *bool  `json:"agentevals_score"`
@@ -25,7 +25,7 @@ type answers struct {
 	NPMError   string `json:"npm_error"`
 }
 
-// oracle returns the known answers of a file, and ours, case by case.
+// oracle returns the known results of a file and the actual ones, case by case.
 func oracle(t *testing.T, file string, opts Options) ([]answers, []Result) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + file)
@@ -74,7 +74,7 @@ func TestEdgeCasesAsNPM(t *testing.T) {
 	}
 }
 
-// What ours answers to the edge cases, where it is not what npm's agentevals does, in one file.
+// The results of edge cases that differ from those of npm's agentevals, in one file.
 func TestEdgeCasesOurs(t *testing.T) {
 	known, got := oracle(t, "quirk_cases.jsonl", Options{})
 	require.Len(t, got, 136)
@@ -212,7 +212,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// FuzzRun holds that a line gives an answer or an error, and that ours passes if and only if the value is 1.
+// FuzzRun holds that a line gives a result or an error, and that without Compat it passes if and only if the value is
+// 1.
 func FuzzRun(f *testing.F) {
 	for _, file := range []string{"random_cases.jsonl", "quirk_cases.jsonl"} {
 		data, err := os.ReadFile("testdata/" + file)

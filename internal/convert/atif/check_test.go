@@ -313,7 +313,7 @@ func TestNoJSON(t *testing.T) {
 	}
 }
 
-// What is wrong in a thousand places is told in a few of them.
+// An error lists only the first of a thousand problems.
 func TestManyProblems(t *testing.T) {
 	data := `{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[` +
 		strings.Repeat(`1,`, 999) + `1]}`

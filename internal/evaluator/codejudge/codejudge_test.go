@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -202,7 +204,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// What names no file, and no missing one, is handed over as it is.
+// An argument that is not a file name is passed on unchanged.
 func TestLoads(t *testing.T) {
 	dir, _ := project(t, confine.None)
 	for _, keys := range []string{
@@ -320,7 +322,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A judge that goes on when its model failed has judged nothing.
+// A judge whose model failed has judged nothing, even if it goes on.
 func TestTargetFailedUnnoticed(t *testing.T) {
 	dir, r := project(t, confine.None)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "judges", "careless.mjs"), []byte(`
@@ -338,4 +340,30 @@ console.log('{"score": 1}');
 	in.Models = &models{}
 	v = evaluator.Judge(t.Context(), e, in)
 	assert.Equal(t, result.Pass, v.Outcome, v.Reason)
+}
+
+// TestDocs holds the section about code_judge to what is read: its YAML loads, and it has every key.
+func TestDocs(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/judges.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(data), "\n## code_judge\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## llm_judge")
+	dir, _ := project(t, confine.None)
+	for _, name := range []string{"verify.py", "precision.mjs"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "judges", name), nil, 0o644))
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\nevaluators:\n  - (.*?)```").FindAllStringSubmatch(section, -1)
+	require.Len(t, blocks, 2)
+	for _, block := range blocks {
+		keys := regexp.MustCompile(`(?m)^ +`).ReplaceAllString(strings.TrimSpace(block[1]), "")
+		keys = strings.Replace(keys, "type: code_judge\n", "", 1)
+		_, err := load(dir, ".", strings.ReplaceAll(keys, "\n", ", "))
+		assert.NoError(t, err, block[1])
+	}
+	kind := reflect.TypeOf(codejudge.Kind().Keys)
+	for field := range kind.Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		assert.Regexp(t, key+"[`:]", section, "key %s", key)
+	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
-// quick is a judge that does next to nothing.
+// quick is a judge that does almost nothing.
 const quick = `script: [sh, -c, 'echo "{\"score\":1}"']`
 
 // descriptors returns how many files are open.
@@ -62,7 +62,7 @@ func TestSoakJudges(t *testing.T) {
 	assert.Empty(t, left)
 }
 
-// No process survives a judge that was timed out, whatever it did to.
+// No process of a judge survives its timeout, whatever the judge tries.
 func TestNothingSurvivesTimeout(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.None, confine.Auto} {
 		t.Run(string(kind), func(t *testing.T) {

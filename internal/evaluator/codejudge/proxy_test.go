@@ -126,7 +126,7 @@ func TestModelOfTheQuestion(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// A model that fails is told at the end, too.
+// The error of a model is also returned at the end.
 func TestModelFails(t *testing.T) {
 	p, c := start(t, "m")
 	status, text := c.do(t, "POST", "/invoke", `{"question":"fail"}`)
@@ -135,7 +135,7 @@ func TestModelFails(t *testing.T) {
 	require.EqualError(t, p.Close(), "ask the judge's model: no answer")
 }
 
-// Close does not wait for answers that nobody waits for, and does not take them for failures.
+// Close does not wait for answers that the script no longer waits for, and does not count them as failures.
 func TestCloseCutsOff(t *testing.T) {
 	p, c := start(t, "m")
 	request, err := http.NewRequest("POST", c.url+"/invoke", bytes.NewReader([]byte(`{"question":"wait"}`)))

@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/evaluatortest"
 )
 
-// fake says what its keys say, and notes that it was asked.
+// fake returns the verdict in its keys, and records that it was asked.
 type fake struct {
 	Say     string   `yaml:"say" enum:"skip,error,nothing"`
 	Score   float64  `yaml:"score"`
@@ -204,7 +204,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Without a verdict of every member that counts there is none, and never a score.
+// If a member that counts has no verdict, the composite has none, and no score.
 func TestNothingKnown(t *testing.T) {
 	tests := []struct {
 		name, keys string

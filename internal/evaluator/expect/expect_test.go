@@ -56,7 +56,7 @@ func TestVerdict(t *testing.T) {
 		v.Detail)
 }
 
-// What has no weight and does not hold is told, though the score is full.
+// A miss without weight is the reason, although the score is 1.
 func TestVerdictOfWeightless(t *testing.T) {
 	var some expect.Tally
 	some.Hold(1, "a")
@@ -109,7 +109,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// What is refused matches any text, or a good expectation was refused.
+// An expression that is refused matches every text; otherwise a good expectation was refused.
 func FuzzCompile(f *testing.F) {
 	f.Add(`x*`, "a\nb")
 	f.Add(`(?m)^.*$|a`, "\x00\n")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each way to write a day is read in one way only: it gives the day that was written, in every month.
+// Each layout is unambiguous: it gives the day that was written, in every month.
 func TestLayouts(t *testing.T) {
 	for _, layout := range layouts {
 		for day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2024; day = day.AddDate(0, 0, 5) {

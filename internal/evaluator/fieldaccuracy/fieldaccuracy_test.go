@@ -143,7 +143,7 @@ func TestMatchers(t *testing.T) {
 	}
 }
 
-// A required field that is wrong leaves nothing of the score, whatever its weight.
+// A wrong required field makes the score 0, whatever its weight.
 func TestRequired(t *testing.T) {
 	const keys = "fields: [{path: a, equals: 1, weight: 3}, {path: b, equals: 1}, {path: c, equals: 1, weight: 0, " +
 		"required: true}]"
@@ -160,7 +160,7 @@ a required field is wrong: the score is 0 instead of 0.75`, v.Detail)
 	assert.Equal(t, 0.75, *v.Score)
 }
 
-// An agent that was to answer with JSON and did not has failed: that is known of it.
+// An agent that did not answer with JSON has failed; this is not an error.
 func TestAnswer(t *testing.T) {
 	const fields = "fields: [{path: id, equals: INV-7}]"
 	tests := []struct{ name, answer, problem string }{

@@ -94,7 +94,7 @@ func TestLongWork(t *testing.T) {
 	require.Contains(t, s.asked[0].user(), "é\n[20000 more bytes are not shown]\n")
 }
 
-// A prompt in the playbook that shows nothing of the work gets it appended: a blind judge would pass anything.
+// A prompt in the playbook that does not show the work gets it appended: a judge that sees nothing would pass anything.
 func TestInlinePrompt(t *testing.T) {
 	s := saying(t, good)
 	p := newProject(t, nil)
@@ -224,7 +224,7 @@ func TestNothingKnown(t *testing.T) {
 	require.Equal(t, result.Error, v.Outcome, "there is no runner of scripts")
 }
 
-// What was recorded is judged alike without a server, and a changed rubric is not judged by old answers.
+// Recorded replies give the same verdict without a server; a changed rubric does not use them.
 func TestRecordAndReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.1.judges.jsonl")
 	config := judgment.Config{

@@ -82,29 +82,35 @@ func TestParseScore(t *testing.T) {
 		},
 		{"NaN in a string", "", `{"score": "NaN"}`, opinion{}, `the reply: score must be a number, not "\"NaN\""`},
 		{
-			"infinite", "a number, but too large", `{"score": 1e999}`, opinion{},
+			"infinite", "a number, but too large", `{"score": 1e999}`,
+			opinion{},
 			"the reply: score 1e999 is out of range: want 0 to 1",
 		},
 		{"negative", "", `{"score": -0.1}`, opinion{}, "the reply: score -0.1 is out of range: want 0 to 1"},
 		{"percent", "", `{"score": 85}`, opinion{}, "the reply: score 85 is out of range: want 0 to 1"},
 		{
-			"pass", "", `{"score": 1, "pass": true}`, opinion{},
+			"pass", "", `{"score": 1, "pass": true}`,
+			opinion{},
 			"the reply: it has `pass`, but the threshold decides what passes",
 		},
 		{
-			"two reasons", "", `{"score": 1, "reason": "a", "reasoning": "b"}`, opinion{},
+			"two reasons", "", `{"score": 1, "reason": "a", "reasoning": "b"}`,
+			opinion{},
 			"the reply: it has both `reason` and `reasoning`",
 		},
 		{
-			"reason of another type", "", `{"score": 1, "reason": 1}`, opinion{},
+			"reason of another type", "", `{"score": 1, "reason": 1}`,
+			opinion{},
 			`the reply: reason must be a string, not "1"`,
 		},
 		{
-			"null in hits", "", `{"score": 1, "hits": ["a", null]}`, opinion{},
+			"null in hits", "", `{"score": 1, "hits": ["a", null]}`,
+			opinion{},
 			"the reply: hits[1] must be a string, not null",
 		},
 		{
-			"number in misses", "", `{"score": 1, "misses": [1]}`, opinion{},
+			"number in misses", "", `{"score": 1, "misses": [1]}`,
+			opinion{},
 			`the reply: misses must be a list of strings, not "[1]"`,
 		},
 	}
@@ -143,31 +149,38 @@ func TestParseChecks(t *testing.T) {
 		{"unknown", `{"id": "r2", "pass": true}`, opinion{}, `the reply: checks[0]: unknown rubric "r2"`},
 		{"no id", `{"pass": true}`, opinion{}, "the reply: checks[0]: id is missing"},
 		{
-			"score of what holds or not", `{"id": "r1", "score": 10}`, opinion{},
+			"score of what holds or not", `{"id": "r1", "score": 10}`,
+			opinion{},
 			`the reply: checks[0]: unknown key "score": the keys are id, pass, reason, reasoning`,
 		},
 		{
-			"pass of what is graded", `{"id": "acc", "pass": true}`, opinion{},
+			"pass of what is graded", `{"id": "acc", "pass": true}`,
+			opinion{},
 			`the reply: checks[0]: unknown key "pass": the keys are id, score, reason, reasoning`,
 		},
 		{
-			"both", `{"id": "r1", "pass": false, "score": 10}`, opinion{},
+			"both", `{"id": "r1", "pass": false, "score": 10}`,
+			opinion{},
 			`the reply: checks[0]: unknown key "score": the keys are id, pass, reason, reasoning`,
 		},
 		{
-			"pass in a string", `{"id": "r1", "pass": "true"}`, opinion{},
+			"pass in a string", `{"id": "r1", "pass": "true"}`,
+			opinion{},
 			`the reply: checks[0]: pass must be true or false, not "\"true\""`,
 		},
 		{
-			"pass null", `{"id": "r1", "pass": null}`, opinion{},
+			"pass null", `{"id": "r1", "pass": null}`,
+			opinion{},
 			`the reply: checks[0]: pass must be true or false, not "null"`,
 		},
 		{
-			"fraction", `{"id": "acc", "score": 7.5}`, opinion{},
+			"fraction", `{"id": "acc", "score": 7.5}`,
+			opinion{},
 			"the reply: checks[0]: the score 7.5 of rubric acc is not an integer",
 		},
 		{
-			"too much", `{"id": "acc", "score": 11}`, opinion{},
+			"too much", `{"id": "acc", "score": 11}`,
+			opinion{},
 			"the reply: checks[0]: score 11 is out of range: want 0 to 10",
 		},
 		{"no object", `"r1"`, opinion{}, `the reply: checks must be a list of objects, not "[\"r1\"]"`},
@@ -196,7 +209,7 @@ func TestParseChecks(t *testing.T) {
 	}
 }
 
-// Weights that are no sums of powers of two must not keep a full score from being full.
+// Rounding of the weights must not make a full score less than 1.
 func TestFullScore(t *testing.T) {
 	rubrics := []rubric{{id: "a", weight: 0.1}, {id: "b", weight: 0.2}, {id: "c", weight: 0.3}, {id: "d", weight: 0.7}}
 	got, err := parse(`{"checks": `+
@@ -205,7 +218,7 @@ func TestFullScore(t *testing.T) {
 	require.Equal(t, 1.0, got.score)
 }
 
-// What is less than full must not be rounded up: a required rubric may weigh next to nothing.
+// A score below 1 must not be rounded up: a required rubric may have a tiny weight.
 func TestAlmostFullScore(t *testing.T) {
 	rubrics := []rubric{{id: "a", weight: 1}, {id: "b", weight: 1e-15, least: maxScore}}
 	got, err := parse(`{"checks": [{"id": "a", "pass": true}, {"id": "b", "pass": false}]}`, rubrics)

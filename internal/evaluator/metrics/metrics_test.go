@@ -88,7 +88,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What is not known is an error that names the bound, whatever the other bounds say.
+// An unknown metric is an error that names the bound, whatever the other bounds say.
 func TestUnknown(t *testing.T) {
 	const noOutput = "the number of output tokens is unknown: the agent does not report it"
 	second := func(in *evaluator.Input, u *trajectory.Usage) {
@@ -178,7 +178,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// A bound that is broken already stays so, whatever the turns that say nothing used.
+// A bound that is exceeded stays exceeded, whatever turns with unknown usage used.
 func TestPartlyKnown(t *testing.T) {
 	in := input()
 	in.Run.Events = append(in.Run.Events, trajectory.Event{Turn: 2, At: time.Minute, Body: trajectory.Stop{}})

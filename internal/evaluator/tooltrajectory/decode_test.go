@@ -3,6 +3,9 @@ package tooltrajectory_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -240,7 +243,7 @@ func TestMatcherForms(t *testing.T) {
 	}
 }
 
-// The first example that was ever written of an evaluator loads.
+// The very first example of an evaluator still loads.
 func TestExample(t *testing.T) {
 	_, err := parse(`
 mode: in_order
@@ -524,4 +527,29 @@ func FuzzDecode(f *testing.F) {
 		v := e.Evaluate(context.Background(), evaluator.Input{Run: refunded()})
 		require.True(t, slices.Contains([]result.Outcome{result.Pass, result.Fail}, v.Outcome), fmt.Sprint(v))
 	})
+}
+
+// TestDocs holds the page about trajectories to what is read: its YAML loads, and it has every key and every matcher.
+func TestDocs(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/trajectories.md")
+	require.NoError(t, err)
+	page := string(data)
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, blocks)
+	for _, block := range blocks {
+		keys := block[1]
+		if _, list, ok := strings.Cut(keys, "type: tool_trajectory\n"); ok {
+			keys = strings.ReplaceAll(list, "\n    ", "\n")
+		}
+		_, err := parse(keys)
+		assert.NoError(t, err, block[1])
+	}
+	kind := reflect.TypeOf(tooltrajectory.Kind().Keys)
+	for field := range kind.Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		assert.Regexp(t, "`[^`]*\\b"+key+"\\b", page, "key %s", key)
+	}
+	for _, mode := range trajectory.ArgModes() {
+		assert.Contains(t, page, "`"+string(mode)+"`")
+	}
 }
