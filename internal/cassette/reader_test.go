@@ -182,7 +182,10 @@ func TestReadForeign(t *testing.T) {
 			"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end,
 			`x:1: unknown level "wire"; this program reads run, client, mcp, client+mcp`,
 		},
-		{"event before the first turn", header + `{"event":"state"}` + "\n" + end, "x:2: unexpected line before the first turn"},
+		{
+			"event before the first turn", header + `{"event":"state"}` + "\n" + end,
+			"x:2: unexpected line before the first turn",
+		},
 		{"turn skipped", start + "{\"turn\":3}\n" + end, "x:4: found turn 3, want turn 2"},
 		{
 			"event behind a change", start + change + `{"event":"state"}` + "\n" + end,
