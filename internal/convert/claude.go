@@ -157,7 +157,7 @@ func (r *claudeReader) assistant(l *claudeLine) error {
 		r.failed = fmt.Sprintf("%.200s", l.Message.Content.Text())
 		return nil
 	}
-	if l.Message.Model == claude.Synthetic { // what the program says in the agent's name
+	if l.Message.Model == claude.Synthetic {
 		r.note(l.time, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.Text()})
 		return nil
 	}
@@ -277,7 +277,7 @@ func (r *claudeReader) toolEnd(l *claudeLine, b claude.Block) trajectory.ToolEnd
 	if b.Failed {
 		end.Status = trajectory.Failed
 	}
-	content, _ := b.ResultContent() // as it was checked
+	content, _ := b.ResultContent() // check has refused errors
 	text := content.Text()
 	if r.tools[b.CallID] != "Bash" {
 		end.Output = text

@@ -75,7 +75,7 @@ const (
 	claudeLocal       = "<local-command-"
 )
 
-// prompts reports whether a line is what the user asked.
+// prompts reports whether the line is a prompt of the user.
 func (l *claudeLine) prompts() bool {
 	if l.Type != "user" || l.Sidechain || l.Meta || l.CompactSummary ||
 		l.Origin.Kind != "" && l.Origin.Kind != "human" {
@@ -112,7 +112,7 @@ func claudeCommandLine(text string) string {
 	return strings.TrimSpace(name + " " + args)
 }
 
-// tagged returns what stands between the tags of that name.
+// tagged returns the text between the tags of that name.
 func tagged(text, name string) string {
 	_, rest, _ := strings.Cut(text, "<"+name+">")
 	inner, _, _ := strings.Cut(rest, "</"+name+">")

@@ -3,10 +3,10 @@
 // trajectory in ATIF. Its packages have formats that are of use by themselves: atif, and agentevals, cases of
 // AgentEvals with their judgement. How a session is judged belongs in package evaluator.
 //
-// Such a file has less than a recording: what the agent said and called, the results of the calls, and mostly when. It
-// does not have the changes of the workspace, the requests to the client, or what the session depended on. Unknown
-// content is an error, and so is a session that did not end in the file, or part of which is in a missing file: tool
-// calls that are not there cannot be judged.
+// Such a file has less than a recording: the agent's messages, its calls with their results, and mostly their times. It
+// lacks the changes of the workspace, the requests to the client, and what the session depended on. Unknown content is
+// an error, and so is a session that did not end in the file, or that is partly in a missing file: missing tool calls
+// cannot be judged.
 package convert
 
 import (
@@ -176,7 +176,7 @@ func (s *Session) Prompts() []string {
 	return prompts
 }
 
-// mask takes secrets out of a value that has a form in JSON, and reports whether there were any.
+// mask masks the secrets in a value that can be written as JSON, and reports whether there were any.
 func mask[T any](secrets *secret.Set, v *T) (bool, error) {
 	data, err := json.Marshal(*v)
 	if err != nil {

@@ -74,8 +74,8 @@ const (
 	AsksModel
 )
 
-// Judge asks one evaluator and holds its score to the threshold. A verdict that contradicts itself is an error. That of
-// an evaluator which only reports decides nothing.
+// Judge runs one evaluator and compares its score with the threshold. A verdict that contradicts itself is an error.
+// The verdict of an advisory evaluator is reported and decides nothing.
 func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	v := evaluate(ctx, e, in)
 	if e.Advisory && (v.Outcome == result.Pass || v.Outcome == result.Fail) {
@@ -110,7 +110,7 @@ func evaluate(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 	if v.Outcome == result.Fail && *v.Score == 1 {
 		return Verdict{
 			Outcome: result.Error, Detail: v.Detail,
-			Reason: fmt.Sprintf("evaluator %s said \"fail\" with a full score", e.Name),
+			Reason: fmt.Sprintf("evaluator %s returned \"fail\" with a score of 1", e.Name),
 		}
 	}
 	if v.Outcome == result.Fail && v.Final {
@@ -124,8 +124,8 @@ func evaluate(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 }
 
 // Unseen returns an error if the run shows no tool call although the agent had its client write a file or run a
-// command: it used tools and did not report them, so nothing is known about its calls. That it only read says nothing,
-// since agents read their instructions on their own.
+// command. Such an agent used tools without reporting them, so its calls are unknown. Reads do not count: agents read
+// their instructions without a tool.
 func Unseen(run *trajectory.Run) error {
 	var unseen error
 	for _, e := range run.Events {

@@ -96,7 +96,7 @@ func (o *Observer) init(data []byte) error {
 
 // assistant adds a part of a model's answer.
 func (o *Observer) assistant(at time.Time, l *line) error {
-	if l.Message.Model == claude.Synthetic { // what the program says in the agent's name
+	if l.Message.Model == claude.Synthetic {
 		o.add(at, trajectory.Notice{Name: "claude:synthetic", Data: l.Message.Content.Text()})
 		return nil
 	}
@@ -195,7 +195,7 @@ func (o *Observer) ended(at time.Time, b claude.Block, structured json.RawMessag
 		o.events[c.index].Body = s
 	}
 	o.add(at, e)
-	content, _ := b.ResultContent() // what is neither text nor blocks is no such error
+	content, _ := b.ResultContent() // an error means that there is no text
 	if b.Type == "tool_result" && !(b.Failed && strings.HasPrefix(content.Text(), unseen)) {
 		o.turn.Ran = append(o.turn.Ran, c.tool)
 	}
@@ -282,8 +282,7 @@ func (t *Turn) spend(u *claude.Usage) {
 
 // Turn is the result of a prompt.
 type Turn struct {
-	// Events are what happened, in order, then the session's state and the stop; without a stop if the turn did not
-	// end.
+	// Events has the events in order, then the session's state and the stop. There is no stop if the turn did not end.
 	Events []trajectory.Event
 	// Err says why nothing is known about the agent although the turn ended, for example a [*ModelError].
 	Err error

@@ -64,7 +64,7 @@ var noise = map[string]bool{
 	"system/task_progress":            true,
 	"system/task_updated":             true,
 	"system/task_notification":        true, // it has ended
-	"system/hook_started":             true, // ours among them
+	"system/hook_started":             true, // sdd-eval's own among them
 	"system/hook_progress":            true,
 	"system/hook_response":            true,
 	"system/status":                   true,
@@ -133,8 +133,8 @@ func notice(data []byte) any {
 
 // line is a message from or to the model.
 type line struct {
-	Parent    string         `json:"parent_tool_use_id"` // of what a subagent does: the call that started it
-	Synthetic bool           `json:"isSynthetic"`        // what the program says in the user's name
+	Parent    string         `json:"parent_tool_use_id"` // in a subagent: the call that started it
+	Synthetic bool           `json:"isSynthetic"`        // the program wrote it in the user's name
 	Message   claude.Message `json:"message"`
 
 	// ToolUseResult is the structured result of a tool, which the model does not see.

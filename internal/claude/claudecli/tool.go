@@ -29,7 +29,7 @@ type input struct {
 // start describes a call by its name and input, as the adapter for the Agent Client Protocol does.
 func start(b claude.Block, cwd string) trajectory.ToolStart {
 	var in input
-	_ = json.Unmarshal(b.Input, &in) // what can be read of it
+	_ = json.Unmarshal(b.Input, &in) // fields of other types stay empty
 	c := trajectory.ToolStart{
 		ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd),
 	}
@@ -136,7 +136,7 @@ func diff(path string, h claude.Hunk) trajectory.Diff {
 
 // commandEnd returns what a command printed and its exit code, nil if unknown.
 func commandEnd(b claude.Block, structured json.RawMessage) (printed string, exit *int) {
-	content, _ := b.ResultContent() // what is neither text nor blocks is nothing that was printed
+	content, _ := b.ResultContent() // an error means that nothing was printed
 	printed = content.Text()
 	var s claude.Command
 	if json.Unmarshal(structured, &s) == nil && s.Stdout != nil && s.Stderr != nil && !s.Image && s.Background == "" {

@@ -38,7 +38,7 @@ type Case struct {
 func (c *Case) Judge(opts Options) (Result, error) {
 	own := *c
 	own.Mode, own.Args = cmp.Or(c.Mode, "strict"), cmp.Or(c.Args, "exact")
-	of := own.ours
+	of := own.byMatchers
 	if opts.Compat {
 		of = own.compat
 	}

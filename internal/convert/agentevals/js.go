@@ -232,7 +232,7 @@ type comparison func(a, b any) bool
 
 // comparisons are the functions that overrides may name, each made for the argument after the colon in its name.
 // AgentEvals calls them with the actual arguments first, except in subset and in one direction of unordered, where the
-// sides are swapped; ours are always called (actual, expected).
+// sides are swapped; byMatchers always calls them with (actual, expected).
 //
 //	ci_equal:x     x is the same text, whatever the case
 //	ci_contains:x  a's text x contains b's, whatever the case

@@ -17,7 +17,7 @@ const Version = "ATIF-v1.7"
 // Trajectory is the history of one session. Optional fields are left out where they are zero.
 type Trajectory struct {
 	SchemaVersion string `json:"schema_version"`
-	// SessionID names the run, which several trajectories may be of; TrajectoryID names this one.
+	// SessionID identifies the run, which may have several trajectories; TrajectoryID identifies this one.
 	SessionID    string        `json:"session_id,omitempty"`
 	TrajectoryID string        `json:"trajectory_id,omitempty"`
 	Agent        Agent         `json:"agent"`

@@ -93,7 +93,7 @@ func (c codeJudge) ask(ctx context.Context, in evaluator.Input) ([]byte, error) 
 	s := c.script
 	s.Env = p.Environ(c.compat == payload.AgentV)
 	reply, err := in.Scripts.Run(ctx, s, stdin, in.Workspace)
-	if failed := p.Close(); failed != nil { // whatever the judge made of it
+	if failed := p.Close(); failed != nil { // even if the judge went on
 		return nil, failed
 	}
 	return reply, err

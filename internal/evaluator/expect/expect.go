@@ -81,8 +81,8 @@ func Indent(text string) string { return "    " + strings.ReplaceAll(text, "\n",
 
 var errAlways = errors.New("matches every text, even an empty one: write `.+` instead of `.*`, or the text to find")
 
-// CompilePattern is [regexp.Compile], except that an expression which matches in every text is an error. One that
-// matches the empty text among others, such as ^\s*$, is none.
+// CompilePattern is [regexp.Compile], except that it refuses an expression that matches in every text. An expression
+// that matches the empty text but not every text, such as ^\s*$, is allowed.
 func CompilePattern(expr string) (*regexp.Regexp, error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err == nil && (always(tree, atStart) || always(tree, atEnd)) {

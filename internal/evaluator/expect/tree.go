@@ -17,7 +17,7 @@ const MaxFileSize = 16 << 20
 // Tree is a workspace. Links that lead out of it are not followed.
 type Tree struct{ root *os.Root }
 
-// CleanPath returns the path of a file below the workspace as the methods of [Tree] take it.
+// CleanPath returns the path of a file below the workspace in the form that the methods of [Tree] expect.
 func CleanPath(name string) (string, error) {
 	if strings.TrimSpace(name) != name { // a typo, with which `absent` would pass
 		return "", fmt.Errorf("%q begins or ends with white space: remove it", name)
@@ -109,7 +109,7 @@ func (t *Tree) stat(path string) (info fs.FileInfo, problem string, err error) {
 
 const leadsOut = "it leads out of the workspace"
 
-// isNotExist reports whether there is no such file; a file in the place of a directory counts.
+// isNotExist reports whether there is no such file, also if a parent directory is a file.
 func isNotExist(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

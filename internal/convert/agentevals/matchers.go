@@ -9,8 +9,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
-// ours judges by the matchers of package trajectory: they find the most pairs and always compare (actual, expected).
-func (c *Case) ours() (Result, error) {
+// byMatchers judges by the matchers of package trajectory: they find the most pairs and always compare (actual,
+// expected).
+func (c *Case) byMatchers() (Result, error) {
 	outputs, err := readMessages("outputs", c.Outputs)
 	if err != nil {
 		return Result{}, err
