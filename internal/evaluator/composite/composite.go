@@ -210,7 +210,7 @@ func decode(n *doc.Node) any {
 			f.members[i].Advisory = false // a member that is not required counts in the mean
 			c.members = append(c.members, member{f.members[i], f.rule == mean && item.Get("required").Value() == true})
 			if f.rule != mean {
-				meaningless(item, f.key)
+				expect.Meaningless(item, "in `"+f.key+"`, only in `members`", "weight", "required")
 			}
 		}
 		if f.rule == mean && len(c.members) > 0 {
@@ -233,15 +233,6 @@ func unique(list *doc.Node, members []spec.Evaluator) {
 			continue
 		}
 		seen[m.Name] = m.Position.Line
-	}
-}
-
-// meaningless reports keys that only a mean uses.
-func meaningless(item *doc.Node, key string) {
-	for _, k := range []string{"weight", "required"} {
-		if item.Get(k) != nil {
-			item.Errorf(k, "means nothing in `%s`, only in `members`", key)
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
@@ -74,6 +75,15 @@ func Mean(scores, weights []float64) float64 {
 		return 1
 	}
 	return min(sum/weight, math.Nextafter(1, 0))
+}
+
+// Meaningless reports those of the keys that n has, since they mean nothing where it stands.
+func Meaningless(n *doc.Node, where string, keys ...string) {
+	for _, key := range keys {
+		if n.Get(key) != nil {
+			n.Errorf(key, "means nothing %s", where)
+		}
+	}
 }
 
 // Indent moves a text of one or more lines to the right.

@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/script"
@@ -36,16 +37,16 @@ func compilePrompt(n *doc.Node, k keys) prompt {
 	config := k.Config.Value()
 	if k.Prompt == nil {
 		if n.Get("prompt") == nil {
-			meaningless(n, "without a `prompt` that uses it", "config")
+			expect.Meaningless(n, "without a `prompt` that uses it", "config")
 		}
-		meaningless(n, "without a script of a prompt", "timeout", "network", "compat")
+		expect.Meaningless(n, "without a script of a prompt", "timeout", "network", "compat")
 		return written{}
 	}
 	text, ok := k.Prompt.Value().(string)
 	if !ok {
 		return compileProgram(k)
 	}
-	meaningless(n, "without a script of a prompt", "timeout", "network", "compat")
+	expect.Meaningless(n, "without a script of a prompt", "timeout", "network", "compat")
 	if strings.TrimSpace(text) == "" {
 		k.Prompt.Errorf("", "must not be empty")
 		return written{}
@@ -63,14 +64,6 @@ func compilePrompt(n *doc.Node, k keys) prompt {
 		k.Prompt.Errorf("", "%v", err)
 	}
 	return written{t}
-}
-
-func meaningless(n *doc.Node, where string, keys ...string) {
-	for _, key := range keys {
-		if n.Get(key) != nil {
-			n.Errorf(key, "means nothing %s", where)
-		}
-	}
 }
 
 // isFile reports whether a prompt is the name of a file rather than a text.

@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory/chat"
 	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 )
 
@@ -70,7 +71,7 @@ func (d *decoder) agentEvals() agentEvals {
 	if slices.Contains([]string{"any_order", "exact", "in_order"}, k.Mode) {
 		n.Errorf("mode", "AgentEvals has no mode %s: must be one of strict, subset, superset, unordered", k.Mode)
 	}
-	d.meaningless("with `compat: agentevals`", append([]string{"profiles", "minimums"}, constraintKeys...)...)
+	expect.Meaningless(n, "with `compat: agentevals`", append([]string{"profiles", "minimums"}, constraintKeys...)...)
 	if n.Get("expected") == nil {
 		n.Errorf("", "needs `expected`, the calls that the agent should make")
 	}
@@ -90,11 +91,7 @@ func (d *decoder) agentEvals() agentEvals {
 	items := n.Get("expected").Items()
 	for i, s := range k.Expected {
 		call := chat.ToolCall{Type: "function", Function: chat.Function{Name: s.Tool, Arguments: "{}"}}
-		for _, key := range []string{"kind", "max_duration_ms"} {
-			if items[i].Get(key) != nil {
-				items[i].Errorf(key, "means nothing with `compat: agentevals`")
-			}
-		}
+		expect.Meaningless(items[i], "with `compat: agentevals`", "kind", "max_duration_ms")
 		if s.Tool == "" {
 			items[i].Errorf("", "needs `tool`")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
@@ -115,20 +116,20 @@ var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
 func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	n, k := d.node, &d.keys
 	if k.Mode == "any_order" {
-		d.meaningless("in `mode: any_order`, which takes `minimums`", "args", "profiles", "expected", "overrides")
+		expect.Meaningless(d.node, "in `mode: any_order`, which takes `minimums`", "args", "profiles", "expected", "overrides")
 		if n.Get("minimums") == nil {
 			n.Errorf("", "`mode: any_order` needs `minimums`, how often each tool should be called at least")
 		}
 		return trajectory.AnyOrder(d.counts("minimums", k.Minimums, 1)), true
 	}
-	d.meaningless("without `mode: any_order`; beside other calls it is `at_least`", "minimums")
+	expect.Meaningless(d.node, "without `mode: any_order`; beside other calls it is `at_least`", "minimums")
 	expected := n.Get("expected")
 	if expected == nil {
 		if !d.constrained() {
 			n.Errorf("", "needs `expected`, the calls that the agent should make, or a constraint such as `never`")
 			return trajectory.Matcher{}, false
 		}
-		d.meaningless("without `expected`", "mode", "args", "profiles", "overrides")
+		expect.Meaningless(d.node, "without `expected`", "mode", "args", "profiles", "overrides")
 		return trajectory.Matcher{}, false
 	}
 	list, ok := expected.Value().([]any)
@@ -149,7 +150,7 @@ func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	}
 	for i, s := range k.Expected {
 		if s.Together {
-			expected.Items()[i].Errorf("together", "means nothing without `mode: strict`")
+			expect.Meaningless(expected.Items()[i], "without `mode: strict`", "together")
 		}
 	}
 	of, ok := modes[k.Mode]
@@ -157,15 +158,6 @@ func (d *decoder) sequence() (trajectory.Matcher, bool) {
 		return trajectory.Matcher{}, false // reported
 	}
 	return of(calls...), true
-}
-
-// meaningless reports those of the keys that are present but have no meaning.
-func (d *decoder) meaningless(where string, keys ...string) {
-	for _, key := range keys {
-		if d.node.Get(key) != nil {
-			d.node.Errorf(key, "means nothing %s", where)
-		}
-	}
 }
 
 // constraintKeys are the keys of expectations besides the list of calls.
