@@ -22,7 +22,7 @@ type entry struct {
 	bad   bool   // the event is a failure
 }
 
-// textOf returns an event as it is shown. With full it has everything, even what is there twice.
+// textOf returns an event as it is shown. With full it leaves nothing out, not even repetitions.
 func textOf(body trajectory.Body, full bool) entry {
 	switch b := body.(type) {
 	case trajectory.Prompt:

@@ -77,7 +77,7 @@ func (term *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what stands on the terminal.
+// String returns the text on the terminal.
 func (term *terminal) String() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()

@@ -17,17 +17,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
-// reportOptions are the flags of `sdd-eval report`.
-type reportOptions struct {
-	formats []string // of [report.Formats]
-	// github prints annotations and writes the summary of the job.
-	github bool
-	// ask asks the AI judge for missing scores, if the playbook enables it.
-	ask bool
-	// rejudge asks the AI judge for all scores again.
-	rejudge bool
-}
-
 func reportCommand() command {
 	files := report.Names()
 	all := slices.Concat(files, []string{githubFormat})
@@ -51,8 +40,9 @@ sdd-eval report --run latest --format github`,
 2  the command line or the environment is wrong
 3  a unit or a job ended in an error or was not run: nothing is known about its agent`,
 		define: func(a *App, f *flags) action {
-			o := reportOptions{ask: true}
+			o := reporting{ask: true}
 			var run, root string
+			github := false // print annotations, and write the summary of the job
 			formats := strings.Join(files, ",")
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest.")
 			f.list(&formats, "format",
@@ -62,7 +52,7 @@ sdd-eval report --run latest --format github`,
 			f.require("run")
 			return func(ctx context.Context, _ []string) error {
 				o.formats = slices.DeleteFunc(strings.Split(formats, ","), func(name string) bool {
-					o.github = o.github || name == githubFormat
+					github = github || name == githubFormat
 					return name == githubFormat
 				})
 				r, err := a.openRun(root, run)
@@ -70,10 +60,10 @@ sdd-eval report --run latest --format github`,
 					return err
 				}
 				defer r.Close()
-				if len(o.formats) > 0 || !o.github {
+				if len(o.formats) > 0 || !github {
 					err = rebuildReport(ctx, a, r, o)
 				}
-				if o.github && err == nil {
+				if github && err == nil {
 					err = a.reportToGitHub(r, root)
 				}
 				if err != nil || len(o.formats) == 0 {
@@ -100,11 +90,10 @@ func verdictOn(r *rundir.Run, root string) error {
 }
 
 // rebuildReport writes the reports of a run and prints their paths.
-func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reportOptions) error {
-	files, err := writeReports(ctx, r, reporting{
-		formats: o.formats, ask: o.ask, rejudge: o.rejudge, models: engine.Models(a.Getenv),
-		note: func(text string) { fmt.Fprintln(a.Stderr, text) },
-	})
+func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) error {
+	o.models = engine.Models(a.Getenv)
+	o.note = func(text string) { fmt.Fprintln(a.Stderr, text) }
+	files, err := writeReports(ctx, r, o)
 	for _, file := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))
 	}
@@ -266,5 +255,5 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 	}
 	variants := count(len(scores.Variants), "variant")
 	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), variants)
-	return rebuildReport(ctx, a, r, reportOptions{})
+	return rebuildReport(ctx, a, r, reporting{})
 }
