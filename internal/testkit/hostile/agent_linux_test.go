@@ -25,7 +25,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
-// playbook is of an agent that follows a script, and of a run step after it: both do what the hostile process does.
+// playbook has an agent that follows a script, and a run step after it. Both start the hostile process.
 const playbook = `name: hostile
 task: {prompt: Get out.}
 variants: {a: {agent: {kind: fake-acp, args: [script.json]}}}
@@ -40,8 +40,8 @@ workflow:
         - run: sh step.sh
 `
 
-// TestRun has a whole run go against us: the agent from its own process, through a terminal of ours, and by what it
-// leaves for a run step.
+// TestRun attacks a whole run: from the agent's own process, through a terminal, and by what the agent leaves for a run
+// step.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 		s.target.Workspace = "."
 		s.own = filepath.Join(s.target.Project, ".llman")
 		escapes := slices.DeleteFunc(hostile.Escapes(), func(e hostile.Escape) bool {
-			// An agent has the network, and what is to be stopped or made can be so once.
+			// An agent has the network. A process can only be stopped once, and a file only be made once.
 			return e.Alone || e.Property == confine.Network ||
 				properties.Kind == confine.None && e.Proof != hostile.Secret
 		})
@@ -75,8 +75,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// writePlaybook writes the playbook and the script of its agent, which has the hostile process started by all there
-// are.
+// writePlaybook writes the playbook and the script of its agent, which has the hostile process started in each of these
+// ways.
 func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	t.Helper()
 	args := hostile.Args(s.target, escapes...)
@@ -98,7 +98,7 @@ func (s *scene) writePlaybook(t *testing.T, escapes []hostile.Escape) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), text, 0o644))
 }
 
-// run runs the playbook, and returns what the hostile processes printed by who started them.
+// run runs the playbook and returns the output of the hostile processes, by who started them.
 func (s *scene) run(t *testing.T, kind confine.Kind) map[string]string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -135,7 +135,7 @@ func reportsOf(t *testing.T, printed string) map[string]hostile.Report {
 	return reports
 }
 
-// ordinary is the user that the tests are run as, too, if we are root.
+// ordinary is a user as whom the tests are run again if we are root.
 const ordinary = 1000
 
 func TestMain(m *testing.M) {
@@ -146,7 +146,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestAsUser runs the tests of this package as an ordinary user, if we are root.
+// TestAsUser runs the tests of this package again, as an ordinary user, if we are root.
 func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("we are one, so all tests have run as one")
@@ -194,11 +194,12 @@ func TestAsUser(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// copyVariable makes the test binary a cache for the go command, one that copies what it is asked for out of the user's
-// cache, where it is named, to the directory in buildCacheVariable.
+// copyVariable is set for a test binary that is to be a build cache of the go command. It names the user's cache, from
+// which each entry that is asked for is copied to the directory in buildCacheVariable.
 const copyVariable = "HOSTILE_TEST_COPY_FROM"
 
-// copyCache copies what building the module takes from our build cache to another, for a user who may not read ours.
+// copyCache copies the entries that building the module needs from our build cache to another one, for a user who may
+// not read ours.
 func copyCache(t *testing.T, exe, to string) {
 	t.Helper()
 	g := newGoCaches(t)
@@ -247,7 +248,7 @@ func serveCache(from, to string) {
 	}
 }
 
-// copyEntry copies a file of a build cache to another and returns what is in it.
+// copyEntry copies a file of a build cache to another cache and returns its content.
 func copyEntry(from, to, name, suffix string) ([]byte, error) {
 	path := filepath.Join(name[:2], name+suffix)
 	data, err := os.ReadFile(filepath.Join(from, path))

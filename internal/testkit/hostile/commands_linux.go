@@ -150,18 +150,17 @@ func preload(t Target) (string, error) {
 	return output(cmd)
 }
 
-// Trick returns the arguments of a process that is not after anything outside but does not want to end, or wants too
-// much:
+// Trick returns the arguments of a process that does not attack anything outside, but does not end or uses too much:
 //
-//	outlive DIR    leaves a process in another session behind that holds Heartbeat(DIR), and ends
-//	stay DIR       does so, does not end, and ignores polite signals
+//	outlive DIR    leaves behind a process in another session, which holds Heartbeat(DIR), and ends
+//	stay DIR       does the same, but does not end and ignores SIGTERM and the like
 //	flood BYTES    writes that much to stdout
 //	bomb N         starts that many processes, which stay, and prints "all"
 //	storm WORD     starts processes that start processes, with the word in their arguments, and busies all processors
-//	terminal -     prints "ready" by way of a pseudo-terminal of its own, which anybody may have
+//	terminal -     prints "ready" through a pseudo-terminal of its own, which is allowed
 func Trick(name, argument string) []string { return []string{Name, name, argument} }
 
-// lifetime ends processes that a failed test has left.
+// lifetime is how long a process lives at most that a failed test has left.
 const lifetime = time.Minute
 
 var tricks = map[string]func(args []string){
@@ -181,7 +180,7 @@ var tricks = map[string]func(args []string){
 // pid.
 func Heartbeat(dir string) string { return filepath.Join(dir, "heartbeat") }
 
-// deaf ignores what asks a process to end.
+// deaf ignores the signals that ask a process to end.
 func deaf() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) }
 
 // spawn starts another hostile process with our streams.
@@ -196,7 +195,7 @@ func spawn(setsid bool, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// leaveBehind starts a process with another parent, session and group, and returns when it is there.
+// leaveBehind starts a process with another parent, session and group, and returns when it has started.
 func leaveBehind(dir string) {
 	born := filepath.Join(dir, "born")
 	if err := unix.Mkfifo(born, 0o600); err != nil {

@@ -50,7 +50,7 @@ const (
 	Stopped
 )
 
-// Target is what is outside, and where the hostile process may work. Paths outside are absolute.
+// Target describes what is outside the sandbox, and where the hostile process may work. Paths outside are absolute.
 type Target struct {
 	// Workspace is its own directory, which it may write; it may be relative to its working directory.
 	Workspace string

@@ -21,7 +21,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// kinds are the sandboxes that are tried, and what each of them has to hold at least.
+// kinds are the sandboxes to test, with the properties that each of them must have.
 var kinds = []struct {
 	kind  confine.Kind
 	holds []confine.Property
@@ -31,7 +31,7 @@ var kinds = []struct {
 	{confine.Bwrap, confine.AllProperties()},
 }
 
-// sandboxes are one of each kind, so that what they hold is tried once.
+// sandboxes has one sandbox of each kind, so that each is measured only once.
 var sandboxes = func() map[confine.Kind]*confine.Sandbox {
 	all := make(map[confine.Kind]*confine.Sandbox)
 	for _, k := range kinds {
@@ -44,12 +44,12 @@ var sandboxes = func() map[confine.Kind]*confine.Sandbox {
 	return all
 }()
 
-// beyond are escapes that a sandbox without namespaces does not stop, whatever it holds, and why.
+// beyond has the escapes that a sandbox without namespaces never stops, and why.
 var beyond = map[string]string{
 	"read-cmdline": "arguments are no secret to the kernel: all may read them in /proc, or none may read their own",
 }
 
-// forEachKind runs a test for each kind of sandbox that there has to be on this machine.
+// forEachKind runs a test for each kind of sandbox that must be available on this machine.
 func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, properties confine.Properties)) {
 	for _, k := range kinds {
 		t.Run(string(k.kind), func(t *testing.T) {
@@ -69,8 +69,8 @@ func forEachKind(t *testing.T, test func(t *testing.T, sb *confine.Sandbox, prop
 	}
 }
 
-// TestEscapes tries every escape in every sandbox: it fails where the sandbox says that it holds, and works where there
-// is none.
+// TestEscapes tries every escape in every sandbox: it must fail if the sandbox has the property, and work without a
+// sandbox.
 func TestEscapes(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
@@ -90,7 +90,7 @@ func TestEscapes(t *testing.T) {
 	})
 }
 
-// judge holds what became of an escape against what the sandbox holds.
+// judge compares the report of an escape with the properties of the sandbox.
 func (s *scene) judge(t *testing.T, properties confine.Properties, e hostile.Escape, r hostile.Report, escaped bool) {
 	t.Helper()
 	switch {
@@ -108,7 +108,7 @@ func (s *scene) judge(t *testing.T, properties confine.Properties, e hostile.Esc
 	}
 }
 
-// escaped tells by the proof whether an escape worked.
+// escaped reports whether an escape worked, by its proof.
 func (s *scene) escaped(e hostile.Escape, r hostile.Report, before, after map[string]state) bool {
 	switch e.Proof {
 	case hostile.Secret:
@@ -126,7 +126,7 @@ func (s *scene) escaped(e hostile.Escape, r hostile.Report, before, after map[st
 	}
 }
 
-// checkSurvey fails the test if anything outside has changed that the sandbox holds, by which escape ever.
+// checkSurvey fails the test if something outside has changed that the sandbox should protect, whichever escape did it.
 func (s *scene) checkSurvey(t *testing.T, properties confine.Properties, before, after map[string]state) {
 	t.Helper()
 	if slices.Contains(properties.Holds, confine.FilesWritten) {
@@ -150,7 +150,7 @@ func (s *scene) checkSurvey(t *testing.T, properties confine.Properties, before,
 	}
 }
 
-// removeMarks removes what escapes made in the system.
+// removeMarks removes the files that escapes made in the system.
 func (s *scene) removeMarks(escapes []hostile.Escape, before map[string]state) {
 	for _, e := range escapes {
 		if e.Mark != nil && before[e.Mark(s.target)] == (state{}) {
@@ -159,8 +159,8 @@ func (s *scene) removeMarks(escapes []hostile.Escape, before map[string]state) {
 	}
 }
 
-// TestPolicy: what may be read cannot be written, and what is hidden there cannot be read: the policy of a judge, who
-// reads a project.
+// TestPolicy tests the policy of a judge that reads a project: files that it may read cannot be written, and hidden
+// files cannot be read.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

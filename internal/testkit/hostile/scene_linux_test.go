@@ -24,17 +24,17 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
-// deadline bounds what is done in a sandbox.
+// deadline is how long a process in a sandbox may take.
 const deadline = 60 * time.Second
 
-// scene is a project and a home with a secret, and a unit with a workspace, from which the hostile process sets out.
-// What else may have the secret, bait adds.
+// scene is a project and a home with a secret, and a unit with a workspace in which the hostile process starts. bait
+// adds other things that have the secret.
 type scene struct {
 	secret    string
 	home, tmp string // of the unit
 	target    hostile.Target
 	exe       string
-	own       string // what is not outside, and no business of surveys
+	own       string // not outside, and not surveyed
 }
 
 func newScene(t *testing.T) *scene {
@@ -67,7 +67,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// bait adds what is outside beside files.
+// bait adds things outside that are not files.
 func (s *scene) bait(t *testing.T) {
 	t.Helper()
 	s.target.Victim, s.target.Stopper, s.target.Killer = s.victim(t), s.victim(t), s.victim(t)
@@ -101,7 +101,7 @@ func (s *scene) victim(t *testing.T) (pid int) {
 	return cmd.Process.Pid
 }
 
-// sockets listens in every way there is, and answers with the secret.
+// sockets listens on sockets of every kind, and answers with the secret.
 func (s *scene) sockets(t *testing.T) {
 	t.Helper()
 	listen := func(network, address string) string {
@@ -154,7 +154,7 @@ func (s *scene) answer(conn net.Conn) {
 	}
 }
 
-// hostAddress returns an address of the machine that is not that of a loopback device, nil if there is none.
+// hostAddress returns an address of the machine that is not on a loopback device, nil if there is none.
 func hostAddress(t *testing.T) net.IP {
 	t.Helper()
 	addrs, err := net.InterfaceAddrs()
@@ -167,7 +167,7 @@ func hostAddress(t *testing.T) net.IP {
 	return nil
 }
 
-// memory plants the secret in the kernel's memory, where the kernel has the means.
+// memory puts the secret in the kernel's memory, if the kernel supports it.
 func (s *scene) memory(t *testing.T) {
 	t.Helper()
 	s.target.Key = rand.Text()
@@ -198,7 +198,7 @@ func (s *scene) terminal(t *testing.T) {
 	s.target.Terminal = terminal.Name()
 }
 
-// policy is that of a terminal's command: its own directories, and no network.
+// policy is the policy of a terminal's command: its own directories, and no network.
 func (s *scene) policy() confine.Policy {
 	return confine.Policy{Write: []string{s.target.Workspace, s.home, s.tmp}, Read: []string{s.exe}}
 }
@@ -217,7 +217,7 @@ func (s *scene) command(args []string) supervise.Command {
 	}
 }
 
-// start starts a command in a sandbox and sees to it that the test does not leave it.
+// start starts a command in a sandbox and ends it with the test.
 func start(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Policy) *supervise.Process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -228,7 +228,7 @@ func start(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Pol
 	return process
 }
 
-// try runs the hostile process and returns what it reports of each escape.
+// try runs the hostile process and returns its report of each escape.
 func (s *scene) try(
 	t *testing.T, sb *confine.Sandbox, p confine.Policy, escapes []hostile.Escape,
 ) map[string]hostile.Report {
@@ -247,7 +247,7 @@ func (s *scene) try(
 	return reports
 }
 
-// state is what can be seen of a file.
+// state is the visible state of a file.
 type state struct {
 	mode    fs.FileMode
 	content string
@@ -293,7 +293,7 @@ func (s *scene) survey(t *testing.T, escapes []hostile.Escape) map[string]state 
 	return all
 }
 
-// alive reports whether a process runs: it is neither stopped nor gone.
+// alive reports whether a process is running, that is neither stopped nor gone.
 func alive(pid int) bool {
 	data, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
-// TestParents: the process above cannot be stopped or killed from inside, and the run ends as it would have.
+// TestParents: the parent process cannot be stopped or killed from inside, and the run ends as it would have otherwise.
 func TestParents(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
@@ -67,7 +67,7 @@ func within(p *supervise.Process, d time.Duration) bool {
 	}
 }
 
-// TestNothingSurvives: neither the end of the hostile process nor its being stopped leaves one of its own.
+// TestNothingSurvives: no process of the hostile process survives, whether it ends or is stopped.
 func TestNothingSurvives(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, _ confine.Properties) {
@@ -113,7 +113,7 @@ func TestNothingSurvives(t *testing.T) {
 	})
 }
 
-// beats reports whether the process that holds the heartbeat lives.
+// beats reports whether the process that holds the heartbeat is alive.
 func (s *scene) beats(t *testing.T) bool {
 	t.Helper()
 	f, err := os.Open(hostile.Heartbeat(s.target.Workspace))
@@ -126,7 +126,7 @@ func (s *scene) beats(t *testing.T) bool {
 	return err != nil
 }
 
-// TestSoakFlood: output of any size costs us little memory.
+// TestSoakFlood: output of any size takes little of our memory.
 func TestSoakFlood(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 20
@@ -147,7 +147,7 @@ func TestSoakFlood(t *testing.T) {
 	assert.Less(t, counted.peak, before+most, "bytes on the heap")
 }
 
-// counter counts what is written, and looks at the heap now and then.
+// counter counts the bytes written to it, and measures the heap from time to time.
 type counter struct {
 	w       io.Writer
 	n, next int64
@@ -168,7 +168,7 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// TestSoakForks: a fork bomb does not grow past what it may, and its end is the end of all its processes.
+// TestSoakForks: a fork bomb stays within its limit, and all its processes end with it.
 func TestSoakForks(t *testing.T) {
 	t.Parallel()
 	const limit = 64

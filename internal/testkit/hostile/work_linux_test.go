@@ -23,7 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/hostile"
 )
 
-// TestWork: what an honest agent does goes on in every sandbox.
+// TestWork: an honest agent can work in every sandbox.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -92,8 +92,8 @@ func run(t *testing.T, sb *confine.Sandbox, c supervise.Command, p confine.Polic
 	return out.String()
 }
 
-// TestGo: a Go module is built and tested with the user's caches, which it can neither read more of nor poison; that of
-// a stranger steals nothing.
+// TestGo: a Go module is built and tested with the user's caches. The sandbox can read nothing else of them, and cannot
+// poison them; a malicious module steals nothing.
 func TestGo(t *testing.T) {
 	t.Parallel()
 	g := newGoCaches(t)
@@ -128,7 +128,7 @@ func TestGo(t *testing.T) {
 	})
 }
 
-// age makes the files of a directory an hour old: of what has just changed, the go command keeps nothing.
+// age makes the files of a directory an hour old, because the go command does not cache files that have just changed.
 func age(t *testing.T, dir string) {
 	t.Helper()
 	then := time.Now().Add(-time.Hour)
@@ -137,13 +137,13 @@ func age(t *testing.T, dir string) {
 	}))
 }
 
-// goCaches are a user's installation of Go with warm caches, and a module that can be built with them.
+// goCaches is a user's Go installation with warm caches, and a module that can be built with them.
 type goCaches struct {
 	root, build, modules string
 	module               string
 }
 
-// buildCacheVariable names a directory with a build cache in which the module's dependencies are.
+// buildCacheVariable names a directory with a build cache that has the module's dependencies.
 const buildCacheVariable = "HOSTILE_TEST_GOCACHE"
 
 func newGoCaches(t *testing.T) goCaches {
@@ -164,7 +164,7 @@ func newGoCaches(t *testing.T) goCaches {
 	return g
 }
 
-// unpack makes the module and its dependency, which comes from a proxy in the file system.
+// unpack makes the module and its dependency. A proxy in the file system serves the dependency.
 func (g goCaches) unpack(t *testing.T, base string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS(g.module, os.DirFS("testdata/work")))
@@ -178,8 +178,8 @@ func (g goCaches) unpack(t *testing.T, base string) {
 	goOutput(t, g.module, append(g.env(), "GOPROXY=file://"+filepath.Join(base, "proxy")), "mod", "tidy")
 }
 
-// env are the variables of the go command beside those that every command has. Without GODEBUG, it would write its
-// index of the module's packages to the cache, and fail.
+// env returns the variables of the go command beside those of every command. Without GODEBUG it would write its index
+// of the module's packages to the cache, and fail.
 func (g goCaches) env() []string {
 	return []string{
 		"GODEBUG=goindex=0",
