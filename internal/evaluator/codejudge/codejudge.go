@@ -110,7 +110,8 @@ func failed(err error) evaluator.Verdict {
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Script  []string      `yaml:"script,required" doc:"Program and arguments; files beside or above the playbook."`
+	Script []string `yaml:"script,required" doc:"Program and arguments; scripts are beside or above the playbook."`
+
 	Config  *doc.Node     `yaml:"config" doc:"Passed to the judge as it is."`
 	Cwd     string        `yaml:"cwd" min:"1" doc:"Where the judge starts; default: the playbook's directory."`
 	Timeout time.Duration `yaml:"timeout" min:"0.001" doc:"How long the judge may take; default: 120s."`

@@ -132,7 +132,7 @@ func (e evaluation) judge(out script.Output) evaluator.Verdict {
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
 	Run      string        `yaml:"run,required" doc:"One command, without a shell, in a copy of the workspace."`
-	Cwd      string        `yaml:"cwd" min:"1" doc:"Directory below the workspace where it starts."`
+	Cwd      string        `yaml:"cwd" min:"1" doc:"Where it starts; default: the root of the workspace."`
 	ExitCode int           `yaml:"exit_code" default:"0" min:"0" max:"255" doc:"The expected exit code; default: 0."`
 	Stdout   *textKeys     `yaml:"stdout" doc:"What is expected of its standard output."`
 	Stderr   *textKeys     `yaml:"stderr" doc:"What is expected of its standard error."`

@@ -103,7 +103,7 @@ type expectation struct {
 	Contains    *string `yaml:"contains" min:"1" doc:"A text that is in the file."`
 	NotContains *string `yaml:"not_contains" min:"1" doc:"A text that is not in the file, which must exist."`
 	Equals      *string `yaml:"equals" doc:"The whole text of the file."`
-	Matches     *string `yaml:"matches" min:"1" doc:"Go regular expression that is found in the file."`
+	Matches     *string `yaml:"matches" min:"1" doc:"A Go regular expression in the file; (?m) for ^ and $ at lines."`
 	JSONPath    []value `yaml:"json_path" min:"1" doc:"What is expected of values in the file, which must be JSON."`
 	Golden      string  `yaml:"golden" min:"1" doc:"A file beside the playbook with the whole text of the file."`
 }

@@ -45,7 +45,8 @@ func (b bounds) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verdic
 
 // keys are the evaluator's own keys in a playbook. Each number is a bound.
 type keys struct {
-	MaxDuration     *int           `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"From first to last event."`
+	MaxDuration *int `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"Time from the first to the last event."`
+
 	MaxCost         *float64       `yaml:"max_cost_usd" min:"0" doc:"Cost of the session in US dollars."`
 	MaxTokens       *int64         `yaml:"max_tokens" min:"0" doc:"All tokens of the session."`
 	MaxInputTokens  *int64         `yaml:"max_input_tokens" min:"0" doc:"Input tokens of the session."`

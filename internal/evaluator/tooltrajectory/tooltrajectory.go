@@ -50,7 +50,7 @@ type keys struct {
 	Mode string `yaml:"mode" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"Default: superset."`
 	Args string `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
 
-	Profiles string `yaml:"profiles" default:"standard" enum:"none,standard" doc:"Known tools: paths and patterns."`
+	Profiles string `yaml:"profiles" default:"standard" enum:"none,standard" doc:"standard: paths match as paths."`
 
 	Expected  []step               `yaml:"expected" doc:"The calls that the agent should make."`
 	Overrides map[string]*doc.Node `yaml:"overrides" min:"1" doc:"By tool: a mode, dotted paths, or matchers."`
@@ -116,7 +116,8 @@ var modes = map[string]func(...trajectory.Call) trajectory.Matcher{
 func (d *decoder) sequence() (trajectory.Matcher, bool) {
 	n, k := d.node, &d.keys
 	if k.Mode == "any_order" {
-		expect.Meaningless(d.node, "in `mode: any_order`, which takes `minimums`", "args", "profiles", "expected", "overrides")
+		expect.Meaningless(d.node, "in `mode: any_order`, which takes `minimums`", "args", "profiles", "expected",
+			"overrides")
 		if n.Get("minimums") == nil {
 			n.Errorf("", "`mode: any_order` needs `minimums`, how often each tool should be called at least")
 		}
