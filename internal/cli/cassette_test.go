@@ -19,7 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
-// everything is a session with an event of each kind, long texts and hostile ones.
+// everything returns a session with an event of each kind, and with long and hostile texts.
 func everything() *cassette.Cassette {
 	line, exit, tokens := 12, 1, int64(1200)
 	old := "package add\n\nfunc Add(a, b int) int { return a - b }\n"
@@ -141,7 +141,7 @@ func TestCassetteShow(t *testing.T) {
 	require.Equal(t, exitUsage, call(t, dir, "cassette", "show", "").code)
 }
 
-// TestCassetteColours holds that colours are all that colours add.
+// TestCassetteColours: colours change nothing else in the output.
 func TestCassetteColours(t *testing.T) {
 	show := func(p paint) string {
 		var b bytes.Buffer
@@ -158,7 +158,7 @@ func TestCassetteColours(t *testing.T) {
 	require.Equal(t, plain, regexp.MustCompile(`\x1b\[[0-9]*m`).ReplaceAllString(painted, ""))
 }
 
-// TestCassetteShowsNoSecrets holds that what has become a secret since is masked.
+// TestCassetteShowsNoSecrets: a text that has become a secret since it was recorded is masked.
 func TestCassetteShowsNoSecrets(t *testing.T) {
 	dir := projectDir(t)
 	c := everything()

@@ -52,7 +52,7 @@ func projectDir(t *testing.T) string {
 	return dir
 }
 
-// TestHelp holds the help of each command to a golden file, and to what help has to have.
+// TestHelp compares the help of each command with a golden file, and checks that it is complete.
 func TestHelp(t *testing.T) {
 	for _, c := range commands() {
 		if c.hidden {
@@ -89,7 +89,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, called{exitUsage, "", overview.stdout}, bare, "a script that names no command must not look green")
 }
 
-// TestExamples parses the examples in the help: each is a command line that the command would take.
+// TestExamples parses the examples in the help: each must be a valid command line.
 func TestExamples(t *testing.T) {
 	for _, c := range commands() {
 		for line := range strings.Lines(c.examples) {
@@ -108,7 +108,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestUsage holds what the command says of command lines that are wrong. They all exit 2 and print no result.
+// TestUsage tests the errors of wrong command lines. They all exit with 2 and print no result.
 func TestUsage(t *testing.T) {
 	tests := []struct {
 		name string
@@ -208,7 +208,7 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `^sdd-eval `+regexp.QuoteMeta(engine.Version)+` \([^ ()]+, go[^ ]+( .*)?\)\n$`, got.stdout)
 }
 
-// TestStdoutFails holds that a result which nobody got is no success.
+// TestStdoutFails: a command whose output cannot be written fails.
 func TestStdoutFails(t *testing.T) {
 	var stderr bytes.Buffer
 	a := App{
@@ -226,12 +226,12 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestExitCode holds what an error means for the exit code.
+// TestExitCode tests the exit codes of errors.
 func TestExitCode(t *testing.T) {
 	live, done := context.Background(), canceled()
-	require.Equal(t, exitHarness, exitCode(live, context.Canceled), "an error that nobody explained is ours")
+	require.Equal(t, exitHarness, exitCode(live, context.Canceled), "an error without a code is one of the harness")
 	require.Equal(t, exitInterrupted, exitCode(done, context.Canceled))
-	require.Equal(t, exitUsage, exitCode(done, usageError("no")), "what was wrong before the signal still is")
+	require.Equal(t, exitUsage, exitCode(done, usageError("no")), "the error came before the signal")
 	require.Equal(t, exitFailed, exitCode(live, &exitError{code: exitFailed}))
 }
 
@@ -241,8 +241,7 @@ func canceled() context.Context {
 	return ctx
 }
 
-// TestReportExits holds `report` to end with the code that says what the run came to, as `run` did, and what it wrote
-// to say the same.
+// TestReportExits: `report` ends with the same exit code as `run` did, and its reports have the same outcome.
 func TestReportExits(t *testing.T) {
 	const (
 		pass, fail, broken       = result.Pass, result.Fail, result.Error
@@ -409,7 +408,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestResumed holds that advice in a run that goes on is about its playbook and its cassettes.
+// TestResumed: the commands that a resumed run suggests name its own playbook and its own cassettes.
 func TestResumed(t *testing.T) {
 	dir := projectDir(t)
 	const id = "20260131-120000-shop"

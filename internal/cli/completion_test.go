@@ -9,7 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// TestCompletion holds the scripts to golden files. That of bash is run by cmd/sdd-eval.
+// TestCompletion compares the scripts with golden files. cmd/sdd-eval runs the script for bash.
 func TestCompletion(t *testing.T) {
 	for _, shell := range shellNames() {
 		t.Run(shell, func(t *testing.T) {

@@ -38,7 +38,7 @@ func TestInit(t *testing.T) {
 	require.Equal(t, []string{"demo.yaml"}, names(t, filepath.Join(dir, playbooks)), "nothing temporary is left")
 }
 
-// TestInitRealAgents parses the template with its commented variants in force.
+// TestInitRealAgents parses the template with its commented variants in use.
 func TestInitRealAgents(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(template, "{{name}}", "demo")) {
@@ -70,7 +70,7 @@ func TestInitRefusesToOverwrite(t *testing.T) {
 	require.Equal(t, []string{"demo.yaml"}, names(t, filepath.Dir(file)))
 }
 
-// TestInitTogether begins the same playbook many times at once: one of the calls writes it.
+// TestInitTogether starts many calls for the same playbook at once: only one of them writes it.
 func TestInitTogether(t *testing.T) {
 	dir := projectDir(t)
 	codes := make([]int, 8)

@@ -160,7 +160,7 @@ func TestDisplay(t *testing.T) {
 	})
 }
 
-// TestDisplayOfMany holds that the display never gets higher than the terminal.
+// TestDisplayOfMany: the display never has more lines than the terminal.
 func TestDisplayOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 40, height: 8}
@@ -176,8 +176,7 @@ func TestDisplayOfMany(t *testing.T) {
 	})
 }
 
-// TestDisplayNarrower holds that a terminal that gets narrower, and so breaks the lines that stand on it, is cleared
-// all the same.
+// TestDisplayNarrower: the display is cleared even if the terminal has become narrower and has broken its lines.
 func TestDisplayNarrower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 80, height: 24}
@@ -191,8 +190,7 @@ func TestDisplayNarrower(t *testing.T) {
 	})
 }
 
-// TestDisplayWrites holds how often the terminal is written to: never more often than ten times a second, and not at
-// all while nothing that is shown changes.
+// TestDisplayWrites: the terminal is written to at most ten times a second, and not at all if nothing changes.
 func TestDisplayWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 80, height: 24}
@@ -215,7 +213,7 @@ func TestDisplayWrites(t *testing.T) {
 	})
 }
 
-// TestDisplayFlood holds that lines that come faster than frames do not pile up in memory, and that none is lost.
+// TestDisplayFlood: lines that come faster than frames do not pile up in memory, and none is lost.
 func TestDisplayFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := &terminal{width: 80, height: 24}
@@ -229,7 +227,7 @@ func TestDisplayFlood(t *testing.T) {
 	})
 }
 
-// TestDisplayRaces runs everything at once, for the race detector.
+// TestDisplayRaces calls all methods at once, for the race detector.
 func TestDisplayRaces(t *testing.T) {
 	term := &terminal{width: 80, height: 24}
 	p := term.show(16)
@@ -250,7 +248,7 @@ func TestDisplayRaces(t *testing.T) {
 	require.Equal(t, 16, strings.Count(term.raw.String(), "pass unit-"))
 }
 
-// TestPlainProgress is what a log in CI has.
+// TestPlainProgress tests the lines that a log in CI has.
 func TestPlainProgress(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(screen{w: &out, now: time.Now}, 3)
@@ -270,7 +268,7 @@ error demo/task/sdd/3 (1m32s): no such
 `, out.String())
 }
 
-// TestColors holds where outcomes have colours.
+// TestColors tests in which cases outcomes have colours.
 func TestColors(t *testing.T) {
 	require.Equal(t, "\x1b[31mfail\x1b[0m", screen{color: true}.colored(result.Fail))
 	require.Equal(t, "not run", screen{color: true}.colored(notRun))

@@ -94,7 +94,7 @@ func TestListOfNoRuns(t *testing.T) {
 		call(t, dir, "list"))
 }
 
-// TestListUnreadable holds that a run that cannot be read hides no other one, and does not look like one that can.
+// TestListUnreadable: a run that cannot be read is listed as such, and does not hide other runs.
 func TestListUnreadable(t *testing.T) {
 	dir := threeRuns(t)
 	manifest := filepath.Join(dir, ".llman", "sdd-eval", "runs", middle, "manifest.json")
@@ -118,7 +118,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestProblems holds that a run with problems as a whole does not look like one that ended well.
+// TestProblems: the problems of a run are shown, so that it does not look like a good one.
 func TestProblems(t *testing.T) {
 	dir := threeRuns(t)
 	r, err := rundir.Resume(dir, oldest, nil)
@@ -170,7 +170,7 @@ func TestClean(t *testing.T) {
 	require.Equal(t, exitUsage, call(t, dir, "clean").code, "how many to keep is nothing to guess")
 }
 
-// TestBrokenResults: whoever reads a line that this program did not write says where it is and how to get on.
+// TestBrokenResults: the error about a line that this program did not write names its place and the next command.
 func TestBrokenResults(t *testing.T) {
 	dir := threeRuns(t)
 	file := filepath.Join(dir, ".llman", "sdd-eval", "runs", newest, "results.jsonl")
@@ -193,7 +193,7 @@ func TestBrokenResults(t *testing.T) {
 	}
 }
 
-// TestReportFormats holds that all who know reports know each format.
+// TestReportFormats: the command, its help, completion, `show` and docs/reports.md know each format.
 func TestReportFormats(t *testing.T) {
 	dir := threeRuns(t)
 	docs, err := os.ReadFile("../../docs/reports.md")

@@ -27,7 +27,7 @@ func openTerminal(t *testing.T, columns, lines uint16) *os.File {
 	return slave
 }
 
-// TestScreenOf holds which files are terminals to us, and where colours are welcome.
+// TestScreenOf tests which files count as terminals, and when colours are wanted.
 func TestScreenOf(t *testing.T) {
 	terminal := openTerminal(t, 57, 13)
 	file, err := os.Create(t.TempDir() + "/log")
