@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
@@ -94,4 +95,13 @@ evaluators: []
 	_, err = spec.Parse("bad.eval.yaml", []byte(text), evaluators.All())
 	require.Error(t, err)
 	assert.Contains(t, string(docs), "```\n"+err.Error()+"\n```")
+}
+
+// TestDocsActions holds the table of actions to the actions that there are.
+func TestDocsActions(t *testing.T) {
+	text, err := os.ReadFile("../../docs/playbook.md")
+	require.NoError(t, err)
+	for _, name := range action.Names() {
+		assert.Contains(t, string(text), "\n| `"+name+"` | ")
+	}
 }
