@@ -202,7 +202,7 @@ func ExampleCompletion() {
 func ExampleWeighted() {
 	search := evaltest.Weighted("search",
 		evaltest.ToolSequence(trajectory.Superset).Weight(3),
-		evaltest.ToolOrder(),
+		evaltest.ToolOrder().Named("order"),
 	)
 	score, err := search.Score(context.Background(), "Find the TODOs.", searched, expected)
 	fmt.Println(score.Value, err)

@@ -30,7 +30,6 @@ package spec
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
 
@@ -39,17 +38,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
-
-// Position is a place in a playbook.
-type Position struct {
-	// File is the path that [Load] or [Parse] was given.
-	File string
-	// Line and Column count from 1; columns are characters.
-	Line, Column int
-}
-
-// String returns "file:line", the form in which failures cite a playbook.
-func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // Playbook is one file. Its fields, and those of the types below it, are the keys of the file; the tags give their
 // names, defaults and bounds.
