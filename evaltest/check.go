@@ -159,7 +159,9 @@ func (t *T) verdict(e ending) evaluator.Verdict {
 	detail := strings.Join(t.lines, "\n")
 	switch {
 	case e.panicked != "":
-		return evaluator.Verdict{Outcome: result.Error, Reason: "the check panicked or was interrupted", Detail: e.panicked}
+		return evaluator.Verdict{
+			Outcome: result.Error, Reason: "the check panicked or was interrupted", Detail: e.panicked,
+		}
 	case t.failed:
 		score := 0.0
 		return evaluator.Verdict{Outcome: result.Fail, Score: &score, Reason: "the check failed", Detail: detail}

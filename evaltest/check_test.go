@@ -46,8 +46,8 @@ func TestCheck(t *testing.T) {
 	out, code = suite.test(nil, "-test.run=TestOverrideUnused")
 	require.NotZero(t, code, out)
 	require.Contains(t, out,
-		"checks/checks_test.go:84: the override changed nothing: "+
-			"the agent made no such call, or another override answers it: call 2 of Write")
+		"checks/checks_test.go:84: the override of call 2 of Write was not used: "+
+			"the agent made no such call, or another override comes first")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)

@@ -219,7 +219,8 @@ func newHarness(opts ...Option) (*harness, error) {
 func (h *harness) load(file string) (*spec.Playbook, error) {
 	name := h.fromRoot(file)
 	if name == "" {
-		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it", file, h.root)
+		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it",
+			file, h.root)
 	}
 	return spec.Read(spec.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
 }

@@ -90,7 +90,8 @@ func TestFalseGreen(t *testing.T) {
 					require.Contains(t, s.Passes, strings.TrimPrefix(e.Test, "TestEvals/suite/"), s.Reason)
 				}
 			}
-			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"), "# "+s.Reason+"\n"+shownLines(events))
+			golden.Equal(t, filepath.Join(falseGreenDir, s.Name, "go-test.golden"),
+				"# "+s.Reason+"\n"+shownLines(events))
 		})
 	}
 }

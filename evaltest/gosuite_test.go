@@ -130,7 +130,8 @@ func TestGoSuites(t *testing.T) {
 
 		out, code = s.test([]string{"CI=1", "EVALTEST_MODE=live"}, "-test.run=^TestGreen$/^judge-skipped$")
 		require.NotZero(t, code, out)
-		require.Contains(t, out, "an LLM judge needs a model, but model calls are disabled; in CI this is an error")
+		require.Contains(t, out,
+			"an LLM judge needs a model, but model calls are disabled; CI is set, so this is an error")
 		require.Contains(t, out, "next: set EVAL_LLM_JUDGE=1")
 	})
 }

@@ -239,7 +239,7 @@ func TestJudgesSkipped(t *testing.T) {
 
 // TestJudgesUnseen runs agents in CI where no model may be asked: what decides must not be skipped there.
 func TestJudgesUnseen(t *testing.T) {
-	const unseen = `evaluator "polite" needs a model, but model calls are disabled; in CI this is an error`
+	const unseen = `evaluator "polite" needs a model, but model calls are disabled; CI is set, so this is an error`
 	const next = "next: set EVAL_LLM_JUDGE=1"
 	project := newJudged(t)
 	j := project(t)

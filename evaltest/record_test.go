@@ -116,7 +116,8 @@ func TestRehearsal(t *testing.T) {
 		"  - {name: no-log, type: files, expect: [{path: build.log, exists: false}]}\n")
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "the replay reaches another verdict, so no cassette was written: no-log: fail")
+	require.Contains(t, out,
+		"no cassette was written, because a replay of it ends in another verdict: no-log: live fail")
 	require.NoFileExists(t, m.path(shopCassette))
 }
 

@@ -238,7 +238,8 @@ func (r *running) logNotes(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, note := range r.notes {
-		if _, logged := loggedNotes.LoadOrStore(note, true); !logged || !strings.HasPrefix(note, engine.TracingWarning) {
+		_, logged := loggedNotes.LoadOrStore(note, true)
+		if !logged || !strings.HasPrefix(note, engine.TracingWarning) {
 			t.Log(note)
 		}
 	}

@@ -81,7 +81,7 @@ func (s Scorer[In, Out, Want]) Weight(weight float64) Scorer[In, Out, Want] {
 // untyped returns the scorer for the run of a suite, whose rows have lost their types.
 func (s Scorer[In, Out, Want]) untyped() scorer {
 	if s.weight != nil {
-		s.err = errors.Join(s.err, errors.New("its weight has no effect: it is not part of a Weighted scorer"))
+		s.err = errors.Join(s.err, errors.New("it has a weight, which counts only inside Weighted"))
 	}
 	own := s.scorer
 	if s.judge != nil {

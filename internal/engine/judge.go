@@ -134,8 +134,9 @@ func (j Judges) Open() (*judgment.File, error) {
 	case unseen && j.Mode == Replay:
 		mode = judgment.Replay // which says that it is missing
 	case unseen:
-		return nil, fault.Advise(fmt.Errorf("%s needs a model, but model calls are disabled; in CI this is an error",
-			j.Decider), j.Advice)
+		return nil,
+			fault.Advise(fmt.Errorf("%s needs a model, but model calls are disabled; CI is set, so this is an error",
+				j.Decider), j.Advice)
 	case !ok:
 		return nil, nil
 	}

@@ -303,10 +303,10 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 	again := a.newAttempt(a.unit, rehearses, io.Discard, newUnit(a.unit, a.now(), nil))
 	again.tape.path, again.judgments = path, a.judgments
 	if err := again.run(ctx); err != nil {
-		return fmt.Errorf("the recording does not replay, so no cassette was written: %w", err)
+		return fmt.Errorf("no cassette was written, because it cannot be replayed: %w", err)
 	}
 	if d := difference(a.result, again.result); d != "" {
-		return fmt.Errorf("the replay reaches another verdict, so no cassette was written: %s "+
+		return fmt.Errorf("no cassette was written, because a replay of it ends in another verdict: %s "+
 			"(files that git ignores, and what is neither file, directory nor link, are not kept)", d)
 	}
 	return nil
@@ -315,16 +315,16 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 // difference returns in what the verdicts on a unit differ, empty if in nothing.
 func difference(live, replayed result.Unit) string {
 	if l, r := len(live.Evaluations), len(replayed.Evaluations); l != r {
-		return fmt.Sprintf("%d evaluations live, %d replayed: %s", l, r, replayed.Reason)
+		return fmt.Sprintf("live %d evaluations, replayed %d: %s", l, r, replayed.Reason)
 	}
 	for i, e := range live.Evaluations {
 		r := replayed.Evaluations[i]
 		if e.Outcome != r.Outcome || e.Reason != r.Reason {
-			return fmt.Sprintf("%s: %s %s live, %s %s replayed", e.Name, e.Outcome, e.Reason, r.Outcome, r.Reason)
+			return fmt.Sprintf("%s: live %s %s, replayed %s %s", e.Name, e.Outcome, e.Reason, r.Outcome, r.Reason)
 		}
 	}
 	if live.Outcome != replayed.Outcome {
-		return fmt.Sprintf("%s live, %s replayed", live.Outcome, replayed.Outcome)
+		return fmt.Sprintf("live %s, replayed %s", live.Outcome, replayed.Outcome)
 	}
 	return ""
 }

@@ -27,7 +27,8 @@ func TestRealCommand(t *testing.T) {
 	requireAgents(t, bin)
 	presets, root, program := startModel(t, "../../fixtures/models"), t.TempDir(), buildCommand(t)
 
-	run := exec.Command(program, "run", "--playbook", "../../evals/fix-bug/fix-bug.yaml", "--root", root, "--config-dir", presets, "--parallel", "2")
+	run := exec.Command(program, "run", "--playbook", "../../evals/fix-bug/fix-bug.yaml", "--root", root,
+		"--config-dir", presets, "--parallel", "2")
 	run.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var stdout, stderr bytes.Buffer
 	run.Stdout, run.Stderr = &stdout, &stderr

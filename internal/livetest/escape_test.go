@@ -37,12 +37,14 @@ func TestRealEscape(t *testing.T) {
 		{
 			kind: confine.None,
 			marks: []string{
-				"home/mark-claude-command", "home/mark-claude-tool", "home/mark-codex-command", "project/mark-claude-command",
+				"home/mark-claude-command", "home/mark-claude-tool", "home/mark-codex-command",
+				"project/mark-claude-command",
 				"project/mark-claude-tool", "project/mark-codex-command", "project/mark-codex-tool",
 				"run/variants/claude/mark-codex-command", "run/variants/codex/mark-claude-command",
 			},
 			told: []string{
-				"home/claude-command.secret", "home/claude-tool.secret", "home/codex-command.secret", "project/claude-command.secret",
+				"home/claude-command.secret", "home/claude-tool.secret", "home/codex-command.secret",
+				"project/claude-command.secret",
 				"project/claude-tool.secret", "project/codex-command.secret",
 			},
 		},

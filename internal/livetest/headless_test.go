@@ -62,8 +62,8 @@ func readCassette(t *testing.T, unit, variant string) *cassette.Cassette {
 
 // common are the turns of a session, with what they changed, without what has to differ between an adapter and none:
 //
-//   - questions for a permission, and the files that they say a command touches: who is not asked while the agent works has
-//     answered before
+//   - questions for a permission, and the files that they say a command touches: who is not asked while the agent works
+//     has answered before
 //   - what is said to the model of a call that was denied, which is the one who denied it saying so
 //   - the change that the adapter shows of an edit that failed, though none was made
 //   - notices, which are about the connection, and the session's state but for what it cost: its title, which the
@@ -106,7 +106,8 @@ func common(c *cassette.Cassette) []cassette.Turn {
 func TestRealHeadlessMCP(t *testing.T) {
 	called := make(map[string][]trajectory.Body)
 	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
-		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: [claude]",
+		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]",
+			"variant: [claude]",
 			"claude: {agent: {kind: claude-code-acp", "claude: {agent: {kind: "+kind, "cassette: {level: mcp}\n", "")
 		for _, b := range p.passes("record") {
 			switch b.(type) {

@@ -154,7 +154,9 @@ echo "$in$wrote"`},
 	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {
 		t.Run(string(kind), func(t *testing.T) {
 			root, workspace := t.TempDir(), t.TempDir()
-			runner := &script.Runner{Sandbox: newSandbox(t, kind), Environ: os.Environ(), Root: root, TempDir: t.TempDir()}
+			runner := &script.Runner{
+				Sandbox: newSandbox(t, kind), Environ: os.Environ(), Root: root, TempDir: t.TempDir(),
+			}
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
 					file := filepath.Join(root, tt.file)

@@ -36,8 +36,9 @@ func newProject(t *testing.T, models, playbook string, changes ...string) projec
 	require.NoError(t, err)
 	requireAgents(t, bin)
 	p := project{
-		t: t, root: t.TempDir(), program: buildCommand(t), presets: startModel(t, models), playbook: "evals/suite/p.yaml",
-		path: strings.Join([]string{bin, servers, os.Getenv("PATH")}, string(os.PathListSeparator)),
+		t: t, root: t.TempDir(), program: buildCommand(t), presets: startModel(t, models),
+		playbook: "evals/suite/p.yaml",
+		path:     strings.Join([]string{bin, servers, os.Getenv("PATH")}, string(os.PathListSeparator)),
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(p.root, "fixtures/inventory"), os.DirFS("../../fixtures/inventory")))
 	require.NoError(t, os.MkdirAll(filepath.Join(p.root, "evals/suite"), 0o755))
@@ -117,7 +118,8 @@ func TestRealClientLevel(t *testing.T) {
 	p.change("and run the tests.", "and run the tests. Thank you!")
 	require.Len(t, p.passes("replay"), len(recorded), "another prompt against the same tools")
 
-	p.change("level: client\n", "level: client\n  overrides: [{tool: fs/read_text_file, nth: 1, error: no such file}]\n")
+	p.change("level: client\n",
+		"level: client\n  overrides: [{tool: fs/read_text_file, nth: 1, error: no such file}]\n")
 	said, code, _ := p.run("replay")
 	require.Equal(t, 3, code, said)
 	require.Contains(t, said, "stale cassette")
@@ -126,12 +128,14 @@ func TestRealClientLevel(t *testing.T) {
 
 // TestRealMCPLevel has each real agent call a real MCP server, and then what was recorded of it, with the server gone.
 func TestRealMCPLevel(t *testing.T) {
-	if _, err := os.Stat("../../fixtures/mcp/node_modules/.bin/mcp-server-everything"); err != nil && os.Getenv("CI") == "" {
+	if _, err := os.Stat("../../fixtures/mcp/node_modules/.bin/mcp-server-everything"); err != nil &&
+		os.Getenv("CI") == "" {
 		t.Skip("the MCP servers are not installed: `make mcp` installs them with npm")
 	}
 	for _, agent := range []string{"claude", "claude-client"} {
 		t.Run(agent, func(t *testing.T) {
-			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]", "variant: ["+agent+"]")
+			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]",
+				"variant: ["+agent+"]")
 			recorded := p.passes("record")
 			require.True(t, slices.ContainsFunc(recorded, func(b trajectory.Body) bool {
 				c, ok := b.(trajectory.MCPCall)

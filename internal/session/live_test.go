@@ -168,7 +168,7 @@ func TestErrors(t *testing.T) {
 		{
 			name: "no tokens", reason: "a limit that is not enforced is none", more: "limits: {max_tokens: 9}",
 			script: script(acts{say("a")}),
-			err:    "cannot be enforced: the agent reports no tokens",
+			err:    "cannot be enforced: the agent does not report its tokens",
 			advice: "remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		},
 		{

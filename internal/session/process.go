@@ -247,13 +247,14 @@ func (s Spending) exceeded(tokens int64, costUSD float64) (string, error) {
 	switch {
 	case tokens > 0 && s.Tokens == nil:
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_tokens: the limit %d cannot be enforced: the agent reports no tokens",
+			fmt.Errorf("limits.max_tokens: the limit %d cannot be enforced: the agent does not report its tokens",
 				tokens),
 			"remove limits.max_tokens, or bound the unit by timeout and max_tool_calls",
 		)
 	case costUSD > 0 && (s.Cost == nil || s.Cost.Currency != usd):
 		return "", fault.Advise(
-			fmt.Errorf("limits.max_cost_usd: the limit %v cannot be enforced: the agent reports no cost in USD",
+			fmt.Errorf(
+				"limits.max_cost_usd: the limit %v cannot be enforced: the agent does not report its cost in USD",
 				costUSD),
 			"remove limits.max_cost_usd, or bound the unit by timeout and max_tool_calls",
 		)

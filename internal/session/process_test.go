@@ -29,7 +29,7 @@ func TestSpending(t *testing.T) {
 		{name: "no limits", reason: "then nothing has to be reported", turns: [][]trajectory.Event{{stop(nil)}}},
 		{
 			name: "tokens unknown", reason: "a limit that is not enforced is none", tokens: 10,
-			turns: [][]trajectory.Event{{stop(nil)}}, err: "cannot be enforced: the agent reports no tokens",
+			turns: [][]trajectory.Event{{stop(nil)}}, err: "cannot be enforced: the agent does not report its tokens",
 		},
 		{
 			name: "usage without counts", reason: "it says as little as none", tokens: 10,
@@ -59,7 +59,7 @@ func TestSpending(t *testing.T) {
 		{
 			name: "another currency", reason: "one dollar is not one yen", costUSD: 1,
 			turns: [][]trajectory.Event{{cost(0.6, "JPY"), stop(nil)}},
-			err:   "cannot be enforced: the agent reports no cost in USD",
+			err:   "cannot be enforced: the agent does not report its cost in USD",
 		},
 	}
 	for _, tt := range tests {

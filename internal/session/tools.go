@@ -199,8 +199,8 @@ func (s *Session) CheckOverrides() error {
 		if o.Nth > 0 {
 			what = fmt.Sprintf("call %d of %s", o.Nth, what)
 		}
-		errs = append(errs, fmt.Errorf("%s: the override changed nothing: "+
-			"the agent made no such call, or another override answers it: %s", o.Position, what))
+		errs = append(errs, fmt.Errorf("%s: the override of %s was not used: "+
+			"the agent made no such call, or another override comes first", o.Position, what))
 	}
 	return errors.Join(errs...)
 }

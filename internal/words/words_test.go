@@ -26,7 +26,10 @@ func TestSplit(t *testing.T) {
 		{"backslash before a multi-byte character", `\éa`, []string{"éa"}},
 		{"empty words", `a '' "" b`, []string{"a", "", "", "b"}},
 		{"adjacent parts join", `-run='^Test A$'"/x"\ y`, []string{"-run=^Test A$/x y"}},
-		{"nothing is expanded", `$HOME ~ *.go {a,b} $(x) # !x`, []string{"$HOME", "~", "*.go", "{a,b}", "$(x)", "#", "!x"}},
+		{
+			"nothing is expanded", `$HOME ~ *.go {a,b} $(x) # !x`,
+			[]string{"$HOME", "~", "*.go", "{a,b}", "$(x)", "#", "!x"},
+		},
 		{"quoted operators are text", `'&&' "||" \> 'a;b'`, []string{"&&", "||", ">", "a;b"}},
 		{"placeholder is one piece", `x${{ task.title }}y ${{a}}`, []string{"x${{ task.title }}y", "${{a}}"}},
 		{"quoted placeholder", `"${{ a }} b" '${{ c }}'`, []string{"${{ a }} b", "${{ c }}"}},

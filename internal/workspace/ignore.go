@@ -163,7 +163,8 @@ func translateGlob(glob string) (string, bool) {
 
 // namedClasses are the ASCII characters of POSIX classes, in doublestar's syntax.
 var namedClasses = map[string]string{
-	"alnum": `a-zA-Z0-9`, "alpha": `a-zA-Z`, "blank": ` \	`, "cntrl": "\x01-\x1f\x7f", "digit": `0-9`, "graph": `\!-~`,
+	"alnum": `a-zA-Z0-9`, "alpha": `a-zA-Z`, "blank": ` \	`, "cntrl": "\x01-\x1f\x7f", "digit": `0-9`,
+	"graph": `\!-~`,
 	"lower": `a-z`, "print": ` -~`, "punct": "\\!-/:-@\\[-`{-~", "space": " \t-\r", "upper": `A-Z`,
 	"xdigit": `0-9a-fA-F`,
 }

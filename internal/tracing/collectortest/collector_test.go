@@ -40,7 +40,10 @@ func TestReceiver(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + address, "OTEL_EXPORTER_OTLP_COMPRESSION": compression,
 				"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
 			}
-			tracer, err := tracing.Open(tracing.Config{Getenv: func(name string) string { return environ[name] }, RunID: "run-1"})
+			tracer, err := tracing.Open(tracing.Config{
+				Getenv: func(name string) string { return environ[name] },
+				RunID:  "run-1",
+			})
 			require.NoError(t, err)
 			tracer.Unit(unit())
 			require.NoError(t, tracer.Close())
@@ -115,7 +118,8 @@ func (r *received) text() string {
 
 func write(b *strings.Builder, children map[pcommon.SpanID][]ptrace.Span, parent pcommon.SpanID) {
 	spans := children[parent]
-	slices.SortStableFunc(spans, func(a, b ptrace.Span) int { return cmp.Compare(a.StartTimestamp(), b.StartTimestamp()) })
+	slices.SortStableFunc(spans,
+		func(a, b ptrace.Span) int { return cmp.Compare(a.StartTimestamp(), b.StartTimestamp()) })
 	for _, s := range spans {
 		fmt.Fprintln(b, s.Status().Code(), s.Kind(), s.Name())
 		for _, e := range s.Events().All() {
@@ -141,8 +145,9 @@ func startReceiver(t *testing.T, to *received) (address string) {
 	settings := receiver.Settings{
 		ID: component.NewID(factory.Type()),
 		TelemetrySettings: component.TelemetrySettings{
-			Logger: zap.NewNop(), TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
-			Resource: pcommon.NewResource(),
+			Logger: zap.NewNop(), TracerProvider: tracenoop.NewTracerProvider(),
+			MeterProvider: metricnoop.NewMeterProvider(),
+			Resource:      pcommon.NewResource(),
 		},
 	}
 	for range 5 { // it takes a port's number only, and somebody else may have taken the port
