@@ -15,9 +15,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -155,7 +155,7 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 	}
 	pb := s.playbook()
 	s.override(s.t, pb, s.overrides)
-	plan, err := pb.Plan()
+	planned, err := pb.Plan()
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, err
 	}
 	seen := &observer{run: s.run, t: s.t}
-	plan.AddEvaluator("ends-as-asked", seen, s.at)
-	unit, err := s.execute(ctx, plan)
+	planned.AddEvaluator("ends-as-asked", seen, s.at)
+	unit, err := s.execute(ctx, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -181,19 +181,19 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 }
 
 // execute runs the plan's only unit.
-func (s *agentSession) execute(ctx context.Context, plan *spec.Plan) (result.Unit, error) {
+func (s *agentSession) execute(ctx context.Context, planned *plan.Plan) (result.Unit, error) {
 	s.t.Helper()
-	cfg := s.config(s.grace, func(m engine.Mode, _ spec.Unit) string {
+	cfg := s.config(s.grace, func(m engine.Mode, _ plan.Unit) string {
 		return command(s.harness, m, s.t.Name()) + " -count=1"
 	})
 	cfg.Secrets = s.secrets
-	run, err := s.start(s.t, ctx, plan, cfg)
+	run, err := s.start(s.t, ctx, planned, cfg)
 	if err != nil {
 		return result.Unit{}, err
 	}
 	defer run.close(s.t)
 	run.logNotes(s.t)
-	return run.unit(s.t, plan.Units[0]), nil
+	return run.unit(s.t, planned.Units[0]), nil
 }
 
 // check returns what is wrong with the run.
@@ -229,36 +229,36 @@ func (s *agentSession) check() error {
 }
 
 // playbook is what the run asks for, as the engine takes it.
-func (s *agentSession) playbook() *spec.Playbook {
+func (s *agentSession) playbook() *plan.Playbook {
 	const job = "agent"
 	r, keys := s.run, s.keys()
-	c := spec.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
+	c := plan.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
 	if len(r.Prompts) == 1 {
 		c.Prompt = r.Prompts[0]
 	}
-	return &spec.Playbook{
+	return &plan.Playbook{
 		File: s.stem(s.suite), Name: s.suite,
-		Cases:    []spec.Case{c},
-		Variants: []spec.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at}},
-		Workflow: spec.Workflow{Jobs: []spec.Job{{
+		Cases:    []plan.Case{c},
+		Variants: []plan.Variant{{ID: r.Variant, Agent: keys.Agent, Position: s.at}},
+		Workflow: plan.Workflow{Jobs: []plan.Job{{
 			ID: job, Position: s.at,
-			Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{r.Variant}}},
-			Steps: []spec.Step{
+			Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{r.Variant}}},
+			Steps: []plan.Step{
 				{Uses: action.Prepare, Job: job, Position: s.at}, {Uses: action.Prompt, Job: job, Position: s.at},
 			},
 		}}},
-		Workspace:   spec.Workspace{From: r.Workspace},
+		Workspace:   plan.Workspace{From: r.Workspace},
 		Limits:      keys.Limits,
 		Permissions: keys.Permissions,
-		MCP:         spec.ServersAt(keys.MCP, s.at),
+		MCP:         plan.ServersAt(keys.MCP, s.at),
 		Env:         keys.Env,
 	}
 }
 
 // keys are those parts of the run that a playbook has too.
-func (s *agentSession) keys() spec.Run {
+func (s *agentSession) keys() plan.Run {
 	r := s.run
-	run := spec.Run{Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env}
+	run := plan.Run{Agent: r.Agent, Limits: r.Limits, Permissions: r.Permissions, MCP: r.MCP, Env: r.Env}
 	if r.Tools != nil {
 		run.Permissions = permissions(r.Tools)
 	}

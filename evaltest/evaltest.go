@@ -43,9 +43,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -137,11 +137,11 @@ func Override(o playbook.Override) Option {
 }
 
 // override adds overrides that are written in Go to those of the playbook.
-func (h *harness) override(t *testing.T, pb *spec.Playbook, all []override) {
+func (h *harness) override(t *testing.T, pb *plan.Playbook, all []override) {
 	t.Helper()
 	for _, o := range all {
 		at := h.position(o.file, o.line)
-		if err := pb.Override(spec.Override{Override: o.Override, Position: at}); err != nil {
+		if err := pb.Override(plan.Override{Override: o.Override, Position: at}); err != nil {
 			t.Fatalf("evaltest.Override: %s: %v", at, err)
 		}
 	}
@@ -216,13 +216,13 @@ func newHarness(opts ...Option) (*harness, error) {
 }
 
 // load loads a playbook under its path from the module's root, which is how results cite it.
-func (h *harness) load(file string) (*spec.Playbook, error) {
+func (h *harness) load(file string) (*plan.Playbook, error) {
 	name := h.fromRoot(file)
 	if name == "" {
 		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it",
 			file, h.root)
 	}
-	return spec.Read(spec.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
+	return plan.Read(plan.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
 }
 
 func (h *harness) fromRoot(file string) string {
@@ -242,7 +242,7 @@ func (h *harness) position(file string, line int) doc.Position {
 
 // config is how the engine runs what needs no more than the environment and the options say. Command returns the
 // command that runs a unit in a mode.
-func (h *harness) config(grace time.Duration, command func(engine.Mode, spec.Unit) string) engine.Config {
+func (h *harness) config(grace time.Duration, command func(engine.Mode, plan.Unit) string) engine.Config {
 	cfg := h.environment
 	cfg.Grace, cfg.Command = grace, command
 	cfg.Root, cfg.Cassettes, cfg.ConfigDir = h.root, h.dirs.Cassettes, h.dirs.Config
@@ -254,39 +254,39 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, spec.Uni
 }
 
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
-func (h *harness) describe(t *testing.T, pb *spec.Playbook) {
+func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	t.Helper()
 	h.override(t, pb, h.overrides)
-	plan, err := pb.Plan()
+	planned, err := pb.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range h.checks {
-		for _, u := range plan.Units {
-			if slices.ContainsFunc(u.Evaluators, func(e spec.Evaluator) bool { return e.Name == c.name }) {
+		for _, u := range planned.Units {
+			if slices.ContainsFunc(u.Evaluators, func(e plan.Evaluator) bool { return e.Name == c.name }) {
 				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
 			}
 		}
-		plan.AddEvaluator(c.name, c, h.position(c.file, c.line))
+		planned.AddEvaluator(c.name, c, h.position(c.file, c.line))
 	}
-	if err := checkPlan(plan); err != nil {
+	if err := checkPlan(planned); err != nil {
 		t.Fatal(err)
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
-	cfg := h.config(grace, func(m engine.Mode, u spec.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
+	cfg := h.config(grace, func(m engine.Mode, u plan.Unit) string { return h.command(t, m, u.Case.ID, u.Variant.ID) })
 	selected, name := newSelection(), t.Name()
-	cfg.Selected = func(u spec.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
-	cfg.SelectedJob = func(j spec.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
-	run, err := h.start(t, ctx, plan, cfg)
+	cfg.Selected = func(u plan.Unit) bool { return selected.has(name + "/" + u.Case.ID + "/" + u.Variant.ID) }
+	cfg.SelectedJob = func(j plan.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
+	run, err := h.start(t, ctx, planned, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.close(t)
 	run.logNotes(t)
 	var ended skips
-	reported := h.jobs(t, run, plan.Before(), &ended)
-	for _, job := range plan.Before() { // what -run leaves out is still what the units build on
+	reported := h.jobs(t, run, planned.Before(), &ended)
+	for _, job := range planned.Before() { // what -run leaves out is still what the units build on
 		if reported[job.ID] {
 			continue
 		}
@@ -294,36 +294,36 @@ func (h *harness) describe(t *testing.T, pb *spec.Playbook) {
 			t.Error(jobFailure(t.Name()+"/jobs/"+job.ID, r))
 		}
 	}
-	for _, c := range plan.Cases() {
+	for _, c := range planned.Cases() {
 		ended.run(t, c.ID, func(t *testing.T) {
 			t.Helper()
 			var ended skips
-			for _, v := range plan.Variants(c) {
+			for _, v := range planned.Variants(c) {
 				ended.run(t, v.ID, func(t *testing.T) {
 					t.Helper()
-					h.variant(t, run, plan.Trials(c.ID, v.ID))
+					h.variant(t, run, planned.Trials(c.ID, v.ID))
 				})
 			}
 			ended.judge(t)
 		})
 	}
-	h.jobs(t, run, plan.After(), &ended)
+	h.jobs(t, run, planned.After(), &ended)
 	ended.judge(t)
 }
 
 // checkPlan returns an error if the plan has nothing that could fail: no unit, no agent, or no expectation. A workspace
 // without a source is one, too: the command would copy the whole project.
-func checkPlan(plan *spec.Plan) error {
-	file := plan.Playbook.File
-	if len(plan.Units) == 0 {
+func checkPlan(planned *plan.Plan) error {
+	file := planned.Playbook.File
+	if len(planned.Units) == 0 {
 		return fmt.Errorf("%s: no job has a strategy.matrix, so no agent would run", file)
 	}
-	for _, u := range plan.Units {
-		if !slices.ContainsFunc(u.Steps, spec.Step.Prompts) {
+	for _, u := range planned.Units {
+		if !slices.ContainsFunc(u.Steps, plan.Step.Prompts) {
 			return fmt.Errorf("%s: no step of variant %s starts its agent (uses: %s or %s)",
 				file, u.Variant.ID, action.Prompt, action.Loop)
 		}
-		if plan.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
+		if planned.Playbook.Workspace.From == "" && slices.ContainsFunc(u.Steps, copiesTemplate) {
 			return fmt.Errorf(
 				"%s: `workspace.from` is required: in a test nothing else says which files the agent starts with", file)
 		}
@@ -335,7 +335,7 @@ func checkPlan(plan *spec.Plan) error {
 	return nil
 }
 
-func copiesTemplate(s spec.Step) bool { return action.Of(s.Uses).Template }
+func copiesTemplate(s plan.Step) bool { return action.Of(s.Uses).Template }
 
 // testContext ends before the test's deadline, early enough to end agents within the grace period.
 func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFunc) {
@@ -353,7 +353,7 @@ func testContext(t *testing.T) (context.Context, time.Duration, context.CancelFu
 }
 
 // jobs reports jobs outside the matrix, and returns the ids of those whose subtests have run.
-func (h *harness) jobs(t *testing.T, run *running, jobs []spec.Job, ended *skips) map[string]bool {
+func (h *harness) jobs(t *testing.T, run *running, jobs []plan.Job, ended *skips) map[string]bool {
 	t.Helper()
 	reported := make(map[string]bool)
 	for _, job := range jobs {

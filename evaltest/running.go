@@ -14,10 +14,10 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // lookahead is how many units may have begun before the test asks for them. What they did is held in memory until then.
@@ -52,7 +52,7 @@ type pendingUnit struct {
 }
 
 // start carries a plan out beside the test. What keeps it from beginning is an error.
-func (h *harness) start(t *testing.T, ctx context.Context, plan *spec.Plan, cfg engine.Config) (*running, error) {
+func (h *harness) start(t *testing.T, ctx context.Context, plan *plan.Plan, cfg engine.Config) (*running, error) {
 	t.Helper()
 	runner, err := engine.New(plan, cfg)
 	if err == nil && runner.Impure() {
@@ -132,7 +132,7 @@ func (r *running) Begin(_ int, _ []result.Unit, notes []string) {
 }
 
 // UnitStarts implements [engine.Sink]. It waits until the unit is not too far ahead of the test.
-func (r *running) UnitStarts(u spec.Unit) io.Writer {
+func (r *running) UnitStarts(u plan.Unit) io.Writer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.index[u.ID()] >= r.next+lookahead && r.ctx.Err() == nil {
@@ -152,7 +152,7 @@ func (r *running) pending(id string) *pendingUnit {
 }
 
 // UnitEnds implements [engine.Sink].
-func (r *running) UnitEnds(_ spec.Unit, u result.Unit) {
+func (r *running) UnitEnds(_ plan.Unit, u result.Unit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending(u.ID).result = &u
@@ -179,7 +179,7 @@ func (r *running) Note(text string) {
 
 // unit returns how a unit ended, once it has. Tests ask for units in listed order: those before it that they left out
 // are not asked for any more.
-func (r *running) unit(t *testing.T, u spec.Unit) result.Unit {
+func (r *running) unit(t *testing.T, u plan.Unit) result.Unit {
 	id := u.ID()
 	r.mu.Lock()
 	defer r.mu.Unlock()

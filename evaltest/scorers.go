@@ -18,9 +18,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -187,7 +187,7 @@ func evidence(c scored) (evaluator.Input, error) {
 		return evaluator.Input{}, fmt.Errorf("the input: %w", err)
 	}
 	in := evaluator.Input{
-		Unit: c.row.name(), Case: spec.Case{ID: c.row.id, Prompts: []string{input}},
+		Unit: c.row.name(), Case: plan.Case{ID: c.row.id, Prompts: []string{input}},
 		Changes: func(context.Context) (string, error) { return "", nil },
 	}
 	if calls, ok := c.expected.(Calls); ok {

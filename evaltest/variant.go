@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // variant reports the trials of one case under one variant: each evaluator as a subtest over all trials,
 // then what only the trials as wholes tell.
-func (h *harness) variant(t *testing.T, run *running, units []spec.Unit) {
+func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
 	for i, u := range units {

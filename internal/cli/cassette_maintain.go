@@ -11,7 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 func cassettePruneCommand() command {
@@ -133,7 +133,7 @@ sdd-eval cassette migrate evals/refund/refund.yaml`,
 // migration is a recording that is to be rewritten.
 type migration struct {
 	runner *engine.Runner
-	unit   spec.Unit
+	unit   plan.Unit
 	file   string // as it is shown
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 func cassetteVerifyCommand() command {
@@ -111,14 +111,14 @@ func (v *verification) recorded() ([]string, error) {
 
 // playbook checks the recordings of one playbook.
 func (v *verification) playbook(ctx context.Context, file string) error {
-	runner, plan, err := v.app.recordings(v.root, v.where, file)
+	runner, planned, err := v.app.recordings(v.root, v.where, file)
 	if err != nil {
 		return err
 	}
 	file = v.app.shown(v.app.path(file))
 	record := v.where.run(file).command(engine.Record)
 	before := v.defects()
-	for _, u := range plan.Units {
+	for _, u := range planned.Units {
 		defects, warnings, err := runner.Verify(ctx, u)
 		if err != nil {
 			return fmt.Errorf("cassette verify: %s: %w", file, err)
@@ -141,7 +141,7 @@ func (v *verification) playbook(ctx context.Context, file string) error {
 		}, prune)
 	}
 	if v.defects() == before {
-		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(plan.Units), "unit"))
+		fmt.Fprintf(v.app.Stdout, "%-9s %s: %s\n", "ok", printable(file), count(len(planned.Units), "unit"))
 	}
 	return nil
 }
@@ -202,25 +202,25 @@ func (r recordingsFlags) run(file string) runOptions {
 
 // recordings opens a playbook of the project, to work with the recordings of its units. A playbook of another project
 // is an error, because its recordings would have no name of their own here.
-func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *spec.Plan, error) {
-	plan, err := a.loadPlan(root, a.path(file))
+func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *plan.Plan, error) {
+	planned, err := a.loadPlan(root, a.path(file))
 	if err != nil {
 		return nil, nil, usageError("%w", err)
 	}
-	runner, err := engine.New(plan, engine.Config{
+	runner, err := engine.New(planned, engine.Config{
 		Mode: engine.Replay, Root: root, Source: root, Cassettes: where.dir(root), Secrets: a.secrets,
-		Command: func(m engine.Mode, _ spec.Unit) string { return where.run(file).command(m) },
+		Command: func(m engine.Mode, _ plan.Unit) string { return where.run(file).command(m) },
 		Getenv:  a.Getenv, Environ: a.Environ,
 	})
 	switch {
 	case err != nil:
 		return nil, nil, usageError("%w", err)
-	case filepath.IsAbs(plan.Playbook.File):
+	case filepath.IsAbs(planned.Playbook.File):
 		return nil, nil, usageError("%s is not below the project's root %s", file, root)
-	case len(plan.Units) == 0:
+	case len(planned.Units) == 0:
 		return nil, nil, usageError("%s has no units, so it has no recordings", file)
 	}
-	return runner, plan, nil
+	return runner, planned, nil
 }
 
 // recordedPlaybooks returns the absolute paths of the playbooks that have recordings. gone are the playbooks with

@@ -15,7 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // importOptions are the flags of `sdd-eval cassette import`.
@@ -120,8 +120,8 @@ func (a *App) importCassette(file string, o importOptions) error {
 
 // importedUnit is a unit with its playbook and the profile of its agent.
 type importedUnit struct {
-	spec.Unit
-	pb      *spec.Playbook
+	plan.Unit
+	pb      *plan.Playbook
 	profile agent.Profile
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // What the first line of a playbook is made of. Editors find its schema by that line.
@@ -85,7 +85,7 @@ func (a *App) init(o initOptions) error {
 	schema := specSchema
 	if o.schema == "local" {
 		schema = "./" + schemaFile
-		if err := disk.Replace(filepath.Join(dir, schemaFile), spec.Schema(kinds.All()), 0o644); err != nil {
+		if err := disk.Replace(filepath.Join(dir, schemaFile), plan.Schema(kinds.All()), 0o644); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 	}
@@ -164,7 +164,7 @@ func (a *App) validateFile(file string) (string, error) {
 	if err != nil {
 		root = "" // only a playbook with scripts above its own directory needs one
 	}
-	p, err := spec.Read(spec.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+	p, err := plan.Read(plan.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 		examples: `sdd-eval schema > playbook.schema.json`,
 		define: func(a *App, _ *flags) action {
 			return func(context.Context, []string) error {
-				_, err := a.Stdout.Write(spec.Schema(kinds.All()))
+				_, err := a.Stdout.Write(plan.Schema(kinds.All()))
 				return err
 			}
 		},
@@ -197,13 +197,13 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 
 // loadPlan reads the user's playbook, whose path is absolute. Errors in the playbook cite its path relative to the
 // working directory, results cite it relative to the root.
-func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
+func (a *App) loadPlan(root, file string) (*plan.Plan, error) {
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = file
 	}
-	source := spec.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
-	pb, err := spec.Read(source, kinds.All())
+	source := plan.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
+	pb, err := plan.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (a *App) loadPlan(root, file string) (*spec.Plan, error) {
 }
 
 // loadResumed reads the copy of a playbook that is in the directory of the run to resume.
-func loadResumed(root string, run *rundir.Run) (*spec.Plan, error) {
+func loadResumed(root string, run *rundir.Run) (*plan.Plan, error) {
 	data, err := run.ReadFile("playbook.yaml", doc.MaxSize)
 	if err != nil {
 		return nil, err
@@ -222,11 +222,11 @@ func loadResumed(root string, run *rundir.Run) (*spec.Plan, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(root, path)
 	}
-	return planOf(spec.Source{Path: path, Name: name, Root: root, Data: data})
+	return planOf(plan.Source{Path: path, Name: name, Root: root, Data: data})
 }
 
-func planOf(source spec.Source) (*spec.Plan, error) {
-	pb, err := spec.Read(source, kinds.All())
+func planOf(source plan.Source) (*plan.Plan, error) {
+	pb, err := plan.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
@@ -27,7 +27,7 @@ func TestInit(t *testing.T) {
 	require.Equal(t,
 		"# yaml-language-server: $schema=https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/"+
 			"playbooks/en/llman-sdd-eval.schema.json", first)
-	p, err := spec.Parse(file, []byte(text), kinds.All())
+	p, err := plan.Parse(file, []byte(text), kinds.All())
 	require.NoError(t, err)
 	require.Equal(t, "demo", p.Name)
 	require.Len(t, p.Workflow.Jobs, 2)
@@ -48,7 +48,7 @@ func TestInitRealAgents(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	p, err := spec.Parse("demo.yaml", []byte(strings.Join(lines, "")), kinds.All())
+	p, err := plan.Parse("demo.yaml", []byte(strings.Join(lines, "")), kinds.All())
 	require.NoError(t, err)
 	require.Len(t, p.Variants, 4)
 }

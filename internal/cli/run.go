@@ -15,11 +15,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
 
@@ -105,7 +105,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	} else if o.resume, again, err = a.resumed(root, o); err != nil {
 		return err
 	}
-	cfg.Command = func(m engine.Mode, _ spec.Unit) string { return again.command(m) }
+	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return again.command(m) }
 	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
 	// milliseconds. The ballast has it wait until as much again is allocated. It is never written to, so it takes no
 	// memory.
@@ -147,7 +147,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 
 // carryOut runs the playbook that the options name, or resumes the run.
 func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *watcher) (engine.Finished, error) {
-	var plan *spec.Plan
+	var plan *plan.Plan
 	var err error
 	if o.resume != "" {
 		run, err := rundir.Resume(cfg.Root, o.resume, a.secrets)
@@ -290,12 +290,12 @@ func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 }
 
 // UnitStarts returns a writer that discards the notes about the unit: its session log has all of them.
-func (w *watcher) UnitStarts(u spec.Unit) io.Writer {
+func (w *watcher) UnitStarts(u plan.Unit) io.Writer {
 	w.progress.start(u.ID())
 	return io.Discard
 }
 
-func (w *watcher) UnitEnds(_ spec.Unit, u result.Unit) {
+func (w *watcher) UnitEnds(_ plan.Unit, u result.Unit) {
 	if u.Interrupted {
 		return
 	}

@@ -1,5 +1,5 @@
 // Package doc reads a YAML file into a tree whose nodes know their positions, and decodes the tree strictly into Go
-// values. It knows no playbooks: what their keys mean is package spec's. Every problem has a position and a path, and
+// values. It knows no playbooks: what their keys mean is package plan's. Every problem has a position and a path, and
 // all problems of a file are reported at once:
 //
 //	d := doc.Parse("demo.yaml", data)

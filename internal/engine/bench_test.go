@@ -17,8 +17,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -106,28 +106,28 @@ func writeFiles(tb testing.TB, dir string) {
 
 func newRunner(
 	tb testing.TB, root, text string, mode engine.Mode, change ...func(*engine.Config),
-) (*engine.Runner, spec.Unit) {
+) (*engine.Runner, plan.Unit) {
 	tb.Helper()
-	pb, err := spec.Parse("bench.yaml", []byte(text), kinds.All())
+	pb, err := plan.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
-	plan, err := pb.Plan()
+	planned, err := pb.Plan()
 	require.NoError(tb, err)
 	cfg := engine.Config{
 		Mode: mode, Root: root, Cassettes: "cassettes", Getenv: os.Getenv, Environ: os.Environ(),
-		Command: func(m engine.Mode, u spec.Unit) string { return string(m) + " " + u.ID() },
+		Command: func(m engine.Mode, u plan.Unit) string { return string(m) + " " + u.ID() },
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
-	runner, err := engine.New(plan, cfg)
+	runner, err := engine.New(planned, cfg)
 	require.NoError(tb, err)
-	return runner, plan.Units[0]
+	return runner, planned.Units[0]
 }
 
 // record writes the session's cassette and returns its path.
 func record(tb testing.TB, root, text string) string {
 	tb.Helper()
-	pb, err := spec.Parse("bench.yaml", []byte(text), kinds.All())
+	pb, err := plan.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
 	events := []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}}}
 	for i := range 20 {

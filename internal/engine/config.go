@@ -13,9 +13,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -56,7 +56,7 @@ type Config struct {
 	// Keep says where the run is kept; nil: nowhere.
 	Keep *Keep
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
-	Command func(Mode, spec.Unit) string
+	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.
 	Grace time.Duration
 	// Getenv reads the environment.
@@ -64,8 +64,8 @@ type Config struct {
 	// Environ is the environment that run steps start from.
 	Environ []string
 	// Selected and SelectedJob report whether a unit, and a job after the units, is to be run. Nil: all are.
-	Selected    func(spec.Unit) bool
-	SelectedJob func(spec.Job) bool
+	Selected    func(plan.Unit) bool
+	SelectedJob func(plan.Job) bool
 }
 
 // TestTool is the [Keep.Tool] of runs of tests.

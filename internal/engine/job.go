@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Job runs one job outside the matrix. Its commands start in a directory of their own.
-func (r *Runner) Job(ctx context.Context, j spec.Job) (res result.Job) {
+func (r *Runner) Job(ctx context.Context, j plan.Job) (res result.Job) {
 	start := r.now()
 	res = result.Job{ID: j.ID, Outcome: result.Pass, Started: start.UTC()}
 	defer func() {
@@ -65,13 +65,13 @@ func (r *Runner) makeJobDirs() (unitDirs, error) {
 // jobStep is a step of a job outside the matrix. It implements [action.Run].
 type jobStep struct {
 	*Runner
-	step    spec.Step
+	step    plan.Step
 	dirs    *unitDirs
 	command *result.Command // that was run
 }
 
-func (r *Runner) runJobStep(ctx context.Context, s spec.Step, dirs *unitDirs) (result.Step, error) {
-	return r.runStep(s, r.pb.Values(), func(s spec.Step) (*result.Command, error) {
+func (r *Runner) runJobStep(ctx context.Context, s plan.Step, dirs *unitDirs) (result.Step, error) {
+	return r.runStep(s, r.pb.Values(), func(s plan.Step) (*result.Command, error) {
 		j := &jobStep{Runner: r, step: s, dirs: dirs}
 		do := action.Of(s.Uses).InRun
 		if do == nil {
@@ -95,11 +95,11 @@ func (j *jobStep) Command(ctx context.Context) (err error) {
 }
 
 // reports reports whether a job makes the reports, which are wanted most where something did not pass.
-func reports(j spec.Job) bool {
+func reports(j plan.Job) bool {
 	return does(j.Steps, func(a action.Action) bool { return a.Reports })
 }
 
-func skipped(s spec.Step) result.Step {
+func skipped(s plan.Step) result.Step {
 	return result.Step{
 		Name: stepName(s), Position: s.Position.String(), Outcome: result.Skip, Reason: "a step before it did not pass",
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -216,7 +216,7 @@ type Defect struct {
 // Verify returns what keeps the unit from being replayed, and warnings that a replay would give. It prepares the unit's
 // workspace and runs nothing that the playbook names. Whether judges would still ask what is recorded is not known
 // without asking them.
-func (r *Runner) Verify(ctx context.Context, u spec.Unit) (defects []Defect, warnings []string, err error) {
+func (r *Runner) Verify(ctx context.Context, u plan.Unit) (defects []Defect, warnings []string, err error) {
 	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
 	if err := a.openDirs(); err != nil {
@@ -302,7 +302,7 @@ func (r *Runner) Orphans() ([]string, error) {
 
 // Migrate makes a unit's cassette what it would be if its session were recorded today, and reports whether that changes
 // it; with dry it does not change it. A unit without a cassette has nothing to migrate.
-func (r *Runner) Migrate(u spec.Unit, dry bool) (changed bool, err error) {
+func (r *Runner) Migrate(u plan.Unit, dry bool) (changed bool, err error) {
 	path := r.CassettePath(u)
 	if !cassette.Exists(path) {
 		return false, nil

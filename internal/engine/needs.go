@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -26,7 +26,7 @@ func (r *Runner) blocked(needs []string) string {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
 	for _, n := range needs {
-		i := slices.IndexFunc(r.plan.Jobs, func(j spec.Job) bool { return j.ID == n })
+		i := slices.IndexFunc(r.plan.Jobs, func(j plan.Job) bool { return j.ID == n })
 		if i >= 0 && !r.passed(r.plan.Jobs[i]) {
 			return fmt.Sprintf("needs job %s, which did not pass", n)
 		}
@@ -35,7 +35,7 @@ func (r *Runner) blocked(needs []string) string {
 }
 
 // passed reports whether a job has. A matrix job has if enough trials of each of its cases and variants have.
-func (r *Runner) passed(j spec.Job) bool {
+func (r *Runner) passed(j plan.Job) bool {
 	if j.Strategy == nil {
 		return slices.Contains(r.progress.jobs, j.ID)
 	}
@@ -53,14 +53,14 @@ func trialsKey(caseID, variantID string) string { return caseID + "/" + variantI
 
 // jobsBefore returns the jobs outside the matrix that a unit's jobs need. Matrix jobs that need each other are parts of
 // the same unit.
-func (r *Runner) jobsBefore(u spec.Unit) []string {
+func (r *Runner) jobsBefore(u plan.Unit) []string {
 	var needs []string
 	for _, j := range r.plan.Jobs {
 		if !slices.Contains(j.Variants(), u.Variant.ID) {
 			continue
 		}
 		for _, n := range j.Needs {
-			if slices.ContainsFunc(r.plan.Jobs, func(j spec.Job) bool { return j.ID == n && j.Strategy == nil }) {
+			if slices.ContainsFunc(r.plan.Jobs, func(j plan.Job) bool { return j.ID == n && j.Strategy == nil }) {
 				needs = append(needs, n)
 			}
 		}
@@ -86,7 +86,7 @@ func (r *Runner) noteJob(id string, o result.Outcome) {
 }
 
 // noteUnit remembers how a unit ended.
-func (r *Runner) noteUnit(u spec.Unit, o result.Outcome) {
+func (r *Runner) noteUnit(u plan.Unit, o result.Outcome) {
 	if o != result.Pass && o != result.Completed {
 		return
 	}
@@ -104,7 +104,7 @@ func (r *Runner) restore(units []result.Unit, jobs []result.Job) {
 		r.noteJob(j.ID, j.Outcome)
 	}
 	for _, ended := range units {
-		i := slices.IndexFunc(r.plan.Units, func(u spec.Unit) bool { return u.ID() == ended.ID })
+		i := slices.IndexFunc(r.plan.Units, func(u plan.Unit) bool { return u.ID() == ended.ID })
 		if i >= 0 {
 			r.noteUnit(r.plan.Units[i], ended.Outcome)
 		}
@@ -175,6 +175,6 @@ func (r *Runner) accounts(ended []result.Unit) (map[string][]string, error) {
 }
 
 // startsAgent reports whether a unit's session would be with an agent.
-func (r *Runner) startsAgent(u spec.Unit) bool {
-	return r.roleOf(u).runsAgent() && slices.ContainsFunc(u.Steps, spec.Step.Prompts)
+func (r *Runner) startsAgent(u plan.Unit) bool {
+	return r.roleOf(u).runsAgent() && slices.ContainsFunc(u.Steps, plan.Step.Prompts)
 }

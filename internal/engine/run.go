@@ -13,11 +13,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
 )
@@ -28,9 +28,9 @@ type Sink interface {
 	// before the run was resumed, of total units in all; notes are what people should know.
 	Begin(total int, finished []result.Unit, notes []string)
 	// UnitStarts returns what receives the notes about the unit, such as what its agent writes to standard error.
-	UnitStarts(spec.Unit) io.Writer
+	UnitStarts(plan.Unit) io.Writer
 	// UnitEnds is called for each unit that has begun. One that is Interrupted is not kept.
-	UnitEnds(spec.Unit, result.Unit)
+	UnitEnds(plan.Unit, result.Unit)
 	// JobEnds is the same for jobs outside the matrix.
 	JobEnds(result.Job)
 	// Activity receives what agents do.
@@ -270,7 +270,7 @@ func (r *run) closeDir() error {
 }
 
 // runJobs runs those of the jobs outside the matrix that are selected, nil being all, and have not run yet.
-func (r *run) runJobs(ctx context.Context, jobs []spec.Job, selected func(spec.Job) bool) error {
+func (r *run) runJobs(ctx context.Context, jobs []plan.Job, selected func(plan.Job) bool) error {
 	for _, j := range jobs {
 		if ctx.Err() != nil { // what it needs may not have run: nothing is known about the job
 			return nil
@@ -285,7 +285,7 @@ func (r *run) runJobs(ctx context.Context, jobs []spec.Job, selected func(spec.J
 	return nil
 }
 
-func (r *run) runJob(ctx context.Context, j spec.Job) error {
+func (r *run) runJob(ctx context.Context, j plan.Job) error {
 	res := r.Job(ctx, j)
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error
 	if r.kept != nil && !res.Interrupted {
@@ -328,7 +328,7 @@ func (r *run) runUnits(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (r *run) runUnit(ctx context.Context, u spec.Unit) error {
+func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 	notes := r.sink.UnitStarts(u) // which may wait
 	var res result.Unit
 	if err := context.Cause(ctx); err != nil {

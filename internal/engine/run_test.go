@@ -17,11 +17,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // sink remembers what happens in a run.
@@ -33,7 +33,7 @@ type sink struct {
 	jobs  []result.Job
 	doing []session.Activity
 	// starts, if not nil, is called when a unit does.
-	starts func(spec.Unit)
+	starts func(plan.Unit)
 }
 
 func (s *sink) Begin(total int, _ []result.Unit, notes []string) {
@@ -41,14 +41,14 @@ func (s *sink) Begin(total int, _ []result.Unit, notes []string) {
 	s.notes = append(s.notes, notes...)
 }
 
-func (s *sink) UnitStarts(u spec.Unit) io.Writer {
+func (s *sink) UnitStarts(u plan.Unit) io.Writer {
 	if s.starts != nil {
 		s.starts(u)
 	}
 	return io.Discard
 }
 
-func (s *sink) UnitEnds(_ spec.Unit, u result.Unit) {
+func (s *sink) UnitEnds(_ plan.Unit, u result.Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.units = append(s.units, u)
@@ -104,7 +104,7 @@ func TestRunParallel(t *testing.T) {
 					func(c *engine.Config) { c.Parallel = tt.parallel })
 				var mu sync.Mutex
 				started, leave := 0, make(chan struct{})
-				sunk := &sink{starts: func(spec.Unit) {
+				sunk := &sink{starts: func(plan.Unit) {
 					mu.Lock()
 					started++
 					mu.Unlock()
@@ -130,7 +130,7 @@ func TestRunSelected(t *testing.T) {
 	root := recorded(t, 4)
 	runner, _ := newRunner(t, root, fourTrials, engine.Replay, func(c *engine.Config) {
 		c.Parallel = 1
-		c.Selected = func(u spec.Unit) bool { return u.Trial%2 == 0 }
+		c.Selected = func(u plan.Unit) bool { return u.Trial%2 == 0 }
 	})
 	sunk := new(sink)
 	_, err := runner.Run(t.Context(), sunk)
@@ -154,7 +154,7 @@ func TestRunSelectedAccounts(t *testing.T) {
 		"variant: [fake]", "variant: [fake, other]").Replace(benchPlaybook)
 	runner, _ := newRunner(t, root, text, engine.Missing, func(c *engine.Config) {
 		c.ConfigDir, c.Sandbox = t.TempDir(), "none"
-		c.Selected = func(u spec.Unit) bool { return u.Variant.ID == "fake" }
+		c.Selected = func(u plan.Unit) bool { return u.Variant.ID == "fake" }
 	})
 	sunk := new(sink)
 	_, err := runner.Run(t.Context(), sunk)
@@ -173,7 +173,7 @@ func TestRunInterrupted(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	sunk := new(sink)
-	sunk.starts = func(u spec.Unit) {
+	sunk.starts = func(u plan.Unit) {
 		if u.Trial == 2 {
 			cancel()
 		}

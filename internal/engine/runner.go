@@ -18,11 +18,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/tracing"
@@ -31,8 +31,8 @@ import (
 
 // Runner runs the units and jobs of one plan. Its methods may be called concurrently for different units.
 type Runner struct {
-	plan *spec.Plan
-	pb   *spec.Playbook
+	plan *plan.Plan
+	pb   *plan.Playbook
 	cfg  Config
 	// source is the directory that workspaces are copied from, absolute; empty: workspaces begin empty.
 	source   string
@@ -52,7 +52,7 @@ type Runner struct {
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
-func New(plan *spec.Plan, cfg Config) (*Runner, error) {
+func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	if cfg.Command == nil {
 		panic("engine.New: Config.Command is required")
 	}
@@ -99,7 +99,7 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 // Impure reports whether a run depends on more than files below the root that it opens: it starts children, looks for
 // programs, talks to a model, sends traces or asks what day it is.
 func (r *Runner) Impure() bool {
-	if r.pb.Cassette.MaxAge != (spec.MaxAge{}) {
+	if r.pb.Cassette.MaxAge != (plan.MaxAge{}) {
 		return true
 	}
 	if r.cfg.Mode != Replay || len(r.pb.Requires) > 0 || r.pb.Workspace.Git || r.cfg.Keep != nil ||
@@ -110,13 +110,13 @@ func (r *Runner) Impure() bool {
 	if r.StartsChildren() {
 		return true
 	}
-	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u spec.Unit) bool {
+	return (r.cfg.LLMJudge || r.cfg.RecordJudges) && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
 		return evaluatorNeeds(u)&evaluator.AsksModel != 0
 	})
 }
 
 // evaluatorNeeds returns what a unit's evaluators depend on besides the run.
-func evaluatorNeeds(u spec.Unit) (all evaluator.Needs) {
+func evaluatorNeeds(u plan.Unit) (all evaluator.Needs) {
 	for _, e := range u.Evaluators {
 		all |= e.Config.(evaluator.Evaluator).Needs()
 	}
@@ -124,14 +124,14 @@ func evaluatorNeeds(u spec.Unit) (all evaluator.Needs) {
 }
 
 // needsWorkspace reports whether a replayed unit needs its files on disk.
-func (r *Runner) needsWorkspace(u spec.Unit) bool {
+func (r *Runner) needsWorkspace(u plan.Unit) bool {
 	return r.kept != nil || r.pb.Workspace.Git || does(u.Steps, needsFiles) ||
 		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
 }
 
 // openSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
 // empty, is the user's word over the playbook's.
-func openSandbox(pb *spec.Playbook, chosen string) (*confine.Sandbox, error) {
+func openSandbox(pb *plan.Playbook, chosen string) (*confine.Sandbox, error) {
 	name := chosen
 	if name == "" {
 		name = pb.Sandbox.Kind
@@ -183,9 +183,9 @@ func (r *Runner) properties(ctx context.Context) (confine.Properties, error) {
 
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
 func (r *Runner) StartsChildren() bool {
-	return slices.ContainsFunc(r.plan.Units, func(u spec.Unit) bool {
+	return slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
 		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
-	}) || slices.ContainsFunc(r.plan.Jobs, func(j spec.Job) bool { return does(j.Steps, startsChild) })
+	}) || slices.ContainsFunc(r.plan.Jobs, func(j plan.Job) bool { return does(j.Steps, startsChild) })
 }
 
 // start starts a child that is confined.
@@ -249,7 +249,7 @@ func (r *Runner) outside(dir string) bool {
 }
 
 // CassettePath returns where the cassette of a unit is, or would be.
-func (r *Runner) CassettePath(u spec.Unit) string {
+func (r *Runner) CassettePath(u plan.Unit) string {
 	return cassette.Path(r.cassettes(), r.stem(), u.Case.ID, u.Variant.ID, u.Trial)
 }
 
@@ -267,10 +267,10 @@ func (r *Runner) stem() string {
 }
 
 // relCassette is the file of a unit's cassette for people.
-func (r *Runner) relCassette(u spec.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
+func (r *Runner) relCassette(u plan.Unit) string { return r.rel(cassette.File(r.CassettePath(u))) }
 
 // shorten names the cassette of a unit in an error as people know it.
-func (r *Runner) shorten(err error, u spec.Unit) error {
+func (r *Runner) shorten(err error, u plan.Unit) error {
 	if missing, ok := errors.AsType[*cassette.MissingError](err); ok {
 		missing.Path = r.relCassette(u)
 	}

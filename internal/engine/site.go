@@ -14,9 +14,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/style"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -25,7 +25,7 @@ import (
 // site is where a unit works: its directories, and what is known of the files in its workspace.
 type site struct {
 	*Runner
-	unit    spec.Unit
+	unit    plan.Unit
 	log     *session.Log
 	runDirs *rundir.UnitDirs // where the unit is kept; nil: nowhere
 	dirs    unitDirs

@@ -14,15 +14,15 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
 // does reports whether one of the steps has an action of that kind.
-func does(steps []spec.Step, kind func(action.Action) bool) bool {
-	return slices.ContainsFunc(steps, func(s spec.Step) bool { return kind(action.Of(s.Uses)) })
+func does(steps []plan.Step, kind func(action.Action) bool) bool {
+	return slices.ContainsFunc(steps, func(s plan.Step) bool { return kind(action.Of(s.Uses)) })
 }
 
 func startsChild(a action.Action) bool { return a.StartsChild }
@@ -31,13 +31,13 @@ func needsFiles(a action.Action) bool  { return a.Files }
 // unitStep is a step of a unit. It implements [action.Unit].
 type unitStep struct {
 	*attempt
-	step    spec.Step
+	step    plan.Step
 	command *result.Command // that was run
 }
 
 // runUnitStep runs one step of a unit.
-func (a *attempt) runUnitStep(ctx context.Context, s spec.Step) (result.Step, error) {
-	return a.runStep(s, a.unit.Values(), func(s spec.Step) (*result.Command, error) {
+func (a *attempt) runUnitStep(ctx context.Context, s plan.Step) (result.Step, error) {
+	return a.runStep(s, a.unit.Values(), func(s plan.Step) (*result.Command, error) {
 		u := &unitStep{attempt: a, step: s}
 		do := action.Of(s.Uses).InUnit
 		if do == nil {
@@ -67,8 +67,8 @@ func (u *unitStep) Command(ctx context.Context) (err error) {
 }
 
 // runStep resolves a step, does it and says how it ended. The error is not nil only if the step ended in error.
-func (r *Runner) runStep(s spec.Step, values spec.Values,
-	do func(spec.Step) (*result.Command, error),
+func (r *Runner) runStep(s plan.Step, values plan.Values,
+	do func(plan.Step) (*result.Command, error),
 ) (result.Step, error) {
 	start := r.now()
 	res := result.Step{Name: stepName(s), Position: s.Position.String(), Outcome: result.Pass}
@@ -99,7 +99,7 @@ func (r *Runner) runStep(s spec.Step, values spec.Values,
 }
 
 // withRun adds what placeholders can say of the run, if there is one.
-func (r *Runner) withRun(values spec.Values) spec.Values {
+func (r *Runner) withRun(values plan.Values) plan.Values {
 	if r.kept != nil {
 		values["run.run_id"], values["run.run_dir"] = r.kept.ID(), r.kept.Dir()
 	}
@@ -107,7 +107,7 @@ func (r *Runner) withRun(values spec.Values) spec.Values {
 }
 
 // stepName is the step's name, else its action without the common prefix, else its command.
-func stepName(s spec.Step) string {
+func stepName(s plan.Step) string {
 	switch {
 	case s.Name != "":
 		return s.Name
@@ -134,7 +134,7 @@ func (s stepSkipped) Error() string { return string(s) }
 const shownOutput = 8 << 10
 
 // runCommand runs the command of a run step.
-func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*result.Command, error) {
+func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*result.Command, error) {
 	timeout := r.pb.UnitTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
@@ -153,7 +153,7 @@ func (r *Runner) runCommand(ctx context.Context, s spec.Step, dirs *unitDirs) (*
 		Scratch: dirs.steps,
 	}, confine.Policy{
 		Write:   []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
-		Network: r.pb.Sandbox.Network == spec.NetworkAll,
+		Network: r.pb.Sandbox.Network == plan.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
@@ -191,7 +191,7 @@ func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(),
 		"TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
 	return append(env,
-		toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != spec.NetworkAll)...)
+		toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != plan.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

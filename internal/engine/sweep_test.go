@@ -11,10 +11,10 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -86,7 +86,7 @@ func TestSweepReplay(t *testing.T) {
 				cfg.Keep = &engine.Keep{Below: root}
 			})
 			// A secret that is known from the first unit on, as those of presets are.
-			told := sink{starts: func(spec.Unit) { secrets.Mark("TOKEN", value) }}
+			told := sink{starts: func(plan.Unit) { secrets.Mark("TOKEN", value) }}
 			done, err := runner.Run(t.Context(), &told)
 			if strings.Contains(text, value) { // and so in the copy of the playbook
 				require.ErrorContains(t, err, "leak: the run's directory held secrets")

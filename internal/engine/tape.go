@@ -13,8 +13,8 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -22,7 +22,7 @@ import (
 // tape is a unit's cassette.
 type tape struct {
 	*Runner
-	unit     spec.Unit
+	unit     plan.Unit
 	path     string
 	recorded *cassette.Cassette // that was opened; nil: none
 	stale    bool               // it was recorded from something else, and that was allowed
@@ -69,7 +69,7 @@ func (t *tape) open(prepared workspace.Manifest) error {
 }
 
 // level is what the unit's cassette replays.
-func (t *tape) level() string { return string(cmp.Or(t.pb.Cassette.Level, spec.LevelRun)) }
+func (t *tape) level() string { return string(cmp.Or(t.pb.Cassette.Level, plan.LevelRun)) }
 
 // checkImported accepts a session that was imported, not recorded, and says so. What the agent left in its workspace is
 // not known, and so nothing that looks at it can be done.
@@ -107,7 +107,7 @@ func (e *oldError) Error() string {
 func (t *tape) checkAge(c *cassette.Cassette) error {
 	const day = 24 * time.Hour
 	limit, age := t.pb.Cassette.MaxAge, t.now().Sub(c.Header.RecordedAt)
-	over := func(d spec.Days) bool { return d > 0 && age > time.Duration(d)*day }
+	over := func(d plan.Days) bool { return d > 0 && age > time.Duration(d)*day }
 	err := &oldError{path: c.Path, recorded: c.Header.RecordedAt, days: int(age / day)}
 	switch {
 	case over(limit.Fail):
@@ -183,7 +183,7 @@ func (t *tape) setupSteps() []string {
 }
 
 // serverLines writes MCP servers a line a server.
-func serverLines(servers []spec.MCPServer) []string {
+func serverLines(servers []plan.MCPServer) []string {
 	var lines []string
 	for _, s := range servers {
 		lines = append(lines, s.Name+": "+strings.Join(s.Command, " "))
@@ -192,7 +192,7 @@ func serverLines(servers []spec.MCPServer) []string {
 }
 
 // overrideLines writes overrides a line each, as a diff of them is read.
-func overrideLines(all []spec.Override) []string {
+func overrideLines(all []plan.Override) []string {
 	lines := make([]string, len(all))
 	for i, o := range all {
 		line, err := json.Marshal(struct {

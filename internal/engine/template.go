@@ -11,7 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -69,7 +69,7 @@ func (r *Runner) cleanTemplate() bool {
 // Notes are those of the plan, and about patterns of the playbook's workspace that match nothing.
 func (r *Runner) Notes(ctx context.Context) []string {
 	notes, w := r.plan.Notes(), r.pb.Workspace
-	prepares := func(u spec.Unit) bool {
+	prepares := func(u plan.Unit) bool {
 		return does(u.Steps, func(a action.Action) bool { return a.Template })
 	}
 	if len(w.Include)+len(w.Exclude) == 0 || !slices.ContainsFunc(r.plan.Units, prepares) {

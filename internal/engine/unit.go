@@ -16,16 +16,16 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
 // Unit runs one unit. What its agent writes to stderr goes to log. Infrastructure errors are tried again as often as
 // the playbook says.
-func (r *Runner) Unit(ctx context.Context, u spec.Unit, log io.Writer) result.Unit {
+func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Unit {
 	start := r.now()
 	if why := r.blocked(r.jobsBefore(u)); why != "" {
 		res := newUnit(u, start, nil)
@@ -53,7 +53,7 @@ func (r *Runner) Unit(ctx context.Context, u spec.Unit, log io.Writer) result.Un
 }
 
 // newUnit returns the result of a unit that began at start.
-func newUnit(u spec.Unit, start time.Time, attempts []string) result.Unit {
+func newUnit(u plan.Unit, start time.Time, attempts []string) result.Unit {
 	return result.Unit{
 		ID: u.ID(), Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Started: start.UTC(), Attempts: attempts,
 	}
@@ -74,7 +74,7 @@ func (r role) runsAgent() bool { return r == answered || r == lives || r == reco
 func (r role) needsTape() bool { return r == answered || r == replays || r == rehearses }
 
 // roleOf returns what stands for the unit's agent.
-func (r *Runner) roleOf(u spec.Unit) role {
+func (r *Runner) roleOf(u plan.Unit) role {
 	switch mode := r.cfg.Mode; {
 	case mode == Record, mode == Missing && !cassette.Exists(r.CassettePath(u)):
 		return records
@@ -89,7 +89,7 @@ func (r *Runner) roleOf(u spec.Unit) role {
 // attempt is one try at a unit.
 type attempt struct {
 	*Runner
-	unit    spec.Unit
+	unit    plan.Unit
 	role    role
 	log     *session.Log
 	result  result.Unit
@@ -100,7 +100,7 @@ type attempt struct {
 	judgments *judgment.File
 }
 
-func (r *Runner) newAttempt(u spec.Unit, is role, notes io.Writer, res result.Unit) *attempt {
+func (r *Runner) newAttempt(u plan.Unit, is role, notes io.Writer, res result.Unit) *attempt {
 	log := session.NewLog(r.secrets, u.ID(), notes, r.now)
 	return &attempt{
 		Runner: r, unit: u, role: is, log: log, result: res,

@@ -11,9 +11,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Evaluator judges one trial of a unit.
@@ -30,7 +30,7 @@ type Input struct {
 	// Unit is the unit's id.
 	Unit string
 	// Case is what was asked.
-	Case spec.Case
+	Case plan.Case
 	// Run is what the agent did; it is never nil.
 	Run *trajectory.Run
 	// Metrics counts what the agent did. It is nil only where nothing could be counted.
@@ -76,7 +76,7 @@ const (
 
 // Judge runs one evaluator and compares its score with the threshold. A verdict that contradicts itself is an error.
 // The verdict of an advisory evaluator is reported and decides nothing.
-func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
+func Judge(ctx context.Context, e plan.Evaluator, in Input) Verdict {
 	v := evaluate(ctx, e, in)
 	if e.Advisory && (v.Outcome == result.Pass || v.Outcome == result.Fail) {
 		v.Outcome = result.Reported
@@ -85,7 +85,7 @@ func Judge(ctx context.Context, e spec.Evaluator, in Input) Verdict {
 }
 
 // evaluate returns the verdict as if e were not advisory.
-func evaluate(ctx context.Context, e spec.Evaluator, in Input) Verdict {
+func evaluate(ctx context.Context, e plan.Evaluator, in Input) Verdict {
 	in.Threshold = e.Threshold
 	var v Verdict
 	err := panics.Catch(func() error {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // broken is an evaluator with a mistake in it.
@@ -23,7 +23,7 @@ func (b broken) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
 }
 
 func TestJudgePanic(t *testing.T) {
-	v := evaluator.Judge(t.Context(), spec.Evaluator{Name: "mine", Config: broken{}}, evaluator.Input{})
+	v := evaluator.Judge(t.Context(), plan.Evaluator{Name: "mine", Config: broken{}}, evaluator.Input{})
 	require.Equal(t, result.Error, v.Outcome)
 	require.Equal(t, "evaluator mine panicked", v.Reason)
 	require.Contains(t, v.Detail, "panic: assignment to entry in nil map\n\n")

@@ -18,7 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/modelserver"
 )
 
@@ -101,7 +101,7 @@ func requireAgents(t *testing.T, bin string) {
 		missing = "node, which the real agents run on, is not in PATH"
 	}
 	for _, suite := range suites(t) {
-		p, err := spec.Load(suite, kinds.All())
+		p, err := plan.Load(suite, kinds.All())
 		require.NoError(t, err)
 		for _, v := range p.Variants {
 			profile, _ := agent.Lookup(v.Agent.Kind)

@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // version is the version of the manifest and of the files of a run.
@@ -267,7 +267,7 @@ func readManifest(dir string) (Manifest, error) {
 
 // ManifestOf returns the manifest for a plan. The caller must add the id, the time, the mode, the playbook's path and
 // the names of variables.
-func ManifestOf(plan *spec.Plan) Manifest {
+func ManifestOf(plan *plan.Plan) Manifest {
 	pb := plan.Playbook
 	m := Manifest{
 		Name: pb.Name, Trials: max(pb.Trials.Count, 1), Need: pb.Trials.Need(), Human: pb.Report.Human.Enabled,
@@ -308,7 +308,7 @@ func ManifestOf(plan *spec.Plan) Manifest {
 	return m
 }
 
-func namesOf(evaluators []spec.Evaluator) []string {
+func namesOf(evaluators []plan.Evaluator) []string {
 	names := make([]string, len(evaluators))
 	for i, e := range evaluators {
 		names[i] = e.Name

@@ -17,7 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -130,7 +130,7 @@ func Locate(n *doc.Node, argv []string) (located []string, file string) {
 	}
 	located = slices.Clone(argv)
 	if strings.ContainsAny(argv[0], `/\`) {
-		path, err := spec.File(n, argv[0])
+		path, err := plan.File(n, argv[0])
 		if err != nil {
 			n.Errorf("script[0]", "%v", err)
 		}
@@ -141,7 +141,7 @@ func Locate(n *doc.Node, argv []string) (located []string, file string) {
 		if !namesFile(word) {
 			continue
 		}
-		path, err := spec.File(n, word)
+		path, err := plan.File(n, word)
 		if err == nil {
 			located[i+1] = path
 			return located, path

@@ -18,7 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
@@ -100,7 +100,7 @@ func (c *Config) agentPolicy() confine.Policy {
 	p := confine.Policy{
 		// The base as a whole: if we are gone before the agent, the supervisor removes what is in it.
 		Write:   []string{c.Dirs.Base, c.Dirs.Workspace},
-		Network: c.Playbook.Sandbox.Network != spec.NetworkNone,
+		Network: c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 	if !c.Playbook.Cassette.Level.MCP() { // else it starts what stands for them
 		p.Programs = c.serverPrograms()
@@ -115,7 +115,7 @@ func (c *Config) serverPolicy() confine.Policy {
 	return confine.Policy{
 		Write:    []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
 		Programs: c.serverPrograms(),
-		Network:  c.Playbook.Sandbox.Network != spec.NetworkNone,
+		Network:  c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *Config) serverPrograms() []string {
 func (c *Config) commandPolicy() confine.Policy {
 	return confine.Policy{
 		Write:   []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
-		Network: c.Playbook.Sandbox.Network == spec.NetworkAll,
+		Network: c.Playbook.Sandbox.Network == plan.NetworkAll,
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -149,7 +149,7 @@ func (s *live) connect(ctx context.Context) error {
 }
 
 // mcpServers are the playbook's, for the agent to start as its children.
-func mcpServers(servers []spec.MCPServer) []acp.McpServer {
+func mcpServers(servers []plan.MCPServer) []acp.McpServer {
 	all := make([]acp.McpServer, len(servers))
 	for i, s := range servers {
 		all[i] = acp.McpServerStdio{

@@ -11,7 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -132,7 +132,7 @@ func (c *Config) grant() (g grants, err error) {
 }
 
 // serverTools are the names that stand for all tools of each server.
-func serverTools(servers []spec.MCPServer) []string {
+func serverTools(servers []plan.MCPServer) []string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = "mcp__" + s.Name

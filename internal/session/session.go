@@ -14,9 +14,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -58,8 +58,8 @@ type Dirs struct {
 // Config is what a session is made from. A replay needs Playbook, Unit, Recording and the workspace.
 type Config struct {
 	Host
-	Playbook *spec.Playbook
-	Unit     spec.Unit
+	Playbook *plan.Playbook
+	Unit     plan.Unit
 	Profile  agent.Profile
 	Launch   agent.Launch
 	Dirs     Dirs
@@ -145,7 +145,7 @@ func Replay(c Config) *Session {
 	return s
 }
 
-func newSession(c Config, overrides []spec.Override) *Session {
+func newSession(c Config, overrides []plan.Override) *Session {
 	return &Session{
 		config: c, overrides: overridesOf(overrides), watch: watch{tell: c.Watch, now: Activity{Unit: c.Unit.ID()}},
 	}

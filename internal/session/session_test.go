@@ -19,8 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -28,7 +28,7 @@ import (
 // follows the script.
 func config(t *testing.T, more string, script scripted.Script) Config {
 	t.Helper()
-	pb, err := spec.Parse("bench.yaml", []byte(`name: bench
+	pb, err := plan.Parse("bench.yaml", []byte(`name: bench
 task: {prompt: Do it.}
 variants: {fake: {agent: {kind: fake-acp}}}
 workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "builtin:sdd-eval/acp.prompt"}]}}}

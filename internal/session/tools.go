@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -280,7 +280,7 @@ func (s *Session) unstarted() []string {
 const noticeOverride = "override"
 
 // overridesOf returns the overrides of one session.
-func overridesOf(all []spec.Override) *interaction.Overrides {
+func overridesOf(all []plan.Override) *interaction.Overrides {
 	overrides := make([]interaction.Override, len(all))
 	for i, o := range all {
 		overrides[i] = interaction.Override{

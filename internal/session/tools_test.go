@@ -13,7 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -108,7 +108,7 @@ func TestOverrideOfNoAnswer(t *testing.T) {
 	}
 	end := trajectory.Event{Body: trajectory.ToolEnd{ID: "c2", Status: trajectory.Completed, Output: "ok"}}
 	run := &trajectory.Run{Events: []trajectory.Event{call("c1"), call("c2"), end}}
-	overrides := overridesOf([]spec.Override{
+	overrides := overridesOf([]plan.Override{
 		{Override: playbook.Override{Tool: "Bash", Nth: 1, Error: "disk full"}},
 		{Override: playbook.Override{Tool: "Bash", Nth: 2, Error: "no power"}},
 	})

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // Options are the program's options for one prompt, which it reads from its standard input. The zero value has none.
@@ -56,7 +56,7 @@ func (o Options) Argv() []string {
 }
 
 // MCPConfig returns the text of a file with MCP servers, for the program to start.
-func MCPConfig(servers []spec.MCPServer) []byte {
+func MCPConfig(servers []plan.MCPServer) []byte {
 	type server struct {
 		Type    string   `json:"type"`
 		Command string   `json:"command"`

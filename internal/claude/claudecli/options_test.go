@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -39,7 +39,7 @@ func TestMCPConfig(t *testing.T) {
 	assert.Equal(t,
 		`{"mcpServers":{"a":{"type":"stdio","command":"x","args":[]},"b":{"type":"stdio","command":"y","args":["1"]}}}`+
 			"\n",
-		string(MCPConfig([]spec.MCPServer{
+		string(MCPConfig([]plan.MCPServer{
 			{MCPServer: playbook.MCPServer{Name: "b", Command: []string{"y", "1"}}},
 			{MCPServer: playbook.MCPServer{Name: "a", Command: []string{"x"}}},
 		})))

@@ -19,9 +19,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // codeJudge implements [evaluator.Evaluator].
@@ -127,7 +127,7 @@ type target struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys
@@ -140,7 +140,7 @@ func decode(n *doc.Node) any {
 	argv, _ := script.Locate(n, k.Script)
 	c := codeJudge{
 		script: script.Script{
-			Argv: argv, Cwd: spec.Dir(n), Timeout: k.Timeout,
+			Argv: argv, Cwd: plan.Dir(n), Timeout: k.Timeout,
 			// The proxy listens on our loopback. A script without network has only one of its own.
 			Network: k.Network || k.Target != nil,
 		},
@@ -159,11 +159,11 @@ func decode(n *doc.Node) any {
 func directory(n *doc.Node, cwd string) string {
 	dir := filepath.FromSlash(cwd)
 	if !filepath.IsAbs(dir) {
-		if spec.Dir(n) == "" {
+		if plan.Dir(n) == "" {
 			n.Errorf("cwd", "a relative directory needs a playbook that is a file")
 			return ""
 		}
-		dir = filepath.Join(spec.Dir(n), dir)
+		dir = filepath.Join(plan.Dir(n), dir)
 	}
 	switch info, err := os.Stat(dir); {
 	case err != nil:

@@ -20,13 +20,13 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/codejudge"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // load returns the evaluator with those keys of a playbook in dir, a directory of the project at root.
-func load(root, dir, keys string) (spec.Evaluator, error) {
+func load(root, dir, keys string) (plan.Evaluator, error) {
 	text := strings.Join([]string{
 		"task: {title: t, prompt: 'What is 2+2?'}",
 		"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
@@ -34,10 +34,10 @@ func load(root, dir, keys string) (spec.Evaluator, error) {
 		"evaluators:",
 		"  - {type: code_judge, " + keys + "}",
 	}, "\n")
-	source := spec.Source{Path: filepath.Join(root, dir, "p.yaml"), Root: root, Data: []byte(text)}
-	pb, err := spec.Read(source, spec.Kinds{"code_judge": codejudge.Kind()})
+	source := plan.Source{Path: filepath.Join(root, dir, "p.yaml"), Root: root, Data: []byte(text)}
+	pb, err := plan.Read(source, plan.Kinds{"code_judge": codejudge.Kind()})
 	if err != nil {
-		return spec.Evaluator{}, err
+		return plan.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }
@@ -71,7 +71,7 @@ func project(tb testing.TB, kind confine.Kind) (dir string, r *script.Runner) {
 func input(r *script.Runner) evaluator.Input {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return evaluator.Input{
-		Case: spec.Case{
+		Case: plan.Case{
 			ID: "task", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}, ReferenceAnswer: "The sum is 4",
 		},
 		Run: &trajectory.Run{Events: []trajectory.Event{

@@ -20,9 +20,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -149,7 +149,7 @@ type textKeys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys
@@ -179,7 +179,7 @@ func checkArgs(n *doc.Node, args []string) error {
 			return fmt.Errorf("placeholders are not supported here: %s", a)
 		}
 	}
-	return spec.CheckCommand(n, args)
+	return plan.CheckCommand(n, args)
 }
 
 // check is one expectation on a text.

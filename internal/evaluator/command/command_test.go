@@ -13,22 +13,22 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/command"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // parse returns the evaluator with those keys, from a playbook with more lines.
-func parse(keys string, more ...string) (spec.Evaluator, error) {
+func parse(keys string, more ...string) (plan.Evaluator, error) {
 	text := strings.Join(append([]string{
 		"task: {title: t, prompt: p}",
 		"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}",
 		"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}",
 		"evaluators: [{type: command, " + keys + "}]",
 	}, more...), "\n")
-	pb, err := spec.Parse("p.yaml", []byte(text), spec.Kinds{"command": command.Kind()})
+	pb, err := plan.Parse("p.yaml", []byte(text), plan.Kinds{"command": command.Kind()})
 	if err != nil {
-		return spec.Evaluator{}, err
+		return plan.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }

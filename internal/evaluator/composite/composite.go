@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // rule is how the verdicts of members make one.
@@ -34,7 +34,7 @@ type composite struct {
 }
 
 type member struct {
-	spec.Evaluator
+	plan.Evaluator
 	// required members must pass, whatever the mean.
 	required bool
 }
@@ -176,20 +176,20 @@ func (c composite) row(m member, v evaluator.Verdict) string {
 
 // keys are the evaluator's own keys in a playbook: exactly one of them.
 type keys struct {
-	Members []spec.Evaluator `yaml:"members" min:"1" doc:"Evaluators whose scores make a mean by weight."`
-	All     []spec.Evaluator `yaml:"all" min:"1" doc:"Evaluators that must all pass."`
-	Any     []spec.Evaluator `yaml:"any" min:"1" doc:"Evaluators of which at least one must pass."`
+	Members []plan.Evaluator `yaml:"members" min:"1" doc:"Evaluators whose scores make a mean by weight."`
+	All     []plan.Evaluator `yaml:"all" min:"1" doc:"Evaluators that must all pass."`
+	Any     []plan.Evaluator `yaml:"any" min:"1" doc:"Evaluators of which at least one must pass."`
 }
 
 // Kind returns the kind of evaluator. Its members may be of every kind that the playbook may use.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys
 	n.Decode(&k)
 	forms := []struct {
 		key     string
-		members []spec.Evaluator
+		members []plan.Evaluator
 		rule    rule
 	}{
 		{"members", k.Members, mean},
@@ -224,7 +224,7 @@ func decode(n *doc.Node) any {
 }
 
 // unique reports members that have the same name.
-func unique(list *doc.Node, members []spec.Evaluator) {
+func unique(list *doc.Node, members []plan.Evaluator) {
 	items := list.Items()
 	seen := make(map[string]int)
 	for i, m := range members {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/composite"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/evaluatortest"
 )
 
@@ -55,13 +55,13 @@ func (f fake) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
 
 // parse decodes an evaluator whose own keys are given, without indentation. The prompts and scripts of the members that
 // it asks are added to asked.
-func parse(keys string, asked *[]string) (spec.Evaluator, error) {
-	kind := spec.Kind{Keys: fake{}, Decode: func(n *doc.Node) any {
+func parse(keys string, asked *[]string) (plan.Evaluator, error) {
+	kind := plan.Kind{Keys: fake{}, Decode: func(n *doc.Node) any {
 		f := fake{asked: asked}
 		n.Decode(&f)
 		return f
 	}}
-	return evaluatortest.ParseAmong(spec.Kinds{
+	return evaluatortest.ParseAmong(plan.Kinds{
 		"composite": composite.Kind(), "fake": kind, "llm_judge": kind, "code_judge": kind,
 	}, "composite", keys)
 }

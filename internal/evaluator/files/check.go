@@ -18,7 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // check is one expectation on the content of a file.
@@ -156,7 +156,7 @@ func compileGolden(n *doc.Node, name string) check {
 }
 
 func readGolden(n *doc.Node, name string) ([]byte, error) {
-	file, err := spec.File(n, name)
+	file, err := plan.File(n, name)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +174,11 @@ func readGolden(n *doc.Node, name string) ([]byte, error) {
 
 // shown returns the golden file's path, relative to the same directory as the playbook's path.
 func shown(n *doc.Node, name string) string {
-	file, err := spec.File(n, name)
+	file, err := plan.File(n, name)
 	if err != nil || filepath.IsAbs(name) {
 		return name
 	}
-	rel, err := filepath.Rel(spec.Dir(n), file)
+	rel, err := filepath.Rel(plan.Dir(n), file)
 	if err != nil {
 		return name
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // judge implements [evaluator.Evaluator].
@@ -109,7 +109,7 @@ type expectation struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys

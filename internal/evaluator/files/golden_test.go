@@ -12,8 +12,8 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 const accept = "\n    to accept it, copy the file from the unit's workspace over %s; " +
@@ -34,9 +34,9 @@ variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators:
   - {type: files, ` + keys + "}\n"
-	pb, err := spec.Read(spec.Source{
+	pb, err := plan.Read(plan.Source{
 		Path: filepath.Join(root, "evals", "x", "p.yaml"), Name: "evals/x/p.yaml", Root: root, Data: []byte(text),
-	}, spec.Kinds{"files": files.Kind()})
+	}, plan.Kinds{"files": files.Kind()})
 	if err != nil {
 		return nil, err
 	}

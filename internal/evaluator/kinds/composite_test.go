@@ -16,9 +16,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // model gives one reply and keeps what it was asked.
@@ -38,7 +38,7 @@ func TestK1(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "judge.sh"), []byte(`cat > "$1"; echo '{"score": 1}'`), 0o600))
 	seen := filepath.Join(t.TempDir(), "seen")
-	pb, err := spec.Read(spec.Source{Path: filepath.Join(root, "p.yaml"), Root: root, Data: []byte(`
+	pb, err := plan.Read(plan.Source{Path: filepath.Join(root, "p.yaml"), Root: root, Data: []byte(`
 task: {title: t, prompt: "What is 2+2?"}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
@@ -54,7 +54,7 @@ evaluators:
 	require.NoError(t, err)
 	m := &model{reply: `{"score": 0.85, "reason": "nearly"}`}
 	in := evaluator.Input{
-		Case: spec.Case{ID: "task", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}},
+		Case: plan.Case{ID: "task", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}},
 		Run: &trajectory.Run{Events: []trajectory.Event{
 			{Turn: 1, Body: trajectory.Prompt{Text: "What is 2+2?"}},
 			{Turn: 1, Body: trajectory.Message{Text: "The answer is 4"}},

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // TestDocs holds the page about evaluators to what is read: its YAML loads beside the files in testdata/docs, each kind
@@ -29,7 +29,7 @@ workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin
 `
 	shown := make(map[string]bool)
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
-		pb, err := spec.Read(spec.Source{
+		pb, err := plan.Read(plan.Source{
 			Path: filepath.Join(dir, "docs.yaml"), Root: dir, Data: []byte(head + block[1]),
 		}, kinds.All())
 		if !assert.NoError(t, err, block[1]) {

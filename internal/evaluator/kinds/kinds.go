@@ -10,12 +10,12 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/metrics"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // All returns the kinds by their type in a playbook. Each kind decodes to an evaluator.Evaluator.
-func All() spec.Kinds {
-	return spec.Kinds{
+func All() plan.Kinds {
+	return plan.Kinds{
 		"code_judge":      codejudge.Kind(),
 		"command":         command.Kind(),
 		"composite":       composite.Kind(),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // Each kind decodes to an evaluator under the name that stands in playbooks.
@@ -34,7 +34,7 @@ func TestAll(t *testing.T) {
 			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}",
 			"evaluators: [{type: " + name + ", " + keys + "}]",
 		}, "\n")
-		pb, err := spec.Parse("p.yaml", []byte(text), kinds.All())
+		pb, err := plan.Parse("p.yaml", []byte(text), kinds.All())
 		require.NoError(t, err)
 		assert.Implements(t, (*evaluator.Evaluator)(nil), pb.Evaluators[0].Config, name)
 	}

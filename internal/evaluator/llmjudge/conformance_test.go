@@ -12,8 +12,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/composite"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // good is a reply that passes.
@@ -270,7 +270,7 @@ type: composite
 members:
   - {name: mine, type: llm_judge, model: judge, prompt: own.md}
   - {name: other, type: llm_judge, model: judge, prompt: 'Other: {{candidate_answer}}'}`,
-		spec.Kinds{"composite": composite.Kind(), "llm_judge": llmjudge.Kind()})
+		plan.Kinds{"composite": composite.Kind(), "llm_judge": llmjudge.Kind()})
 	require.NoError(t, err)
 	s := saying(t, good)
 	v := evaluator.Judge(t.Context(), pb.Evaluators[0], unit(s))

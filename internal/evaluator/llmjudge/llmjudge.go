@@ -20,8 +20,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // panel implements [evaluator.Evaluator].
@@ -119,7 +119,7 @@ type keys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys

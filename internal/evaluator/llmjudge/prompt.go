@@ -19,8 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // prompt makes what a judge is asked.
@@ -77,7 +77,7 @@ func isFile(text string) bool {
 
 // readTemplate reads the template in a file. It must show what the agent did, since nothing is appended to it.
 func readTemplate(n *doc.Node, name string, config any) (*template, error) {
-	path, err := spec.File(n, name)
+	path, err := plan.File(n, name)
 	if err != nil {
 		return nil, err
 	}

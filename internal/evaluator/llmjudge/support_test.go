@@ -19,8 +19,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/llmjudge"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/script"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // server is an OpenAI-compatible server on loopback.
@@ -97,7 +97,7 @@ func unit(s *server) evaluator.Input {
 	in := evaluator.Input{
 		Unit: "p/c/v/1", Run: run,
 		Changes: func(context.Context) (string, error) { return "", nil },
-		Case: spec.Case{
+		Case: plan.Case{
 			ID: "c", Prompt: "What is 2+2?", Prompts: []string{"What is 2+2?"}, ReferenceAnswer: "The sum is 4",
 		},
 	}
@@ -130,26 +130,26 @@ func newProject(t *testing.T, files map[string]string) project {
 }
 
 // load decodes an evaluator whose own keys are given, without indentation.
-func (p project) load(keys string) (spec.Evaluator, error) {
-	pb, err := p.playbook("type: llm_judge\n"+keys, spec.Kinds{"llm_judge": llmjudge.Kind()})
+func (p project) load(keys string) (plan.Evaluator, error) {
+	pb, err := p.playbook("type: llm_judge\n"+keys, plan.Kinds{"llm_judge": llmjudge.Kind()})
 	if err != nil {
-		return spec.Evaluator{}, err
+		return plan.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }
 
-func (p project) playbook(evaluator string, kinds spec.Kinds) (*spec.Playbook, error) {
+func (p project) playbook(evaluator string, kinds plan.Kinds) (*plan.Playbook, error) {
 	text := `task: {title: t, prompt: p}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}
 workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
 evaluators:
   - ` + strings.ReplaceAll(strings.TrimSpace(evaluator), "\n", "\n    ") + "\n"
-	return spec.Read(spec.Source{
+	return plan.Read(plan.Source{
 		Path: filepath.Join(string(p), "evals", "p.yaml"), Name: "p.yaml", Root: string(p), Data: []byte(text),
 	}, kinds)
 }
 
-func (p project) mustLoad(t *testing.T, keys string) spec.Evaluator {
+func (p project) mustLoad(t *testing.T, keys string) plan.Evaluator {
 	t.Helper()
 	e, err := p.load(keys)
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // bounds implement [evaluator.Evaluator].
@@ -57,7 +57,7 @@ type keys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() spec.Kind { return spec.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
 
 func decode(n *doc.Node) any {
 	var k keys

@@ -15,8 +15,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/judge"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 // Of returns the judge's input. Config is the judge's configuration, a value that encoding/json can marshal, nil for
@@ -57,7 +57,7 @@ func Of(ctx context.Context, in evaluator.Input, config any) (judge.Input, error
 }
 
 // files returns the paths of the files that the case put into the workspace.
-func files(c spec.Case, workspace string) []string {
+func files(c plan.Case, workspace string) []string {
 	paths := slices.Sorted(maps.Keys(c.Files))
 	if workspace != "" {
 		for i, p := range paths {
@@ -88,7 +88,7 @@ func Encode(in judge.Input, compat string) ([]byte, error) {
 }
 
 // expected returns the messages of a good session: those of the case or, if it has none, its reference answer.
-func expected(c spec.Case) []judge.Message {
+func expected(c plan.Case) []judge.Message {
 	if len(c.ExpectedMessages) == 0 && c.ReferenceAnswer != "" {
 		return []judge.Message{{Role: "assistant", Content: c.ReferenceAnswer}}
 	}

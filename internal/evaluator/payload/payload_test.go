@@ -16,8 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/payload"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
 )
 
 func at(ms int, turn int, body trajectory.Body) trajectory.Event {
@@ -27,7 +27,7 @@ func at(ms int, turn int, body trajectory.Body) trajectory.Event {
 // input is the unit of the case table, and a second turn.
 func input() evaluator.Input {
 	return evaluator.Input{
-		Case: spec.Case{
+		Case: plan.Case{
 			Prompts: []string{"What is 2+2?", "Sure?"}, ExpectedOutcome: "four", ReferenceAnswer: "The sum is 4",
 			Files: map[string]string{"b/c.txt": "", "a.txt": ""},
 		},
@@ -111,10 +111,10 @@ func TestOfLittle(t *testing.T) {
 
 func TestExpectedMessages(t *testing.T) {
 	in := input()
-	in.Case.ExpectedMessages = []spec.Message{
+	in.Case.ExpectedMessages = []plan.Message{
 		{
 			Role: "assistant", Content: "x",
-			ToolCalls: []spec.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}},
+			ToolCalls: []plan.MessageCall{{Tool: "Bash", Input: map[string]any{"command": "go test"}}},
 		},
 	}
 	got, err := payload.Of(t.Context(), in, nil)

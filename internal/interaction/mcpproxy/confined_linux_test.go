@@ -16,7 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -73,14 +73,14 @@ func TestConfined(t *testing.T) {
 }
 
 // real returns a server that npm has installed.
-func real(t *testing.T, name string, args ...string) spec.MCPServer {
+func real(t *testing.T, name string, args ...string) plan.MCPServer {
 	t.Helper()
 	path, err := filepath.Abs(filepath.FromSlash("../../fixtures/mcp/node_modules/.bin/mcp-server-" + name))
 	require.NoError(t, err)
 	if _, err := os.Stat(path); err != nil && os.Getenv("CI") == "" {
 		t.Skip("`make mcp` installs it:", err)
 	}
-	return spec.MCPServer{MCPServer: playbook.MCPServer{Name: name, Command: append([]string{path}, args...)}}
+	return plan.MCPServer{MCPServer: playbook.MCPServer{Name: name, Command: append([]string{path}, args...)}}
 }
 
 // TestRealServers records servers that others wrote, confined as agents are, and replays them without.

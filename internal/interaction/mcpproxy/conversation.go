@@ -17,13 +17,13 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // conversation is what an agent says to a server over one connection, and what it hears.
 type conversation struct {
 	proxy  *Proxy
-	server spec.MCPServer
+	server plan.MCPServer
 	agent  mcp.Connection
 	real   *realServer // nil in replay
 	// subscription is the agent's request for notifications, in replay.
@@ -46,7 +46,7 @@ type question struct {
 const maxOpen = 256
 
 // serve serves one connection of the agent's until one of both ends it.
-func (p *Proxy) serve(conn net.Conn, s spec.MCPServer) {
+func (p *Proxy) serve(conn net.Conn, s plan.MCPServer) {
 	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
 	if err != nil {
 		p.reportError(fmt.Errorf("the MCP server %q: %w", s.Name, err))
@@ -231,7 +231,7 @@ func (p *Proxy) denormalised(v any) any {
 
 // ServerError says what is wrong with a real server.
 type ServerError struct {
-	Server spec.MCPServer
+	Server plan.MCPServer
 	Err    error
 }
 

@@ -18,18 +18,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestServersThatFail(t *testing.T) {
 	tests := []struct {
 		name    string
-		server  spec.MCPServer
+		server  plan.MCPServer
 		timeout time.Duration
 		want    []string
 	}{
-		{"gone", spec.MCPServer{MCPServer: playbook.MCPServer{Name: "gone", Command: []string{
+		{"gone", plan.MCPServer{MCPServer: playbook.MCPServer{Name: "gone", Command: []string{
 			"no-such-server",
 			"--x",
 		}}}, 0, []string{`the MCP server "gone" (no-such-server --x) cannot be started: `, "not found"}},
@@ -367,7 +367,7 @@ func TestListenFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.sock"), nil, 0o600))
 	_, err = mcpproxy.Listen(mcpproxy.Config{
 		Dir:     dir,
-		Servers: []spec.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{},
+		Servers: []plan.MCPServer{server("a", "shop"), server("b", "shop")}, Replay: &mcpproxy.Replay{},
 	})
 	require.ErrorContains(t, err, `proxy the MCP server "b": `)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -39,7 +39,7 @@ func FuzzAgent(f *testing.F) {
 		Result: "one",
 	}
 	p, err := mcpproxy.Listen(mcpproxy.Config{
-		Dir: dir, Servers: []spec.MCPServer{{MCPServer: playbook.MCPServer{Name: "shop"}}},
+		Dir: dir, Servers: []plan.MCPServer{{MCPServer: playbook.MCPServer{Name: "shop"}}},
 		Replay: mcpproxy.Recorded([]cassette.Turn{{Events: []trajectory.Event{{Turn: 1, Body: call}}}}),
 		Overrides: interaction.NewOverrides(
 			[]interaction.Override{{Tool: "mcp__shop__count", Args: map[string]any{"of": "x"}, Output: "many"}}),

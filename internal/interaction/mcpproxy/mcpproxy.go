@@ -47,7 +47,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
@@ -63,7 +63,7 @@ type Config struct {
 	// left there: the agent may have put something else in their place.
 	Dir string
 	// Servers are those that the proxy stands in for. Names are unique.
-	Servers []spec.MCPServer
+	Servers []plan.MCPServer
 	// Start starts a real server, confined as the agent is. The command has the program, its arguments and its streams;
 	// Start adds the environment, the directory and the rest.
 	Start func(context.Context, supervise.Command) (*supervise.Process, error)
@@ -155,7 +155,7 @@ func (p *Proxy) Close() error {
 }
 
 // accept takes the connections to one server.
-func (p *Proxy) accept(l *listener, s spec.MCPServer) {
+func (p *Proxy) accept(l *listener, s plan.MCPServer) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	free := make(chan struct{}, maxConnections)

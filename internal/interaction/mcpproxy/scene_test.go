@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -38,16 +38,16 @@ type scene struct {
 }
 
 // server is the test binary as a server.
-func server(name, kind string) spec.MCPServer {
+func server(name, kind string) plan.MCPServer {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return spec.MCPServer{MCPServer: playbook.MCPServer{Name: name, Command: []string{self, serverWord, kind}}}
+	return plan.MCPServer{MCPServer: playbook.MCPServer{Name: name, Command: []string{self, serverWord, kind}}}
 }
 
 // newScene makes a proxy for servers; change may change how. At the end nothing of it is alive.
-func newScene(t *testing.T, change func(*mcpproxy.Config), servers ...spec.MCPServer) *scene {
+func newScene(t *testing.T, change func(*mcpproxy.Config), servers ...plan.MCPServer) *scene {
 	t.Helper()
 	dir := t.TempDir()
 	s := &scene{t: t, dir: dir}
@@ -212,7 +212,7 @@ func replayOf(t *testing.T, calls []trajectory.MCPCall) *mcpproxy.Replay {
 }
 
 // replayScene is a scene in which a recording answers, and nothing can be started.
-func replayScene(t *testing.T, r *mcpproxy.Replay, change func(*mcpproxy.Config), servers ...spec.MCPServer) *scene {
+func replayScene(t *testing.T, r *mcpproxy.Replay, change func(*mcpproxy.Config), servers ...plan.MCPServer) *scene {
 	t.Helper()
 	return newScene(t, func(c *mcpproxy.Config) {
 		c.Replay, c.Start = r, nil

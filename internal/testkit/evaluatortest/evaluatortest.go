@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // before is a playbook up to its only evaluator's type.
@@ -16,8 +16,8 @@ evaluators:
   - type: `
 
 // Parse decodes an evaluator of the named kind. Its own keys are given without indentation.
-func Parse(name string, kind spec.Kind, keys string) (evaluator.Evaluator, error) {
-	e, err := ParseAmong(spec.Kinds{name: kind}, name, keys)
+func Parse(name string, kind plan.Kind, keys string) (evaluator.Evaluator, error) {
+	e, err := ParseAmong(plan.Kinds{name: kind}, name, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -26,11 +26,11 @@ func Parse(name string, kind spec.Kind, keys string) (evaluator.Evaluator, error
 
 // ParseAmong is [Parse] for an evaluator whose members are of other kinds. It returns the evaluator with the keys that
 // all kinds share.
-func ParseAmong(kinds spec.Kinds, name, keys string) (spec.Evaluator, error) {
+func ParseAmong(kinds plan.Kinds, name, keys string) (plan.Evaluator, error) {
 	text := before + name + "\n    " + strings.ReplaceAll(strings.TrimSpace(keys), "\n", "\n    ") + "\n"
-	pb, err := spec.Parse("p.yaml", []byte(text), kinds)
+	pb, err := plan.Parse("p.yaml", []byte(text), kinds)
 	if err != nil {
-		return spec.Evaluator{}, err
+		return plan.Evaluator{}, err
 	}
 	return pb.Evaluators[0], nil
 }

@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"encoding/json"

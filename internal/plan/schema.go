@@ -1,4 +1,4 @@
-package spec
+package plan
 
 import (
 	"maps"
@@ -49,7 +49,7 @@ func Schema(kinds Kinds) []byte {
 
 	data, err := jsonvalue.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic("spec: " + err.Error()) // it consists of text and numbers
+		panic("plan: " + err.Error()) // it consists of text and numbers
 	}
 	return append(data, '\n')
 }

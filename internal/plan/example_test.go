@@ -1,10 +1,10 @@
-package spec_test
+package plan_test
 
 import (
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // maxCalls is an evaluator's configuration: how often tools may be called.
@@ -12,7 +12,7 @@ type maxCalls struct {
 	Limit int `yaml:"limit,required" min:"0" doc:"The most tool calls that pass."`
 }
 
-var maxCallsKinds = spec.Kinds{"max_calls": {Decode: decodeMaxCalls, Keys: maxCalls{}}}
+var maxCallsKinds = plan.Kinds{"max_calls": {Decode: decodeMaxCalls, Keys: maxCalls{}}}
 
 func decodeMaxCalls(n *doc.Node) any {
 	var c maxCalls
@@ -40,17 +40,17 @@ evaluators:
 `
 
 func Example() {
-	p, err := spec.Parse("shop.yaml", []byte(text), maxCallsKinds)
+	p, err := plan.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	plan, err := p.Plan()
+	planned, err := p.Plan()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, u := range plan.Units {
+	for _, u := range planned.Units {
 		e := u.Evaluators[0]
 		fmt.Println(u.ID(), len(u.Steps), "steps,", e.Position, e.Config.(maxCalls).Limit)
 	}
@@ -74,7 +74,7 @@ workflow:
 evaluators:
   - {type: max_calls, limit: twenty}
 `
-	_, err := spec.Parse("shop.yaml", []byte(text), maxCallsKinds)
+	_, err := plan.Parse("shop.yaml", []byte(text), maxCallsKinds)
 	fmt.Println(err)
 	// Output:
 	// shop.yaml:4:31: variants.claude.agent.comand: unknown key, did you mean "command"?

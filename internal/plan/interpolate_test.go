@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"testing"
@@ -8,11 +8,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 func TestInterpolate(t *testing.T) {
-	values := spec.Values{"case.id": "refund", "trial": "2", "task.title": "${{ trial }} }} ${{"}
+	values := plan.Values{"case.id": "refund", "trial": "2", "task.title": "${{ trial }} }} ${{"}
 	tests := []struct {
 		name, text, want, err string
 	}{
@@ -29,7 +29,7 @@ func TestInterpolate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := spec.Interpolate(tt.text, values)
+			got, err := plan.Interpolate(tt.text, values)
 			if tt.err != "" {
 				require.EqualError(t, err, tt.err)
 				return
@@ -42,74 +42,74 @@ func TestInterpolate(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	position := doc.Position{File: "p.yaml", Line: 7}
-	values := spec.Values{
+	values := plan.Values{
 		"case.id": "a b", "matrix.variant": "..", "task.title": `it's "quoted" && more`, "variant.style": "prepare",
 		"trial": "",
 	}
 	tests := []struct {
 		name       string
-		step, want spec.Step
+		step, want plan.Step
 		err        string
 	}{
 		{
 			name: "values stay within their word",
-			step: spec.Step{Run: "x", Args: []string{"git", "commit", "-m", "${{ task.title }}!"}},
-			want: spec.Step{Run: "x", Args: []string{"git", "commit", "-m", `it's "quoted" && more!`}},
+			step: plan.Step{Run: "x", Args: []string{"git", "commit", "-m", "${{ task.title }}!"}},
+			want: plan.Step{Run: "x", Args: []string{"git", "commit", "-m", `it's "quoted" && more!`}},
 		},
 		{
 			name: "cwd",
-			step: spec.Step{Run: "x", Args: []string{"go"}, Cwd: "sub/${{ case.id }}"},
-			want: spec.Step{Run: "x", Args: []string{"go"}, Cwd: "sub/a b"},
+			step: plan.Step{Run: "x", Args: []string{"go"}, Cwd: "sub/${{ case.id }}"},
+			want: plan.Step{Run: "x", Args: []string{"go"}, Cwd: "sub/a b"},
 		},
 		{
 			name: "action",
-			step: spec.Step{Uses: "builtin:sdd-eval/workspace.${{ variant.style }}"},
-			want: spec.Step{Uses: action.Prepare},
+			step: plan.Step{Uses: "builtin:sdd-eval/workspace.${{ variant.style }}"},
+			want: plan.Step{Uses: action.Prepare},
 		},
 		{
 			name: "strings of settings",
-			step: spec.Step{Uses: action.Prompt, With: map[string]any{
+			step: plan.Step{Uses: action.Prompt, With: map[string]any{
 				"a": []any{"x ${{ case.id }}", 1, true, nil}, "${{ trial }}": map[string]any{"b": "${{ case.id }}"},
 			}},
-			want: spec.Step{Uses: action.Prompt, With: map[string]any{
+			want: plan.Step{Uses: action.Prompt, With: map[string]any{
 				"a": []any{"x a b", 1, true, nil}, "${{ trial }}": map[string]any{"b": "a b"},
 			}},
 		},
 		{
 			name: "value leads out",
-			step: spec.Step{Run: "x", Args: []string{"go"}, Cwd: "${{ matrix.variant }}/b"},
+			step: plan.Step{Run: "x", Args: []string{"go"}, Cwd: "${{ matrix.variant }}/b"},
 			err:  `p.yaml:7: cwd: "../b" must not contain ".."`,
 		},
 		{
 			name: "value is no allowed command",
-			step: spec.Step{Run: "x", Args: []string{"${{ case.id }}"}},
+			step: plan.Step{Run: "x", Args: []string{"${{ case.id }}"}},
 			err: `p.yaml:7: run: command "a b" is not allowed: use one of cargo, git, go, just, make, node, npm, ` +
 				`pnpm, pytest, python, python3, rg, yarn, or name it under sandbox.allow_commands`,
 		},
 		{
 			name: "value is no command",
-			step: spec.Step{Run: "x", Args: []string{"${{ trial }}"}},
+			step: plan.Step{Run: "x", Args: []string{"${{ trial }}"}},
 			err:  "p.yaml:7: run: the command is empty",
 		},
 		{
 			name: "value is no action",
-			step: spec.Step{Uses: "builtin:${{ case.id }}"},
+			step: plan.Step{Uses: "builtin:${{ case.id }}"},
 			err:  `p.yaml:7: uses: unknown action "builtin:a b"`,
 		},
 		{
 			name: "no value",
-			step: spec.Step{Run: "x", Args: []string{"go", "${{ run.run_dir }}"}},
+			step: plan.Step{Run: "x", Args: []string{"go", "${{ run.run_dir }}"}},
 			err:  "p.yaml:7: run: ${{ run.run_dir }} is not available here",
 		},
 		{
 			name: "no value in settings",
-			step: spec.Step{Uses: action.Prompt, With: map[string]any{"a": map[string]any{"b": "${{ run.run_dir }}"}}},
+			step: plan.Step{Uses: action.Prompt, With: map[string]any{"a": map[string]any{"b": "${{ run.run_dir }}"}}},
 			err:  "p.yaml:7: with: a: b: ${{ run.run_dir }} is not available here",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var p spec.Playbook
+			var p plan.Playbook
 			tt.step.Position, tt.want.Position = position, position
 			got, err := p.Resolve(tt.step, values)
 			if tt.err != "" {
@@ -123,14 +123,14 @@ func TestResolve(t *testing.T) {
 }
 
 func TestUnitValues(t *testing.T) {
-	values := plan(t, "testdata/valid/everything.yaml").Units[0].Values()
-	assert.Equal(t, spec.Values{
+	values := planOf(t, "testdata/valid/everything.yaml").Units[0].Values()
+	assert.Equal(t, plan.Values{
 		"matrix.variant": "ant", "variant.style": "sdd-legacy", "variant.agent.kind": "acp", "case.id": "refund",
 		"trial": "1",
 	}, values)
 
-	u := plan(t, "testdata/valid/task.eval.yaml").Units[0]
-	assert.Equal(t, spec.Values{
+	u := planOf(t, "testdata/valid/task.eval.yaml").Units[0]
+	assert.Equal(t, plan.Values{
 		"matrix.variant": "a", "variant.agent.kind": "fake-acp", "case.id": "task", "trial": "1",
 		"task.title": `A "title" with 'quotes'`, "task.prompt": "Do it. ${{ not.scanned }}",
 	}, u.Values())

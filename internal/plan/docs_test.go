@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // TestDocs holds the playbooks that the documentation shows to what is accepted.
@@ -23,7 +23,7 @@ func TestDocs(t *testing.T) {
 	shown := regexp.MustCompile("(?ms)^```yaml\n(name: .*?)^```$").FindAllSubmatch(text, -1)
 	require.Len(t, shown, 2)
 	for _, m := range shown {
-		p, err := spec.Parse("docs.yaml", m[1], evaluators.All())
+		p, err := plan.Parse("docs.yaml", m[1], evaluators.All())
 		require.NoError(t, err)
 		assert.Empty(t, validate(schema, schema, "", doc.Parse("docs.yaml", m[1]).Root.Value()), p.Name)
 	}
@@ -63,7 +63,7 @@ cassette: {max_age: {fail: 3 months}}
 evaluators:
   - {type: tool_trajectory, expected: [{tool: Read, args: {file_path: {pth: refund.go}}}]}
 `
-	_, err := spec.Parse("bad.yaml", []byte(text), evaluators.All())
+	_, err := plan.Parse("bad.yaml", []byte(text), evaluators.All())
 	require.Error(t, err)
 	docs, readErr := os.ReadFile("../../docs/playbook.md")
 	require.NoError(t, readErr)
@@ -76,7 +76,7 @@ func TestDocsEvalFile(t *testing.T) {
 	require.NoError(t, err)
 	shown := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindSubmatch(docs)
 	require.NotNil(t, shown)
-	_, err = spec.Parse("docs.eval.yaml", shown[1], evaluators.All())
+	_, err = plan.Parse("docs.eval.yaml", shown[1], evaluators.All())
 	require.NoError(t, err)
 	schema := schemaOf(t, evaluators.All())
 	assert.Empty(t, validate(schema, schema, "", doc.Parse("docs.yaml", shown[1]).Root.Value()))
@@ -92,7 +92,7 @@ execution:
   evaluators: [{type: files, expect: [{path: go.mod, exists: true}]}]
 evaluators: []
 `
-	_, err = spec.Parse("bad.eval.yaml", []byte(text), evaluators.All())
+	_, err = plan.Parse("bad.eval.yaml", []byte(text), evaluators.All())
 	require.Error(t, err)
 	assert.Contains(t, string(docs), "```\n"+err.Error()+"\n```")
 }

@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 var (
@@ -48,7 +48,7 @@ func TestInvalid(t *testing.T) {
 			require.NoError(t, err)
 			want := wants(t, string(data))
 
-			p, err := spec.Load(filepath.ToSlash(file), kinds)
+			p, err := plan.Load(filepath.ToSlash(file), kinds)
 			assert.Nil(t, p)
 			var errs doc.Problems
 			require.ErrorAs(t, err, &errs)

@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -24,7 +24,7 @@ evaluators:
 
 func TestNode(t *testing.T) {
 	seen := false
-	_, err := spec.Parse("p.yaml", withEvaluator("    zebra: [1, {x: y}]\n    ant: text\n"), spec.Kinds{
+	_, err := plan.Parse("p.yaml", withEvaluator("    zebra: [1, {x: y}]\n    ant: text\n"), plan.Kinds{
 		"probe": {Decode: func(n *doc.Node) any {
 			seen = true
 			assert.Equal(t, "p.yaml:5", n.Position().String())
@@ -61,7 +61,7 @@ func TestNode(t *testing.T) {
 }
 
 func TestKindReportsProblems(t *testing.T) {
-	_, err := spec.Parse("p.yaml", withEvaluator("    list: [1, {x: y}]\n"), spec.Kinds{
+	_, err := plan.Parse("p.yaml", withEvaluator("    list: [1, {x: y}]\n"), plan.Kinds{
 		"probe": {Decode: func(n *doc.Node) any {
 			n.Errorf("list[1].x", "no %s", "y")
 			n.Errorf("list[5]", "too short")
@@ -78,11 +78,11 @@ func TestRunCheck(t *testing.T) {
 	fake := playbook.Agent{Kind: "fake-acp"}
 	tests := []struct {
 		name string
-		run  spec.Run
+		run  plan.Run
 		want string
 	}{
-		{"nothing is missing", spec.Run{Agent: fake}, ""},
-		{"everything", spec.Run{
+		{"nothing is missing", plan.Run{Agent: fake}, ""},
+		{"everything", plan.Run{
 			Agent:  fake,
 			Limits: playbook.Limits{Timeout: time.Minute, MaxToolCalls: 1, MaxTokens: 10, MaxCostUSD: 0.5},
 			Permissions: playbook.Permissions{
@@ -92,36 +92,36 @@ func TestRunCheck(t *testing.T) {
 			MCP: []playbook.MCPServer{{Name: "stock", Command: []string{"stock", "--all"}}},
 			Env: playbook.Env{Pass: []string{"LANG"}},
 		}, ""},
-		{"no agent", spec.Run{}, "`agent.kind` is required"},
+		{"no agent", plan.Run{}, "`agent.kind` is required"},
 		{
 			"unknown kind",
-			spec.Run{Agent: playbook.Agent{Kind: "fakeacp"}},
+			plan.Run{Agent: playbook.Agent{Kind: "fakeacp"}},
 			`agent.kind: unknown kind of agent "fakeacp", did you mean "fake-acp"?`,
 		},
 		{
 			"no preset",
-			spec.Run{Agent: playbook.Agent{Kind: "claude-code-acp"}},
+			plan.Run{Agent: playbook.Agent{Kind: "claude-code-acp"}},
 			"agent: agents of kind claude-code-acp need a `preset`",
 		},
-		{"no command", spec.Run{Agent: playbook.Agent{Kind: "acp"}}, "agent: agents of kind acp need a `command`"},
+		{"no command", plan.Run{Agent: playbook.Agent{Kind: "acp"}}, "agent: agents of kind acp need a `command`"},
 		{
 			"negative limit",
-			spec.Run{Agent: fake, Limits: playbook.Limits{MaxToolCalls: -1}},
+			plan.Run{Agent: fake, Limits: playbook.Limits{MaxToolCalls: -1}},
 			"limits.max_tool_calls: must be at least 1, not -1",
 		},
 		{
 			"negative timeout",
-			spec.Run{Agent: fake, Limits: playbook.Limits{Timeout: -time.Second}},
+			plan.Run{Agent: fake, Limits: playbook.Limits{Timeout: -time.Second}},
 			"limits.timeout: must be at least 1ms, not -1s",
 		},
 		{
 			"unknown decision",
-			spec.Run{Agent: fake, Permissions: playbook.Permissions{Default: "maybe"}},
+			plan.Run{Agent: fake, Permissions: playbook.Permissions{Default: "maybe"}},
 			`permissions.default: must be one of allow, reject, error, not "maybe"`,
 		},
 		{
 			"rule for nothing",
-			spec.Run{
+			plan.Run{
 				Agent:       fake,
 				Permissions: playbook.Permissions{Rules: []playbook.PermissionRule{{Decide: playbook.DecideAllow}}},
 			},
@@ -129,12 +129,12 @@ func TestRunCheck(t *testing.T) {
 		},
 		{
 			"server without a command",
-			spec.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}},
+			plan.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}},
 			"`mcp[0].command` is required",
 		},
 		{
 			"server twice",
-			spec.Run{Agent: fake, MCP: []playbook.MCPServer{
+			plan.Run{Agent: fake, MCP: []playbook.MCPServer{
 				{Name: "a", Command: []string{"x"}},
 				{Name: "a", Command: []string{"y"}},
 			}},
@@ -142,7 +142,7 @@ func TestRunCheck(t *testing.T) {
 		},
 		{
 			"malformed variable",
-			spec.Run{Agent: fake, Env: playbook.Env{Pass: []string{"A=1"}}},
+			plan.Run{Agent: fake, Env: playbook.Env{Pass: []string{"A=1"}}},
 			`env.pass[0]: "A=1" must match`,
 		},
 	}

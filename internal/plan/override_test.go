@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"testing"
@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 func TestOverridesOf(t *testing.T) {
-	plan := plan(t, "testdata/valid/everything.yaml")
+	plan := planOf(t, "testdata/valid/everything.yaml")
 	count := make(map[string]int)
 	for _, u := range plan.Units {
 		count[u.ID()] = len(plan.Playbook.Cassette.OverridesOf(u))
@@ -66,9 +66,9 @@ func TestOverrideInGo(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			pb, err := spec.Load("testdata/valid/everything.yaml", kinds)
+			pb, err := plan.Load("testdata/valid/everything.yaml", kinds)
 			require.NoError(t, err)
-			err = pb.Override(spec.Override{Override: tt.override})
+			err = pb.Override(plan.Override{Override: tt.override})
 			if tt.want == "" {
 				require.NoError(t, err)
 				assert.Len(t, pb.Cassette.Overrides, 3)

@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"strings"
@@ -8,19 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
-func plan(t *testing.T, file string) *spec.Plan {
+func planOf(t *testing.T, file string) *plan.Plan {
 	t.Helper()
-	p, err := spec.Load(file, kinds)
+	p, err := plan.Load(file, kinds)
 	require.NoError(t, err)
-	plan, err := p.Plan()
+	planned, err := p.Plan()
 	require.NoError(t, err)
-	return plan
+	return planned
 }
 
-func jobIDs(jobs []spec.Job) []string {
+func jobIDs(jobs []plan.Job) []string {
 	var ids []string
 	for _, j := range jobs {
 		ids = append(ids, j.ID)
@@ -29,13 +29,13 @@ func jobIDs(jobs []spec.Job) []string {
 }
 
 func TestPlan(t *testing.T) {
-	plan := plan(t, "testdata/valid/everything.yaml")
-	assert.Equal(t, []string{"setup", "eval", "check", "summary"}, jobIDs(plan.Jobs))
-	assert.Equal(t, []string{"setup"}, jobIDs(plan.Before()))
-	assert.Equal(t, []string{"summary"}, jobIDs(plan.After()))
+	planned := planOf(t, "testdata/valid/everything.yaml")
+	assert.Equal(t, []string{"setup", "eval", "check", "summary"}, jobIDs(planned.Jobs))
+	assert.Equal(t, []string{"setup"}, jobIDs(planned.Before()))
+	assert.Equal(t, []string{"summary"}, jobIDs(planned.After()))
 
 	var units []string
-	for _, u := range plan.Units {
+	for _, u := range planned.Units {
 		units = append(units, u.ID())
 	}
 	assert.Equal(t, []string{
@@ -45,18 +45,18 @@ func TestPlan(t *testing.T) {
 		"demo/dialogue/zebra/1", "demo/dialogue/zebra/2", "demo/dialogue/zebra/3",
 	}, units, "variants are in the order of the matrix, and one that no matrix lists is left out")
 
-	ant, zebra := plan.Trials("refund", "ant"), plan.Trials("refund", "zebra")
+	ant, zebra := planned.Trials("refund", "ant"), planned.Trials("refund", "zebra")
 	require.Len(t, ant, 3)
 	assert.Equal(t, "demo/refund/ant/3", ant[2].ID())
 	assert.Len(t, ant[0].Steps, 2)
 	require.Len(t, zebra[0].Steps, 3, "zebra goes through both matrix jobs")
 	assert.Equal(t, "check", zebra[0].Steps[2].Job)
-	assert.Nil(t, plan.Trials("refund", "unused"))
-	assert.Nil(t, plan.Trials("nothing", "ant"))
+	assert.Nil(t, planned.Trials("refund", "unused"))
+	assert.Nil(t, planned.Trials("nothing", "ant"))
 
 	assert.Equal(t,
 		[]string{"testdata/valid/everything.yaml:22: note: variant unused is in no matrix: nothing runs it"},
-		plan.Notes())
+		planned.Notes())
 
 	var names []string
 	for _, e := range ant[0].Evaluators {
@@ -66,10 +66,10 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanOfTask(t *testing.T) {
-	plan := plan(t, "testdata/valid/task.eval.yaml")
-	require.Len(t, plan.Cases(), 1)
-	require.Len(t, plan.Units, 1)
-	u := plan.Units[0]
+	planned := planOf(t, "testdata/valid/task.eval.yaml")
+	require.Len(t, planned.Cases(), 1)
+	require.Len(t, planned.Units, 1)
+	u := planned.Units[0]
 	assert.Equal(t, "task/task/a/1", u.ID())
 	assert.Equal(t, []string{"Do it. ${{ not.scanned }}"}, u.Case.Prompts)
 	assert.Equal(t, "testdata/valid/task.eval.yaml:1", u.Case.Position.String())
@@ -86,14 +86,14 @@ func TestPlanOrder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var p spec.Playbook
+			var p plan.Playbook
 			for job := range strings.SplitSeq(tt.jobs, "; ") {
 				id, needs, _ := strings.Cut(job, ":")
-				p.Workflow.Jobs = append(p.Workflow.Jobs, spec.Job{ID: id, Needs: strings.Fields(needs)})
+				p.Workflow.Jobs = append(p.Workflow.Jobs, plan.Job{ID: id, Needs: strings.Fields(needs)})
 			}
-			plan, err := p.Plan()
+			planned, err := p.Plan()
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, strings.Join(jobIDs(plan.Jobs), " "))
+			assert.Equal(t, tt.want, strings.Join(jobIDs(planned.Jobs), " "))
 		})
 	}
 }
@@ -116,33 +116,33 @@ func TestBeforeAndAfter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := spec.Playbook{Variants: []spec.Variant{{ID: "x"}}}
+			p := plan.Playbook{Variants: []plan.Variant{{ID: "x"}}}
 			for job := range strings.SplitSeq(tt.jobs, "; ") {
 				id, needs, _ := strings.Cut(job, ":")
-				j := spec.Job{Needs: strings.Fields(needs)}
+				j := plan.Job{Needs: strings.Fields(needs)}
 				var matrix bool
 				if j.ID, matrix = strings.CutSuffix(id, "*"); matrix {
-					j.Strategy = &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"x"}}}
+					j.Strategy = &plan.Strategy{Matrix: plan.Matrix{Variant: []string{"x"}}}
 				}
 				p.Workflow.Jobs = append(p.Workflow.Jobs, j)
 			}
-			plan, err := p.Plan()
+			planned, err := p.Plan()
 			require.NoError(t, err)
-			assert.Equal(t, tt.before, strings.Join(jobIDs(plan.Before()), " "), tt.reason)
-			assert.Equal(t, tt.after, strings.Join(jobIDs(plan.After()), " "), tt.reason)
+			assert.Equal(t, tt.before, strings.Join(jobIDs(planned.Before()), " "), tt.reason)
+			assert.Equal(t, tt.after, strings.Join(jobIDs(planned.After()), " "), tt.reason)
 		})
 	}
 }
 
 func TestPlanErrors(t *testing.T) {
-	p := spec.Playbook{File: "p.yaml", Workflow: spec.Workflow{Jobs: []spec.Job{
+	p := plan.Playbook{File: "p.yaml", Workflow: plan.Workflow{Jobs: []plan.Job{
 		{ID: "a", Needs: []string{"b"}}, {ID: "b", Needs: []string{"a"}},
 	}}}
 	_, err := p.Plan()
 	require.EqualError(t, err, "p.yaml: dependency cycle of jobs a, b")
 
-	p.Workflow.Jobs = []spec.Job{{
-		ID: "a", Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"x"}}},
+	p.Workflow.Jobs = []plan.Job{{
+		ID: "a", Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{"x"}}},
 		Position: doc.Position{File: "p.yaml", Line: 3},
 	}}
 	_, err = p.Plan()
@@ -150,9 +150,9 @@ func TestPlanErrors(t *testing.T) {
 }
 
 func TestAddEvaluator(t *testing.T) {
-	plan := plan(t, "testdata/valid/everything.yaml")
-	plan.AddEvaluator("in Go", 42, doc.Position{File: "x_test.go", Line: 7})
-	for _, u := range plan.Units {
+	planned := planOf(t, "testdata/valid/everything.yaml")
+	planned.AddEvaluator("in Go", 42, doc.Position{File: "x_test.go", Line: 7})
+	for _, u := range planned.Units {
 		last := u.Evaluators[len(u.Evaluators)-1]
 		assert.Equal(t, "in Go", last.Name)
 		assert.Equal(t, 42, last.Config)
@@ -161,5 +161,5 @@ func TestAddEvaluator(t *testing.T) {
 	}
 	assert.PanicsWithValue(t,
 		`playbook: unit demo/refund/ant/1 has an evaluator "partial" already: choose another name`,
-		func() { plan.AddEvaluator("partial", nil, doc.Position{}) })
+		func() { planned.AddEvaluator("partial", nil, doc.Position{}) })
 }

@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -13,18 +13,18 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	evaluators "github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
 // TestSchema holds schema.json, which editors read, to the types that are decoded into.
 func TestSchema(t *testing.T) {
-	golden.Equal(t, "../../playbook/schema.json", spec.Schema(evaluators.All()))
+	golden.Equal(t, "../../playbook/schema.json", plan.Schema(evaluators.All()))
 }
 
 // TestSchemaOffers checks what editors are to offer.
 func TestSchemaOffers(t *testing.T) {
-	text := string(spec.Schema(evaluators.All()))
+	text := string(plan.Schema(evaluators.All()))
 	for _, kind := range agent.Kinds() {
 		assert.Contains(t, text, `"`+kind+`"`)
 	}
@@ -42,10 +42,10 @@ func TestSchemaOffers(t *testing.T) {
 }
 
 // schemaOf returns a schema as JSON has it.
-func schemaOf(t testing.TB, kinds spec.Kinds) map[string]any {
+func schemaOf(t testing.TB, kinds plan.Kinds) map[string]any {
 	t.Helper()
 	var schema map[string]any
-	require.NoError(t, json.Unmarshal(spec.Schema(kinds), &schema))
+	require.NoError(t, json.Unmarshal(plan.Schema(kinds), &schema))
 	return schema
 }
 

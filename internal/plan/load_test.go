@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -25,7 +25,7 @@ import (
 func TestValid(t *testing.T) {
 	for _, file := range glob(t, "testdata/valid/*.yaml", "testdata/evalfile/valid/*.yaml") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			p, err := spec.Load(file, kinds)
+			p, err := plan.Load(file, kinds)
 			require.NoError(t, err)
 			_, err = p.Plan()
 			require.NoError(t, err)
@@ -39,15 +39,15 @@ func TestText(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "p.yaml")
 	require.NoError(t, os.WriteFile(file, everything, 0o644))
-	read, err := spec.Load(file, kinds)
+	read, err := plan.Load(file, kinds)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, []byte("name: another\n"), 0o644))
 	require.Equal(t, string(everything), string(read.Text))
-	again, err := spec.Read(spec.Source{Path: file, Data: read.Text}, kinds)
+	again, err := plan.Read(plan.Source{Path: file, Data: read.Text}, kinds)
 	require.NoError(t, err)
 	require.Equal(t, read.Name, again.Name)
 	require.Equal(t, read.Variants, again.Variants, "what was given is decoded, not what is in the file by now")
-	parsed, err := spec.Parse("p.yaml", []byte(text), maxCallsKinds)
+	parsed, err := plan.Parse("p.yaml", []byte(text), maxCallsKinds)
 	require.NoError(t, err)
 	require.Equal(t, text, string(parsed.Text))
 }
@@ -58,17 +58,17 @@ func at(line, column int) doc.Position {
 
 // TestEverything checks each field of a playbook that has all keys.
 func TestEverything(t *testing.T) {
-	got, err := spec.Load("testdata/valid/everything.yaml", kinds)
+	got, err := plan.Load("testdata/valid/everything.yaml", kinds)
 	require.NoError(t, err)
-	want := &spec.Playbook{
+	want := &plan.Playbook{
 		File: "testdata/valid/everything.yaml",
 		Name: "demo",
-		Cases: []spec.Case{
+		Cases: []plan.Case{
 			{
 				ID: "refund", Prompt: "Fix the refund.\n", Prompts: []string{"Fix the refund.\n"},
 				ExpectedOutcome: "The refund is exact.", ReferenceAnswer: "See refund.go.",
 				Files: map[string]string{"refund/partial.json": `{"amount": 40}`},
-				Evaluators: []spec.Evaluator{{
+				Evaluators: []plan.Evaluator{{
 					Name: "partial", Type: "files", Threshold: 1, Weight: 1, Advisory: true, Position: at(12, 9),
 					Config: map[string]any{"exists": []any{"refund/partial.json"}},
 				}},
@@ -76,7 +76,7 @@ func TestEverything(t *testing.T) {
 			},
 			{ID: "dialogue", Prompts: []string{"Find the bug.", "Fix it."}, Position: at(13, 5)},
 		},
-		Variants: []spec.Variant{
+		Variants: []plan.Variant{
 			{
 				ID: "zebra", Style: "sdd", Position: at(16, 3),
 				Agent: playbook.Agent{
@@ -90,10 +90,10 @@ func TestEverything(t *testing.T) {
 			},
 			{ID: "unused", Position: at(22, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
 		},
-		Workflow: spec.Workflow{Jobs: []spec.Job{
+		Workflow: plan.Workflow{Jobs: []plan.Job{
 			{
 				ID: "summary", Needs: []string{"check", "setup"}, Position: at(26, 5),
-				Steps: []spec.Step{{
+				Steps: []plan.Step{{
 					Run: `git log --format="%h %s"`, Args: []string{"git", "log", "--format=%h %s"}, Cwd: ".",
 					Job:      "summary",
 					Position: at(28, 15),
@@ -101,8 +101,8 @@ func TestEverything(t *testing.T) {
 			},
 			{
 				ID: "check", Needs: []string{"eval"}, Position: at(29, 5),
-				Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"zebra"}}},
-				Steps: []spec.Step{{
+				Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{"zebra"}}},
+				Steps: []plan.Step{{
 					Name: "unit tests", Run: `go test -run '${{ case.id }}' "./${{matrix.variant}}"`,
 					Cwd:  "sub/${{ trial }}",
 					Args: []string{"go", "test", "-run", "${{ case.id }}", "./${{matrix.variant}}"}, Job: "check",
@@ -111,26 +111,26 @@ func TestEverything(t *testing.T) {
 			},
 			{
 				ID: "eval", Needs: []string{"setup"}, Position: at(36, 5),
-				Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"ant", "zebra"}}},
-				Steps: []spec.Step{
+				Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{"ant", "zebra"}}},
+				Steps: []plan.Step{
 					{Uses: action.Prepare, Job: "eval", Position: at(40, 11)},
 					{Uses: action.Prompt, Job: "eval", Position: at(41, 11)},
 				},
 			},
 			{
 				ID: "setup", Position: at(43, 5),
-				Steps: []spec.Step{
+				Steps: []plan.Step{
 					{Run: "tofu version", Args: []string{"tofu", "version"}, Job: "setup", Position: at(44, 15)},
 				},
 			},
 		}},
-		SDDLoop: spec.SDDLoop{MaxIterations: 3},
-		Styles: []spec.StyleSource{
+		SDDLoop: plan.SDDLoop{MaxIterations: 3},
+		Styles: []plan.StyleSource{
 			{Name: "openspec", Dir: "./styles/openspec", Position: at(81, 3)},
 			{Name: "house", Dir: "../styles", Position: at(82, 3)},
 		},
-		Report: spec.Report{AIJudge: spec.AIJudge{Enabled: true, Model: "gpt-4.1"}},
-		Trials: spec.Trials{Count: 3, Pass: 2},
+		Report: plan.Report{AIJudge: plan.AIJudge{Enabled: true, Model: "gpt-4.1"}},
+		Trials: plan.Trials{Count: 3, Pass: 2},
 		Limits: playbook.Limits{
 			Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
 		},
@@ -142,7 +142,7 @@ func TestEverything(t *testing.T) {
 				{Path: "internal/**", Decide: playbook.DecideError},
 			},
 		},
-		Evaluators: []spec.Evaluator{
+		Evaluators: []plan.Evaluator{
 			{
 				Name: "finds-and-fixes", Type: "fake", Threshold: 0.5, Weight: 0, Position: at(54, 5),
 				Config: fake{Mode: "in_order", Expected: []call{
@@ -155,24 +155,24 @@ func TestEverything(t *testing.T) {
 				Position: at(62, 5),
 			},
 		},
-		Workspace: spec.Workspace{
+		Workspace: plan.Workspace{
 			From: "../fixtures/demo", Include: []string{".env.example"}, Exclude: []string{"**/*.log"},
 			Git: true, Position: at(63, 1),
 		},
-		Sandbox: spec.Sandbox{
+		Sandbox: plan.Sandbox{
 			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"},
 			Command:       []string{"wrap", "--"},
 			AllowCommands: []string{"tofu"},
 		},
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
-		MCP: []spec.MCPServer{{
+		MCP: []plan.MCPServer{{
 			MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server", "--stdio"}},
 			Position:  at(87, 5),
 		}},
-		Cassette: spec.Cassette{
-			Level: spec.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)},
+		Cassette: plan.Cassette{
+			Level: plan.LevelClientMCP, Normalise: []*regexp.Regexp{regexp.MustCompile(`\d+\.\d+s`)},
 			MaxDelta: 32 << 20,
-			Overrides: []spec.Override{
+			Overrides: []plan.Override{
 				{Override: playbook.Override{
 					Tool: "terminal/create", Args: map[string]any{"command": "go"}, Nth: 2,
 					Error: "no such program",
@@ -207,36 +207,36 @@ func TestEverything(t *testing.T) {
 
 // TestManyErrors holds the text of all errors of a file to a golden file.
 func TestManyErrors(t *testing.T) {
-	_, err := spec.Load("testdata/many-errors.yaml", kinds)
+	_, err := plan.Load("testdata/many-errors.yaml", kinds)
 	require.Error(t, err)
 	golden.Equal(t, "testdata/many-errors.golden", err.Error()+"\n")
 }
 
 // TestDefaults checks what a playbook that leaves everything out has all the same.
 func TestDefaults(t *testing.T) {
-	p, err := spec.Load("testdata/valid/commands-only.yaml", kinds)
+	p, err := plan.Load("testdata/valid/commands-only.yaml", kinds)
 	require.NoError(t, err)
-	assert.Equal(t, spec.SDDLoop{MaxIterations: 6}, p.SDDLoop)
-	assert.Equal(t, spec.Report{Human: spec.Human{Enabled: true}}, p.Report)
-	assert.Equal(t, spec.Trials{Count: 1}, p.Trials)
+	assert.Equal(t, plan.SDDLoop{MaxIterations: 6}, p.SDDLoop)
+	assert.Equal(t, plan.Report{Human: plan.Human{Enabled: true}}, p.Report)
+	assert.Equal(t, plan.Trials{Count: 1}, p.Trials)
 	assert.Zero(t, p.Limits)
 	assert.False(t, p.Workspace.Git)
 }
 
 // TestPrompts tells the actions that speak with the agent from the others.
 func TestPrompts(t *testing.T) {
-	p, err := spec.Load("testdata/valid/pipeline.yaml", kinds)
+	p, err := plan.Load("testdata/valid/pipeline.yaml", kinds)
 	require.NoError(t, err)
-	plan, err := p.Plan()
+	planned, err := p.Plan()
 	require.NoError(t, err)
 	var prompts []bool
-	for _, s := range plan.Units[0].Steps {
+	for _, s := range planned.Units[0].Steps {
 		prompts = append(prompts, s.Prompts())
 	}
 	assert.Equal(t, []bool{false, false, true, false}, prompts)
-	assert.True(t, spec.Step{Uses: action.Prompt}.Prompts())
-	assert.False(t, spec.Step{Uses: action.Report}.Prompts())
-	assert.Equal(t, "report", plan.After()[0].ID)
+	assert.True(t, plan.Step{Uses: action.Prompt}.Prompts())
+	assert.False(t, plan.Step{Uses: action.Report}.Prompts())
+	assert.Equal(t, "report", planned.After()[0].ID)
 }
 
 func TestDefaultName(t *testing.T) {
@@ -250,7 +250,7 @@ func TestDefaultName(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := spec.Parse(tt.file, text, kinds)
+			p, err := plan.Parse(tt.file, text, kinds)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, p.Name)
 			assert.Equal(t, tt.file, p.File)
@@ -259,37 +259,37 @@ func TestDefaultName(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	_, err := spec.Load("testdata/nothing.yaml", kinds)
+	_, err := plan.Load("testdata/nothing.yaml", kinds)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	assert.ErrorContains(t, err, "testdata/nothing.yaml")
 
-	_, err = spec.Load("testdata", kinds)
+	_, err = plan.Load("testdata", kinds)
 	require.EqualError(t, err, "load playbook: read testdata: is a directory: name a playbook in it")
-	_, err = spec.Load("testdata/*.yml", kinds)
+	_, err = plan.Load("testdata/*.yml", kinds)
 	require.EqualError(t, err,
 		"load playbook: open testdata/*.yml: no such file or directory: "+
 			"the shell found no file for this pattern")
 
-	_, err = spec.Parse("empty.yaml", nil, nil)
+	_, err = plan.Parse("empty.yaml", nil, nil)
 	assert.EqualError(t, err, "empty.yaml:1:1: the file is empty")
-	_, err = spec.Parse("list.yaml", []byte("- a\n"), nil)
+	_, err = plan.Parse("list.yaml", []byte("- a\n"), nil)
 	assert.EqualError(t, err, "list.yaml:1:1: must be a mapping, not a list")
 }
 
 func TestNeed(t *testing.T) {
 	tests := []struct {
 		name   string
-		trials spec.Trials
+		trials plan.Trials
 		want   int
 	}{
-		{"zero value", spec.Trials{}, 1},
-		{"all by default", spec.Trials{Count: 5}, 5},
-		{"pass", spec.Trials{Count: 5, Pass: 4}, 4},
-		{"rate", spec.Trials{Count: 5, PassRate: 0.8}, 4},
-		{"rate is rounded up", spec.Trials{Count: 3, PassRate: 0.5}, 2},
-		{"rate with an inexact product", spec.Trials{Count: 25, PassRate: 0.28}, 7},
-		{"tiny rate", spec.Trials{Count: 3, PassRate: 1e-12}, 1},
-		{"full rate", spec.Trials{Count: 3, PassRate: 1}, 3},
+		{"zero value", plan.Trials{}, 1},
+		{"all by default", plan.Trials{Count: 5}, 5},
+		{"pass", plan.Trials{Count: 5, Pass: 4}, 4},
+		{"rate", plan.Trials{Count: 5, PassRate: 0.8}, 4},
+		{"rate is rounded up", plan.Trials{Count: 3, PassRate: 0.5}, 2},
+		{"rate with an inexact product", plan.Trials{Count: 25, PassRate: 0.28}, 7},
+		{"tiny rate", plan.Trials{Count: 3, PassRate: 1e-12}, 1},
+		{"full rate", plan.Trials{Count: 3, PassRate: 1}, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestNeed(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	p := &spec.Playbook{Permissions: playbook.Permissions{
+	p := &plan.Playbook{Permissions: playbook.Permissions{
 		Default: playbook.DecideReject,
 		Rules: []playbook.PermissionRule{
 			{Tool: "Bash", Decide: playbook.DecideError},
@@ -327,7 +327,7 @@ func TestDecide(t *testing.T) {
 			assert.Equal(t, tt.want, p.Decide(tt.tool, tt.files))
 		})
 	}
-	assert.Equal(t, playbook.DecideAllow, new(spec.Playbook).Decide("Bash", nil), "the zero value allows")
+	assert.Equal(t, playbook.DecideAllow, new(plan.Playbook).Decide("Bash", nil), "the zero value allows")
 }
 
 // FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is
@@ -340,7 +340,7 @@ func FuzzParse(f *testing.F) {
 	}
 	schema := schemaOf(f, kinds)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := spec.Parse("fuzz.yaml", data, kinds)
+		p, err := plan.Parse("fuzz.yaml", data, kinds)
 		if err != nil {
 			var errs doc.Problems
 			require.ErrorAs(t, err, &errs)
@@ -354,10 +354,10 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.Empty(t, validate(schema, schema, "", doc.Parse("fuzz.yaml", data).Root.Value()))
-		plan, err := p.Plan()
+		planned, err := p.Plan()
 		require.NoError(t, err)
-		require.Len(t, plan.Jobs, len(p.Workflow.Jobs))
-		for _, u := range plan.Units[:min(len(plan.Units), 10)] {
+		require.Len(t, planned.Jobs, len(p.Workflow.Jobs))
+		for _, u := range planned.Units[:min(len(planned.Units), 10)] {
 			values := u.Values()
 			values["run.run_id"], values["run.run_dir"] = "id", "dir"
 			for _, s := range u.Steps {
@@ -400,14 +400,14 @@ func TestFile(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			kinds := spec.Kinds{"k": {Decode: func(n *doc.Node) any {
-				path, err := spec.File(n, test.name)
+			kinds := plan.Kinds{"k": {Decode: func(n *doc.Node) any {
+				path, err := plan.File(n, test.name)
 				if err != nil {
 					return err
 				}
 				return path
 			}}}
-			pb, err := spec.Read(spec.Source{
+			pb, err := plan.Read(plan.Source{
 				Path: filepath.Join(project, "evals", "a", "p.yaml"), Root: project,
 				Data: []byte(`task: {title: t, prompt: p}
 variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}

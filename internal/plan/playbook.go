@@ -1,4 +1,4 @@
-// Package spec reads playbooks: YAML files that say what coding agents are asked to do, which agents in which
+// Package plan reads playbooks: YAML files that say what coding agents are asked to do, which agents in which
 // configurations, and what must hold afterwards.
 //
 //	task:
@@ -26,7 +26,7 @@
 // Which types of evaluators there are is up to the caller, who passes their [Kinds]. What only concerns how a plan is
 // carried out, such as directories and processes, belongs in package engine; the keys that tests written in Go use,
 // too, are types of the public package playbook.
-package spec
+package plan
 
 import (
 	"cmp"

@@ -1,15 +1,15 @@
-package spec_test
+package plan_test
 
 import (
 	"fmt"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // kinds are evaluators for tests. "fake" looks like a matcher of tool calls, "tool_trajectory" and "files" take any
 // keys.
-var kinds = spec.Kinds{
+var kinds = plan.Kinds{
 	"fake":            {Decode: decodeFake, Keys: fake{}},
 	"tool_trajectory": {Decode: func(n *doc.Node) any { return n.Value() }},
 	"files":           {Decode: func(n *doc.Node) any { return n.Value() }},

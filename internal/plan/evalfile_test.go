@@ -1,4 +1,4 @@
-package spec_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/spec"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -23,12 +23,12 @@ func TestEvalFile(t *testing.T) {
 	at := func(line, column int) doc.Position {
 		return doc.Position{File: file, Line: line, Column: column}
 	}
-	got, err := spec.Load(file, kinds)
+	got, err := plan.Load(file, kinds)
 	require.NoError(t, err)
-	want := &spec.Playbook{
+	want := &plan.Playbook{
 		File: file,
 		Name: "shop",
-		Cases: []spec.Case{
+		Cases: []plan.Case{
 			{
 				ID: "sum", Prompt: "What is 2+2?\n", Prompts: []string{"What is 2+2?\n"},
 				ExpectedOutcome: "The right sum.", ReferenceAnswer: "4",
@@ -37,15 +37,15 @@ func TestEvalFile(t *testing.T) {
 			{
 				ID: "dialogue", Prompts: []string{"Find the bug.", "Fix it.\nThen run the tests."},
 				ReferenceAnswer: "Fixed, and all tests pass.",
-				ExpectedMessages: []spec.Message{
-					{Role: "assistant", ToolCalls: []spec.MessageCall{{
+				ExpectedMessages: []plan.Message{
+					{Role: "assistant", ToolCalls: []plan.MessageCall{{
 						Tool: "Bash", Output: "ok",
 						Input: map[string]any{"command": "go test ./...", "limit": json.Number("9007199254740993")},
 					}}},
 					{Role: "assistant", Content: "Fixed, and all tests pass."},
 				},
 				Files: map[string]string{"refund/partial.json": `{"amount": 40}`},
-				Evaluators: []spec.Evaluator{{
+				Evaluators: []plan.Evaluator{{
 					Name: "fixed", Type: "files", Threshold: 1, Weight: 1, Position: at(38, 11),
 					Config: map[string]any{"exists": []any{"refund.go"}},
 				}},
@@ -54,11 +54,11 @@ func TestEvalFile(t *testing.T) {
 			{
 				ID: "short", Prompt: "Which risk is it?", Prompts: []string{"Which risk is it?"},
 				ReferenceAnswer:  `{"risk":"low","score":0.95}`,
-				ExpectedMessages: []spec.Message{{Role: "assistant", Content: `{"risk":"low","score":0.95}`}},
+				ExpectedMessages: []plan.Message{{Role: "assistant", Content: `{"risk":"low","score":0.95}`}},
 				Variants:         []string{"zebra"}, Position: at(39, 5),
 			},
 		},
-		Variants: []spec.Variant{
+		Variants: []plan.Variant{
 			{
 				ID: "zebra", Position: at(5, 3),
 				Agent: playbook.Agent{Kind: "claude-code-acp", Preset: "production", Model: "opus"},
@@ -70,27 +70,27 @@ func TestEvalFile(t *testing.T) {
 			},
 			{ID: "unused", Position: at(8, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
 		},
-		Workflow: spec.Workflow{Jobs: []spec.Job{{
+		Workflow: plan.Workflow{Jobs: []plan.Job{{
 			ID: "eval", Position: at(13, 1),
-			Strategy: &spec.Strategy{Matrix: spec.Matrix{Variant: []string{"zebra", "ant", "bee"}}},
-			Steps: []spec.Step{
+			Strategy: &plan.Strategy{Matrix: plan.Matrix{Variant: []string{"zebra", "ant", "bee"}}},
+			Steps: []plan.Step{
 				{Uses: action.Prepare, Job: "eval", Position: at(43, 1)},
 				{Uses: action.Prompt, Job: "eval", Position: at(13, 1)},
 			},
 		}}},
-		SDDLoop:     spec.SDDLoop{MaxIterations: 6},
-		Trials:      spec.Trials{Count: 2, Pass: 1},
+		SDDLoop:     plan.SDDLoop{MaxIterations: 6},
+		Trials:      plan.Trials{Count: 2, Pass: 1},
 		Limits:      playbook.Limits{Timeout: 5 * time.Minute},
 		Permissions: playbook.Permissions{Default: playbook.DecideReject},
 		Retries:     1,
-		Evaluators: []spec.Evaluator{{
+		Evaluators: []plan.Evaluator{{
 			Name: "offline", Type: "tool_trajectory", Threshold: 1, Weight: 1, Position: at(12, 7),
 			Config: map[string]any{"never": []any{"WebFetch"}},
 		}},
-		Workspace: spec.Workspace{From: "../fixtures/shop", Position: at(43, 1)},
+		Workspace: plan.Workspace{From: "../fixtures/shop", Position: at(43, 1)},
 		Sandbox:   got.Sandbox, Cassette: got.Cassette, // as in playbooks
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
-		MCP: []spec.MCPServer{{
+		MCP: []plan.MCPServer{{
 			MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server"}},
 			Position:  at(50, 7),
 		}},
@@ -99,7 +99,7 @@ func TestEvalFile(t *testing.T) {
 	want.Dir, err = filepath.Abs("testdata/evalfile/valid")
 	require.NoError(t, err)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(spec.Playbook{}, "Cassette", "Text")); diff != "" {
+		cmpopts.IgnoreFields(plan.Playbook{}, "Cassette", "Text")); diff != "" {
 		t.Errorf("playbook (-want +got):\n%s", diff)
 	}
 	assert.Equal(t, []string{"tofu"}, got.Sandbox.AllowCommands)
@@ -108,9 +108,9 @@ func TestEvalFile(t *testing.T) {
 
 // TestEvalFilePlan says who is asked what.
 func TestEvalFilePlan(t *testing.T) {
-	plan := plan(t, "testdata/evalfile/valid/everything.eval.yaml")
+	planned := planOf(t, "testdata/evalfile/valid/everything.eval.yaml")
 	var units []string
-	for _, u := range plan.Units {
+	for _, u := range planned.Units {
 		units = append(units, u.ID())
 	}
 	assert.Equal(t, []string{
@@ -118,17 +118,17 @@ func TestEvalFilePlan(t *testing.T) {
 		"shop/dialogue/zebra/1", "shop/dialogue/zebra/2", "shop/dialogue/bee/1", "shop/dialogue/bee/2",
 		"shop/short/zebra/1", "shop/short/zebra/2",
 	}, units)
-	assert.Nil(t, plan.Trials("sum", "zebra"), "it is no target of the case")
-	for _, c := range plan.Cases() {
-		for _, v := range plan.Variants(c) {
-			require.Len(t, plan.Trials(c.ID, v.ID), 2)
-			for i, u := range plan.Trials(c.ID, v.ID) {
+	assert.Nil(t, planned.Trials("sum", "zebra"), "it is no target of the case")
+	for _, c := range planned.Cases() {
+		for _, v := range planned.Variants(c) {
+			require.Len(t, planned.Trials(c.ID, v.ID), 2)
+			for i, u := range planned.Trials(c.ID, v.ID) {
 				assert.Equal(t, []any{c.ID, v.ID, i + 1}, []any{u.Case.ID, u.Variant.ID, u.Trial})
 			}
 		}
 	}
 	var names []string
-	for _, e := range plan.Trials("dialogue", "bee")[0].Evaluators {
+	for _, e := range planned.Trials("dialogue", "bee")[0].Evaluators {
 		names = append(names, e.Name)
 	}
 	assert.Equal(t, []string{"offline", "fixed"}, names, "those of a case are added to the file's")
@@ -153,7 +153,7 @@ func TestEvalFileOrPlaybook(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := spec.Parse(tt.file, []byte(tt.text), kinds)
+			p, err := plan.Parse(tt.file, []byte(tt.text), kinds)
 			if tt.want != "" {
 				require.ErrorContains(t, err, tt.want)
 				return
@@ -170,7 +170,7 @@ func TestEvalFileWithoutTarget(t *testing.T) {
 variants: {b: {agent: {kind: fake-acp}}, a: {agent: {kind: fake-acp}}}
 execution: {evaluators: [{type: fake}]}
 `
-	p, err := spec.Parse("shop.yaml", []byte(text), kinds)
+	p, err := plan.Parse("shop.yaml", []byte(text), kinds)
 	require.NoError(t, err)
 	job := p.Workflow.Jobs[0]
 	assert.Equal(t, []string{"b", "a"}, job.Variants())
