@@ -40,8 +40,8 @@ type AgentRun struct {
 	// Tools are those the agent may use; nil: all. Requests for others are refused; using one without asking is a
 	// failure.
 	Tools []string
-	// Permissions answer the agent's requests for permission. Either Tools or Permissions is set; the zero value allows
-	// all.
+	// Permissions answer the agent's requests for permission; the zero value allows all. They say nothing about what an
+	// agent does without asking: Tools and [ExcludedTools] do. Either Tools or Permissions is set.
 	Permissions playbook.Permissions
 	// Limits end the session, as a failure of the agent that is recorded. The zero value is a timeout of 30 minutes
 	// alone.
@@ -54,9 +54,9 @@ type AgentRun struct {
 	MCP []playbook.MCPServer
 	// Env says which environment variables the agent sees besides those that every program needs.
 	Env playbook.Env
-	// Overrides give calls of tools other answers, see [Override].
+	// Overrides give calls of tools other answers, see [Override]. In a suite's task they are empty: the suite has them.
 	Overrides []playbook.Override
-	// Dirs says where recordings and accounts are. In a suite's task it is not given: the suite's are used.
+	// Dirs says where recordings and accounts are. In a suite's task it is empty: the suite has it.
 	Dirs Dirs
 	// MayFail leaves it to the test to check [AgentResult.Errors], which otherwise fail it.
 	MayFail bool
@@ -108,15 +108,15 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		if err != nil {
 			return nil, fmt.Errorf("evaltest.AgentTask: %w", err)
 		}
-		if run.ID != "" || run.Prompt != "" || run.Prompts != nil || run.Dirs != (Dirs{}) {
-			return nil, errors.New("evaltest.AgentTask: the suite has the ID, the Prompt and the Dirs")
+		if run.ID != "" || run.Prompt != "" || run.Prompts != nil || run.Overrides != nil || run.Dirs != (Dirs{}) {
+			return nil, errors.New("evaltest.AgentTask: ID, Prompt, Prompts, Overrides and Dirs must be empty: " +
+				"the suite and its rows set them")
 		}
 		own := run
 		own.Prompt = prompt
 		s := agentSession{
 			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
-			overrides: append(r.ownOverrides(), overridesAt(run.Overrides, file, line)...), grace: r.patience,
-			secrets: r.secrets,
+			overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
 		}
 		res, err := s.do(ctx)
 		if err != nil {
@@ -154,7 +154,9 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, err
 	}
 	pb := s.playbook()
-	s.override(s.t, pb, s.overrides)
+	if err := s.override(pb, s.overrides); err != nil {
+		return nil, err
+	}
 	planned, err := pb.Plan()
 	if err != nil {
 		return nil, err

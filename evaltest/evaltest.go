@@ -112,7 +112,11 @@ type Dirs struct {
 	Config string
 }
 
-func (d Dirs) apply(s *settings)     { s.dirs = d }
+func (d Dirs) apply(s *settings) {
+	s.dirs.Cassettes = cmp.Or(d.Cassettes, s.dirs.Cassettes)
+	s.dirs.Config = cmp.Or(d.Config, s.dirs.Config)
+}
+
 func (c check) apply(s *settings)    { s.checks = append(s.checks, c) }
 func (o override) apply(s *settings) { s.overrides = append(s.overrides, o) }
 
@@ -137,14 +141,14 @@ func Override(o playbook.Override) Option {
 }
 
 // override adds overrides that are written in Go to those of the playbook.
-func (h *harness) override(t *testing.T, pb *plan.Playbook, all []override) {
-	t.Helper()
+func (h *harness) override(pb *plan.Playbook, all []override) error {
 	for _, o := range all {
 		at := h.position(o.file, o.line)
 		if err := pb.Override(plan.Override{Override: o.Override, Position: at}); err != nil {
-			t.Fatalf("evaltest.Override: %s: %v", at, err)
+			return fmt.Errorf("%s: override of %s: %w", at, o.Tool, err)
 		}
 	}
+	return nil
 }
 
 // ownOverrides are those that hold in the row.
@@ -256,7 +260,9 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, plan.Uni
 // describe runs one playbook: the jobs that the matrix waits for, the units, then the other jobs.
 func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	t.Helper()
-	h.override(t, pb, h.overrides)
+	if err := h.override(pb, h.overrides); err != nil {
+		t.Fatalf("evaltest.Override: %v", err)
+	}
 	planned, err := pb.Plan()
 	if err != nil {
 		t.Fatal(err)

@@ -190,7 +190,7 @@ func (r *rowRun) whenceOf(t *testing.T) string {
 }
 
 // errNoRow is the error of what only a suite's task can do.
-var errNoRow = errors.New("the context is not that of a suite's task")
+var errNoRow = errors.New("it must get the context of the suite's task")
 
 // rowOfTask returns the row whose task has this context.
 func rowOfTask(ctx context.Context) (*rowRun, error) {

@@ -124,7 +124,7 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 		return nil
 	}
 	if r.fields[keyExpected] != nil {
-		return errors.New("a row has either `expected` or `expected_file`")
+		return errors.New("set either `expected` or `expected_file`, not both")
 	}
 	path := filepath.Join(dir, filepath.FromSlash(file))
 	if err := readExpected(path, path, &row.Expected); err != nil {

@@ -18,6 +18,8 @@ type Score struct {
 	Reason string
 	// Details are the full text for people, of any number of lines; may be empty.
 	Details string
+
+	failed bool // whatever the value: a part has missed its threshold
 }
 
 // Scorer judges the output of a [Suite]'s task for a row. It is a value: its methods return a changed copy. Make one
@@ -42,13 +44,13 @@ func NewScorer[In, Out, Want any](
 		if err != nil {
 			return unknown(err)
 		}
-		return finding{outcome: result.Pass, Score: score}
+		return finding{outcome: result.Pass, Score: score, final: score.failed}
 	}
 	return s
 }
 
 // Score returns the scorer's score of an output, for scorers that are made of others and for tests of scorers. The
-// error says why there is none.
+// error says why there is none. A score that misses the scorer's own threshold fails whatever is made of it.
 func (s Scorer[In, Out, Want]) Score(ctx context.Context, input In, output Out, expected Want) (Score, error) {
 	if err := s.untyped().check(); err != nil {
 		return Score{}, err
@@ -57,6 +59,7 @@ func (s Scorer[In, Out, Want]) Score(ctx context.Context, input In, output Out, 
 	if f.outcome == result.Error {
 		return Score{}, errors.New(f.Reason)
 	}
+	f.failed = f.outcome == result.Fail
 	return f.Score, nil
 }
 

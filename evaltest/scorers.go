@@ -175,7 +175,10 @@ func judgeOf(j playbook.LLMJudge) (e evaluator.Evaluator, err error) {
 	if len(j.Models) == 0 {
 		return nil, errors.New("it names no models")
 	}
-	d := doc.Of(j)
+	d, err := doc.Of(j)
+	if err != nil {
+		return nil, err
+	}
 	e = kinds.All()["llm_judge"].Decode(d.Root).(evaluator.Evaluator)
 	return e, d.Err()
 }

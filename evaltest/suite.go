@@ -143,7 +143,7 @@ func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
 	case s.Task == nil:
 		return fmt.Errorf("suite %s has no Task", s.ID)
 	case s.File != "" && s.Data != nil:
-		return fmt.Errorf("suite %s has either Data or a File", s.ID)
+		return fmt.Errorf("suite %s: set either Data or File, not both", s.ID)
 	case s.File != "":
 		var err error
 		if data, err = readRows[In, Want](s.File); err != nil {
@@ -153,7 +153,7 @@ func (s Suite[In, Out, Want]) fill(run *suiteRun) error {
 	for _, r := range data {
 		if r.ExpectedFile != "" {
 			if !reflect.ValueOf(&r.Expected).Elem().IsZero() {
-				return fmt.Errorf("suite %s: row %q has either Expected or an ExpectedFile", s.ID, r.ID)
+				return fmt.Errorf("suite %s: row %q: set either Expected or ExpectedFile, not both", s.ID, r.ID)
 			}
 			if err := readExpected(r.ExpectedFile, r.ExpectedFile, &r.Expected); err != nil {
 				return fmt.Errorf("suite %s: row %q: ExpectedFile: %w", s.ID, r.ID, err)
@@ -217,7 +217,7 @@ func (s *suiteRun) check() error {
 		if err := scorer.check(); err != nil {
 			errs = append(errs, err)
 		} else if names[scorer.name] {
-			add("duplicate scorer name %q: rename one of them with Named", scorer.name)
+			add("duplicate scorer name %q: rename one of them (Scorer.Named, LLMJudge.Name)", scorer.name)
 		}
 		names[scorer.name] = true
 	}

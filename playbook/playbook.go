@@ -52,7 +52,7 @@ const (
 
 // Permissions answer an agent's requests for permission. The first rule that matches decides.
 type Permissions struct {
-	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow" doc:"If no rule matches."`
+	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow"`
 	Rules   []PermissionRule `yaml:"rules" doc:"The first that matches decides."`
 }
 
@@ -70,7 +70,7 @@ type PermissionRule struct {
 
 // MCPServer is a tool server that the agent is asked to start, over stdin and stdout.
 type MCPServer struct {
-	Name string `yaml:"name,required" pattern:"id" doc:"Unique; part of the names of tools."`
+	Name string `yaml:"name,required" pattern:"id"`
 
 	// Command is the program with its arguments; it has at least one element.
 	Command []string `yaml:"command,required" min:"1" doc:"The program and its arguments."`
@@ -88,11 +88,11 @@ type Env struct {
 type Override struct {
 	// Tool is the tool's name: as the agent gives it with level run, else one of fs/read_text_file, fs/write_text_file,
 	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
-	Tool string `yaml:"tool,required" doc:"The tool, e.g. Bash; with other levels e.g. terminal/create."`
+	Tool string `yaml:"tool,required"`
 
 	// Args are arguments that the call must have, as JSON values, with paths in the workspace as $WORKSPACE/...; nil:
 	// any.
-	Args map[string]any `yaml:"args" min:"1" doc:"Arguments of the call; default: any."`
+	Args map[string]any `yaml:"args" min:"1"`
 
 	// Case and Variant limit the override to units of that case, of that variant; empty: any.
 	Case    string `yaml:"case" min:"1" doc:"The case whose units it holds in; default: all."`

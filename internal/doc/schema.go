@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"reflect"
@@ -66,6 +67,9 @@ var (
 
 // Schemas makes schemas of types. The zero value is ready to use.
 type Schemas struct {
+	// Descriptions are those that are too long for a tag, by type and field, such as "Cassette.Level".
+	Descriptions map[string]string
+
 	refinements map[reflect.Type]func(*Schema)
 }
 
@@ -183,8 +187,8 @@ func (s *Schemas) mapping(v *Schema, t reflect.Type) {
 			continue
 		}
 		property := s.schema(t.Field(f.index).Type, f.rules)
-		if text := t.Field(f.index).Tag.Get("doc"); property.Ref == "" { // anything beside a reference is ignored
-			property.Description = text
+		if field := t.Field(f.index); property.Ref == "" { // anything beside a reference is ignored
+			property.Description = cmp.Or(s.Descriptions[t.Name()+"."+field.Name], field.Tag.Get("doc"))
 		}
 		v.Properties[f.name] = property
 		if f.rules.required {

@@ -251,14 +251,14 @@ func (s *shape) names() []string {
 }
 
 // Of returns the document that decodes to v, a struct with the tags of [Node.Decode], so that values written in Go can
-// be checked like those of a file. Zero values become absent keys. Positions have no meaning. Of panics if v cannot be
-// written as JSON.
-func Of(v any) *Document {
+// be checked like those of a file. Zero values become absent keys. Positions have no meaning. The error is about
+// numbers that JSON does not have.
+func Of(v any) (*Document, error) {
 	text, err := json.Marshal(written(reflect.ValueOf(v)))
 	if err != nil {
-		panic(fmt.Sprintf("doc: %v", err))
+		return nil, err
 	}
-	return Parse("", text)
+	return Parse("", text), nil
 }
 
 // written returns v as it would be in a file.

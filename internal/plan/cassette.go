@@ -18,7 +18,7 @@ import (
 // Cassette says how sessions are recorded and replayed.
 type Cassette struct {
 	// Level is what is replayed; empty: [LevelRun].
-	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run" doc:"What is replayed; run: all."`
+	Level Level `yaml:"level" enum:"run,client,mcp,client+mcp" default:"run"`
 
 	// Normalise has patterns of text that differs from run to run, e.g. durations in the output of tests. Only that
 	// text is lost: a pattern that matches the empty string is refused.
@@ -33,7 +33,7 @@ type Cassette struct {
 	Overrides []Override `yaml:"overrides" min:"1" doc:"Other answers of tools, for edge cases."`
 
 	// AllowUnused are tools whose recorded answers need not all be used; `*` stands for anything. Not at [LevelRun].
-	AllowUnused []string `yaml:"allow_unused" min:"1" doc:"Tools whose answers may stay unused; * is a wildcard."`
+	AllowUnused []string `yaml:"allow_unused" min:"1"`
 }
 
 // MaxAge says after how many days a recording is too old; 0: never. Age alone never causes a new recording.
@@ -172,7 +172,7 @@ func (o *Override) decode(n *doc.Node) {
 	case output == nil && failure == nil:
 		n.Errorf("", "an override needs an `output` or an `error`")
 	case output != nil && failure != nil:
-		n.Errorf("error", "an override has either `output` or `error`")
+		n.Errorf("error", "set either `output` or `error`, not both")
 	case output != nil && o.Output == nil:
 		n.Errorf("output", "must not be null")
 	}

@@ -274,9 +274,9 @@ func (s scope) step(step Step, n *doc.Node) {
 func (s scope) misplaced(a action.Action) string {
 	switch {
 	case a.InUnit == nil && s.matrix:
-		return "in a matrix job: it acts for the whole run and must be in a job without `strategy`"
+		return "must be in a job without `strategy`: it acts on the whole run"
 	case a.InRun == nil && !s.matrix:
-		return "outside a matrix job: it acts for a variant, so the job needs `strategy.matrix`"
+		return "must be in a matrix job: it acts on a variant, so the job needs `strategy.matrix`"
 	}
 	if v := s.styleless(); a.NeedsStyle && v != "" {
 		return fmt.Sprintf("needs a style: variant %q has none", v)

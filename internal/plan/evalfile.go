@@ -14,7 +14,7 @@ import (
 // nothing about jobs and steps; the playbook that it becomes asks each variant each question in a session of its own.
 type evalFile struct {
 	Description string     `yaml:"description" doc:"What the file is about, for people."`
-	Evalcases   []evalCase `yaml:"evalcases,required" reason:"at least one case is required" doc:"The questions."`
+	Evalcases   []evalCase `yaml:"evalcases,required" reason:"at least one case is required"`
 	Execution   execution  `yaml:"execution" doc:"Who is asked, and what must hold, unless a case says more."`
 
 	// Rest has the keys that playbooks have, too.
@@ -181,12 +181,12 @@ type evalCase struct {
 	ID   string `yaml:"id,required" pattern:"id" doc:"Unique in the file; part of names and paths."`
 	Note string `yaml:"note" doc:"For people."`
 
-	Question      string `yaml:"question" min:"1" doc:"What the agent is asked; or input, or input_messages."`
+	Question      string `yaml:"question" min:"1"`
 	Input         input  `yaml:"input" doc:"The same as question or, if it is a list, as input_messages."`
 	InputMessages input  `yaml:"input_messages" doc:"What the agent is asked, a turn each."`
 
 	ExpectedOutcome  string      `yaml:"expected_outcome" doc:"What a good session comes to, for judges."`
-	ReferenceAnswer  string      `yaml:"reference_answer" doc:"For judges; default: the last expected message."`
+	ReferenceAnswer  string      `yaml:"reference_answer"`
 	ExpectedOutput   expectation `yaml:"expected_output" doc:"The same as expected_messages; a text is the answer's."`
 	ExpectedMessages expectation `yaml:"expected_messages" doc:"What a good session says and calls, for judges."`
 

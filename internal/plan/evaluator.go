@@ -33,6 +33,8 @@ type Kind struct {
 	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema
 	// takes any keys.
 	Keys any
+	// Descriptions are those of keys that are too long for a tag, by key.
+	Descriptions map[string]string
 }
 
 // Kinds are the types of evaluators that a playbook may use, by name.
@@ -42,9 +44,9 @@ type Kinds map[string]Kind
 type evaluatorKeys struct {
 	Name      string       `yaml:"name" pattern:"id" doc:"Name of the subtest; default: the type."`
 	Type      string       `yaml:"type,required" doc:"The kind of evaluator."`
-	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1" doc:"The lowest score that passes."`
+	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1"`
 	Weight    float64      `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
-	Required  *bool        `yaml:"required" doc:"false: it is reported only. In a composite, true: it must pass."`
+	Required  *bool        `yaml:"required"`
 	Position  doc.Position `yaml:",position"`
 	Rest      *doc.Node    `yaml:",rest"`
 }

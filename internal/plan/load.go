@@ -74,6 +74,7 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Cassette).decode)
 	doc.Handle(d, (*MaxAge).decode)
 	doc.Handle(d, (*MCPServer).decode)
+	doc.Handle(d, decodeServer)
 	doc.Handle(d, (*Override).decode)
 	doc.Handle(d, decodePermissionRule)
 	doc.Handle(d, (*Sandbox).decode)

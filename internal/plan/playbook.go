@@ -71,7 +71,7 @@ type Playbook struct {
 	Styles []StyleSource `yaml:"styles" doc:"Workflow styles beside sdd and sdd-legacy, by name."`
 
 	Report      Report               `yaml:"report" doc:"Who scores the variants beside the evaluators."`
-	Trials      Trials               `yaml:"trials" doc:"How often each unit is tried, and has to pass."`
+	Trials      Trials               `yaml:"trials"`
 	Limits      playbook.Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions playbook.Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
@@ -116,10 +116,10 @@ const (
 // Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {
 	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
-	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto" doc:"What confines processes."`
+	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto"`
 	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
 	// commands of evaluators.
-	Network string `yaml:"network" enum:"agent,none,all" default:"agent" doc:"Who reaches the network; default: agent."`
+	Network string `yaml:"network" enum:"agent,none,all" default:"agent"`
 	// AllowRead are further files and directories that everything confined may read: absolute, relative to the
 	// playbook, or in the user's home with a leading ~/.
 	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
@@ -190,7 +190,7 @@ type Trials struct {
 	Pass int `yaml:"pass" min:"1" doc:"How many trials must pass; default: all. Either pass or pass_rate."`
 
 	// PassRate is the share of the trials that must pass, above 0 and up to 1; 0: not given. See [Trials.Need].
-	PassRate float64 `yaml:"pass_rate" above:"0" max:"1" doc:"Share of trials that must pass. Or pass."`
+	PassRate float64 `yaml:"pass_rate" above:"0" max:"1"`
 }
 
 func (t *Trials) decode(n *doc.Node) {

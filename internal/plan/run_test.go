@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -132,6 +133,12 @@ func TestRunCheck(t *testing.T) {
 			plan.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock"}}},
 			"`mcp[0].command` is required",
 		},
+		{
+			"server with a blank command",
+			plan.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock", Command: []string{" "}}}},
+			"mcp[0].command[0]: must not be empty",
+		},
+		{"no number", plan.Run{Agent: fake, Limits: playbook.Limits{MaxCostUSD: math.NaN()}}, "NaN"},
 		{
 			"server twice",
 			plan.Run{Agent: fake, MCP: []playbook.MCPServer{

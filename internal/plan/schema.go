@@ -16,7 +16,7 @@ import (
 // is made from the types that [Load] decodes into. A file that passes it can still have errors, for example a reference
 // to something missing.
 func Schema(kinds Kinds) []byte {
-	var schemas doc.Schemas
+	schemas := doc.Schemas{Descriptions: descriptions}
 	doc.Refine[AIJudge](&schemas, refineAIJudge)
 	doc.Refine[playbook.Agent](&schemas, refineAgent)
 	doc.Refine[Case](&schemas, refineCase)
@@ -65,6 +65,9 @@ func (ks Kinds) schema(schemas *doc.Schemas) *doc.Schema {
 		own := schemas.Of(reflect.TypeOf(ks[name].Keys))
 		for key := range common.Properties {
 			own.Properties[key] = &doc.Schema{}
+		}
+		for key, text := range ks[name].Descriptions {
+			own.Properties[key].Description = text
 		}
 		common.AllOf = append(common.AllOf, &doc.Schema{If: is("type", name), Then: own})
 	}
@@ -244,4 +247,28 @@ func refineEvalCase(s *doc.Schema) {
 func refineExecution(s *doc.Schema) {
 	s.Not = having("target", "targets")
 	s.Properties["targets"].UniqueItems = true
+}
+
+// descriptions are those that are too long for a tag, see [doc.Schemas].
+var descriptions = map[string]string{
+	"Cassette.Level": "What is replayed. run: the whole session. The others run the agent, and replay what it asks " +
+		"of its client, of MCP servers, or of both.",
+	"Cassette.AllowUnused": "Tools whose recorded answers need not all be used; * stands for anything. " +
+		"Not with level run.",
+	"Playbook.Trials":      "How often each case is tried with each variant, and how often it has to pass.",
+	"Trials.PassRate":      "Share of the trials that must pass. Either pass or pass_rate.",
+	"Sandbox.Kind":         "What confines agents, run steps and judges; default: auto, the strongest that there is.",
+	"Sandbox.Network":      "Who reaches the network; default: agent, which is the agent's process alone.",
+	"Override.Tool": "With level run the tool's name, such as Bash; otherwise fs/read_text_file, " +
+		"fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL.",
+	"Override.Args":            "Arguments that the call has, with paths in the workspace as $WORKSPACE/...; default: any.",
+	"MCPServer.Name":           "Unique in the playbook; agents make it part of the names of tools.",
+	"Permissions.Default":      "The answer when no rule matches.",
+	"evalFile.Evalcases":       "What the agents are asked; each case is judged on its own.",
+	"evalCase.Question":        "What the agent is asked, verbatim. One of question, input and input_messages.",
+	"evalCase.ReferenceAnswer": "An answer that is known to be right, for judges; " +
+		"default: the last expected message.",
+	"evaluatorKeys.Threshold":  "The lowest score that passes, above 0 and up to 1; default: 1.",
+	"evaluatorKeys.Required": "false: its score is reported and decides nothing. In a composite, true: it must pass, " +
+		"whatever the mean is.",
 }

@@ -138,7 +138,11 @@ type MCPServer struct {
 
 func (m *MCPServer) decode(n *doc.Node) {
 	m.Position = n.Position()
-	if n.Decode(&m.MCPServer) && strings.TrimSpace(m.Command[0]) == "" {
+	decodeServer(&m.MCPServer, n)
+}
+
+func decodeServer(m *playbook.MCPServer, n *doc.Node) {
+	if n.Decode(m) && strings.TrimSpace(m.Command[0]) == "" {
 		n.Errorf("command[0]", "must not be empty")
 	}
 }
@@ -171,7 +175,10 @@ type Run struct {
 
 // Check returns what a playbook with these keys would be refused for, each error with the path of its key.
 func (r Run) Check() error {
-	d := doc.Of(r)
+	d, err := doc.Of(r)
+	if err != nil {
+		return err
+	}
 	handle(d, nil)
 	var again Run
 	d.Root.Decode(&again)

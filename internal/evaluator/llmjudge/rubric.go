@@ -17,7 +17,7 @@ type rubricKeys struct {
 	Weight   float64     `yaml:"weight" default:"1" above:"0" doc:"Part in the evaluator's score."`
 	Required bool        `yaml:"required" doc:"Whether the evaluator fails, whatever its score, if this does not hold."`
 	Ranges   []rangeKeys `yaml:"score_ranges" min:"1" doc:"Meaning of scores 0 to 10; none: it holds or not."`
-	MinScore *int        `yaml:"required_min_score" min:"1" max:"10" doc:"Lowest score that does not fail."`
+	MinScore *int        `yaml:"required_min_score" min:"1" max:"10" doc:"Lowest passing score; needs score_ranges."`
 }
 
 // rangeKeys are the keys of a range of scores.

@@ -47,13 +47,13 @@ func detail(r trajectory.Result) string {
 
 // keys are the evaluator's own keys in a playbook.
 type keys struct {
-	Mode string `yaml:"mode" enum:"any_order,exact,in_order,strict,subset,superset,unordered" doc:"Default: superset."`
+	Mode string `yaml:"mode" default:"superset" enum:"any_order,exact,in_order,strict,subset,superset,unordered"`
 	Args string `yaml:"args" default:"superset" enum:"exact,ignore,subset,superset" doc:"How arguments are compared."`
 
-	Profiles string `yaml:"profiles" default:"standard" enum:"none,standard" doc:"standard: paths match as paths."`
+	Profiles string `yaml:"profiles" default:"standard" enum:"none,standard"`
 
 	Expected  []step               `yaml:"expected" doc:"The calls that the agent should make."`
-	Overrides map[string]*doc.Node `yaml:"overrides" min:"1" doc:"By tool: a mode, dotted paths, or matchers."`
+	Overrides map[string]*doc.Node `yaml:"overrides" min:"1"`
 	Minimums  map[string]int       `yaml:"minimums" min:"1" doc:"In mode any_order: the least calls by tool."`
 
 	Never      []string       `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
@@ -76,14 +76,18 @@ type step struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}, Descriptions: descriptions} }
+
+// descriptions are those of keys that are too long for a tag.
+var descriptions = map[string]string{
+	"mode":      "How the calls are compared; superset: at least these.",
+	"overrides": "For a tool: an argument mode, a list of dotted paths, or a matcher for each argument.",
+	"profiles":  "Whether plain arguments of well-known tools are compared as paths and patterns.",
+}
 
 func decode(n *doc.Node) any {
 	d := decoder{node: n}
 	n.Decode(&d.keys)
-	if n.Get("mode") == nil {
-		d.keys.Mode = "superset"
-	}
 	if d.keys.Compat != "" {
 		return d.agentEvals()
 	}
