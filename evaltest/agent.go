@@ -287,7 +287,7 @@ var claims struct {
 
 type claim struct {
 	test string
-	held bool // the test has not ended
+	running bool // the test has not ended
 }
 
 // claim takes the name of the session's recording for the test, until that has ended. One that another test has, or the
@@ -299,7 +299,7 @@ func (s *agentSession) claim() error {
 func claimRecording(t *testing.T, name string) error {
 	claims.Lock()
 	defer claims.Unlock()
-	if c, taken := claims.names[name]; taken && (c.held || c.test != t.Name()) {
+	if c, taken := claims.names[name]; taken && (c.running || c.test != t.Name()) {
 		return fmt.Errorf("%s has a recording named %s already: give one of them another ID or Variant",
 			c.test, name)
 	}

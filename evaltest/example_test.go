@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -85,6 +86,25 @@ func ExampleRunAgent() {
 	// +++ b/greeting.txt
 	// @@ -0,0 +1 @@
 	// +Hello, shop!
+	// passed: true
+}
+
+// The keys of a playbook that concern one agent are fields: what it may do, what ends it, what it gets.
+func ExampleAgentRun() {
+	run := evaltest.AgentRun{
+		ID: "careful", Agent: greeter, Dirs: dirs,
+		Prompt:    "Write a greeting.",
+		Workspace: "testdata/examples/shop",
+		Permissions: playbook.Permissions{
+			Default: playbook.DecideReject,
+			Rules:   []playbook.PermissionRule{{Tool: "Write", Path: "*.txt", Decide: playbook.DecideAllow}},
+		},
+		Limits: playbook.Limits{Timeout: time.Minute, MaxToolCalls: 5},
+		Env:    playbook.Env{Pass: []string{"LANG"}},
+	}
+	runTest(func(t *testing.T) { fmt.Println(evaltest.RunAgent(t, run).Answer()) })
+	// Output:
+	// I will look at the shop first.
 	// passed: true
 }
 

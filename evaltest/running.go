@@ -20,7 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
-// lookahead is how many units may have begun before the test asks for them. What they did is held in memory until then.
+// lookahead is how many units may have begun before the test asks for them. What they did is kept in memory until then.
 const lookahead = 32
 
 // running is a run of a plan, which the engine carries out while the test reports it: the engine goes ahead with
@@ -270,24 +270,24 @@ func (r *running) close(t *testing.T) {
 type unitLog struct {
 	mu   sync.Mutex
 	to   io.Writer
-	held bytes.Buffer
+	buffered bytes.Buffer
 }
 
 func (l *unitLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.to == nil {
-		return l.held.Write(p)
+		return l.buffered.Write(p)
 	}
 	return l.to.Write(p)
 }
 
-// show passes on what was held, and from now on everything.
+// show passes on what is buffered, and from now on everything.
 func (l *unitLog) show(to io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.to = to
-	_, _ = l.held.WriteTo(to) // the test's output takes everything
+	_, _ = l.buffered.WriteTo(to) // the test's output takes everything
 }
 
 // selection tells which subtests go test's -run and -skip leave, before package testing is asked: units begin before

@@ -240,8 +240,8 @@ func (s runPage) unit(u result.Unit) {
 	for i, reason := range u.Attempts {
 		s.line(fmt.Sprintf("attempt %d: ", i+1), reason)
 	}
-	place := s.run.UnitDirs(u.Case, u.Variant, u.Trial)
-	for _, dir := range []string{place.Workspace, place.Logs, place.Artifacts} {
+	dirs := s.run.UnitDirs(u.Case, u.Variant, u.Trial)
+	for _, dir := range []string{dirs.Workspace, dirs.Logs, dirs.Artifacts} {
 		if _, err := os.Stat(dir); err == nil {
 			s.line("", s.app.shown(dir))
 		}

@@ -1,7 +1,8 @@
 // Package convert reads and writes the formats of other tools. It turns what agents keep of their own sessions into
 // cassettes: transcripts of Claude Code, rollouts of Codex and trajectories in ATIF; and it writes a cassette as a
-// trajectory in ATIF. Its packages have formats that are of use by themselves: atif, and agentevals, cases of
-// AgentEvals with their judgement. How a session is judged belongs in package evaluator.
+// trajectory in ATIF. Package atif has that format. Package agentevals has cases of AgentEvals with their judgement,
+// which are no row here because they convert no session. Messages of chat models are converted by the public package
+// evaltest/trajectory/chat. How a session is judged belongs in package evaluator.
 //
 // Such a file has less than a recording: the agent's messages, its calls with their results, and mostly their times. It
 // lacks the changes of the workspace, the requests to the client, and what the session depended on. Unknown content is

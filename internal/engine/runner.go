@@ -1,5 +1,6 @@
 // Package engine runs the units and jobs of a plan and says how they ended. Both `go test` and the command use it, so
-// that what passes in one passes in the other.
+// that what passes in one passes in the other. What a playbook means belongs in package plan, and how one conversation
+// with an agent goes belongs in package session.
 package engine
 
 import (

@@ -58,10 +58,10 @@ func (r *Runner) cleanTemplate() bool {
 	defer r.template.mu.Unlock()
 	if secrets := r.secrets.Len(); !r.template.searched || r.template.secrets != secrets {
 		clean := true
-		held := r.template.t.Each(func(path string, content []byte) {
+		complete := r.template.t.Each(func(path string, content []byte) {
 			clean = clean && !r.shows([]byte(path)) && !r.shows(content)
 		})
-		r.template.searched, r.template.secrets, r.template.clean = true, secrets, clean && held
+		r.template.searched, r.template.secrets, r.template.clean = true, secrets, clean && complete
 	}
 	return r.template.clean
 }

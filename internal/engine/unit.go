@@ -148,7 +148,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		err = a.checkSession()
 	}
 	if replaced := a.site.dirs.pins.check(); replaced != nil {
-		if _, told := errors.AsType[replacedError](err); !told {
+		if _, reported := errors.AsType[replacedError](err); !reported {
 			err = errors.Join(err, replaced)
 		}
 		return err // what stands there now is none of ours, to read or to write

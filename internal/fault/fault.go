@@ -1,4 +1,5 @@
 // Package fault marks errors for who decides how to go on after them: a person, or the harness that may try again.
+// Texts of errors belong where they arise.
 package fault
 
 import "errors"

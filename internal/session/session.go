@@ -1,6 +1,7 @@
 // Package session holds conversations with agents: with one that speaks the Agent Client Protocol, with a program that
 // is started for each prompt, or with a cassette that plays what an agent did. What is above cannot tell which it is:
-// each hands over the same turns and leaves the same files.
+// each hands over the same turns and leaves the same files. Attempts, verdicts and cassette files belong in package
+// engine.
 package session
 
 import (

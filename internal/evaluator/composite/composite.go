@@ -242,7 +242,7 @@ func checkWeights(list *doc.Node, members []member) {
 	for i, m := range members {
 		weight += m.Weight
 		if items[i].Get("threshold") != nil && !m.required {
-			items[i].Errorf("threshold", "means nothing without `required: true`: the threshold of the mean decides")
+			items[i].Errorf("threshold", "has no effect without `required: true`: the threshold of the mean decides")
 		}
 	}
 	if weight == 0 || math.IsInf(weight, 0) {

@@ -357,15 +357,15 @@ func TestLoadErrors(t *testing.T) {
 		},
 		{
 			"weight in all", "all: [{type: fake, weight: 2}]",
-			"6:32: evaluators[0].all[0].weight: means nothing in `all`, only in `members`",
+			"6:32: evaluators[0].all[0].weight: has no effect in `all`, only in `members`",
 		},
 		{
 			"required in any", "any: [{type: fake, required: true}]",
-			"6:34: evaluators[0].any[0].required: means nothing in `any`, only in `members`",
+			"6:34: evaluators[0].any[0].required: has no effect in `any`, only in `members`",
 		},
 		{
 			"threshold in a mean", "members: [{type: fake, threshold: 0.5}]",
-			"6:39: evaluators[0].members[0].threshold: means nothing without `required: true`: " +
+			"6:39: evaluators[0].members[0].threshold: has no effect without `required: true`: " +
 				"the threshold of the mean decides",
 		},
 		{"no weight", "members: [{type: fake, weight: 0, required: true}]", "6:5: evaluators[0].members: " + weights},

@@ -81,7 +81,7 @@ func Mean(scores, weights []float64) float64 {
 func Meaningless(n *doc.Node, where string, keys ...string) {
 	for _, key := range keys {
 		if n.Get(key) != nil {
-			n.Errorf(key, "means nothing %s", where)
+			n.Errorf(key, "has no effect %s", where)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (f fieldKey) compile(item *doc.Node) field {
 	}
 	for _, pair := range [][2]string{{"tolerance", "number"}, {"relative", "number"}, {"formats", "date"}} {
 		if item.Get(pair[0]) != nil && item.Get(pair[1]) == nil {
-			item.Errorf(pair[0], "means nothing without `%s`", pair[1])
+			item.Errorf(pair[0], "has no effect without `%s`", pair[1])
 		}
 	}
 	c := field{path: path, weight: f.Weight, required: f.Required}

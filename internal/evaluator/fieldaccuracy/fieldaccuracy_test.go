@@ -270,7 +270,7 @@ func TestLoadErrors(t *testing.T) {
 		},
 		{
 			"tolerance of nothing", "fields: [{path: a, equals: 1, tolerance: 1}]",
-			"6:46: evaluators[0].fields[0].tolerance: means nothing without `number`",
+			"6:46: evaluators[0].fields[0].tolerance: has no effect without `number`",
 		},
 		{
 			"relative to 0", "fields: [{path: a, number: 0, relative: 0.1}]",
@@ -282,7 +282,7 @@ func TestLoadErrors(t *testing.T) {
 		},
 		{
 			"formats of nothing", "fields: [{path: a, text: b, formats: [YYYY-MM-DD]}]",
-			"6:33: evaluators[0].fields[0].formats: means nothing without `date`",
+			"6:33: evaluators[0].fields[0].formats: has no effect without `date`",
 		},
 		{
 			"format that is none", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM/YY]}]",

@@ -62,11 +62,11 @@ func TestLoadErrors(t *testing.T) {
 		},
 		{
 			"config for nothing", "model: a\nconfig: {a: 1}",
-			[]string{"7:5: evaluators[0].config: means nothing without a `prompt` that uses it"},
+			[]string{"7:5: evaluators[0].config: has no effect without a `prompt` that uses it"},
 		},
 		{
 			"timeout for nothing", "model: a\ntimeout: 1s",
-			[]string{"7:14: evaluators[0].timeout: means nothing without a script of a prompt"},
+			[]string{"7:14: evaluators[0].timeout: has no effect without a script of a prompt"},
 		},
 
 		{"no rubrics", "model: a\nrubrics: []", []string{"7:5: evaluators[0].rubrics: must not be empty"}},
@@ -113,7 +113,7 @@ func TestLoadErrors(t *testing.T) {
 			[]string{"7:48: evaluators[0].rubrics[0].score_ranges[0].range: must have at most 2 elements, not 3"},
 		},
 		{"least score without ranges", "model: a\nrubrics: [{id: a, text: t, required_min_score: 3}]", []string{
-			"7:52: evaluators[0].rubrics[0].required_min_score: means nothing without `score_ranges`; " +
+			"7:52: evaluators[0].rubrics[0].required_min_score: has no effect without `score_ranges`; " +
 				"write `required: true`",
 		}},
 		{

@@ -56,7 +56,7 @@ func compileRubrics(items []*doc.Node, all []rubricKeys) []rubric {
 		r := rubric{id: k.ID, text: k.Text, weight: k.Weight, ranges: compileRanges(items[i])}
 		switch {
 		case k.MinScore != nil && len(k.Ranges) == 0:
-			items[i].Errorf("required_min_score", "means nothing without `score_ranges`; write `required: true`")
+			items[i].Errorf("required_min_score", "has no effect without `score_ranges`; write `required: true`")
 		case k.MinScore != nil && items[i].Get("required") != nil && !k.Required:
 			items[i].Errorf("required", "contradicts `required_min_score`")
 		case k.MinScore != nil:

@@ -21,7 +21,7 @@ func Calls(n *doc.Node) []trajectory.Call {
 	items := n.Items()
 	for i, s := range d.keys.Expected {
 		if s.Together {
-			items[i].Errorf("together", "means nothing without `mode: strict`")
+			items[i].Errorf("together", "has no effect without `mode: strict`")
 		}
 	}
 	return d.calls(items)

@@ -278,10 +278,10 @@ func TestLoadErrors(t *testing.T) {
 		}},
 		{"any_order without minimums", "mode: any_order\nexpected: [{tool: a}]", []string{
 			"5:5: evaluators[0]: `mode: any_order` needs `minimums`, how often each tool should be called at least",
-			"7:5: evaluators[0].expected: means nothing in `mode: any_order`, which takes `minimums`",
+			"7:5: evaluators[0].expected: has no effect in `mode: any_order`, which takes `minimums`",
 		}},
 		{"minimums without any_order", "minimums: {a: 1}\nexpected: [{tool: a}]", []string{
-			"6:5: evaluators[0].minimums: means nothing without `mode: any_order`; beside other calls it is `at_least`",
+			"6:5: evaluators[0].minimums: has no effect without `mode: any_order`; beside other calls it is `at_least`",
 		}},
 		{"counts out of bounds", "at_least: {a: 0}\nat_most: {a: -1, b: 0}", []string{
 			"6:19: evaluators[0].at_least.a: must be at least 1, not 0",
@@ -308,7 +308,7 @@ func TestLoadErrors(t *testing.T) {
 			[]string{"6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"},
 		},
 		{"together out of place", "mode: exact\nexpected: [{tool: a}, {tool: b, together: true}]", []string{
-			"7:47: evaluators[0].expected[1].together: means nothing without `mode: strict`",
+			"7:47: evaluators[0].expected[1].together: has no effect without `mode: strict`",
 		}},
 		{"unknown profiles", "profiles: off\nexpected: [{tool: a}]", []string{
 			`6:15: evaluators[0].profiles: must be one of none, standard, not "off"`,
@@ -401,9 +401,9 @@ func TestLoadErrors(t *testing.T) {
 			[]string{
 				"7:11: evaluators[0].mode: AgentEvals has no mode exact: must be one of strict, subset, superset, " +
 					"unordered",
-				"8:5: evaluators[0].at_most: means nothing with `compat: agentevals`",
+				"8:5: evaluators[0].at_most: has no effect with `compat: agentevals`",
 				"9:16: evaluators[0].expected[0]: needs `tool`",
-				"9:23: evaluators[0].expected[0].kind: means nothing with `compat: agentevals`",
+				"9:23: evaluators[0].expected[0].kind: has no effect with `compat: agentevals`",
 				"9:46: evaluators[0].expected[1].args: must be a mapping of arguments to values with `compat: " +
 					"agentevals`",
 				"10:17: evaluators[0].overrides.a: must be an argument mode or a list of dotted paths with `compat: " +
@@ -424,8 +424,8 @@ func TestLoadErrors(t *testing.T) {
 			"6:14: evaluators[0].expected: must be a list, but there is no value",
 		}},
 		{"mode without calls", "mode: exact\nargs: exact\nnever: [a]", []string{
-			"6:11: evaluators[0].mode: means nothing without `expected`",
-			"7:11: evaluators[0].args: means nothing without `expected`",
+			"6:11: evaluators[0].mode: has no effect without `expected`",
+			"7:11: evaluators[0].args: has no effect without `expected`",
 		}},
 		{"never nothing", "never: []", []string{
 			"6:5: evaluators[0].never: must not be empty",

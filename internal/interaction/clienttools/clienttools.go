@@ -1,5 +1,5 @@
 // Package clienttools answers an agent's requests to its client (files, terminals and permissions) from a recording, or
-// with the overrides of a playbook.
+// with the overrides of a playbook. The real files and terminals belong in package localtools.
 //
 // An engine that starts an agent with recorded answers:
 //

@@ -130,7 +130,7 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 func (c *conversation) addOpen(id jsonrpc.ID, call trajectory.MCPCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.place(id) >= 0 {
+	if c.indexOf(id) >= 0 {
 		return fmt.Errorf("the request %v has not been answered yet", id.Raw())
 	}
 	if len(c.open) == maxOpen {
@@ -140,8 +140,8 @@ func (c *conversation) addOpen(id jsonrpc.ID, call trajectory.MCPCall) error {
 	return nil
 }
 
-// place returns where a request is among those that are to be answered, -1 if it is not.
-func (c *conversation) place(id jsonrpc.ID) int {
+// indexOf returns where a request is among those that are to be answered, -1 if it is not.
+func (c *conversation) indexOf(id jsonrpc.ID) int {
 	return slices.IndexFunc(c.open, func(q question) bool { return q.id == id })
 }
 
@@ -149,7 +149,7 @@ func (c *conversation) place(id jsonrpc.ID) int {
 func (c *conversation) takeOpen(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := c.place(id)
+	i := c.indexOf(id)
 	if i < 0 {
 		return call, false
 	}
