@@ -54,7 +54,8 @@ type AgentRun struct {
 	MCP []playbook.MCPServer
 	// Env says which environment variables the agent sees besides those that every program needs.
 	Env playbook.Env
-	// Overrides give calls of tools other answers, see [Override]. In a suite's task they are empty: the suite has them.
+	// Overrides give calls of tools other answers, see [Override]. In a suite's task they are empty: the suite has
+	// them.
 	Overrides []playbook.Override
 	// Dirs says where recordings and accounts are. In a suite's task it is empty: the suite has it.
 	Dirs Dirs
@@ -286,7 +287,7 @@ var claims struct {
 }
 
 type claim struct {
-	test string
+	test    string
 	running bool // the test has not ended
 }
 

@@ -268,8 +268,8 @@ func (r *running) close(t *testing.T) {
 
 // unitLog takes the notes about a unit, and holds them until its subtest shows them.
 type unitLog struct {
-	mu   sync.Mutex
-	to   io.Writer
+	mu       sync.Mutex
+	to       io.Writer
 	buffered bytes.Buffer
 }
 

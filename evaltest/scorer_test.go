@@ -28,11 +28,20 @@ func TestScore(t *testing.T) {
 		err          string
 	}{
 		{name: "value", scorer: always("half", 0.5), value: 0.5},
-		{name: "weighted", scorer: evaltest.Weighted("both", always("one", 1).Weight(3), always("none", 0)), value: 0.75},
-		{name: "above one", reason: "that is no score", scorer: always("two", 2), err: "its score 2 is not between 0 and 1"},
+		{
+			name: "weighted", scorer: evaltest.Weighted("both", always("one", 1).Weight(3), always("none", 0)),
+			value: 0.75,
+		},
+		{
+			name: "above one", reason: "that is no score", scorer: always("two", 2),
+			err: "its score 2 is not between 0 and 1",
+		},
 		{name: "no number", reason: "that is no score", scorer: always("nan", math.NaN()), err: "its score NaN"},
 		{name: "zero", reason: "it judges nothing", err: "a zero Scorer judges nothing"},
-		{name: "weight", reason: "it counts nowhere", scorer: always("one", 1).Weight(2), err: "counts only inside Weighted"},
+		{
+			name: "weight", reason: "it counts nowhere", scorer: always("one", 1).Weight(2),
+			err: "counts only inside Weighted",
+		},
 		{
 			name: "infinite weight", reason: "no other part would count",
 			scorer: evaltest.Weighted("both", always("one", 1).Weight(math.Inf(1))), err: "must be above 0, not +Inf",

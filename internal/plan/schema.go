@@ -255,20 +255,21 @@ var descriptions = map[string]string{
 		"of its client, of MCP servers, or of both.",
 	"Cassette.AllowUnused": "Tools whose recorded answers need not all be used; * stands for anything. " +
 		"Not with level run.",
-	"Playbook.Trials":      "How often each case is tried with each variant, and how often it has to pass.",
-	"Trials.PassRate":      "Share of the trials that must pass. Either pass or pass_rate.",
-	"Sandbox.Kind":         "What confines agents, run steps and judges; default: auto, the strongest that there is.",
-	"Sandbox.Network":      "Who reaches the network; default: agent, which is the agent's process alone.",
+	"Playbook.Trials": "How often each case is tried with each variant, and how often it has to pass.",
+	"Trials.PassRate": "Share of the trials that must pass. Either pass or pass_rate.",
+	"Sandbox.Kind":    "What confines agents, run steps and judges; default: auto, the strongest that there is.",
+	"Sandbox.Network": "Who reaches the network; default: agent, which is the agent's process alone.",
 	"Override.Tool": "With level run the tool's name, such as Bash; otherwise fs/read_text_file, " +
 		"fs/write_text_file, terminal/create, session/request_permission or mcp__SERVER__TOOL.",
-	"Override.Args":            "Arguments that the call has, with paths in the workspace as $WORKSPACE/...; default: any.",
-	"MCPServer.Name":           "Unique in the playbook; agents make it part of the names of tools.",
-	"Permissions.Default":      "The answer when no rule matches.",
-	"evalFile.Evalcases":       "What the agents are asked; each case is judged on its own.",
-	"evalCase.Question":        "What the agent is asked, verbatim. One of question, input and input_messages.",
+	"Override.Args":       "Arguments that the call has, with paths in the workspace as $WORKSPACE/...; default: any.",
+	"MCPServer.Name":      "Unique in the playbook; agents make it part of the names of tools.",
+	"Permissions.Default": "The answer when no rule matches.",
+	"evalFile.Evalcases":  "What the agents are asked; each case is judged on its own.",
+	"evalCase.Question":   "What the agent is asked, verbatim. One of question, input and input_messages.",
 	"evalCase.ReferenceAnswer": "An answer that is known to be right, for judges; " +
 		"default: the last expected message.",
-	"evaluatorKeys.Threshold":  "The lowest score that passes, above 0 and up to 1; default: 1.",
-	"evaluatorKeys.Required": "false: its score is reported and decides nothing. In a composite, true: it must pass, " +
+	"evaluatorKeys.Threshold": "The lowest score that passes, above 0 and up to 1; default: 1.",
+	"evaluatorKeys.Required": "false: its score is reported and decides nothing. " +
+		"In a composite, true: it must pass, " +
 		"whatever the mean is.",
 }
