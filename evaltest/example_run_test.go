@@ -18,7 +18,7 @@ import (
 // as
 // -v and -run, is about the example and not about this test.
 func runTest(test func(t *testing.T)) {
-	for name, value := range map[string]string{"test.v": "false", "test.run": "", "test.skip": ""} {
+	for name, value := range map[string]string{"test.v": "false", "test.run": "", "test.skip": "", "test.count": "1"} {
 		f := flag.Lookup(name)
 		before := f.Value.String()
 		if err := f.Value.Set(value); err != nil {
