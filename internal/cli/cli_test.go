@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -150,7 +151,8 @@ func TestUsage(t *testing.T) {
 		},
 		{
 			"unknown format", "report --run latest --format md,pdf",
-			"report: --format md,pdf: use md, json, html, junit or github\nnext: sdd-eval report --help",
+			"report: --format md,pdf: use " + strings.Join(report.Names(), ", ") +
+				" or github\nnext: sdd-eval report --help",
 		},
 		{
 			"format twice", "report --run latest --format md,md",
