@@ -51,7 +51,8 @@ func TestCheck(t *testing.T) {
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, "checks/checks_test.go:88: override of Write: an override needs either an output or an error")
+	require.Contains(t, out,
+		"checks/checks_test.go:88: override of Write: an override needs either an output or an error")
 
 	out, code = suite.test(nil, "-test.run=TestNoFunction|TestNoName|TestPass", "-test.v")
 	require.NotZero(t, code, out)
