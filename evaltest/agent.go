@@ -109,25 +109,28 @@ func AgentTask(run AgentRun) func(ctx context.Context, prompt string) (*AgentRes
 		if err != nil {
 			return nil, fmt.Errorf("evaltest.AgentTask: %w", err)
 		}
-		if run.ID != "" || run.Prompt != "" || run.Prompts != nil || run.Overrides != nil || run.Dirs != (Dirs{}) {
-			return nil, errors.New("evaltest.AgentTask: ID, Prompt, Prompts, Overrides and Dirs must be empty: " +
-				"the suite and its rows set them")
-		}
-		own := run
-		own.Prompt = prompt
-		s := agentSession{
-			harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: own, at: r.position(file, line),
-			overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
-		}
-		res, err := s.do(ctx)
+		end, err := r.beginAgent()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("evaltest.AgentTask: %w", err)
 		}
-		r.mu.Lock()
-		r.agents = append(r.agents, res)
-		r.mu.Unlock()
-		return res, nil
+		res, err := r.runAgent(ctx, run, prompt, r.position(file, line))
+		end(res, err)
+		return res, err
 	}
+}
+
+// runAgent runs an agent of the row's task, which stands at a place in the test.
+func (r *rowRun) runAgent(ctx context.Context, run AgentRun, prompt string, at doc.Position) (*AgentResult, error) {
+	if run.ID != "" || run.Prompt != "" || run.Prompts != nil || run.Overrides != nil || run.Dirs != (Dirs{}) {
+		return nil, errors.New("evaltest.AgentTask: ID, Prompt, Prompts, Overrides and Dirs must be empty: " +
+			"the suite and its rows set them")
+	}
+	run.Prompt = prompt
+	s := agentSession{
+		harness: r.harness, t: r.t, suite: r.suiteRun.id, row: r.id, run: run, at: at,
+		overrides: r.ownOverrides(), grace: r.patience, secrets: r.secrets,
+	}
+	return s.do(ctx)
 }
 
 // agentSession is one session with an agent.

@@ -187,7 +187,10 @@ func (h *harness) mode() engine.Mode { return h.environment.Mode }
 // is misspelt is one that is not read: the cache does not track it, so a result from the cache does not show the error.
 func newHarness(opts ...Option) (*harness, error) {
 	h := new(harness)
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("option %d is nil", i+1)
+		}
 		o.apply(&h.settings)
 	}
 	h.dirs.Cassettes = cmp.Or(h.dirs.Cassettes, "cassettes")

@@ -62,6 +62,9 @@ type rowRun struct {
 
 	mu        sync.Mutex     // of what follows: a task or a scorer that is left behind may still be at work
 	agents    []*AgentResult // of the row's task
+	agentErrs []error        // of agents of which nothing is known, whatever the task makes of them
+	running   int            // agents of the task
+	ended     bool           // the task has
 	judgments *judgment.File // what models say of the row; nil: none was asked
 	claimed   bool           // the name of their recording
 }
@@ -137,7 +140,42 @@ func (r *rowRun) task(ctx context.Context, row suiteRow) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the task: %w", err)
 	}
-	return output, nil
+	return output, r.endTask()
+}
+
+// endTask returns what is wrong with the agents of a task that has returned, whatever it has made of it.
+func (r *rowRun) endTask() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	if r.running > 0 {
+		return errors.New("the task returned while an agent of it was running: the task has to wait for it")
+	}
+	if err := errors.Join(r.agentErrs...); err != nil {
+		return fmt.Errorf("an agent of the task: %w", err)
+	}
+	return nil
+}
+
+// beginAgent registers an agent of the row's task; end is called with its result, or with the error that nothing is
+// known about it.
+func (r *rowRun) beginAgent() (end func(*AgentResult, error), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, errors.New("the row's task has ended: only the task can run agents")
+	}
+	r.running++
+	return func(res *AgentResult, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.running--
+		if err != nil {
+			r.agentErrs = append(r.agentErrs, err)
+			return
+		}
+		r.agents = append(r.agents, res)
+	}, nil
 }
 
 // score asks a scorer and holds its score to its threshold.

@@ -23,3 +23,18 @@ func TestTaskLeftBehind(t *testing.T) {
 		require.Nil(t, output)
 	})
 }
+
+// TestAgentLeftBehind has a task return while an agent of it runs, and an agent begin after that: the row would not see
+// what they do.
+func TestAgentLeftBehind(t *testing.T) {
+	r := &rowRun{suiteRun: &suiteRun{timeout: time.Second}, patience: time.Second}
+	var end func(*AgentResult, error)
+	_, err := r.task(t.Context(), suiteRow{task: func(context.Context) (out any, err error) {
+		end, err = r.beginAgent()
+		return nil, err
+	}})
+	require.ErrorContains(t, err, "the task returned while an agent of it was running")
+	end(&AgentResult{}, nil)
+	_, err = r.beginAgent()
+	require.ErrorContains(t, err, "only the task can run agents")
+}

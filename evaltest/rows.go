@@ -329,6 +329,9 @@ func readExpected(path, name string, v any) error {
 	if err != nil {
 		return err
 	}
+	if string(bytes.TrimSpace(data)) == "null" {
+		return fmt.Errorf("%s: must not be null", name)
+	}
 	calls, ok := v.(*Calls)
 	if ok {
 		v = new(json.RawMessage)

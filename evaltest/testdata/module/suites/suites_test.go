@@ -331,6 +331,21 @@ func TestRed(t *testing.T) {
 			Files: map[string]string{"../a": ""},
 		})
 	})
+	t.Run("agent-error-ignored", func(t *testing.T) { // there is no cassette
+		s := agents(evaltest.ExcludedTools("Bash"))
+		task := s.Task
+		s.Task = func(ctx context.Context, prompt string) (*evaltest.AgentResult, error) {
+			_, _ = task(ctx, prompt)
+			return &evaltest.AgentResult{Run: new(trajectory.Run)}, nil
+		}
+		s.Run(t)
+	})
+	t.Run("expected-null", func(t *testing.T) {
+		s := good()
+		s.Data = []row{{ID: "two", Input: "hello world", ExpectedFile: "testdata/null.json"}}
+		s.Run(t)
+	})
+	t.Run("option-nil", func(t *testing.T) { evaltest.Describe(t, "*.yaml", nil) })
 	t.Run("agent-without-suite", func(t *testing.T) {
 		if _, err := evaltest.AgentTask(shop())(t.Context(), "Hello."); err != nil {
 			t.Error(err)
