@@ -75,7 +75,7 @@ func TestConfined(t *testing.T) {
 // real returns a server that npm has installed.
 func real(t *testing.T, name string, args ...string) plan.MCPServer {
 	t.Helper()
-	path, err := filepath.Abs(filepath.FromSlash("../../fixtures/mcp/node_modules/.bin/mcp-server-" + name))
+	path, err := filepath.Abs(filepath.FromSlash("../../../fixtures/mcp/node_modules/.bin/mcp-server-" + name))
 	require.NoError(t, err)
 	if _, err := os.Stat(path); err != nil && os.Getenv("CI") == "" {
 		t.Skip("`make mcp` installs it:", err)
