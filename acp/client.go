@@ -156,7 +156,7 @@ func (c *Client) NewSession(ctx context.Context, req NewSessionRequest) (*Sessio
 	c.mu.Lock()
 	if !c.initialized {
 		c.mu.Unlock()
-		return nil, errors.New("acp: session/new called before initialize")
+		return nil, errors.New("acp: NewSession needs a successful Initialize first")
 	}
 	c.announcing++
 	c.mu.Unlock()

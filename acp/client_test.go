@@ -99,7 +99,7 @@ func TestAuthenticate(t *testing.T) {
 func TestSessionBeforeInitialize(t *testing.T) {
 	c, _ := connect(t, ClientConfig{})
 	_, err := c.NewSession(context.Background(), NewSessionRequest{Cwd: "/workspace"})
-	require.EqualError(t, err, "acp: session/new called before initialize")
+	require.EqualError(t, err, "acp: NewSession needs a successful Initialize first")
 }
 
 // TestEarlyUpdates checks that updates for a session that come before the response to session/new are passed on.

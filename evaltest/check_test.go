@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	require.NotZero(t, code, out)
 	require.Contains(t, out,
 		"checks/checks_test.go:84: the override of call 2 of Write was not used: "+
-			"the agent made no such call, or another override comes first")
+			"the agent made no such call, or another override answers the call")
 
 	out, code = suite.test(nil, "-test.run=TestOverrideOfNothing")
 	require.NotZero(t, code, out)

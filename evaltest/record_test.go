@@ -117,7 +117,7 @@ func TestRehearsal(t *testing.T) {
 	out, code := m.compile("./evals").test([]string{"EVALTEST_MODE=record"})
 	require.NotZero(t, code, out)
 	require.Contains(t, out,
-		"no cassette was written, because a replay of it ends in another verdict: no-log: live fail")
+		"no cassette was written, because its replay ends differently: evaluator no-log: live fail")
 	require.NoFileExists(t, m.path(shopCassette))
 }
 

@@ -180,11 +180,12 @@ func TestFailureShowsTheLastMessages(t *testing.T) {
 	want := `broken rule initialize
 	initialize is answered by a result with a whole number as protocolVersion and, if the agent needs
 	authentication, with authMethods that have an id and a name.
-	got: initialize was answered by the error {"code":-32603,"message":"no key"}
+	got: the agent answered initialize with the error {"code":-32603,"message":"no key"}
 	> {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{},` +
 		`"clientInfo":{"name":"acptest","version":"1"},"protocolVersion":1}}
 	< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no key"}}`
 	assert.Equal(t, []string{want}, o.errors["initialize"])
-	assert.Equal(t, []string{`not checked: initialize was answered by the error {"code":-32603,"message":"no key"}`},
+	assert.Equal(t,
+		[]string{`not checked: the agent answered initialize with the error {"code":-32603,"message":"no key"}`},
 		o.skipped["prompt"], "what cannot be checked is not blamed on the agent")
 }

@@ -12,11 +12,11 @@ func checkInitialize(k *kit) error {
 		return err
 	}
 	if _, ok := r.Result.number("protocolVersion"); !ok {
-		return fmt.Errorf("initialize was answered by %s", r.outcome())
+		return fmt.Errorf("the agent answered initialize with %s", r.outcome())
 	}
 	for _, m := range r.Result.list("authMethods") {
 		if m.text("id") == "" || m.text("name") == "" {
-			return fmt.Errorf("authentication method without id or name: %s", compact(m))
+			return fmt.Errorf("an authentication method lacks an id or a name: %s", compact(m))
 		}
 	}
 	return nil
@@ -31,7 +31,7 @@ func checkVersion(k *kit) error {
 		}
 		got, ok := r.Result.number("protocolVersion")
 		if !ok || version == 1 && got != 1 || version == future && (got < 1 || got >= future) {
-			return fmt.Errorf("initialize with protocolVersion %d was answered by %s", version, r.outcome())
+			return fmt.Errorf("the agent answered initialize with protocolVersion %d with %s", version, r.outcome())
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ func checkUnknownMethod(k *kit) error {
 			return err
 		}
 		if code, _ := r.Error.number("code"); code != -32601 {
-			return fmt.Errorf("%s was answered by %s", method, r.outcome())
+			return fmt.Errorf("the agent answered %s with %s", method, r.outcome())
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ func checkBadParams(k *kit) error {
 			return err
 		}
 		if r.Error == nil {
-			return fmt.Errorf("%s was answered by %s", bad.what, r.outcome())
+			return fmt.Errorf("the agent answered %s with %s", bad.what, r.outcome())
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func checkSessionNew(k *kit) error {
 		}
 		id := r.Result.text("sessionId")
 		if id == "" {
-			return fmt.Errorf("session/new was answered by %s", r.outcome())
+			return fmt.Errorf("the agent answered session/new with %s", r.outcome())
 		}
 		if id == first {
 			return fmt.Errorf("two sessions with the id %q", id)
@@ -180,7 +180,7 @@ func (c *client) takesPrompt(id string) error {
 		return fmt.Errorf("at the next prompt: %w", err)
 	}
 	if stop == "cancelled" {
-		return fmt.Errorf("stopReason %q at the next prompt, which was not cancelled", stop)
+		return fmt.Errorf("the next prompt ended with stopReason %q, but nobody cancelled it", stop)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func checkReadsDuringTurn(k *kit) error {
 	}
 	select {
 	case <-end:
-		return errors.New("no answer before the end of the turn; " + tooShort)
+		return errors.New("the agent did not answer before the turn ended; " + tooShort)
 	default:
 	}
 	c.cancel(id)
@@ -257,7 +257,7 @@ func checkOffers(k *kit) error {
 
 func checkChoice(what, current string, choices []string) error {
 	if !slices.Contains(choices, current) {
-		return fmt.Errorf("%s: the current one, %q, is not one of the choices %q", what, current, choices)
+		return fmt.Errorf("%s: the current value %q is not among the choices %q", what, current, choices)
 	}
 	return checkDistinct(what, choices)
 }
@@ -266,7 +266,7 @@ func checkDistinct(what string, ids []string) error {
 	seen := make(map[string]bool)
 	for _, id := range ids {
 		if id == "" || seen[id] {
-			return fmt.Errorf("%s: an id is empty or a duplicate: %q", what, ids)
+			return fmt.Errorf("%s: the ids %q must be unique and not empty", what, ids)
 		}
 		seen[id] = true
 	}
@@ -312,7 +312,8 @@ func checkSetMode(k *kit) error {
 			return err
 		}
 		if refused := r.Error != nil; refused != (mode == unoffered) {
-			return fmt.Errorf("session/set_mode to %q (offered: %q) was answered by %s", mode, modes, r.outcome())
+			return fmt.Errorf("the agent answered session/set_mode to %q (offered: %q) with %s", mode, modes,
+				r.outcome())
 		}
 	}
 	return nil
@@ -346,7 +347,7 @@ func (c *client) setConfigOption(session, option, value string) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Errorf("session/set_config_option of %s to %q was answered by %s", option, value, r.outcome())
+	what := fmt.Errorf("the agent answered session/set_config_option of %s to %q with %s", option, value, r.outcome())
 	if value == unoffered {
 		if r.Error == nil {
 			return what

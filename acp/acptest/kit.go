@@ -51,7 +51,7 @@ func (k *kit) ready(capabilities object) (*client, error) {
 		return nil, blamef("%w", err)
 	}
 	if r.Error != nil {
-		return nil, blamef("initialize was answered by %s", r.outcome())
+		return nil, blamef("the agent answered initialize with %s", r.outcome())
 	}
 	if c.agent.AuthMethod == "" {
 		return c, nil
@@ -61,7 +61,7 @@ func (k *kit) ready(capabilities object) (*client, error) {
 		return nil, blamef("%w", err)
 	}
 	if r.Error != nil {
-		return nil, blamef("authenticate was answered by %s", r.outcome())
+		return nil, blamef("the agent answered authenticate with %s", r.outcome())
 	}
 	return c, nil
 }
@@ -81,7 +81,7 @@ func (k *kit) session(capabilities object) (c *client, id string, offers object,
 		return nil, "", nil, blamef("%w", err)
 	}
 	if id = r.Result.text("sessionId"); id == "" {
-		return nil, "", nil, blamef("session/new was answered by %s", r.outcome())
+		return nil, "", nil, blamef("the agent answered session/new with %s", r.outcome())
 	}
 	return c, id, r.Result, nil
 }
@@ -113,7 +113,7 @@ func (c *client) turnEnd(end <-chan response) (string, error) {
 	stop := object{"stopReason": r.Result["stopReason"]}
 	if r.Error != nil || r.Result["stopReason"] == nil ||
 		!stop.oneOf("stopReason", "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled") {
-		return "", fmt.Errorf("session/prompt was answered by %s", r.outcome())
+		return "", fmt.Errorf("the agent answered session/prompt with %s", r.outcome())
 	}
 	return stop.text("stopReason"), nil
 }

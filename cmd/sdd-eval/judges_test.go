@@ -199,7 +199,7 @@ func TestJudgesSkipped(t *testing.T) {
 			"run", "--playbook", "suite.yaml", "--mode", mode)
 		require.Contains(t, stderr,
 			`suite.yaml:5: evaluator "polite" needs a model, but model calls are disabled; CI is set`)
-		require.Contains(t, stderr, "next: set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge)")
+		require.Contains(t, stderr, "next: set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge")
 	}
 	j.run(0, append(j.allowed(), "CI=1"), "run", "--playbook", "suite.yaml", "--llm-judge")
 

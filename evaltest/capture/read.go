@@ -85,7 +85,7 @@ func open(path string) (*os.File, error) {
 func readLines(r io.Reader) (lines []line, torn int, err error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxFile), 1<<16)
 	for number, last := 1, false; !last; number++ {
-		data, failed := readLine(in)
+		data, failed := jsonvalue.ReadLine(in, maxLine)
 		if last = failed != nil; last && !errors.Is(failed, io.EOF) {
 			err = errors.Join(err, fmt.Errorf("%d: %w", number, failed))
 			break
@@ -106,21 +106,6 @@ func readLines(r io.Reader) (lines []line, torn int, err error) {
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return a.Time.Compare(b.Time) })
 	return lines, torn, err
-}
-
-// readLine returns a line, with [io.EOF] if no newline ends it.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var data []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if len(data)+len(part) > maxLine {
-			return nil, fmt.Errorf("the line has more than %d bytes", maxLine)
-		}
-		data = append(data, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return data, err
-		}
-	}
 }
 
 // How many bytes of the errors of hooks are read, and how many errors are shown.

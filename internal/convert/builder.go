@@ -222,7 +222,7 @@ func lineError(file string, line int, err error) error {
 func eachLine(file string, r io.Reader, f func(number int, line []byte) error) error {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxFile+1), 1<<16)
 	for number := 1; ; number++ {
-		line, err := readLine(in)
+		line, err := jsonvalue.ReadLine(in, maxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return lineError(file, number, err)
 		}
@@ -233,21 +233,6 @@ func eachLine(file string, r io.Reader, f func(number int, line []byte) error) e
 		}
 		if err != nil {
 			return nil
-		}
-	}
-}
-
-// readLine returns a line, with [io.EOF] if it is the last.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			return nil, fmt.Errorf("the line has more than %d bytes", maxLine)
-		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (a *attempt) openJudgments() error {
 	j := Judges{
 		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
 		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Decider: decider,
-		Advice: "set EVAL_LLM_JUDGE=1 (for sdd-eval run also --llm-judge), or add `required: false` to the evaluator",
+		Advice: "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
 		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
 		Getenv: a.cfg.Getenv,
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
@@ -306,25 +307,35 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return fmt.Errorf("no cassette was written, because it cannot be replayed: %w", err)
 	}
 	if d := difference(a.result, again.result); d != "" {
-		return fmt.Errorf("no cassette was written, because a replay of it ends in another verdict: %s "+
-			"(files that git ignores, and what is neither file, directory nor link, are not kept)", d)
+		return fault.Advise(fmt.Errorf("no cassette was written, because its replay ends differently: %s", d),
+			"have the evaluators look at what a recording keeps: not at files that git ignores, and at nothing but "+
+				"files, directories and links")
 	}
 	return nil
+}
+
+// ending tells an outcome with its reason, if there is one.
+func ending(o result.Outcome, reason string) string {
+	if reason == "" {
+		return string(o)
+	}
+	return fmt.Sprintf("%s (%s)", o, reason)
 }
 
 // difference returns in what the verdicts on a unit differ, empty if in nothing.
 func difference(live, replayed result.Unit) string {
 	if l, r := len(live.Evaluations), len(replayed.Evaluations); l != r {
-		return fmt.Sprintf("live %d evaluations, replayed %d: %s", l, r, replayed.Reason)
+		return fmt.Sprintf("%d evaluations live, %d in the replay: %s", l, r, replayed.Reason)
 	}
 	for i, e := range live.Evaluations {
 		r := replayed.Evaluations[i]
 		if e.Outcome != r.Outcome || e.Reason != r.Reason {
-			return fmt.Sprintf("%s: live %s %s, replayed %s %s", e.Name, e.Outcome, e.Reason, r.Outcome, r.Reason)
+			return fmt.Sprintf("evaluator %s: live %s, in the replay %s", e.Name, ending(e.Outcome, e.Reason),
+				ending(r.Outcome, r.Reason))
 		}
 	}
 	if live.Outcome != replayed.Outcome {
-		return fmt.Sprintf("live %s, replayed %s", live.Outcome, replayed.Outcome)
+		return fmt.Sprintf("live %s, in the replay %s", live.Outcome, replayed.Outcome)
 	}
 	return ""
 }

@@ -26,9 +26,12 @@ func TestDifference(t *testing.T) {
 		want     string
 	}{
 		{"the same", passed, ""},
-		{"another verdict", unit(result.Fail, "", evaluation(result.Fail)), "e: live pass r, replayed fail r"},
-		{"another outcome", unit(result.Fail, "", evaluation(result.Pass)), "live pass, replayed fail"},
-		{"skipped", unit(result.Skip, "no git"), "live 1 evaluations, replayed 0: no git"},
+		{
+			"another verdict", unit(result.Fail, "", evaluation(result.Fail)),
+			"evaluator e: live pass (r), in the replay fail (r)",
+		},
+		{"another outcome", unit(result.Fail, "", evaluation(result.Pass)), "live pass, in the replay fail"},
+		{"skipped", unit(result.Skip, "no git"), "1 evaluations live, 0 in the replay: no git"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { require.Equal(t, tt.want, difference(passed, tt.replayed)) })

@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -362,6 +363,22 @@ func addFields(fields map[string]field, t reflect.Type, around []reflect.Type) {
 		case found.depth == old.depth && found.tagged == old.tagged:
 			old.ambiguous = true
 			fields[name] = old
+		}
+	}
+}
+
+// ReadLine returns the next line of a file of JSON lines, with its newline, and with [io.EOF] if no newline ends it. A
+// line of more than limit bytes is an error.
+func ReadLine(in *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, fmt.Errorf("the line has more than %d bytes", limit)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }

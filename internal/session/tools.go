@@ -200,7 +200,7 @@ func (s *Session) CheckOverrides() error {
 			what = fmt.Sprintf("call %d of %s", o.Nth, what)
 		}
 		errs = append(errs, fmt.Errorf("%s: the override of %s was not used: "+
-			"the agent made no such call, or another override comes first", o.Position, what))
+			"the agent made no such call, or another override answers the call", o.Position, what))
 	}
 	return errors.Join(errs...)
 }
