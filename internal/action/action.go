@@ -53,8 +53,8 @@ type Action struct {
 	Files bool
 	// StartsChild tells that it starts a process, also when the session is replayed.
 	StartsChild bool
-	// NeedsStyle tells that the variant must have a workflow style.
-	NeedsStyle bool
+	// WritesStyle tells that it writes the variant's workflow style into the workspace.
+	WritesStyle bool
 	// Reports tells that it looks at how units ended.
 	Reports bool
 	// Settings are the keys of the step's `with`.
@@ -63,7 +63,7 @@ type Action struct {
 
 var builtin = map[string]Action{
 	Prepare: {InUnit: Unit.Prepare, Template: true, Setup: true},
-	Style:   {InUnit: Unit.WriteStyle, Setup: true, Files: true, NeedsStyle: true},
+	Style:   {InUnit: Unit.WriteStyle, Setup: true, Files: true, WritesStyle: true},
 	Prompt:  {InUnit: Unit.Ask, Prompts: casePrompts},
 	Loop:    {InUnit: Unit.Exhaust, Prompts: loopPrompts},
 	Report:  {InRun: Run.Report, Reports: true},

@@ -15,7 +15,7 @@ func TestRows(t *testing.T) {
 			a := action.Of(name)
 			require.True(t, a.Exists(), "nothing carries it out")
 			if a.InUnit == nil {
-				require.False(t, a.Asks() || a.Template || a.Setup || a.Files || a.NeedsStyle,
+				require.False(t, a.Asks() || a.Template || a.Setup || a.Files || a.WritesStyle,
 					"outside the matrix there is neither an agent nor a workspace")
 			}
 			if a.InRun == nil {

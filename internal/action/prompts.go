@@ -11,7 +11,7 @@ type Task struct {
 	Title string
 	// Prompts are those of the unit's case.
 	Prompts []string
-	// Style is the variant's workflow style; empty: none.
+	// Style is the workflow style that was written into the workspace; empty: none.
 	Style string
 	// Iterations is how many prompts a loop may send; less than 1 means 1.
 	Iterations int

@@ -278,17 +278,6 @@ func (s scope) misplaced(a action.Action) string {
 	case a.InRun == nil && !s.matrix:
 		return "must be in a matrix job: it acts on a variant, so the job needs `strategy.matrix`"
 	}
-	if v := s.styleless(); a.NeedsStyle && v != "" {
-		return fmt.Sprintf("needs a style: variant %q has none", v)
-	}
-	return ""
-}
-
-// styleless returns the first variant without a style, "" if there is none.
-func (s scope) styleless() string {
-	if i := slices.IndexFunc(s.variants, func(v Variant) bool { return v.Style == "" }); i >= 0 {
-		return s.variants[i].ID
-	}
 	return ""
 }
 
@@ -344,9 +333,6 @@ func (s scope) unavailable(path string) string {
 	}
 	if !s.matrix {
 		return "the job has no `strategy.matrix`"
-	}
-	if v := s.styleless(); path == "variant.style" && v != "" {
-		return fmt.Sprintf("variant %q has no style", v)
 	}
 	return ""
 }

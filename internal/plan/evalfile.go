@@ -122,6 +122,9 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	if d.Err() == nil {
 		c.decided()
 	}
+	for i := range p.Variants {
+		p.Variants[i].Style = ""
+	}
 	for _, v := range d.Root.Get("variants").Entries() {
 		v.Value.Get("style").Errorf("", "an eval file has no workflow styles: they are for playbooks")
 	}

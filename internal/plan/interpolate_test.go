@@ -131,7 +131,7 @@ func TestUnitValues(t *testing.T) {
 
 	u := planOf(t, "testdata/valid/task.eval.yaml").Units[0]
 	assert.Equal(t, plan.Values{
-		"matrix.variant": "a", "variant.agent.kind": "fake-acp", "case.id": "task", "trial": "1",
-		"task.title": `A "title" with 'quotes'`, "task.prompt": "Do it. ${{ not.scanned }}",
+		"matrix.variant": "a", "variant.style": "sdd", "variant.agent.kind": "fake-acp", "case.id": "task",
+		"trial": "1", "task.title": `A "title" with 'quotes'`, "task.prompt": "Do it. ${{ not.scanned }}",
 	}, u.Values())
 }

@@ -88,7 +88,7 @@ func TestEverything(t *testing.T) {
 				ID: "ant", Style: "sdd-legacy", Position: at(19, 3),
 				Agent: playbook.Agent{Kind: "acp", Command: "my-agent", Args: []string{"--acp", ""}},
 			},
-			{ID: "unused", Position: at(22, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
+			{ID: "unused", Style: "sdd", Position: at(22, 3), Agent: playbook.Agent{Kind: "fake-acp"}},
 		},
 		Workflow: plan.Workflow{Jobs: []plan.Job{
 			{

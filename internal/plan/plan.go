@@ -106,9 +106,11 @@ func (u Unit) PromptsOf(s Step) []string {
 	if u.task != nil && u.task.Title != "" {
 		title = u.task.Title
 	}
-	return a.Prompts(action.Task{
-		Title: title, Prompts: u.Case.Prompts, Style: u.Variant.Style, Iterations: u.iterations,
-	})
+	task := action.Task{Title: title, Prompts: u.Case.Prompts, Iterations: u.iterations}
+	if slices.ContainsFunc(u.Steps, func(s Step) bool { return action.Of(s.Uses).WritesStyle }) {
+		task.Style = u.Variant.Style
+	}
+	return a.Prompts(task)
 }
 
 // withActions returns the unit with the placeholders in the names of its steps' actions replaced: what is known about

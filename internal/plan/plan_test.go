@@ -65,6 +65,23 @@ func TestPlan(t *testing.T) {
 	assert.Equal(t, []string{"finds-and-fixes", "tool_trajectory", "partial"}, names)
 }
 
+// TestLoopStyle has the agent read the rules of a style only where a step writes them.
+func TestLoopStyle(t *testing.T) {
+	const text = `task: {prompt: hello}
+variants: {a: {agent: {kind: fake-acp}}}
+workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [
+  STYLE
+  {uses: builtin:sdd-eval/acp.sdd-loop}]}}}
+`
+	for prepare, want := range map[string]bool{"{uses: builtin:sdd-eval/sdd.prepare},": true, "": false} {
+		p, err := plan.Parse("p.yaml", []byte(strings.Replace(text, "STYLE", prepare, 1)), kinds)
+		require.NoError(t, err)
+		planned, err := p.Plan()
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.HasPrefix(planned.Units[0].Prompts()[0], "Workflow style: sdd. "), prepare)
+	}
+}
+
 func TestPlanOfTask(t *testing.T) {
 	planned := planOf(t, "testdata/valid/task.eval.yaml")
 	require.Len(t, planned.Cases(), 1)

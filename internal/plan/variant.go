@@ -17,9 +17,10 @@ import (
 type Variant struct {
 	ID string `yaml:",key" pattern:"id"`
 
-	// Style is the workflow style: sdd, sdd-legacy or one of [Playbook.Styles]; empty: none, which [action.Style]
-	// refuses.
-	Style string         `yaml:"style" min:"1" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
+	// Style is the workflow style that [action.Style] writes: sdd, sdd-legacy or one of [Playbook.Styles]. It is empty
+	// in eval files and in tests written in Go, which have no styles.
+	Style string `yaml:"style" min:"1" default:"sdd" doc:"The workflow style: sdd, sdd-legacy or a name under styles."`
+
 	Agent playbook.Agent `yaml:"agent,required" doc:"The agent and how it is started."`
 
 	// Position is where the variant's id stands.
