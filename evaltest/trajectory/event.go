@@ -45,7 +45,10 @@ type PlanEntry struct {
 
 // ToolStart is the start of a tool call: the agent's first mention of it, with its final input.
 type ToolStart struct {
-	ID        string     `json:"id"`
+	ID string `json:"id"`
+	// Parent is the ID of the call that started the sub-agent which made this call. It is empty if the main agent made
+	// it, or if the agent does not tell.
+	Parent    string     `json:"parent,omitempty"`
 	Name      string     `json:"name,omitempty"`
 	Kind      string     `json:"kind,omitempty"`
 	Title     string     `json:"title,omitempty"`

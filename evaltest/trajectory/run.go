@@ -37,10 +37,12 @@ type Event struct {
 
 // ToolCall is one tool call of a run: its start joined with its end.
 type ToolCall struct {
-	ID    string
-	Name  string // the agent's name for the tool, e.g. "Read"; empty if the agent gives none
-	Kind  string // ACP's category: read, edit, delete, move, search, execute, think, fetch, other
-	Title string
+	ID string
+	// Parent is the ID of the call that started the sub-agent which made this call, empty for the main agent's calls.
+	Parent string
+	Name   string // the agent's name for the tool, e.g. "Read"; empty if the agent gives none
+	Kind   string // ACP's category: read, edit, delete, move, search, execute, think, fetch, other
+	Title  string
 	// Args is the tool's input as decoded JSON (map[string]any, []any, string, json.Number, bool, nil). In runs made by
 	// hand it may be any Go value that encoding/json can marshal.
 	Args      any
@@ -120,8 +122,8 @@ func (r *Run) ToolCalls() []ToolCall {
 			}
 			open[b.ID] = len(calls)
 			calls = append(calls, ToolCall{
-				ID: b.ID, Name: b.Name, Kind: b.Kind, Title: b.Title, Args: b.Args, Locations: b.Locations,
-				Status: Pending, Turn: e.Turn, Group: group, Start: e.At,
+				ID: b.ID, Parent: b.Parent, Name: b.Name, Kind: b.Kind, Title: b.Title, Args: b.Args,
+				Locations: b.Locations, Status: Pending, Turn: e.Turn, Group: group, Start: e.At,
 			})
 		case ToolEnd:
 			together = false

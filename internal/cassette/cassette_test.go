@@ -63,7 +63,7 @@ func sample() *Cassette {
 						Output: "func Add(a, b int) int { return a - b } // <&>",
 					}},
 					{Turn: 1, At: 400 * ms, Body: trajectory.ToolStart{
-						ID: "c2", Name: "Edit", Kind: "edit",
+						ID: "c2", Parent: "c1", Name: "Edit", Kind: "edit",
 						Args: map[string]any{"path": "$WORKSPACE/add.go"},
 					}},
 					{Turn: 1, At: 420 * ms, Body: trajectory.ToolEnd{

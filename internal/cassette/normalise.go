@@ -159,6 +159,7 @@ func (n *Normaliser) Value(v any) any {
 func (n *Normaliser) collect(b trajectory.Body) {
 	switch b := b.(type) {
 	case trajectory.ToolStart:
+		n.number("c", b.Parent)
 		n.number("c", b.ID)
 	case trajectory.ToolEnd:
 		n.number("c", b.ID)
@@ -215,7 +216,7 @@ func (n *Normaliser) body(b trajectory.Body) trajectory.Body {
 	switch b := b.(type) { // fields for ids: replace short ids, too
 	case trajectory.ToolStart:
 		to := normal.(trajectory.ToolStart)
-		to.ID = n.ids[id{"c", b.ID}]
+		to.ID, to.Parent = n.ids[id{"c", b.ID}], n.ids[id{"c", b.Parent}]
 		return to
 	case trajectory.ToolEnd:
 		to := normal.(trajectory.ToolEnd)

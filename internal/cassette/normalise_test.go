@@ -70,9 +70,10 @@ func TestNormaliseText(t *testing.T) {
 			got := newTestNormaliser().Events([]trajectory.Event{
 				{Body: trajectory.Message{Text: tt.in}},
 				{Body: trajectory.ToolStart{ID: "toolu_0123456789"}},
-				{Body: trajectory.ToolStart{ID: "1"}},
+				{Body: trajectory.ToolStart{ID: "1", Parent: "toolu_0123456789"}},
 			})
 			require.Equal(t, trajectory.Message{Text: tt.want}, got[0].Body, tt.reason)
+			require.Equal(t, trajectory.ToolStart{ID: "c2", Parent: "c1"}, got[2].Body)
 			require.Equal(t, got, newTestNormaliser().Events(got), "what is normalised stays as it is")
 		})
 	}

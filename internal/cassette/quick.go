@@ -65,6 +65,8 @@ func (q *quick) toolStart() (b trajectory.ToolStart) {
 		switch key {
 		case "id":
 			b.ID = q.string()
+		case "parent":
+			b.Parent = q.string()
 		case "name":
 			b.Name = q.string()
 		case "kind":

@@ -119,7 +119,11 @@ func callText(b trajectory.ToolStart) entry {
 	if name == "" || name == b.Title {
 		name = b.Kind
 	}
-	return entry{label: strings.TrimSpace(b.ID + " " + name), text: lines(b.Title, valueText(b.Args)), call: true}
+	by := ""
+	if b.Parent != "" {
+		by = "(by the sub-agent of " + b.Parent + ")"
+	}
+	return entry{label: strings.TrimSpace(b.ID + " " + name), text: lines(b.Title, by, valueText(b.Args)), call: true}
 }
 
 func resultText(b trajectory.ToolEnd, full bool) entry {

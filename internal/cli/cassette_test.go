@@ -54,7 +54,7 @@ func everything() *cassette.Cassette {
 				{Path: "new.go", New: "package add\n"},
 			},
 		},
-		trajectory.ToolStart{ID: "c3", Name: "go test", Kind: "execute", Title: "go test"},
+		trajectory.ToolStart{ID: "c3", Parent: "c2", Name: "go test", Kind: "execute", Title: "go test"},
 		trajectory.Terminal{
 			ID: "t1", Command: "go", Args: []string{"test", "./..."}, Output: "FAIL\tadd\n", ExitCode: &exit,
 			Truncated: true,

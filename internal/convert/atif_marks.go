@@ -49,6 +49,7 @@ type markedEvent struct {
 // callMark has the data of a call.
 type callMark struct {
 	position
+	Parent    string                `json:"parent,omitempty"`
 	Name      string                `json:"name"`
 	Kind      string                `json:"kind,omitempty"`
 	Title     string                `json:"title,omitempty"`
@@ -169,7 +170,8 @@ func (r *exportedReader) call(c atif.ToolCall) error {
 		return err
 	}
 	start := trajectory.ToolStart{
-		ID: c.ID, Name: mark.Name, Kind: mark.Kind, Title: mark.Title, Locations: mark.Locations,
+		ID: c.ID, Parent: mark.Parent, Name: mark.Name, Kind: mark.Kind, Title: mark.Title,
+		Locations: mark.Locations,
 	}
 	switch {
 	case mark.Input != nil:

@@ -95,7 +95,7 @@ func everything() *cassette.Cassette {
 			},
 			trajectory.ToolStart{ID: "c3", Args: nil},
 			trajectory.ToolEnd{ID: "c3", Status: trajectory.Completed},
-			trajectory.ToolStart{ID: "c4", Name: "Open", Args: "free text"},
+			trajectory.ToolStart{ID: "c4", Parent: "c3", Name: "Open", Args: "free text"},
 			trajectory.Plan{Entries: []trajectory.PlanEntry{{Content: "all", Status: "pending"}}},
 			trajectory.Terminal{ID: "t1", Command: "go", Args: []string{"test"}, ExitCode: &one},
 			trajectory.FileWrite{Path: "/etc/passwd", Error: "denied"},

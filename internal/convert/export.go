@@ -167,7 +167,9 @@ func (x *exporter) other(e trajectory.Event) {
 
 func (x *exporter) call(at position, e trajectory.Event, b trajectory.ToolStart) error {
 	s, _ := x.agent(e, func(s *atif.Step, _ *stepMark) bool { return s.Observation == nil })
-	mark := callMark{position: at, Name: b.Name, Kind: b.Kind, Title: b.Title, Locations: b.Locations}
+	mark := callMark{
+		position: at, Parent: b.Parent, Name: b.Name, Kind: b.Kind, Title: b.Title, Locations: b.Locations,
+	}
 	args, ok := b.Args.(map[string]any)
 	switch {
 	case b.Args == nil:

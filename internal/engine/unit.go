@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -282,7 +283,7 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Confined = properties.ConfinesFiles()
+	c.Confined = properties.Kind != confine.None
 	a.session, err = session.Start(ctx, c)
 	return err
 }

@@ -109,6 +109,9 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 		c.name.name = *u.Name
 	}
 	c.name.learn(meta)
+	if parent := meta.parent(); parent != "" && parent != c.id {
+		c.start.Parent = parent
+	}
 	c.start.Name = c.name.of(c.id, c.title)
 	if args := decoded(u.RawInput); args != nil && !(emptyObject(args) && c.start.Args != nil) {
 		c.start.Args, c.sizes.input = args, len(u.RawInput)

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -84,19 +85,30 @@ func Kind(tool string) string {
 	return "other"
 }
 
-// meta is the part of a tool call's _meta that is read: the tool's name and, if the agent ran a command itself, its
-// output and exit code.
+// meta is the part of a tool call's _meta that is read: the tool's name, the call that started the sub-agent which
+// made it and, if the agent ran a command itself, its output and exit code.
 type meta struct {
 	ClaudeCode struct {
-		ToolName string `json:"toolName"`
+		ToolName        string `json:"toolName"`
+		ParentToolUseID string `json:"parentToolUseId"`
 	} `json:"claudeCode"`
-	ToolName string `json:"toolName"`
+	ToolName         string `json:"toolName"`
+	ParentToolCallID string `json:"parentToolCallId"` // Qwen Code
 	// TerminalOutput is all output so far (Claude), TerminalOutputDelta the output since the last update (Codex).
 	TerminalOutput      terminalData `json:"terminal_output"`
 	TerminalOutputDelta terminalData `json:"terminal_output_delta"`
 	TerminalExit        struct {
 		ExitCode *int `json:"exit_code"`
 	} `json:"terminal_exit"`
+}
+
+// parent returns the id of the call that started the sub-agent of which the update is, empty if it is the main agent's.
+func (m *meta) parent() string { return cmp.Or(m.ClaudeCode.ParentToolUseID, m.ParentToolCallID) }
+
+// parent returns what the metadata of an update tell as meta.parent.
+func parent(raw json.RawMessage) string {
+	m := readMeta[meta](raw)
+	return m.parent()
 }
 
 type terminalData struct {

@@ -18,9 +18,9 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:
-		o.speak(at, blockText(u.Content), false)
+		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta)})
 	case acp.AgentThoughtChunk:
-		o.speak(at, blockText(u.Content), true)
+		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta), thought: true})
 	case acp.Plan:
 		p, size := trajectory.Plan{}, 0
 		for _, e := range u.Entries {
@@ -44,24 +44,35 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 }
 
+// voice tells apart what a speech can be.
+type voice struct {
+	parent  string // the call that started the sub-agent which speaks, empty for the main agent
+	thought bool
+}
+
 // speech is a message or a thought that may continue.
 type speech struct {
-	text    strings.Builder
-	thought bool
+	voice
+	text strings.Builder
 }
 
 // EventName implements [trajectory.Body].
 func (s *speech) EventName() string { return s.settled().EventName() }
 
 func (s *speech) settled() trajectory.Body {
-	if s.thought {
+	switch {
+	case s.parent != "" && s.thought:
+		return trajectory.Notice{Name: "subagent:thought", Data: s.text.String()}
+	case s.parent != "": // it says that to the main agent
+		return trajectory.Notice{Name: "subagent:message", Data: s.text.String()}
+	case s.thought:
 		return trajectory.Thought{Text: s.text.String()}
 	}
 	return trajectory.Message{Text: s.text.String()}
 }
 
-// speak takes a chunk of a message or thought, which continues the last event if it is of the same kind.
-func (o *Observer) speak(at time.Duration, text string, thought bool) {
+// speak takes a chunk of a message or thought, which continues the last event if it is of the same voice.
+func (o *Observer) speak(at time.Duration, text string, of voice) {
 	if text == "" {
 		return
 	}
@@ -69,8 +80,8 @@ func (o *Observer) speak(at time.Duration, text string, thought bool) {
 	if n := len(o.events); n > 0 {
 		last, _ = o.events[n-1].Body.(*speech)
 	}
-	if last == nil || last.thought != thought {
-		last = &speech{thought: thought}
+	if last == nil || last.voice != of {
+		last = &speech{voice: of}
 		o.add(at, 0, last)
 	}
 	last.text.WriteString(text)

@@ -83,3 +83,34 @@ func TestPrintedAsItComes(t *testing.T) {
 	run := trajectory.Run{Events: o.Turn()}
 	require.Equal(t, "all b c", run.ToolCalls()[0].Printed)
 }
+
+// TestSubAgents checks that what sub-agents do is told apart from what the agent does, as two adapters mark it.
+func TestSubAgents(t *testing.T) {
+	for name, mark := range map[string]string{
+		"claude-agent-acp": `"_meta":{"claudeCode":{"toolName":"Read","parentToolUseId":"1"}}`,
+		"qwen":             `"_meta":{"toolName":"Read","parentToolCallId":"1","subagentType":"general-purpose"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o Observer
+			said := `"content":{"type":"text","text":"found it"},` + mark
+			feed(
+				t, &o, prompt,
+				update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Task"`),
+				update(`"sessionUpdate":"tool_call","toolCallId":"2",`+mark),
+				update(`"sessionUpdate":"agent_message_chunk",`+said),
+				update(`"sessionUpdate":"agent_thought_chunk",`+said),
+				update(`"sessionUpdate":"tool_call_update","toolCallId":"2","status":"completed"`),
+				chunk("agent_message_chunk"),
+				endTurn,
+			)
+			run := trajectory.Run{Events: o.Turn()}
+			calls := run.ToolCalls()
+			require.Len(t, calls, 2)
+			require.Empty(t, calls[0].Parent)
+			require.Equal(t, "1", calls[1].Parent)
+			require.Equal(t, trajectory.Notice{Name: "subagent:message", Data: "found it"}, run.Events[3].Body)
+			require.Equal(t, trajectory.Notice{Name: "subagent:thought", Data: "found it"}, run.Events[4].Body)
+			require.Equal(t, fortyBytes, run.Answer(), "a sub-agent answers to the agent, not to the user")
+		})
+	}
+}

@@ -110,7 +110,7 @@ func (o *Observer) assistant(at time.Time, l *line) error {
 			o.think(at, b.Thinking)
 		case b.Type == "thinking", b.Type == "redacted_thinking":
 		case strings.HasSuffix(b.Type, "tool_use"):
-			if err := o.call(at, b); err != nil {
+			if err := o.call(at, b, l.Parent); err != nil {
 				return err
 			}
 		case strings.HasSuffix(b.Type, "_tool_result"): // of a tool that the model's service has
@@ -160,12 +160,13 @@ func (o *Observer) think(at time.Time, text string) {
 	o.add(at, trajectory.Thought{Text: text})
 }
 
-// call begins a tool call.
-func (o *Observer) call(at time.Time, b claude.Block) error {
+// call begins a tool call, of the sub-agent that the call parent started or, if that is empty, of the main agent.
+func (o *Observer) call(at time.Time, b claude.Block, parent string) error {
 	if _, known := o.calls[b.ID]; known || b.ID == "" {
 		return fmt.Errorf("missing or duplicate tool call id %q", b.ID)
 	}
 	c := start(b, o.Cwd)
+	c.Parent = parent
 	o.calls[b.ID] = &call{tool: b.Name, index: len(o.events)}
 	o.add(at, c)
 	o.total++

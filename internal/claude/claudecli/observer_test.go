@@ -229,7 +229,7 @@ func TestObserver(t *testing.T) {
 					Args: map[string]any{"description": "Look around"},
 				},
 				trajectory.ToolStart{
-					ID: "2", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)",
+					ID: "2", Parent: "1", Name: "Read", Kind: "read", Title: "Read /etc/hosts (3 - 6)",
 					Locations: []trajectory.Location{{Path: "/etc/hosts", Line: new(3)}},
 					Args: map[string]any{
 						"file_path": "/etc/hosts", "offset": json.Number("3"), "limit": json.Number("4"),

@@ -135,6 +135,7 @@ function toolCall(call, end) {
   const summary = [
     h('span', { class: 'tool' }, name),
     title && h('code', { class: 'title' }, title),
+    call.parent && h('span', { class: 'dim' }, ` by the sub-agent of ${call.parent}`),
     status !== 'completed' && [
       ' ',
       h('span', { class: status === 'failed' ? 'failed' : 'unknown' }, end ? status : 'no result'),

@@ -19,27 +19,28 @@ import (
 
 // The attributes that are not in the conventions.
 const (
-	runKey       = attribute.Key("sdd_eval.run.id")
-	unitKey      = attribute.Key("sdd_eval.unit.id")
-	caseKey      = attribute.Key("sdd_eval.case")
-	variantKey   = attribute.Key("sdd_eval.variant")
-	trialKey     = attribute.Key("sdd_eval.trial")
-	outcomeKey   = attribute.Key("sdd_eval.outcome")
-	reasonKey    = attribute.Key("sdd_eval.reason")
-	stopKey      = attribute.Key("sdd_eval.stop")
-	scoreKey     = attribute.Key("sdd_eval.score")
-	cassetteKey  = attribute.Key("sdd_eval.cassette")
-	endpointKey  = attribute.Key("sdd_eval.endpoint")
-	replayedKey  = attribute.Key("sdd_eval.replayed")
-	attemptsKey  = attribute.Key("sdd_eval.attempts")
-	costKey      = attribute.Key("sdd_eval.cost.amount")
-	currencyKey  = attribute.Key("sdd_eval.cost.currency")
-	turnKey      = attribute.Key("sdd_eval.turn")
-	inferredKey  = attribute.Key("sdd_eval.inferred")
-	toolKindKey  = attribute.Key("sdd_eval.tool.kind")
-	toolStateKey = attribute.Key("sdd_eval.tool.status")
-	typeKey      = attribute.Key("sdd_eval.evaluator.type")
-	thresholdKey = attribute.Key("sdd_eval.evaluator.threshold")
+	runKey        = attribute.Key("sdd_eval.run.id")
+	unitKey       = attribute.Key("sdd_eval.unit.id")
+	caseKey       = attribute.Key("sdd_eval.case")
+	variantKey    = attribute.Key("sdd_eval.variant")
+	trialKey      = attribute.Key("sdd_eval.trial")
+	outcomeKey    = attribute.Key("sdd_eval.outcome")
+	reasonKey     = attribute.Key("sdd_eval.reason")
+	stopKey       = attribute.Key("sdd_eval.stop")
+	scoreKey      = attribute.Key("sdd_eval.score")
+	cassetteKey   = attribute.Key("sdd_eval.cassette")
+	endpointKey   = attribute.Key("sdd_eval.endpoint")
+	replayedKey   = attribute.Key("sdd_eval.replayed")
+	attemptsKey   = attribute.Key("sdd_eval.attempts")
+	costKey       = attribute.Key("sdd_eval.cost.amount")
+	currencyKey   = attribute.Key("sdd_eval.cost.currency")
+	turnKey       = attribute.Key("sdd_eval.turn")
+	inferredKey   = attribute.Key("sdd_eval.inferred")
+	toolKindKey   = attribute.Key("sdd_eval.tool.kind")
+	toolStateKey  = attribute.Key("sdd_eval.tool.status")
+	toolParentKey = attribute.Key("sdd_eval.tool.parent")
+	typeKey       = attribute.Key("sdd_eval.evaluator.type")
+	thresholdKey  = attribute.Key("sdd_eval.evaluator.threshold")
 
 	// Without this name, Langfuse names a trace after its root, which is the same for all variants and trials.
 	langfuseNameKey = attribute.Key("langfuse.trace.name")
@@ -285,6 +286,9 @@ func (w *unitTrace) tool(ctx context.Context, c trajectory.ToolCall, turnEnd tim
 	span.SetAttributes(toolStateKey.String(w.name(string(c.Status))))
 	if c.Kind != "" {
 		span.SetAttributes(toolKindKey.String(w.name(c.Kind)))
+	}
+	if c.Parent != "" {
+		span.SetAttributes(toolParentKey.String(w.name(c.Parent)))
 	}
 	if c.ExitCode != nil {
 		span.SetAttributes(semconv.ProcessExitCode(*c.ExitCode))

@@ -38,7 +38,7 @@ func session() *trajectory.Run {
 				Args: map[string]any{"pattern": "port"},
 			}),
 			at(1, 710, trajectory.ToolStart{
-				ID: "b", Name: "Bash", Kind: "execute",
+				ID: "b", Parent: "a", Name: "Bash", Kind: "execute",
 				Args: map[string]any{"command": "curl -u me:" + password},
 			}),
 			at(1, 800, trajectory.ToolEnd{ID: "a", Status: trajectory.Completed, Output: "config.yaml:3"}),
