@@ -376,6 +376,8 @@ func TestFiles(t *testing.T) {
 				return ReadTextFileResponse{}, &Error{Code: -32001, Message: "denied"}
 			case "/broken":
 				return ReadTextFileResponse{}, errors.New("broken")
+			case "../a":
+				return ReadTextFileResponse{}, &Error{Code: CodeInvalidParams, Message: "relative"}
 			}
 			if r.Line != nil {
 				assert.Equal(t, &line, r.Line)
@@ -399,12 +401,8 @@ func TestFiles(t *testing.T) {
 		{"bad line", MethodReadTextFile, `{"sessionId":"s","path":"/a","line":"x"}`, `{"content":"a <b>\n"}`},
 		{"write", MethodWriteTextFile, `{"sessionId":"s","path":"/new","content":"text"}`, `{}`},
 		{
-			"relative path", MethodReadTextFile, `{"sessionId":"s","path":"a"}`,
-			`{"code":-32602,"message":"Invalid params: path \"a\" is not absolute"}`,
-		},
-		{
-			"relative path to write", MethodWriteTextFile, `{"sessionId":"s","path":"../a","content":""}`,
-			`{"code":-32602,"message":"Invalid params: path \"../a\" is not absolute"}`,
+			"a relative path is for the handler to refuse", MethodReadTextFile, `{"sessionId":"s","path":"../a"}`,
+			`{"code":-32602,"message":"relative"}`,
 		},
 		{
 			"missing file", MethodReadTextFile, `{"sessionId":"s","path":"/missing"}`,

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
-// FileHandler serves the agent's file requests. Paths are absolute when it is called. An error that is an [*Error] is
-// sent as it is; one that is fs.ErrNotExist becomes "Resource not found" (-32002), every other one an internal error.
-// The context ends with the connection, and when the agent cancels the request. Its methods are called concurrently.
+// FileHandler serves the agent's file requests. Paths are as the agent wrote them: the protocol wants them absolute,
+// and a handler has to refuse those that are not. An error that is an [*Error] is sent as it is; one that is
+// fs.ErrNotExist becomes "Resource not found" (-32002), every other one an internal error. The context ends with the
+// connection, and when the agent cancels the request. Its methods are called concurrently.
 type FileHandler interface {
 	ReadTextFile(context.Context, ReadTextFileRequest) (ReadTextFileResponse, error)
 	WriteTextFile(context.Context, WriteTextFileRequest) (WriteTextFileResponse, error)
@@ -92,26 +91,13 @@ func (c *Client) permission(ctx context.Context, req RequestPermissionRequest) (
 }
 
 func (c *Client) readTextFile(ctx context.Context, req ReadTextFileRequest) (ReadTextFileResponse, error) {
-	if err := checkAbsolute(req.Path); err != nil {
-		return ReadTextFileResponse{}, err
-	}
 	resp, err := c.cfg.Files.ReadTextFile(ctx, req)
 	return resp, fileError(req.Path, err)
 }
 
 func (c *Client) writeTextFile(ctx context.Context, req WriteTextFileRequest) (WriteTextFileResponse, error) {
-	if err := checkAbsolute(req.Path); err != nil {
-		return WriteTextFileResponse{}, err
-	}
 	resp, err := c.cfg.Files.WriteTextFile(ctx, req)
 	return resp, fileError(req.Path, err)
-}
-
-func checkAbsolute(name string) error {
-	if filepath.IsAbs(name) || path.IsAbs(name) {
-		return nil
-	}
-	return invalidParams("path %q is not absolute", excerpt.Head(name, 1024))
 }
 
 func invalidParams(format string, args ...any) *Error {

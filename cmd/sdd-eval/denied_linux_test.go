@@ -51,6 +51,13 @@ func TestDenied(t *testing.T) {
 		"slash" + secret, "/proc/self/root" + secret, "fifo", "hard", "absolute/", "/dev/zero", "slash/dev/zero",
 		".", "../workspace/hard",
 	}
+	relative := []string{"../../../../.ssh/id_rsa", "a.txt"} // on the wire: a script's paths are made absolute
+	for _, path := range relative {
+		params := map[string]any{"sessionId": "session-1", "path": path, "content": "changed"}
+		for _, method := range []string{"fs/read_text_file", "fs/write_text_file"} {
+			do(scripted.Action{Request: &scripted.Request{Method: method, Params: params}})
+		}
+	}
 	for _, path := range reads {
 		do(scripted.Action{Read: &scripted.Read{Path: path}})
 	}
@@ -79,7 +86,8 @@ func TestDenied(t *testing.T) {
 	}
 	preload := map[string]string{"LD_PRELOAD": "x.so", "PATH": "."}
 	do(scripted.Action{Terminal: &scripted.Terminal{Command: "echo", Env: preload}})
-	want := len(reads) + len(writes) + len(commands) + len(preload) // the last command runs without its variables
+	// The last command runs without its variables.
+	want := 2*len(relative) + len(reads) + len(writes) + len(commands) + len(preload)
 
 	script, err := json.Marshal(scripted.Script{Turns: []scripted.Turn{{Actions: actions}}})
 	require.NoError(t, err)

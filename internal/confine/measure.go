@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,12 @@ type Properties struct {
 	Open  []Property `json:"open"`
 	// PassedOver lists the reasons why [Auto] did not choose stronger kinds.
 	PassedOver []string `json:"passed_over,omitempty"`
+}
+
+// ConfinesFiles reports whether files outside of what a process was given are out of its reach. Kinds differ, and a
+// [Wrapper] may confine nothing.
+func (h Properties) ConfinesFiles() bool {
+	return slices.Contains(h.Holds, FilesRead) && slices.Contains(h.Holds, FilesWritten)
 }
 
 // String returns the kind, its version and the properties that it does not have. For the zero value, of a run that

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -283,7 +282,7 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Confined = properties.Kind != confine.None
+	c.Confined = properties.ConfinesFiles()
 	a.session, err = session.Start(ctx, c)
 	return err
 }

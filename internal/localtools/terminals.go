@@ -39,8 +39,10 @@ var errClosed = errors.New("terminals closed")
 type TerminalConfig struct {
 	// Env is the environment of the commands, as [Environment] builds it. Programs are looked up in its PATH.
 	Env []string
-	// Allow are the base names of the programs that may run.
+	// Allow are the base names of the programs that may run, unless Confined.
 	Allow []string
+	// Confined says that Start confines the commands. Then any program may run, and the shell runs whole lines.
+	Confined bool
 	// MaxOutput is the most output that a terminal keeps, in bytes; 0 means DefaultMaxOutput.
 	MaxOutput int64
 	// Start starts a command, confined; nil: [supervise.Start], which confines nothing.
@@ -158,7 +160,7 @@ func (t *Terminals) start(s Spec) (*terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := t.program(argv[0])
+	path, argv, err := t.program(argv)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +289,7 @@ const shell = "sh"
 
 // Spec is a command that an agent wants to run in a terminal.
 type Spec struct {
-	// Command is a program or, if there are no Args, a command line. If sh is allowed, that runs the line; else the
+	// Command is a program or, if there are no Args, a command line. If sh may run, that runs the line; else the
 	// line is split by the rules of run steps and must not have the shell's operators.
 	Command string
 	// Args are the program's arguments, argv[0] not included.
@@ -307,7 +309,10 @@ func (t *Terminals) argv(s Spec) ([]string, error) {
 	if len(s.Args) > 0 {
 		return append([]string{s.Command}, s.Args...), nil
 	}
-	if slices.Contains(t.config.Allow, shell) {
+	if strings.TrimSpace(s.Command) == "" {
+		return nil, t.deny(OpRun, "", "empty command")
+	}
+	if t.allows(shell) {
 		return []string{shell, "-c", s.Command}, nil
 	}
 	argv, err := words.Split(s.Command)
@@ -315,10 +320,12 @@ func (t *Terminals) argv(s Spec) ([]string, error) {
 		return nil, t.deny(OpRun, firstWord(s.Command),
 			fmt.Sprintf("%v; whole shell lines run only if %s is allowed", err, shell))
 	}
-	if len(argv) == 0 {
-		return nil, t.deny(OpRun, "", "empty command")
-	}
 	return argv, nil
+}
+
+// allows reports whether programs with that base name may run.
+func (t *Terminals) allows(base string) bool {
+	return t.config.Confined || slices.Contains(t.config.Allow, base)
 }
 
 // firstWord is what a denial shows of a command line.
@@ -330,30 +337,31 @@ func firstWord(line string) string {
 	return fields[0]
 }
 
-// program returns the path of the program that argv[0] names: one in a directory of PATH, not in the workspace, with an
-// allowed name.
-func (t *Terminals) program(name string) (path string, err error) {
+// program returns the path of the program that argv[0] names, and the arguments to start it with. Unless the commands
+// are confined, it is one in a directory of PATH, not in the workspace, with an allowed name.
+func (t *Terminals) program(argv []string) (path string, args []string, err error) {
+	name := argv[0]
 	base := filepath.Base(name)
-	if !slices.Contains(t.config.Allow, base) {
-		return "", t.deny(OpRun, name, "not one of the allowed commands: "+strings.Join(t.config.Allow, ", "))
-	}
-	list := environ.Get(t.config.Env, "PATH")
-	switch {
+	switch list := environ.Get(t.config.Env, "PATH"); {
+	case !t.allows(base):
+		return "", nil, t.deny(OpRun, name, "not one of the allowed commands: "+strings.Join(t.config.Allow, ", "))
 	case base == name:
-		if path, err = environ.LookPath(name, list); err != nil {
-			return "", err
-		}
+		path, err = environ.LookPath(name, list)
+	case t.config.Confined: // what is at a path is for the sandbox to say
+		argv = append([]string{shell, "-c", `exec "$0" "$@"`}, argv...)
+		path, err = environ.LookPath(shell, list)
 	case slices.Contains(filepath.SplitList(list), strings.TrimSuffix(name, string(filepath.Separator)+base)):
-		if path, err = exec.LookPath(name); err != nil {
-			return "", err
-		}
+		path, err = exec.LookPath(name)
 	default:
-		return "", t.deny(OpRun, name, "not in a directory of PATH")
+		return "", nil, t.deny(OpRun, name, "not in a directory of PATH")
 	}
-	if t.files.root.location.Has(path) {
-		return "", t.deny(OpRun, name, "a program in the workspace")
+	if err != nil {
+		return "", nil, err
 	}
-	return path, nil
+	if !t.config.Confined && t.files.root.location.Has(path) {
+		return "", nil, t.deny(OpRun, name, "a program in the workspace")
+	}
+	return path, argv, nil
 }
 
 // dir opens the command's working directory. The command gets it open, so that it does not matter what its path comes

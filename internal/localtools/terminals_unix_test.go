@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -339,6 +340,46 @@ func TestCommands(t *testing.T) {
 			s.checkDenied(t, localtools.OpRun, nil)
 		})
 	}
+}
+
+// TestConfinedCommands holds that nothing but the sandbox limits what a confined command is: there is no list.
+func TestConfinedCommands(t *testing.T) {
+	s := newScene(t)
+	require.NoError(t, os.WriteFile(filepath.Join(s.ws, "sub", "tool"), []byte("#!/bin/sh\necho \"$0 $*\"\n"), 0o755))
+	var started []supervise.Command
+	terminals := s.configured(t, localtools.TerminalConfig{
+		Env: []string{"PATH=" + systemPath}, Confined: true,
+		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
+			started = append(started, c)
+			return supervise.Start(ctx, c)
+		},
+	})
+	for _, tt := range []struct {
+		spec localtools.Spec
+		want string
+	}{
+		{localtools.Spec{Command: "WORD=word; echo $WORD | grep w; rm -f gone & wait"}, "word\n"},
+		{localtools.Spec{Command: "echo", Args: []string{"$HOME", ";", "a  b"}}, "$HOME ; a  b\n"},
+		{localtools.Spec{Command: "./sub/tool", Args: []string{"a  b", "*"}}, "./sub/tool a  b *\n"},
+		{localtools.Spec{Command: "./tool x", Cwd: s.ws + "/sub"}, "./tool x\n"},
+		{localtools.Spec{Command: s.ws + "/sub/tool", Args: []string{"x"}}, s.ws + "/sub/tool x\n"},
+	} {
+		out := run(t, terminals, tt.spec)
+		assert.Equal(t, tt.want, out.Text, "%v", tt.spec)
+		assert.Equal(t, supervise.Exit{}, *out.Exit, "%v", tt.spec)
+	}
+	for _, c := range started {
+		assert.NotContains(t, c.Path, s.ws, "we look up nothing in the workspace: the sandbox does")
+	}
+	s.checkDenied(t, localtools.OpRun, nil)
+
+	out := run(t, terminals, localtools.Spec{Command: "./gone", Args: []string{"x"}})
+	assert.Equal(t, 127, out.Exit.Code)
+	_, err := terminals.Create(localtools.Spec{Command: "gone", Args: []string{"x"}})
+	require.ErrorIs(t, err, exec.ErrNotFound)
+	_, err = terminals.Create(localtools.Spec{Command: " "})
+	require.EqualError(t, err, `run "" denied: empty command`)
+	s.checkDenied(t, localtools.OpRun, err)
 }
 
 // TestPlantedPath: a program in the workspace is not run for its name, even where PATH says so, and whoever says so.

@@ -97,8 +97,8 @@ type Sandbox struct {
 	AllowRead []string `yaml:"allow_read" min:"1" doc:"Further files and directories that may be read."`
 	// Command is the wrapper of kind "command".
 	Command []string `yaml:"command" min:"1" doc:"With kind: command, what confines the command that follows it."`
-	// AllowCommands are further programs that run steps and agents' terminals may start. See
-	// [Playbook.AllowedCommands].
+	// AllowCommands are further programs that run steps may start, and agents' terminals where nothing confines them.
+	// See [Playbook.AllowedCommands].
 	AllowCommands []string `yaml:"allow_commands" pattern:"program" doc:"Further programs that may be started."`
 }
 

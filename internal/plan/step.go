@@ -94,8 +94,9 @@ var commands = []string{
 	"cargo", "git", "go", "just", "make", "node", "npm", "pnpm", "pytest", "python", "python3", "rg", "yarn",
 }
 
-// AllowedCommands returns the base names of the programs that run steps and agents' terminals may start: cargo, git,
-// go, just, make, node, npm, pnpm, pytest, python, python3, rg, yarn and those of sandbox.allow_commands.
+// AllowedCommands returns the base names of the programs that run steps may start, and agents' terminals where nothing
+// confines them: cargo, git, go, just, make, node, npm, pnpm, pytest, python, python3, rg, yarn and those of
+// sandbox.allow_commands.
 func (p *Playbook) AllowedCommands() []string {
 	allowed := slices.Concat(commands, p.Sandbox.AllowCommands)
 	slices.Sort(allowed)

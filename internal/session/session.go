@@ -38,7 +38,7 @@ type Host struct {
 	Grace time.Duration
 	// Watch, if not nil, is called with what agents do, from several goroutines.
 	Watch func(Activity)
-	// Confined says that something confines the agent.
+	// Confined says that what Start starts cannot reach files outside of its policy: that was measured.
 	Confined bool
 
 	// startChild starts an agent; nil: Start does.
