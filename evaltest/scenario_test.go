@@ -200,9 +200,9 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		breaks: func(m module) { m.write("scripts/greet.json", `{"turns": [{"actions": [{"exit": {"code": 4}}]}]}`) },
 	},
 	{
-		name: "agent-never-answers", reason: "a limit ends it", env: []string{"EVALTEST_MODE=live"},
+		name: "agent-never-ends", reason: "a limit ends it", env: []string{"EVALTEST_MODE=live"},
 		breaks: func(m module) {
-			m.write("scripts/greet.json", `{"turns": [{"actions": [{"silence": true}]}]}`)
+			m.write("scripts/greet.json", `{"turns": [{"actions": [{"say": {"text": "Hm."}}, {"silence": true}]}]}`)
 			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {timeout: 500ms}\n")
 		},
 	},

@@ -145,7 +145,11 @@ func TestHeadless(t *testing.T) {
 				trajectory.Cancelled,
 			},
 		},
-		{name: "timeout", prompts: []string{"hang", "args"}, more: "limits: {timeout: 1s}", stop: result.StopTimeout},
+		{name: "timeout", prompts: []string{"begin", "args"}, more: "limits: {timeout: 1s}", stop: result.StopTimeout},
+		{
+			name: "silence", reason: "its model does not answer", prompts: []string{"hang"},
+			more: "limits: {timeout: 1s}", err: "nothing was heard of it from prompt 1",
+		},
 		{
 			name: "tokens", prompts: []string{"args", "args"}, more: "limits: {max_tokens: 150}",
 			stop: result.StopTokenLimit,

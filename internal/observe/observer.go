@@ -137,6 +137,9 @@ func (o *Observer) Turn() []trajectory.Event {
 		}
 	}
 	o.addDiscoveries()
+	if n, ok := o.state.fault(); ok {
+		o.add(end, 0, n)
+	}
 	if s, ok := o.state.event(); ok {
 		o.add(end, 0, &s)
 	}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -88,10 +89,46 @@ func (o *Observer) speak(at time.Duration, text string, of voice) {
 	o.size += len(text)
 }
 
+// ModelFailed is the name of the notice that follows a turn whose agent says, beside what it tells the user, that its
+// model failed. Its data is why, as text.
+const ModelFailed = "model_failed"
+
 // state collects what an agent reports about its session during a turn. The last values count.
 type state struct {
 	now     trajectory.State
 	changed bool
+	failed  bool   // the model
+	failure string // what was last said of the model
+}
+
+// thread is the part of an update's _meta in which Codex tells how its session fares.
+type thread struct {
+	Codex struct {
+		Status struct {
+			Type string `json:"type"`
+		} `json:"threadStatus"`
+		Error struct {
+			Message string `json:"message"`
+			Details string `json:"additionalDetails"`
+		} `json:"error"`
+	} `json:"codex"`
+}
+
+// takeThread keeps what Codex tells of its session. A session that is at work again has got over an error.
+func (s *state) takeThread(t thread) {
+	if told := cmp.Or(t.Codex.Error.Details, t.Codex.Error.Message); told != "" {
+		s.failure = told
+	}
+	if is := t.Codex.Status.Type; is != "" {
+		s.failed = is == "systemError"
+	}
+}
+
+// fault returns the notice of a model that failed in the turn that ends.
+func (s *state) fault() (trajectory.Notice, bool) {
+	failed, why := s.failed, s.failure
+	s.failed, s.failure = false, ""
+	return trajectory.Notice{Name: ModelFailed, Data: why}, failed
 }
 
 // take keeps the update if it is about the session's state.
@@ -114,6 +151,7 @@ func (s *state) take(u acp.SessionUpdate) bool {
 		if u.Title.Set {
 			s.now.Title = u.Title.Value
 		}
+		s.takeThread(readMeta[thread](u.Meta))
 	case acp.UsageUpdate:
 		if u.Used != nil {
 			s.now.ContextUsed = u.Used

@@ -116,7 +116,11 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 	if limit != "" {
 		events = endedBy(events, limit)
 	} else if turn.Err != nil {
-		return cassette.Turn{}, headlessFault(turn.Err)
+		err := headlessOutage(turn.Err)
+		if _, ok := errors.AsType[*outage](err); ok {
+			return cassette.Turn{Events: s.normalise.Events(events)}, s.advise(err)
+		}
+		return cassette.Turn{}, err
 	}
 	reported := s.observer.Session()
 	s.who.Agent.Name, s.who.Agent.Version = "claude-code", reported.Version
@@ -172,15 +176,6 @@ func (s *headless) run(ctx context.Context, text string) error {
 func (s *headless) unanswered(exit supervise.Exit) error {
 	err := s.stderr.explain(fmt.Errorf("the agent ended without a result: %s", exit))
 	if s.observer.Session().ID == "" {
-		return fault.Transient(err)
-	}
-	return err
-}
-
-// headlessFault marks the error of a turn as one that another attempt may not meet, if the model was not to be had.
-func headlessFault(err error) error {
-	model, ok := errors.AsType[*claudecli.ModelError](err)
-	if ok && (model.Status == 429 || model.Status >= 500 || model.Status == 0 && overloaded.MatchString(model.Text)) {
 		return fault.Transient(err)
 	}
 	return err

@@ -12,7 +12,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -214,6 +213,9 @@ func (s *live) exited(err error) error {
 // prompt implements [conversation].
 func (s *live) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	limit, err := s.turn(ctx, func(ctx context.Context) error { return s.ask(ctx, text) })
+	if o, ok := errors.AsType[*outage](err); ok {
+		return cassette.Turn{Events: s.normalise.Events(s.observer.Turn())}, s.advise(o)
+	}
 	if err != nil {
 		return cassette.Turn{}, err
 	}
@@ -239,27 +241,13 @@ func (s *live) ask(ctx context.Context, text string) error {
 			err = s.exited(err)
 		}
 		_, _ = s.child.Kill()
-		return modelFault(err)
+		return refusedPrompt(err)
 	}
 	if !slices.Contains(stopReasons, resp.StopReason) {
 		return fmt.Errorf("the agent ended its turn with the unknown stop reason %q",
 			resp.StopReason)
 	}
 	return nil
-}
-
-// overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
-// them.
-var overloaded = lazyregexp.New(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded`)
-
-// modelFault marks the error of a turn as one that another attempt may not meet, if the agent tells that its model was
-// not to be had.
-func modelFault(err error) error {
-	answer, ok := errors.AsType[*acp.Error](err)
-	if ok && (overloaded.MatchString(answer.Message) || overloaded.Match(answer.Data)) {
-		return fault.Transient(err)
-	}
-	return err
 }
 
 // stopReasons are those of the protocol.

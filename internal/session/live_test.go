@@ -62,7 +62,7 @@ func TestLimits(t *testing.T) {
 		{
 			name: "timeout of one that does not listen", reason: "it is ended after its grace",
 			limits: "{timeout: 10m}",
-			script: script(acts{silence}), stops: "timeout", took: 10*time.Minute + 5*time.Second,
+			script: script(acts{say("a"), silence}), stops: "timeout", took: 10*time.Minute + 5*time.Second,
 		},
 		{
 			name: "no turn after the last", reason: "what ended early has ended", limits: "{}",
@@ -99,6 +99,7 @@ func TestErrors(t *testing.T) {
 	fails := func(message string) scripted.Script {
 		return scripted.Script{Turns: []scripted.Turn{{Error: &scripted.Error{Code: -32603, Message: message}}}}
 	}
+	const seeModel = "see that the model of variants.fake answers (the agent's account), then run the unit again"
 	tests := []struct {
 		name, reason string
 		more         string
@@ -149,11 +150,13 @@ func TestErrors(t *testing.T) {
 			name: "overloaded", reason: "the model may be had later",
 			script: fails("API error 529: overloaded"),
 			err:    "API error 529: overloaded", transient: true,
+			advice: seeModel,
 		},
 		{
 			name: "refused", reason: "the model will say it again",
 			script: fails("API error 400"),
 			err:    "API error 400",
+			advice: seeModel,
 		},
 		{
 			name: "stop reason", reason: "it means nothing", script: script(acts{

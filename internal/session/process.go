@@ -103,6 +103,9 @@ func (s *processSession) endInTime(interrupt context.CancelCauseFunc) (stop func
 
 // settle takes what the turn changed in the workspace.
 func (s *processSession) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
+	if err := checkModel(events, s.Playbook.UnitTimeout()); err != nil {
+		return cassette.Turn{Events: s.normalise.Events(events)}, s.advise(err)
+	}
 	s.spent.Add(events)
 	limits := s.Playbook.Limits
 	limit, err := s.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
@@ -118,6 +121,17 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 	}
 	s.before, s.manifest = s.manifest, after
 	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
+}
+
+// advise says what a person can do about an outage of the agent's model.
+func (s *processSession) advise(err error) error {
+	v := s.Unit.Variant
+	account := "the agent's account"
+	if v.Agent.Preset != "" {
+		account = fmt.Sprintf("preset %q", v.Agent.Preset)
+	}
+	return fault.Advise(err, fmt.Sprintf("see that the model of variants.%s answers (%s), then run the unit again",
+		v.ID, account))
 }
 
 // resync implements [conversation].

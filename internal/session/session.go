@@ -6,6 +6,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ type Session struct {
 
 // conversation is how a session speaks with its agent.
 type conversation interface {
-	// prompt runs one turn.
+	// prompt runs one turn. After an outage of the agent's model it also returns what there is of the turn.
 	prompt(ctx context.Context, text string) (cassette.Turn, error)
 	identity() Identity
 	// resync takes what others than the agent changed in the workspace.
@@ -142,7 +143,7 @@ func Replay(c Config) *Session {
 	s := newSession(c, overrides)
 	player := cassette.NewPlayer(c.Recording.Cassette, c.Dirs.Workspace)
 	player.AnyPrompt = c.Recording.Stale
-	s.with = replay{player, c.Recording}
+	s.with = replay{player, c.Recording, c.Playbook.UnitTimeout()}
 	return s
 }
 
@@ -161,10 +162,12 @@ func (s *Session) Ask(ctx context.Context, prompts []string) error {
 		}
 		s.watch.note(func(a *Activity) { a.Iteration = len(s.turns) + 1 })
 		turn, err := s.with.prompt(ctx, text)
-		if err != nil {
-			return err
+		if err == nil || len(turn.Events) > 0 {
+			s.turns = append(s.turns, turn)
 		}
-		s.turns = append(s.turns, turn)
+		if err != nil {
+			return s.mayPass(err)
+		}
 	}
 	return nil
 }
@@ -265,10 +268,16 @@ func stopReason(events []trajectory.Event) string {
 type replay struct {
 	player *cassette.Player
 	Recording
+	timeout time.Duration
 }
 
 func (r replay) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	turn, err := r.player.Prompt(ctx, text)
+	if err == nil {
+		if failed := checkModel(turn.Events, r.timeout); failed != nil { // again and again
+			err = fmt.Errorf("%s: nothing of the agent's was recorded: %v", r.Cassette.Path, failed)
+		}
+	}
 	if err != nil && ctx.Err() == nil {
 		err = fault.Advise(err, r.Next)
 	}

@@ -43,6 +43,10 @@ many)
 	sleep 60
 	;;
 hang) sleep 60 ;;
+begin)
+	say 'I begin.'
+	sleep 60
+	;;
 denied)
 	call t1 && hook pre PreToolUse t1
 	echo '{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t1"}'

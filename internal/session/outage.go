@@ -1,0 +1,163 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/claude/claudecli"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// outage says that the agent's model was not to be had: nothing is known about the agent.
+type outage struct {
+	error
+	// again says that the model may be had later.
+	again bool
+}
+
+func (o *outage) Unwrap() error { return o.error }
+
+// newOutage returns an outage for this reason, which is what somebody else said.
+func newOutage(said string, err error) *outage {
+	return &outage{fmt.Errorf("the agent's model could not be asked: %w", err), overloaded.MatchString(said)}
+}
+
+// overloaded matches what agents say when their model answers 429 or 5xx: the codes, and the names that providers give
+// them.
+var overloaded = lazyregexp.New(`(?i)\b(429|5\d\d)\b|rate.?limit|overloaded|resource.?exhausted|high demand` +
+	`|(internal.)?server.(had an )?error`)
+
+// ofModel matches what agents say when their model refused to answer, or could not be asked.
+var ofModel = lazyregexp.New(`(?i)\b[45]\d\d\b|api.?error|codex_error_info|\bmodel\b|api key|authenticat`)
+
+// refusedPrompt tells whether the agent's answer to a prompt, an error, is about its model.
+func refusedPrompt(err error) error {
+	answer, ok := errors.AsType[*acp.Error](err)
+	if !ok {
+		return err
+	}
+	said := answer.Message + " " + string(answer.Data)
+	status := answer.Code >= 400 && answer.Code < 600 // Gemini's code is that of HTTP
+	if status {
+		said = fmt.Sprintf("%d %s", answer.Code, said)
+	}
+	if status || answer.Code == acp.CodeAuthRequired || overloaded.MatchString(said) || ofModel.MatchString(said) {
+		return newOutage(said, err)
+	}
+	return err
+}
+
+// headlessOutage tells that an agent without the protocol could not ask its model.
+func headlessOutage(err error) error {
+	model, ok := errors.AsType[*claudecli.ModelError](err)
+	if !ok {
+		return err
+	}
+	again := model.Status == 429 || model.Status >= 500 || model.Status == 0 && overloaded.MatchString(model.Text)
+	return &outage{err, again}
+}
+
+// checkModel returns an error if a turn that ended does not show the agent's work but an outage of its model:
+//
+//   - the agent says so beside what it tells the user;
+//   - all that it says is what its model's service, or its own program, says of an error, and it reports no tokens;
+//   - the time was over before anything was heard.
+//
+// The second rule goes by the text, since some agents never report tokens.
+func checkModel(events []trajectory.Event, timeout time.Duration) error {
+	var t turnText
+	for _, e := range events {
+		t.take(e)
+	}
+	switch {
+	case t.failed:
+		said := cmp.Or(t.failure, t.last, "it does not say why")
+		return newOutage(said, errors.New(excerpt.Line(said, maxSaid)))
+	case t.stop.Reason == result.StopTimeout && t.silent() && (t.turn <= 1 || t.prompted < timeout/2):
+		return &outage{error: fmt.Errorf("the agent's model did not answer, or the agent hangs: "+
+			"nothing was heard of it from prompt %d to the end of limits.timeout, %v", max(t.turn, 1), timeout)}
+	case t.stop.Reason == result.StopEndTurn && t.stop.Usage == nil && t.tellsError():
+		return newOutage(t.last, errors.New(excerpt.Line(t.last, maxSaid)))
+	}
+	return nil
+}
+
+// maxSaid is how many characters of what an agent said are shown as the reason of an outage.
+const maxSaid = 400
+
+// turnText is what a turn says about the agent's model.
+type turnText struct {
+	turn     int
+	prompted time.Duration // since the session's start
+	stop     trajectory.Stop
+	failed   bool   // the agent says that its model failed
+	failure  string // and why
+	last     string // the message that the turn ended with, empty if it ended with something else
+	worked   bool   // it did something else than to say one thing
+}
+
+func (t *turnText) take(e trajectory.Event) {
+	switch b := e.Body.(type) {
+	case trajectory.Prompt:
+		t.turn, t.prompted = e.Turn, e.At
+	case trajectory.Message:
+		t.worked = t.worked || t.last != ""
+		t.last = strings.TrimSpace(b.Text)
+	case trajectory.Notice:
+		if b.Name == observe.ModelFailed {
+			t.failed = true
+			t.failure, _ = b.Data.(string)
+		}
+	case trajectory.State:
+	case trajectory.Stop:
+		t.stop = b
+	default:
+		t.worked, t.last = true, ""
+	}
+}
+
+// silent reports whether the agent neither said nor did anything.
+func (t *turnText) silent() bool { return !t.worked && t.last == "" }
+
+// tellsError reports whether the turn ended with the error of a model.
+func (t *turnText) tellsError() bool {
+	return ofProgram.MatchString(t.last) || !t.worked && ofService.MatchString(t.last)
+}
+
+// ofProgram matches the sentences with which agents' own programs end a turn whose model failed: Copilot 1.0 and Codex
+// 0.16x. They are told from an answer even after work.
+var ofProgram = lazyregexp.New(`^(Info: Request failed due to a transient API error\. Retrying\.\.\.)*` +
+	`Error: (Failed to get response from the AI model|Authentication failed with provider)` +
+	`|Error: Failed to get response from the AI model; retried \d+ times` +
+	`|^exceeded retry limit, last status: \d{3}\b|^unexpected status \d{3}\b|^stream disconnected before completion` +
+	`|^We[’']re currently experiencing high demand, which may cause temporary errors`)
+
+// ofService matches an answer that is nothing but what a model's service says of an error: its status, or its JSON.
+// After work it could be what the agent was asked to find out.
+var ofService = lazyregexp.New(`(?s)^(API )?Error: (HTTP )?[45]\d\d\b` +
+	`|^\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$`)
+
+// mayPass marks an outage as one that another attempt may not meet, unless the agent has done something.
+func (s *Session) mayPass(err error) error {
+	o, ok := errors.AsType[*outage](err)
+	if !ok || !o.again {
+		return err
+	}
+	for _, t := range s.turns {
+		for _, e := range t.Events {
+			if _, acted := e.Body.(trajectory.ToolStart); acted {
+				return err
+			}
+		}
+	}
+	return fault.Transient(err)
+}
