@@ -3,11 +3,13 @@ package evaltest_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/helper"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // TestStepsAroundTheAgent has commands change the workspace before, between and after the agent's turns: a replay makes
@@ -57,6 +59,38 @@ func TestIgnoredFixture(t *testing.T) {
 		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})
 		require.Zero(t, code, "%s: %s", mode, out)
 	}
+}
+
+// TestTooLarge records an agent that makes more than a cassette keeps: the error names what is large before the session
+// is lost, which stays readable in the run's directory. What recordings leave out by default is not counted.
+func TestTooLarge(t *testing.T) {
+	m := newModule(t)
+	m.replace("evals/greet.yaml", "name: greet\n", "name: greet\ncassette: {max_delta: 1000}\n")
+	m.replace("scripts/greet.json", `"do": [{"read": {"path": "README.md"}}]`,
+		`"do": [{"disk_write": {"path": "DIR/data.txt", "text": "`+strings.Repeat("x", 2000)+`"}}]`)
+	script := m.read("scripts/greet.json")
+	m.write("scripts/greet.json", strings.Replace(script, "DIR", "big", 1))
+	suite, root := m.compile("./evals"), t.TempDir()
+	out, code := suite.test([]string{"EVALTEST_MODE=record", "EVALTEST_RUN_DIR=" + root})
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "the largest: big/data.txt (2.0 KiB)")
+	require.Contains(t, out, "next: write `cassette: {exclude: [...]}` in evals/greet.yaml")
+	require.NoFileExists(t, m.path(shopCassette))
+	runs, err := rundir.List(root)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	r, err := rundir.Open(root, runs[0].ID, nil)
+	require.NoError(t, err)
+	kept, err := os.ReadFile(filepath.Join(r.UnitDirs("hello", "fake", 1).Artifacts, rundir.Trajectory))
+	require.NoError(t, err)
+	require.Contains(t, string(kept), `"event":"stop"`)
+
+	m.write("scripts/greet.json", strings.Replace(script, "DIR", "node_modules", 1))
+	for _, mode := range []string{"record", "replay"} {
+		out, code = suite.test([]string{"EVALTEST_MODE=" + mode})
+		require.Zero(t, code, "%s: %s", mode, out)
+	}
+	require.Contains(t, m.read(shopCassette), `"left_out":["node_modules"]`)
 }
 
 // TestLeak records an agent that shows its key: the unit is an error, and there is no cassette.

@@ -69,6 +69,8 @@ type Header struct {
 	RecordedAt      time.Time    `json:"recorded_at"`
 	Sandbox         string       `json:"sandbox"`
 	Fingerprints    Fingerprints `json:"fingerprints"`
+	// LeftOut is what the agent's workspace had and the cassette does not keep, besides what git ignores.
+	LeftOut workspace.LeftOut `json:"left_out,omitempty"`
 }
 
 // Imported reports whether the cassette was converted from another tool's record. Then nothing is known of the

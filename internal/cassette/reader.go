@@ -177,6 +177,9 @@ func (r *reading) header(line []byte) error {
 	if !slices.Contains(levels, r.Header.Level) {
 		return fmt.Errorf("unknown level %q; this program reads %s", r.Header.Level, strings.Join(levels, ", "))
 	}
+	if !r.Header.LeftOut.Valid() {
+		return errors.New("left_out: want globs")
+	}
 	return nil
 }
 

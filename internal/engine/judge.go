@@ -86,6 +86,14 @@ func (a *attempt) evidence() (evaluator.Input, error) {
 			return a.secrets.String(string(d.Text)), nil
 		}
 	}
+	if left := a.session.LeftOut(); len(left) > 0 {
+		in.Kept = func(path string) error {
+			if err := left.Check(path); err != nil {
+				return fmt.Errorf("%w: %s", err, keepAdvice)
+			}
+			return nil
+		}
+	}
 	if a.judgments != nil {
 		in.Models = a.judgments
 	}

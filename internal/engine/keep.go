@@ -283,6 +283,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 		return err
 	}
 	header := a.tape.header(a.session.Identity(), properties.String(), a.site.manifest)
+	header.LeftOut = a.session.LeftOut()
 	c := &cassette.Cassette{Header: header, Turns: a.session.Turns()}
 	if err := a.rehearse(ctx, c); err != nil {
 		return err
@@ -307,12 +308,19 @@ func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
 		return fmt.Errorf("no cassette was written, because it cannot be replayed: %w", err)
 	}
 	if d := difference(a.result, again.result); d != "" {
-		return fault.Advise(fmt.Errorf("no cassette was written, because its replay ends differently: %s", d),
-			"have the evaluators look at what a recording keeps: not at files that git ignores, and at nothing but "+
-				"files, directories and links")
+		err := fmt.Errorf("no cassette was written, because its replay ends differently: %s", d)
+		if left := c.Header.LeftOut; len(left) > 0 {
+			return fault.Advise(fmt.Errorf("%w; the cassette does not keep %s", err, left), keepAdvice)
+		}
+		return fault.Advise(err, "have the evaluators look at what a recording keeps: not at files that git ignores, "+
+			"and at nothing but files, directories and links")
 	}
 	return nil
 }
+
+// keepAdvice says how to get on where an evaluator looks at what recordings leave out.
+const keepAdvice = "have evaluators look elsewhere, or have recordings keep it: take it out of cassette.exclude, or " +
+	"name it under workspace.include if it is left out by default"
 
 // ending tells an outcome with its reason, if there is one.
 func ending(o result.Outcome, reason string) string {

@@ -46,10 +46,12 @@ type Runner struct {
 	// allowedReads are the playbook's sandbox.allow_read as absolute paths.
 	allowedReads func() ([]string, error)
 	// scripts runs what the playbook's author wrote to judge units.
-	scripts  func() (*script.Runner, error)
-	models   func() (llm.Asker, error)
-	given    sync.Map // names of variables that presets give to agents only
-	template template
+	scripts func() (*script.Runner, error)
+	models  func() (llm.Asker, error)
+	// exclusion is what recordings and comparisons leave out.
+	exclusion *workspace.Exclusion
+	given     sync.Map // names of variables that presets give to agents only
+	template  template
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.
@@ -71,6 +73,9 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 		r.source = r.besidePlaybook(pb.Workspace.From)
 	}
 	r.allowedReads = sync.OnceValues(r.findAllowedReads)
+	if r.exclusion, err = workspace.NewExclusion(pb.Workspace.Include, pb.Cassette.Exclude); err != nil {
+		return nil, fmt.Errorf("%s: %w", pb.File, err)
+	}
 	r.scripts = sync.OnceValues(r.newScripts)
 	if r.models = cfg.Models; r.models == nil {
 		r.models = Models(cfg.Getenv)

@@ -189,14 +189,14 @@ func (s *site) ownWork() bool {
 // diff compares the workspace, in which there were these turns, with what was prepared. One that is our own work holds
 // what we have put there, and of that only what differs is read.
 func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff, error) {
-	after, known := s.manifest, s.ownWork()
+	after, known, baseline := s.manifest, s.ownWork(), s.baseline.Without(s.exclusion)
 	for i := 0; i < len(turns) && known; i++ {
 		after, known = turns[i].Delta.ApplyTo(after)
 	}
 	if known {
-		return s.baseline.Compare(ctx, s.dirs.workspace, after)
+		return baseline.Compare(ctx, s.dirs.workspace, after)
 	}
-	return s.baseline.Diff(ctx, s.dirs.workspace)
+	return baseline.Diff(ctx, s.dirs.workspace)
 }
 
 // unitDirs are the directories of one unit.

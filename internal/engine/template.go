@@ -140,8 +140,6 @@ var (
 	yamlName = lazyregexp.New(`\.ya?ml$`)
 	workflow = lazyregexp.New(`(?m)^["']?workflow["']?:`)
 	variants = lazyregexp.New(`(?m)^["']?variants["']?:`)
-	// elsewhere are directories that are not copied either, or belong to others.
-	elsewhere = []string{".git", ".llman", "node_modules", ".venv", "target", "dist", "build", "vendor"}
 )
 
 // playbooksBelow returns the directories below root that hold playbooks, and the playbooks in root itself. What cannot
@@ -158,7 +156,7 @@ func playbooksBelow(ctx context.Context, root string) ([]string, error) {
 			return fs.SkipAll
 		case err != nil:
 			return nil
-		case d.IsDir() && path != root && slices.Contains(elsewhere, d.Name()):
+		case d.IsDir() && path != root && (workspace.SkippedDir(d.Name()) || d.Name() == "vendor"):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || !yamlName.MatchString(d.Name()) || !isPlaybook(path):
 			return nil

@@ -303,7 +303,8 @@ func (a *attempt) sessionConfig() session.Config {
 			Workspace: dirs.workspace, Base: dirs.base, Home: dirs.home, Tmp: dirs.tmp, Playbook: a.besidePlaybook("."),
 			Check: dirs.pins.check,
 		},
-		Prepared: a.site.manifest, Records: a.role == records, Log: a.log,
+		Prepared: a.site.manifest, Records: a.role == records, Exclusion: a.exclusion,
+		Log: a.log,
 	}
 }
 

@@ -37,6 +37,9 @@ type Input struct {
 	Metrics *result.Metrics
 	// Workspace is the directory as the agent left it, empty if no evaluator asked for it.
 	Workspace string
+	// Kept returns an error for a path in the Workspace, relative and with slashes, that recordings do not keep: what
+	// is there now, or is not, says nothing. Nil: all are kept.
+	Kept func(path string) error
 	// Threshold is the lowest score with which the evaluator passes. [Judge] sets it.
 	Threshold float64
 	// Changes returns a unified diff from the workspace as it was prepared to the Workspace; nil if that is empty.

@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -26,6 +27,10 @@ type Cassette struct {
 
 	// MaxDelta bounds the files that one turn may change, in bytes; 0: not given, 16 MiB.
 	MaxDelta int64 `yaml:"max_delta" min:"1" max:"1073741824" doc:"Bytes that one turn may change; default 16 MiB."`
+
+	// Exclude has globs of what is left out of recordings, besides the directories that workspace.include would have to
+	// name.
+	Exclude []string `yaml:"exclude" min:"1" doc:"Globs of further files that recordings leave out."`
 
 	MaxAge MaxAge `yaml:"max_age" doc:"How old a recording may be."`
 
@@ -68,6 +73,11 @@ func (c *Cassette) decode(n *doc.Node) {
 	for i, pattern := range c.Normalise {
 		if pattern != nil && pattern.MatchString("") {
 			n.Errorf(fmt.Sprintf("normalise[%d]", i), "must not match the empty string")
+		}
+	}
+	for i, pattern := range c.Exclude {
+		if err := workspace.CheckPattern(pattern); err != nil {
+			n.Errorf(fmt.Sprintf("exclude[%d]", i), "%v", err)
 		}
 	}
 }

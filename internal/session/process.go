@@ -32,6 +32,9 @@ type processSession struct {
 
 	stderr *stderrWriter
 	spent  Spending
+	left   workspace.LeftOut
+	// lost says that the session cannot become a recording any more.
+	lost bool
 
 	deadline time.Time // of the session, by the playbook's limit
 	// overdue returns what kept the session until its deadline, nil if that is the agent.
@@ -101,7 +104,10 @@ func (s *processSession) endInTime(interrupt context.CancelCauseFunc) (stop func
 	return time.AfterFunc(left, end).Stop
 }
 
-// settle takes what the turn changed in the workspace.
+// leftOut implements [conversation].
+func (s *processSession) leftOut() workspace.LeftOut { return s.left }
+
+// settle takes what the turn changed in the workspace. With an error, the turn has its events.
 func (s *processSession) settle(ctx context.Context, events []trajectory.Event) (cassette.Turn, error) {
 	if err := checkModel(events, s.Playbook.UnitTimeout()); err != nil {
 		return cassette.Turn{Events: s.normalise.Events(events)}, s.advise(err)
@@ -110,17 +116,19 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 	limits := s.Playbook.Limits
 	limit, err := s.spent.exceeded(limits.MaxTokens, limits.MaxCostUSD)
 	if whole := stopReason(events) == result.StopEndTurn; err != nil && whole {
-		return cassette.Turn{}, err // a turn that was cut short may be one that has nothing to report
+		// A turn that was cut short may be one that has nothing to report.
+		return cassette.Turn{Events: s.normalise.Events(events)}, err
 	}
 	if limit != "" {
 		events = endedBy(events, limit)
 	}
+	turn := cassette.Turn{Events: s.normalise.Events(events)}
 	after, delta, err := s.changes(ctx, s.manifest, s.Playbook.Cassette.MaxDelta)
 	if err != nil {
-		return cassette.Turn{}, err
+		return turn, err
 	}
-	s.before, s.manifest = s.manifest, after
-	return cassette.Turn{Events: s.normalise.Events(events), Delta: delta}, nil
+	s.before, s.manifest, turn.Delta = s.manifest, after, delta
+	return turn, nil
 }
 
 // advise says what a person can do about an outage of the agent's model.
@@ -157,10 +165,25 @@ func (s *processSession) complete(ctx context.Context, last *cassette.Turn, late
 func (s *processSession) changes(
 	ctx context.Context, before workspace.Manifest, limit int64,
 ) (workspace.Manifest, workspace.Delta, error) {
-	if err := s.Dirs.Check(); err != nil || !s.Records {
+	if err := s.Dirs.Check(); err != nil || !s.Records || s.lost {
 		return before, workspace.Delta{}, err
 	}
-	return workspace.Changes(ctx, s.Dirs.Workspace, before, limit)
+	after, d, err := workspace.Changes(ctx, s.Dirs.Workspace, before, limit, s.Exclusion)
+	if err != nil {
+		s.lost = true
+		return before, d, s.tooLarge(err)
+	}
+	s.left = s.left.Add(after.LeftOut)
+	return after, d, nil
+}
+
+// tooLarge advises on changes that are too large to be recorded.
+func (s *processSession) tooLarge(err error) error {
+	if _, ok := errors.AsType[*workspace.TooLargeError](err); !ok {
+		return err
+	}
+	return fault.Advise(err, fmt.Sprintf("write `cassette: {exclude: [...]}` in %s with globs of what no evaluator "+
+		"looks at, or raise cassette.max_delta", s.Playbook.File))
 }
 
 // endedBy says that a limit ended the turn, whatever the agent made of being cancelled.

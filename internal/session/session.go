@@ -67,8 +67,9 @@ type Config struct {
 	Dirs     Dirs
 	// Prepared is what the workspace holds when the session begins.
 	Prepared workspace.Manifest
-	// Records says that the session's turns are to become a cassette.
-	Records bool
+	// Records says that the session's turns are to become a cassette, which leaves out what Exclusion does.
+	Records   bool
+	Exclusion *workspace.Exclusion
 	// Recording is what is replayed; the zero value is nothing.
 	Recording Recording
 	Log       *Log
@@ -107,9 +108,11 @@ type Session struct {
 
 // conversation is how a session speaks with its agent.
 type conversation interface {
-	// prompt runs one turn. After an outage of the agent's model it also returns what there is of the turn.
+	// prompt runs one turn. With an error, the turn has the events that people can read, if there are any.
 	prompt(ctx context.Context, text string) (cassette.Turn, error)
 	identity() Identity
+	// leftOut is what the recording of the session does not keep of the workspace.
+	leftOut() workspace.LeftOut
 	// resync takes what others than the agent changed in the workspace.
 	resync(ctx context.Context) error
 	// close ends the conversation and adds to its last turn, nil if there was none, what the agent did after its
@@ -211,6 +214,18 @@ func (s *Session) Turns() []cassette.Turn {
 // Identity says who answers.
 func (s *Session) Identity() Identity { return s.with.identity() }
 
+// LeftOut is what the session's recording does not keep of the workspace. A session that did not begin, which is nil,
+// leaves out nothing.
+func (s *Session) LeftOut() workspace.LeftOut {
+	if s == nil {
+		return nil
+	}
+	if r := s.config.Recording.Cassette; r != nil {
+		return r.Header.LeftOut
+	}
+	return s.with.leftOut()
+}
+
 // Run puts the turns together, with the playbook's answers in the place of the agent's own tools'. It is called once,
 // when the session has ended.
 func (s *Session) Run() *trajectory.Run {
@@ -288,6 +303,8 @@ func (r replay) identity() Identity {
 	h := r.Cassette.Header
 	return Identity{Agent: h.Agent, Endpoint: h.Endpoint, Protocol: h.ProtocolVersion}
 }
+
+func (r replay) leftOut() workspace.LeftOut { return r.Cassette.Header.LeftOut }
 
 func (replay) resync(context.Context) error { return nil }
 

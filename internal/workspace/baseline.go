@@ -27,6 +27,8 @@ type Baseline struct {
 	manifest Manifest
 	template *Template
 	written  map[string][]byte // contents of files that do not come from the template
+	// exclusion leaves files out of comparisons.
+	exclusion *Exclusion
 }
 
 // Baseline returns the baseline of a workspace that [Template.Prepare] has made with these seed files.
@@ -45,6 +47,12 @@ func (b Baseline) With(m Manifest, files map[string][]byte) Baseline {
 		b.written = make(map[string][]byte, len(files))
 	}
 	maps.Copy(b.written, files)
+	return b
+}
+
+// Without returns the baseline for comparisons that leave out what the exclusion does.
+func (b Baseline) Without(x *Exclusion) Baseline {
+	b.exclusion = x
 	return b
 }
 
@@ -69,11 +77,11 @@ type FileDiff struct {
 
 // Diff compares the workspace dir with its baseline.
 func (b Baseline) Diff(ctx context.Context, dir string) (Diff, error) {
-	s, err := takeSurvey(ctx, dir, survey{before: b.manifest})
+	s, err := takeSurvey(ctx, dir, survey{before: b.manifest, exclusion: b.exclusion})
 	if err != nil {
 		return Diff{}, fmt.Errorf("compare workspace: %w", err)
 	}
-	return b.Compare(ctx, dir, manifestOf(s.entries))
+	return b.Compare(ctx, dir, s.manifest())
 }
 
 // Compare is [Baseline.Diff] for a workspace whose manifest is known to be after. A changed file whose content does not
@@ -86,7 +94,7 @@ func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff
 	defer tr.close()
 	var d Diff
 	var text bytes.Buffer
-	for _, c := range diff(b.manifest, after, nil).Changes {
+	for _, c := range diff(b.exclusion.without(b.manifest), b.exclusion.without(after), nil).Changes {
 		if err := ctx.Err(); err != nil {
 			return Diff{}, err
 		}

@@ -59,7 +59,7 @@ func BenchmarkChanges(b *testing.B) {
 	m, err := Snapshot(b.Context(), dir)
 	require.NoError(b, err)
 	for b.Loop() {
-		_, d, err := Changes(b.Context(), dir, m, 0)
+		_, d, err := Changes(b.Context(), dir, m, 0, nil)
 		require.NoError(b, err)
 		require.Empty(b, d.Changes)
 	}

@@ -32,11 +32,13 @@ func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 }
 
 // Changes returns the manifest of the workspace dir and how it differs from before. As in git, paths of before are not
-// ignored, whatever .gitignore says. It is an error if the changed files have more than limit bytes together, or if
-// other processes keep changing the workspace. A limit of 0 means 16 MiB.
-func Changes(ctx context.Context, dir string, before Manifest, limit int64) (after Manifest, d Delta, err error) {
-	limit = cmp.Or(limit, maxDelta)
-	s, err := takeSurvey(ctx, dir, survey{before: before, keep: true, limit: limit})
+// ignored, whatever .gitignore says. What the exclusion leaves out is in neither. It is an error if the changed files
+// have more than limit bytes together, or if other processes keep changing the workspace. A limit of 0 means 16 MiB.
+func Changes(
+	ctx context.Context, dir string, before Manifest, limit int64, exclusion *Exclusion,
+) (after Manifest, d Delta, err error) {
+	limit, before = cmp.Or(limit, maxDelta), exclusion.without(before)
+	s, err := takeSurvey(ctx, dir, survey{before: before, exclusion: exclusion, keep: true, limit: limit})
 	if err != nil {
 		return Manifest{}, Delta{}, fmt.Errorf("changes to workspace: %w", err)
 	}
@@ -45,29 +47,47 @@ func Changes(ctx context.Context, dir string, before Manifest, limit int64) (aft
 		total += e.Size
 	}
 	if total > limit {
-		slices.SortFunc(s.changed,
-			func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path)) })
-		return Manifest{}, Delta{}, &tooLargeError{
-			Total: total, Limit: limit,
-			Biggest: s.changed[:min(5, len(s.changed))],
-		}
+		return Manifest{}, Delta{}, &TooLargeError{Total: total, Limit: limit, Biggest: biggest(s.changed, 5)}
 	}
-	after = manifestOf(s.entries)
+	after = s.manifest()
 	return after, diff(before, after, s.data), nil
 }
 
 // survey reads a workspace.
 type survey struct {
 	*tree
-	before Manifest
-	keep   bool  // keep the contents of changed files
-	limit  int64 // how many bytes to keep at most
-	raw    bool  // in an ignored tree: everything is an entry, whatever its name
+	before    Manifest
+	exclusion *Exclusion
+	keep      bool  // keep the contents of changed files
+	limit     int64 // how many bytes to keep at most
+	raw       bool  // in an ignored tree: everything is an entry, whatever its name
 
 	entries []Entry
 	changed []Entry // files whose content differs from before
 	data    map[string][]byte
 	kept    int64
+	// left are directories that were left out by default, globs those that left out something.
+	left, globs map[string]bool
+}
+
+// manifest is what was read.
+func (s *survey) manifest() Manifest {
+	m := manifestOf(s.entries)
+	m.LeftOut = leftOut(s.left, s.globs)
+	return m
+}
+
+// leavesOut reports whether the exclusion leaves out p, and notes it.
+func (s *survey) leavesOut(p string, isDir bool) bool {
+	if glob := s.exclusion.matches(p); glob != "" {
+		s.globs[glob] = true
+		return true
+	}
+	if isDir && s.exclusion.skips(p) && !s.tracked(p) {
+		s.left[p] = true
+		return true
+	}
+	return false
 }
 
 // takeSurvey reads the workspace dir with the settings of s. It reads it again if it changes meanwhile.
@@ -75,7 +95,7 @@ func takeSurvey(ctx context.Context, dir string, s survey) (*survey, error) {
 	var err error
 	for range attempts {
 		run := s
-		run.data = make(map[string][]byte)
+		run.data, run.left, run.globs = make(map[string][]byte), make(map[string]bool), make(map[string]bool)
 		if run.tree, err = openTree(ctx, dir); err != nil {
 			return nil, err
 		}
@@ -102,7 +122,7 @@ func (s *survey) readDir(dir string, ign *ignore, ignored bool) error {
 	}
 	for _, d := range list {
 		p := join(dir, d.Name())
-		if d.Name() == ".git" {
+		if d.Name() == ".git" || !s.raw && s.leavesOut(p, d.IsDir()) {
 			continue
 		}
 		hidden := ignored || ign.matches(p, d.IsDir())

@@ -103,7 +103,7 @@ func TestChanges(t *testing.T) {
 			before, _, err := Prepare(t.Context(), Source{Dir: writeTree(t, tt.before)}, replayed)
 			require.NoError(t, err)
 			live := writeTree(t, tt.after)
-			after, d, err := Changes(t.Context(), live, before, 0)
+			after, d, err := Changes(t.Context(), live, before, 0, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, d.lines())
 			requireReplays(t, d, replayed, before, after)
@@ -141,7 +141,7 @@ func TestIgnoredTreesBetweenTurns(t *testing.T) {
 	turn := func(before Manifest, edit func()) (Manifest, []string) {
 		t.Helper()
 		edit()
-		after, d, err := Changes(t.Context(), dir, before, 0)
+		after, d, err := Changes(t.Context(), dir, before, 0, nil)
 		require.NoError(t, err)
 		return after, d.lines()
 	}
@@ -195,10 +195,10 @@ func TestChangesTooLarge(t *testing.T) {
 	})
 	before, err := Snapshot(t.Context(), writeTree(t, map[string]string{"same": strings.Repeat("d", 9000)}))
 	require.NoError(t, err)
-	_, _, err = Changes(t.Context(), dir, before, 7001)
+	_, _, err = Changes(t.Context(), dir, before, 7001, nil)
 	require.NoError(t, err)
-	_, _, err = Changes(t.Context(), dir, before, 7000)
-	var tooLarge *tooLargeError
+	_, _, err = Changes(t.Context(), dir, before, 7000, nil)
+	var tooLarge *TooLargeError
 	require.ErrorAs(t, err, &tooLarge)
 	assert.Equal(t,
 		"changed files have 6.8 KiB, which exceeds the limit of 6.8 KiB (cassette.max_delta); the largest:"+
@@ -328,7 +328,7 @@ func TestReplayProperty(t *testing.T) {
 				if seed%2 == 0 { // else what comes of a delta could hardly ever be predicted
 					require.NoError(t, os.RemoveAll(filepath.Join(live, ".gitignore")))
 				}
-				after, d, err := Changes(t.Context(), live, m, 0)
+				after, d, err := Changes(t.Context(), live, m, 0, nil)
 				require.NoError(t, err)
 				requireReplays(t, d, replayed, m, after)
 				m = after
@@ -402,8 +402,8 @@ func TestChangesSparse(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(1<<42))
 	require.NoError(t, f.Close())
-	_, _, err = Changes(t.Context(), dir, Manifest{}, 0)
-	var large *tooLargeError
+	_, _, err = Changes(t.Context(), dir, Manifest{}, 0, nil)
+	var large *TooLargeError
 	require.ErrorAs(t, err, &large)
 	require.Equal(t, int64(1<<42), large.Total)
 	require.Equal(t, "sparse", large.Biggest[0].Path)

@@ -183,7 +183,7 @@ func (t *planner) plan(dir string, partial bool) error {
 }
 
 func (t *planner) planDir(p string, partial bool) error {
-	if skippedDir(p) {
+	if SkippedDir(path.Base(p)) {
 		if !t.rules.opens(p, true) {
 			t.note(p, "not copied by default")
 			return nil
@@ -240,11 +240,6 @@ func (t *planner) addDir(p string) {
 
 func (t *planner) note(p, reason string) { t.notes = append(t.notes, Note{Path: p, Reason: reason}) }
 
-// skippedDirs are not copied unless Source.Include names them: they are built from other files or belong to tools.
-var skippedDirs = []string{".git", ".llman", "target", "node_modules", ".venv", "dist", "build"}
-
-func skippedDir(p string) bool { return slices.Contains(skippedDirs, path.Base(p)) }
-
 // secretNames are globs for files that look like secrets, matched against the base name in lower case.
 var secretNames = []string{
 	".env", ".env.*", ".npmrc", ".pypirc", ".netrc", "_netrc",
@@ -259,26 +254,31 @@ type rules struct {
 }
 
 func newRules(include, exclude []string) (rules, error) {
-	clean := func(what string, patterns []string) ([]string, error) {
-		var cleaned []string
-		for _, p := range patterns {
-			p = cleanPattern(p)
-			if p == "" || strings.HasPrefix(p, "/") || slices.Contains(strings.Split(p, "/"), "..") {
-				return nil, fmt.Errorf("%s %q: the path is not below the workspace", what, p)
-			}
-			if !doublestar.ValidatePattern(p) {
-				return nil, fmt.Errorf("%s %q: %w", what, p, doublestar.ErrBadPattern)
-			}
-			cleaned = append(cleaned, p)
-		}
-		return cleaned, nil
-	}
-	in, err := clean("include", include)
+	in, err := cleanPatterns(include)
 	if err != nil {
-		return rules{}, err
+		return rules{}, fmt.Errorf("include %w", err)
 	}
-	ex, err := clean("exclude", exclude)
-	return rules{include: in, exclude: ex, excludes: make(map[string]bool), includes: make(map[string]bool)}, err
+	ex, err := cleanPatterns(exclude)
+	if err != nil {
+		return rules{}, fmt.Errorf("exclude %w", err)
+	}
+	return rules{include: in, exclude: ex, excludes: make(map[string]bool), includes: make(map[string]bool)}, nil
+}
+
+// cleanPatterns returns globs in one form, or an error if one cannot be of paths in a workspace.
+func cleanPatterns(patterns []string) ([]string, error) {
+	var cleaned []string
+	for _, p := range patterns {
+		p = cleanPattern(p)
+		if p == "" || strings.HasPrefix(p, "/") || slices.Contains(strings.Split(p, "/"), "..") {
+			return nil, fmt.Errorf("%q: the path is not below the workspace", p)
+		}
+		if !doublestar.ValidatePattern(p) {
+			return nil, fmt.Errorf("%q: %w", p, doublestar.ErrBadPattern)
+		}
+		cleaned = append(cleaned, p)
+	}
+	return cleaned, nil
 }
 
 func cleanPattern(p string) string { return strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") }

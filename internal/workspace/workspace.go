@@ -47,6 +47,8 @@ type Entry struct {
 // Manifest lists the entries of a workspace at one moment. The zero value is an empty workspace.
 type Manifest struct {
 	Entries []Entry // sorted by path, without duplicates
+	// LeftOut is what the workspace has and an [Exclusion] leaves out.
+	LeftOut LeftOut
 }
 
 // Lookup returns the entry at path.
@@ -106,25 +108,6 @@ func hexSum(h hash.Hash) string {
 func manifestOf(entries []Entry) Manifest {
 	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	return Manifest{Entries: entries}
-}
-
-// tooLargeError says that the changed files of one turn are larger than a cassette may keep.
-type tooLargeError struct {
-	Total, Limit int64 // in bytes
-	Biggest      []Entry
-}
-
-func (e *tooLargeError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "changed files have %s, which exceeds the limit of %s (cassette.max_delta); the largest:",
-		size(e.Total), size(e.Limit))
-	for i, entry := range e.Biggest {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " %s (%s)", entry.Path, size(entry.Size))
-	}
-	return b.String()
 }
 
 // unstableError says that a workspace changed each time it was read, so that there is no consistent snapshot of it.

@@ -15,7 +15,10 @@ import (
 const MaxFileSize = 16 << 20
 
 // Tree is a workspace. Links that lead out of it are not followed.
-type Tree struct{ root *os.Root }
+type Tree struct {
+	root *os.Root
+	kept func(path string) error
+}
 
 // CleanPath returns the path of a file below the workspace in the form that the methods of [Tree] expect.
 func CleanPath(name string) (string, error) {
@@ -32,8 +35,9 @@ func CleanPath(name string) (string, error) {
 	return clean, nil
 }
 
-// OpenTree opens a workspace. An empty name is an error.
-func OpenTree(workspace string) (*Tree, error) {
+// OpenTree opens a workspace. An empty name is an error. The methods of the tree return the errors of kept, unless that
+// is nil.
+func OpenTree(workspace string, kept func(path string) error) (*Tree, error) {
 	if workspace == "" {
 		return nil, errors.New("no workspace")
 	}
@@ -41,7 +45,10 @@ func OpenTree(workspace string) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
-	return &Tree{root}, nil
+	if kept == nil {
+		kept = func(string) error { return nil }
+	}
+	return &Tree{root, kept}, nil
 }
 
 // Close closes the workspace.
@@ -49,6 +56,9 @@ func (t *Tree) Close() error { return t.root.Close() }
 
 // Absent returns as a problem what exists under a path where nothing should.
 func (t *Tree) Absent(path string) (problem string, err error) {
+	if err := t.kept(path); err != nil {
+		return "", err
+	}
 	info, err := t.root.Lstat(path)
 	switch {
 	case isNotExist(err):
@@ -91,6 +101,9 @@ func (t *Tree) Read(path string) (content []byte, problem string, err error) {
 
 // stat describes the file that a path leads to, or says why there is none.
 func (t *Tree) stat(path string) (info fs.FileInfo, problem string, err error) {
+	if err := t.kept(path); err != nil {
+		return nil, "", err
+	}
 	info, err = t.root.Stat(path)
 	switch {
 	case isNotExist(err):
