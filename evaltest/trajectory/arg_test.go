@@ -415,7 +415,7 @@ func TestMalformedExpectations(t *testing.T) {
 		{"no time", trajectory.MaxDuration(0), "max_duration_ms: limit 0s must be positive"},
 		{
 			"zero call", trajectory.Superset(trajectory.Call{}),
-			"superset: step 1, kind \"\": a zero Call expects nothing: use Tool or Kind",
+			"superset: step 1, kind \"\": a zero Call expects nothing: use Tool, Kind, Does or AnyOf",
 		},
 		{"zero matcher", trajectory.Matcher{}, "the Matcher expects nothing: use a function such as Superset"},
 		{"all of none", trajectory.All(), "the Matcher expects nothing: use a function such as Superset"},

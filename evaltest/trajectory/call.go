@@ -31,6 +31,9 @@ func ArgModes() []ArgMode { return []ArgMode{ExactArgs, IgnoreArgs, SubsetArgs, 
 // Call is one expected tool call. It is a value: each method returns a changed copy.
 type Call struct {
 	tool, kind string
+	deed       string     // of [Does]
+	any        []Call     // of [AnyOf]
+	isAny      bool       // made by AnyOf
 	args       []namedArg // sorted by name
 	mode       ArgMode
 	fields     []string // dotted paths; none: all arguments, by mode
@@ -88,7 +91,8 @@ func Tool(name string) Call {
 }
 
 // Kind expects a call of this kind, [ToolCall.Kind], whatever its tool: read, edit, delete, move, search, execute,
-// think, fetch, other. It is for agents that give tools no names, or several names for one thing.
+// think, fetch, other. It is for agents that give tools no names, or several names for one thing. A shell that runs
+// grep is of kind execute: see [Does].
 func Kind(kind string) Call {
 	c := Call{kind: kind}
 	if kind == "" {
@@ -137,16 +141,17 @@ func (c Call) Where(what string, holds func(ToolCall) bool) Call {
 	return c
 }
 
-// ForTool returns the call, which must expect a kind, with the arguments of calls of this tool compared as own compares
-// them. Nothing else of own is used.
+// ForTool returns the call, which must be made by [Kind] or [Does], with the arguments of calls of this tool compared
+// as own compares them. Nothing else of own is used.
 func (c Call) ForTool(tool string, own Call) Call {
 	c.tools = maps.Clone(c.tools)
 	if c.tools == nil {
 		c.tools = make(map[string]Call)
 	}
 	c.tools[tool] = own
-	if c.kind == "" || tool == "" {
-		c.err = errors.Join(c.err, fmt.Errorf("for tool %q: needs the name of a tool and a call made by Kind", tool))
+	if c.kind+c.deed == "" || tool == "" {
+		c.err = errors.Join(c.err,
+			fmt.Errorf("for tool %q: needs the name of a tool and a call made by Kind or Does", tool))
 	}
 	return c
 }
@@ -164,7 +169,15 @@ func (c Call) MaxDuration(d time.Duration) Call {
 // String returns the call as failure texts show it, e.g. "issue_refund amount=40".
 func (c Call) String() string {
 	var b strings.Builder
-	b.WriteString(c.name())
+	if !c.isAny {
+		b.WriteString(c.name())
+	}
+	for i, alternative := range c.any {
+		if i > 0 {
+			b.WriteString(" or ")
+		}
+		b.WriteString(alternative.String())
+	}
 	for _, arg := range c.args {
 		b.WriteString(" " + assign(arg.name, arg.String()))
 	}
@@ -178,8 +191,20 @@ func (c Call) String() string {
 }
 
 func (c Call) name() string {
-	if c.tool != "" {
+	switch {
+	case c.isAny:
+		if len(c.any) == 0 {
+			return "any of none"
+		}
+		names := make([]string, len(c.any))
+		for i, alternative := range c.any {
+			names[i] = alternative.name()
+		}
+		return strings.Join(names, " or ")
+	case c.tool != "":
 		return label(c.tool)
+	case c.deed != "":
+		return "does " + label(c.deed)
 	}
 	return "kind " + label(c.kind)
 }
@@ -192,11 +217,13 @@ func (c Call) Check() error {
 
 // ready returns the call with its profile or its fields applied, or an error if the call is malformed.
 func (c Call) ready() (Call, error) {
-	if c.tool == "" && c.kind == "" && c.err == nil {
-		return c, errors.New("a zero Call expects nothing: use Tool or Kind")
-	}
-	if c.err != nil {
+	switch {
+	case c.err != nil:
 		return c, c.err
+	case c.isAny:
+		return c.readyAny()
+	case c.tool+c.kind+c.deed == "":
+		return c, errors.New("a zero Call expects nothing: use Tool, Kind, Does or AnyOf")
 	}
 	var err error
 	switch {
@@ -218,8 +245,12 @@ func (c Call) ready() (Call, error) {
 	return c, err
 }
 
-// forCall returns the call with which the arguments of o are compared: c, or the one that [Call.ForTool] set.
-func (c *Call) forCall(o *observed) *Call {
+// forCall returns the call with which the arguments of o are compared: c, the one that [Call.ForTool] set, or one of
+// [AnyOf].
+func (c *Call) forCall(o *observed, cwd string) *Call {
+	if c.isAny {
+		return c.alternative(o, cwd)
+	}
 	own, ok := c.tools[o.Name]
 	if !ok {
 		return c
@@ -231,7 +262,7 @@ func (c *Call) forCall(o *observed) *Call {
 // key returns a text that is the same only for calls that accept the same calls, apart from their rules.
 func (c *Call) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %s %v", c.tool, c.kind, c.mode, c.limit)
+	fmt.Fprintf(&b, "%q %q %q %s %v", c.tool, c.kind, c.deed, c.mode, c.limit)
 	for i := range c.args {
 		a := &c.args[i]
 		// As Go syntax, in which no two values are the same; JSON replaces what is not UTF-8.
@@ -240,9 +271,16 @@ func (c *Call) key() string {
 	return b.String()
 }
 
-// calls reports whether o is a call of the expected tool or kind.
+// calls reports whether o is a call of the expected tool or kind, or does what is expected.
 func (c *Call) calls(o *observed) bool {
-	if c.tool != "" {
+	switch {
+	case c.isAny:
+		return slices.ContainsFunc(c.any, func(a Call) bool { return a.calls(o) })
+	case c.deed != "":
+		return slices.Contains(o.does(), c.deed)
+	case o.later:
+		return false
+	case c.tool != "":
 		return c.tool == o.Name
 	}
 	return c.kind == o.Kind
@@ -261,8 +299,14 @@ func (c *Call) accepts(o *observed, cwd string) bool {
 	if !c.calls(o) {
 		return false
 	}
-	for range c.forCall(o).differences(o, cwd) {
-		return false
+	if c.isAny {
+		if !slices.ContainsFunc(c.any, func(a Call) bool { return a.accepts(o, cwd) }) {
+			return false
+		}
+	} else {
+		for range c.forCall(o, cwd).differences(o, cwd) {
+			return false
+		}
 	}
 	for _, r := range c.rules {
 		holds, err := r.ask(o)

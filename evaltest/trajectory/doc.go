@@ -35,9 +35,10 @@
 //
 // # Which call
 //
-// A [Call] names a tool, exactly as the agent names it, or with [Kind] a kind of tool, and may expect arguments. How
-// they are compared is its [ArgMode]: by default each expected argument must be present and match, and there may be
-// others. A name in Args stands for one whole argument, whose value is compared deeply. [Call.Fields] compares parts of
+// A [Call] names a tool, exactly as the agent names it, or with [Kind] a kind of tool, or with [Does] what the call
+// does, by a tool of its own or by a command in a shell; [AnyOf] has alternatives. It may expect arguments. How they
+// are compared is its [ArgMode]: by default each expected argument must be present and match, and there may be others.
+// A name in Args stands for one whole argument, whose value is compared deeply. [Call.Fields] compares parts of
 // arguments instead, and [Call.Where] adds a rule in Go.
 //
 // An expected argument is an argument matcher or a plain value. Plain values must be equal, except for well-known tools

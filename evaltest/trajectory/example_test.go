@@ -118,6 +118,38 @@ func ExampleStrict() {
 	// 2 ✗ issue_refund amount=100   want together with step 1
 }
 
+func ExampleDoes() {
+	// One agent has tools, the other a shell.
+	tools := &trajectory.Run{Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "Read", Kind: "read"}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Name: "Edit", Kind: "edit"}},
+	}}
+	shell := &trajectory.Run{Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: "1", Name: "Bash", Kind: "execute", Args: map[string]any{"command": "cat a.go && sed -i s/a/b/ a.go"},
+		}},
+	}}
+	want := trajectory.InOrder(trajectory.Does("read"), trajectory.Does("edit"))
+	fmt.Println(want.Match(tools).Pass, want.Match(shell).Pass)
+	fmt.Println(trajectory.InOrder(trajectory.Does("edit"), trajectory.Does("execute")).Match(shell))
+	// Output:
+	// true true
+	// in_order: step 2 not matched: does execute
+	// 1 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go"
+	// 2 ✗ (not called)   want does execute
+	// called: Bash 1; done: read 1, edit 1
+}
+
+func ExampleAnyOf() {
+	want := trajectory.Superset(
+		trajectory.AnyOf(trajectory.Tool("read_file").Args(trajectory.Args{"path": "a.go"}), trajectory.Kind("search")),
+	)
+	fmt.Println(want.Match(refunded))
+	// Output:
+	// superset: step 1 not matched: read_file path=a.go or kind search
+	// 1 ✗ read_file path=order.json   want path=a.go
+}
+
 func ExampleAtMost() {
 	want := trajectory.All(
 		trajectory.AtLeast(trajectory.Counts{"read_file": 1}),

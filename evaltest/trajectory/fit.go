@@ -32,7 +32,7 @@ func newFit(expected []Call, s *session) fit {
 		c := &expected[i]
 		candidates := x.candidates(c)
 		var key string
-		if len(candidates) > 100 && len(c.rules) == 0 && len(c.tools) == 0 {
+		if len(candidates) > 100 && len(c.rules) == 0 && len(c.tools) == 0 && !c.isAny {
 			key = c.key()
 			if first, ok := same[key]; ok {
 				f.accepted.copyRow(i, first)
@@ -63,11 +63,12 @@ func (f fit) keeps(i, j int) bool { return f.limited[i] && f.inTime.has(i, j) }
 type index struct {
 	session *session
 	called  map[tool][]int
+	deeds   bool                          // called has what the calls do
 	having  map[argument]map[uint64][]int // calls by the digest of one argument
 }
 
-// tool is the tool's name or the kind by which a call is found.
-type tool struct{ name, kind string }
+// tool is the tool's name, the kind or the deed by which a call is found.
+type tool struct{ name, kind, deed string }
 
 // argument is an argument of the calls of a tool, as seen by a form of argument matchers.
 type argument struct {
@@ -88,7 +89,13 @@ func newIndex(s *session) *index {
 
 // candidates returns actual calls, in order, that include all calls that c accepts.
 func (x *index) candidates(c *Call) []int {
-	t := tool{c.tool, c.kind}
+	switch {
+	case c.isAny:
+		return x.all()
+	case c.deed != "":
+		x.observeDeeds()
+	}
+	t := tool{c.tool, c.kind, c.deed}
 	best := x.called[t]
 	if c.mode == IgnoreArgs || c.mode == SubsetArgs || len(c.tools) > 0 {
 		return best // arguments may be missing, or are compared differently
@@ -109,6 +116,31 @@ func (x *index) candidates(c *Call) []int {
 		}
 	}
 	return best
+}
+
+// all returns all actual calls.
+func (x *index) all() []int {
+	all := make([]int, len(x.session.calls))
+	for j := range all {
+		all[j] = j
+	}
+	return all
+}
+
+// observeDeeds makes calls be found by what they do.
+func (x *index) observeDeeds() {
+	if x.deeds {
+		return
+	}
+	x.deeds = true
+	for j := range x.session.calls {
+		for _, d := range x.session.calls[j].does() {
+			found := tool{deed: d}
+			if list := x.called[found]; len(list) == 0 || list[len(list)-1] != j {
+				x.called[found] = append(list, j)
+			}
+		}
+	}
 }
 
 // by returns the calls by the digest of argument a, which arg matches.

@@ -81,6 +81,8 @@ type observed struct {
 	args map[string]any
 	// whole is the value of the arguments if they are not an object, as with a tool that takes a string.
 	whole any
+	deeds []string // what the call does, nil before it is asked for
+	later bool     // of several acts of one call, not the first
 }
 
 func (o *observed) observe(call ToolCall) error {

@@ -95,7 +95,7 @@ func wanted(wants []string) string {
 
 // compare shows the actual call with its arguments that were expected, and what it should have been.
 func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
-	c = c.forCall(o)
+	c = c.forCall(o, m.session.cwd)
 	if len(c.args) == 0 && c.mode != ExactArgs && c.mode != SubsetArgs {
 		return o.summary(), m.broken(c, o)
 	}
@@ -223,7 +223,7 @@ func (m matched) nearest() []int {
 				continue
 			}
 			rank := 0
-			for range c.forCall(m.actual(j)).differences(m.actual(j), m.session.cwd) {
+			for range c.forCall(m.actual(j), m.session.cwd).differences(m.actual(j), m.session.cwd) {
 				if rank += 2; best != none && rank > bestRank {
 					break
 				}
@@ -268,7 +268,31 @@ func (m matched) called() string {
 	if more > 0 {
 		names = append(names, fmt.Sprintf("%d other tools", more))
 	}
-	return "called: " + strings.Join(names, ", ")
+	line := "called: " + strings.Join(names, ", ")
+	if slices.ContainsFunc(m.calls, func(c Call) bool { return c.hasDeed() }) {
+		line += "; done: " + m.done()
+	}
+	return line
+}
+
+// done lists what the calls of the run did.
+func (m matched) done() string {
+	counts := make(map[string]int)
+	for i := range m.session.calls {
+		for _, d := range m.actual(i).does() {
+			counts[d]++
+		}
+	}
+	var done []string
+	for _, d := range Deeds() {
+		if counts[d] > 0 {
+			done = append(done, d+" "+strconv.Itoa(counts[d]))
+		}
+	}
+	if done == nil {
+		return "nothing that is known"
+	}
+	return strings.Join(done, ", ")
 }
 
 // name returns the name of the call's tool, or its kind if there is no name.

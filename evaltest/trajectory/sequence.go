@@ -3,6 +3,7 @@ package trajectory
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // mode says how the expected calls of a sequence relate to the actual ones.
@@ -51,6 +52,22 @@ func (s sequence) check() error { return s.err }
 
 // pair returns the actual call of each expected one, or none.
 func (s sequence) pair(in *session) []int {
+	if s.mode.closed() || !slices.ContainsFunc(s.calls, func(c Call) bool { return c.hasDeed() }) {
+		return s.pairCalls(in)
+	}
+	// A command line may do what several expected calls do.
+	acts, of := in.acts()
+	pairs := s.pairCalls(acts)
+	for i, j := range pairs {
+		if j != none && of != nil {
+			pairs[i] = of[j]
+		}
+	}
+	return pairs
+}
+
+// pairCalls pairs each expected call with another actual one.
+func (s sequence) pairCalls(in *session) []int {
 	switch {
 	case s.mode == strict:
 		return alignGroups(newFit(s.calls, in), s.groups, in.groups())
@@ -76,8 +93,16 @@ func (s sequence) judge(in *session) section {
 	default:
 		result.total = len(s.calls)
 	}
+	matched := make([]bool, len(in.calls))
 	for i, j := range m.pairs {
 		m.count(&result, i, j)
+		if j == none {
+			continue
+		}
+		if matched[j] {
+			result.actual++ // one more of those that the call stands for
+		}
+		matched[j] = true
 	}
 	if s.mode.closed() {
 		for j := range m.unpaired() {

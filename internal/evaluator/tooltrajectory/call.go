@@ -39,16 +39,51 @@ func (d *decoder) calls(items []*doc.Node) []trajectory.Call {
 
 // call returns the expected call that item stands for.
 func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) trajectory.Call {
-	_, isMapping := item.Value().(map[string]any)
-	if isMapping && (item.Get("tool") == nil) == (item.Get("kind") == nil) {
-		item.Errorf("", "needs exactly one of `tool` and `kind`")
-	}
-	c := trajectory.Kind(s.Kind)
-	if s.Tool != "" {
-		c = trajectory.Tool(s.Tool)
+	oneOf(item, "tool", "kind", "does", "any")
+	var c trajectory.Call
+	if item.Get("any") == nil {
+		c = d.alternative(alternative{s.Tool, s.Kind, s.Does, s.Args}, item, overrides)
+	} else {
+		expect.Meaningless(item, "beside `any`: each alternative has its own", "args")
+		alternatives := make([]trajectory.Call, len(s.Any))
+		for i, a := range s.Any {
+			n := item.Get("any").Items()[i]
+			oneOf(n, "tool", "kind", "does")
+			alternatives[i] = d.alternative(a, n, overrides)
+		}
+		c = trajectory.AnyOf(alternatives...)
 	}
 	if s.MaxDuration > 0 {
 		c = c.MaxDuration(time.Duration(s.MaxDuration) * time.Millisecond)
+	}
+	return c
+}
+
+// oneOf reports a mapping that has none of the keys, or more than one.
+func oneOf(n *doc.Node, keys ...string) {
+	if _, isMapping := n.Value().(map[string]any); !isMapping {
+		return // reported
+	}
+	given := 0
+	for _, key := range keys {
+		if n.Get(key) != nil {
+			given++
+		}
+	}
+	if given != 1 {
+		last := len(keys) - 1
+		n.Errorf("", "needs exactly one of `%s` and `%s`", strings.Join(keys[:last], "`, `"), keys[last])
+	}
+}
+
+// alternative returns the call that a says, whose keys are those of item.
+func (d *decoder) alternative(a alternative, item *doc.Node, overrides map[string]override) trajectory.Call {
+	c := trajectory.Kind(a.Kind)
+	switch {
+	case a.Tool != "":
+		c = trajectory.Tool(a.Tool)
+	case a.Does != "":
+		c = trajectory.Does(a.Does)
 	}
 	if d.keys.Profiles == "none" {
 		c = c.Profile(nil)
@@ -56,28 +91,28 @@ func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) t
 	c = c.Mode(trajectory.ArgMode(d.keys.Args))
 	var args trajectory.Args
 	valid := true
-	if s.Args != nil {
-		switch own := s.Args.Value().(type) {
+	if a.Args != nil {
+		switch own := a.Args.Value().(type) {
 		case map[string]any:
-			args, valid = arguments(s.Args)
+			args, valid = arguments(a.Args)
 		case string:
-			if mode, ok := argMode(s.Args, own, "must be a mapping of arguments or one of"); ok {
+			if mode, ok := argMode(a.Args, own, "must be a mapping of arguments or one of"); ok {
 				c = c.Mode(mode)
 			}
 			return c
 		default:
-			s.Args.Errorf("", "must be a mapping of arguments or one of %s", strings.Join(argModes(), ", "))
+			a.Args.Errorf("", "must be a mapping of arguments or one of %s", strings.Join(argModes(), ", "))
 			return c
 		}
 	}
 	base := c
-	c = overrides[s.Tool].apply(base, args)
-	if s.Kind != "" && s.Tool == "" {
+	c = overrides[a.Tool].apply(base, args)
+	if a.Tool == "" && a.Kind+a.Does != "" {
 		for _, tool := range slices.Sorted(maps.Keys(overrides)) {
 			c = c.ForTool(tool, overrides[tool].apply(base, args))
 		}
 	}
-	if s.Tool+s.Kind == "" || !valid {
+	if a.Tool+a.Kind+a.Does == "" || !valid {
 		return c // reported
 	}
 	if err := c.Check(); err != nil {
@@ -178,13 +213,24 @@ func (o override) apply(c trajectory.Call, args trajectory.Args) trajectory.Call
 	return c.Args(all)
 }
 
+// alternatives returns what the expected calls say, those with alternatives as often as they have some.
+func (d *decoder) alternatives() []alternative {
+	var all []alternative
+	for _, s := range d.keys.Expected {
+		if all = append(all, s.Any...); s.Any == nil {
+			all = append(all, alternative{s.Tool, s.Kind, s.Does, s.Args})
+		}
+	}
+	return all
+}
+
 // overrides decodes the overrides, by tool.
 func (d *decoder) overrides() map[string]override {
 	called := make(map[string]bool)
 	var tools []string
 	kinds := false
-	for _, s := range d.keys.Expected {
-		kinds = kinds || s.Kind != ""
+	for _, s := range d.alternatives() {
+		kinds = kinds || s.Tool == ""
 		if s.Tool != "" && !called[s.Tool] {
 			called[s.Tool] = true
 			tools = append(tools, s.Tool)
@@ -193,7 +239,7 @@ func (d *decoder) overrides() map[string]override {
 	all := make(map[string]override)
 	for _, e := range d.node.Get("overrides").Entries() {
 		hint := doc.DidYouMean(e.Key, tools)
-		// A call that is expected by its kind may be a call of any tool.
+		// A call that is expected by its kind, or by what it does, may be a call of any tool.
 		if !called[e.Key] && (!kinds || hint != "") {
 			e.Value.Errorf("", "no call of %q is expected%s", e.Key, hint)
 		}
@@ -210,8 +256,8 @@ func (d *decoder) overrides() map[string]override {
 func (d *decoder) found(tool string, paths *doc.Node) {
 	var args []map[string]any
 	var known []string
-	for _, s := range d.keys.Expected {
-		if s.Tool != tool && s.Kind == "" || s.Args == nil {
+	for _, s := range d.alternatives() {
+		if s.Tool != tool && s.Tool != "" || s.Args == nil {
 			continue
 		}
 		if own, ok := s.Args.Value().(map[string]any); ok {
@@ -219,8 +265,8 @@ func (d *decoder) found(tool string, paths *doc.Node) {
 			known = slices.AppendSeq(known, maps.Keys(own))
 		}
 	}
-	if len(args) == 0 && !slices.ContainsFunc(d.keys.Expected, func(s step) bool { return s.Tool == tool }) {
-		return // calls are only expected by kind, and none says what its arguments are
+	if len(args) == 0 && !slices.ContainsFunc(d.alternatives(), func(a alternative) bool { return a.Tool == tool }) {
+		return // no call of the tool is expected by its name, and none says what its arguments are
 	}
 	slices.Sort(known)
 	for _, item := range paths.Items() {

@@ -54,6 +54,16 @@ func refunded() *trajectory.Run {
 	}}
 }
 
+// oneLine is a run of one call, in which a shell does three things.
+func oneLine() *trajectory.Run {
+	return &trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{
+			ID: "1", Name: "Bash", Kind: "execute", Args: args{"command": "cat a.go && sed -i s/a/b/ a.go && go test"},
+		}},
+		{Turn: 1, Body: trajectory.ToolEnd{ID: "1", Status: trajectory.Completed}},
+	}}
+}
+
 func TestVerdict(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -130,6 +140,36 @@ expected: [{kind: read, args: {path: x, n: 1}}]
 overrides: {read_file: [path]}`,
 			reason: "superset: step 1 not matched: kind read n=1 path=x",
 			detail: "1 ✗ read_file path=$WORKSPACE/order.json   want path=x",
+		},
+		{
+			name: "what is done", run: oneLine(), outcome: result.Pass, score: 1,
+			keys: "mode: in_order\nexpected: [{does: read}, {any: [{kind: edit}, {does: edit}]}, {does: execute}]",
+			detail: `1 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"
+2 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"
+3 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"`,
+		},
+		{
+			name: "what is not done", run: oneLine(), outcome: result.Fail, score: 1.0 / 3,
+			keys:   "mode: in_order\nexpected: [{does: edit}, {does: read}, {any: [{tool: rm}, {does: delete}]}]",
+			reason: "in_order: step 2 not matched: does read (and 1 more)",
+			detail: `1 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"
+2 ✗ (not called again)   want does read
+3 ✗ (not called)         want rm or does delete
+called: Bash 1; done: read 1, edit 1, execute 1
+precision 1.00, recall 0.33, F1 0.50`,
+		},
+		{
+			name: "arguments of what is done", run: oneLine(), outcome: result.Fail, score: 0,
+			keys:   "expected: [{any: [{does: delete}, {does: edit, args: {command: {contains: b.go}}}]}]",
+			reason: `superset: step 1 not matched: does delete or does edit command=contains(b.go)`,
+			detail: `1 ✗ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"   want command=contains(b.go)`,
+		},
+		{
+			name: "override of a tool that does it", run: oneLine(), outcome: result.Pass, score: 1,
+			keys: `
+expected: [{any: [{does: edit, args: {command: SED -I}}]}]
+overrides: {Bash: {command: contains_ci}}`,
+			detail: `1 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"`,
 		},
 		{
 			name: "precision of what passed", keys: "expected: [{tool: read_file}]",
@@ -434,11 +474,36 @@ func TestLoadErrors(t *testing.T) {
 			"6:16: evaluators[0].never[1]: must not be empty",
 		}},
 		{"neither tool nor kind", "expected: [{args: {a: 1}}, {}]", []string{
-			"6:16: evaluators[0].expected[0]: needs exactly one of `tool` and `kind`",
-			"6:32: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
+			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
+			"6:32: evaluators[0].expected[1]: needs exactly one of `tool`, `kind`, `does` and `any`",
 		}},
 		{"both tool and kind", "expected: [{tool: a, kind: edit}]", []string{
-			"6:16: evaluators[0].expected[0]: needs exactly one of `tool` and `kind`",
+			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
+		}},
+		{"two of tool, kind, does and any", "expected: [{tool: a, does: edit}, {kind: a, any: [{tool: a}]}]", []string{
+			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
+			"6:39: evaluators[0].expected[1]: needs exactly one of `tool`, `kind`, `does` and `any`",
+		}},
+		{"misspelt deed", "expected: [{does: serch}, {any: [{does: remove}]}]", []string{
+			`6:23: evaluators[0].expected[0].does: must be one of read, search, edit, delete, move, fetch, execute, ` +
+				`not "serch", did you mean "search"?`,
+			`6:45: evaluators[0].expected[1].any[0].does: must be one of read, search, edit, delete, move, fetch, ` +
+				`execute, not "remove"`,
+		}},
+		{"alternatives", "expected: [{any: []}, {any: [{}, {any: [{tool: a}]}]}, {any: [{}], args: a}]", []string{
+			"6:17: evaluators[0].expected[0].any: must not be empty",
+			"6:34: evaluators[0].expected[1].any[0]: needs exactly one of `tool`, `kind` and `does`",
+			"6:38: evaluators[0].expected[1].any[1]: needs exactly one of `tool`, `kind` and `does`",
+			"6:39: evaluators[0].expected[1].any[1].any: unknown key",
+			"6:67: evaluators[0].expected[2].any[0]: needs exactly one of `tool`, `kind` and `does`",
+			"6:78: evaluators[0].expected[2].args: has no effect beside `any`: each alternative has its own",
+		}},
+		{"alternative with a bad matcher", "expected: [{any: [{tool: a, args: {p: {regex: '('}}}]}]", []string{
+			"6:51: evaluators[0].expected[0].any[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",
+		}},
+		{"deeds with AgentEvals", "compat: agentevals\nmode: superset\nexpected: [{does: edit}]", []string{
+			"8:16: evaluators[0].expected[0]: needs `tool`",
+			"8:23: evaluators[0].expected[0].does: has no effect with `compat: agentevals`",
 		}},
 		{"call that is no mapping", "expected: [Read]", []string{
 			"6:16: evaluators[0].expected[0]: must be a mapping, not a string",
@@ -486,7 +551,7 @@ func TestLoadErrors(t *testing.T) {
 			`6:11: evaluators[0].mode: must be one of any_order, exact, in_order, strict, subset, superset, ` +
 				`unordered, not "exakt", did you mean "exact"?`,
 			"7:44: evaluators[0].expected[0].args.p.regex: regex: error parsing regexp: missing closing ): `(`",
-			"7:52: evaluators[0].expected[1]: needs exactly one of `tool` and `kind`",
+			"7:52: evaluators[0].expected[1]: needs exactly one of `tool`, `kind`, `does` and `any`",
 		}},
 	}
 	for _, test := range tests {

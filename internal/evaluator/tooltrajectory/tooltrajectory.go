@@ -68,11 +68,22 @@ type keys struct {
 
 // step is one expected call.
 type step struct {
-	Tool        string    `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
-	Kind        string    `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
+	Tool string        `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
+	Kind string        `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
+	Does string        `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute" doc:"Instead, what it does."`
+	Any  []alternative `yaml:"any" min:"1" doc:"Instead, alternatives, one of which the call is."`
+
 	Args        *doc.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
 	Together    bool      `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
 	MaxDuration int       `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the call may take."`
+}
+
+// alternative is one of the calls that an expected call may be.
+type alternative struct {
+	Tool string    `yaml:"tool" min:"1"`
+	Kind string    `yaml:"kind" min:"1"`
+	Does string    `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute"`
+	Args *doc.Node `yaml:"args"`
 }
 
 // Kind returns the kind of evaluator.

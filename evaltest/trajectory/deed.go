@@ -1,0 +1,195 @@
+package trajectory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/shell"
+)
+
+// Deeds returns what calls can be said to do by [Does]: read, search, edit, delete, move, fetch, execute.
+func Deeds() []string { return deedNames(shell.Deeds()) }
+
+func deedNames(deeds []shell.Deed) []string {
+	names := make([]string, len(deeds))
+	for i, d := range deeds {
+		names[i] = string(d)
+	}
+	return names
+}
+
+// Does expects a call that does this, one of [Deeds], whatever its tool: a call of that kind, or a shell's command line
+// that does it by the words in it. See [ToolCall.Does].
+func Does(deed string) Call {
+	c := Call{deed: deed}
+	if !slices.Contains(Deeds(), deed) {
+		c.err = fmt.Errorf("nothing does %q: want one of %s", deed, strings.Join(Deeds(), ", "))
+	}
+	return c
+}
+
+// AnyOf expects a call that one of these calls accepts. They are not made by AnyOf themselves and have no limits; the
+// call that AnyOf returns may have one, and rules, but no arguments of its own.
+func AnyOf(calls ...Call) Call {
+	return Call{any: slices.Clone(calls), isAny: true}
+}
+
+// readyAny returns a call of AnyOf with its alternatives ready, or an error if the call is malformed.
+func (c Call) readyAny() (Call, error) {
+	var errs []error
+	if len(c.any) == 0 {
+		errs = append(errs, errors.New("needs at least one alternative"))
+	}
+	if c.args != nil || c.fields != nil || c.mode != "" || c.ownProfile {
+		errs = append(errs, errors.New("has no arguments of its own: each alternative has its own"))
+	}
+	c.any = slices.Clone(c.any)
+	for i, alternative := range c.any {
+		switch {
+		case alternative.isAny:
+			errs = append(errs, fmt.Errorf("alternative %d must not have alternatives itself", i+1))
+			continue
+		case alternative.limit > 0:
+			errs = append(errs, fmt.Errorf("alternative %d has a limit: set it on the call that has it", i+1))
+		}
+		var err error
+		if c.any[i], err = alternative.ready(); err != nil {
+			errs = append(errs, fmt.Errorf("alternative %d, %s: %w", i+1, alternative.name(), err))
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+// alternative returns the alternative that accepts o or comes nearest, with the rules of c, too.
+func (c *Call) alternative(o *observed, cwd string) *Call {
+	best, fewest := 0, -1
+	for i := range c.any {
+		if !c.any[i].calls(o) {
+			continue
+		}
+		n := 0
+		for range c.any[i].forCall(o, cwd).differences(o, cwd) {
+			n++
+		}
+		if fewest < 0 || n < fewest {
+			best, fewest = i, n
+		}
+	}
+	own := *c.any[best].forCall(o, cwd)
+	own.rules = slices.Concat(own.rules, c.rules)
+	return &own
+}
+
+// hasDeed reports whether the call is expected by what it does, or may be.
+func (c *Call) hasDeed() bool {
+	return c.deed != "" || slices.ContainsFunc(c.any, func(a Call) bool { return a.deed != "" })
+}
+
+// Does returns what the call does, in the words of [Deeds] and in order, at least once each.
+//
+// A call of kind read, search, edit, delete, move or fetch does that. A call of kind execute does what the commands of
+// its command line do, as far as their words tell it: grep and ls search, cat and head read, sed -i, tee and > edit, rm
+// deletes, mv moves, curl fetches, and what none of these is known for does "execute", such as go test. The command
+// line is the argument "command" or "cmd", a text or a list of words; if the agent reports no arguments, it is the
+// call's title. A line that cannot be read does "execute" only. Other kinds do nothing.
+func (c ToolCall) Does() []string {
+	args, err := valueOf(c.Args)
+	if err != nil {
+		args = ""
+	}
+	fields, isObject := args.(map[string]any)
+	deeds := commandDeeds(args)
+	switch c.Kind {
+	case "execute":
+		if isObject && len(fields) == 0 || c.Args == nil {
+			return deedNames(shell.Line(strings.Trim(c.Title, "`")))
+		}
+		if deeds == nil {
+			return []string{"execute"}
+		}
+		return deedNames(deeds)
+	case "read", "search", "edit", "delete", "move", "fetch":
+	default:
+		return nil
+	}
+	// Codex says of some command lines what they do, and may say less than there is.
+	var all []string
+	if _, isList := fields["command"].([]any); isList {
+		all = slices.DeleteFunc(deedNames(deeds), func(d string) bool { return d == "execute" })
+	}
+	if !slices.Contains(all, c.Kind) {
+		all = slices.Insert(all, 0, c.Kind)
+	}
+	return all
+}
+
+func object(args any) map[string]any {
+	m, _ := args.(map[string]any)
+	return m
+}
+
+// commandDeeds returns what the command line in the arguments does, nil if there is none.
+func commandDeeds(args any) []shell.Deed {
+	if line, ok := args.(string); ok {
+		return shell.Line(line)
+	}
+	for _, name := range []string{"command", "cmd"} {
+		switch command := object(args)[name].(type) {
+		case string:
+			if operands, ok := texts(object(args)["args"]); ok {
+				return shell.Words(append([]string{command}, operands...))
+			}
+			return shell.Line(command)
+		case []any:
+			if words, ok := texts(command); ok {
+				return shell.Words(words)
+			}
+		}
+	}
+	return nil
+}
+
+// texts returns a decoded list of texts, and whether it is one.
+func texts(v any) ([]string, bool) {
+	list, ok := v.([]any)
+	words := make([]string, len(list))
+	for i, element := range list {
+		if words[i], ok = element.(string); !ok {
+			return nil, false
+		}
+	}
+	return words, ok
+}
+
+// does returns what the call does.
+func (o *observed) does() []string {
+	if o.deeds == nil {
+		o.deeds = o.Does()
+		if o.deeds == nil {
+			o.deeds = []string{}
+		}
+	}
+	return o.deeds
+}
+
+// acts returns the run with as many calls for each of its calls as that does things, and for each of them the index of
+// the call it is of. The first stands for the call as a whole, too. If no call does more than one thing, the run is the
+// same and there are no indexes.
+func (s *session) acts() (acts *session, of []int) {
+	acts = &session{cwd: s.cwd, took: s.took}
+	for j := range s.calls {
+		deeds := s.calls[j].does()
+		for k := range max(1, len(deeds)) {
+			act := s.calls[j]
+			act.deeds, act.later = deeds[min(k, len(deeds)):min(k+1, len(deeds))], k > 0
+			acts.calls = append(acts.calls, act)
+			of = append(of, j)
+		}
+	}
+	if len(of) == len(s.calls) {
+		return s, nil
+	}
+	return acts, of
+}
