@@ -40,6 +40,8 @@ type Profile struct {
 	PresetFile string
 	// NeedsPreset means that the kind does not work without a preset.
 	NeedsPreset bool
+	// Login says how a person logs in, so that the agent writes the files of an account; empty: unknown.
+	Login string
 	// ClientFiles and ClientTerminals say which capabilities the client advertises to the agent. Agents that do
 	// everything in their own process ignore them.
 	ClientFiles, ClientTerminals bool
@@ -94,7 +96,8 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		Grace:           time.Second,
-		decode:          decodeGroup,
+		Login:           "claude setup-token",
+		decode:          decodeClaude,
 	},
 	{
 		// Claude Code itself, without an adapter: @anthropic-ai/claude-code, or the program that comes with
@@ -118,7 +121,8 @@ var profiles = []Profile{
 				"Write",
 			},
 		},
-		decode: decodeGroup,
+		Login:  "claude setup-token",
+		decode: decodeClaude,
 	},
 	{
 		// The agent has a sandbox of its own, which fails inside another one and without bubblewrap: only the modes
@@ -136,6 +140,7 @@ var profiles = []Profile{
 		Modes:           []string{"agent-full-access", "full-access"},
 		Volatile:        []string{"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration"},
 		Grace:           time.Second,
+		Login:           "codex login",
 		decode:          decodeCodex,
 		files:           codexFiles,
 	},
@@ -154,6 +159,7 @@ var profiles = []Profile{
 		Env:             map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		ClientTerminals: true,
 		AuthMethod:      "gemini-api-key",
+		Login:           "gemini",
 		decode:          decodeGroup,
 		files:           geminiFiles,
 	},
@@ -170,14 +176,17 @@ var profiles = []Profile{
 		Env:             map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
 		ClientFiles:     true,
 		ClientTerminals: true,
+		Login:           "opencode auth login",
 		decode:          decodeOpenCode,
 		files:           openCodeFiles,
 	},
 	{
 		// Any other agent that speaks the protocol.
 		Kind:            "acp",
+		PresetFile:      "acp.toml",
 		ClientFiles:     true,
 		ClientTerminals: true,
+		decode:          decodeGroup,
 	},
 	{
 		// sdd-eval's own scripted agent.

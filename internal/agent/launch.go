@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,12 +25,20 @@ type Launch struct {
 	Endpoint string
 	// SecretNames are the variables that the preset marks as secret, sorted.
 	SecretNames []string
+	// Masked are texts of the preset, other than variables, that may be secrets, by names for them.
+	Masked map[string]string
+	// AuthMethodAt is where the preset says AuthMethod, as file:line; empty: the method is the kind's.
+	AuthMethodAt string
 }
 
 // File is a file that an agent needs.
 type File struct {
 	Path string // relative to HOME, with slashes
 	Data []byte
+	// From is the user's file that Data is a copy of; empty: the file is the kind's.
+	From string
+	// WriteBack says that the user's file becomes what the agent makes of its copy.
+	WriteBack bool
 }
 
 // Launch returns how to start an agent of this kind. An empty command and nil args mean those of the kind.
@@ -48,12 +55,19 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 	l := Launch{
 		Command: command, Args: slices.Clone(args), Env: merge(p.Env, preset.Env),
 		AuthMethod: p.AuthMethod, Endpoint: preset.Endpoint, SecretNames: slices.Clone(preset.Secret),
+		Masked: maps.Clone(preset.masked),
 	}
-	if p.files == nil {
-		return l, nil
+	if m := preset.authMethod; m != nil {
+		l.AuthMethod, l.AuthMethodAt = m.id, m.at
 	}
 	var err error
-	if l.Files, err = p.files(preset); err != nil {
+	if p.files != nil {
+		l.Files, err = p.files(preset)
+	}
+	if err == nil {
+		err = l.addFiles(preset.files)
+	}
+	if err != nil {
 		return Launch{}, fmt.Errorf("preset %q: %w", preset.Name, err)
 	}
 	return l, nil
@@ -69,28 +83,39 @@ func merge(a, b map[string]string) map[string]string {
 	return m
 }
 
-// codexFiles returns Codex's configuration, which it reads from ~/.codex.
+// codexFiles returns Codex's configuration, which it reads from ~/.codex. Without a provider in the preset, Codex uses
+// its own.
 func codexFiles(p Preset) ([]File, error) {
-	if p.provider == nil {
-		return nil, errors.New("not a preset for Codex")
-	}
-	const id = "preset" // Codex reserves names such as "openai"
-	config := struct {
-		ModelProvider string `toml:"model_provider"`
+	config := map[string]any{
 		// A login shell would set PATH from /etc/profile.
-		AllowLoginShell bool `toml:"allow_login_shell"`
-		CheckForUpdate  bool `toml:"check_for_update_on_startup"`
+		"allow_login_shell":           false,
+		"check_for_update_on_startup": false,
 		// By default Codex sends metrics to its makers.
-		Analytics struct {
-			Enabled bool `toml:"enabled"`
-		} `toml:"analytics"`
-		ModelProviders map[string]provider `toml:"model_providers"`
-	}{ModelProvider: id, ModelProviders: map[string]provider{id: *p.provider}}
+		"analytics": map[string]any{"enabled": false},
+	}
+	if p.provider != nil {
+		const id = "preset" // Codex reserves names such as "openai"
+		config["model_provider"] = id
+		config["model_providers"] = map[string]any{id: p.provider.forCodex()}
+	}
 	data, err := toml.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("write Codex's configuration: %w", err)
 	}
 	return []File{{Path: ".codex/config.toml", Data: data}}, nil
+}
+
+// forCodex returns the provider as Codex's configuration has it.
+func (p provider) forCodex() map[string]any {
+	keys := map[string]any{"name": p.Name}
+	maps.Copy(keys, p.Own)
+	if p.BaseURL != "" {
+		keys["base_url"] = p.BaseURL
+	}
+	if p.EnvKey != "" {
+		keys["env_key"] = p.EnvKey
+	}
+	return keys
 }
 
 // geminiFiles returns Gemini's settings, which it reads from ~/.gemini and where it notes how it has authenticated.

@@ -13,7 +13,10 @@ func TestLaunch(t *testing.T) {
 	claude := Preset{Name: "p", Endpoint: Scripted, Env: map[string]string{"KEY": "a"}, Secret: []string{"KEY"}}
 	codex := Preset{
 		Name: "p", Endpoint: Real, Env: map[string]string{"KEY": "a"},
-		provider: &provider{Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY"},
+		provider: &provider{
+			Name: "Mine", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY",
+			Own: map[string]any{"wire_api": "responses"},
+		},
 	}
 	openCode := []File{{Path: ".config/opencode/opencode.json", Data: []byte(`{
   "autoupdate": false,
@@ -25,6 +28,11 @@ func TestLaunch(t *testing.T) {
   "share": "disabled"
 }
 `)}} // without a provider
+	gemini := []File{{Path: ".gemini/settings.json", Data: []byte(`{
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+`)}}
 	tests := []struct {
 		name, kind, command string
 		args                []string
@@ -50,19 +58,19 @@ func TestLaunch(t *testing.T) {
 			name: "codex", kind: "codex-acp", preset: codex,
 			want: Launch{
 				Command: "codex-acp", Env: map[string]string{"KEY": "a"}, Endpoint: Real,
-				Files: []File{{Path: ".codex/config.toml", Data: []byte(`model_provider = 'preset'
-allow_login_shell = false
+				Files: []File{{Path: ".codex/config.toml", Data: []byte(`allow_login_shell = false
 check_for_update_on_startup = false
+model_provider = 'preset'
 
 [analytics]
 enabled = false
 
 [model_providers]
 [model_providers.preset]
-name = 'Mine'
 base_url = 'http://127.0.0.1:1/v1'
-wire_api = 'responses'
 env_key = 'KEY'
+name = 'Mine'
+wire_api = 'responses'
 `)}},
 			},
 		},
@@ -72,11 +80,7 @@ env_key = 'KEY'
 				Command: "gemini", Args: []string{"--acp"},
 				Env:        map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 				AuthMethod: "gemini-api-key", Endpoint: Real,
-				Files: []File{{Path: ".gemini/settings.json", Data: []byte(`{
-  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-  "privacy": {"usageStatisticsEnabled": false}
-}
-`)}},
+				Files: gemini,
 			},
 		},
 		{
@@ -132,6 +136,35 @@ env_key = 'KEY'
 			},
 		},
 		{
+			name: "codex under a plan", kind: "codex-acp", preset: Preset{
+				Name: "p", Endpoint: Real, authMethod: &authMethod{"chatgpt", "codex.toml:3"},
+				files: []accountFile{
+					{File{".codex/auth.json", []byte("{}"), "/home/a/auth.json", true}, "codex.toml:2"},
+				},
+			},
+			want: Launch{
+				Command: "codex-acp", Endpoint: Real, AuthMethod: "chatgpt", AuthMethodAt: "codex.toml:3",
+				Files: []File{
+					{Path: ".codex/config.toml", Data: []byte(`allow_login_shell = false
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+`)},
+					{".codex/auth.json", []byte("{}"), "/home/a/auth.json", true},
+				},
+			},
+		},
+		{
+			name: "an authentication method that is none", kind: "gemini-acp", preset: Preset{
+				Endpoint: Real, authMethod: &authMethod{"", "gemini.toml:3"},
+			},
+			want: Launch{
+				Command: "gemini", Args: []string{"--acp"}, Endpoint: Real, AuthMethodAt: "gemini.toml:3",
+				Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, Files: gemini,
+			},
+		},
+		{
 			name: "no arguments", kind: "opencode-acp", args: []string{}, preset: Preset{Endpoint: Real},
 			want: Launch{
 				Command: "opencode", Args: []string{}, Endpoint: Real,
@@ -163,8 +196,12 @@ func TestLaunchErrors(t *testing.T) {
 	assert.EqualError(t, err, "agents of kind acp have no default command: the playbook must name one")
 
 	codex, _ := Lookup("codex-acp")
-	_, err = codex.Launch("", nil, Preset{Name: "p"})
-	assert.EqualError(t, err, `preset "p": not a preset for Codex`)
+	for _, path := range []string{".codex/config.toml", ".codex", ".Codex/Config.toml", ".codex/config.toml/x"} {
+		own := accountFile{File{Path: path, From: "/x"}, "codex.toml:3"}
+		_, err = codex.Launch("", nil, Preset{Name: "p", files: []accountFile{own}})
+		assert.EqualError(t, err, `preset "p": codex.toml:3: "`+path+`": each run writes its own .codex/config.toml, `+
+			`which the file would replace; leave it out`)
+	}
 }
 
 func TestProfiles(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -94,8 +95,63 @@ KEY = "a"
 			want: Preset{
 				Name: "loopback", Endpoint: Scripted, Secret: []string{"KEY"}, Env: map[string]string{"KEY": "a"},
 				provider: &provider{
-					Name: "Loopback", BaseURL: "http://127.0.0.1:1/v1", WireAPI: "responses", EnvKey: "KEY",
+					Name: "Loopback", BaseURL: "http://127.0.0.1:1/v1", EnvKey: "KEY",
+					Own: map[string]any{"wire_api": "responses"},
 				},
+			},
+		},
+		{
+			name: "claude as llman once wrote it", kind: "claude-cli", file: "claude-code.toml", preset: "old",
+			text: "[groups.old]\napi_host = 'a'\napi_key = 'b'\n",
+			want: Preset{
+				Name: "old", Endpoint: Real,
+				Env: map[string]string{"ANTHROPIC_BASE_URL": "a", "ANTHROPIC_AUTH_TOKEN": "b"},
+			},
+		},
+		{
+			name: "codex with the keys of others", kind: "codex-acp", file: "codex.toml", preset: "azure",
+			text: `
+[model_providers.azure]
+base_url = "https://models.example.com/openai"
+request_max_retries = 4
+stream_idle_timeout_ms = 300000
+supports_websockets = false
+query_params = {api-version = "2025-04-01-preview", sig = "sk-test-in-a-query"}
+http_headers = {Authorization = "Bearer sk-test-in-a-header"}
+env_http_headers = {X-Team = "TEAM"}
+experimental_bearer_token = "sk-test-bearer"
+[model_providers.azure.llman_configs]
+override_name = "stable"
+`,
+			want: Preset{
+				Name: "azure", Endpoint: Real, Env: map[string]string{},
+				provider: &provider{
+					Name: "azure", BaseURL: "https://models.example.com/openai",
+					Own: map[string]any{
+						"request_max_retries": int64(4), "stream_idle_timeout_ms": int64(300000),
+						"supports_websockets": false,
+						"query_params": map[string]any{
+							"api-version": "2025-04-01-preview", "sig": "sk-test-in-a-query",
+						},
+						"http_headers":              map[string]any{"Authorization": "Bearer sk-test-in-a-header"},
+						"env_http_headers":          map[string]any{"X-Team": "TEAM"},
+						"experimental_bearer_token": "sk-test-bearer",
+					},
+				},
+				masked: map[string]string{
+					"query_params_api_version": "2025-04-01-preview", "query_params_sig": "sk-test-in-a-query",
+					"http_headers_Authorization":       "Bearer sk-test-in-a-header",
+					"http_headers_Authorization_token": "sk-test-in-a-header",
+					"experimental_bearer_token":        "sk-test-bearer",
+				},
+			},
+		},
+		{
+			name: "acp", kind: "acp", file: "acp.toml", preset: "mine",
+			text: "[groups.mine]\nKEY = 'a'\nsecret = ['KEY']\nendpoint = 'scripted'\nauth_method = 'key'\n",
+			want: Preset{
+				Name: "mine", Endpoint: Scripted, Env: map[string]string{"KEY": "a"}, Secret: []string{"KEY"},
+				authMethod: &authMethod{"key", "DIR/acp.toml:5"},
 			},
 		},
 		{
@@ -132,7 +188,11 @@ KEY = "a"
 			}
 			got, err := Resolve(test.kind, test.preset, dir)
 			require.NoError(t, err)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Preset{}), cmpopts.EquateEmpty()); diff != "" {
+			unexported := cmp.AllowUnexported(Preset{}, accountFile{}, authMethod{})
+			if m := got.authMethod; m != nil {
+				m.at = strings.ReplaceAll(m.at, dir, "DIR")
+			}
+			if diff := cmp.Diff(test.want, got, unexported, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("preset (-want +got):\n%s", diff)
 			}
 		})
@@ -151,8 +211,9 @@ func TestResolveErrors(t *testing.T) {
 			want: "agents of kind claude-code-acp need a preset from claude-code.toml",
 		},
 		{
-			name: "no presets for the kind", kind: "acp", preset: "x",
-			want: `preset "x": agents of kind acp have no presets`,
+			name: "nothing", kind: "acp", preset: "x", text: "[groups.x]\n",
+			want: `preset "x": DIR/acp.toml:1: [groups.x] sets no variable and has no ` + "`files`" +
+				`, so the agent cannot log in`,
 		},
 		{
 			name: "no file", kind: "claude-code-acp", preset: "x",
@@ -177,16 +238,16 @@ func TestResolveErrors(t *testing.T) {
 		},
 		{
 			name: "key outside of tables", kind: "claude-code-acp", preset: "prod", text: "KEY = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:1: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:1: unknown key "KEY"; presets belong in tables [groups.NAME]`,
 		},
 		{
 			name: "not TOML", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nKEY = VALUE\n",
-			want: `preset "prod": DIR/claude-code.toml:2: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:2: not valid TOML`,
 		},
 		{
 			name: "duplicate key", kind: "claude-code-acp", preset: "prod",
 			text: "[groups.prod]\nA = 'VALUE'\nA = 'VALUE'\n",
-			want: `preset "prod": DIR/claude-code.toml:3: not valid TOML, or not in tables [groups.NAME]`,
+			want: `preset "prod": DIR/claude-code.toml:3: not valid TOML`,
 		},
 		{
 			name: "everything wrong in a group", kind: "claude-code-acp", preset: "prod",
@@ -204,7 +265,8 @@ DIR/claude-code.toml:4: [groups.prod] "secret": names a variable that the preset
 		},
 		{
 			name: "no variable", kind: "claude-code-acp", preset: "prod", text: "[groups.prod]\nendpoint = 'real'\n",
-			want: `preset "prod": DIR/claude-code.toml:1: [groups.prod] sets no variable, so the agent cannot log in`,
+			want: `preset "prod": DIR/claude-code.toml:1: [groups.prod] sets no variable and has no ` + "`files`" +
+				`, so the agent cannot log in`,
 		},
 		{
 			name: "empty key", kind: "claude-code-acp", preset: "prod",
@@ -226,9 +288,86 @@ DIR/claude-code.toml:4: [groups.prod] "secret": names a variable that the preset
 			name: "everything wrong in a provider", kind: "codex-acp", preset: "p",
 			text: "[model_providers.p]\nnane = 'VALUE'\nwire_api = 1\n[model_providers.p.env]\nlower = 'VALUE'\n",
 			want: `preset "p": DIR/codex.toml:3: [model_providers.p] "wire_api": must be a string
-DIR/codex.toml:1: [model_providers.p] "base_url": is required
-DIR/codex.toml:2: [model_providers.p] "nane": unknown key
+DIR/codex.toml:2: [model_providers.p] "nane": unknown key, did you mean "name"?
 DIR/codex.toml:5: [model_providers.p.env] "lower": unknown key; names of variables are in upper case`,
+		},
+		{
+			name: "provider without an address", kind: "codex-acp", preset: "p",
+			text: "[model_providers.p]\nenv_key = 'A'\n[model_providers.p.env]\nA = 'VALUE'\n",
+			want: `preset "p": DIR/codex.toml:1: [model_providers.p] "base_url": is required with other keys of a ` +
+				"provider, unless `requires_openai_auth = true`",
+		},
+		{
+			name: "nothing about an account", kind: "codex-acp", preset: "p",
+			text: "[model_providers.p]\nname = 'VALUE'\n",
+			want: `preset "p": DIR/codex.toml:1: [model_providers.p] "base_url": is required, unless ` + "`files`" +
+				` has the account, such as .codex/auth.json`,
+		},
+		{
+			name: "codex's own configuration", kind: "codex-acp", preset: "p",
+			text: "model = 'VALUE'\n[model_providers.p]\nbase_url = 'VALUE'\n",
+			want: `preset "p": DIR/codex.toml:1: unknown key "model"; presets belong in tables [model_providers.NAME]`,
+		},
+		{
+			name: "section is no table", kind: "claude-code-acp", preset: "prod", text: "groups = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml:1: "groups" must have tables [groups.NAME]`,
+		},
+		{
+			name: "old key and the new one", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\napi_host = ''\napi_key = 'VALUE'\nANTHROPIC_AUTH_TOKEN = 'VALUE'\n",
+			want: `preset "prod": DIR/claude-code.toml:3: [groups.prod] "api_key": is the old name of ` +
+				`ANTHROPIC_AUTH_TOKEN, which the preset sets too; remove one of them`,
+		},
+		{
+			name: "old key that is empty", kind: "claude-code-acp", preset: "prod",
+			text: "[groups.prod]\napi_host = 'VALUE'\napi_key = ''\n",
+			want: `preset "prod": DIR/claude-code.toml:3: [groups.prod] "api_key": ` +
+				`is empty, so the agent cannot log in`,
+		},
+		{
+			name: "old keys of another kind", kind: "gemini-acp", preset: "prod",
+			text: "[groups.prod]\napi_key = 'VALUE'\n",
+			want: `preset "prod": DIR/gemini.toml:2: [groups.prod] "api_key": unknown key; ` +
+				`names of variables are in upper case`,
+		},
+		{
+			name: "everything wrong with files", kind: "acp", preset: "prod",
+			text: `[groups.prod]
+write_back = 'VALUE'
+auth_method = 1
+[groups.prod.files]
+"../a" = "VALUE"
+"/etc/b" = "VALUE"
+"~/c" = "VALUE"
+"d/./e" = "VALUE"
+'f\g' = "VALUE"
+"h" = ""
+"i" = "~other/VALUE"
+"." = "VALUE"
+j.k = "VALUE"
+`,
+			want: `preset "prod": DIR/acp.toml:3: [groups.prod] "auth_method": must be a string
+DIR/acp.toml:2: [groups.prod] "write_back": must be true or false
+DIR/acp.toml:12: [groups.prod.files] ".": must be the path of a file below the agent's home, without . and ..
+DIR/acp.toml:5: [groups.prod.files] "../a": must be the path of a file below the agent's home, without . and ..
+DIR/acp.toml:6: [groups.prod.files] "/etc/b": must be relative to the agent's home, which is new for each run
+DIR/acp.toml:8: [groups.prod.files] "d/./e": must be the path of a file below the agent's home, without . and ..
+DIR/acp.toml:9: [groups.prod.files] "f\\g": must be a path with slashes
+DIR/acp.toml:10: [groups.prod.files] "h": must name the file to copy
+DIR/acp.toml:11: [groups.prod.files] "i": names another user's home: write an absolute path
+DIR/acp.toml:13: [groups.prod.files] "j": must be a string
+DIR/acp.toml:7: [groups.prod.files] "~/c": must be relative to the agent's home, which is new for each run`,
+		},
+		{
+			name: "nothing to write back", kind: "acp", preset: "prod",
+			text: "[groups.prod]\nA = 'VALUE'\nwrite_back = true\n",
+			want: `preset "prod": DIR/acp.toml:3: [groups.prod] "write_back": is about ` + "`files`" +
+				`, and the preset has none`,
+		},
+		{
+			name: "files that hold each other", kind: "acp", preset: "prod",
+			text: "[groups.prod.files]\na = 'VALUE'\n'A/b' = 'VALUE'\n",
+			want: `preset "prod": DIR/acp.toml:2: [groups.prod.files] "a": is the path of "A/b" too`,
 		},
 		{
 			name: "provider without models", kind: "opencode-acp", preset: "p",
@@ -304,6 +443,9 @@ func FuzzDecode(f *testing.F) {
 		"[groups.x]\nA = a\n",
 		"[model_providers.x]\nbase_url = 'a'\n[model_providers.x.env]\nKEY = \"\"\"a\"\"\"\n",
 		"[model_providers.x]\nbase_url = 'a'\nmodels = ['b']\n",
+		"[model_providers.x]\nbase_url = 'a'\nquery_params = {a.b = [1, 1.5, true, 2020-01-01]}\n[security]\na = []\n",
+		"[model_providers.x]\nfiles = {'.codex/auth.json' = '~/a', '.codex/config.toml' = 'b'}\nwrite_back = true\n",
+		"[groups.x]\napi_host = 'a'\napi_key = 'b'\nauth_method = ''\n[groups.x.files]\n'a' = 'b'\n",
 		"groups = 'a'\n", "[groups]\nx = 2020-01-01\n", "\xff", "[[groups.x]]\n",
 	} {
 		f.Add([]byte(text))
@@ -313,12 +455,37 @@ func FuzzDecode(f *testing.F) {
 			if p.decode == nil {
 				continue
 			}
-			if preset, err := p.decode(presetFile{"p.toml", data}, "x"); err == nil {
-				_, err = p.Launch("", nil, preset)
-				require.NoError(t, err)
+			preset, err := p.decode(presetFile{"p.toml", data}, "x")
+			if err != nil {
+				continue
+			}
+			launch, err := p.Launch("agent", nil, preset)
+			if err != nil {
+				require.ErrorContains(t, err, "each run writes its own")
+				continue
+			}
+			if p.Kind == "codex-acp" {
+				requireProvider(t, preset.provider, launch.Files[0].Data)
 			}
 		}
 	})
+}
+
+// requireProvider requires that Codex finds the provider in its configuration as the preset has it.
+func requireProvider(t *testing.T, want *provider, config []byte) {
+	t.Helper()
+	var got map[string]any
+	require.NoError(t, toml.Unmarshal(config, &got))
+	require.Equal(t, false, got["allow_login_shell"])
+	if want == nil {
+		require.NotContains(t, got, "model_provider")
+		return
+	}
+	var keys map[string]any
+	again, err := toml.Marshal(want.forCodex())
+	require.NoError(t, err)
+	require.NoError(t, toml.Unmarshal(again, &keys))
+	require.Equal(t, keys, got["model_providers"].(map[string]any)["preset"])
 }
 
 // FuzzValue looks for errors that show a value.
@@ -332,8 +499,10 @@ func FuzzValue(f *testing.F) {
 		if strings.ContainsAny(value, "\r\n") {
 			t.Skip("the value may have keys, which errors do show")
 		}
-		for _, key := range []string{"A", "a", "secret", "endpoint"} {
-			_, err := decodeGroup(presetFile{"p.toml", []byte("[groups.x]\n" + key + " = " + value + "\n")}, "x")
+		for _, key := range []string{
+			"A", "a", "secret", "endpoint", "files", "write_back", "auth_method", "api_key", "files.a",
+		} {
+			_, err := decodeClaude(presetFile{"p.toml", []byte("[groups.x]\n" + key + " = " + value + "\n")}, "x")
 			if err != nil {
 				require.NotContains(t, err.Error(), secretValue)
 			}

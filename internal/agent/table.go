@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,6 +28,7 @@ type table struct {
 	lines   keyLines // of the whole file
 	path    []string
 	entries map[string]any
+	renamed map[string]string // old names of keys, by those of today
 	errs    []error
 }
 
@@ -42,7 +44,7 @@ func (names unknownPreset) Error() string {
 
 // table returns the table [section.name] of a file that may have only tables of that section.
 func (f presetFile) table(section, name string) (*table, error) {
-	var file map[string]map[string]any
+	var file map[string]any
 	if err := toml.Unmarshal(f.data, &file); err != nil {
 		// The decoder's error may quote the file.
 		where := f.path
@@ -50,18 +52,22 @@ func (f presetFile) table(section, name string) (*table, error) {
 			line, _ := d.Position()
 			where = fmt.Sprintf("%s:%d", f.path, line)
 		}
-		return nil, fmt.Errorf("%s: not valid TOML, or not in tables [%s.NAME]", where, section)
+		return nil, fmt.Errorf("%s: not valid TOML", where)
 	}
 	t := &table{file: f.path, lines: findKeys(f.data), path: []string{section, name}}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
-		if key != section {
+		if key != section && !slices.Contains(foreignTables, key) {
 			return nil, fmt.Errorf("%s: unknown key %q; presets belong in tables [%s.NAME]",
 				t.position(key), key, section)
 		}
 	}
-	found, ok := file[section][name]
+	presets, ok := file[section].(map[string]any)
+	if _, given := file[section]; given && !ok {
+		return nil, fmt.Errorf("%s: %q must have tables [%s.NAME]", t.position(section), section, section)
+	}
+	found, ok := presets[name]
 	if !ok {
-		return nil, unknownPreset(slices.Sorted(maps.Keys(file[section])))
+		return nil, unknownPreset(slices.Sorted(maps.Keys(presets)))
 	}
 	entries, ok := found.(map[string]any)
 	if !ok {
@@ -71,18 +77,24 @@ func (f presetFile) table(section, name string) (*table, error) {
 	return t, nil
 }
 
+// foreignTables are what llman, whose files these are, keeps in them beside accounts.
+var foreignTables = []string{"llman_configs", "security"}
+
 // err returns the errors so far.
 func (t *table) err() error { return errors.Join(t.errs...) }
 
 func (t *table) fail(key, reason string) {
-	t.errs = append(t.errs, fmt.Errorf("%s: [%s] %q: %s", t.position(t.key(key)...), t.name(), key, reason))
+	t.errs = append(t.errs, fmt.Errorf("%s: [%s] %q: %s", t.position(t.key(key)...), t.name(), t.written(key), reason))
 }
 
 // name returns the table's name as it is written in brackets.
 func (t *table) name() string { return strings.Join(t.path, ".") }
 
 // key returns the path of a key in the table.
-func (t *table) key(name string) []string { return append(slices.Clone(t.path), name) }
+func (t *table) key(name string) []string { return append(slices.Clone(t.path), t.written(name)) }
+
+// written returns a key as the file has it.
+func (t *table) written(key string) string { return cmp.Or(t.renamed[key], key) }
 
 // position returns the position of a key as file:line.
 func (t *table) position(path ...string) string {
@@ -107,6 +119,15 @@ func (t *table) text(key string) string {
 		t.fail(key, "contains a NUL character")
 	}
 	return s
+}
+
+// flag takes a boolean, and reports whether there is one.
+func (t *table) flag(key string) (value, ok bool) {
+	v, given := t.take(key)
+	if value, ok = v.(bool); given && !ok {
+		t.fail(key, "must be true or false")
+	}
+	return value, ok
 }
 
 // texts takes a list of strings. It returns nil if the key is missing.
@@ -137,6 +158,12 @@ func (t *table) table(key string) *table {
 		t.fail(key, "must be a table")
 	}
 	return sub
+}
+
+// entriesOf returns what a table below has, without taking it.
+func (t *table) entriesOf(key string) map[string]any {
+	entries, _ := t.entries[key].(map[string]any)
+	return entries
 }
 
 // done reports the keys that nothing took.

@@ -29,6 +29,7 @@ var writers = []writer{
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
 	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},
 	{"internal/engine", []string{"(*tape).checkWritable"}, "an empty file"},
+	{"internal/session", []string{"replace"}, "the agent's account, in the file of the user's that it came from"},
 	{"internal/session", []string{"writeFiles"}, "the agent's account, in a home that is removed with the unit"},
 	{"internal/gocache", nil, "a build cache that is removed with the unit"},
 	{"internal/cassette", []string{"writeFile"}, "a session that shows a secret is not recorded"},

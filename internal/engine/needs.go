@@ -133,6 +133,14 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 			r.secrets.Add(name, value)
 		}
 	}
+	for name, value := range launch.Masked {
+		r.secrets.Add(name, value)
+	}
+	for _, f := range launch.Files {
+		if f.From != "" {
+			r.secrets.AddFile(f.Path, f.Data)
+		}
+	}
 	return launch, nil
 }
 

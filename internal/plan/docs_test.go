@@ -40,10 +40,21 @@ func TestDocsAgents(t *testing.T) {
 			preset = "required"
 		case p.Kind == agent.Fake:
 			program, preset = "built in", "not used"
-		case p.PresetFile == "":
-			program, preset = "`command` is required", "none"
+		case p.Command == "":
+			program = "`command` is required"
 		}
 		assert.Regexp(t, "(?m)^\\| `"+p.Kind+"` \\| "+program+".*\\| "+preset+" \\| ", string(text))
+	}
+}
+
+// TestDocsAccounts holds the table of files with presets to the kinds that have any.
+func TestDocsAccounts(t *testing.T) {
+	text, err := os.ReadFile("../../docs/accounts.md")
+	require.NoError(t, err)
+	for _, p := range agent.Profiles() {
+		if p.PresetFile != "" {
+			assert.Regexp(t, "(?m)^\\| .*`"+p.Kind+"`.* \\| `"+p.PresetFile+"` \\| ", string(text))
+		}
 	}
 }
 

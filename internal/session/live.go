@@ -32,7 +32,8 @@ type live struct {
 	session   *acp.Session
 	files     *localtools.Files
 	terminals *localtools.Terminals
-	env       []string // of what is started for the agent: without its account
+	methods   []acp.AuthMethod // ways to authenticate
+	env       []string         // of what is started for the agent: without its account
 	observer  observe.Observer
 }
 
@@ -134,14 +135,17 @@ func (s *live) connect(ctx context.Context) error {
 	if init.AgentInfo != nil {
 		s.who.Agent.Name, s.who.Agent.Version = init.AgentInfo.Name, init.AgentInfo.Version
 	}
-	if method := s.Launch.AuthMethod; method != "" {
-		if err := s.client.Authenticate(ctx, method); err != nil {
-			return s.notStarted(fmt.Errorf("authenticate: %w", err))
-		}
+	s.methods = init.AuthMethods
+	if err := s.login(ctx); err != nil {
+		return err
 	}
 	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dirs.Workspace, McpServers: servers})
 	if err != nil {
-		return s.notStarted(fmt.Errorf("open a session: %w", err))
+		err = fmt.Errorf("open a session: %w", err)
+		if wantsLogin(err) {
+			return s.refusedLogin(err)
+		}
+		return s.notStarted(err)
 	}
 	s.normalise.Session(s.session.ID())
 	return s.configure(ctx)
@@ -241,6 +245,9 @@ func (s *live) ask(ctx context.Context, text string) error {
 			err = s.exited(err)
 		}
 		_, _ = s.child.Kill()
+		if wantsLogin(err) {
+			err = s.refusedLogin(err)
+		}
 		return refusedPrompt(err)
 	}
 	if !slices.Contains(stopReasons, resp.StopReason) {

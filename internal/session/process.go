@@ -133,6 +133,9 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 
 // advise says what a person can do about an outage of the agent's model.
 func (s *processSession) advise(err error) error {
+	if fault.Advice(err) != "" {
+		return err // it is about the account
+	}
 	v := s.Unit.Variant
 	account := "the agent's account"
 	if v.Agent.Preset != "" {

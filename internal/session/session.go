@@ -6,6 +6,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -132,7 +133,7 @@ func Start(ctx context.Context, c Config) (*Session, error) {
 	}
 	var err error
 	if s.with, err = start(ctx, s); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.config.keepAccount())
 	}
 	return s, nil
 }
@@ -200,7 +201,7 @@ func (s *Session) Close(ctx context.Context) error {
 	if n := len(s.turns); n > 0 {
 		last = &s.turns[n-1]
 	}
-	return s.with.close(ctx, last)
+	return errors.Join(s.with.close(ctx, last), s.config.keepAccount())
 }
 
 // Turns are those of the session, normalised. A session that did not begin, which is nil, has none.

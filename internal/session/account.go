@@ -1,0 +1,92 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+)
+
+// keepAccount looks at what the agent made of its account's files, now that it has ended: agents renew tokens. What is
+// new in them is secret, too. The user's files become it where the preset says so.
+func (c *Config) keepAccount() error {
+	var errs []error
+	for _, f := range c.Launch.Files {
+		if f.From == "" {
+			continue
+		}
+		data, err := c.readHome(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.Log.Notef("the agent removed its %s; %s stays as it is", f.Path, f.From)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("look at the agent's %s: %w", f.Path, err))
+		case !bytes.Equal(data, f.Data):
+			c.Secrets.AddFile(f.Path, data)
+			errs = append(errs, c.writeBack(f, data))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readHome reads a file in the agent's home.
+func (c *Config) readHome(path string) (data []byte, err error) {
+	if err := c.Dirs.Check(); err != nil {
+		return nil, err
+	}
+	home, err := os.OpenRoot(c.Dirs.Home)
+	if err != nil {
+		return nil, err
+	}
+	defer home.Close()
+	f, err := disk.OpenRegularIn(home, filepath.FromSlash(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return disk.ReadAll(f, agent.MaxAccountFile)
+}
+
+// writingBack lets one session at a time write files of accounts: the last one counts.
+var writingBack sync.Mutex
+
+// writeBack replaces the user's file by what the agent made of its copy, if the preset says so and it can be right.
+func (c *Config) writeBack(f agent.File, data []byte) error {
+	switch {
+	case !f.WriteBack:
+		c.Log.Notef("the agent changed its %s, and %s stays as it is: the preset has no `write_back = true`",
+			f.Path, f.From)
+		return nil
+	case len(bytes.TrimSpace(data)) == 0, json.Valid(f.Data) && !json.Valid(data):
+		c.Log.Notef("the agent damaged its %s; %s stays as it is", f.Path, f.From)
+		return nil
+	}
+	writingBack.Lock()
+	defer writingBack.Unlock()
+	if err := replace(f.From, data); err != nil {
+		return fault.Advise(fmt.Errorf("write what the agent made of its %s back: %w", f.Path, err),
+			"make the file writable, and log in again: its tokens may have been renewed")
+	}
+	return nil
+}
+
+// replace gives a file other content, at once. It keeps the file's mode, and a symbolic link to it.
+func replace(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(path, data, info.Mode().Perm())
+}
