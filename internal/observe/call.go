@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -14,25 +15,23 @@ import (
 // them, twice in a tool_call, and send its input later.
 type call struct {
 	id      string
-	start   *trajectory.ToolStart
-	end     *trajectory.ToolEnd // nil while it is open
-	title   string              // the first one, for the tool's name
-	name    nameSources
-	shown   string // text content, which is the output if there is no raw output
-	diffs   []trajectory.Diff
+	start   *trajectory.ToolStart // what tells of the call
+	tells   description           // what start says, and where it is from
+	asked   *description          // as the agent described it when it last asked for permission; nil: it has not
+	end     *trajectory.ToolEnd   // nil while it is open
+	shown   string                // text content, which is the output if there is no raw output
 	output  any
 	printed strings.Builder
 	exit    *int
 
 	terminals []string // ids of the terminals that the call shows
-	sizes     struct{ input, locations, content, output int }
+	sizes     struct{ content, output int }
 	counted   int // how much of the call Observer.size includes
 }
 
 // size returns the size of everything known about the call, in bytes.
 func (c *call) size() int {
-	return len(c.id) + len(c.title) + len(c.start.Title) + c.printed.Len() +
-		c.sizes.input + c.sizes.locations + c.sizes.content + c.sizes.output
+	return len(c.id) + c.tells.size() + c.printed.Len() + c.sizes.content + c.sizes.output
 }
 
 // call returns the call with this id. If there is none, it starts one.
@@ -41,6 +40,7 @@ func (o *Observer) call(at time.Duration, id string) *call {
 		return c
 	}
 	c := &call{id: id, start: &trajectory.ToolStart{ID: id}}
+	c.tells.ID = id
 	o.calls[id] = c
 	o.add(at, 0, c.start)
 	o.total++
@@ -90,35 +90,35 @@ func (c *call) replace(o *Observer, at time.Duration, u acp.ToolCall) {
 	c.change(o, at, update)
 }
 
-// change takes a tool_call_update, or the tool call inside a permission request.
+// ask takes the tool call inside a permission request. What the agent says there is its view at that time, made for
+// who decides; of the call itself it only tells what is not known otherwise.
+func (c *call) ask(o *Observer, u acp.ToolCallUpdate) {
+	asked := c.tells
+	asked.take(u, o.names(), inRequest)
+	if asked.name == c.tells.name && c.tells.Name != "" { // the request does not name the tool
+		asked.Name = c.tells.Name
+	}
+	c.asked = &asked
+	c.describe(o, c.tells.lacking(u), inRequest)
+	o.resize(&c.counted, c.size())
+}
+
+// describe takes what an update, or a request for permission, says of what the call is.
+func (c *call) describe(o *Observer, u acp.ToolCallUpdate, where source) {
+	c.tells.take(u, o.names(), where)
+	if agent := readMeta[meta](u.Meta).Copilot.AgentID; agent != "" && c.tells.Parent == "" {
+		c.tells.Parent = o.starter(agent, c)
+	}
+	*c.start = c.tells.ToolStart
+}
+
+// change takes a tool_call_update.
 func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
-	meta := readMeta[meta](u.Meta)
-	if u.Locations != nil {
-		c.start.Locations, c.sizes.locations = locations(u.Locations)
-	}
-	if u.Title != nil && *u.Title != "" {
-		if c.title == "" {
-			c.title = *u.Title
-		}
-		c.start.Title = rooted(*u.Title, c.start.Locations)
-	}
-	if u.Kind != nil {
-		c.start.Kind = string(*u.Kind)
-	}
-	if u.Name != nil && *u.Name != "" {
-		c.name.name = *u.Name
-	}
-	c.name.learn(meta)
-	if parent := meta.parent(); parent != "" && parent != c.id {
-		c.start.Parent = parent
-	}
-	c.start.Name = c.name.of(c.id, c.title)
-	if args := decoded(u.RawInput); args != nil && !(emptyObject(args) && c.start.Args != nil) {
-		c.start.Args, c.sizes.input = args, len(u.RawInput)
-	}
+	c.describe(o, u, inUpdate)
 	if u.Content != nil {
 		c.content(u.Content)
 	}
+	meta := readMeta[meta](u.Meta)
 	if out := decoded(u.RawOutput); out != nil {
 		c.output, c.sizes.output = out, len(u.RawOutput)
 	}
@@ -152,7 +152,7 @@ func (c *call) complete(o *Observer) {
 	if c.end == nil {
 		return
 	}
-	c.end.Diffs = c.diffs
+	c.end.Diffs = c.tells.diffs
 	c.end.Output = c.output
 	c.end.Printed = c.printed.String()
 	if c.shown != "" && lacksText(c.output) {
@@ -178,16 +178,13 @@ func (c *call) exitCode(o *Observer) *int {
 	return nil
 }
 
-// content replaces what the call shows.
+// content replaces what the call shows, but for its diffs.
 func (c *call) content(content []acp.ToolCallContent) {
 	var texts []string
-	var diffs []trajectory.Diff
 	for _, item := range content {
 		switch item := item.(type) {
 		case acp.Content:
 			texts = append(texts, blockText(item.Content))
-		case acp.Diff:
-			diffs = append(diffs, trajectory.Diff{Path: item.Path, Old: item.OldText, New: item.NewText})
 		case acp.Terminal:
 			if !slices.Contains(c.terminals, item.TerminalID) {
 				c.terminals = append(c.terminals, item.TerminalID)
@@ -195,28 +192,10 @@ func (c *call) content(content []acp.ToolCallContent) {
 		}
 	}
 	c.shown = strings.Join(texts, "\n")
-	if diffs != nil {
-		c.diffs = diffs
-	}
 	c.sizes.content = len(c.shown)
-	for _, d := range c.diffs {
-		c.sizes.content += len(d.Path) + len(d.New)
-		if d.Old != nil {
-			c.sizes.content += len(*d.Old)
-		}
-	}
 	for _, id := range c.terminals {
 		c.sizes.content += len(id)
 	}
-}
-
-// locations converts locations and returns their size in bytes.
-func locations(from []acp.ToolCallLocation) (to []trajectory.Location, size int) {
-	for _, l := range from {
-		to = append(to, trajectory.Location{Path: l.Path, Line: l.Line})
-		size += len(l.Path)
-	}
-	return to, size
 }
 
 func emptyObject(v any) bool {
@@ -224,25 +203,32 @@ func emptyObject(v any) bool {
 	return ok && len(m) == 0
 }
 
-// outputExitCode returns the exit code in a raw output: exit_code for Codex, metadata.exit for OpenCode.
+// outputExitCode returns the exit code in a raw output: exit_code for Codex, exitCode for Qwen, metadata.exit for
+// OpenCode, contents[].exitCode for Copilot.
 func outputExitCode(output any) *int {
 	m, ok := output.(map[string]any)
 	if !ok {
 		return nil
 	}
-	if code := integer(m["exit_code"]); code != nil {
+	if code := cmp.Or(integer(m["exit_code"]), integer(m["exitCode"])); code != nil {
 		return code
 	}
 	if meta, ok := m["metadata"].(map[string]any); ok {
 		return integer(meta["exit"])
 	}
+	contents, _ := m["contents"].([]any)
+	for _, c := range contents {
+		if part, ok := c.(map[string]any); ok && part["type"] == "shell_exit" {
+			return integer(part["exitCode"])
+		}
+	}
 	return nil
 }
 
-// lacksText reports whether a raw output is nil or has only an exit code. With @agentclientprotocol/codex-acp, only the
-// content has what a command printed.
+// lacksText reports whether a raw output has no text but that of the content: it is nil, empty (Qwen, for files that it
+// read) or has only an exit code (@agentclientprotocol/codex-acp, for commands).
 func lacksText(output any) bool {
-	if output == nil {
+	if output == nil || output == "" {
 		return true
 	}
 	m, ok := output.(map[string]any)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
@@ -44,14 +45,47 @@ func (n *nameSources) of(id, title string) string {
 	return strings.TrimPrefix(name, "mcp__acp__")
 }
 
-// rooted returns a call's title. If the title is the path of a location without its first slash, as OpenCode writes it
-// outside of repositories, rooted adds the slash, so that the workspace in it can be found and normalised.
+// rooted returns a call's title with the whole path of a location where the title has a part of it, so that the
+// workspace in it can be found and normalised. OpenCode leaves out the first slash outside of repositories; Copilot
+// puts dots in place of the beginning of a long path: "Viewing ...space/go.mod".
 func rooted(title string, locations []trajectory.Location) string {
-	path := "/" + title
-	if slices.ContainsFunc(locations, func(l trajectory.Location) bool { return l.Path == path }) {
-		return path
+	verb, tail, cut := strings.Cut(title, "...")
+	for _, l := range locations {
+		switch {
+		case l.Path == "/"+title:
+			return l.Path
+		case cut && tail != "" && strings.HasSuffix(l.Path, tail):
+			return verb + l.Path
+		}
 	}
 	return title
+}
+
+// copilotTools are the tools of Copilot, which never says what they are called: each has a kind and arguments of its
+// own, and some have a title.
+var copilotTools = []struct {
+	tool, kind, title string
+	args              []string
+}{
+	{tool: "bash", kind: "execute", args: []string{"command"}},
+	{tool: "edit", kind: "edit", args: []string{"path", "old_str"}},
+	{tool: "create", kind: "edit", args: []string{"path", "file_text"}},
+	{tool: "view", kind: "read", title: "Viewing ", args: []string{"path"}},
+	{tool: "grep", kind: "read", title: "Searching ", args: []string{"pattern"}},
+	{tool: "glob", kind: "read", title: "Finding ", args: []string{"pattern"}},
+	{tool: "task", kind: "other", args: []string{"agent_type", "prompt"}},
+}
+
+// copilotTool returns the name of a tool of Copilot, empty if it is not known.
+func copilotTool(kind, title string, args any) string {
+	given, _ := args.(map[string]any)
+	for _, t := range copilotTools {
+		if t.kind == kind && strings.HasPrefix(title, t.title) &&
+			!slices.ContainsFunc(t.args, func(name string) bool { return given[name] == nil }) {
+			return t.tool
+		}
+	}
+	return ""
 }
 
 // kinds are the categories of well-known tools, as the adapters of Claude Code and Codex send them to a client.
@@ -93,7 +127,10 @@ type meta struct {
 		ParentToolUseID string `json:"parentToolUseId"`
 	} `json:"claudeCode"`
 	ToolName         string `json:"toolName"`
-	ParentToolCallID string `json:"parentToolCallId"` // Qwen Code
+	ParentToolCallID string `json:"parentToolCallId"` // Qwen
+	Copilot          struct {
+		AgentID string `json:"agentId"` // of a sub-agent
+	} `json:"github.com/copilot"`
 	// TerminalOutput is all output so far (Claude), TerminalOutputDelta the output since the last update (Codex).
 	TerminalOutput      terminalData `json:"terminal_output"`
 	TerminalOutputDelta terminalData `json:"terminal_output_delta"`
@@ -122,6 +159,11 @@ func readMeta[T any](raw json.RawMessage) T {
 		return none
 	}
 	return m
+}
+
+// chunkMeta is the part of a message's _meta that is read: what one request to the model took, which Qwen puts there.
+type chunkMeta struct {
+	Usage *acp.Usage `json:"usage"`
 }
 
 // turnMeta is the part of a turn's _meta that is read: the token usage, which Gemini puts there.

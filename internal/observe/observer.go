@@ -22,6 +22,9 @@ import (
 type Observer struct {
 	// OnCall, if not nil, is called with the number of tool calls of the session each time it grows.
 	OnCall func(total int)
+	// Servers are the names of the MCP servers that the agent was given. Whatever the agent calls a tool of such a
+	// server, its name is "mcp__SERVER__TOOL", and its input is the tool's own.
+	Servers []string
 
 	mu     sync.Mutex
 	start  time.Time // of the first frame
@@ -29,6 +32,9 @@ type Observer struct {
 	events []trajectory.Event // of the current turn
 	calls  map[string]*call
 	total  int
+	agent  string            // what the agent calls itself
+	agents map[string]string // Copilot's sub-agents and the calls that started them
+	spent  *trajectory.Usage // what the requests to the model of this turn took, if the agent tells of each
 	state  state
 	// requests has a function for each request without a response, which is called with the response.
 	requests map[request]func(at time.Duration, answer acp.Message)
@@ -93,6 +99,7 @@ func (o *Observer) begin(at time.Time) {
 	}
 	o.start = at
 	o.calls = make(map[string]*call)
+	o.agents = make(map[string]string)
 	o.discovered = make(map[string]bool)
 	o.requests = make(map[request]func(time.Duration, acp.Message))
 	o.terminals = make(map[string]*trajectory.Terminal)
@@ -154,7 +161,8 @@ func (o *Observer) Turn() []trajectory.Event {
 	return events
 }
 
-// Call returns what is known about a tool call so far. Its locations include the files of its diffs.
+// Call returns what is known about a tool call so far, as the agent described it when it last asked for permission. Its
+// locations are all that it ever named, and the files of its diffs.
 func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,11 +170,17 @@ func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
 	if !ok {
 		return start, false
 	}
-	start = *c.start
-	start.Locations = slices.Clone(start.Locations)
-	for _, d := range c.diffs {
-		if !slices.ContainsFunc(start.Locations, func(l trajectory.Location) bool { return l.Path == d.Path }) {
-			start.Locations = append(start.Locations, trajectory.Location{Path: d.Path})
+	views := []description{c.tells}
+	if c.asked != nil {
+		views = []description{*c.asked, c.tells}
+	}
+	start = views[0].ToolStart
+	start.Locations = nil
+	for _, v := range views {
+		for _, l := range slices.Concat(v.Locations, filesOf(v.diffs)) {
+			if !slices.ContainsFunc(start.Locations, func(k trajectory.Location) bool { return k.Path == l.Path }) {
+				start.Locations = append(start.Locations, l)
+			}
 		}
 	}
 	return start, true
@@ -211,6 +225,14 @@ func settled(b trajectory.Body) trajectory.Body {
 
 // fromClient handles a request or notification of the client.
 func (o *Observer) fromClient(at time.Duration, m acp.Message) {
+	if m.Method == "initialize" {
+		o.await(acp.ToAgent, m.ID, func(_ time.Duration, answer acp.Message) {
+			var r acp.InitializeResponse
+			if json.Unmarshal(answer.Result, &r) == nil && r.AgentInfo != nil {
+				o.agent = r.AgentInfo.Name
+			}
+		})
+	}
 	if m.Method != "session/prompt" {
 		return
 	}
@@ -222,6 +244,7 @@ func (o *Observer) fromClient(at time.Duration, m acp.Message) {
 	for i := range o.events { // events before the first prompt belong to its turn
 		o.events[i].Turn = o.turn
 	}
+	o.spent = nil
 	text := blocksText(p.Prompt)
 	o.add(at, len(text), trajectory.Prompt{Text: text})
 	o.await(acp.ToAgent, m.ID, func(at time.Duration, answer acp.Message) {
@@ -229,7 +252,7 @@ func (o *Observer) fromClient(at time.Duration, m acp.Message) {
 		if answer.Error != nil || json.Unmarshal(answer.Result, &r) != nil {
 			return
 		}
-		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: usage(r)}
+		o.stop = &trajectory.Stop{Reason: string(r.StopReason), Usage: cmp.Or(usage(r), o.spent)}
 		o.stopAt = at
 	})
 }

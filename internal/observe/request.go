@@ -16,8 +16,8 @@ import (
 // permission handles a request for permission. Its tool call may not have been mentioned before.
 func (o *Observer) permission(at time.Duration, id acp.ID, r acp.RequestPermissionRequest) {
 	c := o.call(at, r.ToolCall.ToolCallID)
-	c.change(o, at, r.ToolCall)
-	p, size := &trajectory.Permission{ID: c.id, Asked: Asked(*c.start)}, c.sizes.input
+	c.ask(o, r.ToolCall)
+	p, size := &trajectory.Permission{ID: c.id, Asked: Asked(c.asked.ToolStart)}, c.asked.sizes.input
 	for _, opt := range r.Options {
 		p.Options = append(p.Options, trajectory.PermissionOption{
 			ID: opt.OptionID, Name: opt.Name,

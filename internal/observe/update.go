@@ -19,6 +19,7 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:
+		o.spend(readMeta[chunkMeta](u.Meta).Usage)
 		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta)})
 	case acp.AgentThoughtChunk:
 		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta), thought: true})
@@ -201,10 +202,42 @@ func usage(r acp.PromptResponse) *trajectory.Usage {
 		}
 		return &trajectory.Usage{Input: tokens.Input, Output: tokens.Output}
 	}
+	return counts(u)
+}
+
+func counts(u *acp.Usage) *trajectory.Usage {
 	return &trajectory.Usage{
 		Input: u.InputTokens, Output: u.OutputTokens, Thought: u.ThoughtTokens,
 		CacheRead: u.CachedReadTokens, CacheWrite: u.CachedWriteTokens, Total: u.TotalTokens,
 	}
+}
+
+// spend adds what one request to the model took to what the turn took. Counts that the agent does not give stay
+// unknown.
+func (o *Observer) spend(u *acp.Usage) {
+	if u == nil {
+		return
+	}
+	if o.spent == nil {
+		o.spent = counts(u)
+		return
+	}
+	add := func(to **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		if *to == nil {
+			*to = new(int64)
+		}
+		sum := **to + *n
+		*to = &sum
+	}
+	add(&o.spent.Input, u.InputTokens)
+	add(&o.spent.Output, u.OutputTokens)
+	add(&o.spent.Thought, u.ThoughtTokens)
+	add(&o.spent.CacheRead, u.CachedReadTokens)
+	add(&o.spent.CacheWrite, u.CachedWriteTokens)
+	add(&o.spent.Total, u.TotalTokens)
 }
 
 // blocksText joins the text of content blocks. Blocks that are not text are named by their type.

@@ -103,6 +103,9 @@ func (s *live) start(ctx context.Context) error {
 // connect speaks with the started agent until there is a session.
 func (s *live) connect(ctx context.Context) error {
 	s.observer.OnCall = s.countCall
+	for _, server := range s.Playbook.MCP {
+		s.observer.Servers = append(s.observer.Servers, server.Name)
+	}
 	cfg := acp.ClientConfig{
 		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: s.Version},
 		Tap: func(f acp.Frame) {

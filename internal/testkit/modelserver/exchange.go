@@ -37,6 +37,8 @@ type request struct {
 // tool is a tool that a request offers.
 type tool struct {
 	name string
+	// namespace is that of the tool, empty if it has none.
+	namespace string
 	// freeText means that the tool's input is text, not JSON.
 	freeText bool
 }

@@ -42,12 +42,12 @@ type inputItem struct {
 func (q responsesRequest) request() request {
 	r := request{stream: q.Stream}
 	r.thoughts = q.Reasoning != nil && q.Reasoning.Summary != "" && q.Reasoning.Summary != "none"
-	r.offer(q.Tools)
+	r.offer("", q.Tools)
 	r.look(q.Instructions)
 	for _, item := range q.Input {
 		switch {
 		case item.Type == "additional_tools":
-			r.offer(item.Tools)
+			r.offer("", item.Tools)
 		case item.Type == "function_call_output" || item.Type == "custom_tool_call_output":
 			r.said([]part{{text: item.Output.text(), result: true}})
 		case item.Role == "user":
@@ -67,13 +67,13 @@ func (q responsesRequest) request() request {
 }
 
 // offer adds the tools, those of a namespace by their own names.
-func (r *request) offer(tools []responsesTool) {
+func (r *request) offer(namespace string, tools []responsesTool) {
 	for _, t := range tools {
 		switch {
 		case t.Type == "namespace":
-			r.offer(t.Tools)
+			r.offer(t.Name, t.Tools)
 		case t.Name != "":
-			r.tools = append(r.tools, tool{name: t.Name, freeText: t.Type == "custom"})
+			r.tools = append(r.tools, tool{name: t.Name, namespace: namespace, freeText: t.Type == "custom"})
 		}
 	}
 }
@@ -126,6 +126,9 @@ func callItem(id string, c Call) outputItem {
 	}
 	text := compact(c.Input)
 	maps.Copy(item.whole, map[string]any{"type": "function_call", "id": "fc_" + id, "arguments": text})
+	if c.namespace != "" { // without it Codex does not know tools of MCP servers
+		item.whole["namespace"] = c.namespace
+	}
 	item.empty = map[string]any{"arguments": ""}
 	item.delta, item.text = "response.function_call_arguments.delta", text
 	return item

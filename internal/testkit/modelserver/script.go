@@ -49,6 +49,8 @@ type Call struct {
 	// Input is a map[string]any of JSON values, or a string for a tool that takes free text, as Codex's apply_patch
 	// does. [Workspace] is replaced in every string of it.
 	Input any `yaml:"input"`
+
+	namespace string // of the tool, as the request has it
 }
 
 // check reports what is invalid in a script although its types allow it. Paths are relative to s.
@@ -166,7 +168,7 @@ func (c Call) in(r request) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	return Call{Tool: c.Tool, Input: input}, nil
+	return Call{Tool: c.Tool, Input: input, namespace: r.tools[i].namespace}, nil
 }
 
 // expand returns v with [Workspace] replaced by cwd in every string.
