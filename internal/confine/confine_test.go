@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -266,6 +268,26 @@ func TestMemoryBackedWorkspace(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, supervise.Exit{}, exit, stderr.String())
 			assert.NoError(t, os.Remove(filepath.Join(ws, "new")))
+		})
+	}
+}
+
+// TestOutputEnds: the output of a child that closes it ends, whatever goes on running around the child.
+func TestOutputEnds(t *testing.T) {
+	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock, confine.None} {
+		t.Run(string(kind), func(t *testing.T) {
+			start := time.Now()
+			p, err := open(t, kind).Start(t.Context(), supervise.Command{
+				Path: "/bin/sh", Args: []string{"sh", "-c", "echo said; exec >&-; exec sleep 60"}, Dir: "/",
+				PipeStdin: true, PipeStdout: true,
+			}, confine.Policy{})
+			require.NoError(t, err)
+			said, err := io.ReadAll(p.Stdout)
+			require.NoError(t, err)
+			require.Equal(t, "said\n", string(said))
+			require.Less(t, time.Since(start), 45*time.Second, "it ended with the child")
+			_, err = p.Kill()
+			require.NoError(t, err)
 		})
 	}
 }

@@ -216,6 +216,7 @@ func (a *attempt) setRun() error {
 	}
 	run := a.session.Run()
 	a.result.Endpoint = a.session.Identity().Endpoint
+	a.result.Warnings = append(a.result.Warnings, a.session.Warnings()...)
 	if stops := run.StopReasons(); len(stops) > 0 {
 		if last := stops[len(stops)-1]; last != result.StopEndTurn || a.result.Stop == "" {
 			a.result.Stop = last

@@ -195,6 +195,9 @@ func (s *headless) checkCapture(turn claudecli.Turn) error {
 	return nil
 }
 
+// warnings implements [conversation]. A line that is no message is an error of its own.
+func (s *headless) warnings() []string { return nil }
+
 // close implements [conversation]. All that the agent does ends with its turn.
 func (s *headless) close(ctx context.Context, last *cassette.Turn) error {
 	var err error

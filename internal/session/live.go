@@ -10,7 +10,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
@@ -35,6 +34,7 @@ type live struct {
 	methods   []acp.AuthMethod // ways to authenticate
 	env       []string         // of what is started for the agent: without its account
 	observer  observe.Observer
+	noise     noise
 }
 
 // startLive starts the unit's agent and opens a session in its workspace.
@@ -110,6 +110,7 @@ func (s *live) connect(ctx context.Context) error {
 		Info: acp.Implementation{Name: "sdd-eval", Title: "sdd-eval", Version: s.Version},
 		Tap: func(f acp.Frame) {
 			s.Log.frame(f)
+			s.noise.take(f)
 			s.observer.Frame(f)
 		},
 		Update:      s.update,
@@ -193,28 +194,6 @@ func offered(modes *acp.SessionModeState, wanted []string) string {
 		return ""
 	}
 	return wanted[i]
-}
-
-// exitWait is how long an agent that closed its output has to exit before it is ended.
-const exitWait = time.Second
-
-// notStarted marks an error of the handshake as one that another attempt may not meet.
-func (s *live) notStarted(err error) error { return fault.Transient(s.exited(err)) }
-
-// exited explains an error of the connection by the end of the agent's process. What the agent itself answers, and the
-// end of a context, need no such explanation.
-func (s *live) exited(err error) error {
-	_, answered := errors.AsType[*acp.Error](err)
-	if answered || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	select {
-	case <-s.child.Done():
-		exit, waitErr := s.child.Wait()
-		return errors.Join(s.stderr.explain(fmt.Errorf("the agent ended by itself: %s", exit)), waitErr)
-	case <-time.After(exitWait):
-		return err
-	}
 }
 
 // prompt implements [conversation].

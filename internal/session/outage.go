@@ -111,7 +111,7 @@ func (t *turnText) take(e trajectory.Event) {
 		t.turn, t.prompted = e.Turn, e.At
 	case trajectory.Message:
 		t.worked = t.worked || t.last != ""
-		t.last = strings.TrimSpace(b.Text)
+		t.last = strings.TrimSpace(strings.ReplaceAll(b.Text, copilotRetries, ""))
 	case trajectory.Notice:
 		if b.Name == observe.ModelFailed {
 			t.failed = true
@@ -133,10 +133,12 @@ func (t *turnText) tellsError() bool {
 	return ofProgram.MatchString(t.last) || !t.worked && ofService.MatchString(t.last)
 }
 
+// copilotRetries is what Copilot says each time before it asks its model again.
+const copilotRetries = "Info: Request failed due to a transient API error. Retrying..."
+
 // ofProgram matches the sentences with which agents' own programs end a turn whose model failed: Copilot 1.0 and Codex
 // 0.16x. They are told from an answer even after work.
-var ofProgram = lazyregexp.New(`^(Info: Request failed due to a transient API error\. Retrying\.\.\.)*` +
-	`Error: (Failed to get response from the AI model|Authentication failed with provider)` +
+var ofProgram = lazyregexp.New(`^Error: Authentication failed with provider at ` +
 	`|Error: Failed to get response from the AI model; retried \d+ times` +
 	`|^exceeded retry limit, last status: \d{3}\b|^unexpected status \d{3}\b|^stream disconnected before completion` +
 	`|^We[’']re currently experiencing high demand, which may cause temporary errors`)

@@ -16,8 +16,7 @@ import (
 
 // What agents said when their model answered every request with the same status, word for word.
 const (
-	copilotRetries = "Info: Request failed due to a transient API error. Retrying..."
-	copilot401     = copilotRetries + copilotRetries + "Error: Authentication failed with provider at " +
+	copilot401 = copilotRetries + copilotRetries + "Error: Authentication failed with provider at " +
 		"http://127.0.0.1:38517/401/v1 (HTTP 401).\n  Check your COPILOT_PROVIDER_API_KEY, " +
 		"COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN."
 	copilot429 = "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: 10.67 " +

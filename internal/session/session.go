@@ -116,6 +116,8 @@ type conversation interface {
 	leftOut() workspace.LeftOut
 	// resync takes what others than the agent changed in the workspace.
 	resync(ctx context.Context) error
+	// warnings are what the agent did wrong on the wire that had no consequences, a line each, once it has ended.
+	warnings() []string
 	// close ends the conversation and adds to its last turn, nil if there was none, what the agent did after its
 	// answer.
 	close(ctx context.Context, last *cassette.Turn) error
@@ -203,6 +205,10 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 	return errors.Join(s.with.close(ctx, last), s.config.keepAccount())
 }
+
+// Warnings tell what the agent did wrong that had no consequences, a line each. It is called when the session has
+// ended.
+func (s *Session) Warnings() []string { return s.with.warnings() }
 
 // Turns are those of the session, normalised. A session that did not begin, which is nil, has none.
 func (s *Session) Turns() []cassette.Turn {
@@ -308,6 +314,8 @@ func (r replay) identity() Identity {
 func (r replay) leftOut() workspace.LeftOut { return r.Cassette.Header.LeftOut }
 
 func (replay) resync(context.Context) error { return nil }
+
+func (replay) warnings() []string { return nil }
 
 func (r replay) close(context.Context, *cassette.Turn) error {
 	if err := r.player.End(); err != nil {

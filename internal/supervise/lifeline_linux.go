@@ -66,9 +66,9 @@ func startLifeline(c *Command, streams *streams, group *controlGroup) (*lifeline
 	if l.enclosed {
 		argv[0] = SupervisorPath
 		l.supervisor.Path, l.supervisor.Args = c.Enclosure[0], slices.Concat(c.Enclosure, argv)
-		// The enclosure's command writes its errors to the child's standard error.
-		files := streams.files
-		l.supervisor.Stdin, l.supervisor.Stdout, l.supervisor.Stderr = files[0], files[1], files[2]
+		// The enclosure's command writes its errors to the child's standard error. It lives as long as the child, so
+		// with the child's output, too, that would not end when the child closes it.
+		l.supervisor.Stderr = streams.files[2]
 		err = group.start(l.supervisor)
 	} else { // outside the group, so that the supervisor does not fail when the tree takes all the threads
 		err = l.startWithStderr()
