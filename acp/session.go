@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -39,6 +40,45 @@ func (s *Session) Modes() *SessionModeState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.modes
+}
+
+// Mode returns the name of the current mode and the names of those that the agent offers: session modes or, if it has
+// none, the values of its config option of category "mode". The name is the mode's id or, where that is a URL, what
+// follows its last "#" or "/". Both are empty if the agent has neither.
+func (s *Session) Mode() (current string, offered []string) {
+	ids, currentID := s.modeIDs()
+	for _, id := range ids {
+		offered = append(offered, ModeName(id))
+	}
+	return ModeName(currentID), offered
+}
+
+// modeIDs returns the ids of the modes that the agent offers and that of the current one.
+func (s *Session) modeIDs() (ids []string, current string) {
+	if modes := s.Modes(); modes != nil {
+		for _, m := range modes.AvailableModes {
+			ids = append(ids, m.ID)
+		}
+		return ids, modes.CurrentModeID
+	}
+	for _, o := range s.ConfigOptions() {
+		if o.Category == CategoryMode {
+			for _, c := range o.Choices() {
+				ids = append(ids, c.Value)
+			}
+			current, _ = o.CurrentValue.(string)
+			break
+		}
+	}
+	return ids, current
+}
+
+// ModeName returns the short name of a mode: its id or, where that is a URL, what follows the last "#" or "/".
+func ModeName(id string) string {
+	if strings.Contains(id, "://") {
+		return id[strings.LastIndexAny(id, "#/")+1:]
+	}
+	return id
 }
 
 // ConfigOptions returns the options that the agent offers with their current values.
@@ -218,23 +258,22 @@ func (s *Session) drain() {
 	}
 }
 
-// SetMode changes the session's mode. If the agent has no modes, it sets the config option of category "mode" instead.
-// If the agent does not offer the mode, the error is a [*NotOfferedError].
-func (s *Session) SetMode(ctx context.Context, id string) error {
-	modes := s.Modes()
-	if modes == nil {
-		return s.setCategory(ctx, CategoryMode, id)
+// SetMode changes the session's mode, which is named as by [Session.Mode] or by its id. If the agent has no session
+// modes, it sets the config option of category "mode" instead. If the agent does not offer the mode, the error is a
+// [*NotOfferedError].
+func (s *Session) SetMode(ctx context.Context, mode string) error {
+	ids, _ := s.modeIDs()
+	i := slices.IndexFunc(ids, func(id string) bool { return id == mode || ModeName(id) == mode })
+	if i < 0 {
+		_, offered := s.Mode()
+		return &NotOfferedError{What: "mode", Wanted: mode, Offered: offered}
 	}
-	var offered []string
-	for _, m := range modes.AvailableModes {
-		offered = append(offered, m.ID)
+	if s.Modes() == nil {
+		return s.setCategory(ctx, CategoryMode, ids[i])
 	}
-	if !slices.Contains(offered, id) {
-		return &NotOfferedError{What: "mode", Wanted: id, Offered: offered}
-	}
-	req := SetSessionModeRequest{SessionID: s.id, ModeID: id}
+	req := SetSessionModeRequest{SessionID: s.id, ModeID: ids[i]}
 	return s.client.conn.call(ctx, MethodSetMode, req, func(json.RawMessage) error {
-		s.setMode(id)
+		s.setMode(ids[i])
 		return nil
 	})
 }

@@ -12,6 +12,10 @@ const (
 	withModes = `{"sessionId":"s","modes":{"currentModeId":"ask",` +
 		`"availableModes":[{"id":"ask","name":"Ask"},{"id":"code"}]}}`
 
+	withURLs = `{"sessionId":"s","modes":{"currentModeId":"https://example.com/modes/agent",` +
+		`"availableModes":[{"id":"https://example.com/modes/agent","name":"Agent"},` +
+		`{"id":"https://example.com/modes#autopilot"}]}}`
+
 	withOptions = `{"sessionId":"s","configOptions":[
 		{"id":"mode","name":"Mode","category":"mode","type":"select","currentValue":"ask",
 			"options":[{"value":"ask"},{"value":"code"}]},
@@ -41,6 +45,18 @@ func TestSettings(t *testing.T) {
 		{
 			"mode as an option", withOptions, mode("code"),
 			`session/set_config_option {"sessionId":"s","configId":"mode","value":"code"}`,
+		},
+		{
+			"mode by the last part of its URL", withURLs, mode("autopilot"),
+			`session/set_mode {"sessionId":"s","modeId":"https://example.com/modes#autopilot"}`,
+		},
+		{
+			"mode by its URL", withURLs, mode("https://example.com/modes/agent"),
+			`session/set_mode {"sessionId":"s","modeId":"https://example.com/modes/agent"}`,
+		},
+		{
+			"mode that is none of the URLs", withURLs, mode("modes"),
+			`acp: mode "modes" is not offered: the agent offers "agent", "autopilot"`,
 		},
 		{"no modes", newSessionResult, mode("code"), `acp: mode "code" is not offered: the agent offers none`},
 		{

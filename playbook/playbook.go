@@ -54,6 +54,9 @@ const (
 type Permissions struct {
 	Default Decision         `yaml:"default" enum:"allow,reject,error" default:"allow"`
 	Rules   []PermissionRule `yaml:"rules" doc:"The first that matches decides."`
+
+	// AllowUnasked accepts that the agent does unasked what the permissions forbid; else its unit ends in error.
+	AllowUnasked bool `yaml:"allow_unasked" doc:"Accept that the agent does unasked what is forbidden here."`
 }
 
 // PermissionRule decides on some requests. It has a tool, a path or both.

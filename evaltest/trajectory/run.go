@@ -23,6 +23,9 @@ type Agent struct {
 	Name    string `json:"name,omitempty"`    // as the agent calls itself
 	Version string `json:"version,omitempty"` // as the agent reports it
 	Model   string `json:"model,omitempty"`   // as the playbook names it; empty: the agent's default
+	// Modes are the names of the session modes that the agent was in: the one that it began with, then each that it
+	// changed to. They are empty if it has none, or nothing is known of them.
+	Modes []string `json:"modes,omitempty"`
 }
 
 // Event is one entry of a run: when it happened and what it was.

@@ -34,6 +34,8 @@ type Profile struct {
 	Command string
 	// Args are the arguments of the program, unless the playbook has arguments.
 	Args []string
+	// AskingArgs are added to Args for a kind whose arguments decide whether it asks before it edits or runs anything.
+	AskingArgs []string
 	// Env has variables for the agent's process. Those of a preset win over them.
 	Env map[string]string
 	// PresetFile is the file with presets of this kind in the configuration directory, or empty if the kind has none.
@@ -48,9 +50,12 @@ type Profile struct {
 	// AuthMethod is the method to authenticate with after initialization. It is empty if the preset's variables
 	// suffice.
 	AuthMethod string
-	// Modes are session modes in which the agent works unattended. Unless the playbook names a mode, the first of them
-	// that the session offers is set. If there are none, the session's initial mode is kept.
-	Modes []string
+	// AskingModes are session modes in which the agent asks before it edits or runs anything. Unless the playbook names
+	// a mode, the first of them that the session offers is set.
+	AskingModes []string
+	// UnaskingModes are modes in which the agent asks for nothing. The first that the session offers is set if it
+	// offers none that asks, and the playbook forbids nothing. If it offers neither, its initial mode is kept.
+	UnaskingModes []string
 	// Volatile are keys in the input and output of the agent's tools whose values differ from run to run.
 	Volatile []string
 	// Grace is how long the agent may take to end after its input is closed. If it is 0, the default for processes
@@ -82,9 +87,9 @@ type Headless struct {
 var profiles = []Profile{
 	{
 		// The kind has two adapters. @agentclientprotocol/claude-agent-acp acts in its own process and ends with its
-		// input. @zed-industries/claude-code-acp, named by `command: claude-code-acp`, reads and writes files and runs
-		// commands through its client if it may, and does not end by itself. In the mode "default" both ask before they
-		// edit or run anything, which the playbook's permissions answer. In the mode acceptEdits the latter leaves a
+		// input; since 0.101.0 it begins in the mode "auto", in which a model decides and nobody is asked.
+		// @zed-industries/claude-code-acp, named by `command: claude-code-acp`, reads and writes files and runs
+		// commands through its client if it may, and does not end by itself. In the mode acceptEdits it leaves a
 		// .claude/settings.local.json in the workspace.
 		Kind:            "claude-code-acp",
 		Names:           []string{"claude", "anthropic"},
@@ -95,6 +100,7 @@ var profiles = []Profile{
 		NeedsPreset:     true,
 		ClientFiles:     true,
 		ClientTerminals: true,
+		AskingModes:     []string{"default"},
 		Grace:           time.Second,
 		Login:           "claude setup-token",
 		decode:          decodeClaude,
@@ -125,19 +131,21 @@ var profiles = []Profile{
 		decode: decodeClaude,
 	},
 	{
-		// The agent has a sandbox of its own, which fails inside another one and without bubblewrap: only the modes
-		// without it can run commands, and they ask for nothing. "full-access" is what @zed-industries/codex-acp calls
-		// it, "agent-full-access" @agentclientprotocol/codex-acp. Neither ends with its input.
+		// Codex has a sandbox of its own, which fails inside another one: only without it can it run commands. The kind
+		// has two adapters, and neither ends with its input. @zed-industries/codex-acp takes its configuration from its
+		// arguments and asks before edits and commands. @agentclientprotocol/codex-acp ignores them, and Codex 0.166,
+		// which it drives, has no setting that asks without the sandbox: it works in the mode "agent-full-access".
 		Kind:            "codex-acp",
 		Names:           []string{"codex", "openai"},
 		Provider:        "openai",
 		Transcript:      "codex",
 		Command:         "codex-acp",
+		AskingArgs:      []string{"-c", "approval_policy=untrusted", "-c", "sandbox_mode=danger-full-access"},
 		PresetFile:      "codex.toml",
 		NeedsPreset:     true,
 		ClientFiles:     true,
 		ClientTerminals: true,
-		Modes:           []string{"agent-full-access", "full-access"},
+		UnaskingModes:   []string{"agent-full-access", "full-access"},
 		Volatile:        []string{"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration"},
 		Grace:           time.Second,
 		Login:           "codex login",
@@ -159,15 +167,15 @@ var profiles = []Profile{
 		Env:             map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		ClientTerminals: true,
 		AuthMethod:      "gemini-api-key",
+		AskingModes:     []string{"default"},
 		Login:           "gemini",
 		decode:          decodeGroup,
 		files:           geminiFiles,
 	},
 	{
-		// opencode-ai 1.18.33. Its configuration makes it ask before it edits or runs anything. It also writes its
+		// opencode-ai 1.18.34. Its configuration makes it ask before it edits or runs anything. It also writes its
 		// edits through its client, and outside of repositories it names files without their first slash. It searches
-		// with ripgrep, which it downloads if there is none. Its modes are a configuration option and not session
-		// modes, so a playbook cannot select one.
+		// with ripgrep, which it downloads if there is none. Its mode is an option of the session: build or plan.
 		Kind:            "opencode-acp",
 		Names:           []string{"opencode"},
 		Command:         "opencode",
@@ -179,6 +187,59 @@ var profiles = []Profile{
 		Login:           "opencode auth login",
 		decode:          decodeOpenCode,
 		files:           openCodeFiles,
+	},
+	{
+		// @github/copilot 1.0.102. It works with other providers than GitHub where a preset names one by the variables
+		// COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL. In the mode "agent" it asks before it
+		// edits or runs anything; in "autopilot" it asks for nothing.
+		Kind:            "copilot-acp",
+		Names:           []string{"copilot", "github"},
+		Command:         "copilot",
+		Args:            []string{"--acp"},
+		PresetFile:      "copilot.toml",
+		Env:             map[string]string{"COPILOT_AUTO_UPDATE": "false"},
+		ClientFiles:     true,
+		ClientTerminals: true,
+		AskingModes:     []string{"agent"},
+		Login:           "copilot login",
+		decode:          decodeGroup,
+	},
+	{
+		// @qwen-code/qwen-code 0.24.4. Its account is OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or a Qwen
+		// account. It begins in the mode "auto", in which a model decides and nobody is asked.
+		Kind:            "qwen-acp",
+		Names:           []string{"qwen", "alibaba"},
+		Command:         "qwen",
+		Args:            []string{"--acp"},
+		PresetFile:      "qwen.toml",
+		ClientFiles:     true,
+		ClientTerminals: true,
+		AskingModes:     []string{"default"},
+		decode:          decodeGroup,
+		files:           qwenFiles,
+	},
+	{
+		// cline 3.0.65. It opens no session before a client has authenticated it by an account of Cline's or ChatGPT's.
+		Kind:            "cline-acp",
+		Names:           []string{"cline"},
+		Command:         "cline",
+		Args:            []string{"--acp"},
+		PresetFile:      "cline.toml",
+		ClientFiles:     true,
+		ClientTerminals: true,
+		decode:          decodeGroup,
+	},
+	{
+		// Goose, by its documentation: its mode is a variable.
+		Kind:            "goose-acp",
+		Names:           []string{"goose"},
+		Command:         "goose",
+		Args:            []string{"acp"},
+		PresetFile:      "goose.toml",
+		Env:             map[string]string{"GOOSE_MODE": "approve"},
+		ClientFiles:     true,
+		ClientTerminals: true,
+		decode:          decodeGroup,
 	},
 	{
 		// Any other agent that speaks the protocol.
@@ -195,6 +256,18 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 	},
+}
+
+// Arguments returns the arguments of the program: those that the playbook names, if they are not nil, else the kind's.
+// They make it ask, unless the playbook names a session mode, which then decides.
+func (p Profile) Arguments(named []string, mode string) []string {
+	switch {
+	case named != nil:
+		return named
+	case mode != "":
+		return p.Args
+	}
+	return slices.Concat(p.Args, p.AskingArgs)
 }
 
 // Profiles returns all kinds.

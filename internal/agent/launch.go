@@ -128,6 +128,19 @@ func geminiFiles(Preset) ([]File, error) {
 	return []File{{Path: ".gemini/settings.json", Data: []byte(settings)}}, nil
 }
 
+// qwenFiles returns Qwen's settings, which it reads from ~/.qwen. By default it asks the model for more than the task:
+// what the user may want next, and what to remember in a home that ends with the session.
+func qwenFiles(Preset) ([]File, error) {
+	const settings = `{
+  "general": {"enableAutoUpdate": false},
+  "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
+  "privacy": {"usageStatisticsEnabled": false},
+  "ui": {"enableFollowupSuggestions": false}
+}
+`
+	return []File{{Path: ".qwen/settings.json", Data: []byte(settings)}}, nil
+}
+
 // openCodeFiles returns OpenCode's configuration, which it reads from ~/.config/opencode. An opencode.json in the
 // workspace wins over it.
 func openCodeFiles(p Preset) ([]File, error) {

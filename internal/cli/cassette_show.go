@@ -121,6 +121,9 @@ func agentText(h cassette.Header) string {
 	if h.Agent.Model != "" {
 		text += ", model " + h.Agent.Model
 	}
+	if len(h.Agent.Modes) > 0 {
+		text += ", mode " + strings.Join(h.Agent.Modes, ", then ")
+	}
 	return text
 }
 

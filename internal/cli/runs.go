@@ -227,6 +227,7 @@ func (s runPage) unit(u result.Unit) {
 	fmt.Fprintf(s.w, "\n%-9s %s  %s\n", u.Outcome, u.ID, seconds(u.Duration))
 	s.line("", u.Reason)
 	s.line("stop: ", u.Stop)
+	s.line("mode: ", strings.Join(u.Modes, ", then "))
 	s.line("next: ", u.Next)
 	s.steps(u.Steps)
 	for _, e := range u.Evaluations {

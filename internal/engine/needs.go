@@ -121,7 +121,7 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	if err != nil {
 		return agent.Launch{}, err
 	}
-	launch, err := profile.Launch(a.Command, a.Args, preset)
+	launch, err := profile.Launch(a.Command, profile.Arguments(a.Args, a.Mode), preset)
 	if err != nil {
 		return agent.Launch{}, err
 	}

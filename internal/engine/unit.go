@@ -215,7 +215,7 @@ func (a *attempt) setRun() error {
 		return nil
 	}
 	run := a.session.Run()
-	a.result.Endpoint = a.session.Identity().Endpoint
+	a.result.Endpoint, a.result.Modes = a.session.Identity().Endpoint, run.Agent.Modes
 	a.result.Warnings = append(a.result.Warnings, a.session.Warnings()...)
 	if stops := run.StopReasons(); len(stops) > 0 {
 		if last := stops[len(stops)-1]; last != result.StopEndTurn || a.result.Stop == "" {
@@ -321,14 +321,17 @@ func (a *attempt) openRecording() (session.Recording, error) {
 	return session.Recording{Cassette: a.tape.recorded, Stale: a.tape.stale, Next: next}, nil
 }
 
-// checkSession tells what the session did not need, now that it has ended: overrides, which is an error, and the
-// recorded order, which is a warning.
+// checkSession tells what is wrong with a session that has ended: that the agent did unasked what is forbidden, or did
+// not need an override, which are errors, or the recorded order, which is a warning.
 func (a *attempt) checkSession() error {
 	if a.session == nil {
 		return nil
 	}
 	for _, line := range a.session.Reordered() {
 		a.result.Warnings = append(a.result.Warnings, "reordered: "+line)
+	}
+	if err := a.session.CheckPermissions(); err != nil { // also of what came after the last turn
+		return err
 	}
 	err := a.session.CheckOverrides()
 	if err == nil {

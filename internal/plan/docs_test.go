@@ -31,7 +31,7 @@ func TestDocs(t *testing.T) {
 
 // TestDocsAgents holds the table of agents to the kinds that there are.
 func TestDocsAgents(t *testing.T) {
-	text, err := os.ReadFile("../../docs/playbook.md")
+	text, err := os.ReadFile("../../docs/agents.md")
 	require.NoError(t, err)
 	for _, p := range agent.Profiles() {
 		program, preset := "`"+p.Command+"[ `]", "optional"

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -100,6 +102,14 @@ func (p *Playbook) Decide(tool string, files []string) playbook.Decision {
 	return cmp.Or(p.Permissions.Default, playbook.DecideAllow)
 }
 
+// Forbids reports whether the permissions reject anything, or make it an error, and an agent must not do it unasked.
+func (p *Playbook) Forbids() bool {
+	return !p.Permissions.AllowUnasked && (p.Decide("", nil) != playbook.DecideAllow ||
+		slices.ContainsFunc(p.Permissions.Rules, func(r playbook.PermissionRule) bool {
+			return r.Decide != playbook.DecideAllow
+		}))
+}
+
 func matches(r playbook.PermissionRule, tool string, files []string) bool {
 	if r.Tool != "" && r.Tool != tool {
 		return false
@@ -119,6 +129,9 @@ func matches(r playbook.PermissionRule, tool string, files []string) bool {
 	return matched > 0
 }
 
+// strayBackslash matches a backslash that escapes nothing in a glob: no separator of paths.
+var strayBackslash = lazyregexp.New(`\\[^*?\[\]{}\\]`)
+
 func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 	if !n.Decode(r) {
 		return
@@ -126,8 +139,17 @@ func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 	if r.Tool == "" && r.Path == "" {
 		n.Errorf("", "a rule needs a `tool` or a `path`; use `default` for everything else")
 	}
-	if r.Path != "" && !doublestar.ValidatePattern(r.Path) {
+	switch {
+	case r.Path == "":
+	case !doublestar.ValidatePattern(r.Path):
 		n.Errorf("path", "malformed glob %q", r.Path)
+	case path.Clean(r.Path) != r.Path, strings.HasPrefix(r.Path, ".."), strings.Contains(r.Path, "\x00"),
+		strayBackslash.MatchString(r.Path):
+		n.Errorf("path",
+			"%q matches no file: a file of the workspace is like src/a.go, one outside of it like /etc/hosts", r.Path)
+	}
+	if r.Tool != strings.TrimSpace(r.Tool) {
+		n.Errorf("tool", "%q matches no tool: remove the blanks around the name", r.Tool)
 	}
 }
 

@@ -32,6 +32,7 @@ type Variant struct {
 
 	Iterations  Sum            `json:"iterations"`
 	Stops       map[string]int `json:"stops"`        // why units ended, by their last turn or the limit
+	Modes       map[string]int `json:"modes"`        // of the agent's sessions, such as "auto, then default"
 	StopReasons map[string]int `json:"stop_reasons"` // why turns ended
 	Files       Files          `json:"files_changed"`
 	Commands    Commands       `json:"terminal_commands"`
@@ -137,6 +138,7 @@ func (s *Sum) maybe(n *int64) {
 // sumUp fills in the sums over the variant's units.
 func (v *Variant) sumUp(units []Unit, results []Result) {
 	v.Stops, v.StopReasons, v.Tools = map[string]int{}, map[string]int{}, map[string]int{}
+	v.Modes = map[string]int{}
 	v.Permissions, v.Commands.BySource = map[string]int{}, map[string]int{}
 	for _, r := range results {
 		if r.Variant == v.ID {
@@ -155,6 +157,9 @@ func (v *Variant) sumUp(units []Unit, results []Result) {
 		}
 		if u.Result != nil && u.Result.Stop != "" {
 			v.Stops[u.Result.Stop]++
+		}
+		if u.Result != nil && len(u.Result.Modes) > 0 {
+			v.Modes[strings.Join(u.Result.Modes, ", then ")]++
 		}
 		if u.Result != nil && u.Outcome != result.Skip {
 			v.Time.count(int(time.Duration(u.Result.Duration).Milliseconds()))

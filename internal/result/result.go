@@ -99,6 +99,8 @@ type Unit struct {
 	Replayed bool `json:"replayed,omitempty"`
 	// Endpoint says what kind of model the agent used, "real" or "scripted"; empty if unknown.
 	Endpoint string `json:"endpoint,omitempty"`
+	// Modes are the session modes that the agent was in, as [trajectory.Agent] has them.
+	Modes []string `json:"modes,omitempty"`
 	// Warnings are for people. They do not affect the outcome. An example is a stale cassette that was allowed.
 	Warnings []string `json:"warnings,omitempty"`
 	// Attempts are the errors of the attempts before this one, in order.

@@ -278,9 +278,7 @@ func ManifestOf(plan *plan.Plan) Manifest {
 		command, args := v.Agent.Command, v.Agent.Args
 		if profile, ok := agent.Lookup(v.Agent.Kind); ok {
 			command = cmp.Or(command, profile.Command)
-			if args == nil {
-				args = profile.Args
-			}
+			args = profile.Arguments(args, v.Agent.Mode)
 		}
 		m.Variants = append(m.Variants, Variant{
 			ID: v.ID, Style: v.Style, Kind: v.Agent.Kind, Preset: v.Agent.Preset, Command: command, Args: args,

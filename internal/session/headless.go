@@ -124,6 +124,7 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 	}
 	reported := s.observer.Session()
 	s.who.Agent.Name, s.who.Agent.Version = "claude-code", reported.Version
+	s.who.Agent.Modes = addMode(s.who.Agent.Modes, reported.Mode)
 	if err := s.checkCapture(turn); err != nil {
 		return cassette.Turn{}, err
 	}

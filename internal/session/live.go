@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,17 +167,24 @@ func mcpServers(servers []plan.MCPServer) []acp.McpServer {
 	return all
 }
 
-// configure selects the mode and the model that the playbook asks for, or else the mode in which agents of this kind
-// work unattended.
+// configure selects the mode and the model that the playbook asks for. Without a mode in the playbook, the agent gets
+// one in which it asks, so that permissions decide.
 func (s *live) configure(ctx context.Context) error {
-	mode := s.Unit.Variant.Agent.Mode
+	initial, offered := s.session.Mode()
+	s.who.Agent.Modes = addMode(nil, initial)
+	mode := cmp.Or(s.Unit.Variant.Agent.Mode, firstOf(s.Profile.AskingModes, offered))
 	if mode == "" {
-		mode = offered(s.session.Modes(), s.Profile.Modes)
+		if mode = firstOf(s.Profile.UnaskingModes, offered); mode != "" {
+			if err := s.allowsUnasked(mode); err != nil {
+				return err
+			}
+		}
 	}
-	if mode != "" {
+	if mode != "" && mode != initial {
 		if err := s.session.SetMode(ctx, mode); err != nil {
 			return err
 		}
+		s.who.Agent.Modes = addMode(s.who.Agent.Modes, acp.ModeName(mode))
 	}
 	if model := s.Unit.Variant.Agent.Model; model != "" {
 		return s.session.SetModel(ctx, model)
@@ -184,16 +192,14 @@ func (s *live) configure(ctx context.Context) error {
 	return nil
 }
 
-// offered returns the first of the wanted modes that the session has.
-func offered(modes *acp.SessionModeState, wanted []string) string {
-	i := slices.IndexFunc(wanted, func(w string) bool {
-		return modes != nil &&
-			slices.ContainsFunc(modes.AvailableModes, func(m acp.SessionMode) bool { return m.ID == w })
-	})
-	if i < 0 {
-		return ""
+// firstOf returns the first of the wanted modes that is offered, empty if none is.
+func firstOf(wanted, offered []string) string {
+	for _, w := range wanted {
+		if slices.Contains(offered, w) {
+			return w
+		}
 	}
-	return wanted[i]
+	return ""
 }
 
 // prompt implements [conversation].

@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -48,6 +53,134 @@ func choose(options []acp.PermissionOption, d playbook.Decision) acp.RequestPerm
 	return acp.Cancelled()
 }
 
+// allowsUnasked returns an error if the playbook forbids anything to an agent that is to work in a mode in which it
+// asks for nothing.
+func (s *live) allowsUnasked(mode string) error {
+	if !s.Playbook.Forbids() {
+		return nil
+	}
+	_, offered := s.session.Mode()
+	return fault.Advise(
+		fmt.Errorf("%s: variants.%s.agent: `permissions` forbid something, and in the mode %q, "+
+			"which it needs to work here, this agent asks for nothing",
+			s.Unit.Variant.Position, s.Unit.Variant.ID, mode),
+		fmt.Sprintf("name another mode under variants.%s.agent.mode (offered: %s) or another agent, "+
+			"or accept it with `permissions: {allow_unasked: true}`",
+			s.Unit.Variant.ID, strings.Join(offered, ", ")))
+}
+
+// CheckPermissions returns an error if the agent did unasked what the playbook's permissions forbid. An agent that does
+// not ask leaves them nothing to decide, so nothing is known of how it would have worked under them. Agents read and
+// search without asking: that counts only if a rule names the tool.
+func (s *Session) CheckPermissions() error {
+	if !s.config.Playbook.Forbids() {
+		return nil
+	}
+	run := s.run()
+	asked := make(map[string]bool)
+	for _, e := range run.Events {
+		if question, ok := e.Body.(trajectory.Permission); ok {
+			asked[question.ID] = true
+		}
+	}
+	var unasked []string
+	for _, c := range run.ToolCalls() {
+		if asked[c.ID] || !ran(c) || !s.forbids(c) {
+			continue
+		}
+		unasked = append(unasked, excerpt.Line(describe(c), maxSubject))
+	}
+	if len(unasked) == 0 {
+		return nil
+	}
+	v := s.config.Unit.Variant
+	text := fmt.Sprintf("%s: variants.%s.agent: %s that `permissions` forbid, without asking", v.Position, v.ID,
+		made(len(unasked)))
+	if modes := s.Identity().Agent.Modes; len(modes) > 0 {
+		text += fmt.Sprintf(", in the mode %q", modes[len(modes)-1])
+	}
+	const shown = 5
+	if more := len(unasked) - shown; more > 1 {
+		unasked = append(unasked[:shown], fmt.Sprintf("and %d more", more))
+	}
+	profile, _ := agent.Lookup(v.Agent.Kind)
+	next := "name a mode in which the agent asks"
+	if modes := profile.AskingModes; len(modes) > 0 {
+		next = fmt.Sprintf("write `mode: %s`", modes[0])
+	}
+	return fault.Advise(fmt.Errorf("%s:\n  %s", text, strings.Join(unasked, "\n  ")),
+		fmt.Sprintf("%s under variants.%s.agent, or accept such calls with `permissions: {allow_unasked: true}`",
+			next, v.ID))
+}
+
+// maxSubject bounds what an error shows of a call, in characters.
+const maxSubject = 120
+
+// made says how many calls an agent made.
+func made(n int) string {
+	if n == 1 {
+		return "the agent made a call"
+	}
+	return fmt.Sprintf("the agent made %d calls", n)
+}
+
+// describe names a call by its tool and its title.
+func describe(c trajectory.ToolCall) string {
+	if strings.HasPrefix(c.Title, c.Name) {
+		return cmp.Or(c.Title, c.Kind)
+	}
+	return c.Name + " " + c.Title
+}
+
+// ran reports whether a call has done something: one that failed has, if it was a command that exited.
+func ran(c trajectory.ToolCall) bool {
+	switch c.Status {
+	case trajectory.Cancelled:
+		return false
+	case trajectory.Failed:
+		return c.ExitCode != nil
+	}
+	return true
+}
+
+// forbids reports whether the playbook's permissions forbid a call that was made unasked.
+func (s *Session) forbids(c trajectory.ToolCall) bool {
+	named := slices.ContainsFunc(s.config.Playbook.Permissions.Rules, func(r playbook.PermissionRule) bool {
+		return r.Tool == c.Name && r.Tool != ""
+	})
+	if !named && !changes(c) {
+		return false
+	}
+	var files []string
+	for _, l := range c.Locations {
+		files = append(files, recordedFile(l.Path))
+	}
+	for _, d := range c.Diffs {
+		files = append(files, recordedFile(d.Path))
+	}
+	return s.config.Playbook.Decide(c.Name, files) != playbook.DecideAllow
+}
+
+// changes reports whether a call may change something, by its kind.
+func changes(c trajectory.ToolCall) bool {
+	kind := c.Kind
+	if kind == "" || kind == "other" {
+		kind = observe.Kind(c.Name)
+	}
+	return slices.Contains([]string{"edit", "delete", "move", "execute"}, kind)
+}
+
+// recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
+func recordedFile(path string) string {
+	if rel, ok := strings.CutPrefix(path, "$WORKSPACE/"); ok {
+		return rel
+	}
+	if strings.HasPrefix(path, "$") { // the agent's home or temporary directory
+		return "/" + path
+	}
+	return path
+}
+
 // toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call
 // of which nothing is known.
 func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err error) {
@@ -60,6 +193,14 @@ func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err er
 		files = append(files, filepath.ToSlash(relative(s.Dirs.Workspace, l.Path)))
 	}
 	return call.Name, files, nil
+}
+
+// addMode adds a mode that the agent has changed to.
+func addMode(modes []string, mode string) []string {
+	if mode == "" || len(modes) > 0 && modes[len(modes)-1] == mode {
+		return modes
+	}
+	return append(modes, mode)
 }
 
 // relative returns path relative to root if it is below it, else as it is.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -123,6 +124,7 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 		events = endedBy(events, limit)
 	}
 	turn := cassette.Turn{Events: s.normalise.Events(events)}
+	s.noteModes(events)
 	after, delta, err := s.changes(ctx, s.manifest, s.Playbook.Cassette.MaxDelta)
 	if err != nil {
 		return turn, err
@@ -143,6 +145,16 @@ func (s *processSession) advise(err error) error {
 	}
 	return fault.Advise(err, fmt.Sprintf("see that the model of variants.%s answers (%s), then run the unit again",
 		v.ID, account))
+}
+
+// noteModes notes the modes that the agent has changed to in a turn.
+func (s *processSession) noteModes(events []trajectory.Event) {
+	for _, e := range events {
+		if state, ok := e.Body.(trajectory.State); ok {
+			mode := acp.ModeName(cmp.Or(state.Mode, state.Options[string(acp.CategoryMode)]))
+			s.who.Agent.Modes = addMode(s.who.Agent.Modes, mode)
+		}
+	}
 }
 
 // resync implements [conversation].

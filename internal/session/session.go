@@ -174,6 +174,9 @@ func (s *Session) Ask(ctx context.Context, prompts []string) error {
 		if err != nil {
 			return s.mayPass(err)
 		}
+		if err := s.CheckPermissions(); err != nil { // before more is paid for
+			return err
+		}
 	}
 	return nil
 }
@@ -236,12 +239,18 @@ func (s *Session) LeftOut() workspace.LeftOut {
 // Run puts the turns together, with the playbook's answers in the place of the agent's own tools'. It is called once,
 // when the session has ended.
 func (s *Session) Run() *trajectory.Run {
+	run := s.run()
+	if !s.config.Playbook.Cassette.Level.RunsAgent() {
+		override(run, s.overrides)
+	}
+	return run
+}
+
+// run returns the turns so far, as they were.
+func (s *Session) run() *trajectory.Run {
 	run := &trajectory.Run{Agent: s.Identity().Agent, Cwd: "$WORKSPACE"}
 	for _, t := range s.turns {
 		run.Events = append(run.Events, t.Events...)
-	}
-	if !s.config.Playbook.Cassette.Level.RunsAgent() {
-		override(run, s.overrides)
 	}
 	return run
 }

@@ -49,6 +49,8 @@ type Observer struct {
 // Session is what the program has said about itself. Fields that it has not given are empty.
 type Session struct {
 	ID, Version, Model string
+	// Mode is the permission mode.
+	Mode string
 }
 
 // call is a tool call of the session.
@@ -84,7 +86,7 @@ func (o *Observer) init(data []byte) error {
 	if err := unmarshal(data, &l); err != nil {
 		return err
 	}
-	o.session = Session{ID: l.Session, Version: l.Version, Model: l.Model}
+	o.session = Session{ID: l.Session, Version: l.Version, Model: l.Model, Mode: l.Mode}
 	o.turn.commands = slices.Sorted(slices.Values(l.Commands))
 	for _, s := range l.Servers {
 		if s.Status == "failed" {

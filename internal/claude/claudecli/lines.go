@@ -145,6 +145,7 @@ type line struct {
 type initLine struct {
 	Session  string   `json:"session_id"`
 	Version  string   `json:"claude_code_version"`
+	Mode     string   `json:"permissionMode"`
 	Model    string   `json:"model"`
 	Commands []string `json:"slash_commands"`
 	Servers  []struct {

@@ -294,6 +294,7 @@ function variantDetails(v) {
     block('Units stopped by', count(v.stops)),
     block('Turns stopped by', count(v.stop_reasons)),
     block('Commands by source', count(v.terminal_commands.by_source)),
+    block('Session modes', count(v.modes)),
     block('Permission requests', count(v.permission_requests)),
     block('Human scores', opinions(v.human)),
     block('AI judge', opinions(v.ai)),

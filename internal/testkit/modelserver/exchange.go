@@ -105,9 +105,10 @@ var (
 	addition = regexp.MustCompile(
 		`^\s*<(system-reminder|environment_context|session_context|user_instructions|turn_aborted)>` +
 			`|^# AGENTS\.md instructions|^\[Request interrupted by user`)
-	// cwd matches the working directory in the texts of Claude Code, Codex and Gemini.
+	// cwd matches the working directory in the texts of Claude Code and Copilot, Codex, Gemini, and Qwen.
 	cwd = regexp.MustCompile(
-		`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>|Workspace Directories:\*\*\n  - (/[^\n]*)$`)
+		`(?m)[Ww]orking directory: (/[^\n]*?)\s*$|<cwd>(/[^<]*)</cwd>|Workspace Directories:\*\*\n  - (/[^\n]*)$` +
+			`|working in the directory: (/[^\n]*?)\s*$`)
 )
 
 // part is a piece of a message: text, or the result of a tool call.

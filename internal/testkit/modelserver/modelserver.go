@@ -254,7 +254,16 @@ func WritePresets(dir, address string) error {
 			loopbackKey: key, "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
 		},
 	}
+	copilot := map[string]string{
+		"endpoint": "scripted", "COPILOT_PROVIDER_BASE_URL": address + "/v1", "COPILOT_PROVIDER_API_KEY": key,
+		"COPILOT_MODEL": "scripted", "COPILOT_OFFLINE": "true",
+	}
+	qwen := map[string]string{
+		"endpoint": "scripted", "OPENAI_BASE_URL": address + "/v1", "OPENAI_API_KEY": key, "OPENAI_MODEL": "scripted",
+	}
 	for file, content := range map[string]any{
+		"copilot.toml":     map[string]any{"groups": map[string]any{preset: copilot}},
+		"qwen.toml":        map[string]any{"groups": map[string]any{preset: qwen}},
 		"claude-code.toml": map[string]any{"groups": map[string]any{preset: claude}},
 		"gemini.toml":      map[string]any{"groups": map[string]any{preset: gemini}},
 		"opencode.toml":    map[string]any{"model_providers": map[string]any{preset: openCode}},
