@@ -30,7 +30,7 @@ func TestInterrupt(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool {
-		started, err := filepath.Glob(filepath.Join(tmp, "sdd-eval-*", "workspace", "started"))
+		started, err := filepath.Glob(filepath.Join(tmp, "*", "workspace", "started"))
 		return err == nil && len(started) > 0
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))

@@ -89,6 +89,8 @@ func TestDenied(t *testing.T) {
 	// The last command runs without its variables.
 	want := 2*len(relative) + len(reads) + len(writes) + len(commands) + len(preload)
 
+	actions = append(actions, shell("cp ../workspace-evil/file evil-at-the-end"))
+
 	script, err := json.Marshal(scripted.Script{Turns: []scripted.Turn{{Actions: actions}}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "script.json"), script, 0o644))
@@ -108,7 +110,8 @@ func TestDenied(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(data, &metrics))
 	assert.Len(t, metrics.Denied, want)
-	for path, text := range map[string]string{secret: content, filepath.Join(unit, "workspace-evil", "file"): "x\n"} {
+	beside := filepath.Join(unit, "workspace", "evil-at-the-end")
+	for path, text := range map[string]string{secret: content, beside: "x\n"} {
 		got, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, text, string(got), path)

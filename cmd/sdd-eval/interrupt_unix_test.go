@@ -21,7 +21,8 @@ import (
 func startUnit(t *testing.T, dir, script string) (*exec.Cmd, <-chan string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.json"), []byte(script), 0o644))
-	c := command(dir, "run", "--playbook", "p.yaml")
+	c, temporary := command(dir, "run", "--playbook", "p.yaml"), t.TempDir()
+	c.Env = append(c.Environ(), "TMPDIR="+temporary)
 	stderr, err := c.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
@@ -29,7 +30,7 @@ func startUnit(t *testing.T, dir, script string) (*exec.Cmd, <-chan string) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.Contains(lines.Text(), "start interrupted/task/a/1") {
 	}
-	session := filepath.Join(dir, ".llman", "sdd-eval", "runs", "*", "variants", "a", "workspace", "begun")
+	session := filepath.Join(temporary, "*", "workspace", "begun")
 	require.Eventually(t, func() bool {
 		found, err := filepath.Glob(session)
 		return err == nil && len(found) == 1

@@ -25,6 +25,7 @@ type writer struct {
 var writers = []writer{
 	{"internal/secret", []string{"(*Set).put", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it masks"},
 	{"internal/disk", []string{"Replace", "Put", "Create", "writeSynced", "write"}, "its callers count as writers"},
+	{"internal/disk", []string{"Move", "copyEntry", "copyFile"}, "a workspace that was searched"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
 	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},

@@ -1,5 +1,5 @@
-// Package disk writes files whole, reads regular files up to a limit, removes trees whatever their modes, and locks
-// files. It knows nothing about what files contain: masking secrets belongs in package secret.
+// Package disk writes files whole, reads regular files up to a limit, moves and removes trees whatever their modes, and
+// locks files. It knows nothing about what files contain: masking secrets belongs in package secret.
 package disk
 
 import (
@@ -79,9 +79,10 @@ func SyncDir(dir string) error {
 }
 
 // MkdirTemp makes a new directory below parent or, if that is empty, below the system's directory for temporary files.
-// It returns the path without links, as programs in the directory report it.
+// It returns the path without links, as programs in the directory report it. The directory's name does not tell an
+// agent who made it, or for what.
 func MkdirTemp(parent string) (string, error) {
-	dir, err := os.MkdirTemp(parent, "sdd-eval-")
+	dir, err := os.MkdirTemp(parent, "w")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -203,13 +204,15 @@ func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff,
 type unitDirs struct {
 	base      string // of what is removed when the unit ends; empty: there is nothing
 	workspace string
+	kept      string // where the workspace goes when the unit ends; empty: it is there, or is not kept
 	home, tmp string // of the agent; empty in a replay
 	steps     string // of run steps, with stepHome and stepTmp; empty: there was none yet
 	pins      pins
 }
 
-// makeUnitDirs makes directories below parent. The workspace of a unit that is kept lies in its place; what an attempt
-// before has left there is removed. Such a unit that is replayed needs no others.
+// makeUnitDirs makes directories below parent. A unit that is kept has a place for its workspace, which is cleared of
+// what an attempt before has left. A replay works there; it needs no other directories. An agent's workspace is moved
+// there at the end: the path of the place would tell the agent what it is part of.
 func makeUnitDirs(parent string, forAgent bool, runDirs *rundir.UnitDirs) (d unitDirs, err error) {
 	if forAgent || runDirs == nil {
 		if d.base, err = disk.MkdirTemp(parent); err != nil {
@@ -225,20 +228,21 @@ func makeUnitDirs(parent string, forAgent bool, runDirs *rundir.UnitDirs) (d uni
 // fill makes the directories below the base.
 func (d *unitDirs) fill(forAgent bool, runDirs *rundir.UnitDirs) (err error) {
 	var dirs, own []string
-	if runDirs == nil {
-		d.workspace = filepath.Join(d.base, "workspace")
-		dirs = append(dirs, d.workspace)
-	} else {
-		d.workspace = runDirs.Workspace
-		if forAgent { // agents report paths without links
-			if d.workspace, err = filepath.EvalSymlinks(d.workspace); err != nil {
-				return err
-			}
-		}
-		if err := clearDir(d.workspace); err != nil {
+	if runDirs != nil {
+		if err := clearDir(runDirs.Workspace); err != nil {
 			return err
 		}
 		own = append(own, runDirs.Logs, runDirs.Artifacts)
+	}
+	if runDirs != nil && !forAgent {
+		d.workspace = runDirs.Workspace
+	} else {
+		d.workspace = filepath.Join(d.base, "workspace")
+		dirs = append(dirs, d.workspace)
+	}
+	if runDirs != nil && forAgent {
+		d.kept = runDirs.Workspace
+		own = append(own, d.kept)
 	}
 	if forAgent {
 		d.home, d.tmp = filepath.Join(d.base, "home"), filepath.Join(d.base, "tmp")
@@ -274,6 +278,18 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 
 func (d *unitDirs) stepHome() string { return filepath.Join(d.steps, "home") }
 func (d *unitDirs) stepTmp() string  { return filepath.Join(d.steps, "tmp") }
+
+// handOver moves the workspace to where it is kept.
+func (d *unitDirs) handOver() error {
+	if d.kept == "" {
+		return nil
+	}
+	if err := disk.Move(d.workspace, d.kept); err != nil {
+		return fmt.Errorf("keep the workspace: %w", err)
+	}
+	d.pins = d.pins.without(d.workspace, d.kept) // nobody works there any more
+	return nil
+}
 
 // clearDir empties a directory.
 func clearDir(dir string) error {
@@ -320,6 +336,17 @@ func pin(paths ...string) (pins, error) {
 		all.infos = append(all.infos, info)
 	}
 	return all, nil
+}
+
+// without returns the pins of other paths.
+func (p pins) without(paths ...string) pins {
+	var left pins
+	for i, path := range p.paths {
+		if !slices.Contains(paths, path) {
+			left.paths, left.infos = append(left.paths, path), append(left.infos, p.infos[i])
+		}
+	}
+	return left
 }
 
 // check returns an error unless the same directories still stand there.

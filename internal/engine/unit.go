@@ -160,7 +160,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil {
 		err = a.save(ctx)
 	}
-	return errors.Join(err, a.keep(ctx))
+	return errors.Join(err, a.keep(ctx), a.site.dirs.handOver())
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
