@@ -34,6 +34,7 @@ type Call struct {
 	deed       string     // of [Does]
 	any        []Call     // of [AnyOf]
 	isAny      bool       // made by AnyOf
+	by         Actor      // empty: anybody
 	args       []namedArg // sorted by name
 	mode       ArgMode
 	fields     []string // dotted paths; none: all arguments, by mode
@@ -184,6 +185,9 @@ func (c Call) String() string {
 	for _, r := range c.rules {
 		b.WriteString(" where " + label(r.name))
 	}
+	if c.by != "" {
+		b.WriteString(" by " + string(c.by))
+	}
 	if c.limit > 0 {
 		fmt.Fprintf(&b, " within %v", c.limit)
 	}
@@ -255,14 +259,14 @@ func (c *Call) forCall(o *observed, cwd string) *Call {
 	if !ok {
 		return c
 	}
-	own.rules = c.rules
+	own.rules, own.by = c.rules, c.by
 	return &own
 }
 
 // key returns a text that is the same only for calls that accept the same calls, apart from their rules.
 func (c *Call) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %q %s %v", c.tool, c.kind, c.deed, c.mode, c.limit)
+	fmt.Fprintf(&b, "%q %q %q %q %s %v", c.tool, c.kind, c.deed, c.by, c.mode, c.limit)
 	for i := range c.args {
 		a := &c.args[i]
 		// As Go syntax, in which no two values are the same; JSON replaces what is not UTF-8.
@@ -296,7 +300,7 @@ func (c *Call) expects(name string) bool {
 
 // accepts reports whether o is the expected call, apart from its duration.
 func (c *Call) accepts(o *observed, cwd string) bool {
-	if !c.calls(o) {
+	if !c.calls(o) || !c.by.made(o) {
 		return false
 	}
 	if c.isAny {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
@@ -24,11 +23,18 @@ func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", count
 
 // Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
 // score. It holds for a run in which nothing happened: combine it with what should happen.
-func Never(tools ...string) Matcher { return matcherOf(never(slices.Clone(tools))) }
+func Never(tools ...string) Matcher { return NeverCall(byName(tools)...) }
+
+// NeverCall is [Never] for calls: none of these was made, such as Does("delete").
+func NeverCall(calls ...Call) Matcher { return matcherOf(never{newUnpaired("never", calls)}) }
 
 // Before expects that each of these tools was called before the first call of the next one. Each pair of neighbours is
 // one expectation of the score. It holds if the second was not called: combine it with what should happen.
-func Before(tools ...string) Matcher { return matcherOf(before(slices.Clone(tools))) }
+func Before(tools ...string) Matcher { return BeforeCall(byName(tools)...) }
+
+// BeforeCall is [Before] for calls: each of these was made before the next one was first made. What the commands of one
+// line do, they do one after the other.
+func BeforeCall(calls ...Call) Matcher { return matcherOf(before{newUnpaired("before", calls)}) }
 
 // NoDuplicates expects that none of these tools was called twice with the same arguments; each tool is one expectation
 // of the score. NoDuplicates() expects it of all tools, as one expectation.
@@ -60,104 +66,6 @@ func (w within) judge(s *session) section {
 	}
 	result.rows = func() []row { return []row{r} }
 	return result
-}
-
-// never is a list of tools that must not be called.
-type never []string
-
-func (n never) check() error {
-	if len(n) == 0 {
-		return errors.New("never: needs at least one tool")
-	}
-	if slices.Contains(n, "") {
-		return errors.New("never: a tool needs a name")
-	}
-	return nil
-}
-
-func (n never) judge(s *session) section {
-	result := section{name: "never", total: len(n)}
-	for _, tool := range n {
-		first := s.first(tool)
-		if first == none {
-			result.held++
-		} else {
-			result.problems = append(result.problems, fmt.Sprintf("%s was called (call %d)", label(tool), first+1))
-		}
-	}
-	result.rows = func() []row { return n.rows(s.calls) }
-	return result
-}
-
-func (n never) rows(calls []observed) []row {
-	var rows []row
-	for _, tool := range n {
-		before := len(rows)
-		for i := range calls {
-			if calls[i].Name == tool {
-				rows = append(rows, row{mark: bad, left: calls[i].summary(), right: "want never"})
-			}
-		}
-		if len(rows) == before {
-			rows = append(rows, row{mark: good, left: "never " + label(tool)})
-		}
-	}
-	return rows
-}
-
-// before is a list of tools each of which must be called before the next.
-type before []string
-
-func (b before) check() error {
-	if len(b) < 2 {
-		return errors.New("before: needs at least two tools")
-	}
-	if slices.Contains(b, "") {
-		return errors.New("before: a tool needs a name")
-	}
-	for i, tool := range b {
-		if slices.Contains(b[:i], tool) {
-			return fmt.Errorf("before: duplicate tool %s", excerpt.Quote(tool, maxName))
-		}
-	}
-	return nil
-}
-
-// holds reports whether tool i was called before tool i+1 was, whose first call is at.
-func (b before) holds(s *session, i int) (at int, ok bool) {
-	at = s.first(b[i+1])
-	first := s.first(b[i])
-	return at, at == none || first != none && first < at
-}
-
-func (b before) judge(s *session) section {
-	result := section{name: "before", total: len(b) - 1, rows: func() []row { return b.rows(s) }}
-	for i := range result.total {
-		at, ok := b.holds(s, i)
-		if ok {
-			result.held++
-			continue
-		}
-		problem := fmt.Sprintf("%s was called (call %d) before %s", label(b[i+1]), at+1, label(b[i]))
-		if s.first(b[i]) == none {
-			problem = fmt.Sprintf("%s was called (call %d) without %s", label(b[i+1]), at+1, label(b[i]))
-		}
-		result.problems = append(result.problems, problem)
-	}
-	return result
-}
-
-func (b before) rows(s *session) []row {
-	var rows []row
-	for i := range len(b) - 1 {
-		at, ok := b.holds(s, i)
-		if ok {
-			rows = append(rows, row{mark: good, left: label(b[i]) + " before " + label(b[i+1])})
-		} else {
-			rows = append(rows, row{mark: bad, left: s.calls[at].summary(), right: "want after " + label(b[i])})
-		}
-	}
-	return rows
 }
 
 // Counts are numbers of calls by the exact name of the tool.

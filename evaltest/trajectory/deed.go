@@ -30,8 +30,8 @@ func Does(deed string) Call {
 	return c
 }
 
-// AnyOf expects a call that one of these calls accepts. They are not made by AnyOf themselves and have no limits; the
-// call that AnyOf returns may have one, and rules, but no arguments of its own.
+// AnyOf expects a call that one of these calls accepts. They are not made by AnyOf themselves and have neither a limit
+// nor an actor; the call that AnyOf returns may have both, and rules, but no arguments of its own.
 func AnyOf(calls ...Call) Call {
 	return Call{any: slices.Clone(calls), isAny: true}
 }
@@ -51,8 +51,8 @@ func (c Call) readyAny() (Call, error) {
 		case alternative.isAny:
 			errs = append(errs, fmt.Errorf("alternative %d must not have alternatives itself", i+1))
 			continue
-		case alternative.limit > 0:
-			errs = append(errs, fmt.Errorf("alternative %d has a limit: set it on the call that has it", i+1))
+		case alternative.limit > 0 || alternative.by != "":
+			errs = append(errs, fmt.Errorf("alternative %d has a limit or an actor: set it on the whole", i+1))
 		}
 		var err error
 		if c.any[i], err = alternative.ready(); err != nil {
@@ -78,7 +78,7 @@ func (c *Call) alternative(o *observed, cwd string) *Call {
 		}
 	}
 	own := *c.any[best].forCall(o, cwd)
-	own.rules = slices.Concat(own.rules, c.rules)
+	own.rules, own.by = slices.Concat(own.rules, c.rules), c.by
 	return &own
 }
 

@@ -210,6 +210,98 @@ func TestDoesInTheModes(t *testing.T) {
 	}
 }
 
+func TestConstraintsOfCalls(t *testing.T) {
+	does, kind, tool := trajectory.Does, trajectory.Kind, trajectory.Tool
+	both := shell("cat a && rm a")
+	for _, test := range []struct {
+		name   string
+		m      trajectory.Matcher
+		calls  []trajectory.ToolCall
+		reason string
+	}{
+		{
+			"never done", trajectory.NeverCall(does("delete")),
+			[]trajectory.ToolCall{shell("ls"), ofKind("x", "edit")},
+			"",
+		},
+		{
+			"done in a shell", trajectory.NeverCall(does("move"), does("delete")),
+			[]trajectory.ToolCall{shell("ls"), both},
+			"never: call 2 does delete",
+		},
+		{
+			"done by a tool", trajectory.NeverCall(does("delete")),
+			[]trajectory.ToolCall{ofKind("x", "delete")},
+			"never: call 1 does delete",
+		},
+		{
+			"arguments", trajectory.NeverCall(tool("Bash").Args(args{"command": trajectory.Contains("rm")})),
+			[]trajectory.ToolCall{shell("ls"), both},
+			"never: Bash command=contains(rm) was called (call 2)",
+		},
+		{
+			"alternatives", trajectory.NeverCall(trajectory.AnyOf(kind("delete"), does("delete"))),
+			[]trajectory.ToolCall{both},
+			"never: call 1 kind delete or does delete",
+		},
+		{"before, in a line", trajectory.BeforeCall(does("read"), does("delete")), []trajectory.ToolCall{both}, ""},
+		{
+			"after, in a line", trajectory.BeforeCall(does("delete"), does("read")),
+			[]trajectory.ToolCall{both},
+			"before: call 1 does read before does delete",
+		},
+		{
+			"without", trajectory.BeforeCall(does("edit"), kind("execute")),
+			[]trajectory.ToolCall{shell("ls"), both},
+			"before: kind execute was called (call 1) without does edit",
+		},
+		{
+			"of several lines", trajectory.BeforeCall(does("edit"), does("delete")),
+			[]trajectory.ToolCall{shell("cat a; cat b"), both, ofKind("Edit", "edit")},
+			"before: call 2 does delete before does edit",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := test.m.Match(runOf(test.calls...))
+			require.NoError(t, r.Err)
+			assert.Equal(t, test.reason, r.Reason(), "%v", r)
+			assert.Equal(t, test.reason == "", r.Pass)
+			assert.NotEmpty(t, r.Table())
+		})
+	}
+	panics := func(c trajectory.ToolCall) bool { return c.Args.(map[string]any)["command"] == "ls" || c.Title[5] == 0 }
+	rule := tool("Bash").Where("rule", panics)
+	assert.Error(t, trajectory.NeverCall(rule).Match(runOf(shell("ls"), both)).Err, "at a call after the first")
+	assert.Error(t, trajectory.BeforeCall(rule, kind("x")).Match(runOf(shell("ls"), both)).Err)
+	assert.ErrorContains(t, trajectory.NeverCall(tool("a").MaxDuration(1)).Check(), "never: a: a limit has no effect")
+	assert.ErrorContains(t, trajectory.NeverCall(does("x")).Check(), `never: does x: nothing does "x"`)
+	assert.ErrorContains(t, trajectory.BeforeCall(does("edit"), does("edit")).Check(), `duplicate tool "does edit"`)
+}
+
+func TestBy(t *testing.T) {
+	run := &trajectory.Run{Events: []trajectory.Event{
+		{Turn: 1, Body: trajectory.ToolStart{ID: "1", Name: "Task", Kind: "think"}},
+		{Turn: 1, Body: trajectory.ToolStart{ID: "2", Parent: "1", Name: "Read", Kind: "read"}},
+	}}
+	read := trajectory.Tool("Read")
+	match := func(m trajectory.Matcher) string { return m.Match(run).String() }
+	assert.Equal(t, "1 ✓ Read", match(trajectory.Superset(read)))
+	assert.Equal(t, "1 ✓ Read", match(trajectory.Superset(read.By(trajectory.Subagent))))
+	assert.Equal(t, "1 ✓ Read", match(trajectory.Superset(trajectory.AnyOf(read, read).By(trajectory.Subagent))))
+	assert.Equal(t, "superset: step 1 not matched: Read by main\n1 ✗ Read   want by main",
+		match(trajectory.Superset(read.By(trajectory.Main))))
+	assert.Equal(t, "superset: step 1 not matched: Read or Grep by main\n1 ✗ Read   want by main",
+		match(trajectory.Superset(trajectory.AnyOf(read, trajectory.Tool("Grep")).By(trajectory.Main))))
+	assert.Equal(t, "never: Read by subagent was called (call 2)\n✗ Read   want never Read by subagent",
+		match(trajectory.NeverCall(read.By(trajectory.Subagent))))
+	assert.True(t, trajectory.NeverCall(trajectory.Does("read").By(trajectory.Main)).Match(run).Pass)
+	assert.False(t, trajectory.Unordered(trajectory.Tool("Task"), read.By(trajectory.Main)).Match(run).Pass)
+	exact := func(c trajectory.Call) trajectory.Call { return c.Mode(trajectory.ExactArgs) }
+	plain := trajectory.Unordered(exact(trajectory.Tool("Task")), exact(read).By(trajectory.Main))
+	assert.False(t, plain.Match(run).Pass)
+	assert.ErrorContains(t, read.By("me").Check(), `unknown actor "me": want one of ["main" "subagent"]`)
+}
+
 func TestDeedsMalformed(t *testing.T) {
 	for _, test := range []struct {
 		call trajectory.Call
@@ -219,7 +311,8 @@ func TestDeedsMalformed(t *testing.T) {
 		{trajectory.AnyOf(), "needs at least one alternative"},
 		{trajectory.AnyOf(trajectory.Does("x")), `alternative 1, does x: nothing does "x"`},
 		{trajectory.AnyOf(trajectory.AnyOf(trajectory.Tool("a"))), "alternative 1 must not have alternatives itself"},
-		{trajectory.AnyOf(trajectory.Tool("a").MaxDuration(time.Second)), "alternative 1 has a limit"},
+		{trajectory.AnyOf(trajectory.Tool("a").MaxDuration(time.Second)), "alternative 1 has a limit or an actor"},
+		{trajectory.AnyOf(trajectory.Tool("a").By(trajectory.Main)), "alternative 1 has a limit or an actor"},
 		{trajectory.AnyOf(trajectory.Tool("a")).Args(args{"b": 1}), "has no arguments of its own"},
 		{trajectory.AnyOf(trajectory.Tool("a")).Mode(trajectory.ExactArgs), "has no arguments of its own"},
 	} {

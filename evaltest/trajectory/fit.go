@@ -243,7 +243,7 @@ func pairSame(expected []Call, s *session) ([]int, bool) {
 
 // isPlain reports whether the call expects one tool with exactly these values as its arguments, and nothing else.
 func (c *Call) isPlain() bool {
-	return c.tool != "" && c.mode == ExactArgs && c.limit == 0 && len(c.rules) == 0 &&
+	return c.tool != "" && c.mode == ExactArgs && c.by == "" && c.limit == 0 && len(c.rules) == 0 &&
 		!slices.ContainsFunc(c.args, func(a namedArg) bool { return a.Arg.name != "equals" || len(a.path) > 0 })
 }
 

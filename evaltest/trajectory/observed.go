@@ -61,11 +61,6 @@ func (s *session) count(tool string) int {
 	return n
 }
 
-// first returns the first call of the tool, or none.
-func (s *session) first(tool string) int {
-	return slices.IndexFunc(s.calls, func(o observed) bool { return o.Name == tool })
-}
-
 // groups returns the group number of each call.
 func (s *session) groups() []int {
 	groups := make([]int, len(s.calls))

@@ -130,6 +130,9 @@ func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 
 // broken returns the rules of c that the call breaks.
 func (m matched) broken(c *Call, o *observed) (wants []string) {
+	if !c.by.made(o) {
+		wants = append(wants, "by "+string(c.by))
+	}
 	for _, r := range c.rules {
 		switch holds, err := r.ask(o); {
 		case err != nil:

@@ -53,10 +53,39 @@ func (d *decoder) call(s *step, item *doc.Node, overrides map[string]override) t
 		}
 		c = trajectory.AnyOf(alternatives...)
 	}
+	if s.By != "" {
+		c = c.By(trajectory.Actor(s.By))
+	}
 	if s.MaxDuration > 0 {
 		c = c.MaxDuration(time.Duration(s.MaxDuration) * time.Millisecond)
 	}
 	return c
+}
+
+// constrainedCalls decodes the calls of a constraint: each a tool's name, or what an expected call has. Their arguments
+// are compared in the default way, whatever the list of expected calls has. It returns false if it reported an error.
+func (d *decoder) constrainedCalls(items []*doc.Node) (calls []trajectory.Call, valid bool) {
+	calls, valid = make([]trajectory.Call, len(items)), true
+	in := decoder{node: d.node, keys: keys{Args: string(trajectory.SupersetArgs), Profiles: "standard"}}
+	for i, item := range items {
+		var s step
+		switch name := item.Value().(type) {
+		case string:
+			if calls[i] = trajectory.Tool(name); strings.TrimSpace(name) == "" {
+				item.Errorf("", "must not be empty")
+			}
+		case map[string]any:
+			if item.Decode(&s) {
+				expect.Meaningless(item, "in a constraint", "together", "max_duration_ms")
+				s.MaxDuration = 0
+				calls[i] = in.call(&s, item, nil)
+			}
+		default:
+			item.Errorf("", "must be the name of a tool or a call, such as {does: delete}")
+		}
+		valid = valid && calls[i].Check() == nil
+	}
+	return calls, valid
 }
 
 // oneOf reports a mapping that has none of the keys, or more than one.

@@ -172,6 +172,24 @@ overrides: {Bash: {command: contains_ci}}`,
 			detail: `1 ✓ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"`,
 		},
 		{
+			name: "constraints of calls", run: oneLine(), outcome: result.Fail, score: 0.4,
+			keys: `
+expected: [{does: edit, by: main}]
+args: exact
+never: [Read, {does: delete}, {does: edit, args: {command: {contains: sed}}}]
+before: [{does: edit}, {does: read}]`,
+			reason: "superset: step 1 not matched: does edit by main; never: call 1 does edit command=contains(sed); " +
+				"before: call 1 does read before does edit",
+			detail: `superset: 0 of 1
+  1 ✗ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"   want no command
+never: 2 of 3
+  ✓ never Read
+  ✓ never does delete
+  ✗ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"   want never does edit command=contains(sed)
+before: 0 of 1
+  ✗ Bash command="cat a.go && sed -i s/a/b/ a.go && go test"   want after does edit`,
+		},
+		{
 			name: "precision of what passed", keys: "expected: [{tool: read_file}]",
 			run: refunded(), outcome: result.Pass, score: 1,
 			detail: "1 ✓ read_file path=$WORKSPACE/order.json\nprecision 0.50, recall 1.00, F1 0.67",
@@ -504,6 +522,26 @@ func TestLoadErrors(t *testing.T) {
 		{"deeds with AgentEvals", "compat: agentevals\nmode: superset\nexpected: [{does: edit}]", []string{
 			"8:16: evaluators[0].expected[0]: needs `tool`",
 			"8:23: evaluators[0].expected[0].does: has no effect with `compat: agentevals`",
+		}},
+		{"calls of constraints", "never: [{does: remove}, {}, 1, {tool: a, together: true}]", []string{
+			`6:20: evaluators[0].never[0].does: must be one of read, search, edit, delete, move, fetch, execute, ` +
+				`not "remove"`,
+			"6:29: evaluators[0].never[1]: needs exactly one of `tool`, `kind`, `does` and `any`",
+			"6:33: evaluators[0].never[2]: must be the name of a tool or a call, such as {does: delete}",
+			"6:56: evaluators[0].never[3].together: has no effect in a constraint",
+		}},
+		{"calls of before", "before: [{kind: a, tool: a}, {does: x}, {any: [{tol: x}]}]", []string{
+			"6:14: evaluators[0].before[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
+			`6:41: evaluators[0].before[1].does: must be one of read, search, edit, delete, move, fetch, execute, ` +
+				`not "x"`,
+			`6:53: evaluators[0].before[2].any[0].tol: unknown key, did you mean "tool"?`,
+		}},
+		{"the same call twice in before", "before: [{kind: a}, {kind: b}, {kind: a}]", []string{
+			`6:5: evaluators[0].before: duplicate tool "kind a"`,
+		}},
+		{"misspelt actor", "expected: [{tool: a, by: subagnet}]", []string{
+			`6:30: evaluators[0].expected[0].by: must be one of main, subagent, not "subagnet", ` +
+				`did you mean "subagent"?`,
 		}},
 		{"call that is no mapping", "expected: [Read]", []string{
 			"6:16: evaluators[0].expected[0]: must be a mapping, not a string",

@@ -56,10 +56,10 @@ type keys struct {
 	Overrides map[string]*doc.Node `yaml:"overrides" min:"1"`
 	Minimums  map[string]int       `yaml:"minimums" min:"1" doc:"In mode any_order: the least calls by tool."`
 
-	Never      []string       `yaml:"never" min:"1" doc:"Tools that the agent should not call."`
+	Never      []*doc.Node    `yaml:"never" min:"1" doc:"Tools, or calls, that the agent should not call."`
 	AtLeast    map[string]int `yaml:"at_least" min:"1" doc:"How often each tool should be called at least."`
 	AtMost     map[string]int `yaml:"at_most" min:"1" doc:"How often each tool may be called."`
-	Before     []string       `yaml:"before" min:"2" doc:"Tools, each to be called before the next."`
+	Before     []*doc.Node    `yaml:"before" min:"2" doc:"Tools, or calls, each to be called before the next."`
 	Duplicates *doc.Node      `yaml:"no_duplicates" doc:"true, or tools not to be called twice with equal arguments."`
 
 	MaxDuration int    `yaml:"max_duration_ms" min:"1" max:"1000000000" doc:"The longest that the run may take."`
@@ -72,6 +72,7 @@ type step struct {
 	Kind string        `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
 	Does string        `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute" doc:"Instead, what it does."`
 	Any  []alternative `yaml:"any" min:"1" doc:"Instead, alternatives, one of which the call is."`
+	By   string        `yaml:"by" enum:"main,subagent" doc:"Who makes the call."`
 
 	Args        *doc.Node `yaml:"args" doc:"A value or a matcher for each argument; or a mode."`
 	Together    bool      `yaml:"together" doc:"In mode strict: the call is made together with the one before."`
@@ -188,8 +189,8 @@ func (d *decoder) constraints() []trajectory.Matcher {
 	k := &d.keys
 	var parts []trajectory.Matcher
 	if len(k.Never) > 0 {
-		d.notBlank("never", k.Never)
-		parts = append(parts, trajectory.Never(k.Never...))
+		calls, _ := d.constrainedCalls(k.Never)
+		parts = append(parts, trajectory.NeverCall(calls...))
 	}
 	if len(k.AtLeast) > 0 {
 		parts = append(parts, trajectory.AtLeast(d.counts("at_least", k.AtLeast, 1)))
@@ -198,9 +199,11 @@ func (d *decoder) constraints() []trajectory.Matcher {
 		parts = append(parts, trajectory.AtMost(d.counts("at_most", k.AtMost, 0)))
 	}
 	if len(k.Before) > 1 {
-		d.notBlank("before", k.Before)
-		m := trajectory.Before(k.Before...)
-		d.checked("before", m.Check())
+		calls, valid := d.constrainedCalls(k.Before)
+		m := trajectory.BeforeCall(calls...)
+		if valid {
+			d.checked("before", m.Check())
+		}
 		parts = append(parts, m)
 	}
 	if k.Duplicates != nil {
@@ -216,15 +219,6 @@ func (d *decoder) constraints() []trajectory.Matcher {
 func (d *decoder) checked(key string, err error) {
 	if err != nil {
 		d.node.Errorf(key, "%s", strings.TrimPrefix(err.Error(), key+": "))
-	}
-}
-
-func (d *decoder) notBlank(key string, tools []string) {
-	items := d.node.Get(key).Items()
-	for i, tool := range tools {
-		if strings.TrimSpace(tool) == "" {
-			items[i].Errorf("", "must not be empty")
-		}
 	}
 }
 
