@@ -246,7 +246,9 @@ func (p *progress) totals() string {
 // cells returns what is shown about a unit: its id, in at most idColumns columns, iteration, tool, time and cost.
 func (r *runningUnit) cells(now time.Time, idColumns int) []string {
 	iteration, cost := "starting", "cost unknown"
-	if r.Iteration > 0 {
+	if r.Pause != "" {
+		iteration = "waiting"
+	} else if r.Iteration > 0 {
 		iteration = fmt.Sprintf("iteration %d", r.Iteration)
 	}
 	if r.Cost != nil {

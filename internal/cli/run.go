@@ -323,6 +323,9 @@ func (w *watcher) JobEnds(j result.Job) {
 func (w *watcher) Activity(a session.Activity) {
 	a.Tool = w.secrets.String(a.Tool)
 	w.progress.update(a)
+	if a.Pause != "" {
+		w.Note(a.Unit + ": " + a.Pause)
+	}
 }
 
 func (w *watcher) Note(text string) {

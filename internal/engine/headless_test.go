@@ -205,10 +205,10 @@ func TestHeadless(t *testing.T) {
 // TestHeadlessRetries expects another attempt where the model was overloaded or the program did not begin, and none
 // where it failed later.
 func TestHeadlessRetries(t *testing.T) {
-	for prompt, attempts := range map[string]int{"overloaded": 2, "crash": 2, "quit": 0, "refused": 0} {
+	for prompt, attempts := range map[string]int{"overloaded": 1, "crash": 1, "quit": 0, "refused": 0} {
 		t.Run(prompt, func(t *testing.T) {
 			t.Parallel()
-			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, "", "retries: 2", prompt), engine.Live,
+			runner, unit := newRunner(t, t.TempDir(), headlessPlaybook(t, "", "retries: 1", prompt), engine.Live,
 				confinedBy(t, confine.None))
 			u := runner.Unit(t.Context(), unit, io.Discard)
 			require.Equal(t, result.Error, u.Outcome)

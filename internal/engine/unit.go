@@ -43,7 +43,14 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
-		if !fault.IsTransient(err) || len(attempts) >= r.pb.Retries || ctx.Err() != nil {
+		again := fault.IsTransient(err) && len(attempts) < r.pb.Retries && ctx.Err() == nil
+		if again {
+			if err := r.pause(ctx, u, len(attempts)+1, a.result.Reason, log); err != nil {
+				again = false
+				a.result.Reason += fmt.Sprintf(" (%v)", err)
+			}
+		}
+		if !again {
 			r.noteUnit(u, a.result.Outcome)
 			return a.result
 		}

@@ -265,6 +265,8 @@ type Activity struct {
 	Tool string
 	// Cost is what the session has cost so far in USD, nil if the agent does not say.
 	Cost *float64
+	// Pause says why the unit waits for its next attempt, and how long. It is empty while an agent is at work.
+	Pause string
 }
 
 // watch reports one unit's activity.
