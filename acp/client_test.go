@@ -197,6 +197,23 @@ func TestPromptDrains(t *testing.T) {
 	}
 }
 
+// TestPromptDrainsAfterError: an agent whose turn ends in an error sends updates after its last word, too.
+func TestPromptDrainsAfterError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got recording
+		s, p := open(t, ClientConfig{Update: got.update}, newSessionResult)
+		background(t, func() {
+			m := p.expect(MethodPrompt)
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no"}}`, m.ID)
+			time.Sleep(100 * time.Millisecond)
+			p.update("late")
+		})
+		_, err := s.Prompt(context.Background(), TextContent{Text: "hi"})
+		require.EqualError(t, err, "acp: session/prompt: error -32603: no")
+		require.Equal(t, []string{"late"}, got.seen())
+	})
+}
+
 // TestPromptDrainsSlowHandler checks that Prompt does not return while an update is still being handled.
 func TestPromptDrainsSlowHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

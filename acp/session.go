@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -88,8 +89,9 @@ func (s *Session) ConfigOptions() []ConfigOption {
 	return slices.Clone(s.options)
 }
 
-// Prompt runs one turn: it sends the blocks and returns when the agent has ended its turn and has then been silent for
-// [ClientConfig.DrainIdle], so that late updates are still passed to [ClientConfig.Update] before Prompt returns.
+// Prompt runs one turn: it sends the blocks and returns when the agent has ended its turn, be it by an error, and has
+// then been silent for [ClientConfig.DrainIdle], so that late updates are still passed to [ClientConfig.Update] before
+// Prompt returns.
 //
 // When ctx ends, the turn is cancelled: the agent receives session/cancel, all its permission requests, those already
 // waiting included, are answered as cancelled, and Prompt goes on waiting for the end of the turn, at most
@@ -119,11 +121,10 @@ func (s *Session) Prompt(ctx context.Context, blocks ...ContentBlock) (PromptRes
 	case <-ctx.Done():
 		err = s.cancel(ctx, turn)
 	}
-	if err != nil {
-		return PromptResponse{}, err
+	if _, answered := errors.AsType[*Error](err); err == nil || answered {
+		s.drain()
 	}
-	s.drain()
-	return resp, nil
+	return resp, err
 }
 
 func (s *Session) beginTurn() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
@@ -228,6 +229,9 @@ func (s *live) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 // and what it does now belongs to no turn. Close reports what cannot be killed.
 func (s *live) ask(ctx context.Context, text string) error {
 	resp, err := s.session.Prompt(ctx, acp.TextContent{Text: text})
+	if answer, ok := errors.AsType[*acp.Error](err); ok && claude.OutOfTokens(answer.Message) {
+		return limitReached{string(acp.StopMaxTokens)} // it has told what it could do until then
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			err = s.exited(err)

@@ -65,6 +65,23 @@ func TestLimits(t *testing.T) {
 			script: script(acts{say("a"), silence}), stops: "timeout", took: 10*time.Minute + 5*time.Second,
 		},
 		{
+			name: "longest answer", reason: "the model wrote as much as it may: that is known about the agent",
+			limits: "{max_tokens: 9}",
+			script: scripted.Script{Turns: []scripted.Turn{{Actions: acts{tool("Read"), say("a")}, Error: &scripted.Error{
+				Code: -32603,
+				Message: "Internal error: API Error: Claude's response exceeded the 128000 output token maximum. " +
+					"To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable.",
+				Data: map[string]any{"errorKind": "max_output_tokens"},
+			}}}}, stops: "max_tokens",
+		},
+		{
+			name: "longest conversation", reason: "the agent filled it", limits: "{}",
+			script: scripted.Script{Turns: []scripted.Turn{{}, {Error: &scripted.Error{
+				Code: -32603, Message: "Internal error: Prompt is too long · the request is ~250000 tokens (limit 200000)",
+				Data: map[string]any{"errorKind": "invalid_request"},
+			}}}}, stops: "end_turn max_tokens",
+		},
+		{
 			name: "no turn after the last", reason: "what ended early has ended", limits: "{}",
 			script: scripted.Script{Turns: []scripted.Turn{{Stop: "refusal"}, {}}}, stops: "refusal",
 		},

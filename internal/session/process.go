@@ -44,7 +44,7 @@ type processSession struct {
 	interrupter
 }
 
-// limitReached is why the harness ended a turn.
+// limitReached is why a turn ended for which the agent gives no stop reason: a limit of ours, or of its model's.
 type limitReached struct{ name string }
 
 func (l limitReached) Error() string { return "limit reached: " + l.name }
@@ -80,7 +80,7 @@ func (s *processSession) turn(ctx context.Context, do func(context.Context) erro
 	err = do(turn)
 	_ = s.setInterrupt(nil) // what comes now, the next turn tells, or the end
 	cause := context.Cause(turn)
-	if reached, ok := errors.AsType[limitReached](cause); ok {
+	if reached, ok := errors.AsType[limitReached](cmp.Or(cause, err)); ok {
 		return reached.name, nil
 	}
 	if cause != nil { // the run was cancelled, or the agent did what the playbook declares an error

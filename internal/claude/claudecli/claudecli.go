@@ -253,6 +253,8 @@ func (r *resultLine) stop() (string, error) {
 		return string(acp.StopMaxTurnRequests), nil
 	case r.Subtype == "error_max_budget_usd":
 		return result.StopCostLimit, nil
+	case r.Failed && claude.OutOfTokens(r.Result):
+		return string(acp.StopMaxTokens), nil
 	case r.Subtype == "success" && r.Failed:
 		return "", &ModelError{Status: r.Status, Text: r.Result}
 	case r.Subtype != "success":

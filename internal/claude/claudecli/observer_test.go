@@ -336,6 +336,15 @@ func TestEnds(t *testing.T) {
 			"unknown end", `{"type":"result","subtype":"error_of_tomorrow"}`, "",
 			`the agent ended its turn with "error_of_tomorrow": `,
 		},
+		{
+			"longest conversation", `{"type":"result","subtype":"success","is_error":true,"api_error_status":400,` +
+				`"terminal_reason":"prompt_too_long","result":"Prompt is too long · the request is ~250000 tokens"}`,
+			"max_tokens", "",
+		},
+		{
+			"longest answer", `{"type":"result","subtype":"success","is_error":true,"stop_reason":"stop_sequence",` +
+				`"result":"API Error: Claude's response exceeded the 128000 output token maximum."}`, "max_tokens", "",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
