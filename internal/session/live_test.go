@@ -28,6 +28,10 @@ func TestLimits(t *testing.T) {
 		return scripted.Action{Usage: &scripted.Usage{Used: 1, Size: 2, CostUSD: usd}}
 	}
 	silence := scripted.Action{Silence: true}
+	fails := func(actions acts, message string) scripted.Script {
+		failure := &scripted.Error{Code: -32603, Message: "Internal error: " + message}
+		return scripted.Script{Turns: []scripted.Turn{{Actions: actions, Error: failure}}}
+	}
 	tests := []struct {
 		name, reason string
 		limits       string
@@ -67,19 +71,13 @@ func TestLimits(t *testing.T) {
 		{
 			name: "longest answer", reason: "the model wrote as much as it may: that is known about the agent",
 			limits: "{max_tokens: 9}",
-			script: scripted.Script{Turns: []scripted.Turn{{Actions: acts{tool("Read"), say("a")}, Error: &scripted.Error{
-				Code: -32603,
-				Message: "Internal error: API Error: Claude's response exceeded the 128000 output token maximum. " +
-					"To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable.",
-				Data: map[string]any{"errorKind": "max_output_tokens"},
-			}}}}, stops: "max_tokens",
+			script: fails(acts{tool("Read"), say("a")}, "API Error: Claude's response exceeded the 128000 output token "+
+				"maximum. To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."),
+			stops: "max_tokens",
 		},
 		{
 			name: "longest conversation", reason: "the agent filled it", limits: "{}",
-			script: scripted.Script{Turns: []scripted.Turn{{}, {Error: &scripted.Error{
-				Code: -32603, Message: "Internal error: Prompt is too long · the request is ~250000 tokens (limit 200000)",
-				Data: map[string]any{"errorKind": "invalid_request"},
-			}}}}, stops: "end_turn max_tokens",
+			script: fails(nil, "Prompt is too long · the request is ~250000 tokens (limit 200000)"), stops: "max_tokens",
 		},
 		{
 			name: "no turn after the last", reason: "what ended early has ended", limits: "{}",
