@@ -71,13 +71,13 @@ func TestLimits(t *testing.T) {
 		{
 			name: "longest answer", reason: "the model wrote as much as it may: that is known about the agent",
 			limits: "{max_tokens: 9}",
-			script: fails(acts{tool("Read"), say("a")}, "API Error: Claude's response exceeded the 128000 output token "+
-				"maximum. To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."),
+			script: fails(acts{tool("Read"), say("a")}, "API Error: Claude's response exceeded the 128000 output "+
+				"token maximum. To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."),
 			stops: "max_tokens",
 		},
 		{
 			name: "longest conversation", reason: "the agent filled it", limits: "{}",
-			script: fails(nil, "Prompt is too long · the request is ~250000 tokens (limit 200000)"), stops: "max_tokens",
+			script: fails(nil, "Prompt is too long · the request is ~250000 tokens"), stops: "max_tokens",
 		},
 		{
 			name: "no turn after the last", reason: "what ended early has ended", limits: "{}",
