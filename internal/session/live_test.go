@@ -72,7 +72,7 @@ func TestLimits(t *testing.T) {
 			name: "longest answer", reason: "the model wrote as much as it may: that is known about the agent",
 			limits: "{max_tokens: 9}",
 			script: fails(acts{tool("Read"), say("a")}, "API Error: Claude's response exceeded the 128000 output "+
-				"token maximum. To configure this behavior, set the CLAUDE_CODE_MAX_OUTPUT_TOKENS environment variable."),
+				"token maximum. To configure this behavior, set CLAUDE_CODE_MAX_OUTPUT_TOKENS."),
 			stops: "max_tokens",
 		},
 		{
