@@ -87,42 +87,52 @@ func (c *Call) hasDeed() bool {
 	return c.deed != "" || slices.ContainsFunc(c.any, func(a Call) bool { return a.deed != "" })
 }
 
-// Does returns what the call does, in the words of [Deeds] and in order, at least once each.
+// Does returns what the call does, in the words of [Deeds] and in order.
 //
 // A call of kind read, search, edit, delete, move or fetch does that. A call of kind execute does what the commands of
 // its command line do, as far as their words tell it: grep and ls search, cat and head read, sed -i, tee and > edit, rm
 // deletes, mv moves, curl fetches, and what none of these is known for does "execute", such as go test. The command
 // line is the argument "command" or "cmd", a text or a list of words; if the agent reports no arguments, it is the
-// call's title. A line that cannot be read does "execute" only. Other kinds do nothing.
+// call's title. A line that cannot be read does "execute" only. Calls of other kinds do nothing.
 func (c ToolCall) Does() []string {
 	args, err := valueOf(c.Args)
 	if err != nil {
-		args = ""
+		args = false // something, but no command
 	}
-	fields, isObject := args.(map[string]any)
-	deeds := commandDeeds(args)
 	switch c.Kind {
 	case "execute":
-		if isObject && len(fields) == 0 || c.Args == nil {
+		if isNothing(args) {
 			return deedNames(shell.Line(strings.Trim(c.Title, "`")))
 		}
-		if deeds == nil {
-			return []string{"execute"}
+		if deeds := commandDeeds(args); deeds != nil {
+			return deedNames(deeds)
 		}
-		return deedNames(deeds)
+		return []string{string(shell.Execute)}
 	case "read", "search", "edit", "delete", "move", "fetch":
-	default:
+		if deeds := c.codexDeeds(args); len(deeds) > 0 {
+			return deeds
+		}
+		return []string{c.Kind}
+	}
+	return nil
+}
+
+// codexDeeds returns what a call does that Codex gives another kind than execute, although a shell does it. The kind
+// may say less than the words, and something else: of ls it says that it reads, as codex-acp 2 does by a title.
+func (c ToolCall) codexDeeds(args any) []string {
+	if c.Kind == "read" && isNothing(args) && strings.HasPrefix(c.Title, "List files") {
+		return []string{string(shell.Search)}
+	}
+	if _, isList := object(args)["command"].([]any); !isList {
 		return nil
 	}
-	// Codex says of some command lines what they do, and may say less than there is.
-	var all []string
-	if _, isList := fields["command"].([]any); isList {
-		all = slices.DeleteFunc(deedNames(deeds), func(d string) bool { return d == "execute" })
-	}
-	if !slices.Contains(all, c.Kind) {
-		all = slices.Insert(all, 0, c.Kind)
-	}
-	return all
+	return slices.DeleteFunc(deedNames(commandDeeds(args)), func(d string) bool { return d == string(shell.Execute) })
+}
+
+// isNothing reports whether there are no arguments.
+func isNothing(args any) bool {
+	fields, isObject := args.(map[string]any)
+	return args == nil || isObject && len(fields) == 0
 }
 
 func object(args any) map[string]any {

@@ -39,9 +39,14 @@ func TestDoes(t *testing.T) {
 		{
 			"Codex, which says less than it does",
 			trajectory.ToolCall{Kind: "read", Args: list("/bin/bash", "-c", "ls && rm a")},
-			"read search delete",
+			"search delete",
 		},
 		{"Codex, which says more", trajectory.ToolCall{Kind: "read", Args: list("bash", "-c", "true")}, "read"},
+		{
+			"codex-acp 2, which says less than it knows",
+			trajectory.ToolCall{Name: "exec_command", Kind: "read", Title: "List files in 'report'"},
+			"search",
+		},
 		{"codex-acp 2", trajectory.ToolCall{Name: "exec_command", Kind: "execute", Title: "rm a"}, "delete"},
 		{
 			"Gemini",

@@ -119,6 +119,23 @@ func TestFailureText(t *testing.T) {
 			}})),
 		},
 		{
+			"not done", trajectory.InOrder(trajectory.Does("read"), trajectory.Does("edit").By(trajectory.Main),
+				trajectory.AnyOf(tool("rm"), trajectory.Does("delete")).MaxDuration(time.Second)),
+			runOf(shell("sed -i s/a/b/ a.go; cat a.go"), shell("go test ./..."), ofKind("WebFetch", "fetch")),
+		},
+		{
+			"a set of what is done", trajectory.Superset(trajectory.Does("delete"), tool("Bash")),
+			runOf(shell("cat a.go && rm a.go")),
+		},
+		{
+			"done though it must not be", trajectory.All(
+				trajectory.NeverCall(tool("WebFetch"), trajectory.Does("delete"), trajectory.Does("edit").Args(args{
+					"command": trajectory.Contains("a.go"),
+				})),
+				trajectory.BeforeCall(trajectory.Does("read"), trajectory.Does("edit"), trajectory.Kind("fetch"))),
+			runOf(shell("sed -i s/a/b/ a.go; cat a.go"), shell("ls && rm -r b"), ofKind("WebFetch", "fetch")),
+		},
+		{
 			"in another order", trajectory.InOrder(tool("get_weather"), tool("search")),
 			runOf(call("search", args{"query": "weather Paris", "limit": 10}),
 				call("get_weather", args{"location": "Paris"})),
