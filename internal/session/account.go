@@ -16,8 +16,8 @@ import (
 )
 
 // keepAccount looks at what the agent made of its account's files, now that it has ended: agents renew tokens. What is
-// new in them is secret, too. The user's files become it where the preset says so.
-func (c *Config) keepAccount() error {
+// new in them is secret, too. The user's files become it where the preset says so; warnings tell where they do not.
+func (c *Config) keepAccount() (warnings []string, err error) {
 	var errs []error
 	for _, f := range c.Launch.Files {
 		if f.From == "" {
@@ -26,15 +26,34 @@ func (c *Config) keepAccount() error {
 		data, err := c.readHome(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			c.Log.Notef("the agent removed its %s; %s stays as it is", f.Path, f.From)
+			warnings = append(warnings, fmt.Sprintf("the agent removed its %s; %s stays as it is", f.Path, f.From))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("look at the agent's %s: %w", f.Path, err))
 		case !bytes.Equal(data, f.Data):
 			c.Secrets.AddFile(f.Path, data)
-			errs = append(errs, c.writeBack(f, data))
+			if reason := unfit(f, data); reason != "" {
+				warnings = append(warnings, reason)
+				continue
+			}
+			errs = append(errs, writeBack(f, data))
 		}
 	}
-	return errors.Join(errs...)
+	for _, w := range warnings {
+		c.Log.Notef("%s", w)
+	}
+	return warnings, errors.Join(errs...)
+}
+
+// unfit returns why the user's file stays as it is, "" if it becomes what the agent made of its copy.
+func unfit(f agent.File, data []byte) string {
+	switch {
+	case !f.WriteBack:
+		return fmt.Sprintf("the agent changed its %s, and %s stays as it is: the preset has no `write_back = true`",
+			f.Path, f.From)
+	case len(bytes.TrimSpace(data)) == 0, json.Valid(f.Data) && !json.Valid(data):
+		return fmt.Sprintf("the agent damaged its %s; %s stays as it is", f.Path, f.From)
+	}
+	return ""
 }
 
 // readHome reads a file in the agent's home.
@@ -58,17 +77,8 @@ func (c *Config) readHome(path string) (data []byte, err error) {
 // writingBack lets one session at a time write files of accounts: the last one counts.
 var writingBack sync.Mutex
 
-// writeBack replaces the user's file by what the agent made of its copy, if the preset says so and it can be right.
-func (c *Config) writeBack(f agent.File, data []byte) error {
-	switch {
-	case !f.WriteBack:
-		c.Log.Notef("the agent changed its %s, and %s stays as it is: the preset has no `write_back = true`",
-			f.Path, f.From)
-		return nil
-	case len(bytes.TrimSpace(data)) == 0, json.Valid(f.Data) && !json.Valid(data):
-		c.Log.Notef("the agent damaged its %s; %s stays as it is", f.Path, f.From)
-		return nil
-	}
+// writeBack replaces the user's file by what the agent made of its copy.
+func writeBack(f agent.File, data []byte) error {
 	writingBack.Lock()
 	defer writingBack.Unlock()
 	if err := replace(f.From, data); err != nil {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,6 +112,9 @@ func TestWriteBack(t *testing.T) {
 				want = "unit: " + strings.ReplaceAll(tt.note, "FROM", from) + "\n"
 			}
 			assert.Equal(t, want, notes.String())
+			if o.session != nil && tt.note != "" {
+				assert.Equal(t, []string{strings.ReplaceAll(tt.note, "FROM", from)}, o.session.Warnings())
+			}
 			if tt.drop {
 				masked := c.Secrets.String("rt-test-new-token")
 				assert.NotContains(t, masked, "new-token", "what is new is a secret, too")
@@ -129,11 +131,10 @@ func TestWriteBackTogether(t *testing.T) {
 	require.NoError(t, os.Symlink(from, link))
 	var units sync.WaitGroup
 	for i := range 8 {
-		c := config(t, "", script())
 		units.Go(func() {
 			text := `{"refresh_token": "` + strings.Repeat(string(rune('a'+i)), 1000) + `"}`
 			f := agent.File{Data: []byte(oldTokens), From: link, WriteBack: true}
-			assert.NoError(t, c.writeBack(f, []byte(text)))
+			assert.NoError(t, writeBack(f, []byte(text)))
 		})
 	}
 	units.Wait()
@@ -147,10 +148,8 @@ func TestWriteBackTogether(t *testing.T) {
 
 // TestWriteBackFails holds that tokens are not lost unnoticed: the old ones may not be valid any more.
 func TestWriteBackFails(t *testing.T) {
-	c := config(t, "", script())
-	c.Log = NewLog(c.Secrets, "unit", io.Discard, time.Now)
 	f := agent.File{Path: "a", Data: []byte("{}"), From: filepath.Join(t.TempDir(), "gone"), WriteBack: true}
-	err := c.writeBack(f, []byte("[]"))
+	err := writeBack(f, []byte("[]"))
 	require.ErrorContains(t, err, "write what the agent made of its a back: ")
 	assert.NotEmpty(t, fault.Advice(err))
 }

@@ -68,7 +68,7 @@ func (s *live) refusedLogin(err error) error {
 			"docs/accounts.md", preset)
 	}
 	if login := s.Profile.Login; login != "" {
-		next += "; " + login + " logs in"
+		next += "; log in by `" + login + "`"
 	}
 	return fault.Advise(fmt.Errorf("%w; %s", err, offers(s.methods)), next)
 }

@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 			},
 			err: `codex.toml:3: the agent has no way to authenticate that is called "kee"` + offers,
 			advice: "check the account of preset \"mine\": its variables, `files` and `auth_method`, " +
-				"see docs/accounts.md; codex login logs in",
+				"see docs/accounts.md; log in by `codex login`",
 		},
 		{
 			name: "of an agent that has no methods", reason: "some take what they do not tell of", script: wants(),

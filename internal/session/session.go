@@ -105,6 +105,8 @@ type Session struct {
 	// overrides are answers of the playbook's, which the agent gets, or the run if the agent uses tools of its own.
 	overrides *interaction.Overrides
 	ended     bool
+	// account are warnings about the files of the agent's account.
+	account []string
 }
 
 // conversation is how a session speaks with its agent.
@@ -135,7 +137,8 @@ func Start(ctx context.Context, c Config) (*Session, error) {
 	}
 	var err error
 	if s.with, err = start(ctx, s); err != nil {
-		return nil, errors.Join(err, s.config.keepAccount())
+		_, lost := s.config.keepAccount()
+		return nil, errors.Join(err, lost)
 	}
 	return s, nil
 }
@@ -206,12 +209,15 @@ func (s *Session) Close(ctx context.Context) error {
 	if n := len(s.turns); n > 0 {
 		last = &s.turns[n-1]
 	}
-	return errors.Join(s.with.close(ctx, last), s.config.keepAccount())
+	err := s.with.close(ctx, last)
+	warnings, lost := s.config.keepAccount()
+	s.account = warnings
+	return errors.Join(err, lost)
 }
 
 // Warnings tell what the agent did wrong that had no consequences, a line each. It is called when the session has
 // ended.
-func (s *Session) Warnings() []string { return s.with.warnings() }
+func (s *Session) Warnings() []string { return append(s.with.warnings(), s.account...) }
 
 // Turns are those of the session, normalised. A session that did not begin, which is nil, has none.
 func (s *Session) Turns() []cassette.Turn {
