@@ -178,14 +178,21 @@ func decodeCodex(f presetFile, name string) (Preset, error) {
 	})
 }
 
-// decodeOpenCode reads opencode.toml, whose providers have models.
+// decodeOpenCode reads opencode.toml, whose providers have models. A preset that has but files leaves the provider to
+// OpenCode.
 func decodeOpenCode(f presetFile, name string) (Preset, error) {
 	return decodeProvider(f, name, func(t *table, p *Preset) {
-		if p.provider.Models = t.texts("models"); len(p.provider.Models) == 0 {
-			t.fail("models", "is required")
+		p.provider.Models = t.texts("models")
+		if p.provider.BaseURL == "" && p.provider.EnvKey == "" && p.provider.Models == nil && len(p.files) > 0 {
+			p.provider = nil
+			return
+		}
+		const required = "is required, unless `files` has the account, such as .local/share/opencode/auth.json"
+		if len(p.provider.Models) == 0 {
+			t.fail("models", required)
 		}
 		if p.provider.BaseURL == "" {
-			t.fail("base_url", "is required")
+			t.fail("base_url", required)
 		}
 	})
 }

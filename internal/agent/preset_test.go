@@ -173,6 +173,17 @@ override_name = "stable"
 				},
 			},
 		},
+		{
+			name: "opencode under an account of its own", kind: "opencode-acp", file: "opencode.toml", preset: "mine",
+			text: "[model_providers.mine.files]\n'.local/share/opencode/auth.json' = 'DIR/auth.json'\n",
+			want: Preset{
+				Name: "mine", Endpoint: Real, Env: map[string]string{},
+				files: []accountFile{{
+					File{Path: ".local/share/opencode/auth.json", Data: []byte("{}"), From: "DIR/auth.json"},
+					"DIR/opencode.toml:2",
+				}},
+			},
+		},
 		{name: "opencode does without", kind: "opencode-acp", want: Preset{Endpoint: Real}},
 		{
 			name: "fake-acp only records the name", kind: "fake-acp", preset: "any",
@@ -184,13 +195,18 @@ override_name = "stable"
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if test.file != "" {
-				dir = write(t, test.file, test.text)
+				dir = write(t, test.file, strings.ReplaceAll(test.text, "DIR/", ""))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "auth.json"), []byte("{}"), 0o600))
 			}
 			got, err := Resolve(test.kind, test.preset, dir)
 			require.NoError(t, err)
 			unexported := cmp.AllowUnexported(Preset{}, accountFile{}, authMethod{})
 			if m := got.authMethod; m != nil {
 				m.at = strings.ReplaceAll(m.at, dir, "DIR")
+			}
+			for i, f := range got.files {
+				got.files[i].at = strings.ReplaceAll(f.at, dir, "DIR")
+				got.files[i].From = strings.ReplaceAll(f.From, dir, "DIR")
 			}
 			if diff := cmp.Diff(test.want, got, unexported, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("preset (-want +got):\n%s", diff)
@@ -372,7 +388,8 @@ DIR/acp.toml:7: [groups.prod.files] "~/c": must be relative to the agent's home,
 		{
 			name: "provider without models", kind: "opencode-acp", preset: "p",
 			text: "[model_providers.p]\nbase_url = 'VALUE'\nwire_api = 'VALUE'\n",
-			want: `preset "p": DIR/opencode.toml:1: [model_providers.p] "models": is required
+			want: `preset "p": DIR/opencode.toml:1: [model_providers.p] "models": is required, unless ` + "`files`" +
+				` has the account, such as .local/share/opencode/auth.json
 DIR/opencode.toml:3: [model_providers.p] "wire_api": unknown key`,
 		},
 		{
@@ -446,6 +463,7 @@ func FuzzDecode(f *testing.F) {
 		"[model_providers.x]\nbase_url = 'a'\nquery_params = {a.b = [1, 1.5, true, 2020-01-01]}\n[security]\na = []\n",
 		"[model_providers.x]\nfiles = {'.codex/auth.json' = '~/a', '.codex/config.toml' = 'b'}\nwrite_back = true\n",
 		"[groups.x]\napi_host = 'a'\napi_key = 'b'\nauth_method = ''\n[groups.x.files]\n'a' = 'b'\n",
+		"[model_providers.x]\nbase_url = 'a'\nquery_params = {a = nan}\n",
 		"groups = 'a'\n", "[groups]\nx = 2020-01-01\n", "\xff", "[[groups.x]]\n",
 	} {
 		f.Add([]byte(text))
@@ -481,11 +499,11 @@ func requireProvider(t *testing.T, want *provider, config []byte) {
 		require.NotContains(t, got, "model_provider")
 		return
 	}
-	var keys map[string]any
-	again, err := toml.Marshal(want.forCodex())
+	wanted, err := toml.Marshal(want.forCodex())
 	require.NoError(t, err)
-	require.NoError(t, toml.Unmarshal(again, &keys))
-	require.Equal(t, keys, got["model_providers"].(map[string]any)["preset"])
+	written, err := toml.Marshal(got["model_providers"].(map[string]any)["preset"])
+	require.NoError(t, err)
+	require.Equal(t, string(wanted), string(written))
 }
 
 // FuzzValue looks for errors that show a value.
