@@ -112,10 +112,16 @@ func (c ToolCall) Does() []string {
 		if deeds := c.codexDeeds(args); len(deeds) > 0 {
 			return deeds
 		}
+		if c.Kind == "read" && slices.Contains(searchTools, strings.ToLower(c.Name)) {
+			return []string{string(shell.Search)}
+		}
 		return []string{c.Kind}
 	}
 	return nil
 }
+
+// searchTools are tools that search, which Copilot says to be of kind read.
+var searchTools = []string{"grep", "glob"}
 
 // codexDeeds returns what a call does that Codex gives another kind than execute, although a shell does it. The kind
 // may say less than the words, and something else: of ls it says that it reads, as codex-acp 2 does by a title.

@@ -76,6 +76,7 @@ func TestDoes(t *testing.T) {
 		{"no command", trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": 1}}, "execute"},
 		{"no JSON", trajectory.ToolCall{Kind: "execute", Args: func() {}}, "execute"},
 		{"an editor's command", trajectory.ToolCall{Kind: "edit", Args: map[string]any{"command": "rm"}}, "edit"},
+		{"Copilot's searches", ofKind("grep", "read"), "search"},
 		{"a fetch", ofKind("WebFetch", "fetch"), "fetch"},
 		{"another kind", ofKind("Task", "think"), ""},
 		{"no kind", trajectory.ToolCall{Name: "Bash", Args: list("rm", "a")}, ""},

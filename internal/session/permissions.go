@@ -161,13 +161,19 @@ func (s *Session) forbids(c trajectory.ToolCall) bool {
 	return s.config.Playbook.Decide(c.Name, files) != playbook.DecideAllow
 }
 
-// changes reports whether a call may change something, by its kind.
+// changes reports whether a call may change something: by its kind or, if that is execute, by what its command does.
+// Agents run commands that only read without asking.
 func changes(c trajectory.ToolCall) bool {
-	kind := c.Kind
-	if kind == "" || kind == "other" {
-		kind = observe.Kind(c.Name)
+	if c.Kind == "" || c.Kind == "other" {
+		c.Kind = observe.Kind(c.Name)
 	}
-	return slices.Contains([]string{"edit", "delete", "move", "execute"}, kind)
+	switch c.Kind {
+	case "edit", "delete", "move":
+		return true
+	case "execute":
+		return slices.ContainsFunc(c.Does(), func(deed string) bool { return deed != "read" && deed != "search" })
+	}
+	return false
 }
 
 // recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
