@@ -53,6 +53,11 @@ func TestNormaliseText(t *testing.T) {
 			"gcc -I$WORKSPACE -L$TMPDIR/x --y=$WORKSPACE",
 		},
 		{"escapes", "output is often quoted JSON", `{"o":"a\n/run/ws/b\t/run"}`, `{"o":"a\n$WORKSPACE/b\t$TMPDIR"}`},
+		{
+			"diffs", "Copilot puts their sides before absolute paths",
+			"diff --git a/run/ws/x b/run/ws/x\n--- a/run/ws/x\n+++ b/run/ws/x data/run/ws c/run/ws",
+			"diff --git a$WORKSPACE/x b$WORKSPACE/x\n--- a$WORKSPACE/x\n+++ b$WORKSPACE/x data/run/ws c/run/ws",
+		},
 		{"colours", "", "\x1b[31m/run/ws\x1b[0m", "\x1b[31m$WORKSPACE\x1b[0m"},
 		{"text without spaces", "", "打开/run/ws吧，/run/ws。", "打开/run/ws吧，$WORKSPACE。"},
 		{"pattern", "durations differ", "ok  shop  0.123s", "ok  shop  <normalised>"},

@@ -44,9 +44,9 @@ func wordEnds(after string) bool {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// beforePath matches text after which an absolute path may begin although it ends in a letter: an option, an escape in
-// a quoted string, a colour.
-var beforePath = lazyregexp.New(`(^|[\s"'])-[A-Za-z]$|\\[nrt]$|\x1b\[[0-9;]*m$`)
+// beforePath matches text after which an absolute path may begin although it ends in a letter: an option, one of the
+// sides of a diff (Copilot writes "a/src/x" for /src/x), an escape in a quoted string, a colour.
+var beforePath = lazyregexp.New(`(^|[\s"'])(-[A-Za-z]|[ab])$|\\[nrt]$|\x1b\[[0-9;]*m$`)
 
 // pathStarts reports whether an absolute path may begin after this text: /src/tmp does not contain the path /tmp.
 func pathStarts(before string) bool {
