@@ -12,6 +12,7 @@
 package agent
 
 import (
+	"regexp"
 	"slices"
 	"time"
 )
@@ -56,8 +57,12 @@ type Profile struct {
 	// UnaskingModes are modes in which the agent asks for nothing. The first that the session offers is set if it
 	// offers none that asks, and the playbook forbids nothing. If it offers neither, its initial mode is kept.
 	UnaskingModes []string
-	// Volatile are keys in the input and output of the agent's tools whose values differ from run to run.
+	// Volatile are keys in the input and output of the agent's tools whose values differ from run to run. The key
+	// context_used is the size of the context, of agents that estimate it from texts that differ.
 	Volatile []string
+	// VolatileText is a regular expression for what differs from run to run in the texts of the agent and its tools:
+	// random names of sub-agents, of commands in the background, of files with long outputs. It may be empty.
+	VolatileText string
 	// Grace is how long the agent may take to end after its input is closed. If it is 0, the default for processes
 	// holds.
 	Grace time.Duration
@@ -101,6 +106,7 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		AskingModes:     []string{"default"},
+		VolatileText:    claudeVolatile,
 		Grace:           time.Second,
 		Login:           "claude setup-token",
 		decode:          decodeClaude,
@@ -127,8 +133,9 @@ var profiles = []Profile{
 				"Write",
 			},
 		},
-		Login:  "claude setup-token",
-		decode: decodeClaude,
+		VolatileText: claudeVolatile,
+		Login:        "claude setup-token",
+		decode:       decodeClaude,
 	},
 	{
 		// Codex has a sandbox of its own, which fails inside another one: only without it can it run commands. The kind
@@ -146,11 +153,14 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		UnaskingModes:   []string{"agent-full-access", "full-access"},
-		Volatile:        []string{"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration"},
-		Grace:           time.Second,
-		Login:           "codex login",
-		decode:          decodeCodex,
-		files:           codexFiles,
+		Volatile: []string{
+			"call_id", "process_id", "turn_id", "started_at_ms", "completed_at_ms", "duration",
+			"agentThreadId", "senderThreadId", "receiverThreadIds", "agentsStates", // of sub-agents
+		},
+		Grace:  time.Second,
+		Login:  "codex login",
+		decode: decodeCodex,
+		files:  codexFiles,
 	},
 	{
 		// @google/gemini-cli 0.61.0. The key is GEMINI_API_KEY. It cannot create files through its client, so it writes
@@ -184,6 +194,7 @@ var profiles = []Profile{
 		Env:             map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
 		ClientFiles:     true,
 		ClientTerminals: true,
+		VolatileText:    `\b(tool|ses)_[0-9a-f]{12}[0-9A-Za-z]{14}\b`,
 		Login:           "opencode auth login",
 		decode:          decodeOpenCode,
 		files:           openCodeFiles,
@@ -201,6 +212,8 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		AskingModes:     []string{"agent"},
+		Volatile:        []string{"context_used"},
+		VolatileText:    `\b\d+-copilot-tool-output-\d+-[0-9a-f-]{36}\b`,
 		Login:           "copilot login",
 		decode:          decodeGroup,
 	},
@@ -215,8 +228,11 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 		AskingModes:     []string{"default"},
-		decode:          decodeGroup,
-		files:           qwenFiles,
+		Volatile:        []string{"pid", "promptId", "averageDurationMs", "totalDurationMs"},
+		VolatileText: `\bbg_[0-9a-f]{8}\b|\bpid \d+\b|\bPGID: \d+\b` +
+			`|\.qwen/tmp/[0-9a-f]{64}|\brun_shell_command_[0-9a-f]{12}\b`,
+		decode: decodeGroup,
+		files:  qwenFiles,
 	},
 	{
 		// cline 3.0.65. It opens no session before a client has authenticated it by an account of Cline's or ChatGPT's.
@@ -256,6 +272,17 @@ var profiles = []Profile{
 		ClientFiles:     true,
 		ClientTerminals: true,
 	},
+}
+
+// claudeVolatile is what Claude Code says of sub-agents, and the files in which it keeps long outputs.
+const claudeVolatile = `\b(agentId: |to: ')a[0-9a-f]{6,16}\b|\bduration_ms: \d+\b|/tool-results/[0-9a-z]+`
+
+// Patterns returns the playbook's own patterns of what a recording does not keep, and the kind's.
+func (p Profile) Patterns(own []*regexp.Regexp) []*regexp.Regexp {
+	if p.VolatileText == "" {
+		return own
+	}
+	return append(slices.Clip(own), regexp.MustCompile(p.VolatileText))
 }
 
 // Arguments returns the arguments of the program: those that the playbook names, if they are not nil, else the kind's.

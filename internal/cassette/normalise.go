@@ -22,6 +22,9 @@ const Placeholder = "<normalised>"
 // be an id.
 const shortID = 8
 
+// contextUsed is the volatile key that stands for the size of the context.
+const contextUsed = "context_used"
+
 // idKeys are the protocol's keys whose values are ids, with the prefix of their numbers.
 var idKeys = map[string]string{
 	"sessionId": "s", "session_id": "s", "messageId": "m", "message_id": "m", "toolCallId": "c", "tool_call_id": "c",
@@ -37,6 +40,7 @@ var idKeys = map[string]string{
 // Its methods may be called concurrently.
 type Normaliser struct {
 	dirs     []namedDir // longest first
+	slugs    []namedDir // dirs as the name of one file
 	given    []namedDir // dirs without the resolved names of symbolic links
 	patterns []*regexp.Regexp
 	volatile map[string]bool
@@ -60,7 +64,8 @@ type namedDir struct{ dir, name string }
 
 // NewNormaliser returns a normaliser for one session, which remembers ids from turn to turn. Paths maps absolute
 // directories of the run to their names, such as "$WORKSPACE"; a directory is replaced under its resolved name, too.
-// The values of the volatile keys become [Placeholder] wherever they stand in tools' input and output.
+// The values of the volatile keys become [Placeholder] wherever they stand in tools' input and output; if context_used
+// is one of them, states lose the size of the context.
 func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile []string) *Normaliser {
 	n := &Normaliser{
 		patterns: patterns, volatile: make(map[string]bool), ids: make(map[id]string), counts: make(map[string]int),
@@ -83,8 +88,24 @@ func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile 
 	slices.SortFunc(n.dirs, func(a, b namedDir) int {
 		return cmp.Or(cmp.Compare(len(b.dir), len(a.dir)), strings.Compare(a.dir, b.dir))
 	})
+	for _, d := range n.dirs {
+		n.slugs = append(n.slugs, namedDir{slug(d.dir), slug(d.name)})
+	}
 	return n
 }
+
+// slug returns a directory as Claude Code names its own files about it: "-src-shop" for /src/shop.
+func slug(dir string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && isWord(r) {
+			return r
+		}
+		return '-'
+	}, dir)
+}
+
+// slugStarts reports whether the name of a file begins after this text.
+func slugStarts(before string) bool { return strings.HasSuffix(before, "/") }
 
 // addDir adds a directory unless it is the root.
 func (n *Normaliser) addDir(dir, name string) {
@@ -129,6 +150,9 @@ func (n *Normaliser) Events(events []trajectory.Event) []trajectory.Event {
 // reported returns the state that an agent reported in a turn, and whether to keep it. If the turn was cut short, the
 // state loses the size of the context: agents report it after the model's answer, so it may have come late or never.
 func (n *Normaliser) reported(s trajectory.State, cut bool) (trajectory.State, bool) {
+	if n.volatile[contextUsed] {
+		s.ContextUsed = nil
+	}
 	before, now := n.state, s
 	now.ContextUsed, now.ContextSize = nil, nil
 	n.state = now
@@ -279,6 +303,9 @@ func (n *Normaliser) text(s string) string {
 		s = n.index.replace(s)
 		for _, d := range n.dirs {
 			s = replaceWhole(s, d.dir, d.name, pathStarts, pathEnds)
+		}
+		for _, d := range n.slugs {
+			s = replaceWhole(s, d.dir, d.name, slugStarts, pathEnds)
 		}
 		for _, p := range n.patterns {
 			s = foldMatches(s, p)

@@ -58,6 +58,10 @@ func TestNormaliseText(t *testing.T) {
 			"diff --git a/run/ws/x b/run/ws/x\n--- a/run/ws/x\n+++ b/run/ws/x data/run/ws c/run/ws",
 			"diff --git a$WORKSPACE/x b$WORKSPACE/x\n--- a$WORKSPACE/x\n+++ b$WORKSPACE/x data/run/ws c/run/ws",
 		},
+		{
+			"files of Claude Code", "they are named by the directory", "/x/projects/-run-ws/s1 a-run-ws /x/-run-ws2",
+			"/x/projects/-WORKSPACE/s1 a-run-ws /x/-run-ws2",
+		},
 		{"colours", "", "\x1b[31m/run/ws\x1b[0m", "\x1b[31m$WORKSPACE\x1b[0m"},
 		{"text without spaces", "", "打开/run/ws吧，/run/ws。", "打开/run/ws吧，$WORKSPACE。"},
 		{"pattern", "durations differ", "ok  shop  0.123s", "ok  shop  <normalised>"},
@@ -260,6 +264,17 @@ func TestNormaliseContext(t *testing.T) {
 			assert.Equal(t, tt.want, got, tt.reason)
 		})
 	}
+}
+
+// TestVolatileContext checks that states lose the size of a context that the agent only estimates.
+func TestVolatileContext(t *testing.T) {
+	used := int64(9426)
+	n := NewNormaliser(nil, nil, []string{"context_used"})
+	got := n.Events([]trajectory.Event{
+		{Turn: 1, Body: trajectory.State{Mode: "agent", ContextUsed: &used, ContextSize: &used}},
+		{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+	})
+	assert.Equal(t, trajectory.State{Mode: "agent", ContextSize: &used}, got[0].Body)
 }
 
 func TestNormaliseResolvedDirectories(t *testing.T) {

@@ -99,7 +99,8 @@ func (a *App) importCassette(file string, o importOptions) error {
 	}
 	pb, profile := unit.pb, unit.profile
 	c, masked, err := session.Cassette(convert.Unit{
-		ID: unit.ID(), Kind: profile.Kind, Dir: o.dir, Patterns: pb.Cassette.Normalise, Volatile: profile.Volatile,
+		ID: unit.ID(), Kind: profile.Kind, Dir: o.dir,
+		Patterns: profile.Patterns(pb.Cassette.Normalise), Volatile: profile.Volatile,
 		Secrets: a.secrets, ClientVersion: engine.Version, Now: a.Now(),
 	})
 	if err != nil {

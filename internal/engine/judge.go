@@ -321,7 +321,7 @@ func (r *Runner) Migrate(u plan.Unit, dry bool) (changed bool, err error) {
 		return false, fmt.Errorf("%s: unknown agent kind %q", u.ID(), kind)
 	}
 	changed, err = cassette.Migrate(path, u.ID(),
-		cassette.NewNormaliser(nil, r.pb.Cassette.Normalise, profile.Volatile), dry)
+		cassette.NewNormaliser(nil, profile.Patterns(r.pb.Cassette.Normalise), profile.Volatile), dry)
 	if _, ok := errors.AsType[*cassette.UnitError](err); ok {
 		err = fmt.Errorf("%s:1: %w", r.relCassette(u), err)
 	}

@@ -1,7 +1,9 @@
 package observe
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -47,14 +49,18 @@ func (d *description) take(u acp.ToolCallUpdate, n namer, from source) {
 	if diffs := diffsOf(u.Content); diffs != nil {
 		d.diffs, d.sizes.diffs = diffs, diffSize(diffs)
 	}
+	if n.agent == codexZed {
+		d.sort()
+	}
 	if d.Locations = d.locations; len(d.Locations) == 0 {
 		d.Locations = filesOf(d.diffs)
 	}
 	if u.Title != nil && *u.Title != "" {
-		if d.title == "" {
-			d.title = *u.Title
-		}
 		d.Title = *u.Title
+		if n.agent == codexZed {
+			d.Title = sortedTitle(d.Title, len(d.Locations))
+		}
+		d.title = cmp.Or(d.title, d.Title)
 	}
 	d.Title = rooted(d.Title, d.Locations)
 	if u.Kind != nil {
@@ -75,6 +81,12 @@ func (d *description) take(u acp.ToolCallUpdate, n namer, from source) {
 		d.input, d.sizes.input = shownInput(u.Content)
 		d.identify(n)
 	}
+}
+
+// sort orders what is told of several files, for an agent that has no order.
+func (d *description) sort() {
+	slices.SortStableFunc(d.locations, func(a, b trajectory.Location) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(d.diffs, func(a, b trajectory.Diff) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // identify sets the tool's name and input.

@@ -61,6 +61,20 @@ func rooted(title string, locations []trajectory.Location) string {
 	return title
 }
 
+// codexZed is what @zed-industries/codex-acp calls itself. It names the files of an edit in any order.
+const codexZed = "codex-acp"
+
+// sortedTitle returns the title of an edit of n files by codexZed, "Edit a, b", with the files in order.
+func sortedTitle(title string, n int) string {
+	list, ok := strings.CutPrefix(title, "Edit ")
+	files := strings.Split(list, ", ")
+	if !ok || len(files) != n {
+		return title
+	}
+	slices.Sort(files)
+	return "Edit " + strings.Join(files, ", ")
+}
+
 // copilotTools are the tools of Copilot, which never says what they are called: each has a kind and arguments of its
 // own, and some have a title.
 var copilotTools = []struct {

@@ -138,3 +138,19 @@ func TestCopilotSubAgents(t *testing.T) {
 	assert.Equal(t, []string{"", "", "1", "2", "1", "z"}, parents, "a third sub-agent is one, whoever started it")
 	assert.Equal(t, []string{"task", "task", "view", "view", "view", "view"}, tools)
 }
+
+// TestCodexOrder checks that the files of an edit have one order: @zed-industries/codex-acp keeps them in a map.
+func TestCodexOrder(t *testing.T) {
+	edit := func(first, second string) []trajectory.Event {
+		var o Observer
+		feed(t, &o, `>{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}`,
+			`<{"jsonrpc":"2.0","id":9,"result":{"protocolVersion":1,"agentInfo":{"name":"codex-acp","version":"1"}}}`,
+			prompt,
+			update(`"sessionUpdate":"tool_call","toolCallId":"1","kind":"edit","status":"completed",`+
+				`"title":"Edit `+first+`, `+second+`","locations":[{"path":"`+first+`"},{"path":"`+second+`"}],`+
+				`"content":[{"type":"diff","path":"`+first+`","newText":"x"},`+
+				`{"type":"diff","path":"`+second+`","newText":"x"}]`), endTurn)
+		return o.Turn()
+	}
+	assert.Equal(t, edit("/w/a", "/w/b"), edit("/w/b", "/w/a"))
+}

@@ -61,7 +61,7 @@ func newProcessSession(of *Session, paths map[string]string) processSession {
 			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
 			Endpoint: c.Launch.Endpoint,
 		},
-		normalise: cassette.NewNormaliser(named, c.Playbook.Cassette.Normalise, c.Profile.Volatile),
+		normalise: cassette.NewNormaliser(named, c.Profile.Patterns(c.Playbook.Cassette.Normalise), c.Profile.Volatile),
 	}
 }
 
