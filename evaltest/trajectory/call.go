@@ -53,10 +53,14 @@ type namedArg struct {
 	plain bool // given as a value, not as a matcher
 }
 
-// of returns the value that the call has for the argument, and whether it has one.
-func (a *namedArg) of(o *observed) (any, bool) {
+// of returns the value that the call has for the argument, and whether it has one. To a call that is expected by what
+// it does, the title of a command line without arguments is its argument "command".
+func (a *namedArg) of(o *observed, c *Call) (any, bool) {
 	if a.path == nil {
 		v, ok := o.args[a.name]
+		if !ok && c.deed != "" && a.name == "command" {
+			return o.titleLine()
+		}
 		return v, ok
 	}
 	v := lookup(any(o.args), a.path)
@@ -346,7 +350,7 @@ func (c *Call) differences(o *observed, cwd string) iter.Seq[difference] {
 		wanted := 0 // actual arguments that are expected
 		for i := range c.args {
 			arg := &c.args[i]
-			got, has := arg.of(o)
+			got, has := arg.of(o, c)
 			d := difference{name: arg.name, want: &arg.Arg, got: got, has: has}
 			switch {
 			case arg.absent():

@@ -21,7 +21,8 @@ func deedNames(deeds []shell.Deed) []string {
 }
 
 // Does expects a call that does this, one of [Deeds], whatever its tool: a call of that kind, or a shell's command line
-// that does it by the words in it. See [ToolCall.Does].
+// that does it by the words in it. See [ToolCall.Does]. Where an agent reports no arguments of a command line, the
+// title stands for the expected argument "command".
 func Does(deed string) Call {
 	c := Call{deed: deed}
 	if !slices.Contains(Deeds(), deed) {
@@ -102,7 +103,7 @@ func (c ToolCall) Does() []string {
 	switch c.Kind {
 	case "execute":
 		if isNothing(args) {
-			return deedNames(shell.Line(strings.Trim(c.Title, "`")))
+			return deedNames(shell.Line(c.titleLine()))
 		}
 		if deeds := commandDeeds(args); deeds != nil {
 			return deedNames(deeds)
@@ -133,6 +134,17 @@ func (c ToolCall) codexDeeds(args any) []string {
 		return nil
 	}
 	return slices.DeleteFunc(deedNames(commandDeeds(args)), func(d string) bool { return d == string(shell.Execute) })
+}
+
+// titleLine returns the command line that the title is, for agents that report no arguments.
+func (c ToolCall) titleLine() string { return strings.Trim(c.Title, "`") }
+
+// titleLine returns the command line that the title is, if it is the call's command line.
+func (o *observed) titleLine() (any, bool) {
+	if o.Kind != "execute" || o.whole != nil || len(o.args) > 0 {
+		return nil, false
+	}
+	return o.ToolCall.titleLine(), true
 }
 
 // isNothing reports whether there are no arguments.

@@ -1,6 +1,7 @@
 package trajectory_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -180,6 +181,36 @@ func TestDoesInTheModes(t *testing.T) {
 			"",
 		},
 		{
+			"arguments of who reports none", trajectory.InOrder(
+				does("read").Args(args{"command": trajectory.Contains("a.go")}),
+				does("execute").Args(args{"command": trajectory.Contains("go test")}),
+				does("execute").Args(args{"command": "go vet"}).Mode(trajectory.ExactArgs),
+			),
+			[]trajectory.ToolCall{
+				{Kind: "execute", Title: "ls"},
+				{Kind: "execute", Title: "cat a.go"},
+				{Kind: "execute", Title: "go build"},
+				{Kind: "execute", Title: "`cd x && go test ./...`"},
+				{Kind: "execute", Title: "go vet"},
+			},
+			"",
+		},
+		{
+			"but no other arguments", trajectory.Superset(does("execute").Args(args{"cwd": "go vet"})),
+			[]trajectory.ToolCall{{Kind: "execute", Title: "go vet"}},
+			`superset: step 1 not matched: does execute cwd="go vet"`,
+		},
+		{
+			"nor titles of other kinds", trajectory.Superset(does("read").Args(args{"command": "a.go"})),
+			[]trajectory.ToolCall{{Kind: "read", Title: "a.go"}},
+			"superset: step 1 not matched: does read command=a.go",
+		},
+		{
+			"nor for kinds", trajectory.Superset(kind("execute").Args(args{"command": "go vet"})),
+			[]trajectory.ToolCall{{Kind: "execute", Title: "go vet"}},
+			`superset: step 1 not matched: kind execute command="go vet"`,
+		},
+		{
 			"any of", trajectory.Exact(
 				trajectory.AnyOf(tool("Grep"), does("search").Args(args{"command": trajectory.Contains("x")})),
 				trajectory.AnyOf(kind("edit"), does("delete")),
@@ -214,6 +245,19 @@ func TestDoesInTheModes(t *testing.T) {
 			assert.NotEmpty(t, r.Table())
 		})
 	}
+}
+
+// Arguments find calls by an index if there are many.
+func TestTitlesOfManyCalls(t *testing.T) {
+	var calls []trajectory.ToolCall
+	var want []trajectory.Call
+	for i := range 40 {
+		line := fmt.Sprintf("cat %d.go", i)
+		calls = append(calls, trajectory.ToolCall{Kind: "execute", Title: line})
+		want = append(want, trajectory.Does("read").Args(args{"command": line}))
+	}
+	assert.True(t, trajectory.InOrder(want...).Match(runOf(calls...)).Pass)
+	assert.True(t, trajectory.Exact(want...).Match(runOf(calls...)).Pass)
 }
 
 func TestConstraintsOfCalls(t *testing.T) {

@@ -110,7 +110,7 @@ func (x *index) candidates(c *Call) []int {
 			continue
 		}
 		found := x.by(argument{t, arg.name, arg.Arg.name, arg.path != nil},
-			arg)[arg.digests(arg.param, x.session.cwd)[0]]
+			arg, c)[arg.digests(arg.param, x.session.cwd)[0]]
 		if len(found) < len(best) {
 			best = found
 		}
@@ -143,15 +143,15 @@ func (x *index) observeDeeds() {
 	}
 }
 
-// by returns the calls by the digest of argument a, which arg matches.
-func (x *index) by(a argument, arg *namedArg) map[uint64][]int {
+// by returns the calls by the digest of argument a, which arg of c matches.
+func (x *index) by(a argument, arg *namedArg, c *Call) map[uint64][]int {
 	m, ok := x.having[a]
 	if ok {
 		return m
 	}
 	m = make(map[uint64][]int)
 	for _, j := range x.called[a.tool] {
-		value, ok := arg.of(&x.session.calls[j])
+		value, ok := arg.of(&x.session.calls[j], c)
 		if !ok {
 			continue
 		}

@@ -121,7 +121,7 @@ func (m matched) compare(c *Call, o *observed) (left string, wants []string) {
 		arg := &c.args[i]
 		if had, ok := different[arg.name]; ok {
 			words = append(words, had...)
-		} else if got, ok := arg.of(o); ok {
+		} else if got, ok := arg.of(o, c); ok {
 			words = append(words, assign(arg.name, show(got)))
 		}
 	}

@@ -15,7 +15,7 @@ func runOf(calls ...trajectory.ToolCall) *trajectory.Run {
 	for i, c := range calls {
 		id := strconv.Itoa(i)
 		run.Events = append(run.Events, trajectory.Event{Turn: 1, At: at, Body: trajectory.ToolStart{
-			ID: id, Name: c.Name, Kind: c.Kind, Args: c.Args,
+			ID: id, Name: c.Name, Kind: c.Kind, Title: c.Title, Args: c.Args,
 		}})
 		if c.Status == trajectory.Pending {
 			continue
