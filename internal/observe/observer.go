@@ -161,6 +161,13 @@ func (o *Observer) Turn() []trajectory.Event {
 	return events
 }
 
+// At returns a time as events have it: since the first frame of the connection.
+func (o *Observer) At(t time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return t.Sub(o.start)
+}
+
 // Call returns what is known about a tool call so far, as the agent described it when it last asked for permission. Its
 // locations are all that it ever named, and the files of its diffs.
 func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {

@@ -114,7 +114,7 @@ func (s *headless) prompt(ctx context.Context, text string) (cassette.Turn, erro
 	turn := s.observer.Turn()
 	events := turn.Events
 	if limit != "" {
-		events = endedBy(events, limit)
+		events = endedBy(events, limit, s.observer.At(time.Now()))
 	} else if turn.Err != nil {
 		err := headlessOutage(turn.Err)
 		if _, ok := errors.AsType[*outage](err); ok {

@@ -214,7 +214,7 @@ func (s *live) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 	}
 	events := s.observer.Turn()
 	if limit != "" {
-		events = endedBy(events, limit)
+		events = endedBy(events, limit, s.observer.At(time.Now()))
 	}
 	if err := s.observer.Err(); err != nil {
 		return cassette.Turn{}, err

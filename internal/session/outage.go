@@ -70,7 +70,8 @@ func headlessOutage(err error) error {
 //
 //   - the agent says so beside what it tells the user;
 //   - all that it says is what its model's service, or its own program, says of an error, and it reports no tokens;
-//   - the time was over before anything was heard.
+//   - the time was over while its model was to speak: nothing was heard since the session's first prompt or, since a
+//     later prompt or the last call, for half of the time.
 //
 // The second rule goes by the text, since some agents never report tokens.
 func checkModel(events []trajectory.Event, timeout time.Duration) error {
@@ -82,46 +83,66 @@ func checkModel(events []trajectory.Event, timeout time.Duration) error {
 	case t.failed:
 		said := cmp.Or(t.failure, t.last, "it does not say why")
 		return newOutage(said, errors.New(excerpt.Line(said, maxSaid)))
-	case t.stop.Reason == result.StopTimeout && t.silent() && (t.turn <= 1 || t.prompted < timeout/2):
-		return &outage{error: fmt.Errorf("the agent's model did not answer, or the agent hangs: "+
-			"nothing was heard of it from prompt %d to the end of limits.timeout, %v", max(t.turn, 1), timeout)}
+	case t.stop.Reason == result.StopTimeout && t.silent() && t.turn <= 1:
+		const heard = "nothing was heard of it from the first prompt to the end of limits.timeout"
+		return &outage{error: fmt.Errorf("%s: %s, %v", noAnswer, heard, timeout)}
+	case t.stop.Reason == result.StopTimeout && t.awaits && t.open == 0 && t.ended-t.since >= timeout/2:
+		return &outage{error: fmt.Errorf("%s: nothing was heard of it for the last %v of limits.timeout, %v",
+			noAnswer, (t.ended - t.since).Round(time.Second), timeout)}
 	case t.stop.Reason == result.StopEndTurn && t.stop.Usage == nil && t.tellsError():
 		return newOutage(t.last, errors.New(excerpt.Line(t.last, maxSaid)))
 	}
 	return nil
 }
 
+// noAnswer is what silence means.
+const noAnswer = "the agent's model did not answer, or the agent hangs"
+
 // maxSaid is how many characters of what an agent said are shown as the reason of an outage.
 const maxSaid = 400
 
 // turnText is what a turn says about the agent's model.
 type turnText struct {
-	turn     int
-	prompted time.Duration // since the session's start
-	stop     trajectory.Stop
-	failed   bool   // the agent says that its model failed
-	failure  string // and why
-	last     string // the message that the turn ended with, empty if it ended with something else
-	worked   bool   // it did something else than to say one thing
+	turn    int
+	stop    trajectory.Stop
+	ended   time.Duration // since the session's start
+	awaits  bool          // the model is to speak: the last thing was the prompt, or the end of a call
+	since   time.Duration // when it was
+	open    int           // calls that did not end by themselves
+	failed  bool          // the agent says that its model failed
+	failure string        // and why
+	last    string        // the message that the turn ended with, empty if it ended with something else
+	worked  bool          // it did something else than to say one thing
 }
 
 func (t *turnText) take(e trajectory.Event) {
 	switch b := e.Body.(type) {
 	case trajectory.Prompt:
-		t.turn, t.prompted = e.Turn, e.At
+		t.turn, t.awaits, t.since = e.Turn, true, e.At
+		return
 	case trajectory.Message:
 		t.worked = t.worked || t.last != ""
 		t.last = strings.TrimSpace(strings.ReplaceAll(b.Text, copilotRetries, ""))
+		t.awaits = false
+		return
 	case trajectory.Notice:
 		if b.Name == observe.ModelFailed {
 			t.failed = true
 			t.failure, _ = b.Data.(string)
 		}
+		return
 	case trajectory.State:
+		return
 	case trajectory.Stop:
-		t.stop = b
-	default:
-		t.worked, t.last = true, ""
+		t.stop, t.ended = b, e.At
+		return
+	case trajectory.ToolStart:
+		t.open++
+	}
+	t.worked, t.last, t.awaits = true, "", false
+	if end, ok := e.Body.(trajectory.ToolEnd); ok && end.Status != trajectory.Cancelled {
+		t.open--
+		t.awaits, t.since = true, e.At
 	}
 }
 

@@ -88,16 +88,26 @@ func TestOutages(t *testing.T) {
 		{
 			name: "silent", reason: "an agent whose model answers says something",
 			turns: turn1(scripted.Action{Usage: &scripted.Usage{Used: 1, Size: 2}}, silence),
-			err:   "nothing was heard of it from prompt 1 to the end of limits.timeout, 10m0s",
+			err:   "nothing was heard of it from the first prompt to the end of limits.timeout, 10m0s",
 		},
 		{
 			name: "silent in a later turn", reason: "it had the time to say something",
-			turns: append(say1("Hello."), turn1(silence)...), err: "nothing was heard of it from prompt 2",
+			turns: append(say1("Hello."), turn1(silence)...), err: "nothing was heard of it for the last 10m",
 		},
 		{
 			name: "out of time in a later turn", reason: "the turn before took most of it",
 			turns: append(turn1(sleep(6*time.Minute), say("Hello.")), turn1(silence)...),
 		},
+		{
+			name: "silent after a call", reason: "the model was to speak, and had half of the time to do so",
+			turns: turn1(sleep(time.Minute), tool("Read"), silence),
+			err:   "nothing was heard of it for the last 9m",
+		},
+		{
+			name: "silent after much work", reason: "it had less than half of the time left",
+			turns: turn1(sleep(6*time.Minute), tool("Read"), silence),
+		},
+		{name: "silent in a call", reason: "the call is the agent's", turns: turn1(tool("Bash", silence))},
 		{name: "slow", reason: "it was at work", turns: turn1(say("Let me see."), silence)},
 		{name: "thinking", turns: turn1(scripted.Action{Think: &scripted.Think{Text: "Hm."}}, silence)},
 		{

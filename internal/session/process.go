@@ -121,7 +121,7 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 		return cassette.Turn{Events: s.normalise.Events(events)}, err
 	}
 	if limit != "" {
-		events = endedBy(events, limit)
+		events = endedBy(events, limit, 0)
 	}
 	turn := cassette.Turn{Events: s.normalise.Events(events)}
 	s.noteModes(events)
@@ -201,8 +201,8 @@ func (s *processSession) tooLarge(err error) error {
 		"looks at, or raise cassette.max_delta", s.Playbook.File))
 }
 
-// endedBy says that a limit ended the turn, whatever the agent made of being cancelled.
-func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
+// endedBy says that a limit ended the turn at that time, whatever the agent made of being cancelled.
+func endedBy(events []trajectory.Event, limit string, at time.Duration) []trajectory.Event {
 	for i, e := range events {
 		if stop, ok := e.Body.(trajectory.Stop); ok {
 			stop.Reason = limit
@@ -210,9 +210,9 @@ func endedBy(events []trajectory.Event, limit string) []trajectory.Event {
 			return events
 		}
 	}
-	stop := trajectory.Event{Turn: 1, Body: trajectory.Stop{Reason: limit}}
+	stop := trajectory.Event{Turn: 1, At: at, Body: trajectory.Stop{Reason: limit}}
 	if n := len(events); n > 0 {
-		stop.Turn, stop.At = events[n-1].Turn, events[n-1].At
+		stop.Turn, stop.At = events[n-1].Turn, max(at, events[n-1].At)
 	}
 	return append(events, stop)
 }

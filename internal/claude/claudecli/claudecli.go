@@ -67,6 +67,9 @@ func (o *Observer) Session() Session { return o.session }
 // Calls returns how many tool calls the session has made.
 func (o *Observer) Calls() int { return o.total }
 
+// At returns a time as events have it: since the session's start.
+func (o *Observer) At(t time.Time) time.Duration { return t.Sub(o.start) }
+
 // Prompt begins a turn.
 func (o *Observer) Prompt(at time.Time, text string) {
 	if o.start.IsZero() {
