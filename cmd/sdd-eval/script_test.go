@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,6 +90,14 @@ func TestScript(t *testing.T) {
 			"exits":  exits,
 			"rundir": setRunDir,
 			"count":  count,
+		},
+		Condition: func(c string) (bool, error) {
+			path, ok := strings.CutPrefix(c, "free:")
+			if !ok {
+				return false, fmt.Errorf("unknown condition %q", c)
+			}
+			_, err := os.Lstat(path)
+			return errors.Is(err, fs.ErrNotExist), nil
 		},
 	})
 }

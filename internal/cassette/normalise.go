@@ -85,13 +85,19 @@ func NewNormaliser(paths map[string]string, patterns []*regexp.Regexp, volatile 
 			n.addDir(resolved, d.name)
 		}
 	}
+	n.sortDirs()
+	return n
+}
+
+// sortDirs puts the longest first.
+func (n *Normaliser) sortDirs() {
 	slices.SortFunc(n.dirs, func(a, b namedDir) int {
 		return cmp.Or(cmp.Compare(len(b.dir), len(a.dir)), strings.Compare(a.dir, b.dir))
 	})
+	n.slugs = n.slugs[:0]
 	for _, d := range n.dirs {
 		n.slugs = append(n.slugs, namedDir{slug(d.dir), slug(d.name)})
 	}
-	return n
 }
 
 // slug returns a directory as Claude Code names its own files about it: "-src-shop" for /src/shop.
@@ -113,6 +119,13 @@ func (n *Normaliser) addDir(dir, name string) {
 	if d.dir != "" && !slices.Contains(n.dirs, d) {
 		n.dirs = append(n.dirs, d)
 	}
+}
+
+// Also has another directory of this run replaced by a name, one that an agent does not know it by:
+// [Normaliser.Restore] does not give it. It is called before the first use.
+func (n *Normaliser) Also(dir, name string) {
+	n.addDir(dir, name)
+	n.sortDirs()
 }
 
 // Session adds the session's id, which agents put into names of files, for example.

@@ -272,6 +272,42 @@ func TestMemoryBackedWorkspace(t *testing.T) {
 	}
 }
 
+// TestWorkspace: a process finds its workspace where the sandbox says, and works there.
+func TestWorkspace(t *testing.T) {
+	ws := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(ws, "sub"), 0o755))
+	sub, err := os.Open(filepath.Join(ws, "sub"))
+	require.NoError(t, err)
+	defer sub.Close()
+	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock, confine.None} {
+		t.Run(string(kind), func(t *testing.T) {
+			box := open(t, kind)
+			properties, err := box.Properties(t.Context())
+			require.NoError(t, err)
+			seen := properties.Seen(ws)
+			if _, err := os.Lstat(confine.WorkspacePath); kind == confine.Bwrap && err != nil {
+				require.Equal(t, confine.WorkspacePath, seen)
+			} else {
+				require.Equal(t, ws, seen)
+			}
+			for _, c := range []supervise.Command{{Dir: filepath.Join(ws, "sub")}, {DirFile: sub}} {
+				var out bytes.Buffer
+				c.Path, c.Args = "sh", []string{"sh", "-c", `pwd; echo new > "$0"/file && cat ../file`, seen}
+				c.Env, c.Stdout, c.Stderr = []string{"PATH=/usr/bin:/bin"}, &out, &out
+				p, err := box.Start(t.Context(), c, confine.Policy{Write: []string{ws}, Workspace: ws})
+				require.NoError(t, err)
+				_, err = p.Wait()
+				require.NoError(t, err)
+				assert.Equal(t, seen+"/sub\nnew\n", out.String())
+				assert.NoError(t, os.Remove(filepath.Join(ws, "file")))
+			}
+		})
+	}
+	_, err = open(t, confine.Bwrap).Start(t.Context(), supervise.Command{Path: "/bin/true"},
+		confine.Policy{Read: []string{ws}, Workspace: ws})
+	require.ErrorContains(t, err, "is not one of the directories to write")
+}
+
 // TestOutputEnds: the output of a child that closes it ends, whatever goes on running around the child.
 func TestOutputEnds(t *testing.T) {
 	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock, confine.None} {

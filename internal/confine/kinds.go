@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/environ"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
@@ -100,13 +102,47 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 		args = append(args, "--share-net")
 	}
 	args = append(args, "--size", fmt.Sprint(tmpSize), "--tmpfs", "/tmp")
-	args = append(append(args, mounts(v)...), "--proc", "/proc")
+	args = append(args, mounts(v)...)
+	if v.workspace != "" && relocates() {
+		args = append(args, "--bind", v.workspace, WorkspacePath)
+		if err := enter(c, v.workspace); err != nil {
+			return err
+		}
+	}
+	args = append(args, "--proc", "/proc")
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 		args = append(args, "--ro-bind-try", path, path) // root can change the kernel's settings without a capability
 	}
 	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
 	c.Enclosure = append(args, "--")
 	c.Rules = &lockdown.Rules{}
+	return nil
+}
+
+// WorkspacePath is where [Bwrap] shows a [Policy.Workspace].
+const WorkspacePath = "/workspace"
+
+// relocates reports whether a workspace can be shown at WorkspacePath: nothing else is there that is to be shown.
+var relocates = sync.OnceValue(func() bool {
+	_, err := os.Lstat(WorkspacePath)
+	return errors.Is(err, fs.ErrNotExist)
+})
+
+// enter gives a command that would work in the workspace, or below it, the working directory by the path that it sees.
+func enter(c *supervise.Command, workspace string) error {
+	var dir string
+	var err error
+	if c.DirFile != nil {
+		dir, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", c.DirFile.Fd()))
+	} else {
+		dir, err = filepath.EvalSymlinks(c.Dir)
+	}
+	if err != nil {
+		return fmt.Errorf("chdir: %w", err)
+	}
+	if rel, err := filepath.Rel(workspace, dir); err == nil && filepath.IsLocal(rel) {
+		c.Dir, c.DirFile = filepath.Join(WorkspacePath, rel), nil
+	}
 	return nil
 }
 

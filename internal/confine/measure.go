@@ -60,6 +60,14 @@ func (h Properties) ConfinesFiles() bool {
 	return slices.Contains(h.Holds, FilesRead) && slices.Contains(h.Holds, FilesWritten)
 }
 
+// Seen returns the path at which a confined process finds a [Policy.Workspace]: [WorkspacePath], or its own.
+func (h Properties) Seen(workspace string) string {
+	if h.Kind == Bwrap && relocates() {
+		return WorkspacePath
+	}
+	return workspace
+}
+
 // String returns the kind, its version and the properties that it does not have. For the zero value, of a run that
 // starts no process to confine, it returns "unused".
 func (h Properties) String() string {

@@ -29,6 +29,9 @@ type Policy struct {
 	Private []string
 	// Connect lists directories of Write below which the process may connect to our unix sockets.
 	Connect []string
+	// Workspace is a directory of Write that the process finds at [WorkspacePath], too, where the kind can do that: see
+	// [Properties.Seen]. Its working directory is then there, if it would be below Workspace. Empty: none is.
+	Workspace string
 	// Network lets the process reach the network as we can. Without it there is at most a loopback of its own.
 	Network bool
 }
@@ -59,6 +62,7 @@ type view struct {
 	connect           []string // also in write
 	devices           []string
 	links             []link // other ways to paths in read and write
+	workspace         string // in write; empty: none is
 	network           bool
 }
 
@@ -78,6 +82,15 @@ func newView(p Policy, programs, env []string) (view, error) {
 				return view{}, fmt.Errorf("policy: %q is not an absolute path", path)
 			}
 			v.show(filepath.Clean(path), list.to)
+		}
+	}
+	if p.Workspace != "" {
+		if !slices.Contains(p.Write, p.Workspace) {
+			return view{}, fmt.Errorf("policy: the workspace %s is not one of the directories to write", p.Workspace)
+		}
+		var err error
+		if v.workspace, err = filepath.EvalSymlinks(p.Workspace); err != nil {
+			return view{}, fmt.Errorf("policy: %w", err)
 		}
 	}
 	v.hide = append(v.hide, private()...)

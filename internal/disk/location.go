@@ -18,6 +18,9 @@ func Locate(dir string) Location {
 	return l
 }
 
+// Also returns the location with another path that means the directory, to somebody who sees other paths than we do.
+func (l Location) Also(path string) Location { return append(l[:len(l):len(l)], components(path)) }
+
 // Has reports whether path, with or without the symbolic links on it, leads to the directory or below it.
 func (l Location) Has(path string) bool {
 	_, ok := l.Below(path)

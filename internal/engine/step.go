@@ -152,8 +152,9 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out,
 		Scratch: dirs.steps,
 	}, confine.Policy{
-		Write:   []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
-		Network: r.pb.Sandbox.Network == plan.NetworkAll,
+		Write:     []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
+		Workspace: dirs.workspace,
+		Network:   r.pb.Sandbox.Network == plan.NetworkAll,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)

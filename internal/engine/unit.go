@@ -290,7 +290,7 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.Confined = properties.ConfinesFiles()
+	c.Confined, c.Dirs.Seen = properties.ConfinesFiles(), properties.Seen(c.Dirs.Workspace)
 	a.session, err = session.Start(ctx, c)
 	return err
 }

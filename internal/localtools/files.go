@@ -33,11 +33,15 @@ type Files struct {
 	root *root
 }
 
-// OpenFiles opens the workspace dir. Close closes it.
-func OpenFiles(dir string) (*Files, error) {
+// OpenFiles opens the workspace dir, which the agent may know by a path of its own; empty: it does not. Close closes
+// it.
+func OpenFiles(dir, seen string) (*Files, error) {
 	r, err := openRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
+	}
+	if seen != "" {
+		r.location = r.location.Also(seen)
 	}
 	return &Files{root: r}, nil
 }

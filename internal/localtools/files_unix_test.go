@@ -59,7 +59,7 @@ func newScene(t testing.TB) scene {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	s.files, err = localtools.OpenFiles(s.ws)
+	s.files, err = localtools.OpenFiles(s.ws, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.files.Close()) })
 	s.files.OnDeny = s.denied.add
@@ -129,6 +129,7 @@ func TestRead(t *testing.T) {
 		{name: "link-to-a-directory", path: "$WS/dirlink/b.txt", want: "b\n"},
 		{name: "dots-after-a-link", path: "$WS/deeplink/../b.txt", want: "b\n"},
 		{name: "other-name-of-the-root", path: "$BASE/alias/a.txt", want: "one\ntwo\r\n\nfour"},
+		{name: "name-that-the-agent-sees", path: "/seen/sub/../a.txt", want: "one\ntwo\r\n\nfour"},
 	}
 	s := newScene(t)
 	s.link(t, "sub/b.txt", "link")
@@ -136,7 +137,7 @@ func TestRead(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(s.ws, "sub", "deep"), 0o755))
 	s.link(t, "sub/deep", "deeplink")
 	require.NoError(t, os.Symlink(s.ws, filepath.Join(s.base, "alias")))
-	files, err := localtools.OpenFiles(filepath.Join(s.base, "alias"))
+	files, err := localtools.OpenFiles(filepath.Join(s.base, "alias"), "/seen")
 	require.NoError(t, err)
 	defer files.Close()
 	for _, tt := range tests {

@@ -1,6 +1,6 @@
 // Package localtools serves an agent the files and terminals of its workspace, and nothing else.
 //
-//	files, err := localtools.OpenFiles(workspace)
+//	files, err := localtools.OpenFiles(workspace, "")
 //	...
 //	defer files.Close()
 //	text, err := files.Read("/path/to/workspace/main.go", nil, nil)

@@ -165,6 +165,9 @@ func (r *Runner) policy(s Script, own dirs, workspace string) confine.Policy {
 		p.Read = append(p.Read, workspace)
 	}
 	if s.Apart {
+		if slices.Contains(s.Write, workspace) {
+			p.Workspace = workspace
+		}
 		p.Private = append(p.Private, r.Root)
 		return p
 	}

@@ -87,7 +87,7 @@ func (s *headless) prepare() error {
 		}
 	}
 	s.stderr = s.Log.stderr()
-	s.observer = claudecli.Observer{Cwd: s.Dirs.Workspace, OnCall: s.called, OnDenied: s.denied}
+	s.observer = claudecli.Observer{Cwd: s.Dirs.seen(), OnCall: s.called, OnDenied: s.denied}
 	return nil
 }
 
@@ -239,7 +239,7 @@ func installHooks(c *Config) (h hooks, err error) {
 	}
 	h.settings = filepath.Join(h.given, settingsFile)
 	h.capture = filepath.Join(c.Dirs.Base, "hooks", "tool-calls.jsonl")
-	h.environ = hook.Target{RunID: id, Project: c.Dirs.Workspace, Capture: h.capture}.Environment()
+	h.environ = hook.Target{RunID: id, Project: c.Dirs.seen(), Capture: h.capture}.Environment()
 	argv := p.Command() // to which the settings add the hook and its phase
 	argv[0] = filepath.ToSlash(argv[0])
 	settings := hook.Settings(hook.Handlers{Command: words.Join(argv...)})

@@ -99,8 +99,9 @@ func writeFiles(dir string, files []agent.File) error {
 func (c *Config) agentPolicy() confine.Policy {
 	p := confine.Policy{
 		// The base as a whole: if we are gone before the agent, the supervisor removes what is in it.
-		Write:   []string{c.Dirs.Base, c.Dirs.Workspace},
-		Network: c.Playbook.Sandbox.Network != plan.NetworkNone,
+		Write:     []string{c.Dirs.Base, c.Dirs.Workspace},
+		Workspace: c.Dirs.Workspace,
+		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 	if !c.Playbook.Cassette.Level.MCP() { // else it starts what stands for them
 		p.Programs = c.serverPrograms()
@@ -113,9 +114,10 @@ func (c *Config) agentPolicy() confine.Policy {
 // serverPolicy is what an MCP server may touch that the agent does not start itself.
 func (c *Config) serverPolicy() confine.Policy {
 	return confine.Policy{
-		Write:    []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
-		Programs: c.serverPrograms(),
-		Network:  c.Playbook.Sandbox.Network != plan.NetworkNone,
+		Write:     []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
+		Workspace: c.Dirs.Workspace,
+		Programs:  c.serverPrograms(),
+		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 }
 
@@ -131,8 +133,9 @@ func (c *Config) serverPrograms() []string {
 // commandPolicy is what commands in terminals may touch.
 func (c *Config) commandPolicy() confine.Policy {
 	return confine.Policy{
-		Write:   []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
-		Network: c.Playbook.Sandbox.Network == plan.NetworkAll,
+		Write:     []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
+		Workspace: c.Dirs.Workspace,
+		Network:   c.Playbook.Sandbox.Network == plan.NetworkAll,
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *live) start(ctx context.Context) error {
 	}
 	s.env = s.agentEnviron()
 	var err error
-	if s.files, err = localtools.OpenFiles(s.Dirs.Workspace); err != nil {
+	if s.files, err = localtools.OpenFiles(s.Dirs.Workspace, s.Dirs.Seen); err != nil {
 		return err
 	}
 	s.files.OnDeny = func(d localtools.Denied) { s.Log.denied(&d) }
@@ -145,7 +145,7 @@ func (s *live) connect(ctx context.Context) error {
 	if err := s.login(ctx); err != nil {
 		return err
 	}
-	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dirs.Workspace, McpServers: servers})
+	s.session, err = s.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dirs.seen(), McpServers: servers})
 	if err != nil {
 		err = fmt.Errorf("open a session: %w", err)
 		if wantsLogin(err) {

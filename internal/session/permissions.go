@@ -196,7 +196,7 @@ func (s *live) toolOf(u acp.ToolCallUpdate) (name string, files []string, err er
 		return "", nil, cmp.Or(s.observer.Err(), unknown)
 	}
 	for _, l := range call.Locations {
-		files = append(files, filepath.ToSlash(relative(s.Dirs.Workspace, l.Path)))
+		files = append(files, filepath.ToSlash(relative(s.Dirs.Workspace, relative(s.Dirs.seen(), l.Path))))
 	}
 	return call.Name, files, nil
 }

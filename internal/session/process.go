@@ -53,15 +53,17 @@ func (l limitReached) Error() string { return "limit reached: " + l.name }
 // workspace, home and temporary directory, with their names in recordings.
 func newProcessSession(of *Session, paths map[string]string) processSession {
 	c := &of.config
-	named := map[string]string{c.Dirs.Workspace: "$WORKSPACE", c.Dirs.Home: "$HOME", c.Dirs.Tmp: "$TMPDIR"}
+	named := map[string]string{c.Dirs.seen(): "$WORKSPACE", c.Dirs.Home: "$HOME", c.Dirs.Tmp: "$TMPDIR"}
 	maps.Copy(named, paths)
+	n := cassette.NewNormaliser(named, c.Profile.Patterns(c.Playbook.Cassette.Normalise), c.Profile.Volatile)
+	n.Also(c.Dirs.Workspace, "$WORKSPACE")
 	return processSession{
 		Config: c, watch: &of.watch, manifest: c.Prepared,
 		who: Identity{
 			Agent:    trajectory.Agent{Kind: c.Profile.Kind, Model: c.Unit.Variant.Agent.Model},
 			Endpoint: c.Launch.Endpoint,
 		},
-		normalise: cassette.NewNormaliser(named, c.Profile.Patterns(c.Playbook.Cassette.Normalise), c.Profile.Volatile),
+		normalise: n,
 	}
 }
 

@@ -5,6 +5,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Host struct {
 // Dirs are the directories of a session's unit.
 type Dirs struct {
 	Workspace string
+	// Seen is the workspace's path as the agent sees it; empty: as we do.
+	Seen string
 	// Base has the others and is the agent's to write. Home and Tmp are the agent's.
 	Base, Home, Tmp string
 	// Playbook is where the playbook's relative paths start.
@@ -57,6 +60,9 @@ type Dirs struct {
 	// Check returns an error if something else has been put in the place of a directory.
 	Check func() error
 }
+
+// seen is the workspace's path as the agent sees it.
+func (d Dirs) seen() string { return cmp.Or(d.Seen, d.Workspace) }
 
 // Config is what a session is made from. A replay needs Playbook, Unit, Recording and the workspace.
 type Config struct {

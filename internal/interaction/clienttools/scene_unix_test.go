@@ -47,7 +47,7 @@ func newScene(t testing.TB, texts map[string]string) *scene {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(s.ws, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(s.ws, name), []byte(text), 0o644))
 	}
-	s.files, err = localtools.OpenFiles(s.ws)
+	s.files, err = localtools.OpenFiles(s.ws, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.files.Close()) })
 	s.Config = clienttools.Config{
