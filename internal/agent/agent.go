@@ -108,7 +108,7 @@ var profiles = []Profile{
 		AskingModes:     []string{"default"},
 		VolatileText:    claudeVolatile,
 		Grace:           time.Second,
-		Login:           "claude setup-token",
+		Login:           "claude auth login",
 		decode:          decodeClaude,
 	},
 	{
@@ -134,7 +134,7 @@ var profiles = []Profile{
 			},
 		},
 		VolatileText: claudeVolatile,
-		Login:        "claude setup-token",
+		Login:        "claude auth login",
 		decode:       decodeClaude,
 	},
 	{
