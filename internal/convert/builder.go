@@ -112,6 +112,8 @@ func (b *builder) result(at time.Time, r trajectory.ToolEnd) error {
 		return fmt.Errorf("result of unknown tool call %q", r.ID)
 	case ended:
 		return fmt.Errorf("duplicate result of tool call %q", r.ID)
+	case b.turn() == nil:
+		return fmt.Errorf("result of tool call %q after its turn was taken back", r.ID)
 	}
 	b.calls[r.ID] = true
 	for _, t := range b.turns {

@@ -28,6 +28,8 @@ type codexReader struct {
 	base         codexTokens // when the turn began
 	counted      bool        // the turn's tokens are known
 	items        int         // calls without an id
+	asked        string      // the type of the line that had the last prompt
+	worked       bool        // a script made a call since the last result
 }
 
 func readCodex(path string, o Options) (*Session, error) {
@@ -77,6 +79,17 @@ func (r *codexReader) line(l codexLine) error {
 		}
 	case "compacted":
 		r.note(at, trajectory.Notice{Name: "codex:compacted"})
+	case "world_state": // what the model is told of its surroundings
+	case "token_usage_record":
+		var record struct {
+			Thread *codexTokens `json:"thread_token_usage"`
+		}
+		if err := decode(l.Payload, &record); err != nil {
+			return err
+		}
+		if record.Thread != nil {
+			r.tokens, r.counted = *record.Thread, true
+		}
 	case "response_item":
 		var item codexItem
 		if err := decode(l.Payload, &item); err != nil {
@@ -99,10 +112,13 @@ func (r *codexReader) line(l codexLine) error {
 func (r *codexReader) item(at time.Time, i codexItem) error {
 	switch i.Type {
 	case "message":
-		if text := i.Content.text(); i.Role == "assistant" && text != "" {
+		switch text := i.Content.text(); {
+		case i.Role == "assistant" && text != "":
 			return r.act(at, trajectory.Message{Text: text})
+		case i.asks():
+			return r.user(at, "response_item", text)
 		}
-		return nil // what the user said is an event; the rest is context
+		return nil // older versions have what the user said as an event only; the rest is context
 	case "reasoning":
 		if text := i.Summary.text() + i.Content.text(); text != "" {
 			return r.act(at, trajectory.Thought{Text: text})
@@ -125,7 +141,11 @@ func (r *codexReader) item(at time.Time, i codexItem) error {
 		}
 		return r.begin(at, i.CallID, "tool_search", args)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output":
-		return r.builder.result(at, r.toolEnd(i))
+		if err := r.builder.result(at, r.toolEnd(i)); err != nil {
+			return err
+		}
+		r.scripted(i)
+		return nil
 	case "web_search_call", "image_generation_call": // tools of the model's service, without results
 		r.items++
 		id := "item" + strconv.Itoa(r.items)
@@ -227,7 +247,11 @@ func codexPrinted(text string) (printed *string, code *int) {
 func (r *codexReader) event(at time.Time, e codexEvent) error {
 	switch e.Type {
 	case "user_message":
-		return r.user(at, e)
+		return r.user(at, "event_msg", e.Message+strings.Repeat("\n[image]", len(e.Images)))
+	case "item_completed":
+		if e.Item != nil {
+			return r.work(at, e)
+		}
 	case "task_started", "turn_started":
 		r.began = true
 	case "task_complete", "turn_complete":
@@ -267,25 +291,39 @@ func (r *codexReader) event(at time.Time, e codexEvent) error {
 	return nil
 }
 
-// user begins a turn.
-func (r *codexReader) user(at time.Time, e codexEvent) error {
-	if t := r.turn(); t != nil && r.began && !r.ended {
+// user begins a turn. Since 0.166 what the user said is an item of the model and then an event: one prompt.
+func (r *codexReader) user(at time.Time, line, text string) error {
+	t := r.turn()
+	if t != nil && r.asked != line && !r.ended {
+		if p, ok := t.events[len(t.events)-1].Body.(trajectory.Prompt); ok && samePrompt(p.Text, text) {
+			return nil
+		}
+	}
+	if t != nil && r.began && !r.ended {
 		return errors.New("the user sent a message during a turn, which a unit cannot do")
 	}
 	r.count()
-	r.ended = false
-	r.builder.prompt(at, e.Message+strings.Repeat("\n[image]", len(e.Images)))
+	r.asked, r.ended = line, false
+	r.builder.prompt(at, text)
 	return nil
+}
+
+// samePrompt reports whether two lines have the same prompt. Each names images in its own way.
+func samePrompt(a, b string) bool {
+	return a == b || strings.Contains(a, "image]") && strings.Contains(b, "image]")
 }
 
 // count sets the tokens of the turn to the growth of the session's count.
 func (r *codexReader) count() {
 	used := r.tokens.minus(r.base)
 	if t := r.turn(); t != nil && r.counted && !used.negative() {
-		input, output := used.Input-used.Cached, used.Output
+		input, output := used.Input-used.Cached-used.Written, used.Output
 		t.usage = &trajectory.Usage{Input: &input, Output: &output, CacheRead: &used.Cached, Total: &used.Total}
 		if used.Reasoning > 0 {
 			t.usage.Thought = &used.Reasoning
+		}
+		if used.Written > 0 {
+			t.usage.CacheWrite = &used.Written
 		}
 	}
 	r.base, r.counted = r.tokens, false

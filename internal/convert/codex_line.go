@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// Types of lines that say nothing about the conversation, as of Codex 0.137. What an agent says and calls is written
+// Types of lines that say nothing about the conversation, as of Codex 0.169. What an agent says and calls is written
 // twice, as an item of the model and as an event for user interfaces; it is read from the items.
 var (
-	codexOtherItems  = []string{"ghost_snapshot", "compaction", "compaction_trigger", "context_compaction"}
+	codexOtherItems = []string{
+		"ghost_snapshot", "compaction", "compaction_trigger", "context_compaction", "additional_tools",
+	}
 	codexOtherEvents = []string{
 		"agent_message", "agent_message_content_delta", "agent_reasoning", "agent_reasoning_raw_content",
 		"agent_reasoning_section_break", "reasoning_content_delta", "reasoning_raw_content_delta", "plan_delta",
-		"plan_update", "item_started", "item_completed", "raw_response_item", "session_configured",
+		"plan_update", "item_started", "raw_response_item", "session_configured",
 		"thread_settings_applied", "thread_name_updated", "thread_goal_updated",
 		"mcp_startup_update", "mcp_startup_complete", "mcp_tool_call_begin", "mcp_tool_call_end",
 		"web_search_begin", "web_search_end", "image_generation_begin", "image_generation_end", "exec_command_begin",
@@ -55,6 +57,17 @@ type codexItem struct {
 	Status    string          `json:"status"`
 	Action    map[string]any  `json:"action"`
 	Output    codexOutput     `json:"output"`
+	// Meta says, since 0.166, what parts of a message are: "user.text", "environments.environment_context".
+	Meta struct {
+		Kinds []string `json:"content_item_kinds"`
+	} `json:"internal_chat_message_metadata_passthrough"`
+}
+
+// asks reports whether the item is what the user said, and no context.
+func (i codexItem) asks() bool {
+	return i.Role == "user" && slices.ContainsFunc(i.Meta.Kinds, func(kind string) bool {
+		return strings.HasPrefix(kind, "user.")
+	})
 }
 
 // codexContent is a list of texts and images. A single text may stand for a list.
@@ -129,12 +142,16 @@ type codexEvent struct {
 	} `json:"info"`
 	CallID  string         `json:"call_id"`
 	Changes map[string]any `json:"changes"` // by path
+	Item    *codexWork     `json:"item"`
+	Started int64          `json:"started_at_ms"`
 }
 
-// codexTokens are the tokens of the session so far. Input includes the cached ones, Output those of reasoning.
+// codexTokens are the tokens of the session so far. Input includes the cached ones and those written to a cache, Output
+// those of reasoning.
 type codexTokens struct {
 	Input     int64 `json:"input_tokens"`
 	Cached    int64 `json:"cached_input_tokens"`
+	Written   int64 `json:"cache_write_input_tokens"`
 	Output    int64 `json:"output_tokens"`
 	Reasoning int64 `json:"reasoning_output_tokens"`
 	Total     int64 `json:"total_tokens"`
@@ -142,13 +159,14 @@ type codexTokens struct {
 
 func (t codexTokens) minus(u codexTokens) codexTokens {
 	return codexTokens{
-		t.Input - u.Input, t.Cached - u.Cached, t.Output - u.Output, t.Reasoning - u.Reasoning, t.Total - u.Total,
+		t.Input - u.Input, t.Cached - u.Cached, t.Written - u.Written, t.Output - u.Output, t.Reasoning - u.Reasoning,
+		t.Total - u.Total,
 	}
 }
 
 // negative reports whether the count was reset.
 func (t codexTokens) negative() bool {
-	return min(t.Input, t.Cached, t.Output, t.Reasoning, t.Total, t.Input-t.Cached) < 0
+	return min(t.Input, t.Cached, t.Written, t.Output, t.Reasoning, t.Total, t.Input-t.Cached-t.Written) < 0
 }
 
 // codexArguments returns the arguments of a call, which the model wrote as JSON. Anything else stays a text.

@@ -123,6 +123,75 @@ func TestCodex(t *testing.T) {
 	}
 }
 
+// Since 0.166 the model's calls are scripts, and what they did is told as items that were completed.
+func TestCodexScripts(t *testing.T) {
+	done := func(item string) string { return `{"type":"item_completed","item":` + item + `}` }
+	user := func(text string) string {
+		return fmt.Sprintf(`{"type":"message","role":"user","content":[{"type":"input_text","text":%q}],`+
+			`"internal_chat_message_metadata_passthrough":{"content_item_kinds":["user.text"]}}`, text)
+	}
+	script := `{"type":"custom_tool_call","call_id":"a","name":"exec","input":"x"}`
+	ends := func(how string) string {
+		return `{"type":"custom_tool_call_output","call_id":"a","output":"` + how + `"}`
+	}
+	ran := done(`{"type":"CommandExecution","id":"exec-1","command":["/bin/bash","-c","ls"],"cwd":"file:///w/sub",` +
+		`"status":"failed","aggregated_output":"x","exit_code":2}`)
+	tests := []struct {
+		name, reason string
+		from         *rollout
+		want         string
+	}{
+		{
+			"a prompt that is told twice", "it is one",
+			codexMetaLine().event(`{"type":"task_started"}`).item(user("Go.")).
+				event(done(`{"type":"UserMessage","content":[{"type":"text","text":"Go."}]}`)).done("ok"),
+			"prompt:Go. says:ok stop:end_turn",
+		},
+		{
+			"a prompt that is an item only", "",
+			codexMetaLine().event(`{"type":"task_started"}`).item(user("Go.")).done("ok"),
+			"prompt:Go. says:ok stop:end_turn",
+		},
+		{
+			"a script", "its calls stand for it",
+			codexMetaLine().asks("Go.").item(script).event(ran).item(ends("Script completed")).done("ok"),
+			"prompt:Go. calls:exec_command failed says:ok stop:end_turn",
+		},
+		{
+			"a script without calls", "it is all that is known",
+			codexMetaLine().asks("Go.").item(script).item(ends("Script completed")).done("ok"),
+			"prompt:Go. calls:exec completed says:ok stop:end_turn",
+		},
+		{
+			"a script that failed", "that is told by its own result only",
+			codexMetaLine().asks("Go.").item(script).event(ran).item(ends("Script failed")).done("ok"),
+			"prompt:Go. calls:exec calls:exec_command failed completed says:ok stop:end_turn",
+		},
+		{
+			"a call of the model", "it is read from the item of the model",
+			codexMetaLine().asks("Go.").calls("a", "shell", `{}`).
+				event(done(`{"type":"CommandExecution","id":"a"}`)).gets("a", "x").done("ok"),
+			"prompt:Go. calls:shell completed says:ok stop:end_turn",
+		},
+		{
+			"other tools", "", codexMetaLine().asks("Go.").
+				event(done(`{"type":"McpToolCall","id":"m","server":"stock","tool":"count","status":"completed",` +
+					`"arguments":{},"result":{"content":[]}}`)).
+				event(done(`{"type":"FileChange","id":"f","status":"declined","changes":{"/w/a":{"type":"delete",` +
+					`"content":"x"},"/w/b":{"type":"add","content":"y"}}}`)).
+				event(done(`{"type":"WebSearch","id":"ws_1"}`)).done("ok"),
+			"prompt:Go. calls:mcp__stock__count completed calls:apply_patch failed says:ok stop:end_turn",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := Read(Codex, tt.from.write(t), Options{})
+			require.NoError(t, err, tt.reason)
+			assert.Equal(t, tt.want, short(s), tt.reason)
+		})
+	}
+}
+
 func TestCodexErrors(t *testing.T) {
 	tests := []struct {
 		name string
@@ -170,6 +239,26 @@ func TestCodexErrors(t *testing.T) {
 		{
 			"an agent", codexMetaLine().asks("Go.").calls("a", "spawn_agent", `{}`),
 			":4: a subagent worked for the session (spawn_agent); its calls are in another rollout",
+		},
+		{
+			"an agent that a script began",
+			codexMetaLine().asks("Go.").event(`{"type":"item_completed","item":{"type":"SubAgentActivity"}}`),
+			":4: a subagent worked for the session; its calls are in another rollout",
+		},
+		{
+			"an unknown item that was completed",
+			codexMetaLine().asks("Go.").event(`{"type":"item_completed","item":{"type":"Trance"}}`),
+			`:4: unknown line type "Trance"; if such lines do not belong to the session, skip them with --ignore Trance`,
+		},
+		{
+			"two prompts in a turn",
+			codexMetaLine().asks("Go.").event(`{"type":"item_completed","item":{"type":"UserMessage"}}`),
+			":4: the user sent a message during a turn, which a unit cannot do",
+		},
+		{
+			"a result of a turn that was taken back", codexMetaLine().asks("Go.").calls("a", "shell", `{}`).
+				event(`{"type":"thread_rolled_back","num_turns":1}`).gets("a", "x"),
+			`:6: result of tool call "a" after its turn was taken back`,
 		},
 		{
 			"a review", codexMetaLine().event(`{"type":"entered_review_mode"}`),
