@@ -31,6 +31,8 @@ type rootMark struct {
 	Origin   string `json:"origin"`
 	Endpoint string `json:"endpoint"`
 	Kind     string `json:"agent_kind"`
+	// Modes are the modes of the session, as in the header.
+	Modes []string `json:"agent_modes,omitempty"`
 }
 
 // stepMark has the positions of a step's texts, and events that ATIF has no field for.
@@ -122,7 +124,7 @@ func readExported(t *atif.Trajectory, _ Options) (*Session, error) {
 	}
 	s := &Session{
 		Turns: turns, Cwd: "$WORKSPACE",
-		Agent: trajectory.Agent{Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName},
+		Agent: trajectory.Agent{Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName, Modes: root.Modes},
 	}
 	if first := t.Steps[0].Timestamp; first != "" {
 		if s.Start, err = atif.Time(first); err != nil {

@@ -40,7 +40,7 @@ func toATIF(c *cassette.Cassette) (*atif.Trajectory, error) {
 			},
 			Extra: atif.Extra{extraKey: rootMark{
 				Version: marksVersion, Unit: c.Header.Unit, Origin: c.Header.Origin, Endpoint: c.Header.Endpoint,
-				Kind: c.Header.Agent.Kind,
+				Kind: c.Header.Agent.Kind, Modes: c.Header.Agent.Modes,
 			}},
 		},
 	}
