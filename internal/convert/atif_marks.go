@@ -124,7 +124,9 @@ func readExported(t *atif.Trajectory, _ Options) (*Session, error) {
 	}
 	s := &Session{
 		Turns: turns, Cwd: "$WORKSPACE",
-		Agent: trajectory.Agent{Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName, Modes: root.Modes},
+		Agent: trajectory.Agent{
+			Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName, Modes: root.Modes,
+		},
 	}
 	if first := t.Steps[0].Timestamp; first != "" {
 		if s.Start, err = atif.Time(first); err != nil {

@@ -105,8 +105,8 @@ func TestRules(t *testing.T) {
 		},
 		{"no version", nil, "schema_version", nil, "schema_version: is required"},
 		{
-			"a later version", nil, "schema_version", "ATIF-v1.8",
-			`schema_version: "ATIF-v1.8" is not a supported version (ATIF-v1.0 to ATIF-v1.7)`,
+			"a later version", nil, "schema_version", "ATIF-v1.9",
+			`schema_version: "ATIF-v1.9" is not a supported version (ATIF-v1.0 to ATIF-v1.8)`,
 		},
 		{"no agent", nil, "agent", nil, "agent: is required"},
 		{"no name", []any{"agent"}, "name", nil, "agent.name: is required"},
@@ -212,8 +212,14 @@ func TestRules(t *testing.T) {
 		{
 			"an unknown part",
 			[]any{"steps", 1, "message", 0},
-			"type", "audio",
+			"type", "video",
 			"steps[1].message[0].type: must be text or image",
+		},
+		{
+			"speech",
+			[]any{"steps", 1, "message", 0},
+			"type", "audio",
+			"steps[1].message[0].type: audio is not supported: a session with speech cannot be judged",
 		},
 		{"a text without text", []any{"steps", 1, "message", 0}, "text", nil, "steps[1].message[0].text: is required"},
 		{

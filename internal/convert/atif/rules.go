@@ -9,9 +9,10 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 )
 
-// versions are the supported versions. Those before 1.7 have fewer fields and are checked by the same rules.
+// versions are the supported versions. Those before 1.7 have fewer fields and are checked by the same rules; 1.8 adds
+// parts of type audio only, which are refused.
 var versions = []string{
-	"ATIF-v1.0", "ATIF-v1.1", "ATIF-v1.2", "ATIF-v1.3", "ATIF-v1.4", "ATIF-v1.5", "ATIF-v1.6", Version,
+	"ATIF-v1.0", "ATIF-v1.1", "ATIF-v1.2", "ATIF-v1.3", "ATIF-v1.4", "ATIF-v1.5", "ATIF-v1.6", Version, "ATIF-v1.8",
 }
 
 var mediaTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
@@ -200,6 +201,8 @@ func part(c *checker, path string, v any) {
 	case "image":
 		c.object(path, v, imageShape)
 		other = "text"
+	case "audio":
+		c.addf(join(path, "type"), "audio is not supported: a session with speech cannot be judged")
 	default:
 		c.addf(join(path, "type"), "must be text or image")
 	}
@@ -210,7 +213,7 @@ func part(c *checker, path string, v any) {
 
 func isVersion(c *checker, path string, v any) {
 	if text, ok := v.(string); !ok || !slices.Contains(versions, text) {
-		c.addf(path, "%s is not a supported version (%s to %s)", shown(v), versions[0], Version)
+		c.addf(path, "%s is not a supported version (%s to %s)", shown(v), versions[0], versions[len(versions)-1])
 	}
 }
 
