@@ -248,7 +248,8 @@ func TestCodexErrors(t *testing.T) {
 		{
 			"an unknown item that was completed",
 			codexMetaLine().asks("Go.").event(`{"type":"item_completed","item":{"type":"Trance"}}`),
-			`:4: unknown line type "Trance"; if such lines do not belong to the session, skip them with --ignore Trance`,
+			`:4: unknown line type "Trance"; if such lines do not belong to the session, ` +
+				`skip them with --ignore Trance`,
 		},
 		{
 			"two prompts in a turn",

@@ -1,7 +1,7 @@
-// Package atif reads trajectories in the Agent Trajectory Interchange Format, ATIF, up to version 1.8, without audio, and
-// writes them in version 1.7 of its specification (RFC 0001 of the Harbor framework). Anything the format does not allow
-// is an error, above all unknown fields: most objects have a field "extra" for those. What trajectories mean for
-// cassettes belongs in package convert.
+// Package atif reads trajectories in the Agent Trajectory Interchange Format, ATIF, up to version 1.8,
+// without audio, and writes them in version 1.7 of its specification (RFC 0001 of the Harbor framework). Anything the
+// format does not allow is an error, above all unknown fields: most objects have a field "extra" for those. What
+// trajectories mean for cassettes belongs in package convert.
 package atif
 
 import (
