@@ -175,6 +175,9 @@ func decodeCodex(f presetFile, name string) (Preset, error) {
 		}
 		p.provider.Own = own
 		p.masked = maskedIn(own)
+		if strings.ContainsAny(p.provider.BaseURL, "?@") {
+			p.masked["base_url"] = p.provider.BaseURL
+		}
 	})
 }
 
@@ -244,7 +247,8 @@ func maskedIn(own map[string]any) map[string]string {
 		}
 	}
 	for key, value := range own {
-		if text, ok := value.(string); ok && environ.IsCredential(key, text) {
+		text, ok := value.(string)
+		if ok && environ.IsCredential(key, text) && !strings.Contains(text, " ") { // or it is for people
 			add(key, text)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -185,7 +186,8 @@ func (t *table) variables() map[string]string {
 	for _, key := range slices.Sorted(maps.Keys(t.entries)) {
 		switch {
 		case !variable.MatchString(key):
-			t.fail(key, "unknown key; names of variables are in upper case")
+			hint := cmp.Or(doc.DidYouMean(key, commonKeys), "; names of variables are in upper case")
+			t.fail(key, "unknown key"+hint)
 		case slices.Contains(reserved, key):
 			t.fail(key, "cannot be preset, because each run sets its own")
 		default:
