@@ -78,6 +78,9 @@ func (p cassettePage) head(path string, c *cassette.Cassette) {
 	p.fact("recorded", fmt.Sprintf("%s UTC, sandbox %s", at, sandbox))
 	f := h.Fingerprints
 	p.fact("workspace", fmt.Sprintf("%sdigest %.12s", filesText(f.Workspace), f.Workspace.Digest))
+	if len(h.LeftOut) > 0 {
+		p.fact("left out", h.LeftOut.String())
+	}
 	if p.full {
 		p.fact("permissions", strings.Join(f.Permissions, "\n"))
 		p.fact("steps", strings.Join(f.Steps, "\n"))

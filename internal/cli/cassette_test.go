@@ -91,6 +91,7 @@ func everything() *cassette.Cassette {
 				Kind: "claude-code-acp", Name: "claude-agent-acp", Version: "0.100.0", Model: "opus",
 			},
 			Endpoint: "scripted", RecordedAt: noon, Sandbox: "bwrap",
+			LeftOut: workspace.LeftOut{"node_modules", "web/\u202enode_modules"},
 			Fingerprints: cassette.Fingerprints{
 				Kind: "claude-code-acp", Permissions: []string{"tool Bash, path any: reject", "default: allow"},
 				Timeout: "30m0s", Steps: []string{"make"},

@@ -351,7 +351,7 @@ func difference(live, replayed result.Unit) string {
 // checkLeak returns an error if a recording of the session would show a secret: agents print their environment, and
 // recordings are committed.
 func (r *Runner) checkLeak(s *session.Session) error {
-	said := []any{s.Identity().Agent} // it is called as it calls itself
+	said := []any{s.Identity().Agent, s.LeftOut()} // it is called as it calls itself
 	for _, t := range s.Turns() {
 		for _, e := range t.Events {
 			said = append(said, e.Body)

@@ -17,8 +17,8 @@ import (
 // DefaultGrace is the grace of a [Command] whose Grace is 0.
 const DefaultGrace = 5 * time.Second
 
-// SupervisorPath is the helper's path inside a [Command.Enclosure].
-const SupervisorPath = "/run/sdd-eval-supervisor"
+// SupervisorPath is the helper's path inside a [Command.Enclosure], where an agent may list it among its processes.
+const SupervisorPath = "/run/supervisor"
 
 // Command describes a child process. Only Path is required.
 type Command struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -78,8 +79,8 @@ const maxSameName = 10
 func leftOut(dirs, globs map[string]bool) LeftOut {
 	byName := make(map[string][]string)
 	for dir := range dirs {
-		name := path.Base(dir)
-		byName[name] = append(byName[name], globMeta.ReplaceAllString(dir, `\$0`))
+		name, glob := path.Base(dir), globMeta.ReplaceAllString(dir, `\$0`)
+		byName[name] = append(byName[name], strings.ToValidUTF8(glob, "*")) // which matches it
 	}
 	all := slices.Collect(maps.Keys(globs))
 	for name, paths := range byName {
@@ -106,14 +107,30 @@ func (l LeftOut) Add(other LeftOut) LeftOut {
 func (l LeftOut) Check(p string) error {
 	for _, glob := range l {
 		if covered(glob, p) {
-			return fmt.Errorf("%s: the cassette does not keep %s", p, glob)
+			return fmt.Errorf("%s: the cassette does not keep %s", p, excerpt.Visible(glob, maxShown))
 		}
 	}
 	return nil
 }
 
-// String lists the globs.
-func (l LeftOut) String() string { return strings.Join(l, ", ") }
+// maxShown is how many characters of a path are shown, and maxListed how many paths.
+const (
+	maxShown  = 200
+	maxListed = 10
+)
+
+// String lists the first globs on one line for people, whatever their names are.
+func (l LeftOut) String() string {
+	shown := make([]string, 0, maxListed+1)
+	for i, glob := range l {
+		if i == maxListed {
+			shown = append(shown, fmt.Sprintf("and %d more", len(l)-i))
+			break
+		}
+		shown = append(shown, excerpt.Visible(glob, maxShown))
+	}
+	return strings.Join(shown, ", ")
+}
 
 // Valid reports whether all globs can be matched.
 func (l LeftOut) Valid() bool {

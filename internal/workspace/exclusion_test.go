@@ -112,6 +112,12 @@ func TestLeftOut(t *testing.T) {
 		assert.Equal(t, kept, left.Check(path) == nil, path)
 	}
 	require.EqualError(t, left.Check("node_modules/x"), "node_modules/x: the cassette does not keep node_modules")
+	assert.Equal(t, `a\nb, and more`, LeftOut{"a\nb", "and more"}.String())
+	many := LeftOut(strings.Fields("0 1 2 3 4 5 6 7 8 9 a b"))
+	assert.Equal(t, "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more", many.String())
+	odd := leftOut(map[string]bool{"a\xff/dist": true}, nil)
+	assert.Equal(t, LeftOut{"a*/dist"}, odd)
+	require.Error(t, odd.Check("a\xff/dist/x"))
 	assert.Equal(t, LeftOut{"*.log", "a", "b"}, LeftOut{"a", "*.log"}.Add(LeftOut{"b", "a"}))
 }
 

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 // TooLargeError says that the changed files of one turn are larger than a cassette may keep.
@@ -22,7 +24,7 @@ func (e *TooLargeError) Error() string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, " %s (%s)", entry.Path, size(entry.Size))
+		fmt.Fprintf(&b, " %s (%s)", excerpt.Visible(entry.Path, maxShown), size(entry.Size))
 	}
 	return b.String()
 }
