@@ -205,6 +205,7 @@ var profiles = []Profile{
 		// edits or runs anything; in "autopilot" it asks for nothing.
 		Kind:            "copilot-acp",
 		Names:           []string{"copilot", "github"},
+		Transcript:      "copilot",
 		Command:         "copilot",
 		Args:            []string{"--acp"},
 		PresetFile:      "copilot.toml",

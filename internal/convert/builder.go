@@ -266,7 +266,7 @@ func parseTime(s string) (time.Time, error) {
 }
 
 // pathKeys are the names under which tools that read or change a file take its path.
-var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "path"}
+var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "filePath", "path"}
 
 // newCall returns a call of a tool, described by its name and arguments. Tools that Claude's older adapter serves have
 // the names that users know them by.

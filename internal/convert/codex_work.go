@@ -155,30 +155,7 @@ func (c codexChange) diffs(path string) []trajectory.Diff {
 	case "delete":
 		return []trajectory.Diff{{Path: path, Old: &c.Content}}
 	}
-	var all []trajectory.Diff
-	var before, after strings.Builder
-	flush := func() {
-		if before.Len()+after.Len() > 0 {
-			all = append(all, trajectory.Diff{Path: path, Old: new(before.String()), New: after.String()})
-		}
-		before.Reset()
-		after.Reset()
-	}
-	for line := range strings.Lines(c.Diff) {
-		switch text := line[1:]; line[0] {
-		case '@':
-			flush()
-		case '-':
-			before.WriteString(text)
-		case '+':
-			after.WriteString(text)
-		case ' ':
-			before.WriteString(text)
-			after.WriteString(text)
-		}
-	}
-	flush()
-	return all
+	return patchDiffs(path, c.Diff)
 }
 
 // scripted removes the call of a script that has ended well and that made calls itself: they are what it did, and what

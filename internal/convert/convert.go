@@ -1,8 +1,8 @@
 // Package convert reads and writes the formats of other tools. It turns what agents keep of their own sessions into
-// cassettes: transcripts of Claude Code, rollouts of Codex and trajectories in ATIF; and it writes a cassette as a
-// trajectory in ATIF. Package atif has that format. Package agentevals has cases of AgentEvals with their judgement,
-// which are no row here because they convert no session. Messages of chat models are converted by the public package
-// evaltest/trajectory/chat. How a session is judged belongs in package evaluator.
+// cassettes: transcripts of Claude Code, rollouts of Codex, logs of other agents and trajectories in ATIF; and it
+// writes a cassette as a trajectory in ATIF. Package atif has that format. Package agentevals has cases of AgentEvals
+// with their judgement, which are no row here because they convert no session. Messages of chat models are converted by
+// the public package evaltest/trajectory/chat. How a session is judged belongs in package evaluator.
 //
 // Such a file has less than a recording: the agent's messages, its calls with their results, and mostly their times. It
 // lacks the changes of the workspace, the requests to the client, and what the session depended on. Unknown content is
@@ -50,9 +50,10 @@ type Options struct {
 
 // The names of formats.
 const (
-	Claude = "claude"
-	Codex  = "codex"
-	ATIF   = "atif"
+	Claude  = "claude"
+	Codex   = "codex"
+	Copilot = "copilot"
+	ATIF    = "atif"
 )
 
 // Format is a kind of file that another tool reads or writes. The command line, its help and the tests derive from the
@@ -71,6 +72,7 @@ type Format struct {
 var formats = []Format{
 	{Name: Claude, Holds: "a transcript of Claude Code", read: readClaude}, // ~/.claude/projects/*/*.jsonl
 	{Name: Codex, Holds: "a rollout of Codex", read: readCodex},            // ~/.codex/sessions/*/*/*/rollout-*.jsonl
+	{Name: Copilot, Holds: "a log of Copilot", read: readCopilot},          // ~/.copilot/session-state/*/events.jsonl
 	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
 }
 

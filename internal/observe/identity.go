@@ -121,7 +121,15 @@ var kinds = map[string]string{
 	"run_shell_command": "execute",
 	"list_directory":    "search", "glob": "search", "search_file_content": "search",
 	"grep_search": "search", "web_fetch": "fetch",
-	"google_web_search": "fetch",
+	"google_web_search": "fetch", "write_todos": "think",
+	// Copilot, OpenCode, Qwen
+	"bash": "execute", "read_bash": "execute", "write_bash": "execute", "stop_bash": "execute",
+	"view": "read", "read": "read",
+	"edit": "edit", "create": "edit", "write": "edit", "multiedit": "edit", "patch": "edit", "notebook_edit": "edit",
+	"grep": "search", "list": "search", "codesearch": "search",
+	"webfetch": "fetch", "websearch": "fetch",
+	"task": "think", "agent": "think", "todowrite": "think", "todoread": "think", "todo_write": "think",
+	"update_todo": "think", "report_intent": "think",
 }
 
 // Kind returns the category of a tool, in the protocol's words, for agents that do not send it. It is "other" for an
