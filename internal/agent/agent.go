@@ -223,6 +223,7 @@ var profiles = []Profile{
 		// account. It begins in the mode "auto", in which a model decides and nobody is asked.
 		Kind:            "qwen-acp",
 		Names:           []string{"qwen", "alibaba"},
+		Transcript:      "qwen",
 		Command:         "qwen",
 		Args:            []string{"--acp"},
 		PresetFile:      "qwen.toml",

@@ -53,6 +53,7 @@ const (
 	Claude  = "claude"
 	Codex   = "codex"
 	Copilot = "copilot"
+	Qwen    = "qwen"
 	ATIF    = "atif"
 )
 
@@ -73,6 +74,7 @@ var formats = []Format{
 	{Name: Claude, Holds: "a transcript of Claude Code", read: readClaude}, // ~/.claude/projects/*/*.jsonl
 	{Name: Codex, Holds: "a rollout of Codex", read: readCodex},            // ~/.codex/sessions/*/*/*/rollout-*.jsonl
 	{Name: Copilot, Holds: "a log of Copilot", read: readCopilot},          // ~/.copilot/session-state/*/events.jsonl
+	{Name: Qwen, Holds: "a log of Qwen Code", read: readQwen},              // ~/.qwen/projects/*/chats/*.jsonl
 	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
 }
 
