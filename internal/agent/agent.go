@@ -171,6 +171,7 @@ var profiles = []Profile{
 		Kind:            "gemini-acp",
 		Names:           []string{"gemini"},
 		Provider:        "gcp.gen_ai",
+		Transcript:      "gemini",
 		Command:         "gemini",
 		Args:            []string{"--acp"}, // --experimental-acp before
 		PresetFile:      "gemini.toml",

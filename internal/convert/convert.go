@@ -54,6 +54,7 @@ const (
 	Codex   = "codex"
 	Copilot = "copilot"
 	Qwen    = "qwen"
+	Gemini  = "gemini"
 	ATIF    = "atif"
 )
 
@@ -75,6 +76,7 @@ var formats = []Format{
 	{Name: Codex, Holds: "a rollout of Codex", read: readCodex},            // ~/.codex/sessions/*/*/*/rollout-*.jsonl
 	{Name: Copilot, Holds: "a log of Copilot", read: readCopilot},          // ~/.copilot/session-state/*/events.jsonl
 	{Name: Qwen, Holds: "a log of Qwen Code", read: readQwen},              // ~/.qwen/projects/*/chats/*.jsonl
+	{Name: Gemini, Holds: "a log of Gemini CLI", read: readGemini},         // ~/.gemini/tmp/*/chats/session-*
 	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
@@ -66,6 +67,67 @@ func genaiText(parts []genaiPart) string {
 		}
 	}
 	return b.String()
+}
+
+// genaiContent is a text, a part or a list of those.
+type genaiContent []genaiPart
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *genaiContent) UnmarshalJSON(data []byte) error {
+	*c = nil
+	switch {
+	case len(data) > 0 && data[0] == '"':
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		*c = genaiContent{{Text: text}}
+		return nil
+	case len(data) > 0 && data[0] == '{':
+		var part genaiPart
+		err := json.Unmarshal(data, &part)
+		*c = genaiContent{part}
+		return err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	for _, raw := range list {
+		var part genaiPart
+		if len(raw) > 0 && raw[0] == '"' {
+			if err := json.Unmarshal(raw, &part.Text); err != nil {
+				return err
+			}
+		} else if err := json.Unmarshal(raw, &part); err != nil {
+			return err
+		}
+		*c = append(*c, part)
+	}
+	return nil
+}
+
+// genaiDisplay is what people are shown of a result: of a command, an edit, or a subagent.
+type genaiDisplay struct {
+	Type     string  `json:"type"`
+	ExitCode *int    `json:"exitCode"`
+	Output   string  `json:"output"`
+	Path     string  `json:"filePath"`
+	Diff     string  `json:"fileDiff"`
+	Old      *string `json:"originalContent"`
+	New      *string `json:"newContent"`
+	Subagent bool    `json:"isSubagentProgress"`
+}
+
+// diffs returns the change of a file.
+func (d genaiDisplay) diffs() []trajectory.Diff {
+	switch {
+	case d.Path == "":
+		return nil
+	case d.New != nil:
+		return []trajectory.Diff{{Path: d.Path, Old: d.Old, New: *d.New}}
+	}
+	return patchDiffs(d.Path, d.Diff)
 }
 
 // What a shell tool tells the model: fields, of which one is the output. Older versions have more fields.

@@ -60,17 +60,6 @@ type qwenLine struct {
 	} `json:"systemPayload"`
 }
 
-// qwenDisplay is what people are shown of a result: of a command, or of an edit.
-type qwenDisplay struct {
-	Type     string  `json:"type"`
-	ExitCode *int    `json:"exitCode"`
-	Output   string  `json:"output"`
-	Path     string  `json:"filePath"`
-	Diff     string  `json:"fileDiff"`
-	Old      *string `json:"originalContent"`
-	New      *string `json:"newContent"`
-}
-
 // qwenReader reads a log of Qwen Code.
 type qwenReader struct {
 	*builder
@@ -198,7 +187,7 @@ func (r *qwenReader) results(at time.Time, l qwenLine) error {
 		default:
 			end.Status = trajectory.Failed
 		}
-		var shown qwenDisplay
+		var shown genaiDisplay
 		if len(l.Result.Display) > 0 && l.Result.Display[0] == '{' {
 			if err := decode(l.Result.Display, &shown); err != nil {
 				return err
@@ -213,11 +202,7 @@ func (r *qwenReader) results(at time.Time, l qwenLine) error {
 		default:
 			end.Output = noticeText(output)
 		}
-		if shown.Path != "" && shown.New != nil {
-			end.Diffs = []trajectory.Diff{{Path: shown.Path, Old: shown.Old, New: *shown.New}}
-		} else if shown.Path != "" {
-			end.Diffs = patchDiffs(shown.Path, shown.Diff)
-		}
+		end.Diffs = shown.diffs()
 		if err := r.result(at, end); err != nil {
 			return err
 		}
