@@ -189,6 +189,7 @@ var profiles = []Profile{
 		// with ripgrep, which it downloads if there is none. Its mode is an option of the session: build or plan.
 		Kind:            "opencode-acp",
 		Names:           []string{"opencode"},
+		Transcript:      "opencode",
 		Command:         "opencode",
 		Args:            []string{"acp"},
 		PresetFile:      "opencode.toml",

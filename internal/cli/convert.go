@@ -35,9 +35,10 @@ func cassetteImportCommand() command {
 		short: "make a recording from an agent's own transcript",
 		long: `Reads a session that an agent or another tool recorded, and writes it as the recording of a unit, so
 that it can be judged without the agent. FILE is a transcript of Claude Code (with those of its
-subagents beside it), a rollout of Codex, a log of Copilot, Qwen Code or Gemini CLI, or a trajectory in
-ATIF up to version 1.8. Its prompts must be those of the unit. It does not contain the files that the agent left,
-so evaluators and steps that look at files cannot judge such a recording.`,
+subagents beside it), a rollout of Codex, a log of Copilot, Qwen Code or Gemini CLI, an export of
+OpenCode, or a trajectory in ATIF up to version 1.8. Its prompts must be those of the unit. It does
+not contain the files that the agent left, so evaluators and steps that look at files cannot judge
+such a recording.`,
 		examples: `sdd-eval cassette import --from claude --playbook evals/demo.yaml ~/.claude/projects/demo/2f0c.jsonl
 sdd-eval cassette import --from codex --playbook evals/demo.yaml --unit demo/task/codex/1 rollout-2026-01-01.jsonl
 sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app trajectory.json`,

@@ -214,6 +214,18 @@ func open(path string) (*os.File, error) {
 	return f, nil
 }
 
+// maxDocument is the size of the largest file that is one JSON document, in bytes.
+const maxDocument = 256 << 20
+
+// readDocument reads a file that is one JSON document.
+func readDocument(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err == nil && len(data) > maxDocument {
+		err = &disk.SizeError{Size: int64(len(data)), Limit: maxDocument}
+	}
+	return data, err
+}
+
 // lineError is an error at a line.
 func lineError(file string, line int, err error) error {
 	return fmt.Errorf("%s:%d: %w", file, line, err)

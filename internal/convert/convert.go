@@ -50,12 +50,13 @@ type Options struct {
 
 // The names of formats.
 const (
-	Claude  = "claude"
-	Codex   = "codex"
-	Copilot = "copilot"
-	Qwen    = "qwen"
-	Gemini  = "gemini"
-	ATIF    = "atif"
+	Claude   = "claude"
+	Codex    = "codex"
+	Copilot  = "copilot"
+	Qwen     = "qwen"
+	Gemini   = "gemini"
+	OpenCode = "opencode"
+	ATIF     = "atif"
 )
 
 // Format is a kind of file that another tool reads or writes. The command line, its help and the tests derive from the
@@ -77,6 +78,7 @@ var formats = []Format{
 	{Name: Copilot, Holds: "a log of Copilot", read: readCopilot},          // ~/.copilot/session-state/*/events.jsonl
 	{Name: Qwen, Holds: "a log of Qwen Code", read: readQwen},              // ~/.qwen/projects/*/chats/*.jsonl
 	{Name: Gemini, Holds: "a log of Gemini CLI", read: readGemini},         // ~/.gemini/tmp/*/chats/session-*
+	{Name: OpenCode, Holds: "an export of OpenCode", read: readOpenCode},   // opencode export SESSION
 	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
@@ -112,12 +111,8 @@ func (r *geminiReader) read(path string, file io.ReadSeeker) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if bytes.ContainsAny(head[:n], "\r\n") { // no line has a whole object
-		data, err := io.ReadAll(io.LimitReader(file, atif.MaxSize+1))
-		switch {
-		case err != nil:
-		case len(data) > atif.MaxSize:
-			err = fmt.Errorf("the document has more than %d bytes", atif.MaxSize)
-		default:
+		data, err := readDocument(file)
+		if err == nil {
 			err = r.line(data)
 		}
 		if err != nil {
