@@ -19,6 +19,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -67,19 +68,42 @@ type Format struct {
 	// Holds describes such a file, for example "a transcript of Claude Code".
 	Holds string
 
+	// mark matches the beginning of such a file, and of no other format's.
+	mark *lazyregexp.Regexp
 	// read reads a session from a file, write writes a cassette as one; nil: it cannot be read, or written.
 	read  func(path string, o Options) (*Session, error)
 	write func(c *cassette.Cassette) ([]byte, error)
 }
 
 var formats = []Format{
-	{Name: Claude, Holds: "a transcript of Claude Code", read: readClaude}, // ~/.claude/projects/*/*.jsonl
-	{Name: Codex, Holds: "a rollout of Codex", read: readCodex},            // ~/.codex/sessions/*/*/*/rollout-*.jsonl
-	{Name: Copilot, Holds: "a log of Copilot", read: readCopilot},          // ~/.copilot/session-state/*/events.jsonl
-	{Name: Qwen, Holds: "a log of Qwen Code", read: readQwen},              // ~/.qwen/projects/*/chats/*.jsonl
-	{Name: Gemini, Holds: "a log of Gemini CLI", read: readGemini},         // ~/.gemini/tmp/*/chats/session-*
-	{Name: OpenCode, Holds: "an export of OpenCode", read: readOpenCode},   // opencode export SESSION
-	{Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF},
+	{ // ~/.claude/projects/*/*.jsonl
+		Name: Claude, Holds: "a transcript of Claude Code", read: readClaude,
+		mark: lazyregexp.New(`"isSidechain": ?(?:true|false)`),
+	},
+	{ // ~/.codex/sessions/*/*/*/rollout-*.jsonl
+		Name: Codex, Holds: "a rollout of Codex", read: readCodex,
+		mark: lazyregexp.New(`^[^\n]*"type": ?"session_meta"`),
+	},
+	{ // ~/.copilot/session-state/*/events.jsonl
+		Name: Copilot, Holds: "a log of Copilot", read: readCopilot,
+		mark: lazyregexp.New(`^[^\n]*"type": ?"session\.start"`),
+	},
+	{ // ~/.qwen/projects/*/chats/*.jsonl
+		Name: Qwen, Holds: "a log of Qwen Code", read: readQwen,
+		mark: lazyregexp.New(`^[^\n]*"parentUuid":[^\n]*"(?:parts|systemPayload)":`),
+	},
+	{ // ~/.gemini/tmp/*/chats/session-*
+		Name: Gemini, Holds: "a log of Gemini CLI", read: readGemini,
+		mark: lazyregexp.New(`^\s*{\s*"sessionId":[^{]*"projectHash":`),
+	},
+	{ // opencode export SESSION
+		Name: OpenCode, Holds: "an export of OpenCode", read: readOpenCode,
+		mark: lazyregexp.New(`^\s*{\s*"info":\s*{\s*"id":\s*"ses_`),
+	},
+	{
+		Name: ATIF, Holds: "a trajectory in ATIF", read: readATIF, write: writeATIF,
+		mark: lazyregexp.New(`^\s*{(?s:.*)"schema_version":\s*"ATIF-v`),
+	},
 }
 
 // Readable returns the formats that sessions are read from.
@@ -101,10 +125,12 @@ func Names(all []Format) []string {
 	return names
 }
 
-// Read reads the session in a file. Errors name the file and, where it is known, the line. It panics if the format is
-// not [Readable].
+// Read reads the session in a file. Errors name the file and, where it is known, the line; and the format that the file
+// looks like, if it is another one. It panics if the format is not [Readable].
 func Read(format, path string, o Options) (*Session, error) {
-	return lookup(format, Readable()).read(path, o)
+	f := lookup(format, Readable())
+	s, err := f.read(path, o)
+	return s, explain(f, path, err)
 }
 
 // Write returns a cassette in a format. It panics if that is not [Writable].

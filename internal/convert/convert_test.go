@@ -91,6 +91,26 @@ func TestEachFormat(t *testing.T) {
 	}
 }
 
+// A file of another format is an error that names its format.
+func TestAnotherFormat(t *testing.T) {
+	for _, format := range Readable() {
+		for _, other := range Readable() {
+			for _, sample := range samples(t, other.Name) {
+				looks, found := looksLike(sample)
+				require.True(t, found, sample)
+				require.Equal(t, other.Name, looks.Name, sample)
+				if other.Name == format.Name {
+					continue
+				}
+				_, err := Read(format.Name, sample, Options{Stop: "end_turn"})
+				require.ErrorContains(t, err, sample, "as %s", format.Name)
+				require.ErrorContains(t, err, "the file looks like "+other.Holds+", which --from "+other.Name+" reads",
+					"as %s", format.Name)
+			}
+		}
+	}
+}
+
 // text is a session for a golden file, an event a line.
 func text(t *testing.T, s *Session) string {
 	t.Helper()
