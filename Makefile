@@ -47,7 +47,7 @@ soak: ## Kill, flood and race for long what test does for a moment; docs/perform
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
-	$(GO) vet ./...
+	$(GO) vet ./... && $(GO) vet -tags latest ./internal/livetest
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
 	$(TOOL) staticcheck ./...
@@ -62,6 +62,15 @@ mutate: ## Change PKG in small ways, one at a time, and show which changes its t
 
 .PHONY: agents
 agents: fixtures/agents/node_modules/.package-lock.json ## Install the pinned real agents with npm.
+
+.PHONY: agents-latest
+agents-latest: ## Run the agents that npm serves today, pinned or not, and write how they differ to agents-latest.md; not part of CI.
+	mkdir -p fixtures/agents/latest && cp fixtures/agents/.npmrc fixtures/agents/latest
+	sed -E '/"(dependencies|optionalDependencies)"/,/}/s/"[0-9][^"]*"|@[0-9][^"]*"/"latest"/; s/codex-acp"latest"/codex-acp@latest"/' \
+	  fixtures/agents/package.json > fixtures/agents/latest/package.json
+	cd fixtures/agents/latest && npm install --no-package-lock --no-audit --no-fund && npm run --silent programs
+	SDD_EVAL_AGENTS='$(CURDIR)/fixtures/agents/latest/node_modules/.bin' SDD_EVAL_AGENTS_REPORT='$(CURDIR)/agents-latest.md' \
+	  $(GO) test -tags latest ./internal/livetest -run '^TestLatest$$' -count=1 -timeout 30m -v
 
 .PHONY: runtimes
 runtimes: fixtures/runtimes/node_modules/.package-lock.json ## Install bun, deno and tsx with npm, for the judges in evals.

@@ -22,8 +22,7 @@ var linked = cli.Main
 // TestRealCommand runs a suite with each real agent through the command, as a user runs it live. The key of their
 // accounts must be nowhere afterwards, its name in the manifest.
 func TestRealCommand(t *testing.T) {
-	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
-	require.NoError(t, err)
+	bin := agentsBin(t)
 	requireAgents(t, bin)
 	presets, root, program := startModel(t, "../../fixtures/models"), t.TempDir(), buildCommand(t)
 

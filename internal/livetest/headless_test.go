@@ -17,8 +17,7 @@ import (
 // TestRealHeadless records Claude with its adapter and without, under two sandboxes, while the same scripted model
 // answers both: they do the same. The recordings are then replayed with no agent in PATH.
 func TestRealHeadless(t *testing.T) {
-	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
-	require.NoError(t, err)
+	bin := agentsBin(t)
 	requireAgents(t, bin)
 	presets, path, dirs := startModel(t, "testdata/headless-models"), os.Getenv("PATH"), make(map[confine.Kind]string)
 	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {

@@ -30,8 +30,7 @@ type project struct {
 // uses. Its model follows scripts in a directory.
 func newProject(t *testing.T, models, playbook string, changes ...string) project {
 	t.Helper()
-	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
-	require.NoError(t, err)
+	bin := agentsBin(t)
 	servers, err := filepath.Abs("../../fixtures/mcp/node_modules/.bin")
 	require.NoError(t, err)
 	requireAgents(t, bin)
@@ -104,7 +103,7 @@ func (p project) passes(mode string) []trajectory.Body {
 func TestRealClientLevel(t *testing.T) {
 	p := newProject(t, "../../fixtures/models", "../../evals/fix-bug/fix-bug.yaml",
 		"  claude:\n    agent: {kind: claude-code-acp, preset: loopback}\n", "",
-		"  codex:\n    agent: {kind: codex-acp, preset: loopback, mode: full-access}\n", "",
+		"  codex:\n    agent: {kind: codex-acp, preset: loopback}\n", "",
 		"variant: [claude, claude-client, codex]", "variant: [claude-client]",
 		"cassette:\n", "cassette:\n  level: client\n",
 	)

@@ -25,8 +25,7 @@ import (
 // TestRealAgents runs the suites with the real agents under one sandbox, then under another, while a scripted model
 // answers them. The two recordings, and the committed one, must be the same behaviour.
 func TestRealAgents(t *testing.T) {
-	bin, err := filepath.Abs("../../fixtures/agents/node_modules/.bin")
-	require.NoError(t, err)
+	bin := agentsBin(t)
 	requireAgents(t, bin)
 	presets := startModel(t, "../../fixtures/models")
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -92,6 +91,18 @@ func confinedBy(t *testing.T, dir string, kind confine.Kind) {
 		require.Equal(t, string(kind), got, name)
 	}
 }
+
+// agentsBin returns the directory with the agents' programs: those that are pinned, or those that `make agents-latest`
+// has installed.
+func agentsBin(t *testing.T) string {
+	t.Helper()
+	bin, err := filepath.Abs(cmp.Or(os.Getenv(latestAgents), "../../fixtures/agents/node_modules/.bin"))
+	require.NoError(t, err)
+	return bin
+}
+
+// latestAgents is the variable by which `make agents-latest` names the directory with the programs.
+const latestAgents = "SDD_EVAL_AGENTS"
 
 // requireAgents skips the test where the agents cannot run; in CI that is an error.
 func requireAgents(t *testing.T, bin string) {

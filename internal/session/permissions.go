@@ -161,19 +161,21 @@ func (s *Session) forbids(c trajectory.ToolCall) bool {
 	return s.config.Playbook.Decide(c.Name, files) != playbook.DecideAllow
 }
 
-// changes reports whether a call may change something: by its kind or, if that is execute, by what its command does.
-// Agents run commands that only read without asking.
+// changes reports whether a call may change something, by what it does: agents run commands that only read without
+// asking, and say of some that change something that they search.
 func changes(c trajectory.ToolCall) bool {
 	if c.Kind == "" || c.Kind == "other" {
 		c.Kind = observe.Kind(c.Name)
 	}
-	switch c.Kind {
-	case "edit", "delete", "move":
+	return slices.ContainsFunc(c.Does(), func(deed string) bool {
+		switch deed {
+		case "read", "search":
+			return false
+		case "fetch":
+			return c.Kind == "execute"
+		}
 		return true
-	case "execute":
-		return slices.ContainsFunc(c.Does(), func(deed string) bool { return deed != "read" && deed != "search" })
-	}
-	return false
+	})
 }
 
 // recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
