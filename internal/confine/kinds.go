@@ -114,6 +114,12 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 		args = append(args, "--ro-bind-try", path, path) // root can change the kernel's settings without a capability
 	}
 	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
+	c.Env = slices.Clone(c.Env)
+	for i, kv := range c.Env { // an agent reads its environment
+		if strings.HasPrefix(kv, "GOCACHEPROG=") {
+			c.Env[i] = strings.ReplaceAll(kv, p.Path, supervise.SupervisorPath)
+		}
+	}
 	c.Enclosure = append(args, "--")
 	c.Rules = &lockdown.Rules{}
 	return nil
