@@ -38,10 +38,14 @@ func TestCopilot(t *testing.T) {
 		events       []string
 		want         string
 	}{
-		{"an answer", "", []string{user, `{"content":"Go."}`, says, `{"content":"ok","reasoningText":"hm"}`},
-			"prompt:Go. thought says:ok stop:end_turn"},
 		{
-			"a subagent", "its calls are the session's", []string{
+			"an answer", "",
+			[]string{user, `{"content":"Go."}`, says, `{"content":"ok","reasoningText":"hm"}`},
+			"prompt:Go. thought says:ok stop:end_turn",
+		},
+		{
+			"a subagent", "its calls are the session's",
+			[]string{
 				user, `{"content":"Go."}`,
 				says, `{"toolRequests":[{"toolCallId":"a","name":"task","arguments":{}}]}`,
 				user, `{"content":"Look.","source":"agent-1"}`,
@@ -55,7 +59,8 @@ func TestCopilot(t *testing.T) {
 			"prompt:Go. calls:task subagent:prompt subagent:message calls:view failed completed says:ok stop:end_turn",
 		},
 		{
-			"a tool of an MCP server", "", []string{
+			"a tool of an MCP server", "",
+			[]string{
 				user, `{"content":"Go."}`,
 				start, `{"toolCallId":"a","toolName":"stock-count","mcpServerName":"stock","mcpToolName":"count"}`,
 				ends, `{"toolCallId":"a","success":true}`, says, `{"content":"ok"}`,
@@ -63,7 +68,8 @@ func TestCopilot(t *testing.T) {
 			"prompt:Go. calls:mcp__stock__count completed says:ok stop:end_turn",
 		},
 		{
-			"a command of the user's", "it is not the agent's", []string{
+			"a command of the user's", "it is not the agent's",
+			[]string{
 				user, `{"content":"Go."}`, "tool.user_requested", `{"toolCallId":"a","toolName":"bash"}`,
 				start, `{"toolCallId":"a","toolName":"bash"}`, ends, `{"toolCallId":"a","success":true}`,
 				says, `{"content":"ok"}`,
@@ -71,14 +77,16 @@ func TestCopilot(t *testing.T) {
 			"prompt:Go. copilot:tool.user_requested says:ok stop:end_turn",
 		},
 		{
-			"interrupted", "", []string{
+			"interrupted", "",
+			[]string{
 				user, `{"content":"Go."}`, start, `{"toolCallId":"a","toolName":"bash"}`, "abort", `{}`,
 				user, `{"content":"More."}`, "session.error", `{"message":"503"}`, says, `{"content":"ok"}`,
 			},
 			"prompt:Go. calls:bash cancelled stop:cancelled prompt:More. copilot:session.error says:ok stop:end_turn",
 		},
 		{
-			"what the program said", "", []string{
+			"what the program said", "",
+			[]string{
 				user, `{"content":"Go."}`, user, `{"content":"x","source":"skill-a"}`,
 				user, `{"content":"<system_notification>x"}`, "session.mode_changed", `{"newMode":"plan"}`,
 				"session.task_complete", `{"summary":"Done."}`,
@@ -103,7 +111,8 @@ func TestCopilotErrors(t *testing.T) {
 		want  string
 	}{
 		{
-			"no start", []string{`{"type":"user.message","data":{}}`},
+			"no start",
+			[]string{`{"type":"user.message","data":{}}`},
 			":1: a log of Copilot must begin with session.start",
 		},
 		{"no data", copilotLog(user, "null"), `:2: the event "user.message" has no data`},

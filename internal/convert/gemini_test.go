@@ -29,7 +29,8 @@ func TestGemini(t *testing.T) {
 		want         string
 	}{
 		{
-			"an answer", "", []string{
+			"an answer", "",
+			[]string{
 				geminiHead, `{"$set":{"messages":[` + context + `]}}`, geminiMsg("1", "user", goes, ""),
 				`{"$set":{"lastUpdated":"x"}}`,
 				geminiMsg("2", "gemini", says, `,"thoughts":[{"subject":"a","description":"b"}]`),
@@ -45,7 +46,8 @@ func TestGemini(t *testing.T) {
 			"prompt:Go. says:ok stop:end_turn",
 		},
 		{
-			"an answer that grows", "what is new is read", []string{
+			"an answer that grows", "what is new is read",
+			[]string{
 				geminiHead, geminiMsg("1", "user", goes, ""),
 				geminiMsg("2", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "executing")+`]`),
 				geminiMsg("2", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "success")+`,`+
@@ -56,7 +58,8 @@ func TestGemini(t *testing.T) {
 			"prompt:Go. calls:edit completed calls:edit failed says:ok stop:end_turn",
 		},
 		{
-			"a result that only the next message has", "", []string{
+			"a result that only the next message has", "",
+			[]string{
 				geminiHead, geminiMsg("1", "user", goes, ""),
 				geminiMsg("2", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "executing")+`]`),
 				geminiMsg("r", "user", `[{"functionResponse":{"id":"a","response":{"error":"x"}}}]`, ""),
@@ -65,7 +68,8 @@ func TestGemini(t *testing.T) {
 			"prompt:Go. calls:edit failed says:ok stop:end_turn",
 		},
 		{
-			"turns that were taken back", "", []string{
+			"turns that were taken back", "",
+			[]string{
 				geminiHead, geminiMsg("1", "user", goes, ""), geminiMsg("2", "gemini", says, ""),
 				geminiMsg("3", "user", `"Wrong."`, ""), geminiMsg("4", "gemini", says, ""), `{"$rewindTo":"3"}`,
 				geminiMsg("5", "user", `"Right."`, ""), geminiMsg("6", "gemini", says, ""),
@@ -73,7 +77,8 @@ func TestGemini(t *testing.T) {
 			"prompt:Go. says:ok stop:end_turn prompt:Right. says:ok stop:end_turn",
 		},
 		{
-			"interrupted, and told", "", []string{
+			"interrupted, and told", "",
+			[]string{
 				geminiHead, geminiMsg("1", "user", goes, ""),
 				geminiMsg("2", "gemini", `""`, `,"toolCalls":[`+geminiCallOf("a", "executing")+`]`),
 				geminiMsg("3", "info", `"Request cancelled."`, ""),
@@ -108,7 +113,8 @@ func TestGeminiErrors(t *testing.T) {
 	}{
 		{"another file", []string{`{"a":1}`}, ":1: the line has no type: this is not a session file"},
 		{
-			"a subagent's", []string{`{"sessionId":"s","kind":"subagent"}`},
+			"a subagent's",
+			[]string{`{"sessionId":"s","kind":"subagent"}`},
 			":1: this is the log of a subagent: name that of its session",
 		},
 		{"two sessions", []string{geminiHead, `{"sessionId":"t"}`}, ":2: a second session begins in the file"},
