@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,7 +40,7 @@ func fromATIF(t *atif.Trajectory, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Format, s.Version, s.ID = ATIF, strings.TrimPrefix(t.SchemaVersion, "ATIF-v"), t.SessionID
+	s.Format, s.Version, s.ID = ATIF, strings.TrimPrefix(t.SchemaVersion, "ATIF-v"), cmp.Or(s.ID, t.SessionID)
 	return s, nil
 }
 

@@ -123,7 +123,8 @@ func readExported(t *atif.Trajectory, _ Options) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		Turns: turns, Cwd: "$WORKSPACE",
+		// In the cassette the session has its number: were it to get another one, so would what the agent named by it.
+		Turns: turns, Cwd: "$WORKSPACE", ID: "s1",
 		Agent: trajectory.Agent{
 			Name: t.Agent.Name, Version: t.Agent.Version, Model: t.Agent.ModelName, Modes: root.Modes,
 		},
