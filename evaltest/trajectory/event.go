@@ -114,6 +114,9 @@ type Terminal struct {
 	Signal    string   `json:"signal,omitempty"`
 	Error     string   `json:"error,omitempty"`      // as that of FileRead, if there was no terminal
 	ErrorCode int      `json:"error_code,omitempty"` // as that of FileRead
+	// Duration is the time from the request to the answer that told the agent of the command's exit; 0: unknown. It is
+	// no part of the event's JSON: a cassette keeps it with the times.
+	Duration time.Duration `json:"-"`
 }
 
 // Permission is the agent's request for permission, and the client's answer.

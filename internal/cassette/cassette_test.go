@@ -192,6 +192,10 @@ func fill(v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
+		if v.Type() == reflect.TypeFor[time.Duration]() {
+			v.SetInt(int64(time.Hour + time.Microsecond)) // times are kept in microseconds
+			return
+		}
 		v.SetInt(9007199254740993)
 	case reflect.Float64:
 		v.SetFloat(0.1)

@@ -38,6 +38,8 @@ type turnLine struct {
 // are in one line, so that only this line differs between two recordings of the same behaviour.
 type timingsLine struct {
 	Timings []int64 `json:"timings"`
+	// Terminals are the durations of the terminals, in order; 0: unknown.
+	Terminals []int64 `json:"terminals,omitempty"`
 }
 
 // changeLine is a [workspace.Change]. Text and Base64 are two ways to write a file's content.

@@ -245,12 +245,19 @@ func (r *reading) timings(line []byte) error {
 	if events := totalsOf(r.Turns).Events; len(l.Timings) != events {
 		return fmt.Errorf("there are %d timings for %d events", len(l.Timings), events)
 	}
-	i := 0
+	i, durations := 0, l.Terminals
 	for _, t := range r.Turns {
 		for e := range t.Events {
 			t.Events[e].At = time.Duration(l.Timings[i]) * time.Microsecond
 			i++
+			if term, ok := t.Events[e].Body.(trajectory.Terminal); ok && len(durations) > 0 {
+				term.Duration = time.Duration(durations[0]) * time.Microsecond
+				t.Events[e].Body, durations = term, durations[1:]
+			}
 		}
+	}
+	if len(durations) > 0 {
+		return fmt.Errorf("there are %d durations of terminals that are not there", len(durations))
 	}
 	r.timed = true
 	return nil

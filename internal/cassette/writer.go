@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
@@ -83,16 +84,12 @@ func encode(c *Cassette) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	timings := timingsLine{Timings: []int64{}}
 	for i, t := range c.Turns {
 		if b, err = appendTurn(b, i+1, t); err != nil {
 			return nil, fmt.Errorf("turn %d: %w", i+1, err)
 		}
-		for _, e := range t.Events {
-			timings.Timings = append(timings.Timings, e.At.Microseconds())
-		}
 	}
-	if b, err = appendJSON(b, timings); err != nil {
+	if b, err = appendJSON(b, timingsOf(c.Turns)); err != nil {
 		return nil, err
 	}
 	l := checksums(b)
@@ -102,6 +99,24 @@ func encode(c *Cassette) ([]byte, error) {
 		return nil, fmt.Errorf("the cassette has %d bytes, which exceeds the limit of %d", len(b), maxFile)
 	}
 	return b, err
+}
+
+// timingsOf returns the times in the turns.
+func timingsOf(turns []Turn) timingsLine {
+	l, known := timingsLine{Timings: []int64{}}, false
+	for _, t := range turns {
+		for _, e := range t.Events {
+			l.Timings = append(l.Timings, e.At.Microseconds())
+			if term, ok := e.Body.(trajectory.Terminal); ok {
+				l.Terminals = append(l.Terminals, term.Duration.Microseconds())
+				known = known || term.Duration > 0
+			}
+		}
+	}
+	if !known {
+		l.Terminals = nil
+	}
+	return l
 }
 
 func appendTurn(b []byte, n int, t Turn) ([]byte, error) {

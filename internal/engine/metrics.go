@@ -184,10 +184,15 @@ func (m *meter) deny(d localtools.Denied) {
 
 func (m *meter) terminal(t trajectory.Terminal) {
 	shown, cut := endOf(t.Output)
-	m.metrics.Commands = append(m.metrics.Commands, result.Command{
+	cmd := result.Command{
 		Source: result.FromTerminal, Command: strings.Join(append([]string{t.Command}, t.Args...), " "), Cwd: t.Cwd,
 		ExitCode: t.ExitCode, Signal: t.Signal, Output: shown, Cut: cut || t.Truncated,
-	})
+	}
+	if t.Duration > 0 {
+		d := result.Duration(t.Duration)
+		cmd.Duration = &d
+	}
+	m.metrics.Commands = append(m.metrics.Commands, cmd)
 }
 
 func (m *meter) permission(p trajectory.Permission) {

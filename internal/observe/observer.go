@@ -42,6 +42,7 @@ type Observer struct {
 	discoveries []trajectory.MCPCall
 	discovered  map[string]bool                 // all discovery requests so far, as JSON
 	terminals   map[string]*trajectory.Terminal // the events of terminals, by the terminal's id
+	created     map[string]time.Duration        // when they were asked for
 	stop        *trajectory.Stop
 	stopAt      time.Duration // when the response came that stop describes
 
@@ -102,7 +103,7 @@ func (o *Observer) begin(at time.Time) {
 	o.agents = make(map[string]string)
 	o.discovered = make(map[string]bool)
 	o.requests = make(map[request]func(time.Duration, acp.Message))
-	o.terminals = make(map[string]*trajectory.Terminal)
+	o.terminals, o.created = make(map[string]*trajectory.Terminal), make(map[string]time.Duration)
 }
 
 func (o *Observer) checkLimit() {

@@ -234,7 +234,10 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	require.Equal(t, []trajectory.Terminal{
-		{ID: "t", Command: "go", Args: []string{"test"}, Output: "FAIL", Truncated: true, ExitCode: &one},
+		{
+			ID: "t", Command: "go", Args: []string{"test"}, Output: "FAIL", Truncated: true, ExitCode: &one,
+			Duration: 4 * time.Second, // from the request to the first answer that has the exit
+		},
 		{Command: "curl", Error: "curl is not allowed", ErrorCode: -32602},
 	}, terminals)
 }

@@ -75,7 +75,7 @@ func (o *Observer) terminal(at time.Duration, id acp.ID, r acp.CreateTerminalReq
 		var answer acp.CreateTerminalResponse
 		if e.Error, e.ErrorCode = failure(m); e.Error == "" && json.Unmarshal(m.Result, &answer) == nil {
 			e.ID = answer.TerminalID
-			o.terminals[e.ID] = e
+			o.terminals[e.ID], o.created[e.ID] = e, at // when it was asked for
 		}
 	})
 }
@@ -90,14 +90,20 @@ func (o *Observer) terminalProgress(m acp.Message) {
 	if t == nil {
 		return
 	}
-	o.await(acp.ToClient, m.ID, func(_ time.Duration, answer acp.Message) {
+	exited := func(at time.Duration, code *int, signal string) {
+		t.ExitCode, t.Signal = code, signal
+		if t.Duration == 0 {
+			t.Duration = at - o.created[r.TerminalID]
+		}
+	}
+	o.await(acp.ToClient, m.ID, func(at time.Duration, answer acp.Message) {
 		if answer.Error != nil {
 			return
 		}
 		if m.Method == "terminal/wait_for_exit" {
 			var exit acp.WaitForTerminalExitResponse
 			if json.Unmarshal(answer.Result, &exit) == nil {
-				t.ExitCode, t.Signal = exit.ExitCode, exit.Signal
+				exited(at, exit.ExitCode, exit.Signal)
 			}
 			return
 		}
@@ -108,7 +114,7 @@ func (o *Observer) terminalProgress(m acp.Message) {
 		o.size += len(out.Output) - len(t.Output)
 		t.Output, t.Truncated = out.Output, out.Truncated
 		if out.ExitStatus != nil {
-			t.ExitCode, t.Signal = out.ExitStatus.ExitCode, out.ExitStatus.Signal
+			exited(at, out.ExitStatus.ExitCode, out.ExitStatus.Signal)
 		}
 	})
 }

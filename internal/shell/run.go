@@ -12,7 +12,7 @@ var reserved = words("if then elif else while until do ! { coproc")
 // words returns the set of these words.
 func words(text string) map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		set[w] = true
 	}
 	return set
