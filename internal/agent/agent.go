@@ -69,6 +69,9 @@ type Profile struct {
 	// Headless says how to drive an agent that does not speak the Agent Client Protocol. It is nil if the agent does.
 	Headless *Headless
 
+	// MCPFile is the file in the agent's home that names its MCP servers, for an agent that takes none from its client.
+	MCPFile string
+
 	// decode reads a preset from a PresetFile. If it is nil, a preset's name is only recorded.
 	decode func(f presetFile, name string) (Preset, error)
 	// files returns the files that the agent must find in its home directory. It may be nil.
@@ -204,7 +207,8 @@ var profiles = []Profile{
 	{
 		// @github/copilot 1.0.102. It works with other providers than GitHub where a preset names one by the variables
 		// COPILOT_PROVIDER_BASE_URL, COPILOT_PROVIDER_API_KEY and COPILOT_MODEL. In the mode "agent" it asks before it
-		// edits or runs anything; in "autopilot" it asks for nothing.
+		// edits or runs anything; in "autopilot" it asks for nothing. From clients it takes only MCP servers that it
+		// reaches by HTTP, and says nothing of the others.
 		Kind:            "copilot-acp",
 		Names:           []string{"copilot", "github"},
 		Transcript:      "copilot",
@@ -214,6 +218,7 @@ var profiles = []Profile{
 		Env:             map[string]string{"COPILOT_AUTO_UPDATE": "false"},
 		ClientFiles:     true,
 		ClientTerminals: true,
+		MCPFile:         ".copilot/mcp-config.json",
 		AskingModes:     []string{"agent"},
 		Volatile:        []string{"context_used"},
 		VolatileText:    `\b\d+-copilot-tool-output-\d+-[0-9a-f-]{36}\b`,

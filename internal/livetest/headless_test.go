@@ -105,7 +105,7 @@ func common(c *cassette.Cassette) []cassette.Turn {
 func TestRealHeadlessMCP(t *testing.T) {
 	called := make(map[string][]trajectory.Body)
 	for _, kind := range []string{"claude-code-acp", "claude-cli"} {
-		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]",
+		p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client, copilot]",
 			"variant: [claude]",
 			"claude: {agent: {kind: claude-code-acp", "claude: {agent: {kind: "+kind, "cassette: {level: mcp}\n", "")
 		for _, b := range p.passes("record") {

@@ -131,9 +131,9 @@ func TestRealMCPLevel(t *testing.T) {
 		os.Getenv("CI") == "" {
 		t.Skip("the MCP servers are not installed: `make mcp` installs them with npm")
 	}
-	for _, agent := range []string{"claude", "claude-client"} {
+	for _, agent := range []string{"claude", "claude-client", "copilot"} {
 		t.Run(agent, func(t *testing.T) {
-			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client]",
+			p := newProject(t, "testdata/mcp-models", "testdata/mcp.yaml", "variant: [claude, claude-client, copilot]",
 				"variant: ["+agent+"]")
 			recorded := p.passes("record")
 			require.True(t, slices.ContainsFunc(recorded, func(b trajectory.Body) bool {

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (d *description) sort() {
 
 // identify sets the tool's name and input.
 func (d *description) identify(n namer) {
-	d.Name, d.Args = d.name.of(d.ID, rooted(d.title, d.Locations)), d.input
+	d.Name, d.Args = d.name.of(path.Base(d.ID), rooted(d.title, d.Locations)), d.input
 	if name, input, ok := n.canonical(d.Name, d.Kind, d.input); ok {
 		d.Name, d.Args = name, input
 		return

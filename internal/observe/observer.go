@@ -26,16 +26,18 @@ type Observer struct {
 	// server, its name is "mcp__SERVER__TOOL", and its input is the tool's own.
 	Servers []string
 
-	mu     sync.Mutex
-	start  time.Time // of the first frame
-	turn   int
-	events []trajectory.Event // of the current turn
-	calls  map[string]*call
-	total  int
-	agent  string            // what the agent calls itself
-	agents map[string]string // Copilot's sub-agents and the calls that started them
-	spent  *trajectory.Usage // what the requests to the model of this turn took, if the agent tells of each
-	state  state
+	mu      sync.Mutex
+	start   time.Time // of the first frame
+	turn    int
+	events  []trajectory.Event // of the current turn
+	calls   map[string]*call
+	total   int
+	agent   string            // what the agent calls itself
+	session string            // the id of the session, once it is known
+	others  []string          // the ids of other sessions that the agent tells of
+	agents  map[string]string // Copilot's sub-agents and the calls that started them
+	spent   *trajectory.Usage // what the requests to the model of this turn took, if the agent tells of each
+	state   state
 	// requests has a function for each request without a response, which is called with the response.
 	requests map[request]func(at time.Duration, answer acp.Message)
 	// discoveries are the discovery requests to MCP servers in the current turn that were sent for the first time.
@@ -241,6 +243,14 @@ func (o *Observer) fromClient(at time.Duration, m acp.Message) {
 			}
 		})
 	}
+	if m.Method == "session/new" {
+		o.await(acp.ToAgent, m.ID, func(_ time.Duration, answer acp.Message) {
+			var r acp.NewSessionResponse
+			if json.Unmarshal(answer.Result, &r) == nil {
+				o.session = r.SessionID
+			}
+		})
+	}
 	if m.Method != "session/prompt" {
 		return
 	}
@@ -271,7 +281,11 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 	case "session/update":
 		var n acp.SessionNotification
 		if json.Unmarshal(m.Params, &n) == nil && n.Update != nil {
-			o.update(at, n.Update)
+			if other := o.other(n.SessionID); other != "" {
+				o.updateOther(at, other, n.Update)
+			} else {
+				o.update(at, n.Update)
+			}
 			return
 		}
 	case "session/request_permission":
@@ -305,6 +319,20 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 		return
 	}
 	o.add(at, len(m.Params), trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
+}
+
+// other returns the name of a session that is not the one that was opened, such as "session-2", and empty for that.
+// Before a session is open, updates are taken for its own.
+func (o *Observer) other(id string) string {
+	if o.session == "" || id == o.session {
+		return ""
+	}
+	i := slices.Index(o.others, id)
+	if i < 0 {
+		i = len(o.others)
+		o.others = append(o.others, id)
+	}
+	return fmt.Sprintf("session-%d", i+2)
 }
 
 // response matches a response with its request, which went in the other direction.

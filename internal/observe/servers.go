@@ -41,7 +41,8 @@ func (n namer) canonical(name, kind string, input any) (canonical string, own an
 			return mcpName(server, tool), fields["arguments"], true
 		}
 	}
-	server, tool, ok := n.split(name, (kind == "other" || kind == "") && kinds[name] == "")
+	bare := kind == "other" || kind == "" || n.agent == copilot // to which a tool that changes nothing reads
+	server, tool, ok := n.split(name, bare && kinds[name] == "")
 	if !ok {
 		return "", nil, false
 	}

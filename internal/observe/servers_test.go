@@ -71,6 +71,10 @@ func TestCanonicalNames(t *testing.T) {
 	}
 	_, _, ok := namer{}.canonical("mcp__stock__count", "other", own)
 	assert.False(t, ok)
+	n.agent = copilot
+	name, _, ok := n.canonical("stock-count", "read", own)
+	assert.True(t, ok, "Copilot says of tools that change nothing that they read")
+	assert.Equal(t, "mcp__stock__count", name)
 }
 
 func FuzzCanonical(f *testing.F) {

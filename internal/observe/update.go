@@ -46,6 +46,28 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 }
 
+// updateOther handles an update of another session than the one that was opened: of a sub-agent. What is done there is
+// done for this session, so its calls count, with the other session as their parent. What is said there is not said to
+// the user, and its state is not that of the session.
+func (o *Observer) updateOther(at time.Duration, other string, u acp.SessionUpdate) {
+	switch u := u.(type) {
+	case acp.AgentMessageChunk:
+		o.speak(at, blockText(u.Content), voice{parent: other})
+	case acp.AgentThoughtChunk:
+		o.speak(at, blockText(u.Content), voice{parent: other, thought: true})
+	case acp.ToolCall:
+		u.ToolCallID = other + "/" + u.ToolCallID
+		c := o.call(at, u.ToolCallID)
+		c.tells.Parent = cmp.Or(c.tells.Parent, other)
+		c.replace(o, at, u)
+	case acp.ToolCallUpdate:
+		u.ToolCallID = other + "/" + u.ToolCallID
+		c := o.call(at, u.ToolCallID)
+		c.tells.Parent = cmp.Or(c.tells.Parent, other)
+		c.change(o, at, u)
+	}
+}
+
 // voice tells apart what a speech can be.
 type voice struct {
 	parent  string // the call that started the sub-agent which speaks, empty for the main agent

@@ -114,3 +114,35 @@ func TestSubAgents(t *testing.T) {
 		})
 	}
 }
+
+// TestOtherSession checks that what an agent tells of a session that nobody opened is done by a sub-agent: it counts,
+// and is neither an answer nor a call of the main agent.
+func TestOtherSession(t *testing.T) {
+	of := func(line string) string { return strings.ReplaceAll(line, `"sessionId":"s"`, `"sessionId":"child"`) }
+	var o Observer
+	feed(
+		t, &o,
+		`>{"jsonrpc":"2.0","id":9,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+		`<{"jsonrpc":"2.0","id":9,"result":{"sessionId":"s"}}`,
+		prompt,
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Read"`),
+		of(update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","kind":"execute"`)),
+		of(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`)),
+		of(chunk("agent_message_chunk")),
+		of(update(`"sessionUpdate":"current_mode_update","currentModeId":"auto"`)),
+		chunk("agent_message_chunk"),
+		endTurn,
+	)
+	run := trajectory.Run{Events: o.Turn()}
+	calls := run.ToolCalls()
+	require.Len(t, calls, 2)
+	require.Equal(t, []string{"1", "Read", ""}, []string{calls[0].ID, calls[0].Name, calls[0].Parent})
+	require.Equal(t, trajectory.Pending, calls[0].Status, "the other session has a call of the same id")
+	require.Equal(t, []string{"session-2/1", "Bash", "session-2"}, []string{calls[1].ID, calls[1].Name, calls[1].Parent})
+	require.Equal(t, trajectory.Completed, calls[1].Status)
+	require.Equal(t, fortyBytes, run.Answer())
+	for _, e := range run.Events {
+		_, isState := e.Body.(trajectory.State)
+		require.False(t, isState, "the mode is that of the other session")
+	}
+}

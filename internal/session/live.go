@@ -10,9 +10,11 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -89,6 +91,16 @@ func (s *live) start(ctx context.Context) error {
 			return err
 		}
 	}
+	servers, err := s.servers()
+	if err != nil {
+		return err
+	}
+	if path := s.Profile.MCPFile; path != "" && len(servers) > 0 {
+		if err := writeFiles(s.Dirs.Home, []agent.File{{Path: path, Data: mcpFile(servers)}}); err != nil {
+			return err
+		}
+		servers = []acp.McpServer{}
+	}
 	s.stderr = s.Log.stderr()
 	s.child, err = s.startAgent(context.WithoutCancel(ctx), supervise.Command{
 		Path: path, Args: args, Env: s.env, PipeStdin: true, PipeStdout: true, Stderr: s.stderr, Grace: s.Profile.Grace,
@@ -96,14 +108,14 @@ func (s *live) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.connect(ctx); err != nil {
+	if err := s.connect(ctx, servers); err != nil {
 		return fmt.Errorf("start %s: %w", s.Launch.Command, err)
 	}
 	return nil
 }
 
-// connect speaks with the started agent until there is a session.
-func (s *live) connect(ctx context.Context) error {
+// connect speaks with the started agent until there is a session with these MCP servers.
+func (s *live) connect(ctx context.Context, servers []acp.McpServer) error {
 	s.observer.OnCall = s.countCall
 	for _, server := range s.Playbook.MCP {
 		s.observer.Servers = append(s.observer.Servers, server.Name)
@@ -128,10 +140,6 @@ func (s *live) connect(ctx context.Context) error {
 	}
 	client = s.serve(client)
 	cfg.Files, cfg.Terminals, cfg.Permission = client.Files, client.Terminals, client.Permission
-	servers, err := s.servers()
-	if err != nil {
-		return err
-	}
 	s.client = acp.NewClient(s.child.stdout, s.child.stdin, cfg)
 	init, err := s.client.Initialize(ctx)
 	if err != nil {
@@ -155,6 +163,27 @@ func (s *live) connect(ctx context.Context) error {
 	}
 	s.normalise.Session(s.session.ID())
 	return s.configure(ctx)
+}
+
+// mcpFile returns a configuration of MCP servers for an agent that starts what its own file names.
+func mcpFile(servers []acp.McpServer) []byte {
+	type local struct {
+		Type    string   `json:"type"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+		Tools   []string `json:"tools"`
+	}
+	all := make(map[string]local, len(servers))
+	for _, s := range servers {
+		if s, ok := s.(acp.McpServerStdio); ok {
+			all[s.Name] = local{"local", s.Command, append([]string{}, s.Args...), []string{"*"}}
+		}
+	}
+	data, err := jsonvalue.Marshal(map[string]any{"mcpServers": all})
+	if err != nil {
+		panic("session: a configuration of our own: " + err.Error())
+	}
+	return data
 }
 
 // mcpServers are the playbook's, for the agent to start as its children.
