@@ -115,6 +115,10 @@ func (s *scene) prompt(t testing.TB, client clienttools.Client, actions ...scrip
 	events := s.Normaliser.Events(s.observer.Turn())
 	for i := range events {
 		events[i].At = 0
+		if terminal, ok := events[i].Body.(trajectory.Terminal); ok {
+			terminal.Duration = 0
+			events[i].Body = terminal
+		}
 	}
 	return cassette.Turn{Events: events}, err
 }
