@@ -138,7 +138,8 @@ func TestOtherSession(t *testing.T) {
 	require.Len(t, calls, 2)
 	require.Equal(t, []string{"1", "Read", ""}, []string{calls[0].ID, calls[0].Name, calls[0].Parent})
 	require.Equal(t, trajectory.Pending, calls[0].Status, "the other session has a call of the same id")
-	require.Equal(t, []string{"session-2/1", "Bash", "session-2"}, []string{calls[1].ID, calls[1].Name, calls[1].Parent})
+	require.Equal(t, []string{"session-2/1", "Bash", "session-2"},
+		[]string{calls[1].ID, calls[1].Name, calls[1].Parent})
 	require.Equal(t, trajectory.Completed, calls[1].Status)
 	require.Equal(t, fortyBytes, run.Answer())
 	for _, e := range run.Events {
