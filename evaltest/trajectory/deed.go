@@ -96,21 +96,11 @@ func (c *Call) hasDeed() bool {
 // line is the argument "command" or "cmd", a text or a list of words; if the agent reports no arguments, it is the
 // call's title. A line that cannot be read does "execute" only. Calls of other kinds do nothing.
 func (c ToolCall) Does() []string {
-	args, err := valueOf(c.Args)
-	if err != nil {
-		args = false // something, but no command
-	}
 	switch c.Kind {
 	case "execute":
-		if isNothing(args) {
-			return deedNames(shell.Line(c.titleLine()))
-		}
-		if deeds := commandDeeds(args); deeds != nil {
-			return deedNames(deeds)
-		}
-		return []string{string(shell.Execute)}
+		return deedNames(deedsOf(c.Command()))
 	case "read", "search", "edit", "delete", "move", "fetch":
-		if deeds := c.codexDeeds(args); len(deeds) > 0 {
+		if deeds := c.codexDeeds(); len(deeds) > 0 {
 			return deeds
 		}
 		if c.Kind == "read" && slices.Contains(searchTools, strings.ToLower(c.Name)) {
@@ -121,19 +111,48 @@ func (c ToolCall) Does() []string {
 	return nil
 }
 
+// Command returns the command that the call gives to a shell, as a line, or starts, as a program and its arguments.
+// Both are empty if the call is not known to run a command. It is the argument "command" or "cmd", a text or a list of
+// words; of a call of kind execute without arguments, it is the title.
+func (c ToolCall) Command() (line string, argv []string) {
+	args, err := valueOf(c.Args)
+	switch {
+	case err != nil:
+		return "", nil
+	case !isNothing(args):
+		return commandIn(args)
+	case c.Kind == "execute":
+		return c.titleLine(), nil
+	}
+	return "", nil
+}
+
+// deedsOf returns what a command does; of an unknown one, nobody knows more than that it is executed.
+func deedsOf(line string, argv []string) []shell.Deed {
+	if argv != nil {
+		return shell.Words(argv)
+	}
+	return shell.Line(line)
+}
+
 // searchTools are tools that search, which Copilot says to be of kind read.
 var searchTools = []string{"grep", "glob"}
 
 // codexDeeds returns what a call does that Codex gives another kind than execute, although a shell does it. The kind
 // may say less than the words, and something else: of ls it says that it reads, as codex-acp 2 does by a title.
-func (c ToolCall) codexDeeds(args any) []string {
+func (c ToolCall) codexDeeds() []string {
+	args, err := valueOf(c.Args)
+	if err != nil {
+		return nil
+	}
 	if c.Kind == "read" && isNothing(args) && strings.HasPrefix(c.Title, "List files") {
 		return []string{string(shell.Search)}
 	}
 	if _, isList := object(args)["command"].([]any); !isList {
 		return nil
 	}
-	return slices.DeleteFunc(deedNames(commandDeeds(args)), func(d string) bool { return d == string(shell.Execute) })
+	deeds := deedNames(deedsOf(commandIn(args)))
+	return slices.DeleteFunc(deeds, func(d string) bool { return d == string(shell.Execute) })
 }
 
 // titleLine returns the command line that the title is, for agents that report no arguments.
@@ -158,25 +177,25 @@ func object(args any) map[string]any {
 	return m
 }
 
-// commandDeeds returns what the command line in the arguments does, nil if there is none.
-func commandDeeds(args any) []shell.Deed {
+// commandIn returns the command in the arguments, empty if there is none.
+func commandIn(args any) (line string, argv []string) {
 	if line, ok := args.(string); ok {
-		return shell.Line(line)
+		return line, nil
 	}
 	for _, name := range []string{"command", "cmd"} {
 		switch command := object(args)[name].(type) {
 		case string:
-			if operands, ok := texts(object(args)["args"]); ok {
-				return shell.Words(append([]string{command}, operands...))
+			if operands, ok := texts(object(args)["args"]); ok && len(operands) > 0 {
+				return "", append([]string{command}, operands...)
 			}
-			return shell.Line(command)
+			return command, nil
 		case []any:
 			if words, ok := texts(command); ok {
-				return shell.Words(words)
+				return "", words
 			}
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // texts returns a decoded list of texts, and whether it is one.

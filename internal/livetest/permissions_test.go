@@ -24,16 +24,16 @@ func TestRealReject(t *testing.T) {
 		"claude":            {result.Completed, ""},
 		"claude-client":     {result.Completed, ""},
 		"claude-cli":        {result.Completed, ""},
-		"claude-edits":      {result.Error, `without asking, in the mode "acceptEdits"`},
+		"claude-edits":      {result.Error, `unasked, in the mode "acceptEdits"`},
 		"codex":             {result.Fail, "the agent stopped early: cancelled"}, // by the first answer
 		"codex-2":           {result.Error, "this agent asks for nothing"},
-		"codex-2-full":      {result.Error, `without asking, in the mode "agent-full-access"`},
+		"codex-2-full":      {result.Error, `unasked, in the mode "agent-full-access"`},
 		"gemini":            {result.Completed, ""},
 		"opencode":          {result.Completed, ""},
 		"copilot":           {result.Completed, ""},
-		"copilot-autopilot": {result.Error, `without asking, in the mode "autopilot"`},
+		"copilot-autopilot": {result.Error, `unasked, in the mode "autopilot"`},
 		"qwen":              {result.Completed, ""},
-		"qwen-yolo":         {result.Error, `without asking, in the mode "yolo"`},
+		"qwen-yolo":         {result.Error, `unasked, in the mode "yolo"`},
 	}
 	require.Len(t, units, len(want))
 	start := filesOf(t, "../../fixtures/inventory")

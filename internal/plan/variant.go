@@ -94,12 +94,20 @@ func (c checker) styles() {
 
 // Decide returns the answer to a request of a tool that touches files, given relative to the workspace, with slashes.
 func (p *Playbook) Decide(tool string, files []string) playbook.Decision {
-	for _, r := range p.Permissions.Rules {
-		if matches(r, tool, files) {
-			return r.Decide
-		}
+	if r, ok := p.Rule(tool, files); ok {
+		return r.Decide
 	}
 	return cmp.Or(p.Permissions.Default, playbook.DecideAllow)
+}
+
+// Rule returns the rule that decides about a request, as in [Playbook.Decide]; ok is false if none does.
+func (p *Playbook) Rule(tool string, files []string) (r playbook.PermissionRule, ok bool) {
+	i := slices.IndexFunc(p.Permissions.Rules,
+		func(r playbook.PermissionRule) bool { return matches(r, tool, files) })
+	if i < 0 {
+		return r, false
+	}
+	return p.Permissions.Rules[i], true
 }
 
 // Forbids reports whether the permissions reject anything, or make it an error, and an agent must not do it unasked.

@@ -10,12 +10,8 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/agent"
-	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -67,126 +63,6 @@ func (s *live) allowsUnasked(mode string) error {
 		fmt.Sprintf("name another mode under variants.%s.agent.mode (offered: %s) or another agent, "+
 			"or accept it with `permissions: {allow_unasked: true}`",
 			s.Unit.Variant.ID, strings.Join(offered, ", ")))
-}
-
-// CheckPermissions returns an error if the agent did unasked what the playbook's permissions forbid. An agent that does
-// not ask leaves them nothing to decide, so nothing is known of how it would have worked under them. Agents read and
-// search without asking: that counts only if a rule names the tool.
-func (s *Session) CheckPermissions() error {
-	if !s.config.Playbook.Forbids() {
-		return nil
-	}
-	run := s.run()
-	asked := make(map[string]bool)
-	for _, e := range run.Events {
-		if question, ok := e.Body.(trajectory.Permission); ok {
-			asked[question.ID] = true
-		}
-	}
-	var unasked []string
-	for _, c := range run.ToolCalls() {
-		if asked[c.ID] || !ran(c) || !s.forbids(c) {
-			continue
-		}
-		unasked = append(unasked, excerpt.Line(describe(c), maxSubject))
-	}
-	if len(unasked) == 0 {
-		return nil
-	}
-	v := s.config.Unit.Variant
-	text := fmt.Sprintf("%s: variants.%s.agent: %s that `permissions` forbid, without asking", v.Position, v.ID,
-		made(len(unasked)))
-	if modes := s.Identity().Agent.Modes; len(modes) > 0 {
-		text += fmt.Sprintf(", in the mode %q", modes[len(modes)-1])
-	}
-	const shown = 5
-	if more := len(unasked) - shown; more > 1 {
-		unasked = append(unasked[:shown], fmt.Sprintf("and %d more", more))
-	}
-	profile, _ := agent.Lookup(v.Agent.Kind)
-	next := "name a mode in which the agent asks"
-	if modes := profile.AskingModes; len(modes) > 0 {
-		next = fmt.Sprintf("write `mode: %s`", modes[0])
-	}
-	return fault.Advise(fmt.Errorf("%s:\n  %s", text, strings.Join(unasked, "\n  ")),
-		fmt.Sprintf("%s under variants.%s.agent, or accept such calls with `permissions: {allow_unasked: true}`",
-			next, v.ID))
-}
-
-// maxSubject bounds what an error shows of a call, in characters.
-const maxSubject = 120
-
-// made says how many calls an agent made.
-func made(n int) string {
-	if n == 1 {
-		return "the agent made a call"
-	}
-	return fmt.Sprintf("the agent made %d calls", n)
-}
-
-// describe names a call by its tool and its title.
-func describe(c trajectory.ToolCall) string {
-	if strings.HasPrefix(c.Title, c.Name) {
-		return cmp.Or(c.Title, c.Kind)
-	}
-	return c.Name + " " + c.Title
-}
-
-// ran reports whether a call has done something: one that failed has, if it was a command that exited.
-func ran(c trajectory.ToolCall) bool {
-	switch c.Status {
-	case trajectory.Cancelled:
-		return false
-	case trajectory.Failed:
-		return c.ExitCode != nil
-	}
-	return true
-}
-
-// forbids reports whether the playbook's permissions forbid a call that was made unasked.
-func (s *Session) forbids(c trajectory.ToolCall) bool {
-	named := slices.ContainsFunc(s.config.Playbook.Permissions.Rules, func(r playbook.PermissionRule) bool {
-		return r.Tool == c.Name && r.Tool != ""
-	})
-	if !named && !changes(c) {
-		return false
-	}
-	var files []string
-	for _, l := range c.Locations {
-		files = append(files, recordedFile(l.Path))
-	}
-	for _, d := range c.Diffs {
-		files = append(files, recordedFile(d.Path))
-	}
-	return s.config.Playbook.Decide(c.Name, files) != playbook.DecideAllow
-}
-
-// changes reports whether a call may change something, by what it does: agents run commands that only read without
-// asking, and say of some that change something that they search.
-func changes(c trajectory.ToolCall) bool {
-	if c.Kind == "" || c.Kind == "other" {
-		c.Kind = observe.Kind(c.Name)
-	}
-	return slices.ContainsFunc(c.Does(), func(deed string) bool {
-		switch deed {
-		case "read", "search":
-			return false
-		case "fetch":
-			return c.Kind == "execute"
-		}
-		return true
-	})
-}
-
-// recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
-func recordedFile(path string) string {
-	if rel, ok := strings.CutPrefix(path, "$WORKSPACE/"); ok {
-		return rel
-	}
-	if strings.HasPrefix(path, "$") { // the agent's home or temporary directory
-		return "/" + path
-	}
-	return path
 }
 
 // toolOf names the tool of a call and the files that it touches, relative to the workspace. The error is that of a call

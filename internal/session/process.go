@@ -182,7 +182,7 @@ func (s *processSession) complete(ctx context.Context, last *cassette.Turn, late
 func (s *processSession) changes(
 	ctx context.Context, before workspace.Manifest, limit int64,
 ) (workspace.Manifest, workspace.Delta, error) {
-	if err := s.Dirs.Check(); err != nil || !s.Records || s.lost {
+	if err := s.Dirs.Check(); err != nil || !s.Records && !s.Playbook.Forbids() || s.lost {
 		return before, workspace.Delta{}, err
 	}
 	after, d, err := workspace.Changes(ctx, s.Dirs.Workspace, before, limit, s.Exclusion)

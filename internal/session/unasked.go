@@ -1,0 +1,228 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/shell"
+	"github.com/sdd-eval/sdd-eval/playbook"
+)
+
+// CheckPermissions returns an error if the agent did what the playbook's permissions forbid: unasked, or although it
+// was refused. An agent that does not ask leaves permissions nothing to decide, so nothing is known of how it would
+// have worked under them. Agents read and search without asking: that counts only where a rule names the tool.
+//
+// What the agent of an imported recording asked is not known, so such a recording is not checked.
+func (s *Session) CheckPermissions() error {
+	recorded := s.config.Recording.Cassette
+	if !s.config.Playbook.Forbids() || recorded != nil && recorded.Header.Imported() {
+		return nil
+	}
+	a := audit{playbook: s.config.Playbook, allowed: make(map[string]bool), refused: make(map[string]bool)}
+	a.run(s.run())
+	for _, t := range s.turns {
+		for _, c := range t.Delta.Changes {
+			a.changed(c.Path)
+		}
+	}
+	if len(a.found) == 0 {
+		return nil
+	}
+	v := s.config.Unit.Variant
+	text := fmt.Sprintf("%s: variants.%s.agent: the agent did what `permissions` forbid, unasked", v.Position, v.ID)
+	if modes := s.Identity().Agent.Modes; len(modes) > 0 {
+		text += fmt.Sprintf(", in the mode %q", modes[len(modes)-1])
+	}
+	const shown = 5
+	if more := len(a.found) - shown; more > 1 {
+		a.found = append(a.found[:shown], fmt.Sprintf("and %d more", more))
+	}
+	profile, _ := agent.Lookup(v.Agent.Kind)
+	next := "name a mode in which the agent asks"
+	if modes := profile.AskingModes; len(modes) > 0 {
+		next = fmt.Sprintf("write `mode: %s`", modes[0])
+	}
+	return fault.Advise(fmt.Errorf("%s:\n  %s", text, strings.Join(a.found, "\n  ")),
+		fmt.Sprintf("%s under variants.%s.agent, or accept it with `permissions: {allow_unasked: true}`", next, v.ID))
+}
+
+// audit looks for what an agent did that the playbook's permissions forbid.
+type audit struct {
+	playbook *plan.Playbook
+	// allowed and refused are the calls that the agent has asked for, by the answer that it got.
+	allowed, refused map[string]bool
+	// permitted says that something may have changed files: it was allowed, or nothing forbids it.
+	permitted bool
+	// found are lines about what was done.
+	found []string
+}
+
+// maxSubject bounds what an error shows of one thing that was done, in characters.
+const maxSubject = 120
+
+func (a *audit) report(format string, args ...any) {
+	a.found = append(a.found, excerpt.Line(fmt.Sprintf(format, args...), maxSubject))
+}
+
+// run looks at the calls, and at what the client did for the agent beside them.
+func (a *audit) run(run *trajectory.Run) {
+	for _, e := range run.Events {
+		if p, ok := e.Body.(trajectory.Permission); ok {
+			a.answered(p)
+		}
+	}
+	explained := make(map[string]bool) // calls that may be the reason for what the client is asked
+	for _, c := range run.ToolCalls() {
+		before := len(a.found)
+		a.call(c)
+		explained[c.ID] = a.allowed[c.ID] || len(a.found) > before
+	}
+	open := make(map[string]bool)
+	for _, e := range run.Events {
+		switch b := e.Body.(type) {
+		case trajectory.ToolStart:
+			if explained[b.ID] {
+				open[b.ID] = true
+			}
+		case trajectory.ToolEnd:
+			delete(open, b.ID)
+		case trajectory.FileWrite:
+			if b.Error == "" && len(open) == 0 {
+				a.write(b.Path)
+			}
+		case trajectory.Terminal:
+			if b.Error == "" && len(open) == 0 {
+				a.command(append([]string{b.Command}, b.Args...))
+			}
+		}
+	}
+}
+
+// answered takes a question and the answer to it.
+func (a *audit) answered(p trajectory.Permission) {
+	i := slices.IndexFunc(p.Options, func(o trajectory.PermissionOption) bool { return o.ID == p.Decision })
+	if i >= 0 && strings.HasPrefix(p.Options[i].Kind, "allow") {
+		a.allowed[p.ID] = true
+	} else {
+		a.refused[p.ID] = true
+	}
+}
+
+// call looks at a call.
+func (a *audit) call(c trajectory.ToolCall) {
+	may := changes(c)
+	switch {
+	case a.allowed[c.ID]:
+		a.permitted = a.permitted || may
+	case a.refused[c.ID]:
+		if may && (c.Status == trajectory.Completed || c.ExitCode != nil) {
+			a.report("%s (although it was refused)", describe(c))
+		}
+	case !a.forbids(c, may):
+		a.permitted = a.permitted || may
+	case ran(c):
+		a.report("%s", describe(c))
+	}
+}
+
+// forbids reports whether the permissions forbid a call that was made unasked. A rule has to name the tool of one that
+// changes nothing.
+func (a *audit) forbids(c trajectory.ToolCall, may bool) bool {
+	var files []string
+	for _, l := range c.Locations {
+		files = append(files, recordedFile(l.Path))
+	}
+	for _, d := range c.Diffs {
+		files = append(files, recordedFile(d.Path))
+	}
+	if may {
+		return a.playbook.Decide(c.Name, files) != playbook.DecideAllow
+	}
+	rule, ok := a.playbook.Rule(c.Name, files)
+	return ok && rule.Tool != "" && rule.Decide != playbook.DecideAllow
+}
+
+// write looks at a file that the client wrote for the agent without a call that explains it.
+func (a *audit) write(file string) {
+	if a.playbook.Decide("", []string{recordedFile(file)}) == playbook.DecideAllow {
+		a.permitted = true
+		return
+	}
+	a.report("wrote %s", file)
+}
+
+// command looks at a command that the client ran for the agent without a call that explains it.
+func (a *audit) command(argv []string) {
+	switch {
+	case len(argv) == 1 && shell.Harmless(argv[0]), shell.HarmlessWords(argv):
+	case a.playbook.Decide("", nil) == playbook.DecideAllow:
+		a.permitted = true
+	default:
+		a.report("ran %s", strings.Join(argv, " "))
+	}
+}
+
+// changed looks at a file that differs after a turn. If nothing was permitted that could have changed it, the agent did
+// so without saying it.
+func (a *audit) changed(file string) {
+	if !a.permitted && a.playbook.Decide("", []string{file}) != playbook.DecideAllow {
+		a.report("changed %s", file)
+	}
+}
+
+// describe names a call by its tool and its title.
+func describe(c trajectory.ToolCall) string {
+	if strings.HasPrefix(c.Title, c.Name) {
+		return cmp.Or(c.Title, c.Kind)
+	}
+	return c.Name + " " + c.Title
+}
+
+// ran reports whether a call has done something: one that failed has, if it was a command that exited.
+func ran(c trajectory.ToolCall) bool {
+	switch c.Status {
+	case trajectory.Cancelled:
+		return false
+	case trajectory.Failed:
+		return c.ExitCode != nil
+	}
+	return true
+}
+
+// changes reports whether a call may change something: by its kind or, if a shell does it, unless its command is known
+// to be harmless. Agents run such commands without asking.
+func changes(c trajectory.ToolCall) bool {
+	if c.Kind == "" || c.Kind == "other" {
+		c.Kind = observe.Kind(c.Name)
+	}
+	switch c.Kind {
+	case "edit", "delete", "move":
+		return true
+	case "execute":
+		line, argv := c.Command()
+		return !(argv != nil && shell.HarmlessWords(argv) || line != "" && shell.Harmless(line))
+	}
+	// Codex says of some commands that they read or search.
+	return slices.ContainsFunc(c.Does(), func(deed string) bool {
+		return deed == "edit" || deed == "delete" || deed == "move"
+	})
+}
+
+// recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
+func recordedFile(path string) string {
+	if rel, ok := strings.CutPrefix(path, "$WORKSPACE/"); ok {
+		return rel
+	}
+	if strings.HasPrefix(path, "$") { // the agent's home or temporary directory
+		return "/" + path
+	}
+	return path
+}
