@@ -32,7 +32,8 @@ var Stops = map[string]string{
 // OutOfTokens reports whether the program says of an error that an answer was longer than the model may write, or that
 // the conversation is longer than it can read: its turn then ends as after the stop reason max_tokens.
 func OutOfTokens(text string) bool {
-	return strings.Contains(text, "Prompt is too long") || strings.Contains(text, "output token maximum")
+	text = strings.ToLower(text)
+	return strings.Contains(text, "prompt is too long") || strings.Contains(text, "output token maximum")
 }
 
 // Usage counts tokens. Input excludes those of the cache.

@@ -38,6 +38,7 @@ type Observer struct {
 	agents  map[string]string // Copilot's sub-agents and the calls that started them
 	spent   *trajectory.Usage // what the requests to the model of this turn took, if the agent tells of each
 	state   state
+	modes   []string // that the session has changed to, since they were last asked for
 	// requests has a function for each request without a response, which is called with the response.
 	requests map[request]func(at time.Duration, answer acp.Message)
 	// discoveries are the discovery requests to MCP servers in the current turn that were sent for the first time.
@@ -171,6 +172,15 @@ func (o *Observer) At(t time.Time) time.Duration {
 	return t.Sub(o.start)
 }
 
+// Modes returns the names of the modes that the agent says the session has changed to since the last call.
+func (o *Observer) Modes() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	modes := o.modes
+	o.modes = nil
+	return modes
+}
+
 // Call returns what is known about a tool call so far, as the agent described it when it last asked for permission. Its
 // locations are all that it ever named, and the files of its diffs.
 func (o *Observer) Call(id string) (start trajectory.ToolStart, ok bool) {
@@ -291,7 +301,9 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 	case "session/request_permission":
 		var r acp.RequestPermissionRequest
 		if json.Unmarshal(m.Params, &r) == nil {
-			o.permission(at, m.ID, r)
+			if other := o.other(r.SessionID); other == "" { // the client refuses others
+				o.permission(at, m.ID, r)
+			}
 			return
 		}
 	case "fs/read_text_file":
@@ -321,6 +333,9 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 	o.add(at, len(m.Params), trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
 }
 
+// maxOthers is how many other sessions are told apart. All beyond them have one name.
+const maxOthers = 1000
+
 // other returns the name of a session that is not the one that was opened, such as "session-2", and empty for that.
 // Before a session is open, updates are taken for its own.
 func (o *Observer) other(id string) string {
@@ -329,8 +344,9 @@ func (o *Observer) other(id string) string {
 	}
 	i := slices.Index(o.others, id)
 	if i < 0 {
-		i = len(o.others)
-		o.others = append(o.others, id)
+		if i = len(o.others); i < maxOthers {
+			o.others = append(o.others, id)
+		}
 	}
 	return fmt.Sprintf("session-%d", i+2)
 }

@@ -14,6 +14,7 @@ import (
 
 // update handles one session/update.
 func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
+	o.noteMode(u)
 	if o.state.take(u) {
 		return
 	}
@@ -43,6 +44,28 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 			raw = nil
 		}
 		o.add(at, len(raw), trajectory.Notice{Name: "session/update:" + u.UpdateKind(), Data: decoded(raw)})
+	}
+}
+
+// maxModes is how many changes of the mode are kept between two calls of [Observer.Modes].
+const maxModes = 1000
+
+// noteMode notes the mode that an update tells, by either of the two ways in which agents tell it.
+func (o *Observer) noteMode(u acp.SessionUpdate) {
+	mode := ""
+	switch u := u.(type) {
+	case acp.CurrentModeUpdate:
+		mode = u.CurrentModeID
+	case acp.ConfigOptionUpdate:
+		for _, c := range u.ConfigOptions {
+			if c.Category == acp.CategoryMode {
+				mode = optionText(c.CurrentValue)
+				break
+			}
+		}
+	}
+	if mode != "" && len(o.modes) < maxModes {
+		o.modes = append(o.modes, acp.ModeName(mode))
 	}
 }
 

@@ -127,6 +127,9 @@ func TestOtherSession(t *testing.T) {
 		prompt,
 		update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Read"`),
 		of(update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"Bash","kind":"execute"`)),
+		of(`<{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],`+
+			`"toolCall":{"toolCallId":"1","title":"rm x"}}}`),
+		`>{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"unknown session"}}`,
 		of(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`)),
 		of(chunk("agent_message_chunk")),
 		of(update(`"sessionUpdate":"current_mode_update","currentModeId":"auto"`)),
@@ -137,6 +140,7 @@ func TestOtherSession(t *testing.T) {
 	calls := run.ToolCalls()
 	require.Len(t, calls, 2)
 	require.Equal(t, []string{"1", "Read", ""}, []string{calls[0].ID, calls[0].Name, calls[0].Parent})
+	require.Empty(t, calls[0].Title, "the other session asked for its own call")
 	require.Equal(t, trajectory.Pending, calls[0].Status, "the other session has a call of the same id")
 	require.Equal(t, []string{"session-2/1", "Bash", "session-2"},
 		[]string{calls[1].ID, calls[1].Name, calls[1].Parent})
@@ -146,4 +150,20 @@ func TestOtherSession(t *testing.T) {
 		_, isState := e.Body.(trajectory.State)
 		require.False(t, isState, "the mode is that of the other session")
 	}
+	require.Empty(t, o.Modes())
+}
+
+// TestModes checks that each mode is told that the session was in during a turn, by either way to tell it.
+func TestModes(t *testing.T) {
+	var o Observer
+	feed(
+		t, &o, prompt,
+		update(`"sessionUpdate":"current_mode_update","currentModeId":"https://example.com/modes#auto"`),
+		update(`"sessionUpdate":"config_option_update","configOptions":[{"id":"m","name":"M","category":"mode",`+
+			`"type":"select","currentValue":"default","options":[{"value":"default","name":"D"}]}]`),
+		update(`"sessionUpdate":"current_mode_update","currentModeId":"plan"`),
+		endTurn,
+	)
+	require.Equal(t, []string{"auto", "default", "plan"}, o.Modes())
+	require.Empty(t, o.Modes(), "they were asked for")
 }

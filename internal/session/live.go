@@ -216,6 +216,7 @@ func (s *live) configure(ctx context.Context) error {
 		}
 		s.who.Agent.Modes = addMode(s.who.Agent.Modes, acp.ModeName(mode))
 	}
+	_ = s.observer.Modes() // told before, or because of this
 	if model := s.Unit.Variant.Agent.Model; model != "" {
 		return s.session.SetModel(ctx, model)
 	}
@@ -242,6 +243,7 @@ func (s *live) prompt(ctx context.Context, text string) (cassette.Turn, error) {
 		return cassette.Turn{}, err
 	}
 	events := s.observer.Turn()
+	s.noteModes(s.observer.Modes())
 	if limit != "" {
 		events = endedBy(events, limit, s.observer.At(time.Now()))
 	}
@@ -308,6 +310,7 @@ func (s *live) close(ctx context.Context, last *cassette.Turn) error {
 		_, isStop := e.Body.(trajectory.Stop) // to a turn that a limit has ended
 		return isStop
 	})
+	s.noteModes(s.observer.Modes())
 	return errors.Join(s.complete(ctx, last, late), s.observer.Err())
 }
 

@@ -80,6 +80,11 @@ func TestLimits(t *testing.T) {
 			script: fails(nil, "Prompt is too long · the request is ~250000 tokens"), stops: "max_tokens",
 		},
 		{
+			name: "longest conversation, as the model's service says it", reason: "the same", limits: "{}",
+			script: fails(nil, `API Error: 400 {"type":"error","error":{"type":"invalid_request_error",`+
+				`"message":"prompt is too long: 250000 tokens > 200000 maximum"}}`), stops: "max_tokens",
+		},
+		{
 			name: "no turn after the last", reason: "what ended early has ended", limits: "{}",
 			script: scripted.Script{Turns: []scripted.Turn{{Stop: "refusal"}, {}}}, stops: "refusal",
 		},

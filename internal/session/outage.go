@@ -136,6 +136,10 @@ func (t *turnText) take(e trajectory.Event) {
 	case trajectory.Stop:
 		t.stop, t.ended = b, e.At
 		return
+	case trajectory.MCPCall:
+		if b.IsDiscovery() { // servers are asked what they have before the model is asked anything
+			return
+		}
 	case trajectory.ToolStart:
 		t.open++
 	}
@@ -164,9 +168,12 @@ var ofProgram = lazyregexp.New(`^Error: Authentication failed with provider at `
 	`|^exceeded retry limit, last status: \d{3}\b|^unexpected status \d{3}\b|^stream disconnected before completion` +
 	`|^We[’']re currently experiencing high demand, which may cause temporary errors`)
 
-// ofService matches an answer that is nothing but what a model's service says of an error: its status, or its JSON.
-// After work it could be what the agent was asked to find out.
-var ofService = lazyregexp.New(`(?s)^(API )?Error: (HTTP )?[45]\d\d\b` +
+// ofService matches an answer that is nothing but what a model's service or its client says of an error: its status,
+// its JSON, a connection that failed, an account that is used up. After work it could be what the agent was asked to
+// find out.
+var ofService = lazyregexp.New(`(?s)^\[?(API )?Error:? (HTTP )?[45]\d\d\b|^HTTP [45]\d\d\b` +
+	`|^\[?API Error\b|^(Error: )?(Connection error|Request timed out|fetch failed|connect E[A-Z]+)` +
+	`|(?i:^(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
 	`|^\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$`)
 
 // mayPass marks an outage as one that another attempt may not meet, unless the agent has done something.

@@ -60,6 +60,12 @@ func TestOutages(t *testing.T) {
 		{name: "codex 429", turns: say1(codex429), err: "last status: 429", transient: true},
 		{name: "codex 500", turns: say1(codex500), err: "high demand", transient: true},
 		{name: "codex 400", turns: say1(codex400), err: `{"error": {"message": "The model`},
+		{name: "connection", turns: say1("API Error: Connection error."), err: "Connection error"},
+		{name: "in brackets", turns: say1("[API Error: 500 no]"), err: "500 no", transient: true},
+		{name: "time-out", turns: say1("Error: Request timed out."), err: "timed out"},
+		{name: "refused connection", turns: say1("Error: connect ECONNREFUSED 127.0.0.1:1"), err: "ECONNREFUSED"},
+		{name: "plan", turns: say1("You've hit your usage limit. Try again later."), err: "usage limit"},
+		{name: "credit", turns: say1("Credit balance is too low"), err: "Credit balance"},
 		{
 			name: "on the wire", reason: "whatever the message is",
 			turns: turn1(threadStatus("active"), retry, threadStatus("systemError"), say("Sorry."), say(" Bye.")),

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -126,7 +125,6 @@ func (s *processSession) settle(ctx context.Context, events []trajectory.Event) 
 		events = endedBy(events, limit, 0)
 	}
 	turn := cassette.Turn{Events: s.normalise.Events(events)}
-	s.noteModes(events)
 	after, delta, err := s.changes(ctx, s.manifest, s.Playbook.Cassette.MaxDelta)
 	if err != nil {
 		return turn, err
@@ -149,13 +147,10 @@ func (s *processSession) advise(err error) error {
 		v.ID, account))
 }
 
-// noteModes notes the modes that the agent has changed to in a turn.
-func (s *processSession) noteModes(events []trajectory.Event) {
-	for _, e := range events {
-		if state, ok := e.Body.(trajectory.State); ok {
-			mode := acp.ModeName(cmp.Or(state.Mode, state.Options[string(acp.CategoryMode)]))
-			s.who.Agent.Modes = addMode(s.who.Agent.Modes, mode)
-		}
+// noteModes notes the modes that the agent has changed to.
+func (s *processSession) noteModes(modes []string) {
+	for _, mode := range modes {
+		s.who.Agent.Modes = addMode(s.who.Agent.Modes, mode)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // Harmless reports whether the commands of a line change nothing, as far as their words tell: all of them are known to
@@ -16,12 +14,15 @@ func Harmless(line string) bool { return harmlessScript(line, 0) }
 // HarmlessWords is Harmless for a program and its arguments.
 func HarmlessWords(words []string) bool { return harmless(command{words: words}, 0) }
 
-// expansion matches what can run commands where the parser looks for none: ${a:-$(rm b)}, a=($(rm b)), `rm b`.
-var expansion = lazyregexp.New("`|\\$\\{[^}]*\\$|=\\(")
+// expands reports whether a text may run commands where the parser looks for none: ${a:-$(rm b)}, a=($(rm b)), `rm b`.
+func expands(text string) bool {
+	return strings.ContainsRune(text, '`') || strings.Contains(text, "=(") ||
+		strings.Contains(text, "${") && strings.Contains(text, "$(")
+}
 
 func harmlessScript(text string, depth int) bool {
 	p := parser{text: text, depth: depth}
-	if len(text) > maxLine || depth > maxDepth || expansion.MatchString(text) || !p.parse(0) || len(p.found) == 0 {
+	if len(text) > maxLine || depth > maxDepth || expands(text) || !p.parse(0) || len(p.found) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(p.found, func(c command) bool { return !harmless(c, depth) })
@@ -73,14 +74,14 @@ var inspectors = func() map[string]inspector {
 		inspect inspector
 	}{
 		{
-			"[ [[ basename cat cd cksum cmp column comm cut df diff dirname done du echo egrep expr false fgrep fi file " +
-				"fold for grep groups head hexdump id join jq less ls md5sum more nl nproc od paste printenv printf pwd readlink " +
-				"realpath rev seq sha1sum sha256sum sha512sum sleep stat strings tac tail test tr true tty type uname " +
-				"wc whereis which whoami zcat zgrep", always,
+			"[ [[ basename cat cd cksum cmp column comm cut df diff dirname done du echo egrep expr false fgrep fi " +
+				"file fold for grep groups head hexdump id join jq less ls md5sum more nl nproc od paste printenv " +
+				"printf pwd readlink realpath rev seq sha1sum sha256sum sha512sum sleep stat strings tac tail " +
+				"test tr true tty type uname wc whereis which whoami zcat zgrep", always,
 		},
 		{"base64", without("-o", "--output")},
 		{"date", shows},
-		{"find", without("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls")},
+		{"find", finds},
 		{"hostname", operands(0, without("-F", "-b"))},
 		{"rg", without("--pre", "--hostname-bin", "-z", "--search-zip")},
 		{"sort", without("-o", "--output", "-T", "--temporary-directory", "--compress-program")},
@@ -120,9 +121,6 @@ func harmless(c command, depth int) bool {
 	return ok && inspect(args)
 }
 
-// prints matches a script of sed that prints lines.
-var prints = lazyregexp.New(`^[0-9,$+~ ;p]*p[0-9,$+~ ;p]*$`)
-
 // shows allows `date +%s`: a time in another form sets the clock.
 func shows(args []string) bool {
 	return !slices.ContainsFunc(args, func(arg string) bool {
@@ -132,8 +130,14 @@ func shows(args []string) bool {
 
 // sedPrints allows `sed -n 1,80p FILE...`.
 func sedPrints(args []string) bool {
-	return len(args) >= 2 && args[0] == "-n" && prints.MatchString(args[1]) && without("-i", "-e", "-f", "-s", "--in-place",
-		"--expression", "--file")(args[2:])
+	return len(args) >= 2 && args[0] == "-n" && strings.Trim(args[1], "0123456789,$+~ ;p") == "" &&
+		without("-i", "-e", "-f", "-s", "--in-place", "--expression", "--file")(args[2:])
+}
+
+// finds allows find without what it does with files.
+func finds(args []string) bool {
+	acts := []string{"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls"}
+	return !slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(acts, arg) })
 }
 
 // gitShows allows the commands of git that show something.

@@ -8,8 +8,9 @@ import (
 
 func TestHarmless(t *testing.T) {
 	for _, line := range []string{
-		"git status", "git -C x log --oneline", "pwd", "echo hi", "which go", "date +%s", "ls -la && cat a.go | head -5",
-		"cd src && grep -rn x . | sort | uniq -c", "sed -n 1,80p a.go", `bash -lc "rg -n 'x' | wc -l"`, "find . -name '*.go'",
+		"git status", "git -C x log --oneline", "pwd", "echo hi", "which go", "date +%s",
+		"ls -la && cat a.go | head -5", "cd src && grep -rn x . | sort | uniq -c", "sed -n 1,80p a.go",
+		`bash -lc "rg -n 'x' | wc -l"`, "find . -name '*.go' -type f",
 		"git diff HEAD~1 -- a.go", "git branch -a", "echo hi && cat a && id -u", "grep x a 2>/dev/null", "ls 2>&1",
 		"if [ -f a ]; then cat a; fi", "for f in a b; do cat $f; done", "cat $(ls)",
 	} {
