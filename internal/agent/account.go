@@ -68,13 +68,17 @@ func (p Profile) readFiles(preset *Preset, dir string) error {
 	return nil
 }
 
-// addFiles adds a preset's files to those that the kind writes itself.
-func (l *Launch) addFiles(files []accountFile) error {
+// addFiles adds a preset's files to those that the kind writes itself, one of them later.
+func (l *Launch) addFiles(files []accountFile, later string) error {
+	own := []string{later}
+	for _, f := range l.Files {
+		own = append(own, f.Path)
+	}
 	for _, f := range files {
-		for _, own := range l.Files {
-			if overlap(f.Path, own.Path) {
+		for _, path := range own {
+			if path != "" && overlap(f.Path, path) {
 				return fmt.Errorf("%s: %q: each run writes its own %s, which the file would replace; leave it out",
-					f.at, f.Path, own.Path)
+					f.at, f.Path, path)
 			}
 		}
 		l.Files = append(l.Files, f.File)

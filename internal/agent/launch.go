@@ -65,7 +65,7 @@ func (p Profile) Launch(command string, args []string, preset Preset) (Launch, e
 		l.Files, err = p.files(preset)
 	}
 	if err == nil {
-		err = l.addFiles(preset.files)
+		err = l.addFiles(preset.files, p.MCPFile)
 	}
 	if err != nil {
 		return Launch{}, fmt.Errorf("preset %q: %w", preset.Name, err)

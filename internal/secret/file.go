@@ -56,6 +56,12 @@ func (s *Set) addValues(name, key string, value any) {
 // addValue adds a text of a file, unless it is short or a plain setting.
 func (s *Set) addValue(name, key, value string) {
 	value = strings.TrimSpace(value)
+	if strings.ContainsAny(value, "\r\n") { // a key, in lines; any of them alone tells
+		for line := range strings.Lines(value) {
+			s.addValue(name, key, line)
+		}
+		return
+	}
 	key = strings.ReplaceAll(key, "-", "_")
 	credential := environ.IsCredential(key, value)
 	if len(value) < wordSize || len(value) < fileValueSize && !credential || strings.HasPrefix(value, "-----") {

@@ -35,7 +35,11 @@ func (c *Config) keepAccount() (warnings []string, err error) {
 				warnings = append(warnings, reason)
 				continue
 			}
-			errs = append(errs, writeBack(f, data))
+			warning, err := writeBack(f, data)
+			if warning != "" {
+				warnings = append(warnings, warning)
+			}
+			errs = append(errs, err)
 		}
 	}
 	for _, w := range warnings {
@@ -74,29 +78,39 @@ func (c *Config) readHome(path string) (data []byte, err error) {
 	return disk.ReadAll(f, agent.MaxAccountFile)
 }
 
-// writingBack lets one session at a time write files of accounts: the last one counts.
+// writingBack lets one session at a time write files of accounts.
 var writingBack sync.Mutex
 
-// writeBack replaces the user's file by what the agent made of its copy.
-func writeBack(f agent.File, data []byte) error {
+// writeBack replaces the user's file by what the agent made of its copy. A file that has changed meanwhile, because the
+// user has logged in again or another session was faster, stays as it is, and the warning says so.
+func writeBack(f agent.File, data []byte) (warning string, err error) {
 	writingBack.Lock()
 	defer writingBack.Unlock()
-	if err := replace(f.From, data); err != nil {
-		return fault.Advise(fmt.Errorf("write what the agent made of its %s back: %w", f.Path, err),
+	replaced, err := replace(f.From, f.Data, data)
+	switch {
+	case err == nil && !replaced:
+		return fmt.Sprintf("%s has changed since the agent was given it, and stays as it is", f.From), nil
+	case err != nil:
+		return "", fault.Advise(fmt.Errorf("write what the agent made of its %s back: %w", f.Path, err),
 			"make the file writable, and log in again: its tokens may have been renewed")
 	}
-	return nil
+	return "", nil
 }
 
-// replace gives a file other content, at once. It keeps the file's mode, and a symbolic link to it.
-func replace(path string, data []byte) error {
-	path, err := filepath.EvalSymlinks(path)
+// replace gives a file other content, at once, if it still has the old one. It keeps the file's mode, and a symbolic
+// link to it.
+func replace(path string, old, data []byte) (replaced bool, err error) {
+	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return disk.Replace(path, data, info.Mode().Perm())
+	now, err := disk.ReadRegular(path, agent.MaxAccountFile)
+	if err != nil || !bytes.Equal(now, old) {
+		return false, err
+	}
+	return true, disk.Replace(path, data, info.Mode().Perm())
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,21 +124,28 @@ func TestWriteBack(t *testing.T) {
 	}
 }
 
-// TestWriteBackTogether has units renew the tokens of one account at a time. The file is whole, and from one of them.
+// TestWriteBackTogether has units renew the tokens of one account at a time. The file is whole, and from the first.
 func TestWriteBackTogether(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "auth.json")
 	require.NoError(t, os.WriteFile(from, []byte(oldTokens), 0o600))
 	link := filepath.Join(t.TempDir(), "link.json")
 	require.NoError(t, os.Symlink(from, link))
 	var units sync.WaitGroup
+	var late atomic.Int64
 	for i := range 8 {
 		units.Go(func() {
 			text := `{"refresh_token": "` + strings.Repeat(string(rune('a'+i)), 1000) + `"}`
 			f := agent.File{Data: []byte(oldTokens), From: link, WriteBack: true}
-			assert.NoError(t, writeBack(f, []byte(text)))
+			warning, err := writeBack(f, []byte(text))
+			assert.NoError(t, err)
+			if warning != "" {
+				assert.Contains(t, warning, "has changed since the agent was given it")
+				late.Add(1)
+			}
 		})
 	}
 	units.Wait()
+	require.EqualValues(t, 7, late.Load(), "the first wins, and the others say that they came late")
 	got, err := os.ReadFile(from)
 	require.NoError(t, err)
 	assert.Regexp(t, `^\{"refresh_token": "(a+|b+|c+|d+|e+|f+|g+|h+)"\}$`, string(got))
@@ -149,7 +157,7 @@ func TestWriteBackTogether(t *testing.T) {
 // TestWriteBackFails holds that tokens are not lost unnoticed: the old ones may not be valid any more.
 func TestWriteBackFails(t *testing.T) {
 	f := agent.File{Path: "a", Data: []byte("{}"), From: filepath.Join(t.TempDir(), "gone"), WriteBack: true}
-	err := writeBack(f, []byte("[]"))
+	_, err := writeBack(f, []byte("[]"))
 	require.ErrorContains(t, err, "write what the agent made of its a back: ")
 	assert.NotEmpty(t, fault.Advice(err))
 }
