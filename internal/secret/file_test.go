@@ -39,6 +39,11 @@ func TestAddFile(t *testing.T) {
 			text: "-----BEGIN TEST KEY----- bm90IGEga2V5IGF0IGFsbA==",
 			want: "-----BEGIN TEST KEY----- [REDACTED:auth.json]",
 		},
+		{
+			name: "a key in JSON",
+			file: `{"private_key": "-----BEGIN TEST KEY-----\nbm90IGEga2V5IGF0IGFsbA==\n-----END TEST KEY-----\n"}`,
+			text: "bm90IGEga2V5IGF0IGFsbA==", want: "[REDACTED:auth.json.private_key]",
+		},
 		{name: "nothing", file: "", text: "a", want: "a"},
 		{name: "a short word", file: "short", text: "short", want: "short"},
 	}

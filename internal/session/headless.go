@@ -162,6 +162,11 @@ func (s *headless) run(ctx context.Context, text string) error {
 		_, killed := process.Kill()
 		return errors.Join(err, killed)
 	}
+	select { // what closed its output says no more
+	case <-process.Done():
+	case <-time.After(lingers):
+		_, _ = process.Kill()
+	}
 	exit, err := process.Wait()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("end the agent: %w", err)
@@ -172,6 +177,9 @@ func (s *headless) run(ctx context.Context, text string) error {
 	}
 	return s.unanswered(exit)
 }
+
+// lingers is how long a program may take to end once it has closed its output.
+const lingers = 5 * time.Second
 
 // unanswered says that the program ended without an answer. Before there was a session, another attempt may get one.
 func (s *headless) unanswered(exit supervise.Exit) error {

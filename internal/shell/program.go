@@ -27,7 +27,7 @@ var rows = []struct {
 	},
 	{"head tail", program{deed: Read, files: true, values: "nc"}},
 	{"cut", program{deed: Read, files: true, values: "bcdf"}},
-	{"jq yq", program{deed: Read, files: true, first: 1, given: "f"}},
+	{"jq", program{deed: Read, files: true, first: 1, given: "f"}},
 	{
 		"grep egrep fgrep zgrep ugrep rg ag ack",
 		program{deed: Search, files: true, search: true, first: 1, given: "ef", values: "ABCDdefgjMmtT"},
@@ -120,6 +120,15 @@ func (d *deeds) sed(c command, _ int) {
 		return
 	}
 	d.reads(program{first: 1, given: "ef", values: "efl"}, c)
+}
+
+// yq edits with -i.
+func (d *deeds) yq(c command, _ int) {
+	if short(c.words, 'i', "po") || slices.Contains(c.words, "--inplace") {
+		d.add(Edit)
+		return
+	}
+	d.reads(program{first: 1, values: "po"}, c)
 }
 
 func (d *deeds) awk(c command, _ int) {

@@ -140,6 +140,8 @@ func special(name string) func(d *deeds, c command, depth int) {
 		return (*deeds).sort
 	case "tee":
 		return (*deeds).tee
+	case "yq":
+		return (*deeds).yq
 	}
 	return nil
 }
