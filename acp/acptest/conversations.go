@@ -31,7 +31,7 @@ func checkVersion(k *kit) error {
 		}
 		got, ok := r.Result.number("protocolVersion")
 		if !ok || version == 1 && got != 1 || version == future && (got < 1 || got >= future) {
-			return fmt.Errorf("the agent answered initialize with protocolVersion %d with %s", version, r.outcome())
+			return fmt.Errorf("the agent answered initialize (protocolVersion %d) with %s", version, r.outcome())
 		}
 	}
 	return nil
