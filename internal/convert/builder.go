@@ -22,11 +22,13 @@ import (
 
 // builder builds a session, turn by turn. Its methods are called in the order of the file.
 type builder struct {
+	about  Session // what the file says of the session as a whole
 	start  time.Time
 	last   time.Duration
 	turns  []*turn
 	before []trajectory.Event // the first prompt
 	calls  map[string]bool    // all calls by id; true: it has ended
+	tools  map[string]string  // names of tools by the id of the call
 	failed string             // the error of the model's service, if nothing follows it
 }
 
@@ -40,7 +42,9 @@ type turn struct {
 	said bool
 }
 
-func newBuilder() *builder { return &builder{calls: make(map[string]bool)} }
+func newBuilder() *builder {
+	return &builder{calls: make(map[string]bool), tools: make(map[string]string)}
+}
 
 // at returns the time of an event since the session began. Times never go back: lines are not always written in order.
 func (b *builder) at(t time.Time) time.Duration {
@@ -98,7 +102,7 @@ func (b *builder) call(at time.Time, c trajectory.ToolStart) error {
 	if err := b.act(at, c); err != nil {
 		return err
 	}
-	b.calls[c.ID] = false
+	b.calls[c.ID], b.tools[c.ID] = false, c.Name
 	t := b.turn()
 	t.open = append(t.open, c.ID)
 	return nil
@@ -160,7 +164,8 @@ func (b *builder) session(stop string) (*Session, error) {
 		return nil, fmt.Errorf("the session ended because its model failed, so nothing is known about the agent: %s",
 			b.failed)
 	}
-	s := &Session{Start: b.start}
+	s := b.about
+	s.Start = b.start
 	for i, t := range b.turns {
 		n, last := i+1, i == len(b.turns)-1
 		if !t.end() {
@@ -181,6 +186,16 @@ func (b *builder) session(stop string) (*Session, error) {
 		}
 		s.Turns = append(s.Turns, t.events)
 	}
+	return &s, nil
+}
+
+// file returns the session of a file of this format, which this agent wrote.
+func (b *builder) file(path string, o Options, format, agent string) (*Session, error) {
+	s, err := b.session(o.Stop)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.Format, s.Agent.Name, s.Agent.Version = format, agent, s.Version
 	return s, nil
 }
 
@@ -249,6 +264,22 @@ func eachLine(file string, r io.Reader, f func(number int, line []byte) error) e
 			return nil
 		}
 	}
+}
+
+// eachOf calls f with each line of a file that is not empty, decoded.
+func eachOf[T any](path string, f func(line T) error) error {
+	file, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return eachLine(path, file, func(_ int, data []byte) error {
+		var line T
+		if err := decode(data, &line); err != nil {
+			return err
+		}
+		return f(line)
+	})
 }
 
 // decode decodes one JSON value. Numbers in values of any type keep their text.

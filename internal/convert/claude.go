@@ -15,8 +15,6 @@ import (
 // claudeReader reads a transcript of Claude Code.
 type claudeReader struct {
 	*builder
-	session Session
-	tools   map[string]string            // names of tools by the id of the call
 	message string                       // id of the last message that was said
 	usage   map[string]*trajectory.Usage // of the turn, by the id of the answer
 }
@@ -31,7 +29,7 @@ func readClaude(path string, o Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := claudeReader{builder: newBuilder(), tools: make(map[string]string)}
+	r := claudeReader{builder: newBuilder()}
 	for _, l := range interleave(thread, sub) {
 		if err := r.line(l); err != nil {
 			return nil, lineError(l.file, l.number, err)
@@ -41,12 +39,10 @@ func readClaude(path string, o Options) (*Session, error) {
 		return nil, err
 	}
 	r.endTurn()
-	s, err := r.builder.session(o.Stop)
+	s, err := r.file(path, o, Claude, "claude-code")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	s.Format, s.Version, s.ID, s.Cwd = Claude, r.session.Version, r.session.ID, r.session.Cwd
-	s.Agent = trajectory.Agent{Name: "claude-code", Version: r.session.Version, Model: r.session.Agent.Model}
 	if left > 0 {
 		s.Left = append(s.Left, fmt.Sprintf("turns that the user took back: %d", left))
 	}
@@ -75,8 +71,8 @@ func (r *claudeReader) delegated(thread []*claudeLine) error {
 
 func (r *claudeReader) line(l *claudeLine) error {
 	if !l.Sidechain {
-		r.session.Version = cmp.Or(r.session.Version, l.Version)
-		r.session.ID, r.session.Cwd = cmp.Or(r.session.ID, l.SessionID), cmp.Or(r.session.Cwd, l.Cwd)
+		r.about.Version = cmp.Or(r.about.Version, l.Version)
+		r.about.ID, r.about.Cwd = cmp.Or(r.about.ID, l.SessionID), cmp.Or(r.about.Cwd, l.Cwd)
 	}
 	switch {
 	case l.Type == "cost-state":
@@ -162,7 +158,7 @@ func (r *claudeReader) assistant(l *claudeLine) error {
 		return nil
 	}
 	if !l.Sidechain {
-		r.session.Agent.Model = cmp.Or(r.session.Agent.Model, l.Message.Model)
+		r.about.Agent.Model = cmp.Or(r.about.Agent.Model, l.Message.Model)
 	}
 	for _, b := range l.Message.Content {
 		if err := r.block(l, b); err != nil {
@@ -188,7 +184,6 @@ func (r *claudeReader) block(l *claudeLine, b claude.Block) error {
 				return err
 			}
 		}
-		r.tools[b.ID] = strings.TrimPrefix(b.Name, "mcp__acp__")
 		return r.call(l.time, newCall(b.ID, b.Name, args))
 	case strings.HasSuffix(b.Type, "_tool_result"): // of a tool of the model's service
 		return r.builder.result(l.time, r.toolEnd(l, b))

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,8 +21,6 @@ type codexReader struct {
 	*builder
 	ignore []string
 	meta   *codexMeta // nil: the rollout has not begun
-	model  string
-	tools  map[string]string // names of tools by the id of the call
 	// began is true if the file marks where turns begin and end, ended if the last turn has ended.
 	began, ended bool
 	tokens       codexTokens // of the session so far
@@ -33,7 +32,7 @@ type codexReader struct {
 }
 
 func readCodex(path string, o Options) (*Session, error) {
-	r := codexReader{builder: newBuilder(), ignore: o.Ignore, tools: make(map[string]string)}
+	r := codexReader{builder: newBuilder(), ignore: o.Ignore}
 	if err := readCodexLines(path, o.Ignore, r.line); err != nil {
 		return nil, err
 	}
@@ -41,13 +40,8 @@ func readCodex(path string, o Options) (*Session, error) {
 		return nil, fmt.Errorf("%s: this is not a rollout: it has no session_meta", path)
 	}
 	r.count()
-	s, err := r.session(o.Stop)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.Format, s.Version, s.ID, s.Cwd = Codex, r.meta.Version, r.meta.ID, r.meta.Cwd
-	s.Agent = trajectory.Agent{Name: "codex", Version: r.meta.Version, Model: r.model}
-	return s, nil
+	r.about.Version, r.about.ID, r.about.Cwd = r.meta.Version, r.meta.ID, r.meta.Cwd
+	return r.file(path, o, Codex, "codex")
 }
 
 func (r *codexReader) line(l codexLine) error {
@@ -74,9 +68,7 @@ func (r *codexReader) line(l codexLine) error {
 		if err := decode(l.Payload, &context); err != nil {
 			return err
 		}
-		if r.model == "" {
-			r.model = context.Model
-		}
+		r.about.Agent.Model = cmp.Or(r.about.Agent.Model, context.Model)
 	case "compacted":
 		r.note(at, trajectory.Notice{Name: "codex:compacted"})
 	case "world_state": // what the model is told of its surroundings
@@ -177,7 +169,6 @@ func (r *codexReader) begin(at time.Time, id, tool string, args any) error {
 		patch, _ := fields["input"].(string)
 		c.Locations = r.patched(patch)
 	}
-	r.tools[id] = tool
 	return r.call(at, c)
 }
 

@@ -188,16 +188,7 @@ func codexArguments(raw json.RawMessage) (any, error) {
 
 // readCodexLines calls f with each line of a rollout that matters.
 func readCodexLines(path string, ignore []string, f func(l codexLine) error) error {
-	file, err := open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	return eachLine(path, file, func(_ int, data []byte) error {
-		var l codexLine
-		if err := decode(data, &l); err != nil {
-			return err
-		}
+	return eachOf(path, func(l codexLine) error {
 		if slices.Contains(ignore, l.Type) {
 			return nil
 		}

@@ -100,38 +100,17 @@ type copilotResult struct {
 // copilotReader reads a log of Copilot.
 type copilotReader struct {
 	*builder
-	ignore  []string
-	session Session
-	began   bool
-	tools   map[string]string // names of tools by the id of the call
-	users   map[string]bool   // ids of calls that the user made
+	ignore []string
+	began  bool
+	users  map[string]bool // ids of calls that the user made
 }
 
 func readCopilot(path string, o Options) (*Session, error) {
-	file, err := open(path)
-	if err != nil {
+	r := copilotReader{builder: newBuilder(), ignore: o.Ignore, users: make(map[string]bool)}
+	if err := eachOf(path, r.event); err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	r := copilotReader{
-		builder: newBuilder(), ignore: o.Ignore, tools: make(map[string]string), users: make(map[string]bool),
-	}
-	if err := eachLine(path, file, func(_ int, data []byte) error {
-		var e copilotEvent
-		if err := decode(data, &e); err != nil {
-			return err
-		}
-		return r.event(e)
-	}); err != nil {
-		return nil, err
-	}
-	s, err := r.builder.session(o.Stop)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.Format, s.Version, s.ID, s.Cwd = Copilot, r.session.Version, r.session.ID, r.session.Cwd
-	s.Agent = trajectory.Agent{Name: "copilot", Version: r.session.Version, Model: r.session.Agent.Model}
-	return s, nil
+	return r.file(path, o, Copilot, "copilot")
 }
 
 func (r *copilotReader) event(e copilotEvent) error {
@@ -157,7 +136,7 @@ func (r *copilotReader) event(e copilotEvent) error {
 			return errors.New("a second session begins in the file")
 		}
 		r.began = true
-		r.session.ID, r.session.Version, r.session.Cwd = d.SessionID, d.Version, d.Context.Cwd
+		r.about.ID, r.about.Version, r.about.Cwd = d.SessionID, d.Version, d.Context.Cwd
 	case "session.mode_changed":
 		r.note(at, trajectory.State{Mode: d.Mode})
 	case "user.message":
@@ -237,7 +216,7 @@ func (r *copilotReader) assistant(at time.Time, e copilotEvent) error {
 			r.note(at, trajectory.Notice{Name: "subagent:message", Data: d.Content})
 		}
 	} else {
-		r.session.Agent.Model = cmp.Or(r.session.Agent.Model, d.Model)
+		r.about.Agent.Model = cmp.Or(r.about.Agent.Model, d.Model)
 		if d.Reasoning != "" {
 			if err := r.act(at, trajectory.Thought{Text: d.Reasoning}); err != nil {
 				return err
@@ -269,7 +248,6 @@ func (c copilotCall) name() string {
 func (r *copilotReader) begin(at time.Time, c copilotCall, parent string) error {
 	start := newCall(c.ID, c.name(), c.Arguments)
 	start.Parent = parent
-	r.tools[c.ID] = start.Name
 	return r.call(at, start)
 }
 

@@ -66,7 +66,6 @@ type geminiCall struct {
 type geminiReader struct {
 	*builder
 	ignore  []string
-	session Session
 	prompts []string                 // ids of the turns' prompts
 	known   map[string]*geminiAnswer // answers by id
 	back    int                      // turns that were taken back
@@ -88,12 +87,11 @@ func readGemini(path string, o Options) (*Session, error) {
 	if err := r.read(path, file); err != nil {
 		return nil, err
 	}
-	s, err := r.builder.session(o.Stop)
+	s, err := r.file(path, o, Gemini, "gemini-cli")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	s.Format, s.Version, s.ID, s.Cwd = Gemini, unknown, r.session.ID, r.session.Cwd
-	s.Agent = trajectory.Agent{Name: "gemini-cli", Model: r.session.Agent.Model}
+	s.Version = unknown
 	if r.back > 0 {
 		s.Left = append(s.Left, fmt.Sprintf("turns that the user took back: %d", r.back))
 	}
@@ -139,10 +137,10 @@ func (r *geminiReader) line(data []byte) error {
 		return unknownType("")
 	case l.Kind == "subagent":
 		return errors.New("this is the log of a subagent: name that of its session")
-	case r.session.ID != "" && r.session.ID != l.SessionID:
+	case r.about.ID != "" && r.about.ID != l.SessionID:
 		return errors.New("a second session begins in the file")
 	}
-	r.session.ID = l.SessionID
+	r.about.ID = l.SessionID
 	for _, m := range l.Messages {
 		if err := r.message(m); err != nil {
 			return err
@@ -238,7 +236,7 @@ func (r *geminiReader) user(at time.Time, m geminiMessage) error {
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(text), geminiContext):
 		if w := geminiWorkspace.FindStringSubmatch(text); w != nil {
-			r.session.Cwd = cmp.Or(r.session.Cwd, strings.TrimSpace(w[1]))
+			r.about.Cwd = cmp.Or(r.about.Cwd, strings.TrimSpace(w[1]))
 		}
 	case strings.HasPrefix(strings.TrimSpace(text), geminiHook):
 		r.note(at, trajectory.Notice{Name: "gemini:hook", Data: text})
@@ -260,7 +258,7 @@ func (r *geminiReader) answer(at time.Time, m geminiMessage) error {
 		known = new(geminiAnswer)
 		r.known[m.ID] = known
 	}
-	r.session.Agent.Model = cmp.Or(r.session.Agent.Model, m.Model)
+	r.about.Agent.Model = cmp.Or(r.about.Agent.Model, m.Model)
 	for _, t := range m.Thoughts[min(known.thoughts, len(m.Thoughts)):] {
 		if text := strings.TrimSpace(t.Subject + "\n" + t.Description); text != "" {
 			if err := r.act(at, trajectory.Thought{Text: text}); err != nil {

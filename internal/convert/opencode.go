@@ -96,7 +96,6 @@ type openCodePart struct {
 type openCodeReader struct {
 	*builder
 	ignore []string
-	model  string
 }
 
 func readOpenCode(path string, o Options) (*Session, error) {
@@ -114,37 +113,31 @@ func readOpenCode(path string, o Options) (*Session, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	r := openCodeReader{builder: newBuilder(), ignore: o.Ignore}
-	s, err := r.read(&e, o.Stop)
-	if err != nil {
+	if err := r.read(&e); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return s, nil
+	return r.file(path, o, OpenCode, "opencode")
 }
 
-func (r *openCodeReader) read(e *openCodeExport, stop string) (*Session, error) {
+func (r *openCodeReader) read(e *openCodeExport) error {
 	switch {
 	case e.Info == nil || e.Info.ID == "":
-		return nil, errors.New("this is not an export of OpenCode: it has no info about the session")
+		return errors.New("this is not an export of OpenCode: it has no info about the session")
 	case e.Info.ParentID != "":
-		return nil, errors.New("this is the session of a subagent: export that of " + e.Info.ParentID)
+		return errors.New("this is the session of a subagent: export that of " + e.Info.ParentID)
 	case e.Info.Revert != nil:
-		return nil, errors.New("the user took back a part of the session: redo or go on before you export it")
+		return errors.New("the user took back a part of the session: redo or go on before you export it")
 	}
 	for i := range e.Messages {
 		if err := r.message(&e.Messages[i]); err != nil {
-			return nil, fmt.Errorf("messages[%d]%w", i, err)
+			return fmt.Errorf("messages[%d]%w", i, err)
 		}
 	}
 	if e.Info.Cost > 0 && r.turn() != nil {
 		r.note(time.Time{}, trajectory.State{Cost: &trajectory.Cost{Amount: e.Info.Cost, Currency: "USD"}})
 	}
-	s, err := r.session(stop)
-	if err != nil {
-		return nil, err
-	}
-	s.Format, s.Version, s.ID, s.Cwd = OpenCode, e.Info.Version, e.Info.ID, e.Info.Directory
-	s.Agent = trajectory.Agent{Name: "opencode", Version: e.Info.Version, Model: r.model}
-	return s, nil
+	r.about.Version, r.about.ID, r.about.Cwd = e.Info.Version, e.Info.ID, e.Info.Directory
+	return nil
 }
 
 // openCodeTime returns a time of an export, in milliseconds; zero: it has none.
@@ -203,7 +196,7 @@ func (r *openCodeReader) assistant(m *openCodeMessage) error {
 		r.note(at, trajectory.Notice{Name: "opencode:summary"})
 		return nil
 	}
-	r.model = cmp.Or(r.model, m.Info.ModelID)
+	r.about.Agent.Model = cmp.Or(r.about.Agent.Model, m.Info.ModelID)
 	for i := range m.Parts {
 		if err := r.part(at, &m.Parts[i]); err != nil {
 			return fmt.Errorf(".parts[%d]: %w", i, err)

@@ -63,34 +63,15 @@ type qwenLine struct {
 // qwenReader reads a log of Qwen Code.
 type qwenReader struct {
 	*builder
-	ignore  []string
-	session Session
-	tools   map[string]string // names of tools by the id of the call
+	ignore []string
 }
 
 func readQwen(path string, o Options) (*Session, error) {
-	file, err := open(path)
-	if err != nil {
+	r := qwenReader{builder: newBuilder(), ignore: o.Ignore}
+	if err := eachOf(path, r.line); err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	r := qwenReader{builder: newBuilder(), ignore: o.Ignore, tools: make(map[string]string)}
-	if err := eachLine(path, file, func(_ int, data []byte) error {
-		var l qwenLine
-		if err := decode(data, &l); err != nil {
-			return err
-		}
-		return r.line(l)
-	}); err != nil {
-		return nil, err
-	}
-	s, err := r.builder.session(o.Stop)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.Format, s.Version, s.ID, s.Cwd = Qwen, r.session.Version, r.session.ID, r.session.Cwd
-	s.Agent = trajectory.Agent{Name: "qwen-code", Version: r.session.Version, Model: r.session.Agent.Model}
-	return s, nil
+	return r.file(path, o, Qwen, "qwen-code")
 }
 
 func (r *qwenReader) line(l qwenLine) error {
@@ -104,8 +85,8 @@ func (r *qwenReader) line(l qwenLine) error {
 		}
 		return err
 	}
-	r.session.ID, r.session.Cwd = cmp.Or(r.session.ID, l.SessionID), cmp.Or(r.session.Cwd, l.Cwd)
-	r.session.Version = cmp.Or(r.session.Version, l.Version)
+	r.about.ID, r.about.Cwd = cmp.Or(r.about.ID, l.SessionID), cmp.Or(r.about.Cwd, l.Cwd)
+	r.about.Version = cmp.Or(r.about.Version, l.Version)
 	switch l.Type {
 	case "user":
 		return r.user(at, l)
@@ -145,7 +126,7 @@ func (r *qwenReader) user(at time.Time, l qwenLine) error {
 
 // assistant adds an answer of the model.
 func (r *qwenReader) assistant(at time.Time, l qwenLine) error {
-	r.session.Agent.Model = cmp.Or(r.session.Agent.Model, l.Model)
+	r.about.Agent.Model = cmp.Or(r.about.Agent.Model, l.Model)
 	for _, p := range l.Message.Parts {
 		var err error
 		switch {
@@ -153,7 +134,6 @@ func (r *qwenReader) assistant(at time.Time, l qwenLine) error {
 			if p.Call.Name == "agent" || p.Call.Name == "task" {
 				return fmt.Errorf("a subagent worked for the session (%s); its calls are not in the file", p.Call.Name)
 			}
-			r.tools[p.Call.ID] = p.Call.Name
 			err = r.call(at, newCall(p.Call.ID, p.Call.Name, p.Call.args()))
 		case p.Text == "":
 		case p.Thought:
