@@ -85,8 +85,11 @@ func (t *tape) checkImported(c *cassette.Cassette) error {
 		}
 		prompted = prompted || s.Prompts()
 	}
-	t.warnings = append(t.warnings,
-		fmt.Sprintf("%s was %s: only its prompts can be checked for staleness", c.Path, c.Header.Origin))
+	warning := fmt.Sprintf("%s was %s: only its prompts can be checked for staleness", c.Path, c.Header.Origin)
+	if t.pb.Forbids() {
+		warning += "; `permissions` are not checked, since what its agent asked is not known"
+	}
+	t.warnings = append(t.warnings, warning)
 	return nil
 }
 
