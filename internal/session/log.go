@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -33,6 +35,7 @@ type Log struct {
 
 	mu     sync.Mutex
 	file   *os.File
+	known  int  // how many secrets there were when it was opened
 	framed bool // it has frames of this attempt
 	err    error
 }
@@ -58,7 +61,7 @@ func (l *Log) Open(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}
-	l.file = f
+	l.file, l.known = f, l.secrets.Len()
 	return nil
 }
 
@@ -73,8 +76,8 @@ func (l *Log) Close(check func() error) error {
 	path := l.file.Name()
 	err := errors.Join(l.err, l.file.Close())
 	l.file = nil
-	if err == nil && l.framed && check() == nil { // else the unit has failed for it
-		err = l.seal(path)
+	if check() == nil { // else the unit has failed for it
+		err = errors.Join(err, l.seal(path))
 	}
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
@@ -217,66 +220,71 @@ func toText(b []byte) string {
 	return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
 }
 
-// seal masks what a session log shows although each of its lines is masked: a secret that an agent says in several
-// chunks. The text of all chunks of a kind is then joined in the first of them.
+// seal masks what a session log shows although each of its lines was masked when it was written: secrets that became
+// known later, such as a token that the agent has renewed, and one that an agent says in several chunks. The text of all
+// chunks of a kind is then joined in the first of them.
 func (l *Log) seal(path string) error {
 	texts := make(map[string][]byte) // by kind
-	err := eachLine(path, func(line json.RawMessage) error {
-		if kind, text := chunkOf(line); kind != "" {
-			texts[kind] = append(texts[kind], text...)
+	if l.framed {
+		err := eachLine(path, func(line []byte) error {
+			if kind, text := chunkOf(line); kind != "" {
+				texts[kind] = append(texts[kind], text...)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read it again: %w", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read the session log again: %w", err)
 	}
 	maps.DeleteFunc(texts, func(_ string, text []byte) bool {
 		_, found := l.secrets.Contains(text)
 		return !found
 	})
-	if len(texts) == 0 {
+	if len(texts) == 0 && l.secrets.Len() == l.known {
 		return nil
 	}
-	var sealed bytes.Buffer
-	err = eachLine(path, func(line json.RawMessage) error {
-		kind, _ := chunkOf(line)
-		if text, ok := texts[kind]; ok {
-			line = withText(line, string(text))
-			texts[kind] = nil
-		}
-		sealed.Write(line)
-		sealed.WriteByte('\n')
-		return nil
+	err := l.secrets.WriteLines(path, 0o644, func(sealed io.Writer) error {
+		return eachLine(path, func(line []byte) error {
+			kind, _ := chunkOf(line)
+			if text, ok := texts[kind]; ok {
+				line = append(withText(line, string(text)), '\n')
+				texts[kind] = nil
+			}
+			_, err := sealed.Write(line)
+			return err
+		})
 	})
 	if err != nil {
-		return fmt.Errorf("mask the session log: %w", err)
+		return fault.Advise(fmt.Errorf("mask it: %w", err),
+			fmt.Sprintf("remove %s: it may show secrets that became known when the session ended", path))
 	}
-	return l.secrets.WriteFile(path, sealed.Bytes(), 0o644)
+	return nil
 }
 
-// eachLine calls f with each line of a session log, which we wrote.
-func eachLine(path string, f func(json.RawMessage) error) error {
-	file, err := os.Open(path)
+// eachLine calls f with each line of a session log, which ends with a newline unless writing failed.
+func eachLine(path string, f func([]byte) error) error {
+	file, err := disk.OpenRegular(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	lines := json.NewDecoder(file)
-	for {
-		var line json.RawMessage
-		if err := lines.Decode(&line); errors.Is(err, io.EOF) {
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return err
-		}
-		if err := f(line); err != nil {
 			return err
 		}
 	}
 }
 
 // chunkOf returns the kind of update and the text of a line that is a chunk of text, else no kind.
-func chunkOf(line json.RawMessage) (kind, text string) {
+func chunkOf(line []byte) (kind, text string) {
 	if !bytes.Contains(line, []byte(`_chunk"`)) {
 		return "", ""
 	}
@@ -299,7 +307,7 @@ func chunkOf(line json.RawMessage) (kind, text string) {
 }
 
 // withText returns a chunk's line with another text.
-func withText(line json.RawMessage, text string) json.RawMessage {
+func withText(line []byte, text string) []byte {
 	var l map[string]any
 	if err := jsonvalue.Decode(line, &l); err != nil {
 		panic(fmt.Sprintf("session: a line that was read cannot be read: %v", err))

@@ -76,6 +76,21 @@ func TestLogMasks(t *testing.T) {
 	require.NoError(t, l.Close(func() error { return nil }))
 }
 
+// TestLogLater holds that what became a secret while the log was open does not stand in it once it is closed, also where
+// writing it failed in the middle of a line.
+func TestLogLater(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := openLog(t, dir)
+	l.tell("stderr", "it is later-0123456789")
+	_, err := l.file.WriteString(`{"text": "it was later-0123456789`)
+	require.NoError(t, err)
+	l.err = errors.New("the disk is full")
+	l.secrets.Mark("LATER", "later-0123456789")
+	require.ErrorContains(t, l.Close(func() error { return nil }), "the disk is full")
+	assert.Equal(t, 2, strings.Count(readLog(t, dir), "[REDACTED:LATER]"))
+	assert.NotContains(t, readLog(t, dir), "0123456789")
+}
+
 // TestLogReplaced holds that nothing is done to a file for which an agent may have put another.
 func TestLogReplaced(t *testing.T) {
 	dir := t.TempDir()
