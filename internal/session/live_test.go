@@ -320,6 +320,9 @@ func TestPermissions(t *testing.T) {
 	never := scripted.Action{Tool: &scripted.Tool{Name: "Edit", Title: "Edit", Ask: &scripted.Ask{
 		Options: []scripted.PermissionOption{{ID: "yes", Kind: "allow_always"}},
 	}}}
+	same := scripted.Action{Tool: &scripted.Tool{Name: "Edit", Title: "Edit", Ask: &scripted.Ask{
+		Options: []scripted.PermissionOption{{ID: "1", Kind: "allow_once"}, {ID: "1", Kind: "reject_once"}},
+	}}}
 	tests := []struct {
 		name, reason string
 		permissions  string
@@ -330,6 +333,8 @@ func TestPermissions(t *testing.T) {
 		{"reject", "", "{default: reject}", edit, "reject"},
 		{"once", "the next question is the policy's again", "{default: allow}", always, "once"},
 		{"always", "it carries the decision out, too", "{default: reject}", always, "no"},
+		{"the same id", "it would be an allowance for the agent", "{default: reject}", same, "cancelled"},
+		{"the same id, allowed", "", "{default: allow}", same, "cancelled"},
 		{"nothing that fits", "nobody chooses for the policy", "{default: reject}", never, "cancelled"},
 		{
 			"tool", "the first rule decides",

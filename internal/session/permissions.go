@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/acp"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -28,22 +29,27 @@ func (s *live) decide(_ context.Context, r acp.RequestPermissionRequest) (acp.Re
 	}
 	d := s.Playbook.Decide(name, paths)
 	if d == playbook.DecideError {
-		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, name))
+		s.interruptTurn(fmt.Errorf("%w: %s", errPermission, excerpt.Line(s.Secrets.String(name), maxSubject)))
 		return acp.Cancelled(), nil
 	}
 	return choose(r.Options, d), nil
 }
 
 // choose returns the option that carries a decision out, the narrowest that there is: what is allowed once leaves the
-// next question to the policy.
+// next question to the policy. An id that also stands for another decision carries out none.
 func choose(options []acp.PermissionOption, d playbook.Decision) acp.RequestPermissionResponse {
 	kinds := []acp.PermissionOptionKind{acp.AllowOnce, acp.AllowAlways}
 	if d == playbook.DecideReject {
 		kinds = []acp.PermissionOptionKind{acp.RejectOnce, acp.RejectAlways}
 	}
 	for _, k := range kinds {
-		if i := slices.IndexFunc(options, func(o acp.PermissionOption) bool { return o.Kind == k }); i >= 0 {
-			return acp.Selected(options[i].OptionID)
+		for _, o := range options {
+			opposite := func(other acp.PermissionOption) bool {
+				return other.OptionID == o.OptionID && !slices.Contains(kinds, other.Kind)
+			}
+			if o.Kind == k && !slices.ContainsFunc(options, opposite) {
+				return acp.Selected(o.OptionID)
+			}
 		}
 	}
 	return acp.Cancelled()

@@ -108,8 +108,16 @@ func (a *audit) run(run *trajectory.Run) {
 
 // answered takes a question and the answer to it.
 func (a *audit) answered(p trajectory.Permission) {
-	i := slices.IndexFunc(p.Options, func(o trajectory.PermissionOption) bool { return o.ID == p.Decision })
-	if i >= 0 && strings.HasPrefix(p.Options[i].Kind, "allow") {
+	allowed := false
+	for _, o := range p.Options {
+		if o.ID != p.Decision {
+			continue
+		}
+		if allowed = strings.HasPrefix(o.Kind, "allow"); !allowed { // whatever else has the id
+			break
+		}
+	}
+	if allowed {
 		a.allowed[p.ID] = true
 	} else {
 		a.refused[p.ID] = true
