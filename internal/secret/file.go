@@ -26,7 +26,7 @@ func (s *Set) AddFile(name string, data []byte) {
 		s.addValues(name, "", value)
 		return
 	}
-	for line := range strings.Lines(text) {
+	for line := range lines(text) {
 		line = strings.TrimSpace(line)
 		if !strings.ContainsAny(line, " \t") {
 			s.addValue(name, "", line)
@@ -57,7 +57,7 @@ func (s *Set) addValues(name, key string, value any) {
 func (s *Set) addValue(name, key, value string) {
 	value = strings.TrimSpace(value)
 	if strings.ContainsAny(value, "\r\n") { // a key, in lines; any of them alone tells
-		for line := range strings.Lines(value) {
+		for line := range lines(value) {
 			s.addValue(name, key, line)
 		}
 		return

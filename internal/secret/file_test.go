@@ -44,6 +44,14 @@ func TestAddFile(t *testing.T) {
 			file: `{"private_key": "-----BEGIN TEST KEY-----\nbm90IGEga2V5IGF0IGFsbA==\n-----END TEST KEY-----\n"}`,
 			text: "bm90IGEga2V5IGF0IGFsbA==", want: "[REDACTED:auth.json.private_key]",
 		},
+		{
+			name: "lines that end like an old Mac's", file: "first-line-of-a-key\rsecond-line-of-a-key\r",
+			text: "second-line-of-a-key", want: "[REDACTED:auth.json]",
+		},
+		{
+			name: "such lines in JSON", file: `{"key": "first-line-of-a-key\rsecond-line-of-a-key"}`,
+			text: "second-line-of-a-key", want: "[REDACTED:auth.json.key]",
+		},
 		{name: "nothing", file: "", text: "a", want: "a"},
 		{name: "a short word", file: "short", text: "short", want: "short"},
 	}
@@ -54,4 +62,17 @@ func TestAddFile(t *testing.T) {
 			assert.Equal(t, test.want, s.String(test.text))
 		})
 	}
+}
+
+// FuzzAddFile holds that any file can be an account's: agents write them.
+func FuzzAddFile(f *testing.F) {
+	for _, seed := range []string{`{"a": ["b\rc", {"d": 1}]}`, "a=b\r\nc: d\re", "\xff\x00\r\x00=\r"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s secret.Set
+		s.AddFile("auth.json", data)
+		masked := s.Bytes(data)
+		assert.Equal(t, masked, s.Bytes(masked), "nothing is masked twice")
+	})
 }

@@ -21,6 +21,7 @@
 package secret
 
 import (
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -182,7 +183,7 @@ func values(secret string) []string {
 	if !strings.ContainsAny(secret, "\r\n") {
 		return all
 	}
-	for line := range strings.Lines(secret) {
+	for line := range lines(secret) {
 		line = strings.TrimSpace(line)
 		if len(line) >= wordSize && !strings.HasPrefix(line, "-----") { // -----BEGIN PRIVATE KEY----- is no secret
 			all = append(all, line)
@@ -190,6 +191,11 @@ func values(secret string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// lines returns the lines of a text that are not empty, however they end. None has a line's end in it.
+func lines(text string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' })
 }
 
 // plain reports whether a variable is a plain setting, which is not masked: masking 1 or a model's name would spoil
