@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -200,9 +201,14 @@ func (r *Runner) shows(text []byte) bool {
 	return found
 }
 
+// maxReason is how much of a reason is kept, in bytes: agents and models can say anything.
+const maxReason = 16 << 10
+
 // redact takes secrets out of all texts of a unit's result but its run: it is shown to people and written down.
+// What is long is cut then, since half a secret could not be masked.
 func (r *Runner) redact(u *result.Unit) {
 	r.mask(&u.Reason, &u.Next)
+	u.Reason = excerpt.Bytes(u.Reason, maxReason)
 	r.maskAll(u.Warnings)
 	r.maskAll(u.Attempts)
 	r.redactSteps(u.Steps)
@@ -221,6 +227,7 @@ func (r *Runner) redactSteps(steps []result.Step) {
 	for i := range steps {
 		s := &steps[i]
 		r.mask(&s.Name, &s.Reason, &s.Output)
+		s.Reason = excerpt.Bytes(s.Reason, maxReason)
 	}
 }
 

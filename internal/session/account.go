@@ -28,7 +28,8 @@ func (c *Config) keepAccount() (warnings []string, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			warnings = append(warnings, fmt.Sprintf("the agent removed its %s; %s stays as it is", f.Path, f.From))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("look at the agent's %s: %w", f.Path, err))
+			errs = append(errs, fault.Advise(fmt.Errorf("look at the agent's %s: %w", f.Path, err),
+				fmt.Sprintf("log in again if the agent has renewed its tokens: %s stays as it is", f.From)))
 		case !bytes.Equal(data, f.Data):
 			c.Secrets.AddFile(f.Path, data)
 			if reason := unfit(f, data); reason != "" {
