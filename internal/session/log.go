@@ -221,8 +221,8 @@ func toText(b []byte) string {
 }
 
 // seal masks what a session log shows although each of its lines was masked when it was written: secrets that became
-// known later, such as a token that the agent has renewed, and one that an agent says in several chunks. The text of all
-// chunks of a kind is then joined in the first of them.
+// known later, such as a token that the agent has renewed, and one that an agent says in several chunks. The text of
+// all chunks of a kind is then joined in the first of them.
 func (l *Log) seal(path string) error {
 	texts := make(map[string][]byte) // by kind
 	if l.framed {

@@ -76,8 +76,8 @@ func TestLogMasks(t *testing.T) {
 	require.NoError(t, l.Close(func() error { return nil }))
 }
 
-// TestLogLater holds that what became a secret while the log was open does not stand in it once it is closed, also where
-// writing it failed in the middle of a line.
+// TestLogLater holds that what became a secret while the log was open does not stand in it once it is closed, also
+// where writing it failed in the middle of a line.
 func TestLogLater(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := openLog(t, dir)
