@@ -17,6 +17,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -314,7 +315,7 @@ var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "filePath
 // newCall returns a call of a tool, described by its name and arguments. Tools that Claude's older adapter serves have
 // the names that users know them by.
 func newCall(id, tool string, args any) trajectory.ToolStart {
-	tool = strings.TrimPrefix(tool, "mcp__acp__")
+	tool = mcpname.WithoutClient(tool)
 	kind := observe.Kind(tool)
 	c := trajectory.ToolStart{ID: id, Name: tool, Kind: kind, Args: args}
 	fields, _ := args.(map[string]any)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 )
 
 // codexWork is an item of the session that Codex finished, as user interfaces are told since 0.166: what its newest
@@ -83,7 +84,7 @@ func (r *codexReader) work(at time.Time, e codexEvent) error {
 			c.Locations = append(c.Locations, trajectory.Location{Path: path})
 		}
 	case "McpToolCall":
-		c = newCall(w.ID, "mcp__"+w.Server+"__"+w.Tool, w.Arguments)
+		c = newCall(w.ID, mcpname.Of(w.Server, w.Tool), w.Arguments)
 	case "DynamicToolCall":
 		c = newCall(w.ID, w.Tool, w.Arguments)
 	case "WebSearch", "ImageView", "ImageGeneration", "Sleep":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
@@ -239,7 +240,7 @@ func (r *copilotReader) assistant(at time.Time, e copilotEvent) error {
 // name returns the name of the tool.
 func (c copilotCall) name() string {
 	if c.Server != "" && c.MCPTool != "" {
-		return "mcp__" + c.Server + "__" + c.MCPTool
+		return mcpname.Of(c.Server, c.MCPTool)
 	}
 	return cmp.Or(c.Name, c.Tool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 )
 
 // nameSources are the names that an agent has sent for a tool, by where it put them.
@@ -42,7 +43,7 @@ func (n *nameSources) of(id, title string) string {
 	if name == "" {
 		name = title
 	}
-	return strings.TrimPrefix(name, "mcp__acp__")
+	return mcpname.WithoutClient(name)
 }
 
 // rooted returns a call's title with the whole path of a location where the title has a part of it, so that the

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 )
 
 // mcpForms are the forms in which agents write the name of a tool of an MCP server: what stands before the server, and
@@ -13,13 +14,13 @@ var mcpForms = []struct {
 	// bare says that a name of this form may just as well be that of a tool of the agent's own.
 	bare bool
 }{
-	{before: "mcp__", between: "__"}, // Claude Code, Qwen
-	{before: "mcp.", between: "."},   // Codex, by @agentclientprotocol/codex-acp
-	{before: "mcp_", between: "_"},   // Gemini
-	{before: "Tool: ", between: "/"}, // Codex, by @zed-industries/codex-acp
-	{between: "__", bare: true},      // Goose
-	{between: "_", bare: true},       // OpenCode
-	{between: "-", bare: true},       // Copilot
+	{before: mcpname.Prefix, between: "__"}, // Claude Code, Qwen
+	{before: "mcp.", between: "."},          // Codex, by @agentclientprotocol/codex-acp
+	{before: "mcp_", between: "_"},          // Gemini
+	{before: "Tool: ", between: "/"},        // Codex, by @zed-industries/codex-acp
+	{between: "__", bare: true},             // Goose
+	{between: "_", bare: true},              // OpenCode
+	{between: "-", bare: true},              // Copilot
 }
 
 // toolName matches the names that servers can give to tools.
@@ -33,12 +34,12 @@ func (n namer) canonical(name, kind string, input any) (canonical string, own an
 	}
 	fields, _ := input.(map[string]any)
 	if server, tool, ok := n.wrapped(fields); ok {
-		return mcpName(server, tool), fields["arguments"], true
+		return mcpname.Of(server, tool), fields["arguments"], true
 	}
 	// Qwen calls tools that it has not loaded yet by one of its own.
 	if inner, _ := fields["name"].(string); name == "tool_call" && inner != "" {
 		if server, tool, ok := n.split(inner, false); ok {
-			return mcpName(server, tool), fields["arguments"], true
+			return mcpname.Of(server, tool), fields["arguments"], true
 		}
 	}
 	bare := kind == "other" || kind == "" || n.agent == copilot // to which a tool that changes nothing reads
@@ -46,7 +47,7 @@ func (n namer) canonical(name, kind string, input any) (canonical string, own an
 	if !ok {
 		return "", nil, false
 	}
-	return mcpName(server, tool), input, true
+	return mcpname.Of(server, tool), input, true
 }
 
 // wrapped returns the server and the tool that an input names, beside the tool's arguments, as Codex writes it.
@@ -102,8 +103,6 @@ func cutServer(name, server string) (rest string, ok bool) {
 	}
 	return name[len(server):], true
 }
-
-func mcpName(server, tool string) string { return "mcp__" + server + "__" + tool }
 
 // copilot is what Copilot calls itself.
 const copilot = "Copilot"

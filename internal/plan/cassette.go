@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -105,9 +106,6 @@ func (l Level) MCP() bool { return l == LevelMCP || l == LevelClientMCP }
 // RunsAgent reports whether the agent runs in replay, too.
 func (l Level) RunsAgent() bool { return l.Client() || l.MCP() }
 
-// mcpPrefix begins the names of what an agent can ask of MCP servers: mcp__SERVER__TOOL.
-const mcpPrefix = "mcp__"
-
 // checkTool returns what is wrong with a tool's name at the playbook's level, nil if nothing is. At [LevelRun] a tool
 // has the name that the agent gives it.
 func (p *Playbook) checkTool(name string) error {
@@ -128,7 +126,7 @@ func (p *Playbook) checkTool(name string) error {
 	}
 	if level.MCP() {
 		for _, s := range p.MCP {
-			server := mcpPrefix + s.Name + "__"
+			server := mcpname.InServer(s.Name)
 			if tool, ok := strings.CutPrefix(name, server); ok && tool != "" {
 				return nil
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -166,7 +167,7 @@ func (c *Config) grant() (g grants, err error) {
 func serverTools(servers []plan.MCPServer) []string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
-		names[i] = "mcp__" + s.Name
+		names[i] = mcpname.Server(s.Name)
 	}
 	return names
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 )
 
 // Methods of the protocol that are more to us than their names.
@@ -41,7 +42,7 @@ func Tool(c trajectory.MCPCall) string {
 	if c.Method != methodCall {
 		name = c.Method
 	}
-	return "mcp__" + c.Server + "__" + name
+	return mcpname.Of(c.Server, name)
 }
 
 // callOf returns a request as it is recorded, without an answer.
