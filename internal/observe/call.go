@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/claude"
 )
 
 // call is a tool call as it becomes known. Agents mention it first in an update, in a permission request or, some of
@@ -162,7 +163,7 @@ func (c *call) complete(o *Observer) {
 }
 
 // exitCode returns the exit code in the agent's metadata, else the one in the result, else that of a terminal that the
-// call shows.
+// call shows, else the one that the text about a failed command begins with (Claude).
 func (c *call) exitCode(o *Observer) *int {
 	if c.exit != nil {
 		return c.exit
@@ -175,7 +176,11 @@ func (c *call) exitCode(o *Observer) *int {
 			return t.ExitCode
 		}
 	}
-	return nil
+	if c.start.Kind != "execute" || c.end.Status != trajectory.Failed {
+		return nil
+	}
+	output, _ := c.end.Output.(string)
+	return claude.ExitCode(cmp.Or(c.end.Printed, output))
 }
 
 // content replaces what the call shows, but for its diffs.

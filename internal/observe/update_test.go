@@ -167,3 +167,29 @@ func TestModes(t *testing.T) {
 	require.Equal(t, []string{"auto", "default", "plan"}, o.Modes())
 	require.Empty(t, o.Modes(), "they were asked for")
 }
+
+// TestToldExitCode holds where the exit code is told from what Claude says of a command that failed.
+func TestToldExitCode(t *testing.T) {
+	for _, test := range []struct {
+		kind, status, result string
+		want                 *int
+	}{
+		{"execute", "failed", `"rawOutput":"Exit code 3"`, new(3)},
+		{"execute", "failed", `"rawOutput":"Exit code 3\nno such file"`, new(3)},
+		{"execute", "failed", `"_meta":{"terminal_output":{"data":"Exit code 3\nno"}}`, new(3)},
+		{"execute", "failed", `"rawOutput":"Exit code 3","_meta":{"terminal_exit":{"exit_code":4}}`, new(4)},
+		{"execute", "failed", `"rawOutput":"no\nExit code 3"`, nil},
+		{"execute", "failed", `"rawOutput":"Exit code"`, nil},
+		{"execute", "failed", `"rawOutput":"The user refused."`, nil},
+		{"execute", "completed", `"rawOutput":"Exit code 3"`, nil},
+		{"read", "failed", `"rawOutput":"Exit code 3"`, nil},
+	} {
+		var o Observer
+		feed(t, &o, prompt,
+			update(`"sessionUpdate":"tool_call","toolCallId":"1","name":"T","kind":"`+test.kind+`"`),
+			update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"`+test.status+`",`+test.result),
+			endTurn)
+		run := trajectory.Run{Events: o.Turn()}
+		require.Equal(t, test.want, run.ToolCalls()[0].ExitCode, "%+v", test)
+	}
+}
