@@ -316,7 +316,7 @@ var pathKeys = []string{"file_path", "notebook_path", "absolute_path", "filePath
 // the names that users know them by.
 func newCall(id, tool string, args any) trajectory.ToolStart {
 	tool = mcpname.WithoutClient(tool)
-	kind := observe.Kind(tool)
+	kind := observe.Kind(tool, args)
 	c := trajectory.ToolStart{ID: id, Name: tool, Kind: kind, Args: args}
 	fields, _ := args.(map[string]any)
 	switch kind {

@@ -203,7 +203,7 @@ func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {
 	case i.Output.success != nil && !*i.Output.success, code != nil && *code != 0:
 		end.Status = trajectory.Failed
 	}
-	if printed != nil && observe.Kind(r.tools[i.CallID]) == "execute" {
+	if printed != nil && observe.Kind(r.tools[i.CallID], nil) == "execute" {
 		end.Printed, end.ExitCode = *printed, code
 	} else {
 		end.Output = text

@@ -275,7 +275,7 @@ func (r *copilotReader) toolEnd(e copilotEvent) trajectory.ToolEnd {
 	if d.Shell != nil {
 		end.ExitCode = d.Shell.ExitCode
 	}
-	if observe.Kind(r.tools[d.ID]) == "execute" {
+	if observe.Kind(r.tools[d.ID], nil) == "execute" {
 		end.Printed = copilotShell.ReplaceAllString(output, "")
 	} else {
 		end.Output = noticeText(output)

@@ -331,7 +331,7 @@ func (r *geminiReader) toolCall(at time.Time, c *geminiCall) error {
 		}
 	}
 	output := strings.Join(texts, "\n")
-	if observe.Kind(c.Name) == "execute" {
+	if observe.Kind(c.Name, nil) == "execute" {
 		end.Printed, end.ExitCode = genaiPrinted(output)
 	} else {
 		end.Output = noticeText(output)

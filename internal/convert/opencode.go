@@ -294,7 +294,7 @@ func (r *openCodeReader) tool(at time.Time, p *openCodePart) error {
 	default:
 		return fmt.Errorf("unknown state of a call %.60q", s.Status)
 	}
-	if observe.Kind(p.Tool) == "execute" {
+	if observe.Kind(p.Tool, nil) == "execute" {
 		end.Printed = cmp.Or(s.Metadata.Printed, output)
 	} else {
 		end.Output = noticeText(output)

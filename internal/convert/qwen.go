@@ -177,7 +177,7 @@ func (r *qwenReader) results(at time.Time, l qwenLine) error {
 		switch {
 		case shown.Type == "shell_result":
 			end.Printed, end.ExitCode = shown.Output, shown.ExitCode
-		case observe.Kind(r.tools[end.ID]) == "execute":
+		case observe.Kind(r.tools[end.ID], nil) == "execute":
 			end.Printed, end.ExitCode = genaiPrinted(output)
 		default:
 			end.Output = noticeText(output)

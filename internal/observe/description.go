@@ -16,6 +16,7 @@ type description struct {
 
 	title     string // the first one, for the tool's name
 	name      nameSources
+	kind      string                // as it was sent
 	input     any                   // as it was sent
 	locations []trajectory.Location // as they were sent
 	diffs     []trajectory.Diff
@@ -65,7 +66,7 @@ func (d *description) take(u acp.ToolCallUpdate, n namer, from source) {
 	}
 	d.Title = rooted(d.Title, d.Locations)
 	if u.Kind != nil {
-		d.Kind = string(*u.Kind)
+		d.kind = string(*u.Kind)
 	}
 	if u.Name != nil && *u.Name != "" {
 		d.name.name = *u.Name
@@ -78,7 +79,7 @@ func (d *description) take(u acp.ToolCallUpdate, n namer, from source) {
 		d.input, d.sizes.input = input, len(u.RawInput)
 	}
 	d.identify(n)
-	if _, _, ok := n.canonical(d.Name, d.Kind, nil); ok && from == inRequest && d.input == nil {
+	if _, _, ok := n.canonical(d.Name, d.kind, nil); ok && from == inRequest && d.input == nil {
 		d.input, d.sizes.input = shownInput(u.Content)
 		d.identify(n)
 	}
@@ -90,16 +91,22 @@ func (d *description) sort() {
 	slices.SortStableFunc(d.diffs, func(a, b trajectory.Diff) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// identify sets the tool's name and input.
+// identify sets the tool's name, input and kind.
 func (d *description) identify(n namer) {
+	d.Kind = d.kind
 	d.Name, d.Args = d.name.of(path.Base(d.ID), rooted(d.title, d.Locations)), d.input
-	if name, input, ok := n.canonical(d.Name, d.Kind, d.input); ok {
+	if name, input, ok := n.canonical(d.Name, d.kind, d.input); ok {
 		d.Name, d.Args = name, input
 		return
 	}
 	if n.agent == copilot && d.name == (nameSources{}) {
-		if tool := copilotTool(d.Kind, d.title, d.input); tool != "" {
+		if tool := copilotTool(d.kind, d.title, d.input); tool != "" {
 			d.Name = tool
+		}
+	}
+	if d.Kind == "" || d.Kind == "other" {
+		if kind := Kind(d.Name, d.Args); kind != "other" {
+			d.Kind = kind
 		}
 	}
 }
@@ -110,7 +117,7 @@ func (d *description) lacking(u acp.ToolCallUpdate) acp.ToolCallUpdate {
 	if d.Title == "" {
 		rest.Title = u.Title
 	}
-	if d.Kind == "" {
+	if d.kind == "" {
 		rest.Kind = u.Kind
 	}
 	if d.name.name == "" {

@@ -112,6 +112,7 @@ var kinds = map[string]string{
 	"Grep": "search", "Glob": "search", "LS": "search",
 	"WebFetch": "fetch", "WebSearch": "fetch",
 	"Agent": "think", "Task": "think", "TodoWrite": "think",
+	"SlashCommand": "other", // whose command is no shell's
 	// Codex
 	"shell": "execute", "shell_command": "execute", "local_shell": "execute", "exec_command": "execute",
 	"write_stdin": "execute",
@@ -133,11 +134,18 @@ var kinds = map[string]string{
 	"update_todo": "think", "report_intent": "think",
 }
 
-// Kind returns the category of a tool, in the protocol's words, for agents that do not send it. It is "other" for an
-// unknown tool.
-func Kind(tool string) string {
+// Kind returns the category of a tool, in the protocol's words, for agents that do not send it: that of a well-known
+// name, "execute" for an unknown one that is given a command, else "other".
+func Kind(tool string, args any) string {
 	if kind, ok := kinds[tool]; ok {
 		return kind
+	}
+	given, _ := args.(map[string]any)
+	// The command of an editor, which has a path, is one of its own: {"command": "view", "path": "a.go"}.
+	if given["path"] == nil && !strings.HasPrefix(tool, mcpname.Prefix) {
+		if line, argv := (trajectory.ToolCall{Args: given}).Command(); line != "" || argv != nil {
+			return "execute"
+		}
 	}
 	return "other"
 }

@@ -193,3 +193,28 @@ func TestToldExitCode(t *testing.T) {
 		require.Equal(t, test.want, run.ToolCalls()[0].ExitCode, "%+v", test)
 	}
 }
+
+// TestFilledKind holds that a call whose kind says nothing has the one that its tool's name or its command tells, and
+// that the rest of what is known of tools goes by the kind that the agent sent.
+func TestFilledKind(t *testing.T) {
+	for _, test := range []struct{ call, kind, does string }{
+		{`"name":"Edit","kind":"other"`, "edit", "edit"},
+		{`"name":"Edit"`, "edit", "edit"},
+		{`"name":"Edit","kind":"read"`, "read", "read"},
+		{`"name":"terminal","kind":"other","rawInput":{"command":"rm a"}`, "execute", "delete"},
+		{`"name":"terminal","rawInput":{"cmd":["rm","a"]}`, "execute", "delete"},
+		{`"name":"editor","kind":"other","rawInput":{"command":"view","path":"a.go"}`, "other", ""},
+		{`"name":"stock_run","kind":"other","rawInput":{"command":"rm a"}`, "other", ""},
+		{`"name":"SlashCommand","rawInput":{"command":"/rm"}`, "", ""},
+		{`"name":"note","kind":"other","rawInput":"rm a"`, "other", ""},
+		{`"name":"note","kind":"other","rawInput":{"command":""}`, "other", ""},
+	} {
+		o := Observer{Servers: []string{"stock"}}
+		feed(t, &o, prompt, update(`"sessionUpdate":"tool_call","toolCallId":"1",`+test.call),
+			update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`), endTurn)
+		run := trajectory.Run{Events: o.Turn()}
+		c := run.ToolCalls()[0]
+		require.Equal(t, test.kind, c.Kind, test.call)
+		require.Equal(t, test.does, strings.Join(c.Does(), " "), test.call)
+	}
+}

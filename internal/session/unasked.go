@@ -10,7 +10,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/shell"
 	"github.com/sdd-eval/sdd-eval/playbook"
@@ -208,9 +207,6 @@ func ran(c trajectory.ToolCall) bool {
 // changes reports whether a call may change something: by its kind or, if a shell does it, unless its command is known
 // to be harmless. Agents run such commands without asking.
 func changes(c trajectory.ToolCall) bool {
-	if c.Kind == "" || c.Kind == "other" {
-		c.Kind = observe.Kind(c.Name)
-	}
 	switch c.Kind {
 	case "edit", "delete", "move":
 		return true

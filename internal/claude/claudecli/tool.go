@@ -30,8 +30,9 @@ type input struct {
 func start(b claude.Block, cwd string) trajectory.ToolStart {
 	var in input
 	_ = json.Unmarshal(b.Input, &in) // fields of other types stay empty
+	args := decoded(b.Input)
 	c := trajectory.ToolStart{
-		ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name), Args: decoded(b.Input), Title: title(b.Name, in, cwd),
+		ID: b.ID, Name: b.Name, Kind: observe.Kind(b.Name, args), Args: args, Title: title(b.Name, in, cwd),
 	}
 	switch {
 	case b.Name == "Read" && in.FilePath != "":
