@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type call struct {
 	output  any
 	printed strings.Builder
 	exit    *int
+	usage   *acp.Usage // what it was last told to have taken of the model
 
 	terminals []string // ids of the terminals that the call shows
 	sizes     struct{ content, output int }
@@ -128,6 +130,10 @@ func (c *call) change(o *Observer, at time.Duration, u acp.ToolCallUpdate) {
 		c.printed.WriteString(meta.TerminalOutput.Data)
 	}
 	c.printed.WriteString(meta.TerminalOutputDelta.Data)
+	if used := readMeta[usageMeta](u.Meta).Usage; used != nil && !reflect.DeepEqual(used, c.usage) { // said again
+		c.usage = used
+		o.spend(used)
+	}
 	if code := meta.TerminalExit.ExitCode; code != nil {
 		c.exit = code
 	}

@@ -192,8 +192,9 @@ func readMeta[T any](raw json.RawMessage) T {
 	return m
 }
 
-// chunkMeta is the part of a message's _meta that is read: what one request to the model took, which Qwen puts there.
-type chunkMeta struct {
+// usageMeta is the part of an update's _meta that is read beside meta: what one request to the model took. Qwen puts it
+// into messages.
+type usageMeta struct {
 	Usage *acp.Usage `json:"usage"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -287,6 +288,9 @@ func (o *Observer) fromClient(at time.Duration, m acp.Message) {
 
 // fromAgent handles a request or notification of the agent.
 func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
+	if o.ofOther(at, m) {
+		return
+	}
 	switch m.Method {
 	case "session/update":
 		var n acp.SessionNotification
@@ -301,9 +305,7 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 	case "session/request_permission":
 		var r acp.RequestPermissionRequest
 		if json.Unmarshal(m.Params, &r) == nil {
-			if other := o.other(r.SessionID); other == "" { // the client refuses others
-				o.permission(at, m.ID, r)
-			}
+			o.permission(at, m.ID, r)
 			return
 		}
 	case "fs/read_text_file":
@@ -331,6 +333,29 @@ func (o *Observer) fromAgent(at time.Duration, m acp.Message) {
 		return
 	}
 	o.add(at, len(m.Params), trajectory.Notice{Name: m.Method, Data: decoded(m.Params)})
+}
+
+// ofOther reports whether a message is a request of another session than the one that was opened. The client refuses
+// it, so nothing was asked, read, written or run: there is only a notice.
+func (o *Observer) ofOther(at time.Duration, m acp.Message) bool {
+	switch m.Method {
+	case "session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create",
+		"terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+	default:
+		return false
+	}
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	if json.Unmarshal(m.Params, &r) != nil {
+		return false
+	}
+	other := o.other(r.SessionID)
+	polls := strings.HasPrefix(m.Method, "terminal/") && m.Method != "terminal/create" // of what it was refused
+	if other != "" && !polls {
+		o.add(at, 0, trajectory.Notice{Name: "subagent:" + m.Method, Data: other})
+	}
+	return other != ""
 }
 
 // maxOthers is how many other sessions are told apart. All beyond them have one name.

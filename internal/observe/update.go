@@ -20,9 +20,10 @@ func (o *Observer) update(at time.Duration, u acp.SessionUpdate) {
 	}
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:
-		o.spend(readMeta[chunkMeta](u.Meta).Usage)
+		o.spend(readMeta[usageMeta](u.Meta).Usage)
 		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta)})
 	case acp.AgentThoughtChunk:
+		o.spend(readMeta[usageMeta](u.Meta).Usage)
 		o.speak(at, blockText(u.Content), voice{parent: parent(u.Meta), thought: true})
 	case acp.Plan:
 		p, size := trajectory.Plan{}, 0
@@ -70,13 +71,15 @@ func (o *Observer) noteMode(u acp.SessionUpdate) {
 }
 
 // updateOther handles an update of another session than the one that was opened: of a sub-agent. What is done there is
-// done for this session, so its calls count, with the other session as their parent. What is said there is not said to
+// done for this session, so its calls and tokens count, with the other session as their parent. What is said there is not said to
 // the user, and its state is not that of the session.
 func (o *Observer) updateOther(at time.Duration, other string, u acp.SessionUpdate) {
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:
+		o.spend(readMeta[usageMeta](u.Meta).Usage)
 		o.speak(at, blockText(u.Content), voice{parent: other})
 	case acp.AgentThoughtChunk:
+		o.spend(readMeta[usageMeta](u.Meta).Usage)
 		o.speak(at, blockText(u.Content), voice{parent: other, thought: true})
 	case acp.ToolCall:
 		u.ToolCallID = other + "/" + u.ToolCallID

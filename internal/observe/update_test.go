@@ -130,6 +130,9 @@ func TestOtherSession(t *testing.T) {
 		of(`<{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],`+
 			`"toolCall":{"toolCallId":"1","title":"rm x"}}}`),
 		`>{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"unknown session"}}`,
+		of(`<{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s","path":"/w/a","content":"x"}}`),
+		of(`<{"jsonrpc":"2.0","id":10,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}`),
+		of(`<{"jsonrpc":"2.0","id":11,"method":"terminal/create","params":{"sessionId":"s","command":"rm"}}`),
 		of(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`)),
 		of(chunk("agent_message_chunk")),
 		of(update(`"sessionUpdate":"current_mode_update","currentModeId":"auto"`)),
@@ -146,11 +149,46 @@ func TestOtherSession(t *testing.T) {
 		[]string{calls[1].ID, calls[1].Name, calls[1].Parent})
 	require.Equal(t, trajectory.Completed, calls[1].Status)
 	require.Equal(t, fortyBytes, run.Answer())
+	refused := make(map[any]any)
 	for _, e := range run.Events {
+		if n, ok := e.Body.(trajectory.Notice); ok {
+			refused[n.Name] = n.Data
+		}
+		require.NotContains(t, []string{"file_read", "file_write", "terminal", "permission"}, e.Body.EventName())
 		_, isState := e.Body.(trajectory.State)
 		require.False(t, isState, "the mode is that of the other session")
 	}
 	require.Empty(t, o.Modes())
+	for _, method := range []string{
+		"session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create",
+	} {
+		require.Equal(t, "session-2", refused["subagent:"+method], method)
+	}
+}
+
+// TestUsageOfUpdates holds that what a request to the model took counts wherever it is told, and once for a call that
+// tells it again.
+func TestUsageOfUpdates(t *testing.T) {
+	used := `"_meta":{"usage":{"inputTokens":10,"outputTokens":1,"totalTokens":11}}`
+	said := `"content":{"type":"text","text":""},` + used
+	var o Observer
+	feed(
+		t, &o,
+		`>{"jsonrpc":"2.0","id":9,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+		`<{"jsonrpc":"2.0","id":9,"result":{"sessionId":"s"}}`,
+		prompt,
+		update(`"sessionUpdate":"agent_message_chunk",`+said),
+		update(`"sessionUpdate":"agent_thought_chunk",`+said),
+		strings.ReplaceAll(update(`"sessionUpdate":"agent_message_chunk",`+said), `"sessionId":"s"`, `"sessionId":"t"`),
+		update(`"sessionUpdate":"tool_call","toolCallId":"1","title":"t"`),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1",`+used),
+		update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed",`+used),
+		endTurn,
+	)
+	events := o.Turn()
+	stop := events[len(events)-1].Body.(trajectory.Stop)
+	require.EqualValues(t, 40, *stop.Usage.Input)
+	require.EqualValues(t, 44, *stop.Usage.Total)
 }
 
 // TestModes checks that each mode is told that the session was in during a turn, by either way to tell it.
