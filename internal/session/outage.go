@@ -176,6 +176,21 @@ var ofService = lazyregexp.New(`(?s)^\[?(API )?Error:? (HTTP )?[45]\d\d\b|^HTTP 
 	`|(?i:^(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
 	`|^\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$`)
 
+// isDeed reports whether an event is something that the agent did: a call, or what it asked of the client or of a server.
+func isDeed(body trajectory.Body) bool {
+	switch e := body.(type) {
+	case trajectory.ToolStart:
+		return true
+	case trajectory.FileWrite:
+		return e.Error == ""
+	case trajectory.Terminal:
+		return e.Error == ""
+	case trajectory.MCPCall:
+		return !e.IsDiscovery()
+	}
+	return false
+}
+
 // mayPass marks an outage as one that another attempt may not meet, unless the agent has done something.
 func (s *Session) mayPass(err error) error {
 	o, ok := errors.AsType[*outage](err)
@@ -184,7 +199,7 @@ func (s *Session) mayPass(err error) error {
 	}
 	for _, t := range s.turns {
 		for _, e := range t.Events {
-			if _, acted := e.Body.(trajectory.ToolStart); acted {
+			if isDeed(e.Body) {
 				return err
 			}
 		}

@@ -78,49 +78,38 @@ func (a *audit) run(run *trajectory.Run) {
 			a.answered(p)
 		}
 	}
-	explained := make(map[string]bool) // calls that may be the reason for what the client is asked
+	b := beside{audit: a, calls: make(map[string]*reason), denied: make(map[string]bool)}
 	for _, c := range run.ToolCalls() {
 		before := len(a.found)
 		a.call(c)
-		explained[c.ID] = a.allowed[c.ID] || len(a.found) > before
+		b.calls[c.ID] = &reason{call: c, told: a.allowed[c.ID] || len(a.found) > before}
 	}
-	open := make(map[string]bool)
 	for _, e := range run.Events {
-		switch b := e.Body.(type) {
-		case trajectory.ToolStart:
-			if explained[b.ID] {
-				open[b.ID] = true
-			}
-		case trajectory.ToolEnd:
-			delete(open, b.ID)
-		case trajectory.FileWrite:
-			if b.Error == "" && len(open) == 0 {
-				a.write(b.Path)
-			}
-		case trajectory.Terminal:
-			if b.Error == "" && len(open) == 0 {
-				a.command(append([]string{b.Command}, b.Args...))
-			}
-		}
+		b.event(e.Body)
 	}
 }
 
 // answered takes a question and the answer to it.
 func (a *audit) answered(p trajectory.Permission) {
-	allowed := false
-	for _, o := range p.Options {
-		if o.ID != p.Decision {
-			continue
-		}
-		if allowed = strings.HasPrefix(o.Kind, "allow"); !allowed { // whatever else has the id
-			break
-		}
-	}
-	if allowed {
+	if allows(p) {
 		a.allowed[p.ID] = true
 	} else {
 		a.refused[p.ID] = true
 	}
+}
+
+// allows reports whether the answer to a question allows what the agent asked for: all options with its id do.
+func allows(p trajectory.Permission) bool {
+	found := false
+	for _, o := range p.Options {
+		if o.ID != p.Decision {
+			continue
+		}
+		if found = strings.HasPrefix(o.Kind, "allow"); !found {
+			return false
+		}
+	}
+	return found
 }
 
 // call looks at a call.
@@ -130,7 +119,7 @@ func (a *audit) call(c trajectory.ToolCall) {
 	case a.allowed[c.ID]:
 		a.permitted = a.permitted || may
 	case a.refused[c.ID]:
-		if may && (c.Status == trajectory.Completed || c.ExitCode != nil) {
+		if (may || a.forbids(c, may)) && (c.Status == trajectory.Completed || c.ExitCode != nil) {
 			a.report("%s (although it was refused)", describe(c))
 		}
 	case !a.forbids(c, may):
@@ -143,38 +132,12 @@ func (a *audit) call(c trajectory.ToolCall) {
 // forbids reports whether the permissions forbid a call that was made unasked. A rule has to name the tool of one that
 // changes nothing.
 func (a *audit) forbids(c trajectory.ToolCall, may bool) bool {
-	var files []string
-	for _, l := range c.Locations {
-		files = append(files, recordedFile(l.Path))
-	}
-	for _, d := range c.Diffs {
-		files = append(files, recordedFile(d.Path))
-	}
+	files := filesOf(c)
 	if may {
 		return a.playbook.Decide(c.Name, files) != playbook.DecideAllow
 	}
 	rule, ok := a.playbook.Rule(c.Name, files)
 	return ok && rule.Tool != "" && rule.Decide != playbook.DecideAllow
-}
-
-// write looks at a file that the client wrote for the agent without a call that explains it.
-func (a *audit) write(file string) {
-	if a.playbook.Decide("", []string{recordedFile(file)}) == playbook.DecideAllow {
-		a.permitted = true
-		return
-	}
-	a.report("wrote %s", file)
-}
-
-// command looks at a command that the client ran for the agent without a call that explains it.
-func (a *audit) command(argv []string) {
-	switch {
-	case len(argv) == 1 && shell.Harmless(argv[0]), shell.HarmlessWords(argv):
-	case a.playbook.Decide("", nil) == playbook.DecideAllow:
-		a.permitted = true
-	default:
-		a.report("ran %s", strings.Join(argv, " "))
-	}
 }
 
 // changed looks at a file that differs after a turn. If nothing was permitted that could have changed it, the agent did
@@ -218,6 +181,17 @@ func changes(c trajectory.ToolCall) bool {
 	return slices.ContainsFunc(c.Does(), func(deed string) bool {
 		return deed == "edit" || deed == "delete" || deed == "move"
 	})
+}
+
+// filesOf returns the files that a call names.
+func filesOf(c trajectory.ToolCall) (files []string) {
+	for _, l := range c.Locations {
+		files = append(files, recordedFile(l.Path))
+	}
+	for _, d := range c.Diffs {
+		files = append(files, recordedFile(d.Path))
+	}
+	return files
 }
 
 // recordedFile returns a path of a recording as rules have it: relative to the workspace, or absolute.
