@@ -190,7 +190,7 @@ func commandIn(args any) (line string, argv []string) {
 			}
 			return command, nil
 		case []any:
-			if words, ok := texts(command); ok {
+			if words, ok := texts(command); ok && len(words) > 0 {
 				return "", words
 			}
 		}

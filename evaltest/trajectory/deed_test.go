@@ -72,6 +72,12 @@ func TestDoes(t *testing.T) {
 			trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": "rm", "args": []any{"a;b"}}},
 			"delete",
 		},
+		{
+			"a line and no arguments",
+			trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": "rm a", "args": []any{}}},
+			"delete",
+		},
+		{"no words", trajectory.ToolCall{Kind: "execute", Args: list()}, "execute"},
 		{"a text", trajectory.ToolCall{Kind: "execute", Args: "rm a"}, "delete"},
 		{"no texts", trajectory.ToolCall{Kind: "execute", Args: list("rm", 1)}, "execute"},
 		{"no command", trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": 1}}, "execute"},

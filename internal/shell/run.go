@@ -32,7 +32,8 @@ func isPrefix(word string) bool {
 
 // wrapper is a program that runs the command after its own options.
 type wrapper struct {
-	values string // its options that take the next word
+	values string // its options that take the next word, as letters
+	long   string // and as words
 	first  int    // its operands before the command
 }
 
@@ -40,16 +41,19 @@ var wrappers = map[string]wrapper{
 	"builtin": {}, "busybox": {}, "chronic": {}, "command": {}, "exec": {values: "a"}, "nohup": {}, "setsid": {},
 	"caffeinate": {values: "tw"},
 	"doas":       {values: "Cu"},
-	"env":        {values: "CSu"},
-	"function":   {first: 1}, // a function's definition: its name, then {
-	"gtimeout":   {values: "ks", first: 1},
-	"ionice":     {values: "cn"},
-	"nice":       {values: "n"},
-	"stdbuf":     {values: "eio"},
-	"sudo":       {values: "CDgpRrTtUu"},
-	"time":       {values: "fo"},
-	"timeout":    {values: "ks", first: 1},
-	"xargs":      {values: "adEILnPs"},
+	"env":        {values: "Cu", long: "--chdir --unset --argv0"}, // for -S see split
+	"function":   {first: 1},                                      // a function's definition: its name, then {
+	"gtimeout":   {values: "ks", long: "--kill-after --signal", first: 1},
+	"ionice":     {values: "cn", long: "--class --classdata"},
+	"nice":       {values: "n", long: "--adjustment"},
+	"stdbuf":     {values: "eio", long: "--error --input --output"},
+	"sudo": {
+		values: "CDgpRrTtUu", long: "--chdir --chroot --close-from --command-timeout --group --host --other-user " +
+			"--prompt --role --type --user",
+	},
+	"time":    {values: "fo", long: "--format --output"},
+	"timeout": {values: "ks", long: "--kill-after --signal", first: 1},
+	"xargs":   {values: "adEILnPs", long: "--arg-file --delimiter --max-args --max-chars --max-procs --process-slot-var"},
 }
 
 // after returns the command that the wrapper runs with these arguments.
@@ -59,12 +63,43 @@ func (w wrapper) after(args []string) []string {
 			args = args[1:]
 			break
 		}
-		if takesNext(args[0], w.values) {
+		if takesNext(args[0], w.values) || w.takesNextLong(args[0]) {
 			args = args[1:]
 		}
 		args = args[min(1, len(args)):]
 	}
 	return args[min(w.first, len(args)):]
+}
+
+// takesNextLong reports whether a word is a long option whose value is the next word. Programs take its beginning for
+// the whole: --sig for --signal.
+func (w wrapper) takesNextLong(word string) bool {
+	if len(word) < 3 || word[:2] != "--" {
+		return false
+	}
+	for option := range strings.FieldsSeq(w.long) {
+		if strings.HasPrefix(option, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// split returns the arguments of env with those that -S has in one word.
+func split(args []string) []string {
+	for i, word := range args {
+		switch {
+		case !strings.HasPrefix(word, "-"), word == "--":
+			return args
+		case (word == "-S" || word == "--split-string") && i+1 < len(args):
+			return slices.Concat(strings.Fields(args[i+1]), args[i+2:])
+		case strings.HasPrefix(word, "--split-string="):
+			return slices.Concat(strings.Fields(word[len("--split-string="):]), args[i+1:])
+		case strings.HasPrefix(word, "-S"):
+			return slices.Concat(strings.Fields(word[len("-S"):]), args[i+1:])
+		}
+	}
+	return args
 }
 
 // takesNext reports whether a word has an option whose value is the next word. The options with values are single
@@ -83,7 +118,7 @@ func (d *deeds) run(c command, depth int) {
 		d.add(Execute)
 		return
 	}
-	name := ""
+	name, env := "", false
 	for {
 		for len(c.words) > 0 && isPrefix(c.words[0]) {
 			c.words = c.words[1:]
@@ -97,7 +132,11 @@ func (d *deeds) run(c command, depth int) {
 			break // "command -v go" only asks where it is
 		}
 		c.fed = c.fed || name == "xargs"
-		c.words = w.after(c.words[1:])
+		args := c.words[1:]
+		if name == "env" && !env {
+			env, args = true, split(args) // once: it copies the words
+		}
+		c.words = w.after(args)
 	}
 	c.words = c.words[1:]
 	if add := special(name); add != nil {
