@@ -71,8 +71,8 @@ func (o *Observer) noteMode(u acp.SessionUpdate) {
 }
 
 // updateOther handles an update of another session than the one that was opened: of a sub-agent. What is done there is
-// done for this session, so its calls and tokens count, with the other session as their parent. What is said there is not said to
-// the user, and its state is not that of the session.
+// done for this session, so its calls and tokens count, with the other session as the calls' parent. What is said there
+// is not said to the user, and its state is not that of the session.
 func (o *Observer) updateOther(at time.Duration, other string, u acp.SessionUpdate) {
 	switch u := u.(type) {
 	case acp.AgentMessageChunk:

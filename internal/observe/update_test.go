@@ -130,7 +130,8 @@ func TestOtherSession(t *testing.T) {
 		of(`<{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s","options":[],`+
 			`"toolCall":{"toolCallId":"1","title":"rm x"}}}`),
 		`>{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"unknown session"}}`,
-		of(`<{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s","path":"/w/a","content":"x"}}`),
+		of(`<{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s",`+
+			`"path":"/w/a","content":"x"}}`),
 		of(`<{"jsonrpc":"2.0","id":10,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a"}}`),
 		of(`<{"jsonrpc":"2.0","id":11,"method":"terminal/create","params":{"sessionId":"s","command":"rm"}}`),
 		of(update(`"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"`)),

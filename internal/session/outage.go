@@ -176,7 +176,8 @@ var ofService = lazyregexp.New(`(?s)^\[?(API )?Error:? (HTTP )?[45]\d\d\b|^HTTP 
 	`|(?i:^(error: )?(you['’]ve hit your usage limit|claude ai usage limit reached|credit balance is too low))` +
 	`|^\{\s*("type":\s*"error",\s*)?"error":\s*\{.*"(type|code|status)":.*\}\s*$`)
 
-// isDeed reports whether an event is something that the agent did: a call, or what it asked of the client or of a server.
+// isDeed reports whether an event is something that the agent did: a call, or what it asked of the client or of a
+// server.
 func isDeed(body trajectory.Body) bool {
 	switch e := body.(type) {
 	case trajectory.ToolStart:

@@ -53,7 +53,10 @@ var wrappers = map[string]wrapper{
 	},
 	"time":    {values: "fo", long: "--format --output"},
 	"timeout": {values: "ks", long: "--kill-after --signal", first: 1},
-	"xargs":   {values: "adEILnPs", long: "--arg-file --delimiter --max-args --max-chars --max-procs --process-slot-var"},
+	"xargs": {
+		values: "adEILnPs",
+		long:   "--arg-file --delimiter --max-args --max-chars --max-procs --process-slot-var",
+	},
 }
 
 // after returns the command that the wrapper runs with these arguments.

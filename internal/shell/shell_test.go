@@ -211,7 +211,8 @@ func TestBounds(t *testing.T) {
 	for _, part := range []string{
 		"(", ")", "$(", "`", "`\\`", "$((", "${", "<(", "a=(", "'", `"`, `"$(`, `\`, "\\\n", "$'\\", "#", "\x00",
 		"<<a ", "<<a\n", "<<a;", "a<<a;\n", "<<< a ", "> a ", "2>", "[[ ", "[[ ]] ", "rm a;", "cat a|", "a\n",
-		"a=1 ", "for ", "f() ", "if ! {", "env ", "env -u ", "env -S a ", "env -Senv ", "timeout --signal ", "sudo -u x ", "xargs ", "find -exec ",
+		"a=1 ", "for ", "f() ", "if ! {", "env ", "env -u ",
+		"env -S a ", "env -Senv ", "timeout --signal ", "sudo -u x ", "xargs ", "find -exec ",
 		"find . -exec find . ", "fd -x ", "bash -c ", "bash -c '", "eval ", "eval eval ", "git -C ",
 	} {
 		text := strings.Repeat(part, n/len(part))
