@@ -10,7 +10,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
-	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 )
 
 // claudeReader reads a transcript of Claude Code.
