@@ -85,7 +85,7 @@ func RunAgent(t *testing.T, run AgentRun) *AgentResult {
 	}
 	res, err := s.do(ctx)
 	if err != nil {
-		t.Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, s.reproduce())
+		t.Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, h.again(t, false))
 	}
 	t.Attr("unit", run.ID)
 	t.Attr("mode", string(h.mode()))
@@ -95,7 +95,7 @@ func RunAgent(t *testing.T, run AgentRun) *AgentResult {
 	t.Attr("endpoint", res.Endpoint)
 	t.Log(res.summary(run.ID))
 	if err := res.failure(); err != nil {
-		t.Errorf("evaltest.RunAgent: %s: FAIL\n%v\n%s", run.ID, err, s.reproduce())
+		t.Errorf("evaltest.RunAgent: %s: FAIL\n%v\n%s", run.ID, err, h.again(t, res.Session != ""))
 	}
 	return res
 }
@@ -319,6 +319,3 @@ func claimRecording(t *testing.T, name string) error {
 	return nil
 }
 
-func (s *agentSession) reproduce() string {
-	return "reproduce: " + command(s.harness, s.mode(), s.t.Name()) + " -v"
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
@@ -83,6 +84,8 @@ type judged struct {
 func newJudged(t *testing.T) func(*testing.T) judged {
 	t.Helper()
 	bin := newModule(t).compile("./evals").bin
+	_, err := helper.Find() // the projects below do not require this module, so they cannot build it
+	require.NoError(t, err)
 	return func(t *testing.T) judged {
 		t.Helper()
 		m := module{t, t.TempDir()}
@@ -233,8 +236,41 @@ func TestJudgesSkipped(t *testing.T) {
 
 	out, code = j.test("CI=true")
 	require.NotZero(t, code, out)
-	require.Contains(t, out, judgesFile+": the judges' answers are not recorded\n")
+	require.Contains(t, out, "suite.yaml:4: "+judgesFile+": the judges' answers are not recorded\n")
 	require.Equal(t, 1, strings.Count(out, "EVALTEST_JUDGES=record"), out)
+
+	j.write("suite.yaml", text)
+	out, code = j.test("CI=true")
+	require.NotZero(t, code, out)
+	golden.Equal(t, "testdata/judges/missing-in-ci.txt", out)
+}
+
+// TestJudgesRecordedLater records a session where no model may be asked, which says how its judges' answers are recorded,
+// and a failure that repeats without recording.
+func TestJudgesRecordedLater(t *testing.T) {
+	j := newJudged(t)(t)
+	out, code := j.test("EVALTEST_MODE=record")
+	require.Zero(t, code, out)
+	const command = "EVALTEST_JUDGES=record EVALTEST_MODE=replay go test . -run '^TestEvals$/^suite$/^task$/^a$' -count=1"
+	require.Contains(t, out, "not asked: it needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording: "+command)
+	out, code = j.test(append(j.model.leave(), "EVALTEST_JUDGES=record", "EVALTEST_MODE=replay")...)
+	require.Zero(t, code, out)
+	require.FileExists(t, j.path(judgesFile))
+
+	j.model.rubrics.Store(notSigned)
+	for _, mode := range []string{"record", "missing"} {
+		if mode == "missing" {
+			j.remove("cassettes/suite/task/a.1.jsonl")
+		}
+		out, code = j.test(append(j.model.leave(), "EVALTEST_MODE="+mode)...)
+		require.NotZero(t, code, out)
+		require.Contains(t, out, "reproduce: EVALTEST_MODE=replay go test", "the session was recorded")
+		require.NotContains(t, out, "EVALTEST_MODE="+mode, "it would be lost")
+	}
+	j.model.score.Store("Score: 0.5")
+	out, code = j.test(append(j.model.leave(), "EVALTEST_MODE=record")...)
+	require.NotZero(t, code, out)
+	require.Contains(t, out, "reproduce: EVALTEST_MODE=live go test", "nothing is recorded of an error")
 }
 
 // TestJudgesUnseen runs agents in CI where no model may be asked: what decides must not be skipped there.

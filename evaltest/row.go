@@ -218,12 +218,15 @@ func (r *rowRun) whence() string { return r.whenceOf(r.t) }
 
 func (r *rowRun) whenceOf(t *testing.T) string {
 	var b strings.Builder
-	for _, a := range r.ran() {
+	agents := r.ran()
+	recorded := len(agents) == 0
+	for _, a := range agents {
 		if a.Session != "" {
 			b.WriteString("\nsession: " + a.sessionText())
+			recorded = true
 		}
 	}
-	fmt.Fprintf(&b, "\nreproduce: %s -v", command(r.harness, r.mode(), t.Name()))
+	b.WriteString("\n" + r.again(t, recorded))
 	return b.String()
 }
 

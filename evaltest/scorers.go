@@ -150,14 +150,14 @@ func judgeScorer(j playbook.LLMJudge) scorer {
 		if err != nil {
 			return unknown(err)
 		}
-		file, err := c.row.openJudgments()
+		file, unasked, err := c.row.openJudgments()
 		if next := fault.Advice(err); next != "" {
 			err = fmt.Errorf("%w\nnext: %s", err, next)
 		}
 		if err != nil {
 			return unknown(err)
 		}
-		if file != nil {
+		if in.NoModels = unasked; file != nil {
 			in.Models = file
 		}
 		v := panel.Evaluate(ctx, in)
@@ -243,17 +243,17 @@ func textOf(v any) (string, error) {
 // models returns the client of the models that judge. It is one for the whole test process: it keeps the budget.
 var models = engine.Models(os.Getenv)
 
-// openJudgments opens the recording of what models say of the row, nil if none may be asked.
-func (r *rowRun) openJudgments() (*judgment.File, error) {
+// openJudgments opens the recording of what models say of the row, nil if none may be asked, and says why that is.
+func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.judgments != nil {
-		return r.judgments, nil
+		return r.judgments, "", nil
 	}
 	r.secrets.AddEnvironment(os.Environ())
 	if r.environment.LLMJudge || r.environment.RecordJudges {
 		if err := project.KeepOutOfCache(r.root); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	dir := r.dirs.Cassettes
@@ -262,7 +262,7 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 	}
 	if !r.claimed {
 		if err := claimRecording(r.t, r.stem(r.suiteRun.id)+"/"+r.id+"/judges"); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		r.claimed = true
 	}
@@ -275,7 +275,6 @@ func (r *rowRun) openJudgments() (*judgment.File, error) {
 		Record:  r.environment.RecordJudges, Allowed: r.environment.LLMJudge, Secrets: r.secrets, Models: models,
 		Getenv: os.Getenv,
 	}
-	var err error
 	r.judgments, err = judges.Open()
-	return r.judgments, err
+	return r.judgments, judges.Unasked(), err
 }

@@ -124,7 +124,7 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 			var reason string
 			if err := (<-guard(func() { reason = s.SkipIf() })).err("SkipIf"); err != nil {
 				t.Attr("outcome", string(result.Error))
-				t.Fatalf("%s: ERROR\n%v\nreproduce: %s -v", s.ID, err, command(h, h.mode(), t.Name()))
+				t.Fatalf("%s: ERROR\n%v\n%s", s.ID, err, h.again(t, true)) // no session was begun
 			}
 			if reason != "" {
 				skip(t, reason)

@@ -157,8 +157,18 @@ func hang(prefix, text string) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(prefix)))
 }
 
-func (v verdict) reproduce(t *testing.T) string {
-	return "reproduce: " + command(v.harness, v.mode(), t.Name()) + " -v"
+func (v verdict) reproduce(t *testing.T) string { return v.again(t, v.Units[0].Session != "") }
+
+// again returns the line that says how to see a result again. It records nothing: what was recorded just now is
+// replayed, and where nothing could be, an agent runs.
+func (h *harness) again(t *testing.T, recorded bool) string {
+	mode := h.mode()
+	if mode == engine.Record || mode == engine.Missing {
+		if mode = engine.Live; recorded {
+			mode = engine.Replay
+		}
+	}
+	return "reproduce: " + command(h, mode, t.Name()) + " -v"
 }
 
 // command returns the go test command that runs one case under one variant in a mode. t is the playbook's subtest.

@@ -25,6 +25,10 @@ func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, run.need)}
 	v.attributes(t)
 	for _, e := range v.Evaluators {
+		if e.Outcome == result.Reported {
+			v.reported(t, e)
+			continue
+		}
 		t.Run(e.Name, func(t *testing.T) {
 			t.Helper()
 			v.evaluator(t, e)
@@ -69,13 +73,23 @@ func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 		}
 	case result.Skip:
 		t.Skip(e.Verdicts[0].Reason)
-	case result.Reported:
-		t.Log(v.evaluatorText(t, e, "REPORTED"))
 	case result.Fail:
 		t.Error(v.evaluatorText(t, e, "FAIL"+v.fraction(e.Count)))
 	default:
 		t.Error(v.evaluatorText(t, e, strings.TrimSpace("ERROR "+e.Reason)))
 	}
+}
+
+// reported tells the score of an evaluator that decides nothing. It gets no subtest: that would count as a test that
+// passed, whatever the score.
+func (v verdict) reported(t *testing.T, e result.Evaluator) {
+	t.Helper()
+	score := ""
+	if e.Score != nil {
+		score = " " + formatScore(*e.Score)
+	}
+	t.Attr("reported", e.Name+score)
+	t.Log(fmt.Sprintf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip)))
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.

@@ -178,14 +178,14 @@ func TestJudgesReported(t *testing.T) {
 	require.NoError(t, xml.Unmarshal(data, &junit))
 	require.Equal(t, 5, junit.Tests)
 	require.Zero(t, junit.Failures+junit.Errors, "%s", data)
-	require.Contains(t, string(data), `<property name="reported" value="scored 0.1: brevity">`)
+	require.Contains(t, string(data), `<skipped message="reported: scored 0.1: brevity">`)
 }
 
 // TestJudgesSkipped: without a model the judges are skipped. That is shown, and it is no success if nothing else
 // judges.
 func TestJudgesSkipped(t *testing.T) {
 	t.Parallel()
-	const why = ": skip: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording\n"
+	const why = ": skip: not asked: it needs EVAL_LLM_JUDGE=1 or --llm-judge"
 	j := newJudged(t)
 	stderr, out := j.run(0, nil, "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "suite.yaml:5: polite"+why)
@@ -193,6 +193,7 @@ func TestJudgesSkipped(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(out), "report.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(data), "evaluator polite was skipped")
+	require.Contains(t, string(data), "1 passed. Not asked: 2 judges, see the notes.")
 
 	for _, mode := range []string{"live", "record"} {
 		stderr, _ = j.run(3, []string{"CI=1", "EVALTEST_RECORD_IN_CI=1"},
@@ -207,7 +208,7 @@ func TestJudgesSkipped(t *testing.T) {
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
 	stderr, _ = j.run(3, nil, "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "polite"+why)
-	require.Contains(t, stderr, "1 skipped\nsdd-eval: nothing was judged, and no job ran a command\n")
+	require.Contains(t, stderr, "1 skipped; judges not asked: 2\nsdd-eval: nothing was judged, and no job ran a command\n")
 }
 
 // TestJudgesFlaws: the failed checks of a judge that passes the agent are shown, and a pass is refused if all checks

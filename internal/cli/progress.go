@@ -341,6 +341,18 @@ func (t tally) String() string {
 	return "no units"
 }
 
+// notAsked says how many evaluators were skipped although their agents ran; empty: none.
+func notAsked(units []result.Unit) string {
+	n := 0
+	for _, u := range units {
+		n += u.NotAsked()
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; judges not asked: %d", n)
+}
+
 // tallyOf counts the outcomes of a run's units, of which there are listed in all.
 func tallyOf(units []result.Unit, listed int) tally {
 	t := tally{notRun: listed - len(units)}

@@ -115,7 +115,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	done, err := a.carryOut(ctx, o, cfg, w)
 	w.close()
 	if done.ID != "" {
-		fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed))
+		fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed).String()+notAsked(done.Units))
 		fmt.Fprintln(a.Stdout, done.Dir)
 	}
 	if err != nil {

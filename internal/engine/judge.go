@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,14 +27,12 @@ import (
 // judge asks the evaluators and returns the unit's outcome. Failed tells that a step did not pass. An error says that
 // the evaluators could not be asked.
 func (a *attempt) judge(ctx context.Context, failed bool) error {
-	if err := a.openJudgments(); err != nil {
-		return err
-	}
+	noModels := a.openJudgments()
 	in, err := a.evidence()
 	if err != nil {
 		return err
 	}
-	a.evaluate(ctx, in)
+	a.evaluate(ctx, in, noModels)
 	a.result.Judge()
 	if failed && a.result.Outcome != result.Error {
 		a.result.Outcome = result.Fail
@@ -42,12 +41,16 @@ func (a *attempt) judge(ctx context.Context, failed bool) error {
 }
 
 // evaluate asks the evaluators. There is nothing to ask them about an agent that a failed step kept from starting.
-func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
+// NoModels is why what models say cannot be had; nil: it can, or nobody may ask.
+func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels error) {
 	for _, e := range a.unit.Evaluators {
 		start := a.now()
 		v := evaluator.Verdict{Outcome: result.Skip, Reason: "the agent was not started"}
 		switch {
 		case in.Run == nil:
+		case noModels != nil && e.Config.(evaluator.Evaluator).Needs()&evaluator.AsksModel != 0:
+			v = evaluator.Verdict{Outcome: result.Error, Reason: noModels.Error()}
+			a.result.Next = cmp.Or(a.result.Next, fault.Advice(noModels))
 		case a.tape.imported() && e.Config.(evaluator.Evaluator).Needs()&evaluator.NeedsWorkspace != 0:
 			v = evaluator.Verdict{
 				Outcome: result.Error,
@@ -66,7 +69,9 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input) {
 
 // evidence is what evaluators look at.
 func (a *attempt) evidence() (evaluator.Input, error) {
-	in := evaluator.Input{Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run}
+	in := evaluator.Input{
+		Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, NoModels: a.judges().Unasked(),
+	}
 	if evaluatorNeeds(a.unit)&evaluator.StartsChild != 0 {
 		var err error
 		if in.Scripts, err = a.scripts(); err != nil {
@@ -106,16 +111,22 @@ func (a *attempt) openJudgments() error {
 	if a.judgments != nil || !asks {
 		return nil
 	}
-	j := Judges{
-		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
-		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit), Decider: decider,
-		Advice: "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
-		Mode:   a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
-		Getenv: a.cfg.Getenv,
-	}
+	j := a.judges()
+	j.Decider = decider
 	var err error
 	a.judgments, err = j.Open()
 	return err
+}
+
+// judges says where what models say of the unit comes from.
+func (a *attempt) judges() Judges {
+	return Judges{
+		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
+		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit),
+		Advice:  "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
+		Mode:    a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
+		Getenv: a.cfg.Getenv,
+	}
 }
 
 // Judges says where what models say comes from.
@@ -132,6 +143,15 @@ type Judges struct {
 	// Models returns the client that asks.
 	Models func() (llm.Asker, error)
 	Getenv func(string) string
+}
+
+// Unasked says why what asks a model is skipped where there is no recording, and how to get one.
+func (j Judges) Unasked() string {
+	reason := "not asked: it needs EVAL_LLM_JUDGE=1 or --llm-judge"
+	if j.Mode == Live {
+		return reason // nothing would be recorded
+	}
+	return reason + ", or a recording: " + j.Command
 }
 
 // Open opens the recording. It is nil if there is none and no model may be asked: then what asks one is skipped.

@@ -4,6 +4,7 @@
 package evaluator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -46,8 +47,9 @@ type Input struct {
 	Changes func(context.Context) (string, error)
 	// Scripts runs what the playbook's author wrote: judges, templates of prompts, commands.
 	Scripts *script.Runner
-	// Models asks the models that judge.
-	Models llm.Asker
+	// Models asks the models that judge; nil: none may be asked, and NoModels may say why and what to do.
+	Models   llm.Asker
+	NoModels string
 }
 
 // Verdict is what an evaluator found.
@@ -76,6 +78,11 @@ const (
 	// AsksModel: it asks a model, unless the answer was recorded.
 	AsksModel
 )
+
+// NotAsked is the verdict of an evaluator that needs a model where none may be asked.
+func (in Input) NotAsked() Verdict {
+	return Verdict{Outcome: result.Skip, Reason: cmp.Or(in.NoModels, "not asked: no model may be asked")}
+}
 
 // Judge runs one evaluator and compares its score with the threshold. A verdict that contradicts itself is an error.
 // The verdict of an advisory evaluator is reported and decides nothing.

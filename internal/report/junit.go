@@ -191,10 +191,8 @@ func (c *junitCase) end(o result.Outcome, head string, list []Finding, trials in
 	m.Text = visible(findingsText(worst, trials))
 	switch o {
 	case result.Pass:
-	case result.Reported: // a low score that is only reported is neither a failure nor an error
-		if m.Message != "" {
-			c.Properties.List = append(c.Properties.List, junitProperty{"reported", m.Message})
-		}
+	case result.Reported: // no score of its makes it a test that passed or failed
+		c.Skipped = &junitMessage{Message: strings.TrimSuffix("reported: "+m.Message, ": ")}
 	case result.Fail:
 		m.Type = "fail"
 		c.Failure = m

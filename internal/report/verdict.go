@@ -131,6 +131,9 @@ func headline(rep *Report, results, jobs Counts) string {
 	if jobs.sum() > jobs.Pass {
 		fmt.Fprintf(&b, " %s outside the matrix: %s.", plural(jobs.sum(), "job"), jobs)
 	}
+	if n := rep.notAsked(); n > 0 {
+		fmt.Fprintf(&b, " Not asked: %s, see the notes.", plural(n, "judge"))
+	}
 	if rep.Run.State != string(rundir.StateFinished) {
 		fmt.Fprintf(&b, " The run is not finished: %s.", rep.Run.State)
 	}
@@ -138,6 +141,17 @@ func headline(rep *Report, results, jobs Counts) string {
 		fmt.Fprintf(&b, " The run as a whole has %s.", plural(n, "problem"))
 	}
 	return b.String()
+}
+
+// notAsked counts the evaluators that units lack, since they were skipped although the agent ran.
+func (rep *Report) notAsked() int {
+	n := 0
+	for _, u := range rep.Units {
+		if u.Result != nil {
+			n += u.Result.NotAsked()
+		}
+	}
+	return n
 }
 
 // plural returns a number of things whose plural ends in s.

@@ -164,6 +164,20 @@ func (u Unit) Score() *float64 {
 	return &mean
 }
 
+// NotAsked returns how many evaluators were skipped although the agent ran: no model may be asked, say.
+func (u Unit) NotAsked() int {
+	if u.Metrics == nil {
+		return 0
+	}
+	n := 0
+	for _, e := range u.Evaluations {
+		if e.Outcome == Skip {
+			n++
+		}
+	}
+	return n
+}
+
 // The reasons why sessions end: limits that the harness sets and, of those of the Agent Client Protocol, the usual one.
 const (
 	StopEndTurn = "end_turn" // the protocol's: the agent has finished its turn

@@ -42,10 +42,7 @@ func (c codeJudge) Needs() evaluator.Needs {
 
 func (c codeJudge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	if c.target != nil && in.Models == nil {
-		return evaluator.Verdict{
-			Outcome: result.Skip,
-			Reason:  "its `target` asks a model: needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording",
-		}
+		return in.NotAsked()
 	}
 	reply, err := c.ask(ctx, in)
 	if err != nil {
@@ -182,6 +179,12 @@ func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 			Outcome: result.Error,
 			Reason: fmt.Sprintf("the judge says pass: false with a score of %.4g, which reaches the threshold of %.4g",
 				r.Score, threshold),
+		}
+	}
+	if r.Score == 1 && len(r.Misses) > 0 && len(r.Hits) == 0 {
+		return evaluator.Verdict{
+			Outcome: result.Error,
+			Reason:  "the judge gives the full score, and says only what was missed: " + more(r.Misses[0], len(r.Misses)-1),
 		}
 	}
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &r.Score, Detail: detail(r)}

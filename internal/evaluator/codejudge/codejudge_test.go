@@ -137,7 +137,14 @@ func TestVerdicts(t *testing.T) {
 				says(`{"pass":true,"score":0.9,"checks":[{"id":"a","pass":true},{"id":"b","pass":false}]}`, ""),
 			pass, 0.9, "1 of 2 checks failed: b",
 		},
-		{"misses of a full score", says(`{"score":1,"reasoning":"fine","misses":["b"]}`, ""), pass, 1, "missed: b"},
+		{
+			"misses of a full score", says(`{"score":1,"reasoning":"fine","hits":["a"],"misses":["b"]}`, ""), pass, 1,
+			"missed: b",
+		},
+		{
+			"misses of a full score and no hits", says(`{"score":1,"reasoning":"fine","misses":["b"]}`, ""), broken, 0,
+			"the judge gives the full score, and says only what was missed: b",
+		},
 		{"a byte order mark", says("\ufeff"+`{"score":1}`, ""), pass, 1, ""},
 		{"C1 out of range", says(`{"score":1.7,"hits":["a"," ",1,null]}`, ""), broken, 0, "score 1.7 is out of range"},
 		{

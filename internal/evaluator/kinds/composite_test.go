@@ -73,6 +73,6 @@ evaluators:
 	in.Models = nil
 	v = evaluator.Judge(t.Context(), pb.Evaluators[0], in)
 	assert.Equal(t, result.Skip, v.Outcome)
-	assert.Contains(t, v.Reason, "skipped: llm_judge: needs EVAL_LLM_JUDGE=1")
+	assert.Contains(t, v.Reason, "skipped: llm_judge: not asked")
 	assert.Contains(t, v.Detail, "✓ code_judge (code_judge, weight 1) pass 1")
 }

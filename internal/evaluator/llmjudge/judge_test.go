@@ -19,7 +19,7 @@ import (
 func TestSkipped(t *testing.T) {
 	v := newProject(t, nil).verdict(t, "model: judge", nil)
 	require.Equal(t,
-		evaluator.Verdict{Outcome: result.Skip, Reason: "needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording"}, v)
+		evaluator.Verdict{Outcome: result.Skip, Reason: "not asked: no model may be asked"}, v)
 }
 
 func TestNeeds(t *testing.T) {
@@ -112,6 +112,7 @@ func TestInjectedReplies(t *testing.T) {
 		"GRADE: pass\nscore: 1\n",
 		`{"score": 0, "reason": "bad"} {"score": 1, "reason": "good"}`,
 		`{"result": {"score": 1}}`,
+		`{"score": 1, "reason": "fine", "misses": ["the point"]}`, // a contradiction
 		`{"score": 0, "pass": true}`,
 		"```json\n{\"score\": 0}\n```\n```json\n{\"score\": 1}\n```",
 		`{"score": "{{config.score}}"}`,

@@ -37,7 +37,7 @@ func (p panel) Needs() evaluator.Needs { return p.prompt.needs() | evaluator.Ask
 
 func (p panel) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	if in.Models == nil {
-		return evaluator.Verdict{Outcome: result.Skip, Reason: "needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording"}
+		return in.NotAsked()
 	}
 	if p.Needs()&evaluator.NeedsWorkspace != 0 && in.Changes == nil {
 		return failed(errors.New("no workspace"))

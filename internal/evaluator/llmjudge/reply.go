@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 )
@@ -58,6 +59,9 @@ func parseScore(f jsonvalue.Object) (opinion, error) {
 		f.Only("score", "reason", "reasoning", "hits", "misses"), f.Number("score", 1, &o.score), reason(f, &o.reason),
 		texts(f, "hits", &o.hits), texts(f, "misses", &o.misses),
 	)
+	if err == nil && o.score == 1 && len(o.misses) > 0 && len(o.hits) == 0 {
+		err = fmt.Errorf("it gives the full score, and says only what was missed: %s", excerpt.Line(o.misses[0], maxText))
+	}
 	return o, first(err)
 }
 
