@@ -318,4 +318,3 @@ func claimRecording(t *testing.T, name string) error {
 	})
 	return nil
 }
-

@@ -106,13 +106,12 @@ func (b *beside) some(accept func(*reason) bool) bool {
 // wrote looks at a file that the client wrote.
 func (b *beside) wrote(written string) {
 	file := recordedFile(written)
+	b.permitted[file] = true // else it is reported here
 	switch {
 	case b.isFor(file):
 	case b.denied[file]:
 		b.report("wrote %s (although it was refused)", written)
-	case b.explained(true):
-	case b.playbook.Decide("", []string{file}) == playbook.DecideAllow:
-		b.permitted = true
+	case b.explained(true), b.playbook.Decide("", []string{file}) == playbook.DecideAllow:
 	default:
 		b.report("wrote %s", written)
 	}
@@ -127,7 +126,7 @@ func (b *beside) ran(argv []string) {
 		b.report("ran %s (although it was refused)", strings.Join(argv, " "))
 	case b.explained(false):
 	case b.playbook.Decide("", nil) == playbook.DecideAllow:
-		b.permitted = true
+		b.anyFile = true
 	default:
 		b.report("ran %s", strings.Join(argv, " "))
 	}

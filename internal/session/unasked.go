@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,7 +26,10 @@ func (s *Session) CheckPermissions() error {
 	if !s.config.Playbook.Forbids() || recorded != nil && recorded.Header.Imported() {
 		return nil
 	}
-	a := audit{playbook: s.config.Playbook, allowed: make(map[string]bool), refused: make(map[string]bool)}
+	a := audit{
+		playbook: s.config.Playbook, allowed: make(map[string]bool), refused: make(map[string]bool),
+		permitted: make(map[string]bool),
+	}
 	a.run(s.run())
 	for _, t := range s.turns {
 		for _, c := range t.Delta.Changes {
@@ -58,8 +62,10 @@ type audit struct {
 	playbook *plan.Playbook
 	// allowed and refused are the calls that the agent has asked for, by the answer that it got.
 	allowed, refused map[string]bool
-	// permitted says that something may have changed files: it was allowed, or nothing forbids it.
-	permitted bool
+	// permitted are the files that may have been changed: a call that names them was allowed, or nothing forbids it.
+	// AnyFile says that such a call may have changed others, as commands may.
+	permitted map[string]bool
+	anyFile   bool
 	// found are lines about what was done.
 	found []string
 }
@@ -117,16 +123,37 @@ func (a *audit) call(c trajectory.ToolCall) {
 	may := changes(c)
 	switch {
 	case a.allowed[c.ID]:
-		a.permitted = a.permitted || may
+		a.permit(c, may)
 	case a.refused[c.ID]:
 		if (may || a.forbids(c, may)) && (c.Status == trajectory.Completed || c.ExitCode != nil) {
 			a.report("%s (although it was refused)", describe(c))
 		}
 	case !a.forbids(c, may):
-		a.permitted = a.permitted || may
+		a.permit(c, may)
 	case ran(c):
 		a.report("%s", describe(c))
 	}
+}
+
+// permit takes a call that may have changed files.
+func (a *audit) permit(c trajectory.ToolCall, may bool) {
+	files := filesOf(c)
+	if may && (c.Kind != "edit" && c.Kind != "delete" || len(files) == 0) {
+		a.anyFile = true
+	}
+	for _, file := range files {
+		a.permitted[file] = a.permitted[file] || may
+	}
+}
+
+// mayDiffer reports whether a permitted call may have changed the file, or a directory that it is in.
+func (a *audit) mayDiffer(file string) bool {
+	for ; file != "." && file != "/"; file = path.Dir(file) {
+		if a.permitted[file] {
+			return true
+		}
+	}
+	return a.anyFile
 }
 
 // forbids reports whether the permissions forbid a call that was made unasked. A rule has to name the tool of one that
@@ -140,10 +167,10 @@ func (a *audit) forbids(c trajectory.ToolCall, may bool) bool {
 	return ok && rule.Tool != "" && rule.Decide != playbook.DecideAllow
 }
 
-// changed looks at a file that differs after a turn. If nothing was permitted that could have changed it, the agent did
+// changed looks at a file that differs after a turn. If nothing was permitted that may have changed it, the agent did
 // so without saying it.
 func (a *audit) changed(file string) {
-	if !a.permitted && a.playbook.Decide("", []string{file}) != playbook.DecideAllow {
+	if !a.mayDiffer(file) && a.playbook.Decide("", []string{file}) != playbook.DecideAllow {
 		a.report("changed %s", file)
 	}
 }
