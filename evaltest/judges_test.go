@@ -245,13 +245,14 @@ func TestJudgesSkipped(t *testing.T) {
 	golden.Equal(t, "testdata/judges/missing-in-ci.txt", out)
 }
 
-// TestJudgesRecordedLater records a session where no model may be asked, which says how its judges' answers are recorded,
-// and a failure that repeats without recording.
+// TestJudgesRecordedLater records a session where no model may be asked, which says how its judges' answers are
+// recorded, and a failure that repeats without recording.
 func TestJudgesRecordedLater(t *testing.T) {
 	j := newJudged(t)(t)
 	out, code := j.test("EVALTEST_MODE=record")
 	require.Zero(t, code, out)
-	const command = "EVALTEST_JUDGES=record EVALTEST_MODE=replay go test . -run '^TestEvals$/^suite$/^task$/^a$' -count=1"
+	const command = "EVALTEST_JUDGES=record EVALTEST_MODE=replay go test . -run " +
+		"'^TestEvals$/^suite$/^task$/^a$' -count=1"
 	require.Contains(t, out, "not asked: it needs EVAL_LLM_JUDGE=1 or --llm-judge, or a recording: "+command)
 	out, code = j.test(append(j.model.leave(), "EVALTEST_JUDGES=record", "EVALTEST_MODE=replay")...)
 	require.Zero(t, code, out)

@@ -208,7 +208,8 @@ func TestJudgesSkipped(t *testing.T) {
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
 	stderr, _ = j.run(3, nil, "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "polite"+why)
-	require.Contains(t, stderr, "1 skipped; judges not asked: 2\nsdd-eval: nothing was judged, and no job ran a command\n")
+	require.Contains(t, stderr,
+		"1 skipped; judges not asked: 2\nsdd-eval: nothing was judged, and no job ran a command\n")
 }
 
 // TestJudgesFlaws: the failed checks of a judge that passes the agent are shown, and a pass is refused if all checks

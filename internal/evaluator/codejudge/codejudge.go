@@ -184,7 +184,8 @@ func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	if r.Score == 1 && len(r.Misses) > 0 && len(r.Hits) == 0 {
 		return evaluator.Verdict{
 			Outcome: result.Error,
-			Reason:  "the judge gives the full score, and says only what was missed: " + more(r.Misses[0], len(r.Misses)-1),
+			Reason: "the judge gives the full score, and says only what was missed: " +
+				more(r.Misses[0], len(r.Misses)-1),
 		}
 	}
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &r.Score, Detail: detail(r)}

@@ -60,7 +60,8 @@ func parseScore(f jsonvalue.Object) (opinion, error) {
 		texts(f, "hits", &o.hits), texts(f, "misses", &o.misses),
 	)
 	if err == nil && o.score == 1 && len(o.misses) > 0 && len(o.hits) == 0 {
-		err = fmt.Errorf("it gives the full score, and says only what was missed: %s", excerpt.Line(o.misses[0], maxText))
+		err = fmt.Errorf("it gives the full score, and says only what was missed: %s",
+			excerpt.Line(o.misses[0], maxText))
 	}
 	return o, first(err)
 }
