@@ -50,7 +50,7 @@ type action func(ctx context.Context, args []string) error
 // commands returns the table of commands, in the order of the help.
 func commands() []command {
 	return []command{
-		initCommand(), validateCommand(), runCommand(), reportCommand(), importHumanCommand(),
+		initCommand(), validateCommand(), lintCommand(), runCommand(), reportCommand(), importHumanCommand(),
 		listCommand(), showCommand(), cleanCommand(),
 		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
 		cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),

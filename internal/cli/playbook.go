@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
@@ -125,40 +126,51 @@ func validateCommand() command {
 		short: "check playbooks and eval files",
 		long: `Checks playbooks and eval files without running anything. Prints every error of every file as
 file:line:column: path: reason, and for each valid file a line "ok FILE" with the number of its jobs
-and units. A job outside the matrix runs once; a unit is one trial of one case with one variant.`,
+and units. A job outside the matrix runs once; a unit is one trial of one case with one variant.
+A valid file in which "sdd-eval lint" finds something has a line "found FILE" and the findings.`,
 		examples: `sdd-eval validate .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval validate evals/*/*.yaml`,
-		codes: `0  all files are valid
-2  a file has errors or cannot be read`,
+		codes: `0  all files are valid, and nothing was found in them
+1  all files are valid, and something was found
+2  a file has errors, cannot be read, or accepts what is not found`,
 		args: arguments{min: 1, max: -1, what: "FILE", kind: kindFile},
 		define: func(a *App, _ *flags) action {
-			return func(_ context.Context, files []string) error { return a.validate(files) }
+			return func(ctx context.Context, files []string) error { return a.validate(ctx, files) }
 		},
 	}
 }
 
 // validate goes on after a file with errors, so that one call shows all errors.
-func (a *App) validate(files []string) error {
-	bad := 0
+func (a *App) validate(ctx context.Context, files []string) error {
+	bad, findings := 0, 0
 	for _, file := range files {
-		line, err := a.validateFile(file)
+		line, report, err := a.validateFile(ctx, file)
 		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
 			bad++
 			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
 			continue
 		}
+		findings += len(report.Findings)
 		fmt.Fprintln(a.Stdout, line)
+		a.printNotes(report)
+		a.printFindings(report)
 	}
-	if bad > 0 {
+	switch {
+	case bad > 0:
 		return usageError("validate: %d of %s not valid", bad, count(len(files), "file"))
+	case findings > 0:
+		return foundError("validate", findings)
 	}
 	return nil
 }
 
-// validateFile returns the line to print for a valid file.
-func (a *App) validateFile(file string) (string, error) {
+// validateFile returns the line to print for a valid file, and what was found in it.
+func (a *App) validateFile(ctx context.Context, file string) (line string, found lint.Report, err error) {
 	if file == "" {
-		return "", errors.New("the file name is empty")
+		return "", found, errors.New("the file name is empty")
 	}
 	root, err := rundir.ProjectRoot(a.Dir, "", a.Getenv)
 	if err != nil {
@@ -166,16 +178,24 @@ func (a *App) validateFile(file string) (string, error) {
 	}
 	p, err := plan.Read(plan.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
 	if err != nil {
-		return "", err
+		return "", found, err
 	}
 	plan, err := p.Plan()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+		return "", found, fmt.Errorf("%s: %w", file, err)
 	}
 	for _, note := range plan.Notes() {
 		fmt.Fprintln(a.Stderr, a.secrets.String(note))
 	}
-	return fmt.Sprintf("ok %s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit")), nil
+	found, err = a.lintPlaybook(ctx, recordingsFlags{}, root, p)
+	if err != nil {
+		return "", found, err
+	}
+	line = fmt.Sprintf("%s: %s, %s", file, count(len(plan.Jobs), "job"), count(len(plan.Units), "unit"))
+	if n := len(found.Findings); n > 0 {
+		return fmt.Sprintf("found %s, %s", line, count(n, "finding")), found, nil
+	}
+	return "ok " + line, found, nil
 }
 
 func schemaCommand() command {

@@ -36,13 +36,18 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 				return nil, fmt.Errorf("workspace.from: %s is not a directory", r.source)
 			}
 		}
-		own, err := r.ownFiles(ctx)
+		ours := []string{
+			r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
+			r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
+		}
+		if r.kept != nil {
+			ours = append(ours, filepath.Dir(r.kept.Dir()))
+		}
+		source, err := TemplateSource(ctx, r.pb, r.source, ours)
 		if err != nil {
 			return nil, err
 		}
-		t, err := workspace.Load(ctx, workspace.Source{
-			Dir: r.source, Include: r.pb.Workspace.Include, Exclude: slices.Concat(r.pb.Workspace.Exclude, own),
-		})
+		t, err := workspace.Load(ctx, source)
 		if err != nil {
 			return nil, err
 		}
@@ -94,36 +99,30 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	return notes
 }
 
-// ownFiles returns globs for sdd-eval's own files in the source, which the agent must not see: cassettes, runs and our
-// own notes, which runs change, and playbooks, which say what is expected.
-func (r *Runner) ownFiles(ctx context.Context) ([]string, error) {
-	if r.source == "" {
-		return nil, nil
+// TemplateSource returns what of dir the workspaces of a playbook are copied from; dir is absolute, or empty. Ours are
+// absolute paths of sdd-eval's own files, which the agent must not see: cassettes, runs and our own notes, which runs
+// change, and the playbook with what is beside it, which says what is expected.
+func TemplateSource(ctx context.Context, pb *plan.Playbook, dir string, ours []string) (workspace.Source, error) {
+	src := workspace.Source{Dir: dir, Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude)}
+	if dir == "" {
+		return src, nil
 	}
-	own := []string{
-		r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
-		r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
-	}
-	if r.kept != nil {
-		own = append(own, filepath.Dir(r.kept.Dir()))
-	}
-	if r.pb.Workspace.From == "" { // nobody chose what is in it
-		playbooks, err := playbooksBelow(ctx, r.source)
+	if pb.Workspace.From == "" { // nobody chose what is in it
+		playbooks, err := playbooksBelow(ctx, dir)
 		if err != nil {
-			return nil, err
+			return src, err
 		}
-		own = append(own, playbooks...)
+		ours = slices.Concat(ours, playbooks)
 	}
-	var globs []string
-	for _, path := range own {
-		rel, err := filepath.Rel(r.source, path)
+	for _, path := range ours {
+		rel, err := filepath.Rel(dir, path)
 		if err != nil || !filepath.IsLocal(rel) || rel == "." {
 			continue
 		}
 		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
-		globs = append(globs, glob, glob+"/**")
+		src.Exclude = append(src.Exclude, glob, glob+"/**")
 	}
-	return globs, nil
+	return src, nil
 }
 
 // globMeta matches what means something else in a glob.

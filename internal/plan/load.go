@@ -68,6 +68,7 @@ func Parse(file string, data []byte, kinds Kinds) (*Playbook, error) {
 // handle has a document decoded with what the types of a playbook check beside their tags.
 func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, kinds.decode)
+	doc.Handle(d, (*Accept).decode)
 	doc.Handle(d, (*AIJudge).decode)
 	doc.Handle(d, decodeAgent)
 	doc.Handle(d, (*Case).decode)

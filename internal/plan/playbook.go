@@ -68,6 +68,8 @@ type Playbook struct {
 
 	// Requires are programs without which the playbook is skipped; under CI their absence is an error.
 	Requires []string `yaml:"requires" pattern:"program" doc:"Programs that must be installed."`
+
+	Lint Lint `yaml:"lint" doc:"What sdd-eval lint finds and is known to be right."`
 }
 
 // SDDLoop bounds the loop of [action.Loop].

@@ -17,6 +17,9 @@ import (
 // to something missing.
 func Schema(kinds Kinds) []byte {
 	schemas := doc.Schemas{Descriptions: descriptions}
+	doc.Refine[Accept](&schemas, func(s *doc.Schema) {
+		s.Properties["rule"].Enum, s.Properties["rule"].Pattern = LintRules, ""
+	})
 	doc.Refine[AIJudge](&schemas, refineAIJudge)
 	doc.Refine[playbook.Agent](&schemas, refineAgent)
 	doc.Refine[Case](&schemas, refineCase)

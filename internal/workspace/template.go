@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -118,6 +119,55 @@ func (t *Template) Each(f func(path string, content []byte)) (complete bool) {
 		}
 	}
 	return true
+}
+
+// Read calls f with each file of the template, those below .git included, and a function that reads at most limit bytes
+// of it and tells its size. It stops at the first error.
+func (t *Template) Read(
+	ctx context.Context, f func(path string, read func(limit int64) (data []byte, size int64, err error)) error,
+) error {
+	tr := &tree{ctx: ctx}
+	if !t.inMemory && len(t.files) > 0 {
+		var err error
+		if tr, err = openTree(ctx, t.src.Dir); err != nil {
+			return err
+		}
+		defer tr.close()
+	}
+	for _, file := range t.files {
+		if file.skipped != "" {
+			continue
+		}
+		err := f(file.Path, func(limit int64) ([]byte, int64, error) {
+			if t.inMemory {
+				size := int64(len(file.data))
+				return file.data[:min(limit, size)], size, ctx.Err()
+			}
+			return t.readHead(tr, file.Path, limit)
+		})
+		if err != nil {
+			return fmt.Errorf("read workspace source: %s: %w", file.Path, err)
+		}
+	}
+	return nil
+}
+
+// readHead returns at most limit bytes of a file of the source, and its size. What is not copied is empty.
+func (t *Template) readHead(tr *tree, p string, limit int64) (data []byte, size int64, err error) {
+	in, reason, err := t.open(tr, p)
+	if err != nil || reason != "" {
+		return nil, 0, err
+	}
+	defer func() { _ = in.Close() }()
+	data = bytes.Clone(in.head[:min(limit, int64(len(in.head)))])
+	if rest := limit - int64(len(data)); rest > 0 && int64(len(data)) < in.info.Size() {
+		more, err := io.ReadAll(io.LimitReader(in, rest))
+		if err != nil {
+			return nil, 0, err
+		}
+		data = append(data, more...)
+	}
+	return data, max(in.info.Size(), int64(len(data))), nil
 }
 
 // readFile subtracts the size of the file at p from room and reads the file unless room becomes negative.

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/lint"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+)
+
+// lintOptions are the flags of `sdd-eval lint`.
+type lintOptions struct {
+	recordingsFlags
+	asJSON bool
+}
+
+func lintCommand() command {
+	return command{
+		name:  "lint",
+		usage: "[--json] [--root DIR] [--cassettes DIR] PLAYBOOK...",
+		short: "find answers that agents can read, and judges that they can change",
+		long: `Looks for what makes a verdict worthless although everything works: answers in prompts, in
+workspaces and in their git histories, files of judges where an agent can read or change them, and
+cases that pass without any work. It only reads: it starts no process, and reaches no network.
+Findings are printed as file:line: rule [where]: what, with the remedy below; a playbook accepts one
+with lint.accept, and a reason. docs/lint.md has the rules. "sdd-eval validate" does the same.`,
+		examples: `sdd-eval lint evals/*/*.yaml
+sdd-eval lint --json .llman/sdd-eval/playbooks/demo.yaml`,
+		codes: `0  nothing was found, but for what the playbooks accept
+1  something was found
+2  a playbook has errors, cannot be read, or accepts what is not found
+3  the tool itself failed`,
+		args: arguments{min: 1, max: -1, what: "PLAYBOOK", kind: kindFile},
+		define: func(a *App, f *flags) action {
+			var o lintOptions
+			f.BoolVar(&o.asJSON, "json", false, "Print one JSON object instead of lines.")
+			o.define(f)
+			return func(ctx context.Context, files []string) error { return a.lint(ctx, o, files) }
+		},
+	}
+}
+
+// lint goes on after a playbook with errors, so that one call shows everything.
+func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
+	root, err := a.projectRoot(o.root)
+	if err != nil {
+		return err
+	}
+	all := lintOutput{Findings: []lintFinding{}, Accepted: []lintFinding{}}
+	bad := 0
+	for _, file := range files {
+		report, err := a.lintFile(ctx, o.recordingsFlags, root, file)
+		if err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			bad++
+			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
+			continue
+		}
+		all.add(report)
+		a.printNotes(report)
+		if !o.asJSON {
+			a.printFindings(report)
+			if len(report.Findings) == 0 {
+				fmt.Fprintf(a.Stdout, "ok %s: nothing found%s\n", printable(file), acceptedSuffix(report))
+			}
+		}
+	}
+	if o.asJSON {
+		data, err := jsonvalue.MarshalIndent(all, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Stdout, a.secrets.String(string(data)))
+	}
+	switch {
+	case bad > 0:
+		return usageError("lint: %d of %s not valid", bad, count(len(files), "file"))
+	case len(all.Findings) > 0:
+		return foundError("lint", len(all.Findings))
+	}
+	return nil
+}
+
+// foundError is the error of a command that found something.
+func foundError(command string, findings int) error {
+	return &exitError{
+		code: exitFailed, err: errors.New(command + ": " + count(findings, "finding")),
+		next: "mend what was found, or accept it with its reason: " +
+			"`lint: {accept: [{rule: RULE, where: WHERE, why: ...}]}`",
+	}
+}
+
+func acceptedSuffix(r lint.Report) string {
+	if len(r.Accepted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" but what it accepts (%d)", len(r.Accepted))
+}
+
+// lintFile reads a playbook and returns what is found in it.
+func (a *App) lintFile(ctx context.Context, where recordingsFlags, root, file string) (lint.Report, error) {
+	if file == "" {
+		return lint.Report{}, errors.New("the file name is empty")
+	}
+	p, err := plan.Read(plan.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+	if err != nil {
+		return lint.Report{}, err
+	}
+	return a.lintPlaybook(ctx, where, root, p)
+}
+
+// lintPlaybook returns what is found in a playbook. Root may be empty: then it is the playbook's directory.
+func (a *App) lintPlaybook(
+	ctx context.Context, where recordingsFlags, root string, p *plan.Playbook,
+) (lint.Report, error) {
+	root = cmp.Or(root, p.Dir)
+	runs := filepath.Join(root, ".llman", "sdd-eval", "runs")
+	return lint.Run(ctx, p, lint.Config{
+		Root: root, Ours: []string{where.dir(root), filepath.Join(root, ".evaltest"), runs},
+	})
+}
+
+func (a *App) printNotes(r lint.Report) {
+	for _, note := range r.Notes {
+		fmt.Fprintln(a.Stderr, printable(a.secrets.String(note)))
+	}
+}
+
+// printFindings prints two lines for each finding.
+func (a *App) printFindings(r lint.Report) {
+	for _, f := range r.Findings {
+		at := doc.Position{File: a.shownFile(f.Position.File), Line: f.Position.Line}
+		line := fmt.Sprintf("%s: %s [%s]: %s", at, f.Rule, f.Where, f.What)
+		fmt.Fprintf(a.Stdout, "%s\n    %s\n", printable(a.secrets.String(line)), f.Remedy)
+	}
+}
+
+// shownFile returns a file that is named like the playbook, or is absolute, as the user would write it.
+func (a *App) shownFile(file string) string {
+	return filepath.ToSlash(a.shown(filepath.FromSlash(file)))
+}
+
+// lintOutput is what --json prints.
+type lintOutput struct {
+	Findings []lintFinding `json:"findings"`
+	Accepted []lintFinding `json:"accepted"`
+	Notes    []string      `json:"notes,omitempty"`
+}
+
+type lintFinding struct {
+	Rule   string `json:"rule"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Where  string `json:"where"`
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+	Why    string `json:"why,omitempty"`
+}
+
+func (o *lintOutput) add(r lint.Report) {
+	entry := func(f lint.Finding, why string) lintFinding {
+		return lintFinding{f.Rule, f.Position.File, f.Position.Line, f.Where, f.What, f.Remedy, why}
+	}
+	for _, f := range r.Findings {
+		o.Findings = append(o.Findings, entry(f, ""))
+	}
+	for _, f := range r.Accepted {
+		o.Accepted = append(o.Accepted, entry(f.Finding, f.Why))
+	}
+	o.Notes = append(o.Notes, r.Notes...)
+}
