@@ -25,9 +25,12 @@ import (
 // TestHeld: what the kinds hold on a machine that has them, at least.
 func TestHeld(t *testing.T) {
 	for kind, holds := range map[confine.Kind][]confine.Property{
-		confine.None:     {},
-		confine.Bwrap:    confine.AllProperties(),
-		confine.Landlock: {confine.FilesRead, confine.FilesWritten, confine.Processes, confine.Network},
+		confine.None:  {},
+		confine.Bwrap: confine.AllProperties(),
+		confine.Landlock: {
+			confine.FilesRead, confine.FilesWritten, confine.SetIDs, confine.Processes,
+			confine.Network, confine.Namespaces, confine.Interfaces,
+		},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			properties, err := open(t, kind).Properties(t.Context())

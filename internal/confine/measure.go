@@ -34,12 +34,18 @@ const (
 	Processes    = probe.Processes
 	Sockets      = probe.Sockets
 	Network      = probe.Network
+	SetIDs       = probe.SetIDs
+	Namespaces   = probe.Namespaces
+	Interfaces   = probe.Interfaces
 	Forks        = probe.Forks
 )
 
 // AllProperties returns all properties in the order in which they are shown.
 func AllProperties() []Property {
-	return []Property{FilesRead, FilesWritten, FileModes, Terminals, Processes, Sockets, Network, Forks}
+	return []Property{
+		FilesRead, FilesWritten, FileModes, SetIDs, Terminals, Processes, Sockets, Network, Namespaces, Interfaces,
+		Forks,
+	}
 }
 
 // Properties are the properties that a sandbox was found to have.
@@ -116,11 +122,11 @@ func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 	var bounded bool
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		online, err = try(ctx, m, Policy{Network: true}, outside.local())
+		online, err = try(ctx, m, Policy{Write: []string{outside.own}, Network: true}, outside.local())
 		return err
 	})
 	group.Go(func() (err error) {
-		offline, err = try(ctx, m, Policy{}, outside.probe)
+		offline, err = try(ctx, m, Policy{Write: []string{outside.own}}, outside.probe)
 		return err
 	})
 	group.Go(func() (err error) {
@@ -149,7 +155,7 @@ func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 
 // targets are what probers try to reach, outside of their sandboxes.
 type targets struct {
-	dir       string
+	dir, own  string
 	listeners []net.Listener
 	packets   net.PacketConn
 	probe     probe.Targets // describes them to probers
@@ -175,7 +181,12 @@ func newTargets() (_ *targets, err error) {
 	if t.dir, err = os.MkdirTemp("", "sdd-eval-probe-"); err != nil {
 		return nil, err
 	}
-	t.probe = probe.Targets{Dir: t.dir, Socket: filepath.Join(t.dir, "s"), Address: "@sdd-eval-" + rand.Text()}
+	if t.own, err = os.MkdirTemp("", "sdd-eval-probe-"); err != nil {
+		return nil, err
+	}
+	t.probe = probe.Targets{
+		Dir: t.dir, Own: t.own, Socket: filepath.Join(t.dir, "s"), Address: "@sdd-eval-" + rand.Text(),
+	}
 	if err = os.WriteFile(filepath.Join(t.dir, probe.SecretFile), []byte(probe.SecretText), 0o600); err != nil {
 		return nil, err
 	}
@@ -229,8 +240,10 @@ func (t *targets) remove() {
 	for _, l := range t.listeners {
 		l.Close()
 	}
-	if t.dir != "" {
-		_ = os.RemoveAll(t.dir)
+	for _, dir := range []string{t.dir, t.own} {
+		if dir != "" {
+			_ = os.RemoveAll(dir)
+		}
 	}
 }
 

@@ -5,8 +5,9 @@
 // the other threads of its process keep their rights.
 package lockdown
 
-// Rules say which rights remain. The zero value leaves all files and sockets, and takes only what no program needs:
-// capabilities, gaining rights by exec, kernel interfaces that bypass other rules, and core dumps.
+// Rules say which rights remain. The zero value leaves all files, the internet and unix sockets, and takes only what no
+// ordinary program needs: capabilities, also those in new user namespaces, gaining rights by exec, files with the
+// setuid or setgid bit, kernel interfaces that bypass other rules, sockets of other families, and core dumps.
 type Rules struct {
 	// Files leaves only the files of Read, Write and Devices. It also takes what processes share without files: System
 	// V memory, messages and semaphores, and the limits and priorities of other processes.
@@ -21,6 +22,10 @@ type Rules struct {
 	// Connect lists directories below which the process may connect to unix sockets of processes outside. Before ABI 9
 	// of Landlock it can connect to them everywhere.
 	Connect []string
-	// Offline leaves only unix sockets.
+	// Offline leaves no sockets of the internet.
 	Offline bool
+	// Unconnected leaves no unix sockets but pairs of connected ones.
+	Unconnected bool
+	// Namespaces leaves user namespaces, with capabilities in them.
+	Namespaces bool
 }

@@ -3,6 +3,7 @@
 package lockdown
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -11,7 +12,7 @@ import (
 )
 
 // Offsets in the kernel's struct seccomp_data. Our architectures are little-endian: the low half of an argument comes
-// first.
+// first. The kernel itself looks at no more than the low half of any argument that is tested here.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -27,35 +28,135 @@ var architectures = map[string]uint32{
 // x32 is set in the numbers of system calls of amd64's x32 ABI.
 const x32 = 0x40000000
 
-// bypasses lists system calls that bypass other rules: they reach sockets and files without the usual calls, or the
-// user's keys.
-var bypasses = []uint32{
-	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+// refusal is a system call that fails with errno if all tests of its arguments hold.
+type refusal struct {
+	call  uint32
+	errno unix.Errno
+	tests []test
 }
 
-// shared lists system calls for memory and messages that the whole machine, or an IPC namespace, shares.
-var shared = []uint32{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN}
-
-// userCalls lists system calls that change how all processes of a user run, if their first argument has the value
-// which.
-var userCalls = []struct{ call, which uint32 }{
-	{unix.SYS_SETPRIORITY, unix.PRIO_USER},
-	{unix.SYS_IOPRIO_SET, ioprioWhoUser},
+// test compares an argument with a value.
+type test struct {
+	argument uint32
+	how      comparison
+	value    uint32
 }
+
+// comparison is how a test compares.
+type comparison int
+
+const (
+	is     comparison = iota // it is the value
+	isNot                    // it is anything else
+	hasAny                   // it has one of the value's bits, or more
+)
+
+// refuse returns refusals of calls, whatever their arguments.
+func refuse(errno unix.Errno, calls ...uint32) []refusal {
+	all := make([]refusal, len(calls))
+	for i, call := range calls {
+		all[i] = refusal{call: call, errno: errno}
+	}
+	return all
+}
+
+// bypasses are calls that no ordinary program needs: they reach files, sockets, memory and the kernel without the usual
+// calls, or reach the user's keys. A filter cannot see the mode that openat2 makes a file with. Calls that libraries
+// try first, and do without on older kernels, are not there; the others are not permitted.
+var bypasses = slices.Concat(
+	refuse(unix.ENOSYS, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_OPENAT2),
+	refuse(unix.EPERM, unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV),
+)
+
+// namespaces are calls by which a process gets capabilities, in a user namespace, and those that are of use only with
+// them. A filter cannot see the flags of clone3; without it libraries use clone.
+var namespaces = slices.Concat(
+	refuse(unix.ENOSYS, unix.SYS_CLONE3),
+	refuse(unix.EPERM, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_OPEN_TREE,
+		unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT,
+		unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR),
+	[]refusal{
+		{unix.SYS_CLONE, unix.EPERM, []test{{0, hasAny, unix.CLONE_NEWUSER}}},
+		{unix.SYS_UNSHARE, unix.EPERM, []test{{0, hasAny, unix.CLONE_NEWUSER}}},
+	},
+)
+
+const (
+	// setID are the bits of a mode that have others run a file with the rights of its owner or group.
+	setID = unix.S_ISUID | unix.S_ISGID
+	// makesFile are the flags of open with which it looks at the mode.
+	makesFile = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+)
+
+// setIDs are calls that give a file one of those bits. Mkdir gives none.
+var setIDs = append([]refusal{
+	{unix.SYS_FCHMOD, unix.EPERM, []test{{1, hasAny, setID}}},
+	{unix.SYS_FCHMODAT, unix.EPERM, []test{{2, hasAny, setID}}},
+	{unix.SYS_FCHMODAT2, unix.EPERM, []test{{2, hasAny, setID}}},
+	{unix.SYS_MKNODAT, unix.EPERM, []test{{2, hasAny, setID}}},
+	{unix.SYS_OPENAT, unix.EPERM, []test{{2, hasAny, makesFile}, {3, hasAny, setID}}},
+}, oldSetIDs...)
+
+// families are the rules about sockets: none but those of the internet, unix sockets, and those of netlink by which
+// programs learn their own addresses.
+var families = []refusal{
+	{unix.SYS_SOCKET, unix.EAFNOSUPPORT, []test{
+		{0, isNot, unix.AF_UNIX}, {0, isNot, unix.AF_INET}, {0, isNot, unix.AF_INET6}, {0, isNot, unix.AF_NETLINK},
+	}},
+	{unix.SYS_SOCKET, unix.EPROTONOSUPPORT, []test{{0, is, unix.AF_NETLINK}, {2, isNot, unix.NETLINK_ROUTE}}},
+}
+
+// offline leaves no sockets of the internet.
+var offline = []refusal{
+	{unix.SYS_SOCKET, unix.EACCES, []test{{0, is, unix.AF_INET}}},
+	{unix.SYS_SOCKET, unix.EACCES, []test{{0, is, unix.AF_INET6}}},
+}
+
+// unconnected leaves no unix sockets but pairs, whose ends are connected for good. An end of a pair for datagrams can
+// send to any path, which a filter cannot see. SOCK_RAW means the same, and both have this bit; SOCK_STREAM and
+// SOCK_SEQPACKET do not.
+var unconnected = []refusal{
+	{unix.SYS_SOCKET, unix.EACCES, []test{{0, is, unix.AF_UNIX}}},
+	{unix.SYS_SOCKETPAIR, unix.EACCES, []test{{1, hasAny, unix.SOCK_DGRAM}}},
+}
+
+// shared are calls for what all processes of the machine, or of an IPC namespace, share: memory, messages, and how
+// other processes run. The id 0 of a process means the caller.
+var shared = slices.Concat(
+	refuse(unix.ENOSYS, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN),
+	[]refusal{
+		{unix.SYS_SETPRIORITY, unix.EPERM, []test{{0, is, unix.PRIO_USER}}},
+		{unix.SYS_SETPRIORITY, unix.EPERM, []test{{1, isNot, 0}}},
+		{unix.SYS_IOPRIO_SET, unix.EPERM, []test{{0, is, ioprioWhoUser}}},
+		{unix.SYS_IOPRIO_SET, unix.EPERM, []test{{1, isNot, 0}}},
+		{unix.SYS_PRLIMIT64, unix.EPERM, []test{{0, isNot, 0}}},
+		{unix.SYS_SCHED_SETSCHEDULER, unix.EPERM, []test{{0, isNot, 0}}},
+		{unix.SYS_SCHED_SETPARAM, unix.EPERM, []test{{0, isNot, 0}}},
+		{unix.SYS_SCHED_SETATTR, unix.EPERM, []test{{0, isNot, 0}}},
+	},
+)
 
 // ioprioWhoUser is a value that package unix does not name.
 const ioprioWhoUser = 3
 
-// otherCalls lists system calls that change how a process runs, with the index of the argument that is its id. The id 0
-// means the caller.
-var otherCalls = []struct{ call, argument uint32 }{
-	{unix.SYS_PRLIMIT64, 0},
-	{unix.SYS_SETPRIORITY, 1},
-	{unix.SYS_IOPRIO_SET, 1},
-	{unix.SYS_SCHED_SETSCHEDULER, 0},
-	{unix.SYS_SCHED_SETPARAM, 0},
-	{unix.SYS_SCHED_SETATTR, 0},
+// refusals returns what the rules refuse. Files means that other processes share the machine, which is not a namespace,
+// so it refuses what is shared, too.
+func refusals(r Rules) []refusal {
+	all := slices.Concat(bypasses, setIDs, families)
+	for _, part := range []struct {
+		on   bool
+		more []refusal
+	}{
+		{!r.Namespaces, namespaces}, {r.Files, shared}, {r.Unconnected, unconnected}, {r.Offline, offline},
+	} {
+		if part.on {
+			all = append(all, part.more...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b refusal) int { return cmp.Compare(a.call, b.call) })
+	return all
 }
 
 // filterCalls has the kernel refuse system calls of the calling thread.
@@ -70,62 +171,59 @@ func filterCalls(r Rules) error {
 }
 
 // filter returns the program for the rules. It refuses all system calls of other architectures, whose numbers differ.
-// Offline leaves unix sockets and those of netlink, by which programs learn their own addresses. Files means that other
-// processes share the machine, which is not a namespace, so it refuses the shared calls, too.
 func filter(r Rules) []unix.SockFilter {
-	var p []unix.SockFilter
-	load := func(offset uint32) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset})
+	p := []unix.SockFilter{
+		load(offsetArch), jump(unix.BPF_JEQ, architectures[runtime.GOARCH], 1, 0), fail(unix.ENOSYS), load(offsetCall),
 	}
-	refuse := func(errno unix.Errno) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
-	}
-	// Both compare the loaded value with k: unless skips the next n instructions if the comparison holds, onlyIf if it
-	// does not.
-	unless := func(code uint16, k uint32, n uint8) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | code | unix.BPF_K, Jt: n, K: k})
-	}
-	onlyIf := func(code uint16, k uint32, n uint8) {
-		p = append(p, unix.SockFilter{Code: unix.BPF_JMP | code | unix.BPF_K, Jf: n, K: k})
-	}
-	load(offsetArch)
-	unless(unix.BPF_JEQ, architectures[runtime.GOARCH], 1)
-	refuse(unix.ENOSYS)
-	load(offsetCall)
 	if runtime.GOARCH == "amd64" {
-		onlyIf(unix.BPF_JGE, x32, 1)
-		refuse(unix.ENOSYS)
+		p = append(p, jump(unix.BPF_JGE, x32, 0, 1), fail(unix.ENOSYS))
 	}
-	calls := bypasses
-	if r.Files {
-		calls = slices.Concat(bypasses, shared)
-	}
-	for _, call := range calls {
-		onlyIf(unix.BPF_JEQ, call, 1)
-		refuse(unix.ENOSYS) // as on a kernel without the call, so that libraries do without it
-	}
-	if r.Files {
-		for _, c := range userCalls {
-			onlyIf(unix.BPF_JEQ, c.call, 4)
-			load(offsetArg0)
-			onlyIf(unix.BPF_JEQ, c.which, 1)
-			refuse(unix.EPERM)
-			load(offsetCall)
+	all := refusals(r)
+	for len(all) > 0 { // the refusals of one call stand together
+		n := slices.IndexFunc(all, func(next refusal) bool { return next.call != all[0].call })
+		if n < 0 {
+			n = len(all)
 		}
-		for _, c := range otherCalls {
-			onlyIf(unix.BPF_JEQ, c.call, 4)
-			load(offsetArg0 + 8*c.argument)
-			unless(unix.BPF_JEQ, 0, 1)
-			refuse(unix.EPERM)
-			load(offsetCall)
+		var body []unix.SockFilter
+		for _, refused := range all[:n] {
+			body = append(body, refused.program()...)
 		}
+		body = append(body, allow)
+		p = append(append(p, jump(unix.BPF_JEQ, all[0].call, 0, uint8(len(body)))), body...)
+		all = all[n:]
 	}
-	if r.Offline {
-		onlyIf(unix.BPF_JEQ, unix.SYS_SOCKET, 4)
-		load(offsetArg0)
-		unless(unix.BPF_JEQ, unix.AF_UNIX, 2)
-		unless(unix.BPF_JEQ, unix.AF_NETLINK, 1)
-		refuse(unix.EACCES)
-	}
-	return append(p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+	return append(p, allow)
 }
+
+// program returns the part of a filter that refuses a call, after which the filter goes on if a test fails.
+func (r refusal) program() []unix.SockFilter {
+	var p []unix.SockFilter
+	for i, t := range r.tests {
+		past := uint8(2*(len(r.tests)-i) - 1) // what is left of this part: a load and a jump for each test, and the end
+		p = append(p, load(offsetArg0+8*t.argument))
+		switch t.how {
+		case is:
+			p = append(p, jump(unix.BPF_JEQ, t.value, 0, past))
+		case isNot:
+			p = append(p, jump(unix.BPF_JEQ, t.value, past, 0))
+		case hasAny:
+			p = append(p, jump(unix.BPF_JSET, t.value, 0, past))
+		}
+	}
+	return append(p, fail(r.errno))
+}
+
+func load(offset uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
+}
+
+// jump compares the loaded value with k, and skips as many instructions as it says for yes and for no.
+func jump(code uint16, k uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | code | unix.BPF_K, Jt: yes, Jf: no, K: k}
+}
+
+func fail(errno unix.Errno) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+}
+
+var allow = unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}

@@ -239,6 +239,34 @@ func (g *controlGroup) enter(attr *syscall.SysProcAttr) (leave func() error, err
 	return func() error { return os.WriteFile(filepath.Join(filepath.Dir(g.dir), "tasks"), thread, 0) }, nil
 }
 
+// join makes the process that the calling thread starts next, with attr, a member of the group, even if the thread is
+// locked down meanwhile. Join is called when the process has started. In version 2 it is stopped until then: a process
+// cannot be started in a group by a thread without clone3, and would be quicker than somebody who puts it there.
+func (g *controlGroup) join(attr *syscall.SysProcAttr) (joined func(pid int) error, err error) {
+	if g == nil {
+		return func(int) error { return nil }, nil
+	}
+	if !g.unified {
+		_, err := g.enter(attr) // the thread ends in the group
+		return func(int) error { return nil }, err
+	}
+	members, err := os.OpenFile(filepath.Join(g.dir, "cgroup.procs"), os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	attr.Ptrace = true // it stops before its first instruction
+	return func(pid int) error {
+		defer members.Close()
+		const end = unix.WSTOPPED | unix.WEXITED | unix.WNOWAIT
+		for unix.Waitid(unix.P_PID, pid, nil, end, nil) == unix.EINTR {
+		}
+		if _, err := members.WriteString(strconv.Itoa(pid)); err != nil {
+			return err
+		}
+		return unix.PtraceDetach(pid)
+	}, nil
+}
+
 // refused returns how often the group kept its members from starting a thread.
 func (g *controlGroup) refused() int {
 	if g == nil {

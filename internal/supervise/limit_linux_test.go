@@ -3,14 +3,19 @@ package supervise
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/lockdown"
 )
 
 // TestMaxThreads: a tree may be as large as its limit, and is killed when it is larger. No control group is left
@@ -99,4 +104,48 @@ func TestLimitFromTheStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, few, hardLimit(50))
 	assert.LessOrEqual(t, few, hardLimit(50)+100_000, "and as many as the system has threads")
+}
+
+// TestJoin: a thread that is locked down starts a process in a group of version 2.
+func TestJoin(t *testing.T) {
+	var g *controlGroup
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		dir := filepath.Join(root, "sdd-eval-test-"+strconv.Itoa(os.Getpid()))
+		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err == nil && os.Mkdir(dir, 0o755) == nil {
+			g = &controlGroup{dir: dir, unified: true}
+			t.Cleanup(func() { assert.NoError(t, os.Remove(dir)) })
+			break
+		}
+	}
+	if g == nil {
+		t.Skip("no control group of version 2 can be made here")
+	}
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	done := make(chan error)
+	go func() {
+		done <- func() error {
+			defer w.Close()
+			runtime.LockOSThread()
+			attr := &syscall.ProcAttr{Files: []uintptr{0, w.Fd(), 2}, Sys: &syscall.SysProcAttr{}}
+			join, err := g.join(attr.Sys)
+			if err != nil {
+				return err
+			}
+			if err := lockdown.Thread(lockdown.Rules{}); err != nil {
+				return err
+			}
+			pid, err := syscall.ForkExec("/bin/cat", []string{"cat", "/proc/self/cgroup"}, attr)
+			if err != nil {
+				return err
+			}
+			defer func() { _, _ = syscall.Wait4(pid, nil, 0, nil) }()
+			return join(pid)
+		}()
+	}()
+	require.NoError(t, <-done)
+	groups, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Contains(t, string(groups), "0::/"+filepath.Base(g.dir)+"\n")
 }

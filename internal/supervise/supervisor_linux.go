@@ -147,12 +147,9 @@ func (s *supervisor) start(spec *spec) int {
 	started := make(chan int)
 	go func() {
 		runtime.LockOSThread()
-		leave := func() error { return nil }
-		if spec.group != nil {
-			var err error
-			if leave, err = spec.group.enter(attr.Sys); err != nil {
-				s.lockFailed(fmt.Errorf("enter the control group: %w", err))
-			}
+		join, err := spec.group.join(attr.Sys)
+		if err != nil {
+			s.lockFailed(fmt.Errorf("enter the control group: %w", err))
 		}
 		if spec.rules != nil {
 			if err := lockdown.Thread(*spec.rules); err != nil {
@@ -160,7 +157,10 @@ func (s *supervisor) start(spec *spec) int {
 			}
 		}
 		pid := s.forkExec(spec, attr)
-		_ = leave() // fails if the thread is locked down; it leaves the group when it ends
+		if err := join(pid); err != nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			s.lockFailed(fmt.Errorf("enter the control group: %w", err))
+		}
 		started <- pid
 	}()
 	return <-started

@@ -32,9 +32,9 @@ func FuzzSpec(f *testing.F) {
 		if paths != "" {
 			want.group = &controlGroup{dir: paths, unified: flag}
 			want.rules = &lockdown.Rules{
-				Files: flag, Offline: !flag,
+				Files: flag, Offline: !flag, Unconnected: flag, Namespaces: !flag,
 				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{},
-				Devices: []string{path, dir},
+				Devices: []string{path, dir}, Connect: []string{dir},
 			}
 		}
 		got, err := decodeSpec(want.encode(), want.files)

@@ -156,11 +156,12 @@ func (s *spec) encode() []byte {
 	}
 	put(strconv.FormatBool(s.rules != nil))
 	if r := s.rules; r != nil {
-		put(strconv.FormatBool(r.Files), strconv.FormatBool(r.Offline))
-		list(r.Read)
-		list(r.Write)
-		list(r.List)
-		list(r.Devices)
+		for _, flag := range []bool{r.Files, r.Offline, r.Unconnected, r.Namespaces} {
+			put(strconv.FormatBool(flag))
+		}
+		for _, paths := range [][]string{r.Read, r.Write, r.List, r.Devices, r.Connect} {
+			list(paths)
+		}
 	}
 	list(s.args)
 	list(s.env)
@@ -175,7 +176,8 @@ func decodeSpec(text []byte, files []int) (*spec, error) {
 	}
 	if f.flag() {
 		s.rules = &lockdown.Rules{
-			Files: f.flag(), Offline: f.flag(), Read: f.list(), Write: f.list(), List: f.list(), Devices: f.list(),
+			Files: f.flag(), Offline: f.flag(), Unconnected: f.flag(), Namespaces: f.flag(),
+			Read: f.list(), Write: f.list(), List: f.list(), Devices: f.list(), Connect: f.list(),
 		}
 	}
 	s.args, s.env = f.list(), f.list()

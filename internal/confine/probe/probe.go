@@ -22,6 +22,12 @@ const (
 	Sockets Property = "unix sockets"
 	// Network: reach another process by TCP or UDP, where the policy has no network.
 	Network Property = "network"
+	// SetIDs: leave a file with the setuid or setgid bit, which runs with our rights if others start it.
+	SetIDs Property = "set-uid files"
+	// Namespaces: have capabilities, be it in a user namespace of its own.
+	Namespaces Property = "user namespaces"
+	// Interfaces: use what no ordinary program needs of the kernel, such as sockets of rare families, bpf, userfaultfd.
+	Interfaces Property = "kernel interfaces"
 	// Forks: start more threads than its limit.
 	Forks Property = "fork bombs"
 )
@@ -30,6 +36,7 @@ const (
 // input, and prints as JSON which properties the sandbox has.
 type Targets struct {
 	Dir     string // a directory with SecretFile
+	Own     string // a directory that the prober may write
 	Tty     string // the path of a terminal, or empty
 	Process int    // the id of a process
 	PIDs    string // the process namespace of that id

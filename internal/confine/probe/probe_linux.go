@@ -27,7 +27,8 @@ func Main([]string) int {
 	properties := make(map[Property]bool)
 	for property, succeeds := range map[Property]func(Targets) bool{
 		FilesRead: readsFile, FilesWritten: writesFile, FileModes: changesMode, Terminals: opensTerminal,
-		Processes: reachesProcess, Sockets: connectsSocket, Network: reachesNetwork,
+		Processes: reachesProcess, Sockets: connectsSocket, Network: reachesNetwork, SetIDs: setsIDs,
+		Namespaces: getsCapabilities, Interfaces: usesInterfaces,
 	} {
 		properties[property] = !succeeds(t)
 	}

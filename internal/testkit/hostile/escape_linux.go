@@ -61,8 +61,9 @@ type Target struct {
 	// whose working directory is Project. Stopper and Killer are there to be stopped and killed.
 	Victim, Stopper, Killer int
 	// UnixStream and UnixPacket are sockets outside, by path, and Abstract is the name of an abstract one. All sockets
-	// here answer what they are sent, or who connects, with the secret.
-	UnixStream, UnixPacket, Abstract string
+	// here answer what they are sent, or who connects, with the secret. UnixDatagram answers into a socket that it is
+	// sent.
+	UnixStream, UnixPacket, UnixDatagram, Abstract string
 	// TCP, TCP6, UDP and Host are addresses of sockets outside: on the loopback devices, and TCP on an address of the
 	// machine's own. Empty: there is none.
 	TCP, TCP6, UDP, Host string
@@ -79,7 +80,8 @@ const SecretFile = "credentials"
 
 // Escapes returns all escapes, in an order in which none spoils a later one.
 func Escapes() []Escape {
-	all := slices.Concat(changes(), reads(), processes(), sockets(), privileges(), commands())
+	all := slices.Concat(changes(), reads(), processes(), sockets(), privileges(), namespaces(), interfaces(), setIDs(),
+		commands())
 	return append(all, parents()...)
 }
 

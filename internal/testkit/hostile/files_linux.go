@@ -289,7 +289,7 @@ var changeKinds = []change{
 	{name: "write-by-proc", do: func(path string, _ Target) error { return put("/proc/self/root"+path, os.O_WRONLY) }},
 	{
 		name: "chmod", property: confine.FileModes,
-		do: func(path string, _ Target) error { return os.Chmod(path, 0o4777) },
+		do: func(path string, _ Target) error { return os.Chmod(path, 0o777) },
 	},
 	{
 		name: "utimes", property: confine.FileModes,
@@ -302,7 +302,7 @@ var changeKinds = []change{
 			if err := os.Symlink(path, link); err != nil {
 				return err
 			}
-			return os.Chmod(link, 0o4777)
+			return os.Chmod(link, 0o777)
 		},
 	},
 	{
@@ -313,7 +313,7 @@ var changeKinds = []change{
 				return err
 			}
 			defer unix.Close(fd)
-			return unix.Chmod(descriptor(fd), 0o4777)
+			return unix.Chmod(descriptor(fd), 0o777)
 		},
 	},
 }

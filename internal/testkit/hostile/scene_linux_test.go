@@ -124,6 +124,11 @@ func (s *scene) sockets(t *testing.T) {
 	}
 	s.target.UnixStream = listen("unix", filepath.Join(s.target.Home, "stream"))
 	s.target.UnixPacket = listen("unixpacket", filepath.Join(s.target.Home, "packet"))
+	s.target.UnixDatagram = filepath.Join(s.target.Home, "datagram")
+	datagrams, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: s.target.UnixDatagram, Net: "unixgram"})
+	require.NoError(t, err)
+	t.Cleanup(func() { datagrams.Close() })
+	go s.answerInto(datagrams)
 	s.target.Abstract = strings.TrimPrefix(listen("unix", "@hostile-"+rand.Text()), "@")
 	s.target.TCP = listen("tcp4", "127.0.0.1:0")
 	s.target.TCP6 = listen("tcp6", "[::1]:0")
@@ -151,6 +156,25 @@ func (s *scene) answer(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(deadline))
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		_, _ = conn.Write([]byte(s.secret))
+	}
+}
+
+// answerInto answers each datagram by the socket that came with it.
+func (s *scene) answerInto(conn *net.UnixConn) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	for {
+		_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), rights)
+		if err != nil {
+			return
+		}
+		messages, _ := unix.ParseSocketControlMessage(rights[:n])
+		for _, m := range messages {
+			fds, _ := unix.ParseUnixRights(&m)
+			for _, fd := range fds {
+				_, _ = unix.Write(fd, []byte(s.secret))
+				_ = unix.Close(fd)
+			}
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func sockets() []Escape {
 			Name: "unix-abstract", Property: confine.Sockets, Proof: Secret,
 			try: func(t Target) (string, error) { return dial("unix", "@"+t.Abstract) },
 		},
+		{Name: "unix-datagram-by-pair", Property: confine.Sockets, Proof: Secret, try: pairTo},
 		{
 			Name: "unix-stream-by-io-uring", Property: confine.Sockets, Proof: Secret,
 			Uncertain: "not every machine lets users have rings",
@@ -202,6 +203,29 @@ func ringDial(path string) (string, error) {
 		return "", err
 	}
 	return receive(fd)
+}
+
+// pairTo sends from one end of a pair, which takes no socket of its own, to a path. The answer comes by the end of
+// another pair, which it sends along.
+func pairTo(t Target) (string, error) {
+	from, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(from[0])
+	defer unix.Close(from[1])
+	back, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(back[0])
+	rights := unix.UnixRights(back[1])
+	err = unix.Sendmsg(from[0], []byte("?"), rights, &unix.SockaddrUnix{Name: t.UnixDatagram}, 0)
+	_ = unix.Close(back[1])
+	if err != nil {
+		return "", err
+	}
+	return receive(back[0])
 }
 
 // Parts of the kernel's interface for rings (io_uring) that x/sys does not have.
