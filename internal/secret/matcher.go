@@ -83,7 +83,7 @@ type run struct {
 // key is the beginning of text that looks like a key.
 type key struct {
 	start int
-	class class
+	shape *shape
 }
 
 // scan searches data[from:]. The contextSize bytes before from tell where words begin. Unless final is set, more text
@@ -130,7 +130,7 @@ func (m *matcher) report(r *result, data []byte, at int32, end int, final bool) 
 			return
 		case p.shape != nil:
 			if found, decided = p.shape.found(data, start, end, final); found {
-				r.keys = append(r.keys, key{start, p.shape.class})
+				r.keys = append(r.keys, key{start, p.shape})
 			}
 		case p.word:
 			if found, decided = isWord(data, start, end, final); found {
@@ -259,7 +259,7 @@ func (c *cover) render(dst, data []byte, from int, r result) []byte {
 		}
 		name := keyName
 		for len(keys) > 0 && keys[0].start == at {
-			c.tail.begin(keys[0].class, data[at])
+			c.tail.begin(keys[0].shape, data[at])
 			inKey = true
 			keys = keys[1:]
 		}

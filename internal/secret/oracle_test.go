@@ -49,7 +49,7 @@ func spans(secrets map[string]string, text string) (all []span) {
 				continue
 			}
 			var t tail
-			t.begin(s.class, data[at])
+			t.begin(&s, data[at])
 			for end = at + 1; end < len(data) && t.next(data[end]); {
 				end++
 			}
@@ -173,7 +173,7 @@ func FuzzChunks(f *testing.F) {
 func TestPrefixes(t *testing.T) {
 	for _, a := range shapes {
 		for _, b := range shapes {
-			require.NotContains(t, a.prefix[1:], b.prefix)
+			require.NotContains(t, a.prefix[1:len(a.prefix)-1], b.prefix)
 		}
 	}
 }

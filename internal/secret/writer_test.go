@@ -28,16 +28,16 @@ func TestWriterHoldsLittle(t *testing.T) {
 	var b strings.Builder
 	w := s.Writer(&b)
 	for _, step := range []struct{ text, want string }{
-		{"plain text", "plain text"}, // nothing in it may begin a secret
-		{" !abcdefg", "plain text "},
-		{"?", "plain text !abcdefg?"},
-		{"!!abcdefgh", "plain text !abcdefg?![REDACTED:A]"},
-		{"sk-", "plain text !abcdefg?![REDACTED:A]sk"}, // the text is inside a word, but a key may follow the dash
-		{" sk-", "plain text !abcdefg?![REDACTED:A]sk- "},
-		{" ", "plain text !abcdefg?![REDACTED:A]sk- sk- "},
-		{"sk-" + "aaaaaaaaaaaaaaaaaaaa", "plain text !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]"},
-		{strings.Repeat("a", 1<<20), "plain text !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]"},
-		{".", "plain text !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]."},
+		{"plain text.", "plain text."}, // nothing in it may begin a secret
+		{" !abcdefg", "plain text. "},
+		{"?", "plain text. !abcdefg?"},
+		{"!!abcdefgh", "plain text. !abcdefg?![REDACTED:A]"},
+		{"sk-", "plain text. !abcdefg?![REDACTED:A]sk"}, // the text is inside a word, but a key may follow the dash
+		{" sk-", "plain text. !abcdefg?![REDACTED:A]sk- "},
+		{" ", "plain text. !abcdefg?![REDACTED:A]sk- sk- "},
+		{"sk-" + "aaaaaaaaaaaaaaaaaaaa", "plain text. !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]"},
+		{strings.Repeat("a", 1<<20), "plain text. !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]"},
+		{".", "plain text. !abcdefg?![REDACTED:A]sk- sk- [REDACTED:key]."},
 	} {
 		write(t, w, step.text)
 		assert.Equal(t, step.want, b.String(), "after %.40q", step.text)
