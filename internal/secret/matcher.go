@@ -46,7 +46,7 @@ func compile(secrets map[string]string) *matcher {
 	for _, text := range slices.Sorted(maps.Keys(patterns)) {
 		p := patterns[text]
 		p.size = len(text)
-		m.trie.insert(text, len(m.patterns))
+		m.trie.insert(text, len(m.patterns), !p.kept && !p.word && p.shape == nil)
 		m.heads.add(text)
 		m.patterns = append(m.patterns, p)
 	}
@@ -100,6 +100,9 @@ func (m *matcher) scan(data []byte, from int, final bool) result {
 			if n.out|n.link != 0 && i > reported {
 				m.report(&r, data, at, i, final)
 				reported = i
+			}
+			if n.depth >= cutSize {
+				m.cut(&r, data, at, i, final)
 			}
 			if n.depth < headSize && i-begin >= headSize { // back to the quicker search, at least one byte further
 				i -= int(n.depth)

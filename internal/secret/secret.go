@@ -13,7 +13,8 @@
 //
 // A secret is found as it is, and each line of a multi-line secret by itself. It is also found as it is written in JSON
 // (and in JSON inside a JSON string), in XML and HTML, in Go's %q, in URLs, in base64, whatever is encoded before and
-// after it, and in hex. It is not found compressed, encrypted, reversed, in pieces, or in base64 broken into lines.
+// after it, and in hex. The beginning of one, 8 bytes or more, is found if an ellipsis follows it: texts are cut before
+// they are masked. It is not found compressed, encrypted, reversed, in other pieces, or in base64 broken into lines.
 //
 // Where secrets overlap, one placeholder replaces all the text that they cover. It has the name of the secret that
 // begins first and, of several such, of the longest. So nothing remains of a secret that overlaps another or is inside
@@ -185,7 +186,7 @@ func values(secret string) []string {
 	}
 	for line := range lines(secret) {
 		line = strings.TrimSpace(line)
-		if len(line) >= wordSize && !strings.HasPrefix(line, "-----") { // -----BEGIN PRIVATE KEY----- is no secret
+		if len(line) >= wordSize && !strings.HasPrefix(line, "-----") { // -----BEGIN is no secret
 			all = append(all, line)
 		}
 	}

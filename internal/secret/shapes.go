@@ -3,8 +3,10 @@ package secret
 import "strings"
 
 // shape is a well-known kind of key: a prefix that is not inside a word, followed by at least least bytes of a class.
-// The key ends where the class ends. Fake keys of the same shape are masked as well. No prefix is inside another one,
-// unless they end together, so keys are found in order. A prefix has three bytes or more, or the quick search would find it everywhere.
+// The key ends where the class ends. Fake keys of the same shape are masked as well.
+//
+// No prefix is inside another one, unless they end together, so keys are found in order. A prefix has three bytes or
+// more, or the quick search would find it everywhere. It does not begin as common words do, which would slow that down.
 type shape struct {
 	prefix string
 	class  class

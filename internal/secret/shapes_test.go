@@ -89,7 +89,9 @@ func TestVendors(t *testing.T) {
 		t.Run(tt.vendor, func(t *testing.T) {
 			key := tt.prefix[0] + tt.prefix[1] + madeOf(tt.alphabet, tt.size)
 			const masked = "[REDACTED:key]"
-			for _, around := range [][2]string{{"", ""}, {`"`, `"`}, {"KEY=", "\n"}, {"(", ")"}, {`\n`, `\n`}, {"'", "',"}} {
+			for _, around := range [][2]string{
+				{"", ""}, {`"`, `"`}, {"KEY=", "\n"}, {"(", ")"}, {`\n`, `\n`}, {"'", "',"},
+			} {
 				assert.Equal(t, around[0]+masked+around[1], s.String(around[0]+key+around[1]))
 			}
 			assert.Equal(t, `{"a":"x `+masked+`"}`, string(s.JSON([]byte(`{"a":"x `+key+`"}`))))

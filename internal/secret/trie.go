@@ -19,13 +19,14 @@ type node struct {
 	out   int32 // 1 + the index of the pattern that ends here, or 0
 	link  int32 // the next node by fail at which a pattern ends, or 0
 	depth int32
+	owner int32 // 1 + the index of a secret that begins with this text, or 0; from cutSize on
 	b     byte
 }
 
 func newTrie() *trie { return &trie{nodes: make([]node, 1)} }
 
-// insert adds a text, which becomes the pattern with that index.
-func (t *trie) insert(text string, pattern int) {
+// insert adds a text, which becomes the pattern with that index. If it is secret, so are its beginnings.
+func (t *trie) insert(text string, pattern int, secret bool) {
 	at := int32(0)
 	for i := range len(text) {
 		next := t.get(at, text[i])
@@ -35,6 +36,9 @@ func (t *trie) insert(text string, pattern int) {
 			t.set(at, text[i], next)
 		}
 		at = next
+		if n := &t.nodes[at]; secret && i+1 >= cutSize && n.owner == 0 {
+			n.owner = int32(pattern + 1)
+		}
 	}
 	t.nodes[at].out = int32(pattern + 1)
 }
