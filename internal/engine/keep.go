@@ -14,7 +14,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
-	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -199,48 +198,6 @@ func (a *attempt) cleanByOrigin() bool {
 func (r *Runner) shows(text []byte) bool {
 	_, found := r.secrets.Contains(text)
 	return found
-}
-
-// maxReason is how much of a reason is kept, in bytes: agents and models can say anything.
-const maxReason = 16 << 10
-
-// redact takes secrets out of all texts of a unit's result but its run: it is shown to people and written down.
-// What is long is cut then, since half a secret could not be masked.
-func (r *Runner) redact(u *result.Unit) {
-	r.mask(&u.Reason, &u.Next)
-	u.Reason = excerpt.Bytes(u.Reason, maxReason)
-	r.maskAll(u.Warnings)
-	r.maskAll(u.Attempts)
-	r.redactSteps(u.Steps)
-	for i := range u.Evaluations {
-		e := &u.Evaluations[i]
-		r.mask(&e.Reason, &e.Detail)
-	}
-}
-
-func (r *Runner) redactJob(j *result.Job) {
-	r.mask(&j.Reason)
-	r.redactSteps(j.Steps)
-}
-
-func (r *Runner) redactSteps(steps []result.Step) {
-	for i := range steps {
-		s := &steps[i]
-		r.mask(&s.Name, &s.Reason, &s.Output)
-		s.Reason = excerpt.Bytes(s.Reason, maxReason)
-	}
-}
-
-func (r *Runner) mask(texts ...*string) {
-	for _, t := range texts {
-		*t = r.secrets.String(*t)
-	}
-}
-
-func (r *Runner) maskAll(texts []string) {
-	for i := range texts {
-		r.mask(&texts[i])
-	}
 }
 
 // masked returns a run without secrets: what evaluators quote from it is cut if it is long, and half a secret is not

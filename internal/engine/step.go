@@ -148,8 +148,9 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 	defer dir.Close()
 	start := r.now()
 	out := &excerpt.Tail{Limit: shownOutput}
+	masked := r.secrets.Writer(out) // before it is cut: the end of a secret alone would not be found
 	p, err := r.start(ctx, supervise.Command{
-		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: out, Stderr: out,
+		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: masked, Stderr: masked,
 		Scratch: dirs.steps,
 	}, confine.Policy{
 		Write:     []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
@@ -165,6 +166,7 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 		Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal,
 		Duration: &took,
 	}
+	_ = masked.Close() // a Tail takes everything
 	c.Output, c.Cut = lastLines(out)
 	if exit.Code >= 0 {
 		c.ExitCode = &exit.Code

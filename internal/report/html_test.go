@@ -53,8 +53,8 @@ const (
 	hostile   = `</script><script>document.body.dataset.broken=1</script><!--` + hostileID
 )
 
-// poison puts the hostile text into every string below v.
-func poison(v reflect.Value) {
+// poison puts a text into every string below v.
+func poison(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
@@ -63,35 +63,35 @@ func poison(v reflect.Value) {
 		if v.Kind() == reflect.Interface {
 			inner := reflect.New(v.Elem().Type()).Elem()
 			inner.Set(v.Elem())
-			poison(inner)
+			poison(inner, text)
 			v.Set(inner)
 			return
 		}
-		poison(v.Elem())
+		poison(v.Elem(), text)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return
 		}
 		for _, field := range v.Fields() {
 			if field.CanSet() {
-				poison(field)
+				poison(field, text)
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			poison(v.Index(i))
+			poison(v.Index(i), text)
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			value := reflect.New(v.Type().Elem()).Elem()
 			value.Set(v.MapIndex(key))
-			poison(value)
+			poison(value, text)
 			v.SetMapIndex(key, reflect.Value{})
-			v.SetMapIndex(reflect.ValueOf(hostile+key.String()).Convert(v.Type().Key()), value)
+			v.SetMapIndex(reflect.ValueOf(text+key.String()).Convert(v.Type().Key()), value)
 		}
 	case reflect.String:
 		if v.Type() != reflect.TypeFor[result.Outcome]() {
-			v.SetString(hostile)
+			v.SetString(text)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func hostileSource(t *testing.T) source {
 		}},
 		{Turn: 1, Body: trajectory.Stop{Reason: "x"}},
 	}}
-	poison(reflect.ValueOf(&run).Elem())
+	poison(reflect.ValueOf(&run).Elem(), hostile)
 	data, err := json.Marshal(&run)
 	require.NoError(t, err)
 	files := artifacts{run: data, diff: sampleDiff + hostile + "\n" + strings.ReplaceAll(sampleDiff, "order", hostile)}
@@ -150,9 +150,9 @@ func hostileSource(t *testing.T) source {
 	v.Args, v.Env, v.Preset, v.Mode = []string{"x"}, []string{"x"}, "x", "x"
 	m.Cases[0].ExpectedOutcome, m.Cases[0].ReferenceAnswer = "x", "x"
 	state := m.State
-	poison(reflect.ValueOf(m).Elem())
-	poison(reflect.ValueOf(&s.units[0]).Elem())
-	poison(reflect.ValueOf(&s.jobs).Elem())
+	poison(reflect.ValueOf(m).Elem(), hostile)
+	poison(reflect.ValueOf(&s.units[0]).Elem(), hostile)
+	poison(reflect.ValueOf(&s.jobs).Elem(), hostile)
 	m.State = state
 	id := "shop/" + hostileID + "/" + hostileID + "/1"
 	u.ID, u.Case, u.Variant = id, hostileID, hostileID
