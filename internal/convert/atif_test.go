@@ -29,7 +29,7 @@ func again(t *testing.T, c *cassette.Cassette) *cassette.Cassette {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "trajectory.json")
 	require.NoError(t, os.WriteFile(file, data, 0o644))
-	s, err := Read(ATIF, file, Options{})
+	s, err := Read(ATIF, file, Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	got, _, err := s.Cassette(Unit{ID: c.Header.Unit, Kind: c.Header.Agent.Kind, Secrets: new(secret.Set)})
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestExportForOthers(t *testing.T) {
 	exported, err := toATIF(c)
 	require.NoError(t, err)
 	exported.Extra = nil
-	s, err := fromATIF(exported, Options{})
+	s, err := fromATIF(exported, Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	run := func(turns [][]trajectory.Event) (calls []trajectory.ToolCall, answer string, reasons []string) {
 		r := new(trajectory.Run)
@@ -218,7 +218,7 @@ func TestExportChanged(t *testing.T) {
 			require.NoError(t, err)
 			var read atif.Trajectory
 			require.NoError(t, json.Unmarshal(data, &read))
-			_, err = fromATIF(&read, Options{})
+			_, err = fromATIF(&read, Options{Stop: "end_turn"})
 			assert.EqualError(t, err, tt.want)
 		})
 	}
@@ -289,7 +289,7 @@ func TestATIFErrors(t *testing.T) {
 
 // The tokens of a turn are unknown if those of one of its steps are.
 func TestATIFTokens(t *testing.T) {
-	s, err := Read(ATIF, filepath.Join("testdata", "atif", "stock.json"), Options{})
+	s, err := Read(ATIF, filepath.Join("testdata", "atif", "stock.json"), Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	usage := func(i int) *trajectory.Usage { return s.Turns[i][len(s.Turns[i])-1].Body.(trajectory.Stop).Usage }
 	assert.Equal(t, int64(110), *usage(0).Input)
@@ -316,7 +316,7 @@ func FuzzATIF(f *testing.F) {
 func fuzzRead(t *testing.T, format string, data []byte) {
 	file := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(file, data, 0o644))
-	s, err := Read(format, file, Options{})
+	s, err := Read(format, file, Options{Stop: "end_turn"})
 	if err != nil {
 		return
 	}

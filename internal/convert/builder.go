@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/observe"
@@ -169,16 +170,19 @@ func (b *builder) session(stop string) (*Session, error) {
 	s.Start = b.start
 	for i, t := range b.turns {
 		n, last := i+1, i == len(b.turns)-1
-		if !t.end() {
-			switch {
-			case !last:
-				t.stop = "cancelled" // by the next prompt
-			case stop != "":
-				t.stop = stop
-			default:
-				return nil, fmt.Errorf("turn %d has not ended: %s (if it did, give the reason with --stop REASON)",
-					n, t.unfinished())
-			}
+		if last && t.stop == "" {
+			t.stop = stop
+		}
+		told := t.stop != ""
+		switch ended := t.end(); {
+		case !ended && !last:
+			t.stop = "cancelled" // by the next prompt
+		case !ended:
+			return nil, fmt.Errorf("turn %d has not ended: %s (if it did, give the reason with --stop REASON)",
+				n, t.unfinished())
+		case last && !told: // a file that was cut ends so, too
+			return nil, fmt.Errorf("the file does not say why turn %d ended: if its last message, %s, is the agent's "+
+				"answer, give --stop end_turn, else the reason", n, excerpt.Quote(t.lastMessage(), 80))
 		}
 		at := t.events[len(t.events)-1].At
 		t.events = append(t.events, trajectory.Event{At: at, Body: trajectory.Stop{Reason: t.stop, Usage: t.usage}})
@@ -198,6 +202,16 @@ func (b *builder) file(path string, o Options, format, agent string) (*Session, 
 	}
 	s.Format, s.Agent.Name, s.Agent.Version = format, agent, s.Version
 	return s, nil
+}
+
+// lastMessage is the agent's last message.
+func (t *turn) lastMessage() string {
+	for _, e := range slices.Backward(t.events) {
+		if m, ok := e.Body.(trajectory.Message); ok {
+			return m.Text
+		}
+	}
+	return ""
 }
 
 // unfinished says what the turn lacks to have ended.

@@ -193,7 +193,7 @@ func TestClaude(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Claude, tt.from.write(t), Options{})
+			s, err := Read(Claude, tt.from.write(t), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 		})
@@ -202,7 +202,7 @@ func TestClaude(t *testing.T) {
 
 func TestClaudeLeft(t *testing.T) {
 	s, err := Read(Claude, begin().says("2", "1", "no").user("3", "", "Go on.").says("4", "3", "ok").write(t),
-		Options{})
+		Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"turns that the user took back: 1"}, s.Left)
 }
@@ -313,7 +313,7 @@ func TestClaudeSubagentIsMissing(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "delegate.jsonl")
 	require.NoError(t, os.WriteFile(file, data, 0o644))
-	_, err = Read(Claude, file, Options{})
+	_, err = Read(Claude, file, Options{Stop: "end_turn"})
 	assert.ErrorContains(t, err,
 		": the file of subagent a8f173dcf8ac43edf is missing: ")
 	assert.ErrorIs(t, err, os.ErrNotExist)
@@ -342,7 +342,7 @@ func TestClaudeExitCodes(t *testing.T) {
 		rest := fmt.Sprintf(`"message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"%s"}]},`+
 			`"toolUseResult":%s`, tt.told, tt.returned)
 		file := begin().calls("2", "1", "a", "Bash").line("3", "2", "user", rest).says("4", "3", "ok").write(t)
-		s, err := Read(Claude, file, Options{})
+		s, err := Read(Claude, file, Options{Stop: "end_turn"})
 		require.NoError(t, err, tt.name)
 		assert.Equal(t, tt.want, s.Turns[0][2].Body.(trajectory.ToolEnd).ExitCode, tt.name)
 	}
@@ -350,7 +350,7 @@ func TestClaudeExitCodes(t *testing.T) {
 
 // The output tokens of an answer are unknown until it ends.
 func TestClaudeTokens(t *testing.T) {
-	s, err := Read(Claude, filepath.Join("testdata", "claude", "client-fix-bug.jsonl"), Options{})
+	s, err := Read(Claude, filepath.Join("testdata", "claude", "client-fix-bug.jsonl"), Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	u := s.Turns[0][len(s.Turns[0])-1].Body.(trajectory.Stop).Usage
 	require.NotNil(t, u)
@@ -362,9 +362,9 @@ func TestClaudeTokens(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.jsonl")
 	require.NoError(t, os.WriteFile(file, append([]byte(`{"type":"`), make([]byte, maxLine)...), 0o644))
-	_, err := Read(Claude, file, Options{})
+	_, err := Read(Claude, file, Options{Stop: "end_turn"})
 	assert.EqualError(t, err, file+":1: the line has more than 67108864 bytes")
-	_, err = Read(Claude, t.TempDir(), Options{})
+	_, err = Read(Claude, t.TempDir(), Options{Stop: "end_turn"})
 	assert.ErrorContains(t, err, ": not a regular file")
 }
 

@@ -115,7 +115,7 @@ func TestCodex(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Codex, tt.from.write(t), Options{})
+			s, err := Read(Codex, tt.from.write(t), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 			assert.Equal(t, "s", s.ID)
@@ -185,7 +185,7 @@ func TestCodexScripts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Codex, tt.from.write(t), Options{})
+			s, err := Read(Codex, tt.from.write(t), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 		})
@@ -321,7 +321,7 @@ func TestCodexTokens(t *testing.T) {
 		event(count(300, 80, 30)).done("ok")
 	r.asks("More.").event(count(400, 130, 40)).done("ok").asks("Less.").done("ok").asks("Anew.").event(count(5, 0,
 		5)).done("ok")
-	s, err := Read(Codex, r.write(t), Options{})
+	s, err := Read(Codex, r.write(t), Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	usage := func(i int) *trajectory.Usage { return s.Turns[i][len(s.Turns[i])-1].Body.(trajectory.Stop).Usage }
 	require.Len(t, s.Turns, 4)

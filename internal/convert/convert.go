@@ -43,7 +43,7 @@ type Session struct {
 // Options say how a file is read.
 type Options struct {
 	// Stop is the stop reason of the last turn, as in the Agent Client Protocol, for a file that does not give it. If
-	// it is empty, such a file is an error.
+	// it is empty, such a file is an error: one that was cut after a message looks like one that is whole.
 	Stop string
 	// Ignore lists unknown types of lines to skip.
 	Ignore []string

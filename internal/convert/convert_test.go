@@ -66,10 +66,10 @@ func TestEachFormat(t *testing.T) {
 				_, err := Read(f.Name, file, Options{Stop: "end_turn"})
 				require.ErrorContains(t, err, file, "%s: %s", tt.name, tt.reason)
 			}
-			_, err := Read(f.Name, filepath.Join(t.TempDir(), "none"), Options{})
+			_, err := Read(f.Name, filepath.Join(t.TempDir(), "none"), Options{Stop: "end_turn"})
 			require.ErrorIs(t, err, os.ErrNotExist)
 			for _, sample := range samples(t, f.Name) {
-				s, err := Read(f.Name, sample, Options{})
+				s, err := Read(f.Name, sample, Options{Stop: "end_turn"})
 				require.NoError(t, err, sample)
 				require.Equal(t, f.Name, s.Format)
 				c, _, err := s.Cassette(Unit{
@@ -83,7 +83,7 @@ func TestEachFormat(t *testing.T) {
 				require.NoError(t, err, sample)
 				file := filepath.Join(t.TempDir(), "written")
 				require.NoError(t, os.WriteFile(file, written, 0o644))
-				again, err := Read(f.Name, file, Options{})
+				again, err := Read(f.Name, file, Options{Stop: "end_turn"})
 				require.NoError(t, err, sample)
 				require.Equal(t, s.Prompts(), again.Prompts(), sample)
 			}
@@ -136,7 +136,7 @@ func TestSamples(t *testing.T) {
 	for _, format := range Names(Readable()) {
 		for _, file := range samples(t, format) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
-				s, err := Read(format, file, Options{})
+				s, err := Read(format, file, Options{Stop: "end_turn"})
 				require.NoError(t, err)
 				golden.Equal(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden", text(t, s))
 			})
@@ -180,7 +180,8 @@ func TestAsRecorded(t *testing.T) {
 			recorded, err := cassette.Read(filepath.Join("..", "..", "cassettes", "evals",
 				filepath.FromSlash(tt.recorded)))
 			require.NoError(t, err)
-			s, err := Read(tt.format, filepath.Join("testdata", filepath.FromSlash(tt.name)+".jsonl"), Options{})
+			s, err := Read(tt.format, filepath.Join("testdata", filepath.FromSlash(tt.name)+".jsonl"),
+				Options{Stop: "end_turn"})
 			require.NoError(t, err)
 			imported, _, err := s.Cassette(Unit{ID: recorded.Header.Unit, Kind: tt.kind, Secrets: new(secret.Set)})
 			require.NoError(t, err)
@@ -231,7 +232,7 @@ func TestCassette(t *testing.T) {
 	for _, format := range Names(Readable()) {
 		for _, file := range samples(t, format) {
 			t.Run(filepath.ToSlash(strings.TrimPrefix(file, "testdata")), func(t *testing.T) {
-				s, err := Read(format, file, Options{})
+				s, err := Read(format, file, Options{Stop: "end_turn"})
 				require.NoError(t, err)
 				c, masked, err := s.Cassette(Unit{
 					ID: "p/task/v/1", Kind: "acp", Secrets: new(secret.Set), ClientVersion: "0.1.0",
@@ -272,4 +273,23 @@ func TestSecretsAreMasked(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), value)
 	assert.Contains(t, string(data), "[REDACTED:EXAMPLE_KEY]")
+}
+
+// TestUnknownEnd: a file that was cut after a message looks like one that is whole.
+func TestUnknownEnd(t *testing.T) {
+	for format, sample := range map[string]string{
+		Claude: "client-fix-bug.jsonl", Copilot: "comment.jsonl", Qwen: "comment.jsonl", Gemini: "comment.jsonl",
+		ATIF: "stock.json",
+	} {
+		t.Run(format, func(t *testing.T) {
+			file := filepath.Join("testdata", format, sample)
+			_, err := Read(format, file, Options{})
+			require.ErrorContains(t, err, file+": the file does not say why turn")
+			require.ErrorContains(t, err, "give --stop end_turn, else the reason")
+			s, err := Read(format, file, Options{Stop: "max_tokens"})
+			require.NoError(t, err)
+			stops := (&trajectory.Run{Events: s.Turns[len(s.Turns)-1]}).StopReasons()
+			require.Equal(t, []string{"max_tokens"}, stops)
+		})
+	}
 }

@@ -96,7 +96,7 @@ func TestCopilot(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Copilot, logFile(t, copilotLog(tt.events...)...), Options{})
+			s, err := Read(Copilot, logFile(t, copilotLog(tt.events...)...), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 		})
@@ -153,7 +153,7 @@ func TestCopilotErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := logFile(t, tt.lines...)
-			_, err := Read(Copilot, file, Options{})
+			_, err := Read(Copilot, file, Options{Stop: "end_turn"})
 			assert.EqualError(t, err, file+tt.want)
 		})
 	}

@@ -91,13 +91,13 @@ func TestGemini(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Gemini, logFile(t, tt.lines...), Options{})
+			s, err := Read(Gemini, logFile(t, tt.lines...), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 			assert.Equal(t, "s", s.ID)
 		})
 	}
-	s, err := Read(Gemini, logFile(t, tests[0].lines...), Options{})
+	s, err := Read(Gemini, logFile(t, tests[0].lines...), Options{Stop: "end_turn"})
 	require.NoError(t, err)
 	assert.Equal(t, "/w", s.Cwd)
 }
@@ -145,7 +145,7 @@ func TestGeminiErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := logFile(t, tt.lines...)
-			_, err := Read(Gemini, file, Options{})
+			_, err := Read(Gemini, file, Options{Stop: "end_turn"})
 			assert.EqualError(t, err, file+tt.want)
 		})
 	}

@@ -71,7 +71,7 @@ func TestOpenCode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(OpenCode, logFile(t, tt.doc), Options{})
+			s, err := Read(OpenCode, logFile(t, tt.doc), Options{Stop: "end_turn"})
 			require.NoError(t, err, tt.reason)
 			assert.Equal(t, tt.want, short(s), tt.reason)
 		})

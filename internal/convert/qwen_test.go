@@ -69,7 +69,7 @@ func TestQwen(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Read(Qwen, logFile(t, tt.lines...), Options{})
+			s, err := Read(Qwen, logFile(t, tt.lines...), Options{Stop: "end_turn"})
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, short(s))
 		})
@@ -130,7 +130,7 @@ func TestQwenErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := logFile(t, tt.lines...)
-			_, err := Read(Qwen, file, Options{})
+			_, err := Read(Qwen, file, Options{Stop: "end_turn"})
 			assert.EqualError(t, err, file+tt.want)
 		})
 	}
