@@ -46,6 +46,9 @@ type AgentRun struct {
 	// Limits end the session, as a failure of the agent that is recorded. The zero value is a timeout of 30 minutes
 	// alone.
 	Limits playbook.Limits
+	// ExpectStop are the reasons for which the session should end, such as "refusal"; nil: the agent should finish.
+	// docs/playbook.md lists them under expect_stop. Any other end is a failure, and so is a prompt that was not sent.
+	ExpectStop []string
 	// MaxTurns is how many turns the agent's model may take: one each time it calls tools, however many together, and
 	// one for each answer. Agents report only calls, so turns are counted after the session, which Limits.MaxToolCalls
 	// would end; 0: no limit.
@@ -220,6 +223,11 @@ func (s *agentSession) check() error {
 		slices.ContainsFunc(r.Prompts, func(p string) bool { return strings.TrimSpace(p) == "" }) {
 		add("a prompt must not be empty")
 	}
+	for _, stop := range r.ExpectStop {
+		if !slices.Contains(result.Stops(), stop) {
+			add("ExpectStop: %q must be one of %s", stop, strings.Join(result.Stops(), ", "))
+		}
+	}
 	if r.MaxTurns < 0 {
 		add("MaxTurns is negative: %d", r.MaxTurns)
 	}
@@ -238,9 +246,12 @@ func (s *agentSession) check() error {
 func (s *agentSession) playbook() *plan.Playbook {
 	const job = "agent"
 	r, keys := s.run, s.keys()
-	c := plan.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at}
+	c := plan.Case{ID: s.row, Prompts: r.Prompts, Files: r.Files, Position: s.at, ExpectedAt: s.at}
 	if len(r.Prompts) == 1 {
 		c.Prompt = r.Prompts[0]
+	}
+	for _, stop := range r.ExpectStop {
+		c.ExpectStop = append(c.ExpectStop, plan.Stop(stop))
 	}
 	return &plan.Playbook{
 		File: s.stem(s.suite), Name: s.suite,

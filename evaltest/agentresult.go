@@ -144,10 +144,8 @@ func copyWorkspace(t *testing.T, from string) (string, error) {
 // errors returns what the agent did wrong as a whole.
 func (o *observer) errors(run *trajectory.Run) []string {
 	var errs []string
-	for i, reason := range run.StopReasons() {
-		if reason != result.StopEndTurn {
-			errs = append(errs, fmt.Sprintf("turn %d ended early: %s", i+1, reason))
-		}
+	if wrong := o.wrongEnd(run.StopReasons()); wrong != "" {
+		errs = append(errs, wrong)
 	}
 	groups := make(map[int]bool)
 	for _, c := range run.ToolCalls() {
@@ -161,6 +159,17 @@ func (o *observer) errors(run *trajectory.Run) []string {
 		errs = append(errs, fmt.Sprintf("the model took %d turns, more than the %d of MaxTurns", turns, o.run.MaxTurns))
 	}
 	return errs
+}
+
+// wrongEnd says what is wrong with the end of a session whose turns ended for these reasons, empty if nothing is.
+func (o *observer) wrongEnd(stops []string) string {
+	u := result.Unit{Ending: result.Ending{
+		ExpectStop: o.run.ExpectStop, Sent: len(stops), Unsent: max(0, len(o.run.Prompts)-len(stops)),
+	}}
+	if n := len(stops); n > 0 {
+		u.Stop = stops[n-1]
+	}
+	return u.WrongEnd()
 }
 
 func toolName(c trajectory.ToolCall) string {

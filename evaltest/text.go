@@ -91,8 +91,8 @@ func (v verdict) trialText(i int) string {
 	if u.Reason != "" && !reported {
 		line("%s", hang(prefix, u.Reason))
 	}
-	if u.EndedEarly() {
-		line("%sthe session ended early: %s", prefix, u.Stop)
+	if u.Stop != "" {
+		line("%sstop: %s", prefix, u.Stop)
 	}
 	if names := notPassed(u); len(names) > 0 {
 		line("%snot passed: %s", prefix, strings.Join(names, ", "))
@@ -125,11 +125,8 @@ func (v verdict) passText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(v.Count), count(calls, "tool call"),
 		count(turns, "turn"))
-	for _, u := range v.Units {
-		if u.EndedEarly() {
-			text.WriteString(", ended early: " + u.Stop)
-			break
-		}
+	if stops := v.Stops(); stops != "" {
+		text.WriteString(", stop: " + stops)
 	}
 	if session := sessionText(u); session != "" {
 		text.WriteString(", session: " + session)

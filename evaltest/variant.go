@@ -54,6 +54,9 @@ func (v verdict) attributes(t *testing.T) {
 	if first.Endpoint != "" {
 		t.Attr("endpoint", first.Endpoint)
 	}
+	if stops := v.Stops(); stops != "" {
+		t.Attr("stop", stops)
+	}
 	if v.Score != nil {
 		t.Attr("score", formatScore(*v.Score))
 	}

@@ -47,6 +47,8 @@ type Action struct {
 	InRun func(Run, context.Context) error
 	// Prompts returns what the action asks the agent, nil if it does not speak with the agent.
 	Prompts func(Task) []string
+	// Loops tells that its prompts are one piece of work, in which the agent is asked to go on.
+	Loops bool
 	// Template tells that it copies the workspace's template, Setup that it makes a part of what the agent starts with.
 	Template, Setup bool
 	// Files tells that it reads or writes files of the workspace, also when the session is replayed.
@@ -65,7 +67,7 @@ var builtin = map[string]Action{
 	Prepare: {InUnit: Unit.Prepare, Template: true, Setup: true},
 	Style:   {InUnit: Unit.WriteStyle, Setup: true, Files: true, WritesStyle: true},
 	Prompt:  {InUnit: Unit.Ask, Prompts: casePrompts},
-	Loop:    {InUnit: Unit.Exhaust, Prompts: loopPrompts},
+	Loop:    {InUnit: Unit.Exhaust, Prompts: loopPrompts, Loops: true},
 	Report:  {InRun: Run.Report, Reports: true},
 }
 

@@ -105,7 +105,11 @@ func (p *progress) end(u result.Unit) {
 		p.running = slices.Delete(p.running, i, i+1)
 	}
 	p.ended[u.Outcome]++
-	line := fmt.Sprintf("%s %s (%s)", p.colored(u.Outcome), printable(u.ID), seconds(u.Duration))
+	took := seconds(u.Duration)
+	if u.Stop != "" {
+		took += ", stop: " + printable(u.Stop)
+	}
+	line := fmt.Sprintf("%s %s (%s)", p.colored(u.Outcome), printable(u.ID), took)
 	reason, more, _ := strings.Cut(u.Reason, "\n")
 	if reason != "" {
 		line += ": " + printable(reason)

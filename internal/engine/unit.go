@@ -60,8 +60,13 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 
 // newUnit returns the result of a unit that began at start.
 func newUnit(u plan.Unit, start time.Time, attempts []string) result.Unit {
+	ending := result.Ending{ExpectStop: u.ExpectStop}
+	if len(u.ExpectStop) > 0 {
+		ending.ExpectedAt = u.ExpectedAt.String()
+	}
 	return result.Unit{
 		ID: u.ID(), Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Started: start.UTC(), Attempts: attempts,
+		Ending: ending,
 	}
 }
 
@@ -228,6 +233,8 @@ func (a *attempt) setRun() error {
 		if last := stops[len(stops)-1]; last != result.StopEndTurn || a.result.Stop == "" {
 			a.result.Stop = last
 		}
+		a.result.Sent = len(stops)
+		a.result.Unsent = max(0, a.unit.MustSend()-len(stops))
 	}
 	a.result.Run = run
 	if !a.role.runsAgent() { // no cassette is written of what shows a secret

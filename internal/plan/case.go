@@ -35,6 +35,10 @@ type Case struct {
 	// Evaluators judge this case, in addition to the playbook's.
 	Evaluators []Evaluator `yaml:"evaluators" min:"1" doc:"What must hold for this case, beside the playbook's."`
 
+	// ExpectStop takes the place of the playbook's. ExpectedAt is where it stands.
+	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this case's session should end; default: the playbook's."`
+	ExpectedAt doc.Position
+
 	// ExpectedMessages are what a good session says and calls, for judges. Only eval files have them.
 	ExpectedMessages []Message
 
@@ -61,6 +65,7 @@ func (c *Case) decode(n *doc.Node) {
 		c.Prompts = []string{c.Prompt}
 	}
 	checkFiles(n.Get("files"))
+	c.ExpectedAt = n.Get("expect_stop").Position()
 }
 
 func checkFiles(files *doc.Node) {

@@ -36,6 +36,7 @@ func check(p *Playbook, d *doc.Document) {
 	c.evaluators()
 	c.styles()
 	c.mcp()
+	c.ends()
 	entries := c.root.Get("workflow").Get("jobs").Entries()
 	for i, job := range p.Workflow.Jobs {
 		c.job(job, entries[i].Value)
@@ -214,6 +215,8 @@ func (c checker) judged() {
 		what = "evaluators would have nothing to judge"
 	case len(c.p.Cases) > 0:
 		what = "cases would not run"
+	case len(c.p.ExpectStop) > 0:
+		what = "end of no session could be as expected"
 	default:
 		return
 	}

@@ -97,6 +97,7 @@ func (p *Playbook) decodeEvalFile(d *doc.Document) {
 	}
 	f.Rest.Without(slices.Collect(maps.Keys(playbookOnly))...).Decode(p)
 	p.nameAfterFile(d.Root)
+	p.ExpectedAt = d.Root.Get("expect_stop").Position()
 	p.Evaluators = f.Execution.Evaluators
 	for _, c := range f.Evalcases {
 		p.Cases = append(p.Cases, c.Case)
@@ -118,6 +119,7 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	c.units()
 	c.evaluators()
 	c.mcp()
+	c.ends()
 	c.expecting()
 	if d.Err() == nil {
 		c.decided()
@@ -193,6 +195,8 @@ type evalCase struct {
 	ExpectedOutput   expectation `yaml:"expected_output" doc:"The same as expected_messages; a text is the answer's."`
 	ExpectedMessages expectation `yaml:"expected_messages" doc:"What a good session says and calls, for judges."`
 
+	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this case's session should end; default: the file's."`
+
 	Files     map[string]string `yaml:"files" doc:"Files to write into the workspace first, by path."`
 	Execution execution         `yaml:"execution" doc:"Who is asked, and what must hold for this case besides."`
 	Position  doc.Position      `yaml:",position"`
@@ -225,7 +229,8 @@ func (c *evalCase) decode(n *doc.Node) {
 	c.Case = Case{
 		ID: c.ID, Prompts: prompts, ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		ExpectedMessages: slices.Concat(c.ExpectedOutput, c.ExpectedMessages), Files: c.Files,
-		Evaluators: c.Execution.Evaluators, Position: c.Position,
+		Evaluators: c.Execution.Evaluators, Position: c.Position, ExpectStop: c.ExpectStop,
+		ExpectedAt: n.Get("expect_stop").Position(),
 	}
 	if len(prompts) == 1 {
 		c.Case.Prompt = prompts[0]

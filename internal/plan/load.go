@@ -80,6 +80,7 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, decodePermissionRule)
 	doc.Handle(d, (*Sandbox).decode)
 	doc.Handle(d, (*Step).decode)
+	doc.Handle(d, (*Stop).decode)
 	doc.Handle(d, (*Trials).decode)
 	doc.Handle(d, (*Workspace).decode)
 }
@@ -107,6 +108,7 @@ func (p *Playbook) decodePlaybook(d *doc.Document) {
 	}
 	p.nameAfterFile(d.Root)
 	p.nameJobs()
+	p.ExpectedAt = d.Root.Get("expect_stop").Position()
 	check(p, d)
 }
 

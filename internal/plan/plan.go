@@ -65,6 +65,11 @@ type Unit struct {
 	// Evaluators are the playbook's, the case's and those of [Plan.AddEvaluator].
 	Evaluators []Evaluator
 
+	// ExpectStop are the reasons for which the session should end, nil: the agent should finish. ExpectedAt is where
+	// that stands.
+	ExpectStop []string
+	ExpectedAt doc.Position
+
 	task       *Task
 	iterations int // of a loop
 }
@@ -154,8 +159,10 @@ func (p *Playbook) Plan() (*Plan, error) {
 		for _, v := range plan.Variants(c) {
 			plan.first[[2]string{c.ID, v.ID}] = len(plan.Units)
 			for trial := range max(p.Trials.Count, 1) {
+				expect, at := p.endOf(c)
 				unit, err := Unit{
 					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
+					ExpectStop: expect, ExpectedAt: at,
 					iterations: p.SDDLoop.MaxIterations,
 					Steps:      steps[v.ID], Evaluators: slices.Concat(p.Evaluators, c.Evaluators),
 				}.withActions()

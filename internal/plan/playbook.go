@@ -47,6 +47,11 @@ type Playbook struct {
 	Limits      playbook.Limits      `yaml:"limits" doc:"What ends a unit early."`
 	Permissions playbook.Permissions `yaml:"permissions" doc:"What the agent is told when it asks for permission."`
 
+	// ExpectStop are the reasons for which sessions should end; nil: agents should finish. ExpectedAt is where that
+	// stands.
+	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How sessions should end; default: end_turn."`
+	ExpectedAt doc.Position
+
 	// Parallel is how many units run at a time, from 1; 0: not given.
 	Parallel int `yaml:"parallel" min:"1" max:"1000" doc:"Units at a time; default: processors in replay, else 1."`
 

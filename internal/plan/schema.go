@@ -9,6 +9,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -32,6 +33,7 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[playbook.PermissionRule](&schemas, refinePermissionRule)
 	doc.Refine[Playbook](&schemas, refinePlaybook)
 	doc.Refine[Step](&schemas, refineStep)
+	doc.Refine[Stop](&schemas, func(s *doc.Schema) { s.Enum = result.Stops() })
 	doc.Refine[Trials](&schemas, refineTrials)
 	doc.Refine[Variant](&schemas, refineVariant)
 	refineEvalFiles(&schemas)

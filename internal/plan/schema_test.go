@@ -84,6 +84,7 @@ var beyondSchema = map[string]string{
 	"evaluators_advisory":       "what the evaluators of a case come to",
 	"evaluators_without_agent":  "what the jobs come to",
 	"evaluators_without_matrix": "what the jobs come to",
+	"expect_stop_of_nothing":    "what the jobs come to",
 	"interpolation_cases":       "what a placeholder stands for",
 	"limits_timeout":            "how long a duration is",
 	"max_age":                   "that one number is less than another",

@@ -70,6 +70,7 @@ type indexUnit struct {
 	Calls   *int           `json:"calls,omitempty"`
 	Tokens  *int64         `json:"tokens,omitempty"`
 	Time    *int64         `json:"ms,omitempty"`
+	Stop    string         `json:"stop,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 }
 
@@ -177,7 +178,7 @@ func row(u Unit) indexUnit {
 			r.Tokens = m.Tokens.Total
 		}
 	}
-	r.Reason = excerpt.Bytes(reason(u), maxTeaser)
+	r.Stop, r.Reason = u.Result.Stop, excerpt.Bytes(reason(u), maxTeaser)
 	return r
 }
 

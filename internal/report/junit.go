@@ -140,6 +140,9 @@ func junitCases(run Run, r Result, took time.Duration) []junitCase {
 		{"outcome", string(r.Outcome)},
 		{"trials", fmt.Sprintf("%d/%d, need %d", r.Passed, r.Trials, r.Need)},
 	}, "score", r.Score)}
+	if r.Stops != "" {
+		c.Properties.List = append(c.Properties.List, junitProperty{"stop", visible(r.Stops)})
+	}
 	c.end(r.whole, wholeText(r), r.Findings, r.Trials)
 	cases := []junitCase{c}
 	for _, check := range r.Checks {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -174,8 +175,8 @@ func (m *markdown) failures(rep *Report) {
 	for i, f := range rep.flaws() {
 		if i == 0 {
 			m.line("")
-			m.row([]string{"", "case", "variant", "what", "why", "where"})
-			m.row([]string{"---", "---", "---", "---", "---", "---"})
+			m.row([]string{"", "case", "variant", "what", "why", "stopped", "where"})
+			m.row([]string{"---", "---", "---", "---", "---", "---", "---"})
 		}
 		what := strings.TrimSpace(trials(f.passed, f.of.Trials, f.of.Need))
 		switch {
@@ -186,7 +187,7 @@ func (m *markdown) failures(rep *Report) {
 		}
 		m.row([]string{
 			label(f.outcome), code(f.of.Case), code(f.of.Variant), what, why(f.findings, f.of),
-			code(position(f.findings)),
+			cmp.Or(escape(f.of.Stops), unknown), code(position(f.findings)),
 		})
 	}
 }

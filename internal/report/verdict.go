@@ -20,6 +20,8 @@ type Result struct {
 	NotRun  int            `json:"not_run"`
 	// Score is the mean of the trials' scores, or nil if none has one.
 	Score *float64 `json:"score"`
+	// Stops says why the trials' sessions ended, as [result.Trials.Stops] does.
+	Stops string `json:"stops,omitempty"`
 	// Findings say why trials did not pass, apart from the findings of the checks.
 	Findings []Finding `json:"findings,omitempty"`
 	// Checks has the evaluators over all trials, in the playbook's order.
@@ -55,6 +57,7 @@ func resultOf(t result.Trials) Result {
 	r := Result{
 		Case: t.Units[0].Case, Variant: t.Units[0].Variant, Outcome: t.Outcome, Passed: t.Count[result.Pass],
 		Trials: len(t.Units), Need: t.Need, NotRun: t.Count[result.NotRun], Score: t.Score, whole: t.Whole,
+		Stops: t.Stops(),
 	}
 	for _, u := range t.Units {
 		r.Findings = append(r.Findings, findings(u)...)

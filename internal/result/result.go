@@ -86,7 +86,8 @@ type Unit struct {
 	// Next is the command that a person should run after an error, empty if there is none.
 	Next string `json:"next,omitempty"`
 	// Stop is why the last turn ended, after the Agent Client Protocol, or the name of the limit that ended it.
-	Stop        string       `json:"stop,omitempty"`
+	Stop string `json:"stop,omitempty"`
+	Ending
 	Steps       []Step       `json:"steps,omitempty"`
 	Evaluations []Evaluation `json:"evaluations,omitempty"`
 	// Metrics count what the agent did, nil if it never started.
@@ -178,49 +179,6 @@ func (u Unit) NotAsked() int {
 	return n
 }
 
-// The reasons why sessions end: limits that the harness sets and, of those of the Agent Client Protocol, the usual one.
-const (
-	StopEndTurn = "end_turn" // the protocol's: the agent has finished its turn
-	// StopByLimit: all iterations of a loop were used, which is the normal end of a loop.
-	StopByLimit    = "completed-by-limit"
-	StopTimeout    = "timeout"
-	StopToolCalls  = "max_tool_calls"
-	StopTokenLimit = "token_limit"
-	StopCostLimit  = "cost_limit"
-)
-
-// EndedEarly reports whether the session ended for another reason than that the agent finished.
-func (u Unit) EndedEarly() bool {
-	return u.Stop != "" && u.Stop != StopEndTurn && u.Stop != StopByLimit
-}
-
-// Judge sets the outcome of a unit, whose steps have all run, from its evaluations: error takes precedence over fail,
-// and fail over pass. If all were skipped, the outcome is skip. If there are none, it is completed, or fail if the
-// agent stopped early. An agent that did not finish in time has failed, even if the evaluations pass: an agent that
-// does nothing meets every expectation of what must not happen.
-func (u *Unit) Judge() {
-	count := make(map[Outcome]int)
-	for _, e := range u.Evaluations {
-		count[e.Outcome]++
-	}
-	switch {
-	case count[Error] > 0:
-		u.Outcome = Error
-	case count[Fail] > 0:
-		u.Outcome = Fail
-	case u.Stop == StopTimeout:
-		u.Outcome, u.Reason = Fail, "the agent did not end its turn in time (limits.timeout)"
-	case count[Pass] > 0:
-		u.Outcome = Pass
-	case count[Skip] > 0:
-		u.Outcome = Skip
-	case u.EndedEarly():
-		u.Outcome, u.Reason = Fail, "the agent stopped early: "+u.Stop
-	default:
-		u.Outcome = Completed
-	}
-}
-
 // Check returns an error if the outcome does not follow from the evaluations and steps as [Unit.Judge] says. With a
 // reason the outcome may be worse, but never better. A unit without evaluations and steps may have been skipped.
 func (u Unit) Check() error {
@@ -245,7 +203,8 @@ func (u Unit) Check() error {
 		u.Outcome == Skip && u.Reason != "" && len(u.Evaluations)+len(u.Steps) == 0 && u.Stop == "" && u.Metrics == nil:
 		return nil
 	}
-	return fmt.Errorf("the outcome is %q, but by its evaluations and steps it should be %q", u.Outcome, want)
+	return fmt.Errorf("the outcome is %q, but by its evaluations, its steps and its end it should be %q", u.Outcome,
+		want)
 }
 
 // Check returns an error if the job ended well though a step did not.

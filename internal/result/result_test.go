@@ -20,7 +20,9 @@ func TestJudge(t *testing.T) {
 		{"all skipped", "nothing was judged", "end_turn", []Outcome{Skip, Skip}, Skip},
 		{"none", "there was nothing to judge", "end_turn", nil, Completed},
 		{"none and stopped early", "a refusal is not completed", "refusal", nil, Fail},
-		{"judged though stopped early", "evaluators decide", "max_tool_calls", []Outcome{Pass}, Pass},
+		{"judged though stopped early", "it may have done little", "max_tool_calls", []Outcome{Pass}, Fail},
+		{"skipped though stopped early", "that it refused is known without a model", "refusal", []Outcome{Skip}, Fail},
+		{"never began", "a step failed before", "", []Outcome{Skip}, Skip},
 		{"timeout", "an agent that never answers leaves no file that it must not", "timeout", []Outcome{Pass}, Fail},
 		{"timeout and skipped", "that it did not answer is known without a model", "timeout", []Outcome{Skip}, Fail},
 		{"timeout and error", "nothing is known", "timeout", []Outcome{Pass, Error}, Error},
@@ -62,13 +64,13 @@ func TestCheck(t *testing.T) {
 		{
 			"better than judged",
 			Unit{Outcome: Pass, Evaluations: judged(Pass, Fail)},
-			`is "pass", but by its evaluations and steps it should be "fail"`,
+			`is "pass", but by its evaluations, its steps and its end it should be "fail"`,
 		},
 		{"worse for a reason", Unit{Outcome: Fail, Reason: "the agent did not ask", Evaluations: judged(Pass)}, ""},
 		{
 			"worse for none",
 			Unit{Outcome: Fail, Evaluations: judged(Pass)},
-			`is "fail", but by its evaluations and steps it should be "pass"`,
+			`is "fail", but by its evaluations, its steps and its end it should be "pass"`,
 		},
 		{"error for a reason", Unit{Outcome: Error, Reason: "leak", Evaluations: judged(Pass)}, ""},
 		{
@@ -81,6 +83,17 @@ func TestCheck(t *testing.T) {
 		{"skipped", Unit{Outcome: Skip, Reason: "docker is missing"}, ""},
 		{"skipped though it was begun", Unit{Outcome: Skip, Reason: "x", Stop: StopEndTurn}, `should be "completed"`},
 		{"skipped by its judges", Unit{Outcome: Skip, Stop: StopEndTurn, Evaluations: judged(Skip)}, ""},
+		{
+			"refusal that passed",
+			Unit{Outcome: Pass, Stop: StopRefusal, Evaluations: judged(Pass)},
+			`should be "fail"`,
+		},
+		{
+			"expected refusal", Unit{
+				Outcome: Pass, Stop: StopRefusal, Ending: Ending{ExpectStop: []string{StopRefusal}},
+				Evaluations: judged(Pass),
+			}, "",
+		},
 		{"timeout", Unit{Outcome: Pass, Stop: StopTimeout, Evaluations: judged(Pass)}, `should be "fail"`},
 	}
 	for _, tt := range tests {

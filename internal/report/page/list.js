@@ -1,13 +1,16 @@
 const rowHeight = 40; // as in page.css
 const maxPrinted = 1000; // rows that are printed
 
+/** Why a unit's session ended, and why the unit did not pass. */
+const why = (u) => [u.stop, u.reason].filter(Boolean).join(': ');
+
 /** The list of all units: filtered, sorted, and with no more rows in the document than can be seen. */
 class UnitList {
   constructor(index, onchange) {
     this.units = index.units;
     this.onchange = onchange;
     const titles = new Map(index.cases.map((c) => [c.id, c.title ?? '']));
-    this.haystack = this.units.map((u) => `${u.id} ${titles.get(u.case)} ${u.reason ?? ''}`.toLowerCase());
+    this.haystack = this.units.map((u) => `${u.id} ${titles.get(u.case)} ${why(u)}`.toLowerCase());
     this.filter = { q: '', outcome: '', variant: '', case: '' };
     this.order = { key: '', descending: false };
     this.node = section('units', 'Units', this.controls(index), this.head(), this.viewport());
@@ -191,7 +194,7 @@ class UnitList {
       h('span', { class: 'id' }, u.case),
       h('span', { class: 'id' }, u.variant),
       h('span', { class: 'number' }, u.trial),
-      h('span', { class: 'why', title: u.reason }, u.reason),
+      h('span', { class: 'why', title: why(u) }, why(u)),
       h('span', { class: 'number least score' }, score(u.score)),
       h('span', { class: 'number least' }, integer(u.calls)),
       h('span', { class: 'number least' }, short(u.tokens)),

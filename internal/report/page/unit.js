@@ -109,6 +109,7 @@ function unitFacts(detail, result) {
   const path = (name, text) => h('a', { href: encodeURI(name) }, text);
   return facts([
     ['Stopped', result.stop],
+    ['Should stop with', (result.expect_stop ?? []).join(' or ')],
     ['Session mode', (result.modes ?? []).join(', then ')],
     ['Time', duration(result.duration_ms)],
     ['Started', instant(result.started_at)],

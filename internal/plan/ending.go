@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// Stop is a reason for which a session may be expected to end, one of [result.Stops].
+type Stop string
+
+func (s *Stop) decode(n *doc.Node) {
+	all := result.Stops()
+	if n.Decode((*string)(s)) && !slices.Contains(all, string(*s)) {
+		n.Errorf("", "must be one of %s, not %q%s", strings.Join(all, ", "), *s, doc.DidYouMean(string(*s), all))
+	}
+}
+
+// endOf returns the reasons for which the sessions of a case should end, and where that stands.
+func (p *Playbook) endOf(c Case) (expected []string, at doc.Position) {
+	stops, at := p.ExpectStop, p.ExpectedAt
+	if len(c.ExpectStop) > 0 {
+		stops, at = c.ExpectStop, c.ExpectedAt
+	}
+	for _, s := range stops {
+		expected = append(expected, string(s))
+	}
+	return expected, at
+}
+
+// MustSend returns how many prompts must be sent before the session may end. The prompts of a loop are one piece of
+// work: if the last step that prompts is a loop, the session may end at any of them.
+func (u Unit) MustSend() int {
+	n := len(u.Prompts())
+	for _, s := range slices.Backward(u.Steps) {
+		if !s.Prompts() {
+			continue
+		}
+		if action.Of(s.Uses).Loops {
+			n -= len(u.PromptsOf(s)) - 1
+		}
+		break
+	}
+	return n
+}
+
+// ends checks that sessions can end as is expected.
+func (c checker) ends() {
+	c.stops(c.root.Get("expect_stop"))
+	for _, item := range c.cases.Items() {
+		c.stops(item.Get("expect_stop"))
+	}
+}
+
+func (c checker) stops(list *doc.Node) {
+	given := map[string]bool{
+		result.StopToolCalls: c.p.Limits.MaxToolCalls > 0, result.StopTokenLimit: c.p.Limits.MaxTokens > 0,
+		result.StopCostLimit: c.p.Limits.MaxCostUSD > 0,
+	}
+	var seen []string
+	for _, item := range list.Items() {
+		stop := item.Text()
+		if set, limit := given[stop]; limit && !set {
+			item.Errorf("", "no session ends with %s: the playbook has no `%s`", stop, result.LimitKey(stop))
+		}
+		if slices.Contains(seen, stop) {
+			item.Errorf("", "duplicate %q", stop)
+		}
+		seen = append(seen, stop)
+	}
+	if slices.Equal(seen, []string{result.Unsent}) {
+		list.Errorf("", "%s says at which prompt a session may end: name the reason beside it", result.Unsent)
+	}
+}
