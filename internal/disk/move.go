@@ -22,6 +22,11 @@ func Move(from, to string) error {
 	return errors.Join(err, RemoveAll(from))
 }
 
+// Copy copies a directory with all that is in it to the path to, at which there is nothing. Files, directories and
+// links are copied with their modes and times, whatever else there is is left out. What its owner may not read is made
+// readable first. Nothing else may be at work in from. After an error a part may be at to.
+func Copy(from, to string) error { return copyTree(from, to) }
+
 // copyTree copies the directory from, in which nothing else is at work.
 func copyTree(from, to string) error {
 	info, err := os.Lstat(from)

@@ -22,13 +22,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // judge asks the evaluators and returns the unit's outcome. Failed tells that a step did not pass. An error says that
 // the evaluators could not be asked.
 func (a *attempt) judge(ctx context.Context, failed bool) error {
 	noModels := a.openJudgments()
-	in, err := a.evidence()
+	in, err := a.evidence(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 }
 
 // evidence is what evaluators look at.
-func (a *attempt) evidence() (evaluator.Input, error) {
+func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 	in := evaluator.Input{
 		Unit: a.unit.ID(), Case: a.unit.Case, Run: a.result.Run, NoModels: a.judges().Unasked(),
 	}
@@ -82,13 +83,17 @@ func (a *attempt) evidence() (evaluator.Input, error) {
 		in.Metrics = measure(a.result)
 	}
 	if a.site.dirs.workspace != "" && !a.tape.imported() {
-		in.Workspace = a.site.dirs.workspace
-		in.Changes = func(ctx context.Context) (string, error) {
-			d, err := a.site.diff(ctx, a.session.Turns())
-			if err != nil {
-				return "", fmt.Errorf("compare the workspace with what was prepared: %w", err)
+		in.Workspace, in.Given = a.site.dirs.asLeft(), a.site.givenPaths(ctx)
+		in.Changes = a.changes(func(ctx context.Context) (workspace.Diff, error) {
+			return a.site.diff(ctx, a.session.Turns())
+		})
+		if a.site.ended != nil {
+			in.AfterSteps = &evaluator.State{
+				Workspace: a.site.dirs.workspace,
+				Changes: a.changes(func(ctx context.Context) (workspace.Diff, error) {
+					return a.site.baseline.Without(a.exclusion).Diff(ctx, a.site.dirs.workspace)
+				}),
 			}
-			return a.secrets.String(string(d.Text)), nil
 		}
 	}
 	if left := a.session.LeftOut(); len(left) > 0 {
@@ -103,6 +108,17 @@ func (a *attempt) evidence() (evaluator.Input, error) {
 		in.Models = a.judgments
 	}
 	return in, nil
+}
+
+// changes returns a diff as text, without secrets.
+func (a *attempt) changes(diff func(context.Context) (workspace.Diff, error)) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		d, err := diff(ctx)
+		if err != nil {
+			return "", fmt.Errorf("compare the workspace with what the agent began with: %w", err)
+		}
+		return a.secrets.String(string(d.Text)), nil
+	}
 }
 
 // openJudgments opens the recording of what models said of the unit, if an evaluator asks one and may.

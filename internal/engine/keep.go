@@ -157,6 +157,10 @@ func (a *attempt) sweep(ctx context.Context) error {
 	}
 	found, err := look(ctx, a.site.dirs.workspace)
 	a.site.touched = true // what is masked is no longer what was put there
+
+	if left := a.site.dirs.left; left != "" && err == nil && len(found) == 0 { // a step may have removed them
+		found, err = a.secrets.Sweep(ctx, left)
+	}
 	if err != nil {
 		err = fmt.Errorf("look for secrets in the workspace: %w", err)
 	}

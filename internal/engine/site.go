@@ -33,7 +33,12 @@ type site struct {
 
 	prepared bool
 	manifest workspace.Manifest // of what was prepared
+	own      workspace.Manifest // of what workspace.prepare and sdd.prepare wrote
 	baseline workspace.Baseline
+	// given is what the agent began with, nil if that is what was prepared.
+	given *workspace.Manifest
+	// ended is how the workspace differed from what the agent began with when the agent ended; nil: no step followed.
+	ended *workspace.Diff
 	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of
 	// them.
 	touched bool
@@ -61,7 +66,7 @@ func (s *site) prepare(ctx context.Context) error {
 			return err
 		}
 		if known {
-			s.manifest, s.prepared = m, true
+			s.manifest, s.own, s.prepared = m, m, true
 			return nil
 		}
 		if err := s.open(false); err != nil {
@@ -76,7 +81,7 @@ func (s *site) prepare(ctx context.Context) error {
 	for _, n := range notes {
 		s.log.Notef("workspace: %s is left out: %s", n.Path, n.Reason)
 	}
-	s.prepared = true
+	s.own, s.prepared = s.manifest, true
 	s.baseline = t.Baseline(s.manifest, s.unit.Case.Files)
 	if err := s.stamp(); err != nil {
 		return err
@@ -120,6 +125,7 @@ func (s *site) writeStyle(ctx context.Context) error {
 	if s.manifest, err = workspace.Snapshot(ctx, s.dirs.workspace); err != nil {
 		return err
 	}
+	s.own = s.own.Plus(s.manifest, paths)
 	s.baseline = s.baseline.With(s.manifest, files)
 	return s.stamp()
 }
@@ -187,9 +193,12 @@ func (s *site) ownWork() bool {
 		evaluatorNeeds(s.unit)&evaluator.StartsChild == 0
 }
 
-// diff compares the workspace, in which there were these turns, with what was prepared. One that is our own work holds
-// what we have put there, and of that only what differs is read.
+// diff compares the workspace as the agent left it after these turns with what the agent began with. One that is our
+// own work holds what we have put there, and of that only what differs is read.
 func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff, error) {
+	if s.ended != nil {
+		return *s.ended, nil
+	}
 	after, known, baseline := s.manifest, s.ownWork(), s.baseline.Without(s.exclusion)
 	for i := 0; i < len(turns) && known; i++ {
 		after, known = turns[i].Delta.ApplyTo(after)
@@ -207,6 +216,7 @@ type unitDirs struct {
 	kept      string // where the workspace goes when the unit ends; empty: it is there, or is not kept
 	home, tmp string // of the agent; empty in a replay
 	steps     string // of run steps, with stepHome and stepTmp; empty: there was none yet
+	left      string // what the agent left, below steps; empty: it is the workspace
 	pins      pins
 }
 

@@ -202,6 +202,9 @@ func (a *attempt) steps(ctx context.Context) (failed bool, err error) {
 		a.result.Steps = append(a.result.Steps, s)
 		if err == nil && i == last {
 			err = a.endSession(ctx)
+			if err == nil && a.session != nil {
+				err = a.site.end(ctx, a.unit.Steps[i+1:], a.session.Turns())
+			}
 		}
 		if err != nil {
 			return false, err
@@ -252,6 +255,9 @@ func (a *attempt) ask(ctx context.Context, prompts []string) error {
 			"the workspace has not been prepared: let a step use builtin:sdd-eval/workspace.prepare before")
 	}
 	if a.session == nil {
+		if err := a.site.begin(ctx); err != nil {
+			return err
+		}
 		if err := a.openSession(ctx); err != nil {
 			return err
 		}

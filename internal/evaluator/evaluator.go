@@ -38,6 +38,11 @@ type Input struct {
 	Metrics *result.Metrics
 	// Workspace is the directory as the agent left it, empty if no evaluator asked for it.
 	Workspace string
+	// Given reports whether a step before the agent made what is at a path in the Workspace, or took it away, and the
+	// agent did not change it: then it says nothing about the agent. Nil: there was no such step.
+	Given func(path string) (bool, error)
+	// AfterSteps is the workspace for evaluators with `after: steps`; nil: no step ran after the agent.
+	AfterSteps *State
 	// Kept returns an error for a path in the Workspace, relative and with slashes, that recordings do not keep: what
 	// is there now, or is not, says nothing. Nil: all are kept.
 	Kept func(path string) error
@@ -50,6 +55,21 @@ type Input struct {
 	// Models asks the models that judge; nil: none may be asked, and NoModels may say why and what to do.
 	Models   llm.Asker
 	NoModels string
+}
+
+// State is a workspace at another time.
+type State struct {
+	Workspace string
+	Changes   func(context.Context) (string, error)
+}
+
+// afterSteps is the input of evaluators with `after: steps`.
+func (in Input) afterSteps() Input {
+	if s := in.AfterSteps; s != nil {
+		in.Workspace, in.Changes = s.Workspace, s.Changes
+	}
+	in.Given = nil
+	return in
 }
 
 // Verdict is what an evaluator found.
@@ -96,6 +116,9 @@ func Judge(ctx context.Context, e plan.Evaluator, in Input) Verdict {
 
 // evaluate returns the verdict as if e were not advisory.
 func evaluate(ctx context.Context, e plan.Evaluator, in Input) Verdict {
+	if e.AfterSteps {
+		in = in.afterSteps()
+	}
 	in.Threshold = e.Threshold
 	var v Verdict
 	err := panics.Catch(func() error {

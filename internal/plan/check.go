@@ -45,6 +45,7 @@ func check(p *Playbook, d *doc.Document) {
 	if d.Err() == nil {
 		c.decided()
 		c.judged()
+		c.after()
 	}
 }
 
@@ -233,6 +234,27 @@ func (c checker) judged() {
 			c.root.Errorf("workflow.jobs", "no step of variant %q starts its agent (`uses: %s` or `%s`), so the %s",
 				u.Variant.ID, action.Prompt, action.Loop, what)
 		}
+	}
+}
+
+// after checks that there are steps whose files `after: steps` could show.
+func (c checker) after() {
+	runs := func(j Job) bool {
+		return j.Strategy != nil && slices.ContainsFunc(j.Steps, func(s Step) bool { return action.Of(s.Uses).Files })
+	}
+	if slices.ContainsFunc(c.p.Workflow.Jobs, runs) {
+		return
+	}
+	check := func(list *doc.Node) {
+		for _, e := range list.Items() {
+			if e.Get("after").Text() == "steps" {
+				e.Errorf("after", "no step of a matrix job makes files: remove it")
+			}
+		}
+	}
+	check(c.common)
+	for _, item := range c.cases.Items() {
+		check(c.own(item))
 	}
 }
 

@@ -123,6 +123,7 @@ func checkEvalFile(p *Playbook, d *doc.Document) {
 	c.expecting()
 	if d.Err() == nil {
 		c.decided()
+		c.after()
 	}
 	for i := range p.Variants {
 		p.Variants[i].Style = ""

@@ -19,6 +19,9 @@ type Evaluator struct {
 	Weight float64
 	// Advisory is set by `required: false`: the score is reported and decides nothing. An error is still an error.
 	Advisory bool
+	// AfterSteps is set by `after: steps`: the evaluator looks at the workspace as the steps after the agent left it,
+	// and at what steps before the agent made. Otherwise it looks at it as the agent left it.
+	AfterSteps bool
 	// Config is what the [Kind] made of the other keys.
 	Config any
 	// Position is where the evaluator's entry begins.
@@ -33,6 +36,8 @@ type Kind struct {
 	// Keys is a value of the struct that Decode has [Node.Decode] store the keys in, for [Schema]; nil: the schema
 	// takes any keys.
 	Keys any
+	// NoFiles tells that evaluators of the kind never look at the workspace.
+	NoFiles bool
 	// Descriptions are those of keys that are too long for a tag, by key.
 	Descriptions map[string]string
 }
@@ -47,6 +52,7 @@ type evaluatorKeys struct {
 	Threshold float64      `yaml:"threshold" default:"1" above:"0" max:"1"`
 	Weight    float64      `yaml:"weight" default:"1" min:"0" doc:"Part in the reported mean score; decides nothing."`
 	Required  *bool        `yaml:"required"`
+	After     string       `yaml:"after" enum:"agent,steps" default:"agent"`
 	Position  doc.Position `yaml:",position"`
 	Rest      *doc.Node    `yaml:",rest"`
 }
@@ -57,7 +63,7 @@ func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 	n.Decode(&keys)
 	*e = Evaluator{
 		Name: keys.Name, Type: keys.Type, Threshold: keys.Threshold, Weight: keys.Weight,
-		Advisory: keys.Required != nil && !*keys.Required, Position: keys.Position,
+		Advisory: keys.Required != nil && !*keys.Required, AfterSteps: keys.After == "steps", Position: keys.Position,
 	}
 	if e.Type == "" {
 		return // reported
@@ -71,4 +77,7 @@ func (ks Kinds) decode(e *Evaluator, n *doc.Node) {
 		return
 	}
 	e.Config = kind.Decode(keys.Rest)
+	if n.Get("after") != nil && kind.NoFiles {
+		n.Errorf("after", "an evaluator of type %s looks at no files", e.Type)
+	}
 }

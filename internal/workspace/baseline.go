@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,8 @@ const (
 	maxCompared = 512 << 10
 	// maxDiff bounds the text of a diff, in bytes.
 	maxDiff = 8 << 20
+	// maxWritten bounds the contents that [Baseline.Now] keeps, in bytes.
+	maxWritten = 64 << 20
 )
 
 // Baseline is the prepared state of a workspace, for comparison with its later state. It does not copy contents that it
@@ -50,6 +53,46 @@ func (b Baseline) With(m Manifest, files map[string][]byte) Baseline {
 	return b
 }
 
+// Now returns the baseline and the manifest of the workspace dir as it is now, after something has changed it. Of what
+// changed it keeps the contents of files, unless they are too large to be compared, or too many.
+func (b Baseline) Now(ctx context.Context, dir string) (Baseline, Manifest, error) {
+	m, err := b.Manifest(ctx, dir)
+	if err != nil {
+		return Baseline{}, Manifest{}, err
+	}
+	tr, err := openTree(ctx, dir)
+	if err != nil {
+		return Baseline{}, Manifest{}, fmt.Errorf("compare workspace: %w", err)
+	}
+	defer tr.close()
+	files, total := make(map[string][]byte), int64(0)
+	for _, c := range diff(b.exclusion.Without(b.manifest), m, nil).Changes {
+		e, _ := m.Lookup(c.Path)
+		if !c.Writes() || e.Size > maxCompared {
+			continue
+		}
+		if total += e.Size; total > maxWritten {
+			files[c.Path] = nil
+			continue
+		}
+		data, err := tr.readText(e)
+		if err != nil {
+			return Baseline{}, Manifest{}, fmt.Errorf("compare workspace: %s: %w", c.Path, err)
+		}
+		files[c.Path] = append([]byte{}, data...)
+	}
+	return b.With(m, files), m, nil
+}
+
+// Manifest returns the manifest of the workspace dir, without what the baseline leaves out of comparisons.
+func (b Baseline) Manifest(ctx context.Context, dir string) (Manifest, error) {
+	s, err := takeSurvey(ctx, dir, survey{before: b.manifest, exclusion: b.exclusion})
+	if err != nil {
+		return Manifest{}, fmt.Errorf("compare workspace: %w", err)
+	}
+	return s.manifest(), nil
+}
+
 // Without returns the baseline for comparisons that leave out what the exclusion does.
 func (b Baseline) Without(x *Exclusion) Baseline {
 	b.exclusion = x
@@ -77,11 +120,11 @@ type FileDiff struct {
 
 // Diff compares the workspace dir with its baseline.
 func (b Baseline) Diff(ctx context.Context, dir string) (Diff, error) {
-	s, err := takeSurvey(ctx, dir, survey{before: b.manifest, exclusion: b.exclusion})
+	m, err := b.Manifest(ctx, dir)
 	if err != nil {
-		return Diff{}, fmt.Errorf("compare workspace: %w", err)
+		return Diff{}, err
 	}
-	return b.Compare(ctx, dir, s.manifest())
+	return b.Compare(ctx, dir, m)
 }
 
 // Compare is [Baseline.Diff] for a workspace whose manifest is known to be after. A changed file whose content does not
@@ -94,7 +137,7 @@ func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff
 	defer tr.close()
 	var d Diff
 	var text bytes.Buffer
-	for _, c := range diff(b.exclusion.without(b.manifest), b.exclusion.without(after), nil).Changes {
+	for _, c := range diff(b.exclusion.Without(b.manifest), b.exclusion.Without(after), nil).Changes {
 		if err := ctx.Err(); err != nil {
 			return Diff{}, err
 		}
@@ -234,6 +277,9 @@ func (t *tree) readText(e Entry) ([]byte, error) {
 // read returns the content of a file in the baseline.
 func (b Baseline) read(e Entry) ([]byte, error) {
 	if data, ok := b.written[e.Path]; ok {
+		if data == nil {
+			return nil, errors.New("too much was written before the agent began to compare it")
+		}
 		return data, nil
 	}
 	data, err := b.template.read(e)

@@ -97,3 +97,64 @@ func TestBaselineDiffApplies(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
+
+// TestBaselineNow: what steps made before the agent began is no change of the agent's.
+func TestBaselineNow(t *testing.T) {
+	ctx := t.Context()
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "ws")
+	put := func(dir, path, text string) {
+		t.Helper()
+		file := filepath.Join(dir, filepath.FromSlash(path))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	put(src, "same.txt", "same\n")
+	put(src, "changed.txt", "was\n")
+	put(src, "gone.txt", "was\n")
+	put(src, ".gitignore", "out/\n")
+	tpl, err := Load(ctx, Source{Dir: src})
+	require.NoError(t, err)
+	prepared, _, err := tpl.Prepare(ctx, dst, nil)
+	require.NoError(t, err)
+	base := tpl.Baseline(prepared, nil)
+
+	put(dst, "changed.txt", "is\n")
+	put(dst, "empty.txt", "")
+	put(dst, "dir/new.txt", "new\n")
+	put(dst, "large.txt", strings.Repeat("large\n", maxCompared))
+	put(dst, "out/app", "1")
+	require.NoError(t, os.Remove(filepath.Join(dst, "gone.txt")))
+	now, given, err := base.Now(ctx, dst)
+	require.NoError(t, err)
+	d, err := now.Diff(ctx, dst)
+	require.NoError(t, err)
+	require.Empty(t, d.Files, "nothing has happened since")
+	for path, same := range map[string]bool{
+		"same.txt": true, "changed.txt": false, "empty.txt": false, "dir": false, "gone.txt": false,
+		"dir/new.txt": false, "out": false, "out/app": false, "never": true, "dir/never": true, "same.txt/never": true,
+	} {
+		require.Equal(t, same, prepared.Same(given, path), path)
+	}
+
+	put(dst, "changed.txt", "is\nand\n")
+	put(dst, "empty.txt", "full\n")
+	put(dst, "large.txt", "small\n")
+	put(dst, "out/other", "2")
+	d, err = now.Diff(ctx, dst)
+	require.NoError(t, err)
+	text := string(d.Text)
+	require.Contains(t, text, " is\n+and\n")
+	require.Contains(t, text, "+full\n")
+	require.Contains(t, text, "(too large to compare)")
+	require.NotContains(t, text, "new.txt")
+	after, err := now.Manifest(ctx, dst)
+	require.NoError(t, err)
+	require.True(t, given.Same(after, "dir/new.txt"))
+	require.False(t, given.Same(after, "out/app"), "something in the directory has changed")
+
+	styled := prepared.Plus(after, []string{"dir/new.txt"})
+	require.True(t, styled.Same(after, "dir"))
+	require.True(t, styled.Same(after, "dir/new.txt"))
+	require.False(t, styled.Same(after, "empty.txt"))
+	require.False(t, prepared.Same(after, "dir"), "Plus leaves the manifest alone")
+}

@@ -60,8 +60,8 @@ func (x *Exclusion) skips(dir string) bool {
 	return x != nil && SkippedDir(path.Base(dir)) && !x.rules.opens(dir, true)
 }
 
-// without returns the entries that no glob leaves out.
-func (x *Exclusion) without(m Manifest) Manifest {
+// Without returns the entries that no glob leaves out.
+func (x *Exclusion) Without(m Manifest) Manifest {
 	if x == nil || len(x.rules.exclude) == 0 {
 		return m
 	}

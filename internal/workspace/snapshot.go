@@ -37,7 +37,7 @@ func Snapshot(ctx context.Context, dir string) (Manifest, error) {
 func Changes(
 	ctx context.Context, dir string, before Manifest, limit int64, exclusion *Exclusion,
 ) (after Manifest, d Delta, err error) {
-	limit, before = cmp.Or(limit, maxDelta), exclusion.without(before)
+	limit, before = cmp.Or(limit, maxDelta), exclusion.Without(before)
 	s, err := takeSurvey(ctx, dir, survey{before: before, exclusion: exclusion, keep: true, limit: limit})
 	if err != nil {
 		return Manifest{}, Delta{}, fmt.Errorf("changes to workspace: %w", err)

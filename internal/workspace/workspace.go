@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
 	"slices"
 	"strings"
 )
@@ -62,6 +63,42 @@ func (m Manifest) Lookup(path string) (Entry, bool) {
 
 func (m Manifest) search(path string) (int, bool) {
 	return slices.BinarySearchFunc(m.Entries, path, func(e Entry, path string) int { return cmp.Compare(e.Path, path) })
+}
+
+// Same reports whether a and m have the same at path: nothing, or the same file, directory or link. Below a tree that
+// git ignores, of which there is one entry, it tells whether the whole tree is the same.
+func (m Manifest) Same(a Manifest, path string) bool {
+	was, is := m.at(path), a.at(path)
+	return was.Kind == is.Kind && was.Exec == is.Exec && was.Digest == is.Digest && was.Target == is.Target
+}
+
+// at returns the entry at path, or that of the ignored tree in which it is, or none.
+func (m Manifest) at(p string) Entry {
+	if e, ok := m.Lookup(p); ok {
+		return e
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if e, ok := m.Lookup(dir); ok {
+			if e.Ignored && e.Kind == Dir {
+				return e
+			}
+			break
+		}
+	}
+	return Entry{}
+}
+
+// Plus returns m with what of has at these paths and the directories that lead there.
+func (m Manifest) Plus(of Manifest, paths []string) Manifest {
+	m.Entries = slices.Clone(m.Entries)
+	for _, p := range paths {
+		for ; p != "."; p = path.Dir(p) {
+			if e, ok := of.Lookup(p); ok {
+				m.set(e)
+			}
+		}
+	}
+	return m
 }
 
 // set replaces the entry with the path of e, or adds e.

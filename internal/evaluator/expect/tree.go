@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 )
 
 // MaxFileSize is the size of the largest file that is read, in bytes.
@@ -16,8 +18,9 @@ const MaxFileSize = 16 << 20
 
 // Tree is a workspace. Links that lead out of it are not followed.
 type Tree struct {
-	root *os.Root
-	kept func(path string) error
+	root  *os.Root
+	kept  func(path string) error
+	given func(path string) (bool, error)
 }
 
 // CleanPath returns the path of a file below the workspace in the form that the methods of [Tree] expect.
@@ -35,20 +38,24 @@ func CleanPath(name string) (string, error) {
 	return clean, nil
 }
 
-// OpenTree opens a workspace. An empty name is an error. The methods of the tree return the errors of kept, unless that
-// is nil.
-func OpenTree(workspace string, kept func(path string) error) (*Tree, error) {
-	if workspace == "" {
+// OpenTree opens the workspace of an evaluator's input. That there is none is an error. The methods of the tree return
+// the errors of [evaluator.Input.Kept], and as a problem what is as a step before the agent left it.
+func OpenTree(in evaluator.Input) (*Tree, error) {
+	if in.Workspace == "" {
 		return nil, errors.New("no workspace")
 	}
-	root, err := os.OpenRoot(workspace)
+	root, err := os.OpenRoot(in.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
-	if kept == nil {
-		kept = func(string) error { return nil }
+	t := &Tree{root, in.Kept, in.Given}
+	if t.kept == nil {
+		t.kept = func(string) error { return nil }
 	}
-	return &Tree{root, kept}, nil
+	if t.given == nil {
+		t.given = func(string) (bool, error) { return false, nil }
+	}
+	return t, nil
 }
 
 // Close closes the workspace.
@@ -62,7 +69,7 @@ func (t *Tree) Absent(path string) (problem string, err error) {
 	info, err := t.root.Lstat(path)
 	switch {
 	case isNotExist(err):
-		return "", nil
+		return t.asGiven(path)
 	case isEscape(err):
 		return leadsOut, nil
 	case err != nil:
@@ -115,9 +122,20 @@ func (t *Tree) stat(path string) (info fs.FileInfo, problem string, err error) {
 		return nil, leadsOut, nil
 	case errors.Is(err, syscall.ELOOP):
 		return nil, "it is a link that leads to itself", nil
-	default:
-		return info, "", err
+	case err != nil:
+		return nil, "", err
 	}
+	problem, err = t.asGiven(path)
+	return info, problem, err
+}
+
+// asGiven returns as a problem that a path is as a step before the agent left it.
+func (t *Tree) asGiven(path string) (problem string, err error) {
+	given, err := t.given(path)
+	if given {
+		problem = "a step before the agent left it so, not the agent (`after: steps` takes what steps made)"
+	}
+	return problem, err
 }
 
 const leadsOut = "it leads out of the workspace"

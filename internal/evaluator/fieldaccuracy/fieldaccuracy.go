@@ -76,7 +76,7 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 		}
 		return document, "", nil
 	}
-	left, err := expect.OpenTree(in.Workspace, in.Kept)
+	left, err := expect.OpenTree(in)
 	if err != nil {
 		return nil, "", err
 	}

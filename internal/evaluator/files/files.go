@@ -29,7 +29,7 @@ type file struct {
 func (judge) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
 
 func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
-	left, err := expect.OpenTree(in.Workspace, in.Kept)
+	left, err := expect.OpenTree(in)
 	if err != nil {
 		return failed(err)
 	}

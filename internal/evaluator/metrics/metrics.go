@@ -57,7 +57,7 @@ type keys struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}} }
+func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}, NoFiles: true} }
 
 func decode(n *doc.Node) any {
 	var k keys

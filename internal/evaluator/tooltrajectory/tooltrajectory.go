@@ -88,7 +88,9 @@ type alternative struct {
 }
 
 // Kind returns the kind of evaluator.
-func Kind() plan.Kind { return plan.Kind{Decode: decode, Keys: keys{}, Descriptions: descriptions} }
+func Kind() plan.Kind {
+	return plan.Kind{Decode: decode, Keys: keys{}, NoFiles: true, Descriptions: descriptions}
+}
 
 // descriptions are those of keys that are too long for a tag.
 var descriptions = map[string]string{
