@@ -47,9 +47,9 @@ func ToolOrder() AgentScorer {
 	})
 }
 
-// ExcludedTools returns a scorer that expects that these tools were not called: a single call makes its score 0,
-// however many tools there are. It passes for an agent that did nothing:
-// add another scorer.
+// ExcludedTools returns a scorer that expects that these tools, in whose names * stands for any characters, were not
+// called: a single call makes its score 0, however many tools there are. It passes for an agent that did nothing: add
+// another scorer. A run in which a call has no name is an error.
 func ExcludedTools(tools ...string) AgentScorer {
 	s := ofRun("excluded-tools", func(run *trajectory.Run, _ Calls) finding {
 		f := matched(run, trajectory.Never(tools...))
@@ -58,7 +58,7 @@ func ExcludedTools(tools ...string) AgentScorer {
 		}
 		return f
 	})
-	if len(tools) == 0 {
+	if s.err = trajectory.Never(tools...).Check(); len(tools) == 0 {
 		s.err = errors.New("it names no tools")
 	}
 	return s

@@ -61,8 +61,8 @@ type Permissions struct {
 
 // PermissionRule decides on some requests. It has a tool, a path or both.
 type PermissionRule struct {
-	// Tool is the tool's name, e.g. "Bash"; empty: any tool.
-	Tool string `yaml:"tool" min:"1" doc:"Name of the tool, e.g. Bash; default: any."`
+	// Tool is the tool's name, e.g. "Bash", in which * stands for any characters; empty: any tool.
+	Tool string `yaml:"tool" min:"1" doc:"Name of the tool, e.g. Bash, * for any characters; default: any."`
 
 	// Path is a glob of files relative to the workspace, with ** for any number of directories; empty: any files, and
 	// none. A rule that allows matches if all files that the request names match; others if one does.
@@ -89,8 +89,8 @@ type Env struct {
 // With cassette level run, graders see it in place of the recorded one, and nothing else changes: the agent did what it
 // did. With the other levels the agent sees it, also during recording. An override that no call matches is an error.
 type Override struct {
-	// Tool is the tool's name: as the agent gives it with level run, else one of fs/read_text_file, fs/write_text_file,
-	// terminal/create, session/request_permission and mcp__SERVER__TOOL.
+	// Tool is the tool's name, in which * stands for any characters: as the agent gives it with level run, else one of
+	// fs/read_text_file, fs/write_text_file, terminal/create, session/request_permission and mcp__SERVER__TOOL.
 	Tool string `yaml:"tool,required"`
 
 	// Args are arguments that the call must have, as JSON values, with paths in the workspace as $WORKSPACE/...; nil:

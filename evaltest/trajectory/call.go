@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // Args are the arguments that an expected call should have: for each name an argument matcher such as [Path], or a
@@ -86,7 +89,8 @@ func (r rule) ask(o *observed) (holds bool, err error) {
 // fault is the panic value that ends matching when a rule has panicked; [Matcher.Match] returns it as an error.
 type fault struct{ error }
 
-// Tool expects a call of the tool with exactly this name, [ToolCall.Name].
+// Tool expects a call of the tool with this name, [ToolCall.Name], in which * stands for any number of characters and
+// everything else for itself: "mcp__stock__*".
 func Tool(name string) Call {
 	c := Call{tool: name}
 	if name == "" {
@@ -95,13 +99,20 @@ func Tool(name string) Call {
 	return c
 }
 
-// Kind expects a call of this kind, [ToolCall.Kind], whatever its tool: read, edit, delete, move, search, execute,
-// think, fetch, other. It is for agents that give tools no names, or several names for one thing. A shell that runs
-// grep is of kind execute: see [Does].
+// Kinds returns the kinds of calls that the Agent Client Protocol has.
+func Kinds() []string {
+	return []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
+}
+
+// Kind expects a call of this kind, one of [Kinds] and [ToolCall.Kind], whatever its tool. It is for agents that give
+// tools no names, or several names for one thing. A shell that runs grep is of kind execute: see [Does].
 func Kind(kind string) Call {
 	c := Call{kind: kind}
-	if kind == "" {
+	switch {
+	case kind == "":
 		c.err = errors.New("a kind needs a name")
+	case !slices.Contains(Kinds(), kind):
+		c.err = fmt.Errorf("there is no kind %q: want one of %s", kind, strings.Join(Kinds(), ", "))
 	}
 	return c
 }
@@ -154,9 +165,9 @@ func (c Call) ForTool(tool string, own Call) Call {
 		c.tools = make(map[string]Call)
 	}
 	c.tools[tool] = own
-	if c.kind+c.deed == "" || tool == "" {
+	if c.kind+c.deed == "" || tool == "" || toolname.IsPattern(tool) {
 		c.err = errors.Join(c.err,
-			fmt.Errorf("for tool %q: needs the name of a tool and a call made by Kind or Does", tool))
+			fmt.Errorf("for tool %q: needs the name of one tool and a call made by Kind or Does", tool))
 	}
 	return c
 }
@@ -289,7 +300,7 @@ func (c *Call) calls(o *observed) bool {
 	case o.later:
 		return false
 	case c.tool != "":
-		return c.tool == o.Name
+		return wildcard.Match(c.tool, o.Name)
 	}
 	return c.kind == o.Kind
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // AnyOrder expects that each of these tools was called at least as often as minimums says, whatever the arguments. Each
@@ -21,8 +23,9 @@ func AtLeast(counts Counts) Matcher { return matcherOf(newCounts("at_least", cou
 // the score.
 func AtMost(counts Counts) Matcher { return matcherOf(newCounts("at_most", counts, false)) }
 
-// Never expects that none of these tools was called, by the exact [ToolCall.Name]. Each tool is one expectation of the
-// score. It holds for a run in which nothing happened: combine it with what should happen.
+// Never expects that none of these tools was called, by [ToolCall.Name] as [Tool] compares it. Each tool is one
+// expectation of the score. It holds for a run in which nothing happened: combine it with what should happen. Where it
+// holds and a call has no name, matching returns an error, as it does for all expectations of this kind.
 func Never(tools ...string) Matcher { return NeverCall(byName(tools)...) }
 
 // NeverCall is [Never] for calls: none of these was made, such as Does("delete").
@@ -68,7 +71,7 @@ func (w within) judge(s *session) section {
 	return result
 }
 
-// Counts are numbers of calls by the exact name of the tool.
+// Counts are numbers of calls by the name of the tool, as [Tool] compares it.
 type Counts map[string]int
 
 // counts are bounds on how often tools are called.
@@ -89,8 +92,8 @@ func (c counts) check() error {
 	var errs []error
 	for _, tool := range c.tools() {
 		switch n := c.bounds[tool]; {
-		case tool == "":
-			errs = append(errs, fmt.Errorf("%s: a tool needs a name", c.name))
+		case toolname.Check(tool) != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", c.name, toolname.Check(tool)))
 		case n < 0 || n == 0 && c.least:
 			never := "pass"
 			if c.least {
@@ -127,6 +130,9 @@ func (c counts) judge(s *session) section {
 				fmt.Sprintf("%s called %s, want at most %d", label(tool), times(n), c.bounds[tool]))
 		}
 	}
+	if !c.least && result.held == result.total {
+		s.named(c.name, c.tools())
+	}
 	return result
 }
 
@@ -158,10 +164,13 @@ func times(n int) string {
 type distinct []string
 
 func (d distinct) check() error {
-	if slices.Contains(d, "") {
-		return errors.New("no_duplicates: a tool needs a name")
+	var errs []error
+	for _, tool := range d {
+		if err := toolname.Check(tool); err != nil {
+			errs = append(errs, fmt.Errorf("no_duplicates: %w", err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // duplicate is a call that repeats an earlier one.
@@ -173,7 +182,7 @@ func duplicates(s *session, tool string) []duplicate {
 	seen := make(map[uint64][]int)
 	for j := range s.calls {
 		o := &s.calls[j]
-		if tool != "" && o.Name != tool {
+		if tool != "" && !wildcard.Match(tool, o.Name) {
 			continue
 		}
 		key := o.digest()
@@ -212,6 +221,9 @@ func (d distinct) judge(s *session) section {
 				fmt.Sprintf("call %d repeats call %d: %s", f.call+1, f.first+1, s.calls[f.call].name()))
 		}
 	})
+	if result.held == result.total {
+		s.named(result.name, d)
+	}
 	return result
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
 
 // fit says which actual calls each expected call accepts, and which of those are also within its limit. Without limits
@@ -90,7 +91,7 @@ func newIndex(s *session) *index {
 // candidates returns actual calls, in order, that include all calls that c accepts.
 func (x *index) candidates(c *Call) []int {
 	switch {
-	case c.isAny:
+	case c.isAny, toolname.IsPattern(c.tool):
 		return x.all()
 	case c.deed != "":
 		x.observeDeeds()
@@ -243,7 +244,8 @@ func pairSame(expected []Call, s *session) ([]int, bool) {
 
 // isPlain reports whether the call expects one tool with exactly these values as its arguments, and nothing else.
 func (c *Call) isPlain() bool {
-	return c.tool != "" && c.mode == ExactArgs && c.by == "" && c.limit == 0 && len(c.rules) == 0 &&
+	return c.tool != "" && !toolname.IsPattern(c.tool) && c.mode == ExactArgs && c.by == "" && c.limit == 0 &&
+		len(c.rules) == 0 &&
 		!slices.ContainsFunc(c.args, func(a namedArg) bool { return a.Arg.name != "equals" || len(a.path) > 0 })
 }
 

@@ -416,7 +416,7 @@ func TestUnknownBodies(t *testing.T) {
 		trajectory.Message{},
 		trajectory.Thought{},
 		trajectory.Plan{},
-		trajectory.ToolStart{},
+		trajectory.ToolStart{Name: "ls"},
 		trajectory.ToolEnd{},
 		trajectory.MCPCall{},
 		trajectory.FileRead{},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // session is a run in the form that matchers need.
@@ -50,11 +51,26 @@ func known(b Body) bool {
 	}
 }
 
+// named ends matching with an error if a call has no name and could be one of these tools, of which a constraint holds
+// only for that reason.
+func (s *session) named(constraint string, tools []string) {
+	j := slices.IndexFunc(s.calls, func(o observed) bool { return o.Name == "" })
+	if j == none {
+		return
+	}
+	for _, tool := range tools {
+		if !wildcard.Match(tool, "") {
+			panic(fault{fmt.Errorf("%s: call %d of the run has no name, so whether it was %s is unknown: expect its "+
+				"kind, or what it does", constraint, j+1, label(tool))})
+		}
+	}
+}
+
 // count returns how often the tool was called.
 func (s *session) count(tool string) int {
 	n := 0
 	for i := range s.calls {
-		if s.calls[i].Name == tool {
+		if wildcard.Match(tool, s.calls[i].Name) {
 			n++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
 
 // unpaired are expected calls each of which stands for all calls that it accepts.
@@ -32,6 +33,11 @@ func newUnpaired(name string, calls []Call) unpaired {
 		if err == nil && c.limit > 0 {
 			err = errors.New("a limit has no effect here")
 		}
+		for _, tool := range toolsOf(c) {
+			if bad := toolname.Check(tool); err == nil && bad != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", name, bad))
+			}
+		}
 		switch {
 		case err != nil && c.tool+c.kind+c.deed == "" && !c.isAny:
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
@@ -51,6 +57,19 @@ func (s *session) accepted(c *Call) (calls []int) {
 		}
 	}
 	return calls
+}
+
+// toolsOf returns the tools that are expected by name.
+func toolsOf(calls ...Call) []string {
+	var tools []string
+	for _, c := range calls {
+		for _, a := range append([]Call{c}, c.any...) {
+			if a.tool != "" {
+				tools = append(tools, a.tool)
+			}
+		}
+	}
+	return tools
 }
 
 // was says that call j, an index, was as c expects.
@@ -81,6 +100,9 @@ func (n never) judge(s *session) section {
 		} else {
 			result.problems = append(result.problems, n.calls[i].was(made[i][0]))
 		}
+	}
+	if result.held == result.total {
+		s.named(n.name, toolsOf(n.calls...))
 	}
 	result.rows = func() []row { return n.rows(s, made) }
 	return result
@@ -152,6 +174,9 @@ func (b before) violations(s *session) []*violation {
 func (b before) judge(s *session) section {
 	violations := b.violations(s)
 	result := section{name: b.name, total: len(violations), rows: func() []row { return b.rows(s, violations) }}
+	if !slices.ContainsFunc(violations, func(v *violation) bool { return v != nil }) {
+		s.named(b.name, toolsOf(b.calls[1:]...))
+	}
 	for i, v := range violations {
 		if v == nil {
 			result.held++

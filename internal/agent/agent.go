@@ -69,6 +69,9 @@ type Profile struct {
 	// Headless says how to drive an agent that does not speak the Agent Client Protocol. It is nil if the agent does.
 	Headless *Headless
 
+	// Tools are the names of the kind's own tools that are known; nil: the kind may have any.
+	Tools []string
+
 	// MCPFile is the file in the agent's home that names its MCP servers, for an agent that takes none from its client.
 	MCPFile string
 
@@ -100,6 +103,7 @@ var profiles = []Profile{
 		// commands through its client if it may, and does not end by itself. In the mode acceptEdits it leaves a
 		// .claude/settings.local.json in the workspace.
 		Kind:            "claude-code-acp",
+		Tools:           claudeTools,
 		Names:           []string{"claude", "anthropic"},
 		Provider:        "anthropic",
 		Transcript:      "claude",
@@ -119,6 +123,7 @@ var profiles = []Profile{
 		// claude-agent-acp. As root it takes neither --dangerously-skip-permissions nor bypassPermissions without
 		// IS_SANDBOX. Its presets are those of claude-code-acp.
 		Kind:        "claude-cli",
+		Tools:       claudeTools,
 		Names:       []string{"claude", "anthropic"},
 		Provider:    "anthropic",
 		Command:     "claude",
@@ -146,6 +151,7 @@ var profiles = []Profile{
 		// arguments and asks before edits and commands. @agentclientprotocol/codex-acp ignores them, and Codex 0.166,
 		// which it drives, has no setting that asks without the sandbox: it works in the mode "agent-full-access".
 		Kind:            "codex-acp",
+		Tools:           codexTools,
 		Names:           []string{"codex", "openai"},
 		Provider:        "openai",
 		Transcript:      "codex",
@@ -172,6 +178,7 @@ var profiles = []Profile{
 		// neither the input nor the output of tools, and what a turn took only in metadata. Clients cannot choose a
 		// model; that takes `--model`.
 		Kind:            "gemini-acp",
+		Tools:           geminiTools,
 		Names:           []string{"gemini"},
 		Provider:        "gcp.gen_ai",
 		Transcript:      "gemini",
@@ -191,6 +198,7 @@ var profiles = []Profile{
 		// edits through its client, and outside of repositories it names files without their first slash. It searches
 		// with ripgrep, which it downloads if there is none. Its mode is an option of the session: build or plan.
 		Kind:            "opencode-acp",
+		Tools:           openCodeTools,
 		Names:           []string{"opencode"},
 		Transcript:      "opencode",
 		Command:         "opencode",
@@ -210,6 +218,7 @@ var profiles = []Profile{
 		// edits or runs anything; in "autopilot" it asks for nothing. From clients it takes only MCP servers that it
 		// reaches by HTTP, and says nothing of the others.
 		Kind:            "copilot-acp",
+		Tools:           copilotTools,
 		Names:           []string{"copilot", "github"},
 		Transcript:      "copilot",
 		Command:         "copilot",
@@ -229,6 +238,7 @@ var profiles = []Profile{
 		// @qwen-code/qwen-code 0.24.4. Its account is OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL, or a Qwen
 		// account. It begins in the mode "auto", in which a model decides and nobody is asked.
 		Kind:            "qwen-acp",
+		Tools:           qwenTools,
 		Names:           []string{"qwen", "alibaba"},
 		Transcript:      "qwen",
 		Command:         "qwen",

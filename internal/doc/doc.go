@@ -60,6 +60,7 @@ type Document struct {
 
 	file     string
 	problems Problems
+	notes    []string
 	reported int // number of reports, including repeated ones
 	handlers handlers
 	refused  map[string]string
@@ -217,6 +218,20 @@ func (n *Node) Errorf(path, format string, args ...any) {
 	}
 	n.doc.report(at.valuePosition(), join(n.path, path), fmt.Sprintf(format, args...))
 }
+
+// Notef notes something about the node that is no problem but may be a mistake. See [Document.Notes].
+func (n *Node) Notef(format string, args ...any) {
+	if n == nil {
+		return
+	}
+	note := fmt.Sprintf("%s: note: %s: %s", n.valuePosition(), n.path, fmt.Sprintf(format, args...))
+	if d := n.doc; !slices.Contains(d.notes, note) && len(d.notes) < maxProblems {
+		d.notes = append(d.notes, note)
+	}
+}
+
+// Notes returns what [Node.Notef] noted: lines for people, "file:line: note: path: text".
+func (d *Document) Notes() []string { return d.notes }
 
 // valuePosition returns the position of a problem with the node's value: that of the value or, for mappings and lists,
 // that of the key.

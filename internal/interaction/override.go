@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // Override is what a playbook says that a tool answers, whatever it would have answered.
@@ -61,7 +62,7 @@ func (o *Overrides) Apply(tool string, args any) (answer any, err string, ok boo
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, over := range o.all {
-		if over.Tool != tool || over.Args != nil && !contains(args, over.Args) {
+		if !wildcard.Match(over.Tool, tool) || over.Args != nil && !contains(args, over.Args) {
 			continue
 		}
 		o.matched[i]++

@@ -34,6 +34,10 @@ func TestOverrides(t *testing.T) {
 			want: []string{"o", none, "o", "o", "o"},
 		},
 		{
+			name: "a pattern", overrides: []interaction.Override{{Tool: "*", Nth: 2, Output: "o"}},
+			want: []string{none, "o", none, none, none},
+		},
+		{
 			name: "an error", overrides: []interaction.Override{{Tool: "y", Error: "down"}},
 			want: []string{none, "!down", none, none, none},
 		},

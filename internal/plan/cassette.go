@@ -118,7 +118,8 @@ func (p *Playbook) checkTool(name string) error {
 			return fmt.Errorf(
 				"%s is asked of the client: with `level: run` name the agent's own tool, or use `level: client`", name)
 		}
-		return nil
+		_, err := p.tools().check(name) // one that no call matches is an error of the unit
+		return err
 	}
 	var known []string
 	if level.Client() {

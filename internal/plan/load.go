@@ -97,6 +97,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
+	p.Noted = d.Notes()
 	return p, nil
 }
 

@@ -306,6 +306,7 @@ func TestDecide(t *testing.T) {
 			{Path: "secret/**", Decide: playbook.DecideReject},
 			{Tool: "Edit", Path: "**/*.go", Decide: playbook.DecideAllow},
 			{Tool: "Read", Decide: playbook.DecideAllow},
+			{Tool: "mcp__stock__*", Decide: playbook.DecideError},
 		},
 	}}
 	tests := []struct {
@@ -320,6 +321,8 @@ func TestDecide(t *testing.T) {
 		{"not all paths are allowed", "Edit", []string{"a.go", "go.mod"}, playbook.DecideReject},
 		{"no path is no match", "Edit", nil, playbook.DecideReject},
 		{"first rule that matches", "Read", []string{"a.go"}, playbook.DecideAllow},
+		{"by a pattern", "mcp__stock__count", nil, playbook.DecideError},
+		{"not by a pattern", "mcp__stocks__count", nil, playbook.DecideReject},
 		{"default", "WebFetch", nil, playbook.DecideReject},
 	}
 	for _, tt := range tests {

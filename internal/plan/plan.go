@@ -204,13 +204,13 @@ func (p *Plan) Trials(caseID, variantID string) []Unit {
 }
 
 // Notes are lines for people, "file:line: note: ...", about things that are not errors but may be mistakes: variants
-// that no unit has.
+// that no unit has, and names of tools that no agent is known to have.
 func (p *Plan) Notes() []string {
 	reason := "is in no matrix"
 	if slices.ContainsFunc(p.cases, func(c Case) bool { return c.Variants != nil }) {
 		reason = "is the target of no case"
 	}
-	var notes []string
+	notes := slices.Clone(p.Playbook.Noted)
 	for _, v := range p.Playbook.Variants {
 		if !slices.ContainsFunc(p.variants, func(planned Variant) bool { return planned.ID == v.ID }) {
 			notes = append(notes, fmt.Sprintf("%s: note: variant %s %s: nothing runs it", v.Position, v.ID, reason))

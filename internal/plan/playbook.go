@@ -21,6 +21,8 @@ type Playbook struct {
 	Dir string
 	// Text is what the playbook was decoded from. Whoever archives it takes this: the file may have changed since.
 	Text []byte
+	// Noted are notes of decoding, see [Plan.Notes].
+	Noted []string
 
 	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.
 	Name string `yaml:"name" pattern:"id" doc:"Default: the file's name without .yaml or .eval.yaml."`

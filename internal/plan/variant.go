@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
@@ -119,7 +120,7 @@ func (p *Playbook) Forbids() bool {
 }
 
 func matches(r playbook.PermissionRule, tool string, files []string) bool {
-	if r.Tool != "" && r.Tool != tool {
+	if r.Tool != "" && !wildcard.Match(r.Tool, tool) {
 		return false
 	}
 	if r.Path == "" {
@@ -156,8 +157,8 @@ func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 		n.Errorf("path",
 			"%q matches no file: a file of the workspace is like src/a.go, one outside of it like /etc/hosts", r.Path)
 	}
-	if r.Tool != strings.TrimSpace(r.Tool) {
-		n.Errorf("tool", "%q matches no tool: remove the blanks around the name", r.Tool)
+	if r.Tool != "" {
+		CheckTool(n.Get("tool"), r.Tool)
 	}
 }
 

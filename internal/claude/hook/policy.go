@@ -14,6 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
@@ -132,7 +133,7 @@ func (r Rewrite) value(c call) json.RawMessage {
 // Rule selects calls by the name of the tool and, if it has one, a pattern.
 type Rule struct {
 	text    string
-	tool    string // a pattern of path.Match
+	tool    string // * stands for any characters
 	pattern string // empty: none
 }
 
@@ -151,11 +152,8 @@ func ParseRule(text string) (Rule, error) {
 			return Rule{}, fmt.Errorf("%q: %w", text, doublestar.ErrBadPattern)
 		}
 	}
-	if _, err := path.Match(r.tool, ""); err != nil {
-		return Rule{}, fmt.Errorf("%q: %w", text, err)
-	}
-	if r.tool == "" || strings.ContainsAny(r.tool, " \t\n,()|") {
-		return Rule{}, fmt.Errorf("%q: %q is not a tool's name; write one rule for each tool", text, r.tool)
+	if err := toolname.Check(r.tool); err != nil {
+		return Rule{}, fmt.Errorf("%q: %w; write one rule for each tool", text, err)
 	}
 	return r, nil
 }
@@ -231,7 +229,7 @@ func (r Rule) matchesAll(c call) bool {
 }
 
 func (r Rule) matches(c call, join func(written, resolved bool) bool) bool {
-	if ok, _ := path.Match(r.tool, c.tool); !ok {
+	if !wildcard.Match(r.tool, c.tool) {
 		return false
 	}
 	if r.pattern == "" {

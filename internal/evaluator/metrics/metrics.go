@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -16,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
 
 // bounds implement [evaluator.Evaluator].
@@ -88,9 +88,7 @@ func decode(n *doc.Node) any {
 		if most < 0 {
 			e.Value.Errorf("", "must be at least 0, not %d", most)
 		}
-		if strings.TrimSpace(e.Key) == "" {
-			e.Value.Errorf("", "a tool needs a name")
-		}
+		plan.CheckTool(e.Value, e.Key, trajectory.Kinds()...) // calls without a name count under their kind
 		b = append(b, callsOf(e.Key).atMost(most))
 	}
 	if len(n.Entries()) == 0 {
@@ -192,7 +190,12 @@ func tokens(count func(*result.Tokens) *int64) func(*result.Metrics) *int64 {
 
 func callsOf(tool string) counter {
 	return counter{name: "calls of " + tool, known: evaluator.Unseen, count: func(m *result.Metrics) *int64 {
-		n := int64(m.ToolCalls[tool])
+		var n int64
+		for name, calls := range m.ToolCalls {
+			if wildcard.Match(tool, name) {
+				n += int64(calls)
+			}
+		}
 		return &n
 	}}
 }

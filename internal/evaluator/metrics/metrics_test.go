@@ -72,6 +72,8 @@ func TestBounds(t *testing.T) {
 		{"no tool calls", "max_tool_calls: 0", "✗ tool calls at most 0: it is 2"},
 		{"calls of a tool", "max_calls: {search: 1}", "✓ calls of search at most 1: it is 1"},
 		{"calls of a tool over", "max_calls: {search: 0}", "✗ calls of search at most 0: it is 1"},
+		{"calls of tools", "max_calls: {'s*': 0}", "✗ calls of s* at most 0: it is 1"},
+		{"calls of any tool", "max_calls: {'*': 2}", "✓ calls of * at most 2: it is 2"},
 		{"calls of another tool", "max_calls: {Bash: 0}", "✓ calls of Bash at most 0: it is 0"},
 		{"iterations", "max_iterations: 1", "✓ iterations at most 1: it is 1"},
 	}
@@ -200,6 +202,8 @@ func TestLoadErrors(t *testing.T) {
 		{"no time", "max_duration_ms: 0", "6:22: evaluators[0].max_duration_ms: must be at least 1, not 0"},
 		{"no calls", "max_calls: {}", "6:5: evaluators[0].max_calls: must not be empty"},
 		{"negative calls", "max_calls: {Bash: -1}", "6:23: evaluators[0].max_calls.Bash: must be at least 0, not -1"},
+		{"several tools", "max_calls: {'Bash|Edit': 1}", `6:30: evaluators[0].max_calls.Bash|Edit: "Bash|Edit" ` +
+			"matches no tool: write one name after the other, each as an entry of its own"},
 		{"no tool", "max_calls: {'': 1}", `6:21: evaluators[0].max_calls[""]: a tool needs a name`},
 		{"null", "max_calls:", "6:15: evaluators[0].max_calls: must be a mapping, but there is no value"},
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
 
 // Calls decodes a list of expected calls, such as the value of `expected`. It reports errors on the node.
@@ -71,14 +73,14 @@ func (d *decoder) constrainedCalls(items []*doc.Node) (calls []trajectory.Call, 
 		var s step
 		switch name := item.Value().(type) {
 		case string:
-			if calls[i] = trajectory.Tool(name); strings.TrimSpace(name) == "" {
-				item.Errorf("", "must not be empty")
-			}
+			calls[i] = trajectory.Tool(name)
+			valid = plan.CheckTool(item, name) && valid
 		case map[string]any:
 			if item.Decode(&s) {
 				expect.Meaningless(item, "in a constraint", "together", "max_duration_ms")
 				s.MaxDuration = 0
 				calls[i] = in.call(&s, item, nil)
+				valid = checkTools(&s, item) && valid
 			}
 		default:
 			item.Errorf("", "must be the name of a tool or a call, such as {does: delete}")
@@ -86,6 +88,17 @@ func (d *decoder) constrainedCalls(items []*doc.Node) (calls []trajectory.Call, 
 		valid = valid && calls[i].Check() == nil
 	}
 	return calls, valid
+}
+
+// checkTools reports the tools of a call in a constraint that no agent has.
+func checkTools(s *step, item *doc.Node) bool {
+	valid := s.Tool == "" || plan.CheckTool(item.Get("tool"), s.Tool)
+	for i, a := range s.Any {
+		if a.Tool != "" {
+			valid = plan.CheckTool(item.Get("any").Items()[i].Get("tool"), a.Tool) && valid
+		}
+	}
+	return valid
 }
 
 // oneOf reports a mapping that has none of the keys, or more than one.
@@ -271,6 +284,11 @@ func (d *decoder) overrides() map[string]override {
 		// A call that is expected by its kind, or by what it does, may be a call of any tool.
 		if !called[e.Key] && (!kinds || hint != "") {
 			e.Value.Errorf("", "no call of %q is expected%s", e.Key, hint)
+		}
+		if !called[e.Key] && kinds && toolname.IsPattern(e.Key) {
+			e.Value.Errorf("", "%q may be several tools: an override is for one", e.Key)
+		} else if !called[e.Key] && kinds && hint == "" {
+			plan.CheckTool(e.Value, e.Key)
 		}
 		all[e.Key] = d.override(e.Key, e.Value)
 		if all[e.Key].fields != nil && (called[e.Key] || kinds) {

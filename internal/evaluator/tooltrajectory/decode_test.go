@@ -353,7 +353,7 @@ func TestLoadErrors(t *testing.T) {
 			"6:5: evaluators[0].before: must have at least 2 elements, not 1",
 		}},
 		{"before with a tool twice", "before: [a, b, a]", []string{`6:5: evaluators[0].before: duplicate tool "a"`}},
-		{"before a blank", "before: [a, ' ']", []string{"6:17: evaluators[0].before[1]: must not be empty"}},
+		{"before a blank", "before: [a, ' ']", []string{"6:17: evaluators[0].before[1]: a tool needs a name"}},
 		{"duplicates of what", "no_duplicates: false", []string{
 			"6:20: evaluators[0].no_duplicates: must be true or a list of tools",
 		}},
@@ -489,7 +489,7 @@ func TestLoadErrors(t *testing.T) {
 			"6:5: evaluators[0].never: must not be empty",
 		}},
 		{"never a blank", "never: [a, '']", []string{
-			"6:16: evaluators[0].never[1]: must not be empty",
+			"6:16: evaluators[0].never[1]: a tool needs a name",
 		}},
 		{"neither tool nor kind", "expected: [{args: {a: 1}}, {}]", []string{
 			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
@@ -498,7 +498,7 @@ func TestLoadErrors(t *testing.T) {
 		{"both tool and kind", "expected: [{tool: a, kind: edit}]", []string{
 			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
 		}},
-		{"two of tool, kind, does and any", "expected: [{tool: a, does: edit}, {kind: a, any: [{tool: a}]}]", []string{
+		{"two of tool, kind, does, any", "expected: [{tool: a, does: edit}, {kind: read, any: [{tool: a}]}]", []string{
 			"6:16: evaluators[0].expected[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
 			"6:39: evaluators[0].expected[1]: needs exactly one of `tool`, `kind`, `does` and `any`",
 		}},
@@ -530,14 +530,14 @@ func TestLoadErrors(t *testing.T) {
 			"6:33: evaluators[0].never[2]: must be the name of a tool or a call, such as {does: delete}",
 			"6:56: evaluators[0].never[3].together: has no effect in a constraint",
 		}},
-		{"calls of before", "before: [{kind: a, tool: a}, {does: x}, {any: [{tol: x}]}]", []string{
+		{"calls of before", "before: [{kind: read, tool: a}, {does: x}, {any: [{tol: x}]}]", []string{
 			"6:14: evaluators[0].before[0]: needs exactly one of `tool`, `kind`, `does` and `any`",
-			`6:41: evaluators[0].before[1].does: must be one of read, search, edit, delete, move, fetch, execute, ` +
+			`6:44: evaluators[0].before[1].does: must be one of read, search, edit, delete, move, fetch, execute, ` +
 				`not "x"`,
-			`6:53: evaluators[0].before[2].any[0].tol: unknown key, did you mean "tool"?`,
+			`6:56: evaluators[0].before[2].any[0].tol: unknown key, did you mean "tool"?`,
 		}},
-		{"the same call twice in before", "before: [{kind: a}, {kind: b}, {kind: a}]", []string{
-			`6:5: evaluators[0].before: duplicate tool "kind a"`,
+		{"the same call twice in before", "before: [{kind: read}, {kind: edit}, {kind: read}]", []string{
+			`6:5: evaluators[0].before: duplicate tool "kind read"`,
 		}},
 		{"misspelt actor", "expected: [{tool: a, by: subagnet}]", []string{
 			`6:30: evaluators[0].expected[0].by: must be one of main, subagent, not "subagnet", ` +

@@ -68,8 +68,8 @@ type keys struct {
 
 // step is one expected call.
 type step struct {
-	Tool string        `yaml:"tool" min:"1" doc:"The tool's name, exactly as the agent gives it."`
-	Kind string        `yaml:"kind" min:"1" doc:"Instead of a tool, its kind, e.g. execute."`
+	Tool string        `yaml:"tool" min:"1" doc:"The tool's name as the agent gives it; * for any characters."`
+	Kind string        `yaml:"kind" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
 	Does string        `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute" doc:"Instead, what it does."`
 	Any  []alternative `yaml:"any" min:"1" doc:"Instead, alternatives, one of which the call is."`
 	By   string        `yaml:"by" enum:"main,subagent" doc:"Who makes the call."`
@@ -82,7 +82,7 @@ type step struct {
 // alternative is one of the calls that an expected call may be.
 type alternative struct {
 	Tool string    `yaml:"tool" min:"1"`
-	Kind string    `yaml:"kind" min:"1"`
+	Kind string    `yaml:"kind" enum:"read,edit,delete,move,search,execute,think,fetch,switch_mode,other"`
 	Does string    `yaml:"does" enum:"read,search,edit,delete,move,fetch,execute"`
 	Args *doc.Node `yaml:"args"`
 }
@@ -230,9 +230,7 @@ func (d *decoder) counts(key string, bounds map[string]int, least int) trajector
 		if n, ok := bounds[e.Key]; ok && n < least {
 			e.Value.Errorf("", "must be at least %d, not %d", least, n)
 		}
-		if strings.TrimSpace(e.Key) == "" {
-			e.Value.Errorf("", "a tool needs a name")
-		}
+		plan.CheckTool(e.Value, e.Key)
 	}
 	return bounds
 }
@@ -252,8 +250,10 @@ func (d *decoder) distinct() []string {
 		var tools []string
 		for _, item := range n.Items() {
 			tool, ok := item.Value().(string)
-			if !ok || strings.TrimSpace(tool) == "" {
+			if !ok {
 				item.Errorf("", "must be the name of a tool")
+			} else {
+				plan.CheckTool(item, tool)
 			}
 			tools = append(tools, tool)
 		}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
+	"github.com/sdd-eval/sdd-eval/internal/wildcard"
+)
+
+// CheckTool reports at n a name of tools, in which * stands for any characters, that no agent of the playbook can have
+// given to a tool: where a wrong name would go unnoticed, as in a list of what must not be called. A name that is only
+// unknown is noted. The names in also are known, too. It returns false if it reported an error.
+func CheckTool(n *doc.Node, meant string, also ...string) bool {
+	err := toolname.Check(meant)
+	note := ""
+	if d := n.Document(); err == nil && d != nil {
+		t := toolsAt(d.Root)
+		t.known = append(t.known, also...)
+		note, err = t.check(meant)
+	}
+	if err != nil {
+		n.Errorf("", "%v", err)
+	} else if note != "" {
+		n.Notef("%s", note)
+	}
+	return err == nil
+}
+
+// tools are those of the agents of a playbook.
+type tools struct {
+	open    bool     // an agent may have any
+	known   []string // the agents' own
+	servers []string // of the playbook
+}
+
+func toolsOf(kinds, servers []string) tools {
+	t := tools{open: len(kinds) == 0, servers: servers}
+	for _, kind := range kinds {
+		profile, _ := agent.Lookup(kind)
+		t.open = t.open || profile.Tools == nil
+		t.known = append(t.known, profile.Tools...)
+	}
+	return t
+}
+
+// tools returns the tools of a decoded playbook.
+func (p *Playbook) tools() tools {
+	var kinds, servers []string
+	for _, v := range p.Variants {
+		kinds = append(kinds, v.Agent.Kind)
+	}
+	for _, s := range p.MCP {
+		servers = append(servers, s.Name)
+	}
+	return toolsOf(kinds, servers)
+}
+
+// toolsAt returns the tools of a playbook, or of a [Run], that may not have been decoded yet.
+func toolsAt(root *doc.Node) tools {
+	var kinds, servers []string
+	if kind := root.Get("agent").Get("kind").Text(); kind != "" {
+		kinds = append(kinds, kind)
+	}
+	for _, v := range root.Get("variants").Entries() {
+		kinds = append(kinds, v.Value.Get("agent").Get("kind").Text())
+	}
+	for _, s := range root.Get("mcp").Items() {
+		servers = append(servers, s.Get("name").Text())
+	}
+	return toolsOf(kinds, servers)
+}
+
+// check returns why no tool has the name that is meant, or a note that none is known to have it.
+func (t tools) check(meant string) (note string, err error) {
+	if t.open {
+		return "", nil
+	}
+	if rest, ok := strings.CutPrefix(meant, mcpPrefix); ok {
+		return t.checkServer(rest)
+	}
+	note = fmt.Sprintf("no agent of this playbook is known to have a tool %q", meant)
+	if toolname.IsPattern(meant) {
+		matches := func(name string) bool { return wildcard.Match(meant, name) }
+		folded := func(name string) bool { return wildcard.Match(strings.ToLower(meant), strings.ToLower(name)) }
+		switch i := slices.IndexFunc(t.known, folded); {
+		case slices.ContainsFunc(t.known, matches):
+			return "", nil
+		case i >= 0:
+			return fmt.Sprintf("%s: in another case it would match %q", note, t.known[i]), nil
+		}
+		return note, nil
+	}
+	if slices.Contains(t.known, meant) {
+		return "", nil
+	}
+	if server, tool := t.servedAs(meant); server != "" {
+		return "", fmt.Errorf("a tool of the MCP server %q is called %s, whatever the agent calls it: write %q",
+			server, mcpPrefix+server+"__TOOL", mcpPrefix+server+"__"+tool)
+	}
+	if near := toolname.Near(meant, t.known); near != "" {
+		return "", fmt.Errorf("no tool is known as %q, did you mean %q? If the agent has such a tool, write %q", meant,
+			near, meant+"*")
+	}
+	return note, nil
+}
+
+// checkServer checks what follows mcp__.
+func (t tools) checkServer(rest string) (note string, err error) {
+	server, _, _ := strings.Cut(rest, "__")
+	if toolname.IsPattern(server) || slices.Contains(t.servers, server) {
+		return "", nil
+	}
+	if near := toolname.Near(server, t.servers); near != "" {
+		return "", fmt.Errorf("the playbook has no MCP server %q, did you mean %q?", server, near)
+	}
+	return fmt.Sprintf("the playbook has no MCP server %q under `mcp`: only an agent with a server of its own calls "+
+		"%s", server, mcpPrefix+rest), nil
+}
+
+// servedAs returns the MCP server and the tool of it that an agent calls by the name in its own way, such as
+// stock/count or mcp_stock_count.
+func (t tools) servedAs(name string) (server, tool string) {
+	words := func(s string) []string {
+		return strings.FieldsFunc(s, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.Nd) && r != '*' })
+	}
+	parts := words(name)
+	if len(parts) > 0 && parts[0] == "mcp" {
+		parts = parts[1:]
+	}
+	for _, s := range t.servers {
+		own := words(s)
+		if len(own) > 0 && len(parts) > len(own) && slices.Equal(parts[:len(own)], own) {
+			return s, strings.Join(parts[len(own):], "_")
+		}
+	}
+	return "", ""
+}
