@@ -136,3 +136,18 @@ func (l LeftOut) String() string {
 func (l LeftOut) Valid() bool {
 	return !slices.ContainsFunc(l, func(glob string) bool { return glob == "" || !doublestar.ValidatePattern(glob) })
 }
+
+// LeavesOut returns what leaves out a path, if nothing was prepared there: a glob, or the path of a directory that is
+// left out by default; empty: nothing does.
+func (x *Exclusion) LeavesOut(p string) string {
+	if glob := x.matches(p); glob != "" {
+		return glob
+	}
+	dir := ""
+	for name := range strings.SplitSeq(p, "/") {
+		if dir = path.Join(dir, name); x.skips(dir) {
+			return dir
+		}
+	}
+	return ""
+}

@@ -9,8 +9,10 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // MaxFileSize is the size of the largest file that is read, in bytes.
@@ -23,10 +25,21 @@ type Tree struct {
 	given func(path string) (bool, error)
 }
 
+// variable matches the beginning of a path that a shell would replace.
+var variable = lazyregexp.New(`^(\./)*(\$[A-Z_]+|\$?\{[A-Za-z_]+\}|%[A-Z]+%|~[A-Za-z0-9._-]*)(/|$)`)
+
 // CleanPath returns the path of a file below the workspace in the form that the methods of [Tree] expect.
 func CleanPath(name string) (string, error) {
 	if strings.TrimSpace(name) != name { // a typo, with which `absent` would pass
 		return "", fmt.Errorf("%q begins or ends with white space: remove it", name)
+	}
+	switch {
+	case strings.Contains(name, `\`):
+		return "", fmt.Errorf("%q has a backslash: paths have slashes", name)
+	case variable.MatchString(name):
+		return "", fmt.Errorf("%q begins with a variable or with a home: write the path below the workspace alone", name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return "", fmt.Errorf("%+q has a character that nobody sees: write the path anew", name)
 	}
 	clean := path.Clean(name)
 	if !fs.ValidPath(clean) || clean == "." {

@@ -119,6 +119,14 @@ func decode(n *doc.Node) any {
 	for i, e := range k.Expect {
 		j.files = append(j.files, e.compile(items[i]))
 	}
+	for i, f := range j.files {
+		if !f.absent || f.path == "" {
+			continue
+		}
+		if err := unheld(n, f.path, j.files); err != nil {
+			items[i].Errorf("path", "%s: %v", f.path, err)
+		}
+	}
 	return j
 }
 

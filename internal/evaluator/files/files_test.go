@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/files"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/evaluatortest"
 )
@@ -392,4 +393,99 @@ func FuzzDecode(f *testing.F) {
 		require.NotEmpty(t, v.Outcome)
 		require.Equal(t, v.Outcome == result.Error, v.Score == nil)
 	})
+}
+
+// A path that no workspace has would always be absent.
+func TestPathsOfNoWorkspace(t *testing.T) {
+	for _, tt := range []struct{ path, want string }{
+		{"$WORKSPACE/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"${WORKSPACE}/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"./$WORKSPACE/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"$WORKSPACE", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"~/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"~", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"~me", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"~me/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{`src\\a.go`, "has a backslash: paths have slashes"},
+		{`C:\\a`, "has a backslash: paths have slashes"},
+		{`a\u200b.go`, "has a character that nobody sees: write the path anew"},
+		{`a\u0000`, "has a character that nobody sees: write the path anew"},
+	} {
+		for _, check := range []string{"exists: false", "absent: true", "exists: true", "contains: x"} {
+			_, err := parse(`expect: [{path: "` + tt.path + `", ` + check + "}]")
+			require.ErrorContains(t, err, "p.yaml:6:21: evaluators[0].expect[0].path: \"", tt.path)
+			require.ErrorContains(t, err, tt.want, tt.path)
+		}
+	}
+	for _, path := range []string{"A$B.class", "a~", "~$x.docx", "a/$b", "täg", "a b", "$a/b"} {
+		_, err := parse(`expect: [{path: "` + path + `", exists: false}]`)
+		require.NoError(t, err, path)
+	}
+}
+
+// What the workspace cannot hold, or a recording does not keep, would always be absent.
+func TestUnheld(t *testing.T) {
+	const (
+		prepare = "workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, " +
+			"steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"
+		running = "workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, " +
+			"steps: [{run: go build}, {uses: builtin:sdd-eval/acp.prompt}]}}}\n"
+		variants = "variants: {v: {agent: {kind: fake-acp}}}\n"
+		task     = "task: {prompt: p}\n"
+	)
+	root := t.TempDir()
+	for _, name := range []string{"evals/p.yaml", "ws/README.md", "ws/src/a.go"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), nil, 0o644))
+	}
+	for _, tt := range []struct{ name, head, expect, rest, want string }{
+		{
+			"left out", task + prepare, "{path: node_modules/a, exists: false}", "",
+			"node_modules/a: nothing is ever seen there: recordings leave out node_modules; " +
+				"name it under `workspace.include`",
+		},
+		{
+			"left out deeper", task + prepare, "{path: web/dist/x/y, absent: true}", "",
+			"web/dist/x/y: nothing is ever seen there: recordings leave out web/dist; name it under `workspace.include`",
+		},
+		{
+			"the directory itself", task + prepare, "{path: .venv, exists: false}", "",
+			".venv: nothing is ever seen there: recordings leave out .venv; name it under `workspace.include`",
+		},
+		{
+			"excluded", task + running, "{path: a/b.log, exists: false}", "cassette: {exclude: ['**/*.log']}",
+			"a/b.log: nothing is ever seen there: `cassette.exclude` leaves out **/*.log",
+		},
+		{
+			"below a file of the workspace", task + prepare, "{path: README.md/a, exists: false}",
+			"workspace: {from: ../ws}", "README.md/a: nothing can be below README.md, which is a file of the workspace",
+		},
+		{
+			"below a file that is expected", task + prepare, "{path: a/b/c, exists: false}, {path: a/b, contains: x}", "",
+			"a/b/c: nothing can be below a/b, of whose text something is expected",
+		},
+		{"included", task + prepare, "{path: dist/a, exists: false}", "workspace: {from: ../ws, include: [dist]}", ""},
+		{"a step may make it", task + running, "{path: node_modules/a, exists: false}", "", ""},
+		{
+			"a case has it", "cases: [{id: c, prompt: p, files: {build/x: y}}]\n" + prepare,
+			"{path: build/x, exists: false}", "workspace: {from: ../ws}", "",
+		},
+		{"a style", task + prepare, "{path: .llman/x, exists: false}", "", ""},
+		{"git", task + prepare, "{path: .git/x, exists: false}", "workspace: {from: ../ws, git: true}", ""},
+		{"it exists", task + prepare, "{path: node_modules/a, exists: true}", "", ""},
+		{"elsewhere", task + prepare, "{path: src/b, exists: false}", "workspace: {from: ../ws}", ""},
+		{"another file", task + prepare, "{path: a/b, exists: false}, {path: a/bc, contains: x}", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := tt.head + variants + "evaluators: [{type: files, expect: [" + tt.expect + "]}]\n" + tt.rest
+			_, err := plan.Read(plan.Source{
+				Path: filepath.Join(root, "evals/p.yaml"), Name: "evals/p.yaml", Root: root, Data: []byte(text),
+			}, plan.Kinds{"files": files.Kind()})
+			if tt.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, ".path: "+tt.want)
+			}
+		})
+	}
 }
