@@ -49,7 +49,7 @@ const grace = 250 * time.Millisecond
 func (r *Runner) Run(ctx context.Context, s Script, stdin []byte, workspace string) (stdout []byte, err error) {
 	out, err := r.Exec(ctx, s, stdin, workspace)
 	if err == nil && out.Exit != (supervise.Exit{}) {
-		err = r.failed(s, errors.New(out.Exit.String()), out.Stderr)
+		err = r.failed(s, errors.New(out.Exit.String()), out)
 	}
 	if err != nil {
 		return nil, err
@@ -64,21 +64,26 @@ func (r *Runner) Exec(ctx context.Context, s Script, stdin []byte, workspace str
 		return Output{}, err
 	}
 	if r.Sandbox == nil {
-		return Output{}, r.failed(s, errors.New("there is no sandbox"), "")
+		return Output{}, r.failed(s, errors.New("there is no sandbox"), Output{})
 	}
 	out, err := r.exec(ctx, s, stdin, workspace)
 	if err != nil {
-		return Output{}, r.failed(s, err, out.Stderr)
+		return Output{}, r.failed(s, err, out)
 	}
 	return out, nil
 }
 
 // failed returns the error of a script.
-func (r *Runner) failed(s Script, err error, stderr string) error {
-	tail := excerpt.Tail{Limit: maxStderr}
-	_, _ = tail.Write([]byte(stderr))
-	stderr, _ = tail.Text(true)
-	return &Error{Script: s.name(r.Root), Err: err, Stderr: stderr}
+func (r *Runner) failed(s Script, err error, out Output) error {
+	return &Error{Script: s.name(r.Root), Err: err, Stderr: end([]byte(out.Stderr)), Stdout: end(out.Stdout)}
+}
+
+// end returns the end of what a script wrote, as an error shows it.
+func end(written []byte) string {
+	tail := excerpt.Tail{Limit: maxShown}
+	_, _ = tail.Write(written)
+	text, _ := tail.Text(true)
+	return text
 }
 
 func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace string) (out Output, err error) {

@@ -6,6 +6,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,8 +93,8 @@ type Output struct {
 }
 
 const (
-	// maxStderr is how many bytes from the end of a script's standard error an error shows.
-	maxStderr = 2000
+	// maxShown is how many bytes from the end of each of a script's outputs an error shows.
+	maxShown = 2000
 	// maxName is how many characters of a script's words an error shows.
 	maxName = 200
 )
@@ -104,15 +105,16 @@ type Error struct {
 	Script string
 	// Err says how it ended: with an exit code, by a signal, at its timeout, or before it had started.
 	Err error
-	// Stderr is the end of its standard error, at most 2,000 bytes of one or more lines.
-	Stderr string
+	// Stderr and Stdout are the ends of its standard error and its standard output, at most 2,000 bytes each of one or
+	// more lines.
+	Stderr, Stdout string
 }
 
-// Error returns everything on one line.
+// Error returns everything on one line, of the outputs the standard error unless that is empty.
 func (e *Error) Error() string {
 	text := "script " + e.Script + ": " + e.Err.Error()
-	if e.Stderr != "" {
-		text += ": " + excerpt.Line(e.Stderr, maxStderr)
+	if wrote := cmp.Or(e.Stderr, e.Stdout); wrote != "" {
+		text += ": " + excerpt.Line(wrote, maxShown)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package codejudge_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -182,6 +183,33 @@ func TestVerdicts(t *testing.T) {
 				require.NotNil(t, v.Score)
 				assert.InDelta(t, tt.score, *v.Score, 1e-9)
 			}
+		})
+	}
+}
+
+// What a judge wrote before it failed says why: SDKs of judges write it to their standard output.
+func TestOutputOfFailure(t *testing.T) {
+	dir, r := project(t, confine.None)
+	for _, tt := range []struct{ name, script, reason, detail string }{
+		{
+			"standard output alone", `echo '{"score":0,"reasoning":"no key x"}'; exit 1`,
+			`: exit code 1: {"score":0,"reasoning":"no key x"}`,
+			"on its standard output:\n    {\"score\":0,\"reasoning\":\"no key x\"}",
+		},
+		{
+			"both", "echo out; echo err >&2; exit 3", ": exit code 3: err",
+			"err\non its standard output:\n    out",
+		},
+		{"nothing", "exit 2", ": exit code 2", ""},
+		{"at its timeout", "echo out; sleep 30", "within its timeout of 500ms: out", "on its standard output:\n    out"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := load(dir, ".", fmt.Sprintf("timeout: 500ms, script: [sh, -c, %q]", tt.script))
+			require.NoError(t, err)
+			v := evaluator.Judge(t.Context(), e, input(r))
+			require.Equal(t, result.Error, v.Outcome)
+			assert.True(t, strings.HasSuffix(v.Reason, tt.reason), v.Reason)
+			assert.Equal(t, tt.detail, v.Detail)
 		})
 	}
 }
