@@ -37,8 +37,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
@@ -53,20 +51,23 @@ import (
 // number of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's
 // subtest, which fails once, by the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
 //
-// No match, a playbook that cannot be loaded, and one that expects nothing fail the test.
+// No match, an alternative in braces without one, a directory that cannot be read, a playbook that cannot be loaded, and one that expects nothing fail the test.
 func Describe(t *testing.T, glob string, opts ...Option) {
 	t.Helper()
 	h, err := newHarness(opts...)
 	if err != nil {
 		t.Fatalf("evaltest.Describe: %v", err)
 	}
-	files, err := doublestar.FilepathGlob(glob, doublestar.WithFilesOnly())
+	files, err := playbooks(glob, h.dir)
 	if err != nil {
-		t.Fatalf("evaltest.Describe: pattern %q: %v", glob, err)
+		t.Fatalf("evaltest.Describe: %v", err)
 	}
-	if len(files) == 0 {
-		t.Fatalf("evaltest.Describe: no playbook matches %q in %s\n"+
-			"next: correct the pattern, or write a playbook there", glob, h.dir)
+	others, err := overlooked(glob, files)
+	if err != nil {
+		t.Fatalf("evaltest.Describe: %v", err)
+	}
+	for _, file := range others {
+		t.Logf("evaltest.Describe: note: %s looks like a playbook, and no pattern has matched it yet", file)
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
@@ -180,6 +181,14 @@ type harness struct {
 	runDir string
 }
 
+// cassettes is the directory of the cassettes, absolute.
+func (h *harness) cassettes() string {
+	if filepath.IsAbs(h.dirs.Cassettes) {
+		return h.dirs.Cassettes
+	}
+	return filepath.Join(h.root, h.dirs.Cassettes)
+}
+
 // mode is where sessions come from.
 func (h *harness) mode() engine.Mode { return h.environment.Mode }
 
@@ -213,6 +222,9 @@ func newHarness(opts ...Option) (*harness, error) {
 	}
 	if h.root, err = project.ModuleRoot(h.dir); err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(h.cassettes()); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("Dirs.Cassettes: %s is a file: name the directory of the cassettes", h.dirs.Cassettes)
 	}
 	for _, c := range h.checks {
 		if err := c.malformed(); err != nil {

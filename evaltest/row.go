@@ -196,7 +196,8 @@ func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	fmt.Fprintf(&text, "%s/%s: %s", r.name(), s.name, strings.ToUpper(string(f.outcome)))
 	if f.outcome == result.Pass || f.outcome == result.Fail {
 		t.Attr("score", formatScore(f.Value))
-		fmt.Fprintf(&text, " %s, need %s", formatScore(f.Value), formatScore(s.least(r.threshold)))
+		score, least := formatScores(f.Value, s.least(r.threshold))
+		fmt.Fprintf(&text, " %s, need %s", score, least)
 	}
 	for _, part := range []string{f.Details, f.Reason} {
 		if part = strings.TrimRight(part, "\n"); part != "" {

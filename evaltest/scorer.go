@@ -191,12 +191,16 @@ func (s scorer) weightOf() float64 {
 // line shows what the scorer found as a part of another.
 func (s scorer) line(f finding) string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%s: %s, weight %s", s.name, formatScore(f.Value), formatScore(s.weightOf()))
+	score, least := formatScore(f.Value), ""
+	if s.threshold != nil {
+		score, least = formatScores(f.Value, *s.threshold)
+	}
+	fmt.Fprintf(&line, "%s: %s, weight %s", s.name, score, formatScore(s.weightOf()))
 	switch {
 	case f.outcome == result.Fail && f.final:
 		line.WriteString(", which fails whatever the score")
 	case f.outcome == result.Fail:
-		line.WriteString(", below its own threshold of " + formatScore(*s.threshold))
+		line.WriteString(", below its own threshold of " + least)
 	}
 	for _, text := range []string{f.Details, f.Reason} {
 		if text != "" {

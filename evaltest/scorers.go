@@ -180,7 +180,7 @@ func judgeOf(j playbook.LLMJudge) (e evaluator.Evaluator, err error) {
 		return nil, err
 	}
 	e = kinds.All()["llm_judge"].Decode(d.Root).(evaluator.Evaluator)
-	return e, d.Err()
+	return e, doc.Unplaced(d.Err())
 }
 
 // evidence is what a judge looks at.
@@ -256,10 +256,7 @@ func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error
 			return nil, "", err
 		}
 	}
-	dir := r.dirs.Cassettes
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.root, dir)
-	}
+	dir := r.cassettes()
 	if !r.claimed {
 		if err := claimRecording(r.t, r.stem(r.suiteRun.id)+"/"+r.id+"/judges"); err != nil {
 			return nil, "", err

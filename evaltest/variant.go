@@ -137,6 +137,15 @@ func (v verdict) fraction(c result.Count) string {
 
 func formatScore(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
 
+// formatScores returns two numbers as formatScore does, with as many digits as it takes to tell them apart.
+func formatScores(score, least float64) (string, string) {
+	a, b := formatScore(score), formatScore(least)
+	for digits := 5; a == b && score != least; digits++ {
+		a, b = strconv.FormatFloat(score, 'g', digits, 64), strconv.FormatFloat(least, 'g', digits, 64)
+	}
+	return a, b
+}
+
 // skips counts the subtests of a test, so that one whose subtests were all skipped is skipped itself: nothing was
 // judged, and a test that passes would say that something was.
 type skips struct{ skipped, others int }

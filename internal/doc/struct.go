@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -252,36 +253,51 @@ func (s *shape) names() []string {
 
 // Of returns the document that decodes to v, a struct with the tags of [Node.Decode], so that values written in Go can
 // be checked like those of a file. Zero values become absent keys. Positions have no meaning. The error is about
-// numbers that JSON does not have.
+// numbers that JSON does not have, with the path of the key.
 func Of(v any) (*Document, error) {
-	text, err := json.Marshal(written(reflect.ValueOf(v)))
+	value, err := written(reflect.ValueOf(v), "")
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
 	return Parse("", text), nil
 }
 
-// written returns v as it would be in a file.
-func written(v reflect.Value) any {
+// written returns v, which is at a path, as it would be in a file.
+func written(v reflect.Value, path string) (any, error) {
 	if d, ok := v.Interface().(time.Duration); ok {
-		return d.String()
+		return d.String(), nil
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		keys := make(map[string]any)
 		for _, f := range shapeOf(v.Type()).fields {
-			if value := v.Field(f.index); !value.IsZero() {
-				keys[f.name] = written(value)
+			value := v.Field(f.index)
+			if value.IsZero() {
+				continue
+			}
+			var err error
+			if keys[f.name], err = written(value, join(path, f.name)); err != nil {
+				return nil, err
 			}
 		}
-		return keys
+		return keys, nil
 	case reflect.Slice:
 		items := make([]any, v.Len())
 		for i := range items {
-			items[i] = written(v.Index(i))
+			var err error
+			if items[i], err = written(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return nil, err
+			}
 		}
-		return items
-	default:
-		return v.Interface()
+		return items, nil
+	case reflect.Float64:
+		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%s: must be a number, not %v", path, f)
+		}
 	}
+	return v.Interface(), nil
 }

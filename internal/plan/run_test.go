@@ -138,7 +138,11 @@ func TestRunCheck(t *testing.T) {
 			plan.Run{Agent: fake, MCP: []playbook.MCPServer{{Name: "stock", Command: []string{" "}}}},
 			"mcp[0].command[0]: must not be empty",
 		},
-		{"no number", plan.Run{Agent: fake, Limits: playbook.Limits{MaxCostUSD: math.NaN()}}, "NaN"},
+		{
+			"no number",
+			plan.Run{Agent: fake, Limits: playbook.Limits{MaxCostUSD: math.NaN()}},
+			"limits.max_cost_usd: must be a number, not NaN",
+		},
 		{
 			"server twice",
 			plan.Run{Agent: fake, MCP: []playbook.MCPServer{

@@ -242,6 +242,7 @@ func TestRed(t *testing.T) {
 		"scorer-twice":         func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, exact} },
 		"scorer-with-a-weight": func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact.Weight(2)} },
 		"scorers-averaged":     func(_ *testing.T, s *suite) { s.Scorers = []scorer{exact, scores("low", 0.79)} },
+		"scorer-just-below":    func(_ *testing.T, s *suite) { s.Scorers = []scorer{scores("low", 0.79999999)} },
 		"scorers-none":         func(_ *testing.T, s *suite) { s.Scorers = nil },
 		"part-errors": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000), scores("nan", math.NaN()))}
@@ -249,6 +250,10 @@ func TestRed(t *testing.T) {
 		"part-below-its-threshold": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000),
 				scores("half", 0.5).Threshold(0.6).Weight(1))}
+		},
+		"part-just-below-its-threshold": func(_ *testing.T, s *suite) {
+			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(1000),
+				scores("half", 0.59999999).Threshold(0.6).Weight(1))}
 		},
 		"part-without-weight": func(_ *testing.T, s *suite) {
 			s.Scorers = []scorer{evaltest.Weighted("both", exact.Weight(0))}
@@ -268,8 +273,17 @@ func TestRed(t *testing.T) {
 		"judge-misspelt": func(_ *testing.T, s *suite) {
 			s.Judges = []playbook.LLMJudge{{Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
 		},
-		"skipped-in-ci": func(_ *testing.T, s *suite) { s.SkipIf = func() string { return "it is Sunday" } },
-		"skip-panics":   func(_ *testing.T, s *suite) { s.SkipIf = func() string { panic("which day is it?") } },
+		"judge-of-a-bad-id": func(_ *testing.T, s *suite) {
+			s.Judges = []playbook.LLMJudge{{Models: []string{"judge-1"}, Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
+		},
+		"judge-of-no-weight": func(_ *testing.T, s *suite) {
+			s.Judges = []playbook.LLMJudge{{Models: []string{"judge-1"}, Rubrics: []playbook.Rubric{
+				{ID: "a", Text: "x", Weight: math.NaN()},
+			}}}
+		},
+		"cassettes-in-a-file": func(_ *testing.T, s *suite) { s.Dirs.Cassettes = "go.mod" },
+		"skipped-in-ci":       func(_ *testing.T, s *suite) { s.SkipIf = func() string { return "it is Sunday" } },
+		"skip-panics":         func(_ *testing.T, s *suite) { s.SkipIf = func() string { panic("which day is it?") } },
 		"skips-by-exit": func(t *testing.T, s *suite) {
 			s.Task = func(context.Context, string) (int, error) { t.SkipNow(); return 2, nil }
 		},
@@ -340,6 +354,7 @@ func TestRed(t *testing.T) {
 		}
 		s.Run(t)
 	})
+	t.Run("tools-of-no-name", func(t *testing.T) { agents(evaltest.ExcludedTools("Bash|Edit", "mcp__.*")).Run(t) })
 	t.Run("expected-null", func(t *testing.T) {
 		s := good()
 		s.Data = []row{{ID: "two", Input: "hello world", ExpectedFile: "testdata/null.json"}}
