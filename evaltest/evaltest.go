@@ -51,7 +51,8 @@ import (
 // number of directories, as subtests <playbook>/<case>/<variant>/<evaluator> of t. Trials run inside the variant's
 // subtest, which fails once, by the playbook's pass rule. Jobs outside the matrix are subtests <playbook>/jobs/<job>.
 //
-// No match, an alternative in braces without one, a directory that cannot be read, a playbook that cannot be loaded, and one that expects nothing fail the test.
+// No match, an alternative in braces without one, a directory that cannot be read, a playbook that cannot be loaded,
+// and one that expects nothing fail the test.
 func Describe(t *testing.T, glob string, opts ...Option) {
 	t.Helper()
 	h, err := newHarness(opts...)

@@ -201,7 +201,7 @@ func TestOutputOfFailure(t *testing.T) {
 			"err\non its standard output:\n    out",
 		},
 		{"nothing", "exit 2", ": exit code 2", ""},
-		{"at its timeout", "echo out; sleep 30", "within its timeout of 500ms: out", "on its standard output:\n    out"},
+		{"a timeout", "echo out; sleep 30", "within its timeout of 500ms: out", "on its standard output:\n    out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := load(dir, ".", fmt.Sprintf("timeout: 500ms, script: [sh, -c, %q]", tt.script))

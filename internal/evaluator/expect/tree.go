@@ -37,7 +37,8 @@ func CleanPath(name string) (string, error) {
 	case strings.Contains(name, `\`):
 		return "", fmt.Errorf("%q has a backslash: paths have slashes", name)
 	case variable.MatchString(name):
-		return "", fmt.Errorf("%q begins with a variable or with a home: write the path below the workspace alone", name)
+		return "", fmt.Errorf("%q begins with a variable or with a home: write the path below the workspace alone",
+			name)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
 		return "", fmt.Errorf("%+q has a character that nobody sees: write the path anew", name)
 	}

@@ -446,7 +446,8 @@ func TestUnheld(t *testing.T) {
 		},
 		{
 			"left out deeper", task + prepare, "{path: web/dist/x/y, absent: true}", "",
-			"web/dist/x/y: nothing is ever seen there: recordings leave out web/dist; name it under `workspace.include`",
+			"web/dist/x/y: nothing is ever seen there: recordings leave out web/dist; " +
+				"name it under `workspace.include`",
 		},
 		{
 			"the directory itself", task + prepare, "{path: .venv, exists: false}", "",
@@ -461,7 +462,8 @@ func TestUnheld(t *testing.T) {
 			"workspace: {from: ../ws}", "README.md/a: nothing can be below README.md, which is a file of the workspace",
 		},
 		{
-			"below a file that is expected", task + prepare, "{path: a/b/c, exists: false}, {path: a/b, contains: x}", "",
+			"below a file that is expected", task + prepare,
+			"{path: a/b/c, exists: false}, {path: a/b, contains: x}", "",
 			"a/b/c: nothing can be below a/b, of whose text something is expected",
 		},
 		{"included", task + prepare, "{path: dist/a, exists: false}", "workspace: {from: ../ws, include: [dist]}", ""},

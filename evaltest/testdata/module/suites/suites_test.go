@@ -274,7 +274,7 @@ func TestRed(t *testing.T) {
 			s.Judges = []playbook.LLMJudge{{Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
 		},
 		"judge-of-a-bad-id": func(_ *testing.T, s *suite) {
-			s.Judges = []playbook.LLMJudge{{Models: []string{"judge-1"}, Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
+			s.Judges = []playbook.LLMJudge{{Models: []string{"j"}, Rubrics: []playbook.Rubric{{ID: "a b", Text: "x"}}}}
 		},
 		"judge-of-no-weight": func(_ *testing.T, s *suite) {
 			s.Judges = []playbook.LLMJudge{{Models: []string{"judge-1"}, Rubrics: []playbook.Rubric{
