@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/mcpname"
 	"github.com/sdd-eval/sdd-eval/internal/toolname"
 	"github.com/sdd-eval/sdd-eval/internal/wildcard"
 )
@@ -80,7 +81,7 @@ func (t tools) check(meant string) (note string, err error) {
 	if t.open {
 		return "", nil
 	}
-	if rest, ok := strings.CutPrefix(meant, mcpPrefix); ok {
+	if rest, ok := strings.CutPrefix(meant, mcpname.Prefix); ok {
 		return t.checkServer(rest)
 	}
 	note = fmt.Sprintf("no agent of this playbook is known to have a tool %q", meant)
@@ -100,7 +101,7 @@ func (t tools) check(meant string) (note string, err error) {
 	}
 	if server, tool := t.servedAs(meant); server != "" {
 		return "", fmt.Errorf("a tool of the MCP server %q is called %s, whatever the agent calls it: write %q",
-			server, mcpPrefix+server+"__TOOL", mcpPrefix+server+"__"+tool)
+			server, mcpname.Prefix+server+"__TOOL", mcpname.Prefix+server+"__"+tool)
 	}
 	if near := toolname.Near(meant, t.known); near != "" {
 		return "", fmt.Errorf("no tool is known as %q, did you mean %q? If the agent has such a tool, write %q", meant,
@@ -119,7 +120,7 @@ func (t tools) checkServer(rest string) (note string, err error) {
 		return "", fmt.Errorf("the playbook has no MCP server %q, did you mean %q?", server, near)
 	}
 	return fmt.Sprintf("the playbook has no MCP server %q under `mcp`: only an agent with a server of its own calls "+
-		"%s", server, mcpPrefix+rest), nil
+		"%s", server, mcpname.Prefix+rest), nil
 }
 
 // servedAs returns the MCP server and the tool of it that an agent calls by the name in its own way, such as
