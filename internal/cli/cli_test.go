@@ -348,8 +348,14 @@ func endedRun(
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	m := rundir.Manifest{
 		CreatedAt: at, Name: "shop", Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}},
-		Cases: []rundir.Case{{ID: "one"}, {ID: "two"}}, Trials: 1, Need: 1,
+		Cases:  []rundir.Case{{ID: "one", Variants: []string{"a"}}, {ID: "two", Variants: []string{"a"}}},
+		Trials: 1, Need: 1, Judges: map[string][]string{"one": nil, "two": nil},
 		Units: []string{"shop/one/a/1", "shop/two/a/1"}, Jobs: []string{"job"}, Evaluators: true,
+	}
+	for i, o := range units {
+		if o != result.Completed && o != result.NotRun {
+			m.Judges[m.Cases[i].ID] = []string{"judge"}
+		}
 	}
 	r, err := rundir.Create(dir, m, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
@@ -417,7 +423,8 @@ func TestResumed(t *testing.T) {
 	_, err := rundir.Create(dir, rundir.Manifest{
 		RunID: id, Tool: tool, Playbook: rundir.Playbook{Path: "my plays/q.yaml"}, Cassettes: "alt",
 		Name: "shop", Mode: "replay", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}},
-		Cases: []rundir.Case{{ID: "task"}}, Trials: 1, Need: 1, Units: []string{"shop/task/a/1"},
+		Cases:  []rundir.Case{{ID: "task", Variants: []string{"a"}}},
+		Trials: 1, Need: 1, Units: []string{"shop/task/a/1"}, Judges: map[string][]string{"task": nil},
 	}, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
 	a := &App{Dir: filepath.Join(dir, "sub"), secrets: new(secret.Set)}

@@ -35,7 +35,7 @@ func threeRuns(t *testing.T) string {
 	step := result.Step{Name: "tests", Position: "shop.yaml:12", Outcome: result.Fail, Reason: "exit code 1"}
 	half := 0.5
 	makeRun(t, dir, oldest, rundir.StateFinished, result.Unit{Outcome: result.Completed, Stop: "completed-by-limit"},
-		result.Unit{Outcome: result.Pass})
+		result.Unit{Outcome: result.Completed})
 	makeRun(t, dir, middle, rundir.StateInterrupted, result.Unit{Outcome: result.Pass})
 	makeRun(t, dir, newest, rundir.StateFinished,
 		result.Unit{Outcome: result.Fail, Steps: []result.Step{step}, Evaluations: []result.Evaluation{{
@@ -58,8 +58,15 @@ func makeRun(t *testing.T, dir, id string, state rundir.State, units ...result.U
 	m := rundir.Manifest{
 		RunID: id, CreatedAt: created, Tool: tool, Playbook: rundir.Playbook{Path: name + ".yaml"}, Name: name,
 		Mode: "live", Sandbox: "none", Variants: []rundir.Variant{{ID: "a"}, {ID: "b"}},
-		Cases:  []rundir.Case{{ID: "task"}},
+		Cases:  []rundir.Case{{ID: "task", Variants: []string{"a", "b"}}},
+		Judges: map[string][]string{"task": {"tests-pass"}}, Evaluators: true,
 		Trials: 1, Need: 1, Units: []string{name + "/task/a/1", name + "/task/b/1"}, Jobs: []string{"report"},
+	}
+	switch {
+	case units[0].Outcome == result.Completed:
+		m.Judges = map[string][]string{"task": nil}
+	case len(units[0].Evaluations) > 0:
+		m.Judges["task"] = []string{units[0].Evaluations[0].Name}
 	}
 	r, err := rundir.Create(dir, m, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
@@ -125,7 +132,7 @@ func TestProblems(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Finish(rundir.StateFinished, "a secret was found in \x1b[31mjobs.jsonl"))
 	require.NoError(t, r.Close())
-	require.Regexp(t, `(?m)^`+oldest+` .* finished, 1 problem +1 passed, 1 completed +demo.yaml$`,
+	require.Regexp(t, `(?m)^`+oldest+` .* finished, 1 problem +2 completed +demo.yaml$`,
 		call(t, dir, "list").stdout)
 	got := call(t, dir, "show", oldest)
 	require.Equal(t, exitOK, got.code)

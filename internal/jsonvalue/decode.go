@@ -22,7 +22,7 @@ import (
 // keys, and uses the last of duplicate keys, as most readers do. The error is an [*Error].
 func Decode(data []byte, v any) error { return decode(data, v, 0) }
 
-// Option relaxes [DecodeStrict].
+// Option changes what [DecodeStrict] accepts.
 type Option uint
 
 const (
@@ -30,6 +30,9 @@ const (
 	UnknownKeys Option = 1 << iota
 	// Floats decodes numbers in values of type any as float64, as encoding/json does. It is for types of users.
 	Floats
+	// AllKeys is for JSON that only this program writes: each key that encoding/json always writes must be present, and
+	// null only where it writes null.
+	AllKeys
 )
 
 // DecodeStrict is [Decode] for JSON that is written for this program or by it. The text must be UTF-8, no object may
@@ -42,7 +45,7 @@ func DecodeStrict(data []byte, v any, options Option) error {
 	if err := decode(data, v, options); err != nil {
 		return err
 	}
-	c := keyChecker{text: data, unknown: options&UnknownKeys != 0}
+	c := keyChecker{text: data, unknown: options&UnknownKeys != 0, all: options&AllKeys != 0}
 	if err := c.value(reflect.TypeOf(v)); err != nil {
 		return errorAt(data, c.at, err)
 	}
@@ -179,6 +182,7 @@ type keyChecker struct {
 	text    []byte
 	at      int
 	unknown bool // unknown keys are ignored
+	all     bool // no key may be missing
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -193,11 +197,28 @@ func (c *keyChecker) value(t reflect.Type) error {
 	case '"':
 		c.quoted()
 	default:
+		at := c.at
 		for c.at < len(c.text) && strings.IndexByte(space+",]}", c.text[c.at]) < 0 {
 			c.at++
 		}
+		if c.all && c.text[at] == 'n' && !nullable(t) {
+			c.at = at
+			return errors.New("null stands where a value must be")
+		}
 	}
 	return nil
+}
+
+// nullable reports whether encoding/json writes null for some value of the type; nil means any type.
+func nullable(t reflect.Type) bool {
+	if t == nil {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return true
+	}
+	return false
 }
 
 // container returns the type into which an object or an array is decoded, nil if the type decodes itself.
@@ -222,7 +243,7 @@ func (c *keyChecker) array(element reflect.Type) error {
 }
 
 func (c *keyChecker) object(t reflect.Type) error {
-	seen := make(map[string]bool)
+	begin, seen := c.at, make(map[string]bool)
 	for c.at++; c.next() != '}'; {
 		at := c.at
 		key := c.key()
@@ -241,6 +262,14 @@ func (c *keyChecker) object(t reflect.Type) error {
 		}
 		if err := c.value(of); err != nil {
 			return err
+		}
+	}
+	if c.all && t != nil && t.Kind() == reflect.Struct {
+		for _, key := range layoutOf(t).always {
+			if !seen[key] {
+				c.at = begin
+				return fmt.Errorf("the key %q is missing", key)
+			}
 		}
 	}
 	c.at++
@@ -314,25 +343,39 @@ type field struct {
 	depth     int // how many embedded structs it is in
 	tagged    bool
 	ambiguous bool // two fields have the key, so it is decoded into neither
+	optional  bool // encoding/json leaves the key out for some value
 }
 
-var structs sync.Map // map[string]reflect.Type by reflect.Type
+// layout is what a struct's JSON looks like.
+type layout struct {
+	types  map[string]reflect.Type // by key
+	always []string                // the keys that are always written, sorted
+}
+
+var structs sync.Map // *layout by reflect.Type
 
 // Fields returns the types of a struct's fields by key, by the rules of encoding/json. The map must not be changed.
-func Fields(t reflect.Type) map[string]reflect.Type {
-	if types, ok := structs.Load(t); ok {
-		return types.(map[string]reflect.Type)
+func Fields(t reflect.Type) map[string]reflect.Type { return layoutOf(t).types }
+
+func layoutOf(t reflect.Type) *layout {
+	if known, ok := structs.Load(t); ok {
+		return known.(*layout)
 	}
 	fields := make(map[string]field)
 	addFields(fields, t, nil)
-	types := make(map[string]reflect.Type)
-	for key, f := range fields {
-		if !f.ambiguous {
-			types[key] = f.of
+	l := &layout{types: make(map[string]reflect.Type)}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		f := fields[key]
+		if f.ambiguous {
+			continue
+		}
+		l.types[key] = f.of
+		if !f.optional {
+			l.always = append(l.always, key)
 		}
 	}
-	structs.Store(t, types)
-	return types
+	structs.Store(t, l)
+	return l
 }
 
 // addFields adds the fields of t, which is embedded in the structs around it.
@@ -342,7 +385,7 @@ func addFields(fields map[string]field, t reflect.Type, around []reflect.Type) {
 	}
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
+		name, options, _ := strings.Cut(tag, ",")
 		embedded := f.Type
 		if embedded.Kind() == reflect.Pointer {
 			embedded = embedded.Elem()
@@ -355,7 +398,10 @@ func addFields(fields map[string]field, t reflect.Type, around []reflect.Type) {
 			addFields(fields, embedded, append(around, t))
 			continue
 		}
-		found := field{of: f.Type, depth: len(around), tagged: name != ""}
+		found := field{
+			of: f.Type, depth: len(around), tagged: name != "",
+			optional: strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero"),
+		}
 		name = cmp.Or(name, f.Name)
 		switch old, ok := fields[name]; {
 		case !ok, found.depth < old.depth, found.depth == old.depth && found.tagged && !old.tagged:

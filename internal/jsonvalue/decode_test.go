@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -164,6 +165,47 @@ func TestDecodeStrict(t *testing.T) {
 	assert.Equal(t, 1.0, float.Any)
 	var invalid *json.InvalidUnmarshalError
 	assert.ErrorAs(t, jsonvalue.DecodeStrict([]byte(`{}`), exact, 0), &invalid)
+}
+
+func TestDecodeAllKeys(t *testing.T) {
+	type inner struct {
+		N     int       `json:"n"`
+		P     *int      `json:"p"`
+		Maybe string    `json:"maybe,omitempty"`
+		Zero  time.Time `json:"zero,omitzero"`
+	}
+	type outer struct {
+		inner
+		List []inner          `json:"list"`
+		Map  map[string]inner `json:"map"`
+		At   time.Time        `json:"at"`
+	}
+	const whole = `{"n":1,"p":null,"list":[{"n":1,"p":2}],"map":{"x":{"n":1,"p":null}},"at":"2026-01-02T03:04:05Z"}`
+	tests := []struct {
+		name, text string
+		column     int
+		err        string
+	}{
+		{"whole", whole, 0, ""},
+		{"nothing in containers", `{"n":1,"p":null,"list":null,"map":null,"at":"2026-01-02T03:04:05Z"}`, 0, ""},
+		{"missing", `{}`, 1, `the key "at" is missing`},
+		{"missing of an embedded struct", strings.Replace(whole, `"n":1,`, "", 1), 1, `the key "n" is missing`},
+		{"missing in a list", strings.Replace(whole, `,"p":2`, "", 1), 25, `the key "p" is missing`},
+		{"missing in a map", strings.Replace(whole, `{"n":1,"p":null}}`, `{"n":1}}`, 1), 51, `the key "p" is missing`},
+		{"null number", strings.Replace(whole, `"n":1`, `"n":null`, 1), 6, "null stands where a value must be"},
+		{
+			"null time", strings.Replace(whole, `"2026-01-02T03:04:05Z"`, "null", 1), 74,
+			"null stands where a value must be",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var v outer
+			at, err := locate(t, jsonvalue.DecodeStrict([]byte(tt.text), &v, jsonvalue.AllKeys))
+			assert.Equal(t, tt.err, err)
+			assert.Equal(t, tt.column, at[1])
+		})
+	}
 }
 
 // FuzzDecodeStrict compares strict decoding with encoding/json: what it accepts means the same there, and what only it

@@ -93,7 +93,10 @@ func (s source) report() (*Report, error) {
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 	}
 	for _, c := range m.Cases {
-		rep.Cases = append(rep.Cases, Case(c))
+		rep.Cases = append(rep.Cases, Case{
+			ID: c.ID, Title: c.Title, Prompts: c.Prompts, ExpectedOutcome: c.ExpectedOutcome,
+			ReferenceAnswer: c.ReferenceAnswer,
+		})
 	}
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := jsonvalue.DecodeStrict(data, v, 0); err != nil {
+	if err := jsonvalue.DecodeStrict(data, v, jsonvalue.AllKeys); err != nil {
 		return fmt.Errorf("read %w", jsonvalue.In(filepath.Join(r.dir, name), err))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,8 +20,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// version is the version of the manifest and of the files of a run.
-const version = 1
+// version is the version of the manifest and of the files of a run. Since 2, results name their run, and the manifest
+// says which variants a case asks.
+const version = 2
 
 // State is the state of a run.
 type State string
@@ -36,7 +38,7 @@ const (
 
 // Manifest says what is run. Together with the results it has everything that a report needs.
 type Manifest struct {
-	// Version is the version of the format, 1. Create sets it.
+	// Version is the version of the format, 2. Create sets it.
 	Version int `json:"version"`
 	// RunID is the name of the directory, see [NewID].
 	RunID     string    `json:"run_id"`
@@ -57,15 +59,14 @@ type Manifest struct {
 	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
-	// Units has the ids of the units to run, playbook/case/variant/trial, and Jobs those of the jobs outside the
-	// matrix, both in the order in which they are shown.
+	// Units has the ids of the units to run, playbook/case/variant/trial: all trials of each case under each variant
+	// that it asks. Jobs has those of the jobs outside the matrix. Both are in the order in which they are shown.
 	Units []string `json:"units"`
 	Jobs  []string `json:"jobs"`
 	// Evaluators says whether the playbook has evaluators.
 	Evaluators bool `json:"evaluators"`
-	// Judges has the names of the evaluators of each case, in order. An older program wrote a run whose cases have no
-	// key here.
-	Judges  map[string][]string `json:"judges,omitempty"`
+	// Judges has the names of the evaluators of each case that has units, in order.
+	Judges  map[string][]string `json:"judges"`
 	AIJudge AIJudge             `json:"ai_judge"`
 	// Human says whether people are asked for scores.
 	Human bool  `json:"human"`
@@ -101,8 +102,10 @@ type Variant struct {
 
 // Case is a case as it was run.
 type Case struct {
-	ID              string   `json:"id"`
-	Title           string   `json:"title,omitempty"`
+	ID    string `json:"id"`
+	Title string `json:"title,omitempty"`
+	// Variants has the ids of the variants that are asked, in the order of their units.
+	Variants        []string `json:"variants"`
 	Prompts         []string `json:"prompts"`
 	ExpectedOutcome string   `json:"expected_outcome,omitempty"`
 	ReferenceAnswer string   `json:"reference_answer,omitempty"`
@@ -136,22 +139,95 @@ func (m *Manifest) check() error {
 	if !runID.MatchString(m.RunID) {
 		return fmt.Errorf("the run id %q does not match %s", m.RunID, runID)
 	}
-	switch m.State {
-	case StateRunning, StateInterrupted, StateFinished:
-	default:
-		return fmt.Errorf("unknown state %q", m.State)
-	}
 	if err := errors.Join(
 		checkIDs("variant", m.variantIDs(), safeID), checkIDs("case", m.caseIDs(), safeID),
 		checkIDs("job", m.Jobs, safeID), checkIDs("unit", m.Units, nil),
 	); err != nil {
 		return err
 	}
-	variants, cases := setOf(m.variantIDs()), setOf(m.caseIDs())
-	for _, id := range m.Units {
-		c, v, trial, ok := splitUnit(id)
-		if !ok || !cases[c] || !variants[v] || trial > m.Trials {
-			return fmt.Errorf("unit %q: want playbook/case/variant/trial, with a case and a variant of this run", id)
+	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges())
+}
+
+func (m *Manifest) checkState() error {
+	switch m.State {
+	case StateRunning, StateInterrupted, StateFinished:
+	default:
+		return fmt.Errorf("unknown state %q", m.State)
+	}
+	if (m.State == StateFinished) != (m.FinishedAt != nil) {
+		return fmt.Errorf("state %q: finished_at must be there if the run is finished, and only then", m.State)
+	}
+	return nil
+}
+
+// checkRange returns an error for a value that no run has.
+func (m *Manifest) checkRange() error {
+	switch {
+	case !slices.Contains([]string{"live", "record", "missing", "replay"}, m.Mode):
+		return fmt.Errorf("unknown mode %q", m.Mode)
+	case m.CreatedAt.IsZero():
+		return errors.New("created_at is no time")
+	case m.Trials < 1:
+		return fmt.Errorf("trials is %d: want at least 1", m.Trials)
+	case m.Need < 1 || m.Need > m.Trials:
+		return fmt.Errorf("need is %d: want 1 to the number of trials, %d", m.Need, m.Trials)
+	case !sha256Digest.MatchString(m.Playbook.Digest):
+		return fmt.Errorf("the playbook's digest is %q: want sha256: and 64 hexadecimal digits", m.Playbook.Digest)
+	}
+	return nil
+}
+
+var sha256Digest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+
+// checkUnits returns an error unless the units are cases × variants × trials.
+func (m *Manifest) checkUnits() error {
+	variants, name := setOf(m.variantIDs()), ""
+	if len(m.Units) > 0 {
+		parts := strings.Split(m.Units[0], "/")
+		name = strings.Join(parts[:max(0, len(parts)-3)], "/")
+	}
+	left := m.Units
+	for _, c := range m.Cases {
+		if err := checkIDs("variant of the case "+c.ID, c.Variants, safeID); err != nil {
+			return err
+		}
+		for _, v := range c.Variants {
+			if !variants[v] {
+				return fmt.Errorf("the case %s asks the variant %q, which is not one of this run", c.ID, v)
+			}
+			for trial := range m.Trials {
+				want := fmt.Sprintf("%s/%s/%s/%d", name, c.ID, v, trial+1)
+				if len(left) == 0 {
+					return fmt.Errorf("the unit %q is missing: the units are cases × variants × trials", want)
+				}
+				if left[0] != want {
+					return fmt.Errorf("unit %q: want %q: the units are cases × variants × trials", left[0], want)
+				}
+				left = left[1:]
+			}
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("unit %q: want no more: the units are cases × variants × trials", left[0])
+	}
+	return nil
+}
+
+// checkJudges returns an error unless the manifest names the evaluators of each case that has units.
+func (m *Manifest) checkJudges() error {
+	cases := setOf(m.caseIDs())
+	for _, id := range slices.Sorted(maps.Keys(m.Judges)) {
+		if !cases[id] {
+			return fmt.Errorf("judges: the run has no case %q", id)
+		}
+	}
+	for _, c := range m.Cases {
+		names, ok := m.Judges[c.ID]
+		if !ok && len(c.Variants) > 0 {
+			return fmt.Errorf("judges: the evaluators of the case %s are missing", c.ID)
+		}
+		if len(names) > 0 && !m.Evaluators {
+			return fmt.Errorf("judges: the case %s has evaluators, and evaluators is false", c.ID)
 		}
 	}
 	return nil
@@ -253,7 +329,7 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: version %d; this program reads version %d", path, head.Version, version)
 	}
 	var m Manifest
-	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.UnknownKeys); err != nil {
+	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.UnknownKeys|jsonvalue.AllKeys); err != nil {
 		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if m.RunID != filepath.Base(dir) {
@@ -291,7 +367,7 @@ func ManifestOf(plan *plan.Plan) Manifest {
 			title = pb.Task.Title
 		}
 		m.Cases = append(m.Cases, Case{
-			ID: c.ID, Title: title, Prompts: c.Prompts,
+			ID: c.ID, Title: title, Variants: variantIDs(plan.Variants(c)), Prompts: c.Prompts,
 			ExpectedOutcome: c.ExpectedOutcome, ReferenceAnswer: c.ReferenceAnswer,
 		})
 	}
@@ -304,6 +380,14 @@ func ManifestOf(plan *plan.Plan) Manifest {
 		m.Jobs = append(m.Jobs, j.ID)
 	}
 	return m
+}
+
+func variantIDs(variants []plan.Variant) []string {
+	ids := make([]string, len(variants))
+	for i, v := range variants {
+		ids[i] = v.ID
+	}
+	return ids
 }
 
 func namesOf(evaluators []plan.Evaluator) []string {

@@ -270,7 +270,8 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	require.Equal(t, StateRunning, state())
 	require.NoError(t, run.Append(result.Unit{
 		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail,
-		Reason: "the agent stopped early: refusal",
+		Reason:      "the agent stopped early: refusal",
+		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}},
 	}))
 	require.NoError(t, run.Close())
 	removed, err = Clean(root, 0)

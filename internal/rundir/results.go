@@ -22,7 +22,7 @@ import (
 // that error.
 func (r *Run) Append(u result.Unit) error {
 	r.mustBeLocked("Append")
-	if err := appendRecord(r.results, r.mask, u.ID, u, r.checkUnit()); err != nil {
+	if err := appendRecord(r.results, r.mask, u.ID, unitLine{u, r.ID()}, r.checkUnit()); err != nil {
 		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, resultsFile), err)
 	}
 	return nil
@@ -31,7 +31,7 @@ func (r *Run) Append(u result.Unit) error {
 // AppendJob writes the result of a job outside the matrix to jobs.jsonl, as [Run.Append] does.
 func (r *Run) AppendJob(j result.Job) error {
 	r.mustBeLocked("AppendJob")
-	if err := appendRecord(r.jobs, r.mask, j.ID, j, checkJob); err != nil {
+	if err := appendRecord(r.jobs, r.mask, j.ID, jobLine{j, r.ID()}, r.checkJob); err != nil {
 		return fmt.Errorf("write the result of job %s to %s: %w", j.ID, filepath.Join(r.dir, jobsFile), err)
 	}
 	return nil
@@ -40,40 +40,71 @@ func (r *Run) AppendJob(j result.Job) error {
 // Units returns the units that have ended, in the order of the manifest. It drops a torn last line, see [Run.Notes].
 // Any other invalid line is a [*LineError].
 func (r *Run) Units() ([]result.Unit, error) {
-	return readRecords(r, resultsFile, r.Manifest().Units, r.checkUnit(), unitID)
+	lines, err := readRecords(r, resultsFile, r.Manifest().Units, r.checkUnit(),
+		func(l unitLine) string { return l.ID })
+	units := make([]result.Unit, len(lines))
+	for i, l := range lines {
+		units[i] = l.Unit
+	}
+	return units, err
 }
 
 // Jobs returns the jobs outside the matrix that have ended, as [Run.Units] does.
 func (r *Run) Jobs() ([]result.Job, error) {
-	return readRecords(r, jobsFile, r.Manifest().Jobs, checkJob, jobID)
+	lines, err := readRecords(r, jobsFile, r.Manifest().Jobs, r.checkJob, func(l jobLine) string { return l.ID })
+	jobs := make([]result.Job, len(lines))
+	for i, l := range lines {
+		jobs[i] = l.Job
+	}
+	return jobs, err
 }
 
-func unitID(u result.Unit) string { return u.ID }
-func jobID(j result.Job) string   { return j.ID }
+// unitLine is a line of results.jsonl. It names its run, so that a line of another run is not taken for one of this.
+type unitLine struct {
+	result.Unit
+	RunID string `json:"run_id"`
+}
 
-// checkUnit returns a function that checks a unit: its fields must match its id, its outcome must follow from its
-// verdicts, and all evaluators of its case must have judged it.
-func (r *Run) checkUnit() func(result.Unit) error {
+// jobLine is a line of jobs.jsonl.
+type jobLine struct {
+	result.Job
+	RunID string `json:"run_id"`
+}
+
+// checkUnit returns a function that checks a unit: it must be of this run, its fields must match its id, its outcome
+// must follow from its verdicts, and the evaluators of its case must have judged it.
+func (r *Run) checkUnit() func(unitLine) error {
 	judges := r.Manifest().Judges
-	return func(u result.Unit) error {
+	return func(l unitLine) error {
+		u := l.Unit
 		c, v, trial, _ := splitUnit(u.ID)
 		if c != u.Case || v != u.Variant || trial != u.Trial {
 			return fmt.Errorf("unit %q has case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
 		}
-		if err := checkOutcome(u.Outcome); err != nil {
-			return err
-		}
-		if err := u.Check(); err != nil {
-			return err
-		}
-		if names, known := judges[c]; known {
-			return u.CheckJudges(names)
-		}
-		return nil
+		return cmp.Or(r.checkRun(l.RunID), checkOutcome(u.Outcome), checkTime(u.Duration), u.Check(),
+			u.CheckJudges(judges[c]))
 	}
 }
 
-func checkJob(j result.Job) error { return cmp.Or(checkOutcome(j.Outcome), j.Check()) }
+func (r *Run) checkJob(l jobLine) error {
+	j := l.Job
+	return cmp.Or(r.checkRun(l.RunID), checkOutcome(j.Outcome), checkTime(j.Duration), j.Check())
+}
+
+// checkRun returns an error unless the line of a result names this run.
+func (r *Run) checkRun(id string) error {
+	if id != r.ID() {
+		return fmt.Errorf("the result is one of the run %q", id)
+	}
+	return nil
+}
+
+func checkTime(took result.Duration) error {
+	if took < 0 {
+		return fmt.Errorf("it took %s", took)
+	}
+	return nil
+}
 
 func checkOutcome(o result.Outcome) error {
 	switch o {
@@ -96,7 +127,7 @@ func appendRecord[T any](j *journal, mask *secret.Set, id string, v T, check fun
 	if !bytes.Equal(masked, line) {
 		// Masking may have changed more than texts: a line that cannot be read again is worse than no line.
 		var again T
-		if err := jsonvalue.DecodeStrict(masked, &again, 0); err != nil {
+		if err := jsonvalue.DecodeStrict(masked, &again, jsonvalue.AllKeys); err != nil {
 			return fmt.Errorf("with its secrets masked: %w", err)
 		}
 		if err := check(again); err != nil {
@@ -144,7 +175,7 @@ func decodeRecords[T any](in io.Reader, ids []string, check func(T) error, id fu
 			return errors.New("empty line: remove it")
 		}
 		var v T
-		if err := jsonvalue.DecodeStrict(bytes.TrimSuffix(line, []byte("\n")), &v, 0); err != nil {
+		if err := jsonvalue.DecodeStrict(bytes.TrimSuffix(line, []byte("\n")), &v, jsonvalue.AllKeys); err != nil {
 			return err
 		}
 		i, ok := index[id(v)]

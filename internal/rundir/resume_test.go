@@ -65,7 +65,8 @@ func TestResume(t *testing.T) {
 func TestResumeClearsBaseFolders(t *testing.T) {
 	root := t.TempDir()
 	run := newRun(t, root, Manifest{
-		Name: "x", Variants: []Variant{{ID: "a"}}, Cases: []Case{{ID: "task"}}, Units: []string{"x/task/a/1"},
+		Name: "x", Variants: []Variant{{ID: "a"}}, Cases: []Case{{ID: "task", Variants: []string{"a"}}}, Need: 1,
+		Units: []string{"x/task/a/1"}, Judges: map[string][]string{"task": nil}, Mode: "live",
 	})
 	require.NoError(t, os.WriteFile(filepath.Join(run.UnitDirs("task", "a", 1).Logs, "x"), nil, 0o644))
 	require.NoError(t, run.Close())
@@ -119,7 +120,20 @@ func TestResumeRefuses(t *testing.T) {
 
 func TestBadLines(t *testing.T) {
 	m := demo(1)
-	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"completed"}` + "\n"
+	m.Judges = map[string][]string{"one": {}, "two": {}}
+	root := t.TempDir()
+	run := newRun(t, root, m)
+	u := unit(m.Units[0])
+	u.Outcome, u.Evaluations = result.Completed, nil
+	line, err := jsonvalue.Marshal(unitLine{u, run.ID()})
+	require.NoError(t, err)
+	good := string(line) + "\n"
+	metrics, err := jsonvalue.Marshal(result.Metrics{Version: 1, ToolCalls: map[string]int{"Bash": 1, "bash": 2}})
+	require.NoError(t, err)
+	judged := func(name, outcome string) string {
+		return fmt.Sprintf(`"evaluations":[{"name":%q,"type":"files","outcome":%q,"score":null,"threshold":1,`+
+			`"weight":1,"duration_ms":0}]`, name, outcome)
+	}
 	with := func(more string) string { return strings.Replace(good, "}", ","+more+"}", 1) }
 	tests := []struct{ name, text, want, note string }{
 		{"empty", "", "", ""},
@@ -137,6 +151,18 @@ func TestBadLines(t *testing.T) {
 			`results.jsonl:2: duplicate result of "evals/demo/one/b/1", first on line 1`, "",
 		},
 		{"null", "null\n", `results.jsonl:1: "" is not in the run`, ""},
+		{"null for a number", strings.Replace(good, `"trial":1`, `"trial":null`, 1), `:1: null stands where`, ""},
+		{"key missing", strings.Replace(good, `"metrics":null,`, "", 1), `:1: the key "metrics" is missing`, ""},
+		{"key of a verdict missing", with(`"evaluations":[{"name":"x"}]`), `:1: the key "duration_ms" is missing`, ""},
+		{
+			"of another run", strings.Replace(good, run.ID(), "20260302-101500-demo-other", 1),
+			`:1: the result is one of the run "20260302-101500-demo-other"`, "",
+		},
+		{"of no run", strings.Replace(good, `,"run_id":"`+run.ID()+`"`, "", 1), `:1: the key "run_id" is missing`, ""},
+		{
+			"negative time", strings.Replace(good, `"duration_ms":0`, `"duration_ms":-1`, 1),
+			":1: it took -1ms", "",
+		},
 		{"unknown", strings.Replace(good, "b/1", "b/2", 1), `"evals/demo/one/b/2" is not in the run`, ""},
 		{"hostile case", strings.Replace(good, `"one"`, `"../.."`, 1), `:1: unit "evals/demo/one/b/1" has case`, ""},
 		{"no outcome", strings.Replace(good, "completed", "", 1), `results.jsonl:1: unknown outcome ""`, ""},
@@ -144,20 +170,17 @@ func TestBadLines(t *testing.T) {
 		{"key twice", with(`"outcome":"fail"`), `results.jsonl:1: duplicate key "outcome"`, ""},
 		{"key in capitals", with(`"Outcome":"completed"`), `:1: unknown key "Outcome": write "outcome"`, ""},
 		{"unknown key", with(`"verdict":"pass"`), `:1: unknown key "verdict"`, ""},
-		{"tools that differ in case", with(`"metrics":{"version":1,"tool_calls":{"Bash":1,"bash":2}}`), "", ""},
+		{"tools that differ in case", strings.Replace(good, "null", string(metrics), 1), "", ""},
 		{
 			"passed without a judge", strings.Replace(good, "completed", "pass", 1),
 			`:1: the outcome is "pass", but by its evaluations`, "",
 		},
 		{
-			"judged by another", with(`"evaluations":[{"name":"x","outcome":"reported"}]`),
+			"judged by another", with(judged("x", "reported")),
 			`it was judged by ["x"], but the evaluators of its case are []`, "",
 		},
-		{"no verdict", with(`"evaluations":[{"name":"x"}]`), `:1: evaluator "x" cannot have the outcome ""`, ""},
+		{"no verdict", with(judged("x", "")), `:1: evaluator "x" cannot have the outcome ""`, ""},
 	}
-	m.Judges = map[string][]string{"one": {}}
-	root := t.TempDir()
-	run := newRun(t, root, m)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "results.jsonl"), []byte(tt.text), 0o644))
@@ -182,14 +205,14 @@ func TestBadLines(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "results.jsonl")))
-	_, err := run.Units()
+	_, err = run.Units()
 	require.ErrorIs(t, err, os.ErrNotExist, "a missing file is not an empty one")
 }
 
 // TestMissingVerdicts: a unit without the verdicts of its case's evaluators cannot have passed or completed.
 func TestMissingVerdicts(t *testing.T) {
 	m := demo(1)
-	m.Judges = map[string][]string{"one": {"tests-pass", "small"}}
+	m.Judges = map[string][]string{"one": {"tests-pass", "small"}, "two": nil}
 	pass := func(names ...string) (all []result.Evaluation) {
 		for _, n := range names {
 			all = append(all, result.Evaluation{Name: n, Outcome: result.Pass})
@@ -228,7 +251,7 @@ func TestMissingVerdicts(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, tt.want)
-			line, err := json.Marshal(u)
+			line, err := json.Marshal(unitLine{u, run.ID()})
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(run.Dir(), "results.jsonl"), append(line, '\n'), 0o644))
 			require.NoError(t, run.Close())
@@ -255,7 +278,7 @@ func BenchmarkUnits(b *testing.B) {
 				Command: fmt.Sprint("go test ", i), Output: strings.Repeat("ok\n", 30),
 			})
 		}
-		line, err := jsonvalue.Marshal(u)
+		line, err := jsonvalue.Marshal(unitLine{u, run.ID()})
 		require.NoError(b, err)
 		written.Write(append(line, '\n'))
 		spaced.Write(append(bytes.Replace(line, []byte(":"), []byte(": "), 1), '\n'))
@@ -278,17 +301,24 @@ func BenchmarkUnits(b *testing.B) {
 
 func FuzzUnits(f *testing.F) {
 	m := demo(1)
-	good := `{"unit":"evals/demo/one/b/1","case":"one","variant":"b","trial":1,"outcome":"completed"}` + "\n"
+	run := &Run{manifest: m, dir: "runs/20260302-101500-demo-fuzz"}
+	line, err := jsonvalue.Marshal(unitLine{unit(m.Units[0]), run.ID()})
+	require.NoError(f, err)
+	good := string(line) + "\n"
 	for _, seed := range []string{
 		"", good, good + good, good + "{", "\n", "null\n", "{}\n", "\x00",
 		strings.Replace(good, "{", `{"metrics":{"tool_calls":{"a":1,"a":2},"cost":null},"steps":[{}],`, 1),
 	} {
 		f.Add(seed)
 	}
-	run := &Run{manifest: m}
 	read := func(text string) ([]string, int, error) {
-		units, torn, err := decodeRecords(strings.NewReader(text), m.Units, run.checkUnit(), unitID)
-		return ids(units), torn, err
+		lines, torn, err := decodeRecords(strings.NewReader(text), m.Units, run.checkUnit(),
+			func(l unitLine) string { return l.ID })
+		var found []string
+		for _, l := range lines {
+			found = append(found, l.ID)
+		}
+		return found, torn, err
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		found, torn, err := read(text)

@@ -24,7 +24,9 @@ func demo(trials int) Manifest {
 	m := Manifest{
 		CreatedAt: time.Date(2026, 3, 2, 10, 15, 0, 0, time.UTC), Name: "demo", Mode: "live", Trials: trials, Need: 1,
 		Tool: "sdd-eval 0.1.0", Playbook: Playbook{Path: "evals/demo.yaml"}, Jobs: []string{"build", "report"},
-		Variants: []Variant{{ID: "b"}, {ID: "a"}}, Cases: []Case{{ID: "one"}, {ID: "two"}},
+		Variants:   []Variant{{ID: "b"}, {ID: "a"}},
+		Cases:      []Case{{ID: "one", Variants: []string{"b", "a"}}, {ID: "two", Variants: []string{"b", "a"}}},
+		Evaluators: true, Judges: map[string][]string{"one": {"tests-pass"}, "two": {"tests-pass"}},
 	}
 	for _, c := range m.Cases {
 		for _, v := range m.Variants {
@@ -48,7 +50,7 @@ func newRun(t testing.TB, root string, m Manifest) *Run {
 func unit(id string) result.Unit {
 	c, v, trial, _ := splitUnit(id)
 	return result.Unit{
-		ID: id, Case: c, Variant: v, Trial: trial, Outcome: result.Pass,
+		ID: id, Case: c, Variant: v, Trial: trial, Outcome: result.Pass, Started: time.Unix(1772446500, 0).UTC(),
 		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}},
 	}
 }
@@ -155,7 +157,8 @@ func TestCreateRefuses(t *testing.T) {
 func TestCreateFails(t *testing.T) {
 	root := t.TempDir()
 	m := demo(1)
-	m.Units, m.Variants[1].ID = nil, strings.Repeat("x", 300) // longer than a name may be
+	m.Units, m.Cases, m.Judges = nil, nil, nil
+	m.Variants[1].ID = strings.Repeat("x", 300) // longer than a name may be
 	for range 2 {
 		_, err := Create(root, m, nil, nil)
 		require.ErrorContains(t, err, "create the run directory: make the unit's directories: ")
@@ -213,11 +216,10 @@ func TestOpenRefuses(t *testing.T) {
 func TestManifestIsChecked(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"cut", "{\n\"version\": 1,\n", "manifest.json:2: the text is incomplete: unexpected EOF"},
-		{"wrong type", "{\"version\": 1,\n\"trials\": \"x\"}", "manifest.json:2: json: cannot unmarshal string"},
+		{"wrong type", "{\"version\": 2,\n\"trials\": \"x\"}", "manifest.json:2: json: cannot unmarshal string"},
 		{"duplicate key", "{\"version\": 1,\n\"version\": 1}", `manifest.json:2: duplicate key "version"`},
-		{"newer", `{"version": 2, "trials": "x"}`, "manifest.json: version 2; this program reads version 1"},
-		{"hostile", `{"version": 1, "run_id": "ID", "state": "running", "cases": [{"id": "../x"}]}`, `case id "../x"`},
-		{"no state", `{"version": 1, "run_id": "ID", "state": "green"}`, `unknown state "green"`},
+		{"newer", `{"version": 3, "trials": "x"}`, "manifest.json: version 3; this program reads version 2"},
+		{"older", `{"version": 1}`, "manifest.json: version 1; this program reads version 2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -439,7 +441,7 @@ func TestUnitDirs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			run := newRun(t, t.TempDir(), Manifest{
-				Name: "x", Variants: []Variant{{ID: "a"}}, Cases: tt.cases, Trials: tt.trials,
+				Name: "x", Variants: []Variant{{ID: "a"}}, Cases: tt.cases, Trials: tt.trials, Need: 1, Mode: "live",
 			})
 			base := filepath.Join(run.Dir(), filepath.FromSlash(tt.want))
 			dirs, err := run.MakeUnitDirs("task", "a", 1)

@@ -37,9 +37,11 @@ func newRun(t *testing.T, outcomes ...result.Outcome) *rundir.Run {
 			},
 			{ID: "blue-team", Style: "plainstyle", Kind: "codex-acp", Preset: "prod-2", Command: "codex-acp"},
 		},
+		Evaluators: true, Judges: map[string][]string{"task": {"builds"}},
 		Cases: []rundir.Case{
 			{
-				ID: "task", Title: "Build a web service", Prompts: []string{"Serve hello."},
+				ID: "task", Title: "Build a web service", Variants: []string{"red-team", "blue-team"},
+				Prompts: []string{"Serve hello."},
 				ExpectedOutcome: "It says hello.",
 			},
 		},
@@ -88,7 +90,7 @@ func addUnit(t *testing.T, r *rundir.Run, id string, outcome result.Outcome) {
 			Cost: &trajectory.Cost{Amount: 0.25, Currency: "USD"},
 		},
 	}
-	if outcome != result.Completed {
+	if outcome != result.Error {
 		unit.Evaluations = []result.Evaluation{{Name: "builds", Outcome: outcome}}
 	}
 	require.NoError(t, r.Append(unit))
@@ -163,7 +165,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeIsBlind(t *testing.T) {
-	r := newRun(t, result.Pass, result.Pass, result.Pass, result.Completed)
+	r := newRun(t, result.Pass, result.Pass, result.Pass, result.Fail)
 	s := says(good)
 	require.NoError(t, Judge(t.Context(), r, s.start(t)))
 	require.Len(t, s.bodies, 4)

@@ -31,18 +31,21 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 	t.Helper()
 	m := rundir.Manifest{
 		Tool: "sdd-eval test", Name: "demo", Mode: "live", Trials: 1, Need: 1, RunID: "20260102-030405-demo-fixed",
-		CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Human: true,
+		CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Human: true, Evaluators: true,
+		Judges: make(map[string][]string),
 	}
 	for i, id := range variants {
 		kind := []string{"claude-code-acp", "codex-acp", "gemini-acp"}[i%3]
 		m.Variants = append(m.Variants, rundir.Variant{ID: id, Style: "sdd", Kind: kind, Command: kind})
-		for _, c := range cases {
-			m.Units = append(m.Units, fmt.Sprintf("demo/%s/%s/1", c, id))
-		}
 	}
 	for _, c := range cases {
+		m.Judges[c] = []string{"builds"}
+		for _, id := range variants {
+			m.Units = append(m.Units, fmt.Sprintf("demo/%s/%s/1", c, id))
+		}
 		m.Cases = append(m.Cases, rundir.Case{
-			ID: c, Title: "Greet by name (" + c + ")", ExpectedOutcome: "The program greets whoever is named.",
+			ID: c, Variants: variants, Title: "Greet by name (" + c + ")",
+			ExpectedOutcome: "The program greets whoever is named.",
 			Prompts: []string{
 				"Change main.go so that it greets the person who is named on the command line.\nKeep the tests green.",
 			},
