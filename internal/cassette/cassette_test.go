@@ -43,7 +43,7 @@ func sample() *Cassette {
 				Permissions: []string{"tool Bash, path any: reject", "default: allow"},
 				Timeout:     "30m0s", ToolCalls: 20,
 				Workspace: Files{
-					Digest: "8f14e45fceea167a",
+					Digest: "8f14e45fceea167a5a36dedd4bea25438f14e45fceea167a5a36dedd4bea2543",
 					ByPath: map[string]string{"add.go": "33dd790e841b", "run.sh": "5762dd426773x"},
 				},
 			},
@@ -142,7 +142,9 @@ func TestEveryField(t *testing.T) {
 	c := sample()
 	c.Turns = []Turn{{Events: []trajectory.Event{{Turn: 1, Body: trajectory.Prompt{Text: "p"}}}}}
 	fill(reflect.ValueOf(&c.Header).Elem())
-	c.Header.Version, c.Header.Level = Version, LevelRun
+	c.Header.Version, c.Header.Level, c.Header.Origin, c.Header.Endpoint = Version, LevelRun, OriginRecorded, "real"
+	c.Header.Fingerprints.Timeout = "5m0s"
+	c.Header.Fingerprints.Workspace.Digest = sample().Header.Fingerprints.Workspace.Digest
 	for _, body := range allBodies(t) {
 		v := reflect.New(reflect.TypeOf(body)).Elem()
 		switch body.(type) {
@@ -150,17 +152,33 @@ func TestEveryField(t *testing.T) {
 		case trajectory.Stop: // a turn has one
 			fill(v)
 		default:
-			c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{Turn: 1, Body: body}) // none set
+			c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{Turn: 1, Body: possible(body)}) // none set
 			fill(v)
 		}
 		c.Turns[0].Events = append(c.Turns[0].Events, trajectory.Event{
 			Turn: 1, At: time.Second,
-			Body: v.Interface().(trajectory.Body),
+			Body: possible(v.Interface().(trajectory.Body)),
 		})
 	}
 	c.Turns[0].Events = c.Turns[0].Events[1:] // the second prompt
 	c.Turns[0].Delta = sample().Turns[0].Delta
 	assert.Empty(t, cmp.Diff(c, decoded(t, encoded(t, c)), exported), "-written +read")
+}
+
+// possible returns the event with values that a session can have.
+func possible(body trajectory.Body) trajectory.Body {
+	switch b := body.(type) {
+	case trajectory.Stop:
+		b.Reason = "max_tokens"
+		return b
+	case trajectory.ToolEnd:
+		b.Status = trajectory.Failed
+		return b
+	case trajectory.Permission:
+		b.Decision = "cancelled"
+		return b
+	}
+	return body
 }
 
 // allBodies returns a zero value of each type in trajectory that has an EventName, by its source.

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -156,8 +157,8 @@ func key(line []byte) string {
 	return ""
 }
 
-// decoder decodes the lines of a cassette. Unknown fields are errors: this package wrote the file. Numbers keep their
-// text in values of any type.
+// decoder decodes the lines of a cassette, as strictly as [jsonvalue.DecodeStrict], with [jsonvalue.AllKeys]: this
+// package wrote the file. Numbers keep their text in values of any type.
 type decoder struct {
 	line bytes.Reader
 	json *json.Decoder // reads line, and is used for all lines: creating one costs more than decoding most lines
@@ -185,7 +186,7 @@ func (d *decoder) decode(line []byte, v any) error {
 	if d.json.InputOffset() != d.read {
 		return errors.New("more than one JSON value")
 	}
-	return nil
+	return jsonvalue.CheckKeys(line, v, jsonvalue.AllKeys)
 }
 
 // decodeEvent decodes an event's line. It overwrites the comma after the name, so that the other fields are an object.

@@ -97,6 +97,39 @@ func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 	return append(changes, c.staleLimits(now)...)
 }
 
+// CheckFiles returns a [*CorruptError] if the digest of the workspace and its files contradict each other: then one of
+// them is not what was recorded, and neither says whether the cassette is stale.
+func (c *Cassette) CheckFiles(now Files) error {
+	was := c.Header.Fingerprints.Workspace
+	if c.Header.Imported() || was.ByPath == nil || now.ByPath == nil {
+		return nil
+	}
+	same := was.Digest == now.Digest
+	for _, files := range []map[string]string{was.ByPath, now.ByPath} {
+		for p := range files {
+			differs := was.ByPath[p] != now.ByPath[p]
+			link := strings.HasPrefix(files[p], "-> ") // the digest leaves out those that may lead outside
+			if differs && !same {
+				return nil
+			}
+			if differs && !link {
+				return c.badFiles()
+			}
+		}
+	}
+	if !same {
+		return c.badFiles()
+	}
+	return nil
+}
+
+func (c *Cassette) badFiles() error {
+	return &CorruptError{
+		Path: c.Path, Line: 1,
+		Reason: "the cassette was edited: in its fingerprints, the digest of the workspace is not that of its files",
+	}
+}
+
 // staleAgent compares how the agent was started.
 func (c *Cassette) staleAgent(now Fingerprints) []Change {
 	was := c.Header.Fingerprints

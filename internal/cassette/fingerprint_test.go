@@ -187,6 +187,44 @@ func TestFilesOf(t *testing.T) {
 	assert.Equal(t, Files{Digest: m.Digest()}, FilesOf(m))
 }
 
+// TestCheckFiles: a digest of today beside files of then, or files of today beside a digest of then, hide that a
+// cassette is stale.
+func TestCheckFiles(t *testing.T) {
+	files := func(digest string, byPath ...string) Files {
+		f := Files{Digest: digest, ByPath: make(map[string]string)}
+		for i := 0; i < len(byPath); i += 2 {
+			f.ByPath[byPath[i]] = byPath[i+1]
+		}
+		return f
+	}
+	tests := []struct {
+		name     string
+		was, now Files
+		bad      bool
+	}{
+		{"same", files("1", "a", "x"), files("1", "a", "x"), false},
+		{"stale", files("1", "a", "x"), files("2", "a", "y"), false},
+		{"digest of today", files("1", "a", "x"), files("1", "a", "y"), true},
+		{"digest of today, a file more", files("1", "a", "x"), files("1", "a", "x", "b", "x"), true},
+		{"digest of today, a file less", files("1", "a", "x", "b", "x"), files("1", "a", "x"), true},
+		{"files of today", files("1", "a", "x"), files("2", "a", "x"), true},
+		{"another link that leads outside", files("1", "a", "-> x"), files("1", "a", "-> y"), false},
+		{"not listed", Files{Digest: "1"}, files("1", "a", "x"), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Cassette{Path: "x", Header: Header{Fingerprints: Fingerprints{Workspace: tt.was}}}
+			err := c.CheckFiles(tt.now)
+			if !tt.bad {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, "x:1: the cassette was edited: in its fingerprints, the digest of the workspace "+
+				"is not that of its files")
+		})
+	}
+}
+
 // TestTexts compares the texts that people read with one golden file.
 func TestTexts(t *testing.T) {
 	long := strings.Repeat("All happy families are alike. ", 8)

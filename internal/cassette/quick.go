@@ -50,18 +50,18 @@ func (q *quick) body(name string, fields []byte) (body trajectory.Body, ok bool)
 }
 
 func (q *quick) onlyText() (text string) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		if key != "text" {
 			q.failed = true
 			return
 		}
 		text = q.string()
-	})
+	}, "text")
 	return text
 }
 
 func (q *quick) toolStart() (b trajectory.ToolStart) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		switch key {
 		case "id":
 			b.ID = q.string()
@@ -76,18 +76,17 @@ func (q *quick) toolStart() (b trajectory.ToolStart) {
 		case "input":
 			b.Args = q.value()
 		case "locations":
-			q.failed = q.failed || b.Locations != nil // given twice
 			b.Locations = []trajectory.Location{}
 			q.array(func() { b.Locations = append(b.Locations, q.location()) })
 		default:
 			q.failed = true
 		}
-	})
+	}, "id")
 	return b
 }
 
 func (q *quick) location() (l trajectory.Location) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		switch key {
 		case "path":
 			l.Path = q.string()
@@ -96,12 +95,12 @@ func (q *quick) location() (l trajectory.Location) {
 		default:
 			q.failed = true
 		}
-	})
+	}, "path")
 	return l
 }
 
 func (q *quick) toolEnd() (b trajectory.ToolEnd) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		switch key {
 		case "id":
 			b.ID = q.string()
@@ -116,12 +115,12 @@ func (q *quick) toolEnd() (b trajectory.ToolEnd) {
 		default: // diffs are rare
 			q.failed = true
 		}
-	})
+	}, "id", "status")
 	return b
 }
 
 func (q *quick) fileRead() (b trajectory.FileRead) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		switch key {
 		case "path":
 			b.Path = q.string()
@@ -136,12 +135,12 @@ func (q *quick) fileRead() (b trajectory.FileRead) {
 		default:
 			q.failed = true
 		}
-	})
+	}, "path")
 	return b
 }
 
 func (q *quick) fileWrite() (b trajectory.FileWrite) {
-	q.object(func(key string) {
+	q.fields(func(key string) {
 		switch key {
 		case "path":
 			b.Path = q.string()
@@ -152,7 +151,7 @@ func (q *quick) fileWrite() (b trajectory.FileWrite) {
 		default:
 			q.failed = true
 		}
-	})
+	}, "path")
 	return b
 }
 
@@ -181,6 +180,23 @@ func (q *quick) object(field func(key string)) {
 			field(key)
 		}
 	})
+}
+
+// fields consumes an object that has no key twice and at least those that are always written.
+func (q *quick) fields(field func(key string), always ...string) {
+	var room [8]string // the most keys that an event has
+	seen := room[:0]
+	q.object(func(key string) {
+		if slices.Contains(seen, key) {
+			q.failed = true
+			return
+		}
+		seen = append(seen, key)
+		field(key)
+	})
+	for _, key := range always {
+		q.failed = q.failed || !slices.Contains(seen, key)
+	}
 }
 
 // array consumes an array; element consumes each element.
@@ -213,7 +229,12 @@ func (q *quick) value() any {
 		return q.string()
 	case '{':
 		m := make(map[string]any)
-		q.object(func(key string) { m[key] = q.value() })
+		q.object(func(key string) {
+			if _, twice := m[key]; twice {
+				q.failed = true
+			}
+			m[key] = q.value()
+		})
 		return m
 	case '[':
 		a := []any{}

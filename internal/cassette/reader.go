@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -174,13 +173,7 @@ func (r *reading) header(line []byte) error {
 	if err := r.decoder.decode(line, &r.Header); err != nil {
 		return err
 	}
-	if !slices.Contains(levels, r.Header.Level) {
-		return fmt.Errorf("unknown level %q; this program reads %s", r.Header.Level, strings.Join(levels, ", "))
-	}
-	if !r.Header.LeftOut.Valid() {
-		return errors.New("left_out: want globs")
-	}
-	return nil
+	return r.Header.check()
 }
 
 func (r *reading) turn(line []byte) error {
@@ -202,7 +195,10 @@ func (r *reading) event(line []byte) error {
 	}
 	body, err := r.decoder.decodeEvent(line)
 	turn.Events = append(turn.Events, trajectory.Event{Turn: len(r.Turns), Body: body})
-	return err
+	if err != nil {
+		return err
+	}
+	return checkEvent(body)
 }
 
 func (r *reading) change(line []byte) error {
@@ -244,6 +240,10 @@ func (r *reading) timings(line []byte) error {
 	}
 	if events := totalsOf(r.Turns).Events; len(l.Timings) != events {
 		return fmt.Errorf("there are %d timings for %d events", len(l.Timings), events)
+	}
+	negative := func(us int64) bool { return us < 0 }
+	if slices.ContainsFunc(l.Timings, negative) || slices.ContainsFunc(l.Terminals, negative) {
+		return errors.New("a time is negative")
 	}
 	i, durations := 0, l.Terminals
 	for _, t := range r.Turns {

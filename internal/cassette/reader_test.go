@@ -147,8 +147,13 @@ func TestReadForeign(t *testing.T) {
 	header += "\n"
 	const prompt, stop = "{\"event\":\"prompt\",\"text\":\"p\"}\n", "{\"event\":\"stop\",\"reason\":\"end_turn\"}\n"
 	start := header + "{\"turn\":1}\n" + prompt
+	head := func(old, new string) string {
+		require.Contains(t, header, old)
+		return strings.Replace(header, old, new, 1)
+	}
 	whole := start + stop + "{\"timings\":[0,0]}\n"
 	end := "{\"timings\":[0]}\n"
+	event := func(fields string) string { return start + `{"event":` + fields + "}\n" + end }
 	change := `{"change":"added","path":"a","kind":"file","text":""}` + "\n"
 	tests := []struct {
 		name, lines, want string
@@ -178,6 +183,40 @@ func TestReadForeign(t *testing.T) {
 			"unknown field in the header", strings.Replace(header, `"level"`, `"x":1,"level"`, 1) + end,
 			`x:1: json: unknown field "x"`,
 		},
+		{"key twice", event(`"message","text":"p","text":"q"`), `x:4: event message: duplicate key "text"`},
+		{"key in another case", event(`"message","Text":"p"`), `x:4: event message: unknown key "Text": write "text"`},
+		{"key missing", event(`"message"`), `x:4: event message: the key "text" is missing`},
+		{"null for a text", event(`"message","text":null`), "x:4: event message: null stands where a value must be"},
+		{"key of an input twice", event(`"tool_call","id":"c","input":{"a":1,"a":2}`), `x:4: event tool_call: duplicate key`},
+		{"status", event(`"tool_result","id":"c","status":"done"`), `x:4: unknown status "done"`},
+		{
+			"decision", event(`"permission","id":"c","options":[{"id":"a","kind":"allow_once"}],"decision":"b"`),
+			`x:4: the decision "b" is none of the options`,
+		},
+		{"stop reason", event(`"stop","reason":"fine"`), `x:4: unknown stop reason "fine"`},
+		{"usage", event(`"stop","reason":"end_turn","usage":{"input":-1}`), "x:4: usage: -1 is negative"},
+		{"cost", event(`"state","cost":{"amount":-1,"currency":"USD"}`), "x:4: the cost is negative"},
+		{"negative time", start + "{\"timings\":[-1]}\n", "x:4: a time is negative"},
+		{"turn twice", header + `{"turn":2,"turn":1}` + "\n" + prompt + end, `x:2: duplicate key "turn"`},
+		{"timings twice in a line", start + `{"timings":[1],"timings":[0]}` + "\n", `x:4: duplicate key "timings"`},
+		{"header key twice", head(`"level":"run"`, `"level":"mcp","level":"run"`) + end, `x:1: duplicate key "level"`},
+		{"header key missing", head(`"sandbox":"none",`, "") + end, `x:1: the key "sandbox" is missing`},
+		{"header key in another case", head(`"unit":`, `"Unit":`) + end, `x:1: unknown key "Unit": write "unit"`},
+		{"endpoint", head(`"endpoint":"scripted"`, `"endpoint":"none"`) + end, `x:1: unknown endpoint "none"`},
+		{"no origin", head(`"origin":"recorded"`, `"origin":""`) + end, `x:1: unknown origin ""`},
+		{"origin", head(`"origin":"recorded"`, `"origin":"importedly"`) + end, `x:1: unknown origin "importedly"`},
+		{
+			"import from nowhere", head(`"origin":"recorded"`, `"origin":"imported by me"`) + end,
+			`x:1: unknown origin "imported by me"`,
+		},
+		{
+			"recording as an import", head(`"origin":"recorded"`, `"origin":"imported from claude 2.1"`) + end,
+			`x:1: the origin is "imported from claude 2.1", but the header has the endpoint`,
+		},
+		{"time of recording", head("2026-03-14T09:26:53Z", "0001-01-01T00:00:00Z") + end, "x:1: recorded_at or"},
+		{"limit", head(`"max_tool_calls":20`, `"max_tool_calls":-1`) + end, "x:1: fingerprints: a limit is negative"},
+		{"timeout", head(`"timeout":"30m0s"`, `"timeout":"-5m0s"`) + end, `x:1: fingerprints: the timeout is "-5m0s"`},
+		{"digest", head(sample().Header.Fingerprints.Workspace.Digest, "") + end, "x:1: fingerprints: the digest of"},
 		{
 			"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end,
 			`x:1: unknown level "wire"; this program reads run, client, mcp, client+mcp`,

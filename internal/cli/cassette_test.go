@@ -96,7 +96,8 @@ func everything() *cassette.Cassette {
 				Kind: "claude-code-acp", Permissions: []string{"tool Bash, path any: reject", "default: allow"},
 				Timeout: "30m0s", Steps: []string{"make"},
 				Workspace: cassette.Files{
-					Digest: "8f14e45fceea167a5a36dedd4bea2543", ByPath: map[string]string{"add.go": "33dd790e841b"},
+					Digest: "8f14e45fceea167a5a36dedd4bea25438f14e45fceea167a5a36dedd4bea2543",
+					ByPath: map[string]string{"add.go": "33dd790e841b"},
 				},
 			},
 		},
@@ -127,11 +128,12 @@ func TestCassetteShow(t *testing.T) {
 	}
 
 	imported := everything()
-	imported.Header.Origin, imported.Header.Endpoint, imported.Header.Sandbox = "imported from a tool 1.0", "real", ""
+	imported.Header.Origin, imported.Header.Endpoint, imported.Header.Sandbox = "imported from a tool 1.0", "", ""
+	imported.Header.Fingerprints = cassette.Fingerprints{}
 	require.NoError(t, cassette.Write(filepath.Join(dir, "a.2.jsonl"), imported))
 	got = call(t, dir, "cassette", "show", "a.2.jsonl")
 	require.Contains(t, got.stdout,
-		"\nendpoint    real\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox "+
+		"\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox "+
 			"unknown\n")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.jsonl"), []byte("{}\n"), 0o644))

@@ -151,7 +151,7 @@ func record(tb testing.TB, root, text string) string {
 	c := &cassette.Cassette{
 		Header: cassette.Header{
 			Unit: "bench/task/fake/1", Level: cassette.LevelRun, Agent: trajectory.Agent{Kind: "fake-acp"},
-			Endpoint: "scripted",
+			Endpoint: "scripted", RecordedAt: time.Date(2026, 3, 2, 10, 15, 0, 0, time.UTC),
 		},
 		Turns: []cassette.Turn{{Events: events}},
 	}

@@ -52,7 +52,11 @@ func (t *tape) open(prepared workspace.Manifest) error {
 	if err := t.checkImported(c); err != nil {
 		return err
 	}
-	changes := c.Stale(t.fingerprints(prepared), t.unit.Prompts())
+	now := t.fingerprints(prepared)
+	if err := c.CheckFiles(now.Workspace); err != nil {
+		return err
+	}
+	changes := c.Stale(now, t.unit.Prompts())
 	if c.Header.Level != t.level() {
 		changes = slices.Insert(changes, 0,
 			cassette.Change{Input: "cassette level", Was: c.Header.Level, Now: t.level()})

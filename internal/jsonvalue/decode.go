@@ -45,6 +45,19 @@ func DecodeStrict(data []byte, v any, options Option) error {
 	if err := decode(data, v, options); err != nil {
 		return err
 	}
+	return checkKeys(data, v, options)
+}
+
+// CheckKeys does to a text that encoding/json has decoded into v what [DecodeStrict] does besides. It is for callers
+// that decode many texts with one decoder.
+func CheckKeys(data []byte, v any, options Option) error {
+	if !utf8.Valid(data) {
+		return errorAt(data, len(data)-len(fromInvalid(data)), errors.New("the text is not UTF-8"))
+	}
+	return checkKeys(data, v, options)
+}
+
+func checkKeys(data []byte, v any, options Option) error {
 	c := keyChecker{text: data, unknown: options&UnknownKeys != 0, all: options&AllKeys != 0}
 	if err := c.value(reflect.TypeOf(v)); err != nil {
 		return errorAt(data, c.at, err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,8 +129,13 @@ func kept(t testing.TB, turn cassette.Turn) []cassette.Turn {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.jsonl")
 	require.NoError(t, cassette.Write(file, &cassette.Cassette{
-		Header: cassette.Header{Unit: "a/b/c/1", Level: cassette.LevelRun, RecordedAt: time.Unix(0, 0).UTC()},
-		Turns:  []cassette.Turn{turn},
+		Header: cassette.Header{
+			Unit: "a/b/c/1", Level: cassette.LevelRun, Endpoint: "real", RecordedAt: time.Unix(0, 0).UTC(),
+			Fingerprints: cassette.Fingerprints{
+				Kind: "fake-acp", Workspace: cassette.Files{Digest: strings.Repeat("0", 64)},
+			},
+		},
+		Turns: []cassette.Turn{turn},
 	}))
 	c, err := cassette.Open(file)
 	require.NoError(t, err)

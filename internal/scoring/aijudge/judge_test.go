@@ -41,7 +41,7 @@ func newRun(t *testing.T, outcomes ...result.Outcome) *rundir.Run {
 		Cases: []rundir.Case{
 			{
 				ID: "task", Title: "Build a web service", Variants: []string{"red-team", "blue-team"},
-				Prompts: []string{"Serve hello."},
+				Prompts:         []string{"Serve hello."},
 				ExpectedOutcome: "It says hello.",
 			},
 		},

@@ -1,0 +1,120 @@
+package cassette
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+)
+
+// Values that no session has are errors even where the checksums are right: somebody has computed them again.
+
+var (
+	// stops are the reasons why turns end: those of the protocol, and our limits.
+	stops = []string{
+		result.StopEndTurn, "max_tokens", "max_turn_requests", "refusal", "cancelled",
+		result.StopTimeout, result.StopToolCalls, result.StopTokenLimit, result.StopCostLimit,
+	}
+	statuses = []trajectory.Status{
+		trajectory.Pending, trajectory.InProgress, trajectory.Completed, trajectory.Failed, trajectory.Cancelled,
+	}
+	importedFrom = lazyregexp.New(`^imported from [a-z][a-z0-9-]* .*$`)
+	fullDigest   = lazyregexp.New(`^[0-9a-f]{64}$`)
+)
+
+// check returns an error unless Write could have written the header.
+func (h Header) check() error {
+	if !slices.Contains(levels, h.Level) {
+		return fmt.Errorf("unknown level %q; this program reads %s", h.Level, strings.Join(levels, ", "))
+	}
+	if !h.LeftOut.Valid() {
+		return errors.New("left_out: want globs")
+	}
+	if h.RecordedAt.IsZero() || h.ProtocolVersion < 0 {
+		return errors.New("recorded_at or protocol_version is out of range")
+	}
+	switch {
+	case h.Imported():
+		return h.checkImported()
+	case h.Origin != OriginRecorded:
+		return fmt.Errorf("unknown origin %q: want %q, or %q with a format and a version", h.Origin, OriginRecorded,
+			OriginImported+" from")
+	case h.Endpoint != "real" && h.Endpoint != "scripted":
+		return fmt.Errorf("unknown endpoint %q: want real or scripted", h.Endpoint)
+	}
+	return h.Fingerprints.check()
+}
+
+// checkImported makes sure that a recording does not pass for an import, of which less can be stale: an import says
+// nothing of what it was made from.
+func (h Header) checkImported() error {
+	if !importedFrom.MatchString(h.Origin) {
+		return fmt.Errorf("unknown origin %q: want %q with a format and a version", h.Origin, OriginImported+" from")
+	}
+	if h.Endpoint != "" || h.Sandbox != "" || !reflect.DeepEqual(h.Fingerprints, Fingerprints{}) {
+		return fmt.Errorf("the origin is %q, but the header has the endpoint, sandbox or fingerprints of a recording",
+			h.Origin)
+	}
+	return nil
+}
+
+func (f Fingerprints) check() error {
+	if f.Kind == "" {
+		return errors.New("fingerprints: the kind is empty")
+	}
+	if _, err := time.ParseDuration(f.Timeout); err != nil && f.Timeout != "" || strings.HasPrefix(f.Timeout, "-") {
+		return fmt.Errorf("fingerprints: the timeout is %q", f.Timeout)
+	}
+	if f.ToolCalls < 0 || f.Tokens < 0 || f.CostUSD < 0 {
+		return errors.New("fingerprints: a limit is negative")
+	}
+	if !fullDigest.MatchString(f.Workspace.Digest) {
+		return fmt.Errorf("fingerprints: the digest of the workspace is %q: want 64 hexadecimal digits",
+			f.Workspace.Digest)
+	}
+	return nil
+}
+
+// checkEvent returns an error for an event that no session has.
+func checkEvent(body trajectory.Body) error {
+	switch b := body.(type) {
+	case trajectory.Stop:
+		if !slices.Contains(stops, b.Reason) {
+			return fmt.Errorf("unknown stop reason %q", b.Reason)
+		}
+		if u := b.Usage; u != nil {
+			return notNegative("usage", u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Thought, u.Total)
+		}
+	case trajectory.Permission:
+		offered := func(o trajectory.PermissionOption) bool { return o.ID == b.Decision }
+		if b.Decision != "cancelled" && !slices.ContainsFunc(b.Options, offered) {
+			return fmt.Errorf("the decision %q is none of the options", b.Decision)
+		}
+	case trajectory.ToolEnd:
+		if !slices.Contains(statuses, b.Status) {
+			return fmt.Errorf("unknown status %q", b.Status)
+		}
+	case trajectory.State:
+		if b.Cost != nil && b.Cost.Amount < 0 {
+			return errors.New("the cost is negative")
+		}
+		return notNegative("context", b.ContextUsed, b.ContextSize)
+	}
+	return nil
+}
+
+func notNegative(what string, counts ...*int64) error {
+	for _, n := range counts {
+		if n != nil && *n < 0 {
+			return errors.New(what + ": " + strconv.FormatInt(*n, 10) + " is negative")
+		}
+	}
+	return nil
+}
