@@ -47,6 +47,15 @@ func TestGoTestCache(t *testing.T) {
 		out, code := m.goTest([]string{"EVALTEST_MODE=relpay"}, "./evals")
 		require.NotZero(t, code, out)
 	})
+	t.Run("misspelt variable", func(t *testing.T) {
+		for _, v := range []string{"EVALTEST_MOD", "EVALTEST_MDOE", "EVALTST_MODE", "EVALTEST_SANDBOXX"} {
+			out, code := m.goTest([]string{v + "=record"}, "./evals")
+			require.NotZero(t, code, out)
+			require.Contains(t, out, "unknown environment variable "+v+": write EVALTEST_")
+		}
+		out, _ := m.goTest(nil, "./evals")
+		require.Contains(t, out, "(cached)", "without it the result is still known")
+	})
 	t.Run("run step", func(t *testing.T) {
 		m.replace("evals/greet.yaml", "acp.prompt\n", "acp.prompt\n        - {name: version, run: go version}\n")
 		m.age()

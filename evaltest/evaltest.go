@@ -33,6 +33,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -193,9 +194,13 @@ func (h *harness) cassettes() string {
 // mode is where sessions come from.
 func (h *harness) mode() engine.Mode { return h.environment.Mode }
 
-// newHarness reads the environment, which must happen inside the test so that go test's cache sees it. A variable that
-// is misspelt is one that is not read: the cache does not track it, so a result from the cache does not show the error.
+// misspellings are read once in a test's process, for go test's cache.
+var misspellings sync.Once
+
+// newHarness reads the environment, which must happen inside the test so that go test's cache sees it. So that the
+// cache does not answer where a variable is misspelt, its likely misspellings are read too.
 func newHarness(opts ...Option) (*harness, error) {
+	misspellings.Do(func() { engine.Misspellings(func(name string) { _ = os.Getenv(name) }) })
 	h := new(harness)
 	for i, o := range opts {
 		if o == nil {

@@ -215,24 +215,3 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 	}
 	return c, nil
 }
-
-// variables are the environment variables that this package reads, and those that only tests or hooks do.
-var variables = []string{
-	"EVALTEST_MODE", "EVALTEST_STALE", "EVALTEST_PARALLEL", "EVALTEST_RECORD_IN_CI", "EVALTEST_RUN_DIR",
-	"EVALTEST_SANDBOX",
-	"EVALTEST_HELPER", "EVALTEST_JUDGES", "EVALTEST_CAPTURE",
-}
-
-// checkVariables refuses unknown EVALTEST_ variables: a misspelt one would be ignored.
-func checkVariables(environ []string) error {
-	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "EVALTEST_") {
-			continue
-		}
-		if !slices.Contains(variables, name) {
-			return fmt.Errorf("unknown environment variable %s: use one of %s", name, strings.Join(variables, ", "))
-		}
-	}
-	return nil
-}
