@@ -219,8 +219,8 @@ func TestCheckFiles(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.EqualError(t, err, "x:1: the cassette was edited: in its fingerprints, the digest of the workspace "+
-				"is not that of its files")
+			require.EqualError(t, err, "x:1: the cassette was edited: in its fingerprints, the digest of the "+
+				"workspace is not that of its files")
 		})
 	}
 }

@@ -187,7 +187,7 @@ func TestReadForeign(t *testing.T) {
 		{"key in another case", event(`"message","Text":"p"`), `x:4: event message: unknown key "Text": write "text"`},
 		{"key missing", event(`"message"`), `x:4: event message: the key "text" is missing`},
 		{"null for a text", event(`"message","text":null`), "x:4: event message: null stands where a value must be"},
-		{"key of an input twice", event(`"tool_call","id":"c","input":{"a":1,"a":2}`), `x:4: event tool_call: duplicate key`},
+		{"key of an input twice", event(`"tool_call","id":"c","input":{"a":1,"a":2}`), `x:4: event tool_call: dup`},
 		{"status", event(`"tool_result","id":"c","status":"done"`), `x:4: unknown status "done"`},
 		{
 			"decision", event(`"permission","id":"c","options":[{"id":"a","kind":"allow_once"}],"decision":"b"`),

@@ -29,7 +29,7 @@ type runOptions struct {
 	mode, cassettes, configDir string
 	root, sandbox              string
 	parallel                   int
-	llmJudge                   bool
+	llmJudge, acceptChanged    bool
 }
 
 func runCommand() command {
@@ -38,12 +38,13 @@ func runCommand() command {
 		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--llm-judge]\n" +
-			"  sdd-eval run --resume RUN_ID [FLAGS]",
+			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
 		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps
 everything that happens in a new directory below .llman/sdd-eval/runs. The path of the directory is
 the last line of standard output; everything else goes to standard error. --resume continues a run
-that was interrupted or killed; it does not repeat what has ended.`,
+that was interrupted or killed; it does not repeat what has ended, and refuses if the judges,
+goldens, prompt files or fixtures of the playbook have changed since.`,
 		examples: `sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval run --playbook demo.yaml --parallel 4
 sdd-eval run --resume latest`,
@@ -76,8 +77,12 @@ sdd-eval run --resume latest`,
 				"auto", "bwrap", "landlock", "command", "none")
 			f.BoolVar(&o.llmJudge, "llm-judge", false,
 				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
+			f.BoolVar(&o.acceptChanged, "accept-changed", false,
+				"Resume a run although what judges its units has changed. The run and its reports say so.")
 			return func(ctx context.Context, _ []string) error {
 				switch {
+				case o.acceptChanged && o.resume == "":
+					return usageError("run: --accept-changed is for --resume").hint("sdd-eval run --help")
 				case (o.playbook == "") == (o.resume == ""):
 					return usageError("run: give either --playbook FILE or --resume RUN_ID").hint("sdd-eval run --help")
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
@@ -141,7 +146,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	cfg.Sandbox, cfg.Parallel = cmp.Or(o.sandbox, cfg.Sandbox), cmp.Or(o.parallel, cfg.Parallel)
 	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
 	cfg.Secrets, cfg.Models = a.secrets, engine.Models(a.Getenv)
-	cfg.Keep = &engine.Keep{Below: root, Tool: tool}
+	cfg.Keep = &engine.Keep{Below: root, Tool: tool, AcceptChanged: o.acceptChanged}
 	return cfg, nil
 }
 

@@ -202,6 +202,9 @@ func (s runPage) head(units []result.Unit) {
 	fmt.Fprintf(s.w, "mode       %s, sandbox %s\n", m.Mode, m.Sandbox)
 	fmt.Fprintf(s.w, "directory  %s\n", s.app.shown(s.run.Dir()))
 	fmt.Fprintf(s.w, "outcomes   %s\n", tallyOf(units, len(m.Units)))
+	for _, c := range m.Accepted {
+		fmt.Fprintf(s.w, "accepted   %s since the run began\n", printable(c))
+	}
 	for _, p := range m.Problems {
 		fmt.Fprintf(s.w, "problem    %s\n", printable(p))
 	}

@@ -77,6 +77,8 @@ type Keep struct {
 	Below string
 	// Resumed, if not nil, is the directory of a run that is to be finished, in place of a new one.
 	Resumed *rundir.Run
+	// AcceptChanged lets a run be resumed although what judges its units has changed.
+	AcceptChanged bool
 	// Tool is what runs it, for the manifest.
 	Tool string
 	// Report makes the reports of a run; last tells that it has ended. Nil: steps that ask for reports are skipped.

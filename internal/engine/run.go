@@ -103,6 +103,9 @@ func (r *run) open(ctx context.Context) (err error) {
 		if r.jobs, err = r.kept.Jobs(); err != nil {
 			return &InputError{err}
 		}
+		if err := r.checkInputs(); err != nil {
+			return &InputError{err}
+		}
 	}
 	env, err := r.check(ctx)
 	if err != nil {
@@ -161,6 +164,9 @@ func (r *run) makeDir(env map[string][]string) error {
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.properties.String()
 	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
+	if m.Inputs, err = r.inputs(); err != nil {
+		return &InputError{err}
+	}
 	for i, v := range m.Variants {
 		m.Variants[i].Env = env[v.ID]
 	}
@@ -192,6 +198,9 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	}
 	if r.kept != nil {
 		notes = append(notes, r.kept.Notes()...)
+		for _, change := range r.kept.Manifest().Accepted {
+			note("accepted: " + change + " since the run began")
+		}
 	}
 	notes = append(notes, r.Notes(ctx)...)
 	switch {

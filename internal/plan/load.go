@@ -98,6 +98,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 		return nil, err
 	}
 	p.Noted = d.Notes()
+	p.Files = d.Files
 	return p, nil
 }
 
@@ -165,6 +166,14 @@ func Dir(n *doc.Node) string {
 // File returns the absolute path of the regular file that a path at node n means: relative to the playbook's
 // directory or, if it is not there, to one of those above, up to the project's root.
 func File(n *doc.Node, path string) (string, error) {
+	found, err := findFile(n, path)
+	if err == nil {
+		n.Document().Files = append(n.Document().Files, found)
+	}
+	return found, err
+}
+
+func findFile(n *doc.Node, path string) (string, error) {
 	d := n.Document()
 	if d == nil || d.Dir == "" {
 		return "", fmt.Errorf("%s: a playbook that was not read from a file cannot name files", path)

@@ -121,6 +121,9 @@ func (s source) report() (*Report, error) {
 	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
 	}
+	for _, c := range m.Accepted {
+		rep.Notes = append(rep.Notes, "accepted when the run was resumed: "+c)
+	}
 	rep.Notes = append(append(rep.Notes, s.notes...), notes(rep.Units)...)
 	return rep, nil
 }

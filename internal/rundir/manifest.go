@@ -68,6 +68,10 @@ type Manifest struct {
 	// Judges has the names of the evaluators of each case that has units, in order.
 	Judges  map[string][]string `json:"judges"`
 	AIJudge AIJudge             `json:"ai_judge"`
+	// Inputs has digests of the files by which units are judged, by path.
+	Inputs map[string]string `json:"inputs"`
+	// Accepted says which of these had changed when the run was resumed: units before and after are judged by others.
+	Accepted []string `json:"accepted_changes,omitempty"`
 	// Human says whether people are asked for scores.
 	Human bool  `json:"human"`
 	State State `json:"state"`

@@ -357,17 +357,32 @@ func (r *Run) Finish(state State, problems ...string) error {
 	return nil
 }
 
+// Accept writes to the manifest that inputs have changed, and what they are now.
+func (r *Run) Accept(changes []string, inputs map[string]string) error {
+	r.mustBeLocked("Accept")
+	return r.change(func(m *Manifest) {
+		m.Accepted, m.Inputs = append(slices.Clip(m.Accepted), changes...), inputs
+	})
+}
+
 func (r *Run) setState(state State, finished *time.Time, problems ...string) error {
+	return r.change(func(m *Manifest) {
+		m.State, m.FinishedAt = state, finished
+		m.Problems = slices.Clip(m.Problems) // a caller may have the old manifest
+		for _, p := range problems {
+			if p = r.mask.String(p); !slices.Contains(m.Problems, p) {
+				m.Problems = append(m.Problems, p)
+			}
+		}
+	})
+}
+
+// change writes a changed manifest.
+func (r *Run) change(change func(m *Manifest)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.manifest
-	m.State, m.FinishedAt = state, finished
-	m.Problems = slices.Clip(m.Problems) // a caller may have the old manifest
-	for _, p := range problems {
-		if p = r.mask.String(p); !slices.Contains(m.Problems, p) {
-			m.Problems = append(m.Problems, p)
-		}
-	}
+	change(&m)
 	data, err := m.encode(r.mask)
 	if err != nil {
 		return err
