@@ -72,10 +72,11 @@ func readRows[In, Want any](file string) ([]Row[In, Want], error) {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", file, r.line, err))
 			continue
 		}
-		if first, dup := lines[rows[i].ID]; dup {
+		folded := strings.ToLower(rows[i].ID) // they name recordings, and not all file systems tell case apart
+		if first, dup := lines[folded]; dup {
 			errs = append(errs, fmt.Errorf("%s:%d: duplicate id %q, first on line %d", file, r.line, rows[i].ID, first))
 		}
-		lines[rows[i].ID] = r.line
+		lines[folded] = r.line
 		if r.expects() != records[0].expects() {
 			errs = append(errs, fmt.Errorf("%s:%d: either all rows say what is expected, or none", file, r.line))
 		}
@@ -112,7 +113,7 @@ func decodeRow[In, Want any](r record, dir string, row *Row[In, Want]) error {
 			return fmt.Errorf("`%s` is required", f.key)
 		}
 		if ok {
-			if err := jsonvalue.DecodeStrict(value, f.v, jsonvalue.Floats); err != nil {
+			if err := jsonvalue.DecodeStrict(value, f.v, jsonvalue.Floats|jsonvalue.NoNull); err != nil {
 				return fmt.Errorf("%s: %w", f.key, err)
 			}
 		}
@@ -336,7 +337,7 @@ func readExpected(path, name string, v any) error {
 	if ok {
 		v = new(json.RawMessage)
 	}
-	if err := jsonvalue.DecodeStrict(data, v, jsonvalue.Floats); err != nil {
+	if err := jsonvalue.DecodeStrict(data, v, jsonvalue.Floats|jsonvalue.NoNull); err != nil {
 		return jsonvalue.In(name, err)
 	}
 	if ok {

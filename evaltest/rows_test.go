@@ -101,3 +101,37 @@ func TestDeepRows(t *testing.T) {
 	_, err = readRows[string, string](file)
 	require.ErrorContains(t, err, "exceed the limit of 16777216")
 }
+
+// TestRowsThatLookAlike: ids name recordings, and where files do not tell case apart two rows would share one.
+func TestRowsThatLookAlike(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	text := `{"id":"tea","input":"x"}` + "\n" + `{"id":"Tea","input":"y"}` + "\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	_, err := readRows[string, string](file)
+	require.EqualError(t, err, file+`:2: duplicate id "Tea", first on line 1`)
+}
+
+// TestNullInRows: null leaves a Go value as it is, so that it would look like an expected 0, or like no element.
+func TestNullInRows(t *testing.T) {
+	type want struct {
+		Count int            `json:"count"`
+		Tags  []string       `json:"tags"`
+		By    map[string]int `json:"by"`
+		Maybe *int           `json:"maybe"`
+	}
+	dir := t.TempDir()
+	for text, bad := range map[string]bool{
+		`{"count":null}`: true, `{"tags":["a",null]}`: true, `{"by":{"a":null}}`: true, `{"tags":null}`: true,
+		`{"maybe":null,"count":1}`: false,
+	} {
+		file := filepath.Join(dir, "want.json")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		var got want
+		err := readExpected(file, "want.json", &got)
+		require.Equal(t, bad, err != nil, text)
+		rows := filepath.Join(dir, "rows.jsonl")
+		require.NoError(t, os.WriteFile(rows, []byte(`{"id":"a","input":"x","expected":`+text+"}\n"), 0o600))
+		_, err = readRows[string, want](rows)
+		require.Equal(t, bad, err != nil, text)
+	}
+}

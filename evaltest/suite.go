@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,15 +195,19 @@ func (s *suiteRun) check() error {
 	if len(s.rows) == 0 {
 		add("it has no rows, so it could not fail")
 	}
-	seen := make(map[string]bool)
+	seen, folded := make(map[string]bool), make(map[string]string)
 	for i, r := range s.rows {
+		first, again := folded[strings.ToLower(r.id)]
 		switch {
 		case !idPattern.MatchString(r.id):
 			add("row %d: its ID %q must match %s", i+1, r.id, idPattern)
 		case seen[r.id]:
 			add("row %d: duplicate row ID %q", i+1, r.id)
+		case again:
+			add("row %d: its ID %q differs from %q in case alone: where files do not, they would share a recording",
+				i+1, r.id, first)
 		}
-		seen[r.id] = true
+		seen[r.id], folded[strings.ToLower(r.id)] = true, r.id
 	}
 	for _, o := range s.overrides {
 		if o.Case != "" && !seen[o.Case] {

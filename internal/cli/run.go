@@ -138,6 +138,10 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	if err != nil {
 		return engine.Config{}, fmt.Errorf("--mode: %w", err)
 	}
+	if said := a.Getenv("EVALTEST_MODE"); o.resume == "" && said != "" && said != string(mode) {
+		return engine.Config{}, fmt.Errorf("EVALTEST_MODE is %q and the mode is %s: the variable is for go test, "+
+			"so unset it, or give --mode %s", said, mode, said)
+	}
 	cfg, err := engine.FromEnvironment(mode, a.Getenv, a.Environ)
 	if err != nil {
 		return engine.Config{}, err

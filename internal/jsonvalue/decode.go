@@ -33,6 +33,9 @@ const (
 	// AllKeys is for JSON that only this program writes: each key that encoding/json always writes must be present, and
 	// null only where it writes null.
 	AllKeys
+	// NoNull refuses null for everything but pointers and values of type any, which can tell it from a value: elsewhere
+	// encoding/json leaves the Go value as it is.
+	NoNull
 )
 
 // DecodeStrict is [Decode] for JSON that is written for this program or by it. The text must be UTF-8, no object may
@@ -58,7 +61,9 @@ func CheckKeys(data []byte, v any, options Option) error {
 }
 
 func checkKeys(data []byte, v any, options Option) error {
-	c := keyChecker{text: data, unknown: options&UnknownKeys != 0, all: options&AllKeys != 0}
+	c := keyChecker{
+		text: data, unknown: options&UnknownKeys != 0, all: options&AllKeys != 0, noNull: options&NoNull != 0,
+	}
 	if err := c.value(reflect.TypeOf(v)); err != nil {
 		return errorAt(data, c.at, err)
 	}
@@ -196,6 +201,7 @@ type keyChecker struct {
 	at      int
 	unknown bool // unknown keys are ignored
 	all     bool // no key may be missing
+	noNull  bool // null is only for pointers and any
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -214,12 +220,17 @@ func (c *keyChecker) value(t reflect.Type) error {
 		for c.at < len(c.text) && strings.IndexByte(space+",]}", c.text[c.at]) < 0 {
 			c.at++
 		}
-		if c.all && c.text[at] == 'n' && !nullable(t) {
+		if c.text[at] == 'n' && (c.all && !nullable(t) || c.noNull && !isPointer(t)) {
 			c.at = at
 			return errors.New("null stands where a value must be")
 		}
 	}
 	return nil
+}
+
+// isPointer reports whether nil of the type says that there is no value; nil means any type.
+func isPointer(t reflect.Type) bool {
+	return t == nil || t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 }
 
 // nullable reports whether encoding/json writes null for some value of the type; nil means any type.

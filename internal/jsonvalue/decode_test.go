@@ -208,6 +208,24 @@ func TestDecodeAllKeys(t *testing.T) {
 	}
 }
 
+func TestDecodeNoNull(t *testing.T) {
+	var v struct {
+		N    int
+		P    *int
+		Any  any
+		List []int
+		Map  map[string]int
+	}
+	for text, bad := range map[string]bool{
+		`{"N":null}`: true, `{"List":null}`: true, `{"List":[1,null]}`: true, `{"Map":{"a":null}}`: true,
+		`{"Map":null}`: true,
+		`{"P":null}`:   false, `{"Any":null}`: false, `{"Any":{"a":null}}`: false, `{"N":1}`: false,
+	} {
+		err := jsonvalue.DecodeStrict([]byte(text), &v, jsonvalue.NoNull)
+		assert.Equal(t, bad, err != nil, text)
+	}
+}
+
 // FuzzDecodeStrict compares strict decoding with encoding/json: what it accepts means the same there, and what only it
 // refuses is not UTF-8, or has a key twice, or in another case.
 func FuzzDecodeStrict(f *testing.F) {

@@ -62,12 +62,12 @@ func (c checker) required() {
 	}
 }
 
-// caseIDs checks that no two cases have the same id.
+// caseIDs checks that no two cases, and no two variants, have the same id: it names their files.
 func (c checker) caseIDs() {
-	seen := make(map[string]doc.Position)
+	seen := make(map[string]doc.Position) // by the id in lower case: not all file systems tell case apart
 	items := c.cases.Items()
 	for i, x := range c.p.Cases {
-		first, duplicate := seen[x.ID]
+		first, duplicate := seen[strings.ToLower(x.ID)]
 		switch {
 		case x.ID == "": // reported
 		case duplicate:
@@ -75,8 +75,17 @@ func (c checker) caseIDs() {
 		case x.ID == "jobs":
 			items[i].Errorf("id", "%q is reserved for the results of jobs outside the matrix", x.ID)
 		default:
-			seen[x.ID] = x.Position
+			seen[strings.ToLower(x.ID)] = x.Position
 		}
+	}
+	variants := make(map[string]string)
+	for _, v := range c.p.Variants {
+		first, duplicate := variants[strings.ToLower(v.ID)]
+		if duplicate {
+			c.root.Errorf("variants", "the variants %s and %s differ in case alone, so they may share files", first,
+				v.ID)
+		}
+		variants[strings.ToLower(v.ID)] = v.ID
 	}
 }
 

@@ -101,6 +101,7 @@ var beyondSchema = map[string]string{
 	"style_missing":             "what a variant has for a step",
 	"trials_multiply":           "a product",
 	"trials_pass":               "that one number is at most another",
+	"variant_ids":               "that two keys differ in case alone",
 }
 
 func TestSchemaRefusesInvalid(t *testing.T) {
