@@ -67,6 +67,68 @@ func TestGoTestCache(t *testing.T) {
 	})
 }
 
+// TestDataOutsideTheModule: the go command does not look for changes of files outside the module, so rows from there
+// keep their suite out of its cache.
+func TestDataOutsideTheModule(t *testing.T) {
+	m := newModule(t)
+	outside := t.TempDir()
+	rows, want := filepath.Join(outside, "rows.jsonl"), filepath.Join(outside, "want.json")
+	write := func(file, text string) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		old := time.Now().Add(-time.Hour)
+		require.NoError(t, os.Chtimes(file, old, old))
+	}
+	m.write("outside/rows_test.go", `package outside
+
+import (
+	"context"
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+var same = evaltest.NewScorer("same", func(_ context.Context, _ string, got, want int) (evaltest.Score, error) {
+	if got != want {
+		return evaltest.Score{Reason: "differs"}, nil
+	}
+	return evaltest.Score{Value: 1}, nil
+})
+
+func size(_ context.Context, text string) (int, error) { return len(text), nil }
+
+func TestRows(t *testing.T) {
+	evaltest.Suite[string, int, int]{
+		ID: "rows", File: "`+rows+`", Task: size, Scorers: []evaltest.Scorer[string, int, int]{same},
+	}.Run(t)
+}
+
+func TestExpected(t *testing.T) {
+	evaltest.Suite[string, int, int]{
+		ID: "expected", Task: size, Scorers: []evaltest.Scorer[string, int, int]{same},
+		Data: []evaltest.Row[string, int]{{ID: "a", Input: "tea", ExpectedFile: "`+want+`"}},
+	}.Run(t)
+}
+`)
+	m.age()
+	for _, tt := range []struct{ test, file, good, bad string }{
+		{
+			"TestRows", rows, `{"id":"a","input":"tea","expected":3}` + "\n",
+			`{"id":"a","input":"tea","expected":4}` + "\n",
+		},
+		{"TestExpected", want, "3", "4"},
+	} {
+		write(tt.file, tt.good)
+		for range 2 {
+			out, code := m.goTest(nil, "./outside", "-run", tt.test)
+			require.Zero(t, code, out)
+			require.NotContains(t, out, "(cached)")
+		}
+		write(tt.file, tt.bad)
+		out, code := m.goTest(nil, "./outside", "-run", tt.test)
+		require.NotZero(t, code, "a stale green: %s", out)
+	}
+}
+
 // age makes all files of the module old enough for the go command, which caches nothing that depends on files of the
 // last two seconds.
 func (m module) age() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 )
 
 // record is a row as written in a file: its keys with values in JSON.
@@ -39,7 +41,7 @@ var rowKeys = []string{keyID, keyInput, keyExpected, keyExpectedFile}
 
 // readRows reads the rows in a file. The error lists everything that is wrong, a line each.
 func readRows[In, Want any](file string) ([]Row[In, Want], error) {
-	data, err := disk.ReadRegular(file, maxData)
+	data, err := readData(file)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +328,7 @@ func (c *Calls) parse(file string, data []byte) error {
 
 // readExpected decodes a JSON file that holds what a row expects. Errors call it name.
 func readExpected(path, name string, v any) error {
-	data, err := disk.ReadRegular(path, maxData)
+	data, err := readData(path)
 	if err != nil {
 		return err
 	}
@@ -344,6 +346,31 @@ func readExpected(path, name string, v any) error {
 		return calls.parse(name, data)
 	}
 	return nil
+}
+
+// readData reads a file that a suite depends on. The go command looks for changes of such files in the module alone, so
+// the result of a suite with a file elsewhere must not come from go test's cache.
+func readData(path string) ([]byte, error) {
+	data, err := disk.ReadRegular(path, maxData)
+	if err != nil {
+		return nil, err
+	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	root, err := project.ModuleRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if rel, err := filepath.Rel(root, full); err != nil || !filepath.IsLocal(rel) {
+		return data, project.KeepOutOfCache(root)
+	}
+	return data, nil
 }
 
 // maxData is how large a file with rows, or with what they expect, may be, in bytes.

@@ -251,12 +251,12 @@ func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error
 		return r.judgments, "", nil
 	}
 	r.secrets.AddEnvironment(os.Environ())
-	if r.environment.LLMJudge || r.environment.RecordJudges {
+	dir := r.cassettes()
+	if r.environment.LLMJudge || r.environment.RecordJudges || r.fromRoot(dir) == "" { // whose changes go test misses
 		if err := project.KeepOutOfCache(r.root); err != nil {
 			return nil, "", err
 		}
 	}
-	dir := r.cassettes()
 	if !r.claimed {
 		if err := claimRecording(r.t, r.stem(r.suiteRun.id)+"/"+r.id+"/judges"); err != nil {
 			return nil, "", err
