@@ -10,6 +10,10 @@ RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
 # The packages that have tests with a prefix.
 having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
+# The packages that decide what is green; docs/mutants.md has their figures.
+MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine interaction interaction/clienttools \
+  jsonvalue judgment plan result rundir session $(addprefix evaluator/,codejudge composite expect fieldaccuracy files \
+  llmjudge metrics payload tooltrajectory))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
 FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)
@@ -56,9 +60,9 @@ lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	cd internal/tracing/collectortest && $(GO) vet ./... && $(GO) mod tidy -diff
 	@dead=$$($(TOOL) deadcode -test ./...); test -z "$$dead" || { echo "$$dead"; exit 1; }
 
-.PHONY: mutate
-mutate: ## Change PKG in small ways, one at a time, and show which changes its tests do not notice.
-	$(TOOL) gremlins unleash --workers 2 --timeout-coefficient 20 --output-statuses lct $(PKG)
+.PHONY: mutants
+mutants: ## Change the packages of MUTATED, or PKG, in 300 small ways each, and show which changes their tests do not notice.
+	nice $(GO) run ./internal/testkit/mutants $(or $(PKG),$(MUTATED))
 
 .PHONY: agents
 agents: fixtures/agents/node_modules/.package-lock.json ## Install the pinned real agents with npm.

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"go/token"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// write makes files below dir.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOperators shows what each operator makes of a function.
+func TestOperators(t *testing.T) {
+	for _, c := range []struct{ op, function, want string }{
+		{"condition", "if a > 1 { f() }", "if true || (a > 1) { f() }\nif false && (a > 1) { f() }"},
+		{"condition", "for a < 1 { f() }", "for false && (a < 1) { f() }"},
+		{"boundary", "_ = a < b", "_ = a <= b"},
+		{"boundary", "_ = a == b", ""},
+		{"opposite", "_ = a < b", "_ = a >= b"},
+		{"opposite", "_ = a == b", "_ = a != b"},
+		{"logic", "_ = a && b", "_ = a || b"},
+		{"arithmetic", "a += b % c", "a -= b % c\na += b * c"},
+		{"arithmetic", "a++", "a--"},
+		{"not", "_ = !a", "_ = a"},
+		{"not", "if f() { g() }", "if !f() { g() }"},
+		{"not", "if a == b { g() }", ""},
+		{"constant", `f(true, 7, "word", "", "a message")`, `f(false, 7, "word", "", "a message")
+f(true, 8, "word", "", "a message")
+f(true, 7, "", "", "a message")
+f(true, 7, "word", "mutant", "a message")`},
+		{"statement", "f()", "{}"},
+		{"statement", "a = 1", "{}"},
+		{"statement", "a := 1", ""},
+		{"case", "switch a { case 1: f(); default: g() }", "switch a { ; default: g() }"},
+		{"jump", "for { continue }", "for { break }"},
+		{"jump", "for { break }", "for { continue }"},
+	} {
+		source := "package p\nfunc x() {\n" + c.function + "\n}\n"
+		if got := lines(t, source, c.op); got != c.want {
+			t.Errorf("%s of %q:\n%s\nwant:\n%s", c.op, c.function, got, c.want)
+		}
+	}
+	for _, c := range []struct{ op, function, want string }{
+		{"result", "func x() (*T, []int, T, error) { return a, b, c, err }", `{ return nil, b, c, err }
+{ return a, nil, c, err }
+{ return a, b, *new(T), err }
+{ return a, b, c, nil }`},
+		{"result", "func x() (*T, error) { return nil, nil }", ""},
+		{"constant", `func x() (string, error) { return "", err }`, ""},
+		{"constant", `func x() (string, error) { return "", nil }`, `{ return "mutant", nil }`},
+		{
+			"early", "func (t T) x() (n, m int, err error) { f(); return 1, 2, nil }",
+			"{if true { return 0, 0, nil };  f(); return 1, 2, nil }",
+		},
+		{"early", "func x() { f() }", "{if true { return };  f() }"},
+		{"early", "func x() int { return 1 }", ""},
+		{"early", "var x = func() bool { f(); return true }", "{if true { return false };  f(); return true }"},
+	} {
+		got := lines(t, "package p\n"+c.function+"\n", c.op)
+		head, _, _ := strings.Cut(c.function, "{")
+		if got = strings.ReplaceAll(got, head, ""); got != c.want {
+			t.Errorf("%s of %q:\n%s\nwant:\n%s", c.op, c.function, got, c.want)
+		}
+	}
+}
+
+// lines returns the changed lines of an operator's mutants, in the order in which they are found.
+func lines(t *testing.T, source, op string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"p.go": source})
+	files, err := parse(token.NewFileSet(), dir, []string{"p.go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, fn := range files[0].functions() {
+		for _, m := range fn.mutants() {
+			if m.Operator == op {
+				found = append(found, strings.Join(strings.Fields(m.To), " "))
+			}
+		}
+	}
+	if op == "early" || op == "result" {
+		return strings.ReplaceAll(strings.Join(found, "\n"), "}; ", "};  ")
+	}
+	return strings.Join(found, "\n")
+}
+
+// TestCollect holds that neither a line number nor a change elsewhere says which mutants are chosen, but the seed.
+func TestCollect(t *testing.T) {
+	const body = "func f(a, b int) bool {\n\tif a < b {\n\t\treturn a == 1\n\t}\n\treturn b == 1\n}\n"
+	ids := func(source, seed string) (ids []string) {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{"p.go": source})
+		files, err := parse(token.NewFileSet(), dir, []string{"p.go"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range collect(files, seed) {
+			if m.Func == "f" {
+				ids = append(ids, m.ID)
+			}
+		}
+		return ids
+	}
+	want := ids("package p\n"+body, "1")
+	if len(want) < 8 || len(slices.Compact(slices.Sorted(slices.Values(want)))) != len(want) {
+		t.Fatalf("ids: %q", want)
+	}
+	if got := ids("package p\n\nfunc g() bool { return false }\n"+body, "1"); !slices.Equal(got, want) {
+		t.Errorf("with another function: %q, want %q", got, want)
+	}
+	if got := ids("package p\n"+body, "2"); slices.Equal(got, want) {
+		t.Errorf("with another seed: the same %q", got)
+	}
+}
+
+// TestRun tries a module: what the tests check is killed, what they do not check survives.
+func TestRun(t *testing.T) {
+	root, work := t.TempDir(), t.TempDir()
+	write(t, root, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"p/p.go": `package p
+
+import "errors"
+
+func Max(a, b int) int {
+	if a > b {
+		return a
+	}
+	return b
+}
+
+func Check(n int) (err error) {
+	for n != 0 {
+		n--
+	}
+	switch {
+	case n < 0:
+		return errors.New("never")
+	}
+	return nil
+}
+
+func Unused() bool { return true }
+`,
+		"p/p_test.go": `package p
+
+import "testing"
+
+func TestMax(t *testing.T) {
+	if Max(1, 2) != 2 || Max(2, 1) != 2 {
+		t.Error()
+	}
+}
+
+func TestCheck(t *testing.T) {
+	if Check(3) != nil {
+		t.Error()
+	}
+}
+
+func TestBroken(t *testing.T) { t.Error() }
+`,
+	})
+	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	try := func() string {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := run(t.Context(), []string{"-root", root, "-work", work, "-grace", "500ms", "./p"}, &out, &errs); code != 0 {
+			t.Fatalf("exit code %d: %s", code, errs.String())
+		}
+		return out.String()
+	}
+	out := try()
+	for _, want := range []string{
+		"survived p/p.go:6 Max, boundary\n\t- if a > b {\n\t+ if a >= b {\n",
+		"not covered p/p.go:23 Unused, constant\n\t- func Unused() bool { return true }\n",
+		"p: TestBroken fails without a mutant, and is left out\n",
+		"2 timed out, ", "0 equivalent left out",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report has no %q:\n%s", want, out)
+		}
+	}
+	for _, bad := range []string{"Max, opposite", "Max, result", "Max, condition"} {
+		if strings.Contains(out, bad) {
+			t.Errorf("%q survived:\n%s", bad, out)
+		}
+	}
+
+	// The second time, nothing is run but what the new test may kill; one is known to be equivalent, and one unknown.
+	results := filepath.Join(work, "p", "results.jsonl")
+	count := func() int {
+		t.Helper()
+		text, err := os.ReadFile(results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "\n")
+	}
+	before := count()
+	if again := try(); again != out || count() != before {
+		t.Errorf("the second time: %d results and not %d:\n%s", count(), before, again)
+	}
+	_, id, _ := strings.Cut(out[:strings.Index(out, " survived p/p.go:6 Max, boundary")], "p ")
+	id = id[strings.LastIndex(id, " ")+1:]
+	write(t, root, map[string]string{
+		"p/unused_test.go": "package p\n\nimport \"testing\"\n\n" +
+			"func TestUnused(t *testing.T) {\n\tif !Unused() {\n\t\tt.Error()\n\t}\n}\n",
+		equivalentsFile: "# comment\n\np " + id + " the greater of two equal numbers is either\np 0123456789 gone\n",
+	})
+	out = try()
+	for _, want := range []string{
+		equivalentsFile + ": p has no mutant 0123456789 any more: remove it\n", " 1 equivalent left out",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report has no %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "Unused, ") || strings.Contains(out, "Max, boundary") {
+		t.Errorf("a mutant survived that the new test kills, or is equivalent:\n%s", out)
+	}
+}
+
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		k, n      int
+		low, high float64
+	}{{0, 0, 0, 1}, {0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {285, 300, 0.9192, 0.9693}} {
+		if low, high := wilson(c.k, c.n); math.Abs(low-c.low) > 5e-4 || math.Abs(high-c.high) > 5e-4 {
+			t.Errorf("wilson(%d, %d) = %.4f, %.4f, want %.4f, %.4f", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// quick is how long tests take that run together. Longer ones run one by one, when those found nothing.
+const quick = 500 * time.Millisecond
+
+// suite is the tests of one package.
+type suite struct {
+	dir            string // of the package, absolute
+	pkg            string // its directory from the root
+	binary, tracer string // with mutants, and with coverage
+	tests          []*test
+}
+
+// test is a top-level test.
+type test struct {
+	suite *suite
+	name  string
+	took  time.Duration
+	runs  map[string][]block // those of the package's code that it enters, and others, by file
+}
+
+// block is a block of a coverage profile.
+type block struct {
+	from, to position
+	entered  bool
+}
+
+// position is a line and a column.
+type position struct{ line, column int }
+
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
+}
+
+// reaches reports whether a test runs a mutant's place. The expressions of cases are in no block; for them, all tests
+// count that run the function.
+func (t *test) reaches(m *mutant) bool {
+	inside := false
+	for _, b := range t.runs[m.File] {
+		if b.from.compare(m.to) <= 0 && m.from.compare(b.to) <= 0 {
+			if b.entered {
+				return true
+			}
+			inside = true
+		}
+	}
+	return !inside && slices.ContainsFunc(t.runs[m.File], func(b block) bool {
+		return b.entered && m.function.start.compare(b.from) <= 0 && b.to.compare(m.function.end) <= 0
+	})
+}
+
+// build compiles the tests of a package, with the mutants of another or the same, and with its coverage.
+func (b *bench) build(ctx context.Context, overlay, of string) (*suite, error) {
+	name := strings.ReplaceAll(of, "/", "-")
+	s := &suite{
+		dir: filepath.Join(b.tree, filepath.FromSlash(of)), pkg: of,
+		binary: filepath.Join(b.out, name+".mutants"), tracer: filepath.Join(b.out, name+".cover"),
+	}
+	for _, args := range [][]string{
+		{"-overlay", overlay, "-o", s.binary},
+		{"-cover", "-coverpkg", b.pkg.ImportPath, "-o", s.tracer},
+	} {
+		args = append([]string{"test", "-c", "-vet=off"}, append(args, "./"+of)...)
+		if _, err := command(ctx, b.tree, nil, "go", args...); err != nil {
+			return nil, err
+		}
+	}
+	out, err := command(ctx, s.dir, b.env(0), s.binary, "-test.list", "^(Test|Fuzz|Example)")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		if name := strings.TrimSpace(line); name != "" {
+			s.tests = append(s.tests, &test{suite: s, name: name})
+		}
+	}
+	return s, nil
+}
+
+// env is the environment of tests: the mutant's number, and no directory of the user's.
+func (b *bench) env(mutant int) []string {
+	home := filepath.Join(b.work, "home")
+	return []string{
+		variable + "=" + strconv.Itoa(mutant), "HOME=" + home, "TMPDIR=" + filepath.Join(b.work, "tmp"),
+		"UPDATE_GOLDEN=",
+	}
+}
+
+// trace finds out which lines each test runs, and how long it takes. Tests that fail without a mutant are left out;
+// it returns their names.
+func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err error) {
+	profile := s.tracer + ".out"
+	var kept []*test
+	for _, t := range s.tests {
+		exact := "^" + regexp.QuoteMeta(t.name) + "$"
+		start := time.Now()
+		if _, err := command(ctx, s.dir, b.env(0), s.binary, "-test.run", exact); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			failing = append(failing, s.pkg+": "+t.name)
+			continue
+		}
+		t.took = time.Since(start)
+		_ = os.Remove(profile)
+		args := []string{"-test.run", exact, "-test.coverprofile", profile}
+		if _, err := command(ctx, s.dir, b.env(0), s.tracer, args...); err != nil {
+			failing = append(failing, s.pkg+": "+t.name+" (with coverage)")
+			continue
+		}
+		text, err := os.ReadFile(profile)
+		if err != nil {
+			return nil, err
+		}
+		t.runs = blocks(string(text), b.pkg.ImportPath+"/")
+		kept = append(kept, t)
+	}
+	s.tests = kept
+	return failing, nil
+}
+
+// blocks returns what a coverage profile says, by file; the files' names begin with prefix there.
+func blocks(profile, prefix string) map[string][]block {
+	found := make(map[string][]block)
+	for entry := range strings.Lines(profile) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(entry, prefix), ":")
+		if !ok {
+			continue
+		}
+		var b block
+		var statements, count int
+		n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d",
+			&b.from.line, &b.from.column, &b.to.line, &b.to.column, &statements, &count)
+		if n == 6 {
+			b.entered = count > 0
+			found[name] = append(found[name], b)
+		}
+	}
+	return found
+}
+
+// Outcomes of a mutant.
+const (
+	killed   = "killed"
+	timeout  = "timeout" // counts as killed
+	survived = "survived"
+	uncover  = "not covered" // counts as survived
+)
+
+// attempt runs the tests that reach a mutant, until one fails.
+func (b *bench) attempt(ctx context.Context, m *mutant) (outcome, by string, err error) {
+	outcome = uncover
+	for _, s := range b.suites {
+		var together, alone []*test
+		for _, t := range s.tests {
+			switch {
+			case !t.reaches(m):
+			case t.took < quick:
+				together = append(together, t)
+			default:
+				alone = append(alone, t)
+			}
+		}
+		slices.SortFunc(alone, func(a, b *test) int { return int(a.took - b.took) })
+		groups := [][]*test{together}
+		for _, t := range alone {
+			groups = append(groups, []*test{t})
+		}
+		for _, group := range groups {
+			if len(group) == 0 {
+				continue
+			}
+			outcome, by, err = b.runTests(ctx, s, m.number, group)
+			if err != nil || outcome != survived {
+				return outcome, by, err
+			}
+		}
+	}
+	return outcome, "", nil
+}
+
+// failed finds the name of a test that failed in the output of tests.
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// runTests runs tests with a mutant. A test that takes much longer than without it is taken to hang.
+func (b *bench) runTests(ctx context.Context, s *suite, mutant int, tests []*test) (outcome, by string, err error) {
+	names, limit := make([]string, len(tests)), b.grace
+	for i, t := range tests {
+		names[i] = regexp.QuoteMeta(t.name)
+		limit += 6 * t.took
+	}
+	within, cancel := context.WithTimeout(ctx, limit+5*time.Second)
+	defer cancel()
+	c := exec.CommandContext(within, s.binary,
+		"-test.failfast", "-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
+	c.Dir, c.Env = s.dir, append(os.Environ(), b.env(mutant)...)
+	c.WaitDelay = time.Second
+	out := &head{}
+	c.Stdout, c.Stderr = out, out
+	err = c.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", "", ctx.Err()
+	case err == nil:
+		return survived, "", nil
+	case within.Err() != nil, bytes.Contains(out.kept, []byte("panic: test timed out")):
+		return timeout, s.pkg, nil
+	}
+	if match := failed.FindSubmatch(out.kept); match != nil {
+		return killed, s.pkg + ": " + string(match[1]), nil
+	}
+	return killed, s.pkg, nil
+}
+
+// head keeps the beginning of what is written, and drops the rest.
+type head struct{ kept []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p[:min(len(p), 1<<20-len(h.kept))]...)
+	return len(p), nil
+}
+
+// testsDigest is a digest of all files in the directories of tests, below testdata, too, and of the package's sources.
+func (b *bench) testsDigest() (string, error) {
+	sum := sha256.New()
+	for _, dir := range append([]string{b.dir}, exercisedBy[b.dir]...) {
+		root := filepath.Join(b.tree, filepath.FromSlash(dir))
+		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != root && filepath.Dir(path) == root && d.Name() != "testdata":
+				return filepath.SkipDir
+			case !d.Type().IsRegular():
+				return nil
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			fmt.Fprintln(sum, path)
+			_, err = io.Copy(sum, bufio.NewReader(f))
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
