@@ -44,6 +44,8 @@ func TestOperators(t *testing.T) {
 f(true, 8, "word", "", "a message")
 f(true, 7, "", "", "a message")
 f(true, 7, "word", "mutant", "a message")`},
+		{"constant", "var _ struct { A int `json:\"a\"` }", ""},
+		{"constant", "f(0o755)", ""},
 		{"statement", "f()", "{}"},
 		{"statement", "a = 1", "{}"},
 		{"statement", "a := 1", ""},

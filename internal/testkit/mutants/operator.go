@@ -112,10 +112,11 @@ func not(s site) []edit {
 	return nil
 }
 
-// constant replaces true and false by each other, integers by the next, and words by other words. Texts with a space
-// are messages to people, which tests need not repeat; what is returned beside an error means nothing.
+// constant replaces true and false by each other, integers by the next, and words by other words. It leaves texts with
+// a space, which are messages to people; what is returned beside an error; tags; and octal numbers, which are modes of
+// files, and whose last bit a umask hides.
 func constant(s site) []edit {
-	if besideError(s) {
+	if _, tag := s.parent.(*ast.Field); tag || besideError(s) {
 		return nil
 	}
 	switch n := s.Node.(type) {
@@ -126,7 +127,7 @@ func constant(s site) []edit {
 	case *ast.BasicLit:
 		switch n.Kind {
 		case token.INT:
-			if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+			if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil && !strings.HasPrefix(n.Value, "0o") {
 				return []edit{{pos: n.Pos(), end: n.End(), text: strconv.FormatInt(i+1, 10)}}
 			}
 		case token.STRING:
