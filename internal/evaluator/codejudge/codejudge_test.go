@@ -121,6 +121,10 @@ func TestVerdicts(t *testing.T) {
 			"the word fail", says(` {"pass":false,"checks":[{"id":"x","pass":false,"reason":"no"}]}`+"\n", ""), fail, 0,
 			"x: no",
 		},
+		{
+			"no pass with a score at the threshold", "threshold: 0.5, " + says(`{"pass":false,"score":0.5}`, ""), broken, 0,
+			"the judge says pass: false with a score of 0.5, which reaches the threshold of 0.5",
+		},
 		{"J6 no pass with a full score", says(`{"pass":false,"score":1}`, ""), broken, 0, "contradicts itself"},
 		{"J6 neither", says(`{"reason":"completely wrong"}`, ""), broken, 0, "pass is missing"},
 		{
@@ -214,6 +218,60 @@ func TestOutputOfFailure(t *testing.T) {
 	}
 }
 
+// TestReasons holds what is said of a verdict to the character.
+func TestReasons(t *testing.T) {
+	dir, r := project(t, confine.None)
+	for _, tt := range []struct{ name, keys, reason, detail string }{
+		{"nothing to say", says(`{"score":1}`, ""), "", ""},
+		{"no failed check", says(`{"pass":true,"checks":[{"id":"a","pass":true}]}`, ""), "", "✓ a"},
+		{"a score", says(`{"score":0.5}`, ""), "score 0.5", ""},
+		{"a pass with less", "threshold: 0.8, " + says(`{"pass":true,"score":0.9}`, ""), "score 0.9", ""},
+		{
+			"misses of a full score", says(`{"score":1,"hits":["c"],"misses":["a","b"]}`, ""), "missed: a (and 1 more)",
+			"✓ c\n✗ a\n✗ b",
+		},
+		{"one miss", says(`{"score":0.5,"misses":["a"]}`, ""), "a", "✗ a"},
+		{"a reason before misses", says(`{"score":0.5,"reasoning":"slow","misses":["a"]}`, ""), "slow", "✗ a\nslow"},
+		{
+			"checks", says(`{"pass":false,"checks":[{"id":"a","pass":false},{"id":"b","pass":false}]}`, ""),
+			"a (and 1 more)", "✗ a\n✗ b",
+		},
+		{"a check's score", says(`{"pass":true,"checks":[{"id":"a","pass":true,"score":0.5}]}`, ""), "", "✓ a (0.5)"},
+		{"what is no verdict", says("looks good", ""), "the reply is not JSON", "looks good"},
+		{"what was said before it failed", says("", "echo because >&2; exit 1"), "exit code 1", "because"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := load(dir, ".", tt.keys)
+			require.NoError(t, err)
+			v := evaluator.Judge(t.Context(), e, input(r))
+			if v.Outcome == result.Error {
+				assert.Contains(t, v.Reason, tt.reason)
+			} else {
+				assert.Equal(t, tt.reason, v.Reason)
+			}
+			assert.Equal(t, tt.detail, strings.TrimRight(v.Detail, "\n"))
+		})
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	dir, r := project(t, confine.None)
+	needs := evaluator.NeedsWorkspace | evaluator.StartsChild
+	for keys, want := range map[string]evaluator.Needs{
+		"script: [true-judge]": needs, "script: [true-judge], target: {}": needs | evaluator.AsksModel,
+	} {
+		e, err := load(dir, ".", keys)
+		require.NoError(t, err)
+		assert.Equal(t, want, e.Config.(evaluator.Evaluator).Needs(), keys)
+	}
+	e, err := load(dir, ".", says(`{"score":1}`, ""))
+	require.NoError(t, err)
+	in := input(r)
+	in.Scripts = nil
+	v := e.Config.(evaluator.Evaluator).Evaluate(t.Context(), in)
+	assert.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: "scripts cannot be run here"}, v)
+}
+
 func TestLoadErrors(t *testing.T) {
 	dir, _ := project(t, confine.None)
 	tests := []struct{ name, keys, want string }{
@@ -224,8 +282,11 @@ func TestLoadErrors(t *testing.T) {
 		{"P9 a text", "script: python3 x.py", "script: must be a list, not a string"},
 		{"P9 a number", "script: [1]", "script[0]: must be a string, not a number"},
 		{"P9 no program", `script: [""]`, "script[0]: must not be empty"},
-		{"no such directory", "script: [true-judge], cwd: none", "cwd: "},
-		{"not a directory", "script: [true-judge], cwd: judges/sum.py", "is not a directory"},
+		{"no such directory", "script: [true-judge], cwd: none", "evaluators[0].cwd: stat " + filepath.Join(dir, "none")},
+		{
+			"not a directory", "script: [true-judge], cwd: judges/sum.py",
+			"evaluators[0].cwd: judges/sum.py is not a directory",
+		},
 		{"compat", "script: [true-judge], compat: agentevals", `must be one of agentv`},
 		{"no calls", "script: [true-judge], target: {max_calls: 0}", "must be at least 1"},
 		{"timeout", "script: [true-judge], timeout: 0s", "timeout: must be at least 1ms"},
@@ -266,6 +327,7 @@ func TestResolution(t *testing.T) {
 				{"above", "script: [sh, judges/where.sh]", evals, ""},
 				{"P10 arguments behind", "script: [sh, judges/where.sh, --flag]", evals, "--flag"},
 				{"cwd", "script: [sh, judges/where.sh], cwd: ../judges", filepath.Join(dir, "judges"), ""},
+				{"absolute cwd", "script: [sh, judges/where.sh], cwd: " + dir, dir, ""},
 			}
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
@@ -349,6 +411,12 @@ func TestTarget(t *testing.T) {
 			v = evaluator.Judge(t.Context(), e, in)
 			assert.Equal(t, result.Error, v.Outcome)
 			assert.Equal(t, "ask the judge's model: the server is gone", v.Reason)
+
+			broken, err := load(dir, ".", "target: {model: m1}, "+says(`{"score":1}`, "exit 1"))
+			require.NoError(t, err)
+			in.Models = m
+			v = evaluator.Judge(t.Context(), broken, in)
+			assert.Equal(t, result.Error, v.Outcome, "the judge failed behind its verdict")
 
 			in.Models = nil
 			v = evaluator.Judge(t.Context(), e, in)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -23,6 +24,10 @@ func (asker) Complete(ctx context.Context, r llm.Request) (llm.Reply, error) {
 	switch r.User {
 	case "fail":
 		return llm.Reply{}, errors.New("no answer")
+	case "fail again":
+		return llm.Reply{}, errors.New("no answer again")
+	case "read", "written":
+		return map[string]llm.Reply{"read": {InputTokens: 1}, "written": {OutputTokens: 1}}[r.User], nil
 	case "wait":
 		<-ctx.Done()
 		return llm.Reply{}, ctx.Err()
@@ -52,6 +57,9 @@ func (c client) do(t *testing.T, method, path, body string) (int, string) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
+	if response.StatusCode != http.StatusMethodNotAllowed {
+		assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	}
 	return response.StatusCode, strings.TrimSpace(string(text))
 }
 
@@ -73,6 +81,7 @@ func TestProxy(t *testing.T) {
 			`{"error":"read the request: invalid character 'x' looking for beginning of value"}`,
 		},
 		{"no requests", "POST", "/invokeBatch", `{}`, 400, "{\"error\":\"`requests` is missing\"}"},
+		{"an empty batch", "POST", "/invokeBatch", `{"requests":[]}`, 200, `{"responses":[]}`},
 		{
 			"question", "POST", "/invoke", `{"question":"q","systemPrompt":"s","target":"m","evalCaseId":"x"}`, 200,
 			`{"output":[{"role":"assistant","content":"m: sq"}],"rawText":"m: sq"}`,
@@ -126,12 +135,32 @@ func TestModelOfTheQuestion(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// The error of a model is also returned at the end.
+func TestTokens(t *testing.T) {
+	p, c := start(t, "m")
+	_, text := c.do(t, "POST", "/invokeBatch", `{"requests":[{"question":"read"},{"question":"written"}]}`)
+	assert.Contains(t, text, `"tokenUsage":{"input":1,"output":0}`)
+	assert.Contains(t, text, `"tokenUsage":{"input":0,"output":1}`)
+	require.NoError(t, p.Close())
+}
+
+// A request that comes when the proxy is closed is not answered, and the proxy does not wait for it.
+func TestClosed(t *testing.T) {
+	p, _ := start(t, "m")
+	require.NoError(t, p.Close())
+	w := httptest.NewRecorder()
+	p.server.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/info", nil))
+	assert.Empty(t, w.Body.String())
+	require.NoError(t, p.Close())
+}
+
+// The first error of a model is also returned at the end.
 func TestModelFails(t *testing.T) {
 	p, c := start(t, "m")
 	status, text := c.do(t, "POST", "/invoke", `{"question":"fail"}`)
 	assert.Equal(t, 502, status)
 	assert.Equal(t, `{"error":"no answer"}`, text)
+	_, text = c.do(t, "POST", "/invoke", `{"question":"fail again"}`)
+	assert.Equal(t, `{"error":"no answer again"}`, text)
 	require.EqualError(t, p.Close(), "ask the judge's model: no answer")
 }
 

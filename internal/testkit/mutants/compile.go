@@ -23,7 +23,11 @@ const (
 	// variable names the environment variable that says which mutant is active.
 	variable = "SDD_EVAL_MUTANT"
 
-	// swtch is the source of the switch. A mutant that allocates without end would take the machine with it.
+	// deadline names the one that says how many seconds a process with a mutant may live.
+	deadline = "SDD_EVAL_MUTANT_SECONDS"
+
+	// swtch is the source of the switch. A mutant that allocates without end would take the machine with it, and tests
+	// that are killed leave children.
 	swtch = `package %s
 
 import (
@@ -36,6 +40,8 @@ import (
 var activeMutant = func() int {
 	n, _ := strconv.Atoi(os.Getenv("` + variable + `"))
 	if n != 0 {
+		seconds, _ := strconv.Atoi(os.Getenv("` + deadline + `"))
+		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(98) })
 		go func() {
 			sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 			for {
@@ -240,7 +246,7 @@ func overlay(pkg listed, out string, sources map[string][]byte) (string, error) 
 	replace := make(map[string]string)
 	for name, source := range sources {
 		to := filepath.Join(out, "overlay", name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
 		}
 		if err := os.WriteFile(to, source, 0o600); err != nil {

@@ -213,6 +213,7 @@ func (b *bench) runTests(ctx context.Context, s *suite, mutant int, tests []*tes
 	c := exec.CommandContext(within, s.binary,
 		"-test.failfast", "-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
 	c.Dir, c.Env = s.dir, append(os.Environ(), b.env(mutant)...)
+	c.Env = append(c.Env, deadline+"="+strconv.Itoa(int(limit.Seconds())+6))
 	c.WaitDelay = time.Second
 	out := &head{}
 	c.Stdout, c.Stderr = out, out

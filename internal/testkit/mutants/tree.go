@@ -41,7 +41,7 @@ func copyTree(ctx context.Context, from, to string) (string, error) {
 
 // copyFile copies a regular file or a link.
 func copyFile(from, to string, info fs.FileInfo) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
