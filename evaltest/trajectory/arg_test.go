@@ -70,6 +70,14 @@ func TestArgMatchers(t *testing.T) {
 			actual: map[string]any{"a": 1},
 		},
 		{
+			name: "equals object with another inside", want: trajectory.Equals(args{"o": args{"a": "1"}}),
+			actual: map[string]any{"o": map[string]any{"a": "2"}},
+		},
+		{name: "type number and a text", want: trajectory.Type("number"), actual: "a"},
+		{name: "glob of a directory and the directory", want: trajectory.Glob("a/**"), actual: "a", holds: true},
+		{name: "path below no root", want: trajectory.Path("/rel/a.go"), actual: "a.go", cwd: "rel"},
+		{name: "path beside no root", want: trajectory.Path("rel/a.go"), actual: "a.go", cwd: "rel"},
+		{
 			name: "equals struct", want: trajectory.Equals(struct{ A int }{1}),
 			actual: map[string]any{"A": 1}, holds: true,
 		},

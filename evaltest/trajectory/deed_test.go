@@ -78,6 +78,16 @@ func TestDoes(t *testing.T) {
 			"delete",
 		},
 		{"no words", trajectory.ToolCall{Kind: "execute", Args: list()}, "execute"},
+		{
+			"a shell and its line",
+			trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": "sh", "args": []any{"-c", "rm a"}}},
+			"delete",
+		},
+		{
+			"cmd beside a command of no texts",
+			trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": []any{1}, "cmd": "rm a"}},
+			"delete",
+		},
 		{"a text", trajectory.ToolCall{Kind: "execute", Args: "rm a"}, "delete"},
 		{"no texts", trajectory.ToolCall{Kind: "execute", Args: list("rm", 1)}, "execute"},
 		{"no command", trajectory.ToolCall{Kind: "execute", Args: map[string]any{"command": 1}}, "execute"},

@@ -2,6 +2,8 @@ package trajectory
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +52,10 @@ func TestRunJSON(t *testing.T) {
 	if diff := cmp.Diff(run, got); diff != "" {
 		t.Errorf("after a round trip (-want +got):\n%s", diff)
 	}
+	require.Equal(t, []string{
+		"file_read", "file_write", "mcp", "message", "notice", "permission", "plan", "prompt", "state", "stop",
+		"terminal", "thought", "tool_call", "tool_result",
+	}, slices.Sorted(maps.Keys(bodies)))
 	seen := make(map[string]bool)
 	for _, e := range run.Events {
 		seen[e.Body.EventName()] = true

@@ -115,7 +115,7 @@ func TestFitTellsCallsApart(t *testing.T) {
 				s, err := newSession(run)
 				require.NoError(t, err)
 				var expected []Call
-				for _, c := range []Call{test.first, test.second, test.first} {
+				for _, c := range []Call{test.first, test.second, test.first, test.second} {
 					ready, err := c.ready()
 					require.NoError(t, err)
 					expected = append(expected, ready)
@@ -125,6 +125,7 @@ func TestFitTellsCallsApart(t *testing.T) {
 					require.False(t, f.accepted.has(0, j))
 					require.True(t, f.accepted.has(1, j))
 					require.False(t, f.accepted.has(2, j))
+					require.True(t, f.accepted.has(3, j))
 				}
 			})
 		}

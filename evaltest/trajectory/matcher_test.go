@@ -55,6 +55,10 @@ func TestMatchers(t *testing.T) {
 			total: 4,
 		},
 		{
+			name: "exact with another object inside", want: trajectory.Exact(tool("a").Args(args{"o": args{"a": "1"}})),
+			run: runOf(call("a", args{"o": args{"a": "2"}})), total: 1,
+		},
+		{
 			name: "in_order others between", want: trajectory.InOrder(tool("a"), tool("b")),
 			run: runOf(call("x", nil), call("a", nil), call("x", nil), call("b", nil), call("x", nil)), held: 2,
 			total: 2,
@@ -229,6 +233,14 @@ func TestMatchers(t *testing.T) {
 			name: "before but after", reason: "the first b decides",
 			want: trajectory.Before("a", "b"), run: runOf(call("b", nil), call("a", nil), call("b", nil)), total: 1,
 		},
+		{
+			name: "before, the first of three too late", want: trajectory.Before("a", "b", "c"),
+			run: runOf(call("c", nil), call("a", nil), call("b", nil)), held: 1, total: 2,
+		},
+		{
+			name: "before, all in a wrong order but the first", want: trajectory.Before("a", "b", "c", "d"),
+			run: runOf(call("d", nil), call("a", nil), call("c", nil), call("b", nil)), held: 1, total: 3,
+		},
 		{name: "before but without", want: trajectory.Before("a", "b"), run: runOf(call("b", nil)), total: 1},
 		{
 			name: "before and neither called", reason: "nothing is out of order",
@@ -256,6 +268,12 @@ func TestMatchers(t *testing.T) {
 		{
 			name: "limit of the run", want: trajectory.MaxDuration(3 * time.Second),
 			run: runOf(took("a", time.Second), took("a", 2*time.Second)), held: 1, total: 1,
+		},
+		{
+			name: "limit of a run that does not begin at 0", want: trajectory.MaxDuration(time.Second),
+			run: &trajectory.Run{Events: []trajectory.Event{
+				{At: 5 * time.Second, Body: trajectory.Prompt{}}, {At: 6 * time.Second, Body: trajectory.Stop{}},
+			}}, held: 1, total: 1,
 		},
 		{
 			name: "limit of the run exceeded", want: trajectory.MaxDuration(3*time.Second - 1),

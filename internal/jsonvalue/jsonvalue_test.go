@@ -62,6 +62,9 @@ func TestEqual(t *testing.T) {
 		{"order of members", "", `{"a": 1, "b": {}}`, `{"b": {}, "a": 1}`, true},
 		{"null and a missing member", "", `{"a": null}`, `{"b": null}`, false},
 		{"one member more", "", `{"a": 1}`, `{"a": 1, "b": 1}`, false},
+		{"members inside", "", `{"o": {"a": "1"}}`, `{"o": {"a": "2"}}`, false},
+		{"members inside, the same", "", `{"o": {"a": 1}}`, `{"o": {"a": 1.0}}`, true},
+		{"members of an array's element", "", `[{"a": "1"}]`, `[{"a": "2"}]`, false},
 		{"object and array", "unlike JavaScript's", "{}", "[]", false},
 		{"true and object", "", "true", "{}", false},
 	}
