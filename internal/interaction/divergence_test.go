@@ -100,6 +100,10 @@ func TestDivergences(t *testing.T) {
 			name: "no arguments", recorded: []request{{"mcp__stock__list", `{"all":true}`}},
 			asked: request{"mcp__stock__list", `{}`},
 		},
+		{name: "an object and none", recorded: []request{{"x", `{"a":1}`}}, asked: request{"x", `null`}},
+		{name: "a text alone", recorded: []request{{"x", `"tea"`}}, asked: request{"x", `"tee"`}},
+		{name: "lines and a line", recorded: []request{write("a", "one\ntwo\n")}, asked: write("a", "one")},
+		{name: "a line and lines", recorded: []request{write("a", "one")}, asked: write("a", "one\ntwo\n")},
 		{name: "no object", recorded: []request{{"x", `[1,2]`}}, asked: request{"x", `null`}},
 		{
 			name: "control characters", reason: "none reaches the terminal", recorded: []request{read("a")},
@@ -121,6 +125,50 @@ func TestDivergences(t *testing.T) {
 		fmt.Fprintf(&got, "-- %s --\n%v\n", tt.name, err)
 	}
 	golden.Equal(t, "testdata/divergences.golden", got.String())
+}
+
+// TestNearest says which of two recordings an error names: the one that has more in common with what was asked.
+func TestNearest(t *testing.T) {
+	for _, tt := range []struct {
+		name, far, near, asked string // arguments
+	}{
+		{"elements", `["q"]`, `["a","b"]`, `["a","c"]`},
+		{"an empty list is not everything", `[]`, `"tent"`, `"text"`},
+		{"an empty object is not everything", `{}`, `"tent"`, `"text"`},
+		{"an empty text is not everything", `""`, `[1,3]`, `[1,2]`},
+		{"numbers", `{"a":3,"b":4}`, `{"a":1,"b":5}`, `{"a":1,"b":2}`},
+		{
+			"one of three the same counts a third", `{"a":1,"b":"","c":""}`, `{"a":2,"b":"0123456789","c":"01234"}`,
+			`{"a":1,"b":"0123456789","c":"0123456789"}`,
+		},
+		{
+			"empty texts count no more", `{"a":"","b":"","c":""}`, `{"a":"z","b":"0123456789","c":"01234"}`,
+			`{"a":"","b":"0123456789","c":"0123456789"}`,
+		},
+		{
+			"a member that only one has counts", `{"a":"0123456789"}`, `{"a":"012345xxxx","b":"012345xxxx"}`,
+			`{"a":"0123456789","b":"0123456789"}`,
+		},
+		{"ends of texts", `"aab.zzz"`, `"zzz.txt"`, `"aaa.txt"`},
+		{"the last character counts", `"01234xxx8x"`, `"012345xxxx"`, `"0123456789"`},
+	} {
+		for _, order := range [][]string{{tt.far, tt.near}, {tt.near, tt.far}} {
+			b := recording(t, []request{{"x", order[0]}, {"x", order[1]}})
+			asked := request{"x", tt.asked}
+			_, err := b.Take(asked.tool, asked.decoded(t))
+			e, ok := errors.AsType[*interaction.DivergenceError](err)
+			require.True(t, ok)
+			assert.Equal(t, request{"x", tt.near}.decoded(t), e.Nearest.Args, tt.name)
+		}
+	}
+}
+
+func TestInteractionString(t *testing.T) {
+	for want, args := range map[string]any{
+		`x "a text"`: "a text", "x null": nil, "x a=1 b=two": map[string]any{"b": "two", "a": 1},
+	} {
+		assert.Equal(t, want, interaction.Interaction{Tool: "x", Args: args}.String())
+	}
 }
 
 func TestDivergenceError(t *testing.T) {
@@ -147,7 +195,7 @@ func TestDivergenceError(t *testing.T) {
 	}
 	for n, want := range []string{
 		5: "5th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd",
-		101: "101st", 111: "111th",
+		101: "101st", 111: "111th", 821: "821st",
 	} {
 		for e.Asked < n {
 			e = diverged(read("a"))

@@ -130,6 +130,13 @@ func TestNoOverrides(t *testing.T) {
 	assert.Empty(t, o.All())
 }
 
+func TestArgumentsOfGo(t *testing.T) {
+	o := interaction.NewOverrides([]interaction.Override{{Tool: "x", Args: map[string]any{"line": 2}, Output: "o"}})
+	_, _, ok := o.Apply("x", map[string]any{"line": 2})
+	assert.True(t, ok, "an int is a number")
+	assert.Panics(t, func() { o.Apply("x", func() {}) })
+}
+
 func TestTools(t *testing.T) {
 	assert.Equal(t, []string{
 		acp.MethodReadTextFile, acp.MethodWriteTextFile, acp.MethodRequestPermission, acp.MethodCreateTerminal,
@@ -144,6 +151,7 @@ func TestCheckOutput(t *testing.T) {
 		map[string]any{"output": "x"},
 		map[string]any{"exit_code": 1.5},
 		map[string]any{"code": 1},
+		map[string]any{"output": func() {}},
 	}
 	var got strings.Builder
 	for _, tool := range append(interaction.ClientTools, "mcp__a__b") {
