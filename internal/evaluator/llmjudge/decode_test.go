@@ -40,6 +40,14 @@ func TestLoadErrors(t *testing.T) {
 		{"no samples", "model: a\nsamples: 0", []string{"7:14: evaluators[0].samples: must be at least 1, not 0"}},
 		{"empty prompt", "model: a\nprompt: ' '", []string{"7:13: evaluators[0].prompt: must not be empty"}},
 		{
+			"a script's keys without a script", "model: a\nprompt: Rate\ntimeout: 1s",
+			[]string{"8:14: evaluators[0].timeout: has no effect without a script of a prompt"},
+		},
+		{
+			"prompt of no program", "model: a\nprompt: {script: ['']}",
+			[]string{"7:23: evaluators[0].prompt.script[0]: must not be empty"},
+		},
+		{
 			"prompt of another type", "model: a\nprompt: [x]",
 			[]string{"7:5: evaluators[0].prompt: must be a mapping, not a list"},
 		},

@@ -92,6 +92,13 @@ func TestLongWork(t *testing.T) {
 	e := newProject(t, nil).mustLoad(t, "model: judge")
 	require.Equal(t, result.Pass, evaluator.Judge(t.Context(), e, in).Outcome)
 	require.Contains(t, s.asked[0].user(), "é\n[20000 more bytes are not shown]\n")
+	in.Changes = func(context.Context) (string, error) { return strings.Repeat("é", 30_000), nil }
+	in.Run = &trajectory.Run{}
+	_ = evaluator.Judge(t.Context(), e, in)
+	require.NotContains(t, s.asked[1].user(), "not shown")
+	require.NotContains(t, s.asked[1].user(), "# Expected outcome")
+	require.Contains(t, s.asked[1].user(), "# Answer\n(none)\n")
+	require.Contains(t, s.asked[1].user(), "# Tool calls\n(none)\n")
 }
 
 // A prompt in the playbook that does not show the work gets it appended: a judge that sees nothing would pass anything.
@@ -101,8 +108,10 @@ func TestInlinePrompt(t *testing.T) {
 	require.Equal(t, result.Pass, p.verdict(t, "model: judge\nprompt: Is it polite?", s).Outcome)
 	require.True(t, strings.HasPrefix(s.asked[0].user(), "Is it polite?\n\nWhat the agent wrote and did"))
 	require.Contains(t, s.asked[0].user(), "The answer is 4")
+	p.verdict(t, "model: judge\nprompt: |\n  Is it as in\n  README.md", s)
+	require.True(t, strings.HasPrefix(s.asked[1].user(), "Is it as in\nREADME.md\n\nWhat the agent wrote and did"))
 	require.Equal(t, result.Pass, p.verdict(t, "model: judge\nprompt: 'Is {{candidate_answer}} polite?'", s).Outcome)
-	require.Equal(t, "Is The answer is 4 polite?", s.asked[1].user())
+	require.Equal(t, "Is The answer is 4 polite?", s.asked[2].user())
 }
 
 func TestInjectedReplies(t *testing.T) {
@@ -152,6 +161,90 @@ rubrics:
     ✓ safe (weight 1) holds
     • tone (weight 2) has 6 of 10: dry
     ✗ done (weight 1) does not hold`, v.Detail)
+}
+
+// A required rubric that does not hold fails the unit, whatever the score is.
+func TestRequiredRubricIsFinal(t *testing.T) {
+	v := newProject(t, nil).verdict(t, `
+model: judge
+threshold: 0.1
+rubrics:
+  - {id: safe, text: no harm, required: true}
+  - {id: done, text: all is done, weight: 9}
+  - {id: tone, text: tone, required_min_score: 6, score_ranges: [{range: [0, 0], text: a}, {range: [1, 10], text: b}]}
+`, saying(t, `{"checks": [{"id": "safe", "pass": false}, {"id": "done", "pass": true}, {"id": "tone", "score": 6}]}`))
+	require.Equal(t, result.Fail, v.Outcome)
+	require.Equal(t, "rubric safe does not hold and is required", v.Reason)
+	require.Contains(t, v.Detail, "✗ safe")
+	require.Contains(t, v.Detail, "✓ done")
+	require.Contains(t, v.Detail, "✓ tone", "6 are enough")
+}
+
+// TestBecause holds what is said of several opinions: the first that is not full says why.
+func TestBecause(t *testing.T) {
+	for _, tt := range []struct {
+		keys    string
+		replies []string
+		reason  string
+		detail  map[string]int // how often a text is in it
+	}{
+		{"model: judge", []string{`{"score": 0.5}`}, "scored 0.5", map[string]int{"judge: 0.5": 1, "median": 0}},
+		{"model: judge", []string{`{"score": 0.5, "reason": "so", "misses": ["x"]}`}, "scored 0.5: x", nil},
+		{
+			"judges: [judge, other]", []string{`{"score": 1, "reason": "all good", "misses": ["y"]}`}, "scored 0.75: x",
+			map[string]int{"median 0.75 of 2 judges, agreement 0.5\n": 1},
+		},
+		{
+			"model: judge\nsamples: 2", []string{`{"score": 0.5, "reason": "r"}`}, "scored 0.5: r",
+			map[string]int{"judge: 0.5, the median of 0.5, 0.5 (spread 0)": 1, "    r": 1},
+		},
+		{
+			"model: judge\nsamples: 2", []string{`{"score": 0.5, "reason": "r"}`, `{"score": 0.5, "reason": "s"}`}, "",
+			map[string]int{"    r": 1, "    s": 1},
+		},
+		{
+			"model: judge\nsamples: 2", []string{`{"score": 0.5, "hits": ["r"]}`, `{"score": 0.5, "hits": ["s"]}`}, "",
+			map[string]int{"✓ r": 1, "✓ s": 1},
+		},
+		{
+			"model: judge\nsamples: 2", []string{`{"score": 0.5, "misses": ["r"]}`, `{"score": 0.5, "misses": ["s"]}`}, "",
+			map[string]int{"✗ r": 1, "✗ s": 1},
+		},
+	} {
+		s := newServer(t, map[string][]string{"judge": tt.replies, "other": {`{"score": 0.5, "misses": ["x"]}`}})
+		v := newProject(t, nil).verdict(t, tt.keys, s)
+		if tt.reason != "" {
+			require.Equal(t, tt.reason, v.Reason)
+		}
+		for text, n := range tt.detail {
+			require.Equal(t, n, strings.Count(v.Detail, text), "%s in %s", text, v.Detail)
+		}
+	}
+}
+
+// TestInstructions holds what a model is told about the form of its reply, and the schema that says the same.
+func TestInstructions(t *testing.T) {
+	const (
+		graded     = "{id: tone, text: tone, score_ranges: [{range: [0, 10], text: any}]}"
+		plain      = "{id: done, text: all}"
+		gradedText = `{"id": "tone", "score": an integer from 0 to 10, "reason": "why"}`
+		plainText  = `{"id": "done", "pass": true or false, "reason": "why"}`
+		gradedKind = `{"type":"object","properties":{"id":{"type":"string","enum":["tone"]},"score":{"type":"integer",` +
+			`"minimum":0,"maximum":10},"reason":{"type":"string"}},"required":["id","score","reason"],` +
+			`"additionalProperties":false}`
+		plainKind = `{"type":"object","properties":{"id":{"type":"string","enum":["done"]},"pass":{"type":"boolean"},` +
+			`"reason":{"type":"string"}},"required":["id","pass","reason"],"additionalProperties":false}`
+	)
+	for _, tt := range []struct{ rubrics, example, schema string }{
+		{graded, gradedText, gradedKind},
+		{plain, plainText, plainKind},
+		{graded + ", " + plain, gradedText + ", " + plainText, `{"anyOf":[` + gradedKind + "," + plainKind + "]}"},
+	} {
+		s := saying(t, `{}`)
+		_ = newProject(t, nil).verdict(t, "model: judge\nrubrics: ["+tt.rubrics+"]", s)
+		require.Contains(t, s.asked[0].system(), `{"checks": [`+tt.example+`, ...], "reason": `)
+		require.Contains(t, string(s.asked[0].Format), `"checks":{"type":"array","items":`+tt.schema+"}")
+	}
 }
 
 func TestSamples(t *testing.T) {
