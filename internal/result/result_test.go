@@ -1,6 +1,8 @@
 package result
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,8 +45,27 @@ func TestScore(t *testing.T) {
 	score := func(f float64) *float64 { return &f }
 	u := Unit{Evaluations: []Evaluation{{Score: score(1), Weight: 3}, {Score: score(0), Weight: 1}, {Weight: 100}}}
 	require.Equal(t, 0.75, *u.Score(), "what has no score does not count")
+	slices.Reverse(u.Evaluations)
+	require.Equal(t, 0.75, *u.Score(), "wherever it is")
 	require.Nil(t, Unit{Evaluations: []Evaluation{{Weight: 1}}}.Score(), "a score is never invented")
 	require.Nil(t, Unit{Evaluations: []Evaluation{{Score: score(1)}}}.Score(), "nothing has weight")
+}
+
+func TestDuration(t *testing.T) {
+	var d Duration
+	require.NoError(t, json.Unmarshal([]byte("1500"), &d))
+	require.Equal(t, "1.5s", d.String())
+	for _, text := range []string{`"1s"`, "1.5", "null", "99999999999999999999"} {
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &d), "duration in milliseconds: ", text)
+	}
+	require.Equal(t, "1.5s", d.String(), "what cannot be read changes nothing")
+}
+
+func TestPlus(t *testing.T) {
+	require.Nil(t, Plus(nil, nil), "unknown and unknown is unknown")
+	require.EqualValues(t, 2, *Plus(new(int64(2)), nil))
+	require.EqualValues(t, 3, *Plus(nil, new(int64(3))))
+	require.EqualValues(t, 5, *Plus(new(int64(2)), new(int64(3))))
 }
 
 func TestCheck(t *testing.T) {
@@ -73,6 +94,13 @@ func TestCheck(t *testing.T) {
 			`is "fail", but by its evaluations, its steps and its end it should be "pass"`,
 		},
 		{"error for a reason", Unit{Outcome: Error, Reason: "leak", Evaluations: judged(Pass)}, ""},
+		{"error for none", Unit{Outcome: Error, Evaluations: judged(Pass)}, `should be "pass"`},
+		{"skipped for a reason", Unit{Outcome: Skip, Reason: "no key"}, ""},
+		{"skipped for none", Unit{Outcome: Skip}, `should be "completed"`},
+		{
+			"skipped though judged",
+			Unit{Outcome: Skip, Reason: "x", Steps: []Step{{Outcome: Pass}}, Evaluations: judged(Pass)}, `should be "pass"`,
+		},
 		{
 			"error that became a failure",
 			Unit{Outcome: Fail, Reason: "x", Evaluations: judged(Error)},

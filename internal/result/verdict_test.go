@@ -82,6 +82,24 @@ func TestJudgeTrials(t *testing.T) {
 			[]Outcome{fail},
 		},
 		{
+			"not run first", "what is missing comes before what is known",
+			[]Unit{trial(1, NotRun), trial(2, fail, fail)},
+			2, fail,
+			[]Outcome{fail},
+		},
+		{
+			"a failed step first", "the evaluator saw only the second trial",
+			[]Unit{trial(1, fail), trial(2, pass, pass)},
+			1, pass,
+			[]Outcome{pass},
+		},
+		{
+			"reported", "it says something and decides nothing",
+			[]Unit{trial(1, pass, pass, Reported)},
+			1, pass,
+			[]Outcome{pass, Reported},
+		},
+		{
 			"no outcome at all", "what nobody knows is not green",
 			[]Unit{trial(1, "fine", pass)},
 			1,

@@ -3,6 +3,7 @@ package rundir
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -111,14 +112,25 @@ func TestReadLines(t *testing.T) {
 	_, _, err = readLines(iotest.TimeoutReader(strings.NewReader(long)), nil)
 	require.ErrorIs(t, err, iotest.ErrTimeout, "an error of the file is not its end")
 
-	_, _, err = readLines(endless{}, nil)
-	require.EqualError(t, err, "line 1: the line exceeds the limit of 67108864 bytes")
+	size, torn, err = readLines(strings.NewReader("a\n"), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, size)
+	require.Zero(t, torn)
+
+	size, _, err = readLines(io.MultiReader(strings.NewReader("a\n"), endless{}), nil)
+	require.EqualError(t, err, "line 2: the line exceeds the limit of 67108864 bytes")
+	require.EqualValues(t, 2, size)
 }
 
 // endless is a line that never ends.
 type endless struct{}
 
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
 
 // BenchmarkAppend shows what sharing a sync is worth: compare with -cpu 1,16.
 func BenchmarkAppend(b *testing.B) {

@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/agent"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -131,6 +134,15 @@ func TestCreateRefuses(t *testing.T) {
 		{"unit of no trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/2" }, "", `unit "demo/one/a/2": want`},
 		{"unit with odd trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/01" }, "", `"demo/one/a/01": want`},
 		{
+			"case id like a key", "it would be masked", func(m *Manifest) {
+				m.Cases[0].ID, m.Units = "sk-"+"ant-api03-0123456789abcdef", nil
+			}, "", "the id [REDACTED:key] looks like a key",
+		},
+		{
+			"too large", "nobody could read it", func(m *Manifest) { m.Cases[0].Title = strings.Repeat("x", maxFile) }, "",
+			"manifest.json: ",
+		},
+		{
 			"secret in the playbook", "a copy is byte for byte", func(*Manifest) {}, "name: sk-" + "test-0123456789\n",
 			"the playbook evals/demo.yaml contains the value of API_TOKEN",
 		},
@@ -174,6 +186,13 @@ func TestCreateFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	_, err = Create(file, demo(1), nil, nil)
 	require.ErrorContains(t, err, "create the run directory: mkdir ")
+
+	root = t.TempDir() // in which locks cannot be made
+	require.NoError(t, os.MkdirAll(filepath.Join(root, runsDir), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, runsDir, locksDir), nil, 0o644))
+	run, err := Create(root, demo(1), nil, nil)
+	require.ErrorContains(t, err, "create the run directory: mkdir ")
+	require.Nil(t, run)
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -233,6 +252,45 @@ func TestManifestIsChecked(t *testing.T) {
 	}
 }
 
+func TestManifestOf(t *testing.T) {
+	text := `
+name: demo
+trials: {count: 2}
+variants:
+  v: {style: sdd, agent: {kind: claude-cli, preset: mine, model: m}}
+  w: {style: sdd, agent: {kind: acp, command: agent, args: [-x]}}
+cases:
+  - {id: one, prompt: p, evaluators: [{name: e, type: check}]}
+  - {id: two, prompts: [q, r], expected_outcome: o, reference_answer: a}
+workflow:
+  jobs:
+    build: {steps: [{run: make}]}
+    ask: {needs: [build], strategy: {matrix: {variant: [v, w]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}
+`
+	check := plan.Kind{Keys: struct{}{}, Decode: func(*doc.Node) any { return nil }}
+	pb, err := plan.Read(plan.Source{Path: "/p/p.yaml", Root: "/p", Data: []byte(text)}, plan.Kinds{"check": check})
+	require.NoError(t, err)
+	p, err := pb.Plan()
+	require.NoError(t, err)
+	m := ManifestOf(p)
+	require.Equal(t, "demo", m.Name)
+	require.Equal(t, 2, m.Trials)
+	require.Equal(t, []string{"build"}, m.Jobs)
+	require.Len(t, m.Units, 8)
+	require.True(t, m.Evaluators, "one case has some")
+	require.Equal(t, map[string][]string{"one": {"e"}, "two": {}}, m.Judges)
+	require.Equal(t, []Case{
+		{ID: "one", Title: "one", Prompts: []string{"p"}},
+		{ID: "two", Title: "two", Prompts: []string{"q", "r"}, ExpectedOutcome: "o", ReferenceAnswer: "a"},
+	}, m.Cases)
+	require.Equal(t, Variant{ID: "w", Style: "sdd", Kind: "acp", Command: "agent", Args: []string{"-x"}}, m.Variants[1])
+	profile, ok := agent.Lookup("claude-cli")
+	require.True(t, ok)
+	require.Equal(t, Variant{
+		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m", Command: profile.Command, Args: profile.Arguments(nil, ""),
+	}, m.Variants[0])
+}
+
 func TestUnitsAreInOrder(t *testing.T) {
 	root := t.TempDir()
 	m := demo(1)
@@ -281,10 +339,16 @@ func TestAppendRefuses(t *testing.T) {
 	}
 	require.NoError(t, run.Append(unit(m.Units[1])), "the unit can still end")
 	require.ErrorContains(t, run.AppendJob(result.Job{ID: "other", Outcome: result.Pass}), "it is not in the run")
+	require.ErrorContains(t, run.AppendJob(result.Job{ID: "build"}), `unknown outcome ""`)
+	require.ErrorContains(t, run.AppendJob(result.Job{
+		ID: "build", Outcome: result.Pass, Steps: []result.Step{{Name: "make", Outcome: result.Fail}},
+	}), `that of its step "make" is "fail"`)
 
 	opened, err := Open(filepath.Join(run.Dir(), "..", "..", "..", ".."), run.ID(), nil)
 	require.NoError(t, err)
 	require.Panics(t, func() { _ = opened.Append(unit(m.Units[2])) }, "the run is not locked")
+	require.PanicsWithValue(t, "rundir: AppendJob needs a run from Create or Resume: this one was opened for reading",
+		func() { _ = opened.AppendJob(result.Job{ID: "build", Outcome: result.Pass}) })
 }
 
 func TestAppendMasks(t *testing.T) {
@@ -405,6 +469,14 @@ func TestFiles(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = run.ReadFile("a", 2)
 	require.ErrorContains(t, err, "not a regular file")
+
+	require.ErrorContains(t, run.WriteFile("a", nil), "write a: ", "a directory is no file")
+	require.ErrorContains(t, run.WriteFile("a/b/c.txt/d", nil), "write a/b/c.txt/d: ", "a file is no directory")
+	entries, err = os.ReadDir(run.Dir())
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.False(t, strings.HasPrefix(e.Name(), "."), "the temporary file %s stays", e.Name())
+	}
 
 	for _, name := range []string{"", ".", "..", "../x", "/x", "a/../../x", "a//b", "a/", "./a"} {
 		require.ErrorContains(t, run.WriteFile(name, nil), "not the path of a file", name)

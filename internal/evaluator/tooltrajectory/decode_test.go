@@ -245,6 +245,15 @@ before: 0 of 1
 	}
 }
 
+// An agent that writes files and reports no calls is unknown, and neither right nor wrong.
+func TestUnseenCalls(t *testing.T) {
+	run := &trajectory.Run{Events: []trajectory.Event{{Turn: 1, Body: trajectory.FileWrite{Path: "a"}}}}
+	v := evaluate(t, "never: [Bash]", run)
+	assert.Equal(t, result.Error, v.Outcome)
+	assert.Nil(t, v.Score)
+	assert.Contains(t, v.Reason, "write a")
+}
+
 func TestRunThatCannotBeMatched(t *testing.T) {
 	run := &trajectory.Run{
 		Events: []trajectory.Event{{Body: trajectory.ToolStart{ID: "1", Name: "t", Args: func() {}}}},
@@ -337,6 +346,26 @@ func TestLoadErrors(t *testing.T) {
 		{"any_order without minimums", "mode: any_order\nexpected: [{tool: a}]", []string{
 			"5:5: evaluators[0]: `mode: any_order` needs `minimums`, how often each tool should be called at least",
 			"7:5: evaluators[0].expected: has no effect in `mode: any_order`, which takes `minimums`",
+		}},
+		{
+			"any_order with keys of expected", "mode: any_order\nminimums: {a: 1}\nargs: exact\nprofiles: none\noverrides: {a: exact}",
+			[]string{
+				"8:11: evaluators[0].args: has no effect in `mode: any_order`, which takes `minimums`",
+				"9:15: evaluators[0].profiles: has no effect in `mode: any_order`, which takes `minimums`",
+				"10:5: evaluators[0].overrides: has no effect in `mode: any_order`, which takes `minimums`",
+			},
+		},
+		{"a minimum of nothing", "mode: any_order\nminimums: {a: 0}", []string{
+			"7:19: evaluators[0].minimums.a: must be at least 1, not 0",
+		}},
+		{"profiles without expected", "never: [a]\nprofiles: none", []string{
+			"7:15: evaluators[0].profiles: has no effect without `expected`",
+		}},
+		{"a blank among duplicates", "no_duplicates: ['a', ' ']", []string{
+			"6:26: evaluators[0].no_duplicates[1]: must be the name of a tool",
+		}},
+		{"any_order with compat", "compat: agentevals\nmode: any_order\nexpected: [{tool: a}]", []string{
+			"7:11: evaluators[0].mode: AgentEvals has no mode any_order: must be one of strict, subset, superset, unordered",
 		}},
 		{"minimums without any_order", "minimums: {a: 1}\nexpected: [{tool: a}]", []string{
 			"6:5: evaluators[0].minimums: has no effect without `mode: any_order`; beside other calls it is `at_least`",
