@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -348,6 +349,131 @@ func TestCorrupt(t *testing.T) {
 			require.EqualError(t, err, path+want)
 		})
 	}
+}
+
+// TestForged reads recordings whose digests are right but that Save does not write.
+func TestForged(t *testing.T) {
+	asked := func(user string, change func(*question)) question {
+		q := questionOf(request(user, 0))
+		q.Key = digest(q.request())
+		q.Answers = []answer{{Sample: 0, Text: "{}"}, {Sample: 1, Text: "{}"}}
+		if change != nil {
+			change(&q)
+		}
+		return q
+	}
+	first, second := asked("a", nil), asked("b", nil)
+	if first.Key > second.Key {
+		first, second = second, first
+	}
+	tests := []struct {
+		name      string
+		questions []question
+		end       end
+		line      int
+		want      string // empty: it can be read
+	}{
+		{"as it should be", []question{first, second}, end{2, 4}, 0, ""},
+		{"order", []question{second, first}, end{2, 4}, 3, "the questions are not sorted by key"},
+		{"twice", []question{first, first}, end{2, 4}, 3, "the questions are not sorted by key"},
+		{"fewer questions", []question{first}, end{2, 2}, 3, "the counts in the last line do not match"},
+		{"more answers", []question{first}, end{1, 1}, 3, "the counts in the last line do not match"},
+		{
+			"another prompt", []question{asked("a", func(q *question) { q.User = "Is it good?" })}, end{1, 2}, 2,
+			"the question's key does not match its text",
+		},
+		{
+			"no answer", []question{asked("a", func(q *question) { q.Answers = nil })}, end{1, 0}, 2,
+			"the question has no answer",
+		},
+		{
+			"empty answer", []question{asked("a", func(q *question) { q.Answers[1].Text = "" })}, end{1, 2}, 2,
+			"the question's answers are empty or not sorted by sample",
+		},
+		{
+			"a sample twice", []question{asked("a", func(q *question) { q.Answers[1].Sample = 0 })}, end{1, 2}, 2,
+			"the question's answers are empty or not sorted by sample",
+		},
+		{
+			"a sample below 0", []question{asked("a", func(q *question) { q.Answers[0].Sample = -1 })}, end{1, 2}, 2,
+			"the question's answers are empty or not sorted by sample",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var c chain
+			data := c.append(nil, line{Header: &header{version}})
+			for _, q := range tt.questions {
+				data = c.append(data, line{Question: &q})
+			}
+			questions, at, err := decode(c.append(data, line{End: &tt.end}))
+			if tt.want == "" {
+				require.NoError(t, err)
+				require.Len(t, questions, len(tt.questions))
+				require.Zero(t, at)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+			require.Equal(t, tt.line, at)
+			require.Empty(t, questions)
+		})
+	}
+	require.Len(t, first.Key, 32)
+}
+
+// TestNearest holds that a miss names the recorded question that is most alike: the model counts more than the system
+// message, and that more than the prompt.
+func TestNearest(t *testing.T) {
+	of := func(model, system, user string) llm.Request { return llm.Request{Model: model, System: system, User: user} }
+	asked := of("m", "s", "prompt")
+	for _, tt := range []struct {
+		recorded []llm.Request
+		want     string
+	}{
+		{nil, "no answers are recorded"},
+		{[]llm.Request{of("n", "s", "prompt")}, "the nearest question was for model n"},
+		{[]llm.Request{of("n", "s", "prompt"), of("m", "x", "y")}, `another system message: line 1 was "x" and is "s"`},
+		{[]llm.Request{of("m", "x", "prompt"), of("m", "s", "y")}, `another prompt: line 1 was "y" and is "prompt"`},
+		{[]llm.Request{of("m", "s", "pro"), of("m", "s", "prom")}, `another prompt: line 1 was "prom" and is "prompt"`},
+		{[]llm.Request{of("m", "s", "xrompt"), of("m", "s", "pa")}, `another prompt: line 1 was "pa" and is "prompt"`},
+		{[]llm.Request{of("m", "s", "x\n")}, `another prompt: line 1 was "x" and is "prompt"`},
+	} {
+		for range 2 {
+			path := filepath.Join(t.TempDir(), "x.judges.jsonl")
+			f := open(t, path, Record, new(model))
+			for _, r := range tt.recorded {
+				ask(t, f, r)
+			}
+			require.Contains(t, f.difference(asked), tt.want)
+			slices.Reverse(tt.recorded)
+		}
+	}
+	f := open(t, "", Live, new(model))
+	ask(t, f, of("m", "s", "x"))
+	require.Contains(t, f.difference(of("m", "s", "y\n")), `line 1 was "x" and is "y"`)
+}
+
+// A recording that cannot be written is an error, and the old one stays.
+func TestSaveFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	f := open(t, filepath.Join(file, "x.judges.jsonl"), Record, new(model))
+	ask(t, f, request("a", 0))
+	require.ErrorContains(t, f.Save(), "write the judges' recording "+f.config.Name+": ")
+
+	dir := filepath.Join(t.TempDir(), "x.judges.jsonl") // where the recording should be removed
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "y"), 0o755))
+	f = open(t, dir, Record, new(model))
+	require.ErrorContains(t, f.Save(), "write the judges' recording ")
+
+	path, data := record(t)
+	f = open(t, path, Record, &model{reply: "a token: late-0123456789"})
+	ask(t, f, request("a", 0))
+	f.config.Secrets.Mark("LATE", "late-0123456789")
+	require.ErrorContains(t, f.Save(), "it would contain the secret LATE")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, data, after)
 }
 
 func TestChoose(t *testing.T) {
