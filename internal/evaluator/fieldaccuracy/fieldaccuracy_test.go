@@ -90,7 +90,17 @@ func TestMatchers(t *testing.T) {
 			"huge number", "nobody computes with it", "number: 0, tolerance: 1", "1e999999999",
 			"it is 1e999999999, which is out of range",
 		},
+		{
+			"a number nobody can read", "", "number: 0, tolerance: 1", "1e9999999999999999999",
+			"it is 1e9999999999999999999, which is out of range",
+		},
 
+		{"a time of many digits", "", "date: 2025-01-15", `"2025-01-15T00:00:00.` + strings.Repeat("0", 79) + `Z"`, ""},
+		{
+			"a time of more", "no day is that long", "date: 2025-01-15",
+			`"2025-01-15T00:00:00.` + strings.Repeat("0", 80) + `Z"`,
+			`it is "2025-01-15T00:00:00.` + strings.Repeat("0", 59) + `…, which is not a date in a known format`,
+		},
 		{"day", "", "date: 2025-01-15", `"2025-01-15"`, ""},
 		{"day with a name", "", "date: 2025-01-15", `" 15 january 2025 "`, ""},
 		{"day in American", "", "date: 2025-01-05", `"Jan 5, 2025"`, ""},
@@ -141,6 +151,18 @@ func TestMatchers(t *testing.T) {
 			assert.True(t, strings.HasSuffix(v.Reason, ": "+tt.want), v.Reason)
 		})
 	}
+}
+
+// TestWords shows what is expected in words.
+func TestWords(t *testing.T) {
+	v := evaluate(t, `fields:
+  - {path: a, number: 1, tolerance: 2}
+  - {path: b, number: 1, relative: 0.5, weight: 0.25}
+  - {path: c, text: ' x '}
+  - {path: d, date: 2025-01-15, required: true}`, `{"a": 1, "b": 1, "c": "X", "d": "15-JAN-2025"}`)
+	assert.Equal(t, result.Pass, v.Outcome)
+	assert.Equal(t, "✓ a is 1, tolerance 2\n✓ b is 1, relative tolerance 0.5 (weight 0.25)\n✓ c is like \" x \"\n"+
+		"✓ d is the day 2025-01-15 (required)", v.Detail)
 }
 
 // A wrong required field makes the score 0, whatever its weight.
@@ -273,6 +295,18 @@ func TestLoadErrors(t *testing.T) {
 			"6:46: evaluators[0].fields[0].tolerance: has no effect without `number`",
 		},
 		{
+			"relative to nothing", "fields: [{path: a, equals: 1, relative: 0.1}]",
+			"6:45: evaluators[0].fields[0].relative: has no effect without `number`",
+		},
+		{
+			"tiny number", "fields: [{path: a, number: 1e-999999999, tolerance: 1}]",
+			"6:32: evaluators[0].fields[0].number: is out of range",
+		},
+		{
+			"tiny tolerance", "fields: [{path: a, number: 1, tolerance: 1e-999999999}]",
+			"6:46: evaluators[0].fields[0].tolerance: is out of range",
+		},
+		{
 			"relative to 0", "fields: [{path: a, number: 0, relative: 0.1}]",
 			"6:45: evaluators[0].fields[0].relative: a share of 0 is always 0: use `tolerance`",
 		},
@@ -292,6 +326,16 @@ func TestLoadErrors(t *testing.T) {
 		{
 			"format without a year", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM]}]",
 			`6:52: evaluators[0].fields[0].formats[0]: "DD/MM" is not a date format: write YYYY, ` +
+				`one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`,
+		},
+		{
+			"format without a month", "fields: [{path: a, date: 2025-01-15, formats: [DD/YYYY]}]",
+			`6:52: evaluators[0].fields[0].formats[0]: "DD/YYYY" is not a date format: write YYYY, ` +
+				`one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`,
+		},
+		{
+			"format with two days", "fields: [{path: a, date: 2025-01-15, formats: [DD/MM/YYYY/DD]}]",
+			`6:52: evaluators[0].fields[0].formats[0]: "DD/MM/YYYY/DD" is not a date format: write YYYY, ` +
 				`one of MMMM MMM MM M, and one of DD D, with - / . , or spaces between`,
 		},
 		{

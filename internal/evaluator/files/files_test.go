@@ -198,6 +198,10 @@ func TestVerdict(t *testing.T) {
 		{"equals", `{path: no-newline, equals: "a\nb"}`, `✓ no-newline equals "a\nb"`},
 		{"equals empty", `{path: empty, equals: ""}`, `✓ empty equals ""`},
 		{
+			"equals but for the end", `{path: no-newline, equals: "a\nb\n\n"}`,
+			"✗ no-newline equals \"a\\nb\\n\\n\": it ends with no newline, want 2 newlines",
+		},
+		{
 			"equals not", `{path: no-newline, equals: "a\nc\n"}`,
 			"✗ no-newline equals \"a\\nc\\n\": they differ on line 2\n    -want \"c\\n\"\n    +got  \"b\"",
 		},

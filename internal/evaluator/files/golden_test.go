@@ -61,6 +61,13 @@ func TestGolden(t *testing.T) {
 		},
 		{"other line ends", "a\nb\n", "a\r\nb\r\n", "lines end with CRLF on one side and with LF on the other"},
 		{"binary", "a\x00b", "a\x00cd", "they differ from byte 2: 4 bytes, want 3"},
+		{"binary at the start", "\x00b", "\x00cd", "they differ from byte 1: 3 bytes, want 2"},
+		{"binary that goes on", "a\x00", "a\x00b", "they differ from byte 2: 3 bytes, want 2"},
+		{"binary and text", "a\n", "a\x00", "they differ from byte 1: 2 bytes, want 2"},
+		{
+			"as many lines as are shown", "", strings.Repeat("x\n", 37),
+			"they differ\n--- want\n+++ got\n@@ -0,0 +1,37 @@" + strings.Repeat("\n+x", 37),
+		},
 		{
 			"many lines", "", many,
 			"they differ\n--- want\n+++ got\n@@ -0,0 +1,60 @@\n" + strings.Repeat("+x\n", 37) + "… 23 more lines",
@@ -102,6 +109,29 @@ func TestGoldenAbove(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(ws, "a.txt"), []byte("b\n"), 0o644))
 	v = e.Evaluate(context.Background(), evaluator.Input{Workspace: ws})
 	assert.Contains(t, v.Detail, "over evals/golden/a.txt;")
+}
+
+// A golden file that is named by its absolute path is shown by it.
+func TestGoldenElsewhere(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "golden.txt")
+	require.NoError(t, os.WriteFile(name, []byte("a\n"), 0o644))
+	e, err := load(t, "expect: [{path: a.txt, golden: "+name+"}]", nil)
+	require.NoError(t, err)
+	ws := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(ws, "a.txt"), []byte("b\n"), 0o644))
+	v := e.Evaluate(context.Background(), evaluator.Input{Workspace: ws})
+	assert.Contains(t, v.Detail, "workspace over "+name+";")
+}
+
+func TestGoldenTooLarge(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "golden.txt")
+	require.NoError(t, os.WriteFile(name, nil, 0o644))
+	require.NoError(t, os.Truncate(name, 16<<20))
+	_, err := load(t, "expect: [{path: a.txt, golden: "+name+"}]", nil)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(name, 16<<20+1))
+	_, err = load(t, "expect: [{path: a.txt, golden: "+name+"}]", nil)
+	assert.ErrorContains(t, err, name+" exceeds the 16 MiB limit")
 }
 
 func TestGoldenMissing(t *testing.T) {
