@@ -3,6 +3,7 @@
 package clienttools_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 )
@@ -96,6 +98,103 @@ func TestOverrideOfWhatWasNotRecorded(t *testing.T) {
 	turn := s.play(t, client, read("new.txt"), run("echo"))
 	assert.Equal(t, []any{"text", "one"}, results(turn))
 	assert.Empty(t, s.diverged)
+}
+
+// TestOverriddenTerminal asks for everything that a terminal can be asked: of an overridden one nothing reaches the
+// client, of another all does.
+func TestOverriddenTerminal(t *testing.T) {
+	s := newScene(t, nil)
+	client := clienttools.Override(s.Config, s.client(t), interaction.NewOverrides([]interaction.Override{
+		{Tool: acp.MethodCreateTerminal, Args: map[string]any{"command": "one"}, Output: "in $WORKSPACE"},
+		{Tool: acp.MethodCreateTerminal, Args: map[string]any{"command": "two"}, Error: "no terminals are left"},
+	}))
+	own := create(t, client, acp.CreateTerminalRequest{Command: "one"})
+	other := create(t, client, acp.CreateTerminalRequest{Command: "sh", Args: []string{"-c", "echo two; exit 4"}})
+	assert.NotEqual(t, own, other)
+	_, err := client.Terminals.Create(t.Context(), acp.CreateTerminalRequest{Command: "two"})
+	assert.ErrorContains(t, err, "no terminals are left")
+	for _, want := range []struct {
+		id, output string
+		code       int
+	}{{own, "in " + s.ws, 0}, {other, "two\n", 4}} {
+		ended, err := client.Terminals.WaitForExit(t.Context(), acp.WaitForTerminalExitRequest{TerminalID: want.id})
+		require.NoError(t, err)
+		assert.Equal(t, &want.code, ended.ExitCode)
+		got, err := client.Terminals.Output(t.Context(), acp.TerminalOutputRequest{TerminalID: want.id})
+		require.NoError(t, err)
+		assert.Equal(t, want.output, got.Output)
+		_, err = client.Terminals.Kill(t.Context(), acp.KillTerminalRequest{TerminalID: want.id})
+		require.NoError(t, err)
+		_, err = client.Terminals.Release(t.Context(), acp.ReleaseTerminalRequest{TerminalID: want.id})
+		require.NoError(t, err)
+		_, err = client.Terminals.Output(t.Context(), acp.TerminalOutputRequest{TerminalID: want.id})
+		assert.Error(t, err, "it is released")
+	}
+}
+
+// TestOverriddenPermission holds that the agent is told the decision of an override, or its error, as if it were the
+// user's.
+func TestOverriddenPermission(t *testing.T) {
+	override := func(o interaction.Override) (*scene, clienttools.Client) {
+		s := newScene(t, nil)
+		o.Tool = acp.MethodRequestPermission
+		return s, clienttools.Override(s.Config, s.client(t), interaction.NewOverrides([]interaction.Override{o}))
+	}
+	for decision, want := range map[string]string{interaction.Cancelled: "cancelled", "allow_once": "allow"} {
+		s, client := override(interaction.Override{Output: decision})
+		turn, err := s.prompt(t, client, ask("Edit", map[string]any{"how": "write"}))
+		if decision != interaction.Cancelled {
+			require.NoError(t, err)
+		}
+		decided := ofType[trajectory.Permission](turn.Events)
+		require.Len(t, decided, 1)
+		assert.Equal(t, want, decided[0].Decision)
+		assert.Empty(t, s.diverged)
+	}
+	s, client := override(interaction.Override{Error: "nobody is there"})
+	_, err := s.prompt(t, client, ask("Edit", map[string]any{"how": "write"}))
+	assert.ErrorContains(t, err, "nobody is there")
+
+	s, client = override(interaction.Override{Output: "allow_once"})
+	got, err := client.Permission(t.Context(), acp.RequestPermissionRequest{
+		ToolCall: acp.ToolCallUpdate{ToolCallID: "1", Title: new("Edit")},
+	})
+	assert.ErrorContains(t, err, `the unknown tool call "1"`)
+	assert.Equal(t, acp.Cancelled(), got)
+	assert.Len(t, s.diverged, 1)
+}
+
+// TestOverrideOfAnotherWrite holds that a write that no override is about is done.
+func TestOverrideOfAnotherWrite(t *testing.T) {
+	s := newScene(t, nil)
+	client := clienttools.Override(s.Config, s.client(t), interaction.NewOverrides([]interaction.Override{
+		{Tool: acp.MethodWriteTextFile, Args: map[string]any{"path": "$WORKSPACE/a"}, Output: ""},
+	}))
+	s.play(t, client, write("a", "one"), write("b", "two"))
+	assert.NoFileExists(t, filepath.Join(s.ws, "a"))
+	text, err := os.ReadFile(filepath.Join(s.ws, "b"))
+	require.NoError(t, err)
+	assert.Equal(t, "two", string(text))
+}
+
+// TestInteractions holds what is compared of requests: nothing that they do not have.
+func TestInteractions(t *testing.T) {
+	all := clienttools.Interactions([]cassette.Turn{{Events: []trajectory.Event{
+		{Body: trajectory.ToolStart{ID: "1", Name: "Edit", Title: "Edit a"}},
+		{Body: trajectory.Message{Text: "no call"}},
+		{Body: trajectory.Terminal{Command: "ls"}},
+		{Body: trajectory.Terminal{Command: "ls", Args: []string{"-l"}, Cwd: "$WORKSPACE", Env: []string{"B", "A"}}},
+		{Body: trajectory.Permission{ID: "1", Options: []trajectory.PermissionOption{{ID: "y", Kind: "allow_once"}}}},
+	}}})
+	args := make([]any, len(all))
+	for i := range all {
+		args[i] = all[i].Args
+	}
+	assert.Equal(t, []any{
+		map[string]any{"command": "ls"},
+		map[string]any{"command": "ls", "args": []string{"-l"}, "cwd": "$WORKSPACE", "env": []string{"A", "B"}},
+		map[string]any{"tool": "Edit", "options": []string{"allow_once"}, "title": "Edit a"},
+	}, args)
 }
 
 // TestOverrideByADecisionThatIsNotOffered holds that the agent is not answered something that it did not ask.
