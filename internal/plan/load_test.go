@@ -221,6 +221,9 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, plan.Trials{Count: 1}, p.Trials)
 	assert.Zero(t, p.Limits)
 	assert.False(t, p.Workspace.Git)
+	assert.Equal(t, 30*time.Minute, p.UnitTimeout())
+	p.Limits.Timeout = time.Second
+	assert.Equal(t, time.Second, p.UnitTimeout())
 }
 
 // TestPrompts tells the actions that speak with the agent from the others.
@@ -331,6 +334,24 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	assert.Equal(t, playbook.DecideAllow, new(plan.Playbook).Decide("Bash", nil), "the zero value allows")
+}
+
+func TestForbids(t *testing.T) {
+	reject := []playbook.PermissionRule{{Tool: "Read", Decide: playbook.DecideAllow}, {Decide: playbook.DecideReject}}
+	for _, tt := range []struct {
+		permissions playbook.Permissions
+		want        bool
+	}{
+		{playbook.Permissions{}, false},
+		{playbook.Permissions{Default: playbook.DecideAllow, Rules: reject[:1]}, false},
+		{playbook.Permissions{Default: playbook.DecideReject}, true},
+		{playbook.Permissions{Default: playbook.DecideError}, true},
+		{playbook.Permissions{Rules: reject}, true},
+		{playbook.Permissions{Default: playbook.DecideReject, Rules: reject, AllowUnasked: true}, false},
+	} {
+		p := &plan.Playbook{Permissions: tt.permissions}
+		assert.Equal(t, tt.want, p.Forbids(), "%+v", tt.permissions)
+	}
 }
 
 // FuzzParse checks that no text makes Parse panic, that every error has a position in the file, and that what is

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,38 +31,44 @@ func TestOverrideInGo(t *testing.T) {
 		name     string
 		override playbook.Override
 		want     string // the error; empty: none
+		args     map[string]any
 	}{
-		{"of a case", playbook.Override{Tool: "mcp__docs__search", Case: "refund", Output: struct{ Hits int }{3}}, ""},
-		{"nothing", playbook.Override{Tool: "terminal/create"}, "an override needs either an output or an error"},
+		{
+			"of some arguments",
+			playbook.Override{Tool: "mcp__docs__search", Args: map[string]any{"n": 1}, Error: "gone"},
+			"", map[string]any{"n": json.Number("1")},
+		},
+		{"of a case", playbook.Override{Tool: "mcp__docs__search", Case: "refund", Output: struct{ Hits int }{3}}, "", nil},
+		{"nothing", playbook.Override{Tool: "terminal/create"}, "an override needs either an output or an error", nil},
 		{
 			"before the first",
 			playbook.Override{Tool: "terminal/create", Nth: -1, Error: "gone"},
-			"no call has the number -1: calls are counted from 1",
+			"no call has the number -1: calls are counted from 1", nil,
 		},
 		{
 			"no JSON",
 			playbook.Override{Tool: "mcp__docs__search", Output: func() {}},
-			"an override of mcp__docs__search: json: unsupported type: func()",
+			"an override of mcp__docs__search: json: unsupported type: func()", nil,
 		},
 		{
 			"another case",
 			playbook.Override{Tool: "terminal/create", Case: "refnud", Error: "gone"},
-			`case: unknown case "refnud", did you mean "refund"?`,
+			`case: unknown case "refnud", did you mean "refund"?`, nil,
 		},
 		{
 			"another variant",
 			playbook.Override{Tool: "terminal/create", Variant: "Ant", Error: "gone"},
-			`variant: unknown variant "Ant", did you mean "ant"?`,
+			`variant: unknown variant "Ant", did you mean "ant"?`, nil,
 		},
 		{
 			"no unit",
 			playbook.Override{Tool: "terminal/create", Variant: "unused", Error: "gone"},
-			`variant: variant "unused" has no unit that it could apply to`,
+			`variant: variant "unused" has no unit that it could apply to`, nil,
 		},
 		{
 			"another output",
 			playbook.Override{Tool: "fs/read_text_file", Output: 9},
-			"output: must be the file's text, not 9",
+			"output: must be the file's text, not 9", nil,
 		},
 	}
 	for _, tt := range tests {
@@ -71,7 +78,8 @@ func TestOverrideInGo(t *testing.T) {
 			err = pb.Override(plan.Override{Override: tt.override})
 			if tt.want == "" {
 				require.NoError(t, err)
-				assert.Len(t, pb.Cassette.Overrides, 3)
+				require.Len(t, pb.Cassette.Overrides, 3)
+				assert.Equal(t, tt.args, pb.Cassette.Overrides[2].Args)
 				return
 			}
 			require.EqualError(t, err, tt.want)

@@ -88,6 +88,7 @@ var beyondSchema = map[string]string{
 	"interpolation_cases":       "what a placeholder stands for",
 	"limits_timeout":            "how long a duration is",
 	"max_age":                   "that one number is less than another",
+	"max_age_same":              "that one number is less than another",
 	"needs_cycle":               "the order of jobs",
 	"cassette_level_client":     "which tools a level has",
 	"cassette_level_mcp":        "that one key needs another",
