@@ -301,6 +301,8 @@ func TestNothingKnown(t *testing.T) {
 	in.Changes = nil
 	v := evaluator.Judge(t.Context(), p.mustLoad(t, "model: judge"), in)
 	require.Equal(t, evaluator.Verdict{Outcome: result.Error, Reason: "no workspace"}, v)
+	v = evaluator.Judge(t.Context(), p.mustLoad(t, "model: judge\nprompt: '{{candidate_answer}}?'"), in)
+	require.Equal(t, result.Pass, v.Outcome, "a prompt that shows the answer alone needs none")
 	in.Changes = func(context.Context) (string, error) { return "", errors.New("no diff") }
 	v = evaluator.Judge(t.Context(), p.mustLoad(t, "model: judge"), in)
 	require.Equal(t, result.Error, v.Outcome)
