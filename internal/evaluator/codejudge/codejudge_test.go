@@ -237,8 +237,12 @@ func TestReasons(t *testing.T) {
 			"a (and 1 more)", "✗ a\n✗ b",
 		},
 		{"a check's score", says(`{"pass":true,"checks":[{"id":"a","pass":true,"score":0.5}]}`, ""), "", "✓ a (0.5)"},
+		{
+			"a contradiction", "threshold: 0.5, " + says(`{"pass":false,"score":0.5}`, ""),
+			"which reaches the threshold", `{"pass":false,"score":0.5}`,
+		},
 		{"what is no verdict", says("looks good", ""), "the reply is not JSON", "looks good"},
-		{"what was said before it failed", says("", "echo because >&2; exit 1"), "exit code 1", "because"},
+		{"what was said before it failed", says("", "echo because >&2; exit 1"), "exit code 1", "because\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := load(dir, ".", tt.keys)
@@ -249,7 +253,7 @@ func TestReasons(t *testing.T) {
 			} else {
 				assert.Equal(t, tt.reason, v.Reason)
 			}
-			assert.Equal(t, tt.detail, strings.TrimRight(v.Detail, "\n"))
+			assert.Equal(t, tt.detail, v.Detail)
 		})
 	}
 }
@@ -297,6 +301,23 @@ func TestLoadErrors(t *testing.T) {
 			_, err := load(dir, ".", tt.keys)
 			require.ErrorContains(t, err, tt.want)
 		})
+	}
+}
+
+// A playbook that is only a text has no directory.
+func TestWithoutFile(t *testing.T) {
+	for cwd, want := range map[string]string{
+		"": "", ", cwd: /": "", ", cwd: x": "evaluators[0].cwd: a relative directory needs a playbook that is a file",
+	} {
+		_, err := plan.Parse("p.yaml", []byte("variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}\n"+
+			"task: {title: t, prompt: p}\n"+
+			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"+
+			"evaluators: [{type: code_judge, script: [true-judge]"+cwd+"}]\n"), plan.Kinds{"code_judge": codejudge.Kind()})
+		if want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, want)
+		}
 	}
 }
 
@@ -417,6 +438,7 @@ func TestTarget(t *testing.T) {
 			in.Models = m
 			v = evaluator.Judge(t.Context(), broken, in)
 			assert.Equal(t, result.Error, v.Outcome, "the judge failed behind its verdict")
+			assert.Contains(t, v.Reason, "exit code 1")
 
 			in.Models = nil
 			v = evaluator.Judge(t.Context(), e, in)
