@@ -109,6 +109,17 @@ func TestResumeRefuses(t *testing.T) {
 			require.Equal(t, tt.text, string(data), "what cannot be resumed is left as it is")
 		})
 	}
+	for _, dir := range []string{"variants/a", "variants/b/logs"} { // where a unit's directories should be
+		root := t.TempDir()
+		run := newRun(t, root, demo(1))
+		require.NoError(t, run.Close())
+		path := filepath.Join(run.Dir(), filepath.FromSlash(dir))
+		require.NoError(t, os.RemoveAll(path))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		_, err := Resume(root, run.ID(), nil)
+		require.ErrorContains(t, err, "not a directory", dir)
+	}
 	root := t.TempDir()
 	m := demo(1)
 	m.Tool = "demo" + "-token-0123"

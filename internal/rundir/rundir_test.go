@@ -132,6 +132,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"duplicate unit", "", func(m *Manifest) { m.Units[1] = m.Units[0] }, "", `duplicate unit "evals/demo/one/b`},
 		{"unit of no variant", "", func(m *Manifest) { m.Units[0] = "demo/one/c/1" }, "", `unit "demo/one/c/1": want`},
 		{"unit of no trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/2" }, "", `unit "demo/one/a/2": want`},
+		{"unit of two words", "", func(m *Manifest) { m.Units[0] = "demo/one" }, "", `unit "demo/one": want`},
 		{"unit with odd trial", "", func(m *Manifest) { m.Units[0] = "demo/one/a/01" }, "", `"demo/one/a/01": want`},
 		{
 			"case id like a key", "it would be masked", func(m *Manifest) {
@@ -181,6 +182,9 @@ func TestCreateFails(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(root, runsDir))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "only the locks' directory is left")
+	locks, err := os.ReadDir(filepath.Join(root, runsDir, locksDir))
+	require.NoError(t, err)
+	require.Empty(t, locks, "and no lock")
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
@@ -289,6 +293,27 @@ workflow:
 	require.Equal(t, Variant{
 		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m", Command: profile.Command, Args: profile.Arguments(nil, ""),
 	}, m.Variants[0])
+}
+
+func TestManifestOfTask(t *testing.T) {
+	for title, want := range map[string]string{"": "task", "title: Sums, ": "Sums"} {
+		pb, err := plan.Parse("p.yaml", []byte("task: {"+title+"prompt: p}\n"+
+			"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}\n"+
+			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"),
+			nil)
+		require.NoError(t, err)
+		p, err := pb.Plan()
+		require.NoError(t, err)
+		require.Equal(t, []Case{{ID: "task", Title: want, Prompts: []string{"p"}}}, ManifestOf(p).Cases)
+		require.False(t, ManifestOf(p).Evaluators)
+	}
+}
+
+func TestFinishFails(t *testing.T) {
+	run := newRun(t, t.TempDir(), demo(1))
+	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "manifest.json")))
+	require.NoError(t, os.MkdirAll(filepath.Join(run.Dir(), "manifest.json", "x"), 0o755))
+	require.ErrorContains(t, run.Finish(StateFinished), "finish run "+run.ID()+": ")
 }
 
 func TestUnitsAreInOrder(t *testing.T) {
