@@ -379,23 +379,38 @@ func TestForged(t *testing.T) {
 		{"fewer questions", []question{first}, end{2, 2}, 3, "the counts in the last line do not match"},
 		{"more answers", []question{first}, end{1, 1}, 3, "the counts in the last line do not match"},
 		{
-			"another prompt", []question{asked("a", func(q *question) { q.User = "Is it good?" })}, end{1, 2}, 2,
+			"another prompt",
+			[]question{asked("a", func(q *question) { q.User = "Is it good?" })},
+			end{1, 2},
+			2,
 			"the question's key does not match its text",
 		},
 		{
-			"no answer", []question{asked("a", func(q *question) { q.Answers = nil })}, end{1, 0}, 2,
+			"no answer",
+			[]question{asked("a", func(q *question) { q.Answers = nil })},
+			end{1, 0},
+			2,
 			"the question has no answer",
 		},
 		{
-			"empty answer", []question{asked("a", func(q *question) { q.Answers[1].Text = "" })}, end{1, 2}, 2,
+			"empty answer",
+			[]question{asked("a", func(q *question) { q.Answers[1].Text = "" })},
+			end{1, 2},
+			2,
 			"the question's answers are empty or not sorted by sample",
 		},
 		{
-			"a sample twice", []question{asked("a", func(q *question) { q.Answers[1].Sample = 0 })}, end{1, 2}, 2,
+			"a sample twice",
+			[]question{asked("a", func(q *question) { q.Answers[1].Sample = 0 })},
+			end{1, 2},
+			2,
 			"the question's answers are empty or not sorted by sample",
 		},
 		{
-			"a sample below 0", []question{asked("a", func(q *question) { q.Answers[0].Sample = -1 })}, end{1, 2}, 2,
+			"a sample below 0",
+			[]question{asked("a", func(q *question) { q.Answers[0].Sample = -1 })},
+			end{1, 2},
+			2,
 			"the question's answers are empty or not sorted by sample",
 		},
 	}
@@ -424,7 +439,9 @@ func TestForged(t *testing.T) {
 // TestNearest holds that a miss names the recorded question that is most alike: the model counts more than the system
 // message, and that more than the prompt.
 func TestNearest(t *testing.T) {
-	of := func(model, system, user string) llm.Request { return llm.Request{Model: model, System: system, User: user} }
+	of := func(model, system, user string) llm.Request {
+		return llm.Request{Model: model, System: system, User: user}
+	}
 	asked := of("m", "s", "prompt")
 	for _, tt := range []struct {
 		recorded []llm.Request

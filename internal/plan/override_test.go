@@ -36,9 +36,14 @@ func TestOverrideInGo(t *testing.T) {
 		{
 			"of some arguments",
 			playbook.Override{Tool: "mcp__docs__search", Args: map[string]any{"n": 1}, Error: "gone"},
-			"", map[string]any{"n": json.Number("1")},
+			"",
+			map[string]any{"n": json.Number("1")},
 		},
-		{"of a case", playbook.Override{Tool: "mcp__docs__search", Case: "refund", Output: struct{ Hits int }{3}}, "", nil},
+		{
+			"of a case",
+			playbook.Override{Tool: "mcp__docs__search", Case: "refund", Output: struct{ Hits int }{3}},
+			"", nil,
+		},
 		{"nothing", playbook.Override{Tool: "terminal/create"}, "an override needs either an output or an error", nil},
 		{
 			"before the first",

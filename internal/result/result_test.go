@@ -99,7 +99,8 @@ func TestCheck(t *testing.T) {
 		{"skipped for none", Unit{Outcome: Skip}, `should be "completed"`},
 		{
 			"skipped though judged",
-			Unit{Outcome: Skip, Reason: "x", Steps: []Step{{Outcome: Pass}}, Evaluations: judged(Pass)}, `should be "pass"`,
+			Unit{Outcome: Skip, Reason: "x", Steps: []Step{{Outcome: Pass}}, Evaluations: judged(Pass)},
+			`should be "pass"`,
 		},
 		{
 			"error that became a failure",

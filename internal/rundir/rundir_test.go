@@ -140,8 +140,8 @@ func TestCreateRefuses(t *testing.T) {
 			}, "", "the id [REDACTED:key] looks like a key",
 		},
 		{
-			"too large", "nobody could read it", func(m *Manifest) { m.Cases[0].Title = strings.Repeat("x", maxFile) }, "",
-			"manifest.json: ",
+			"too large", "nobody could read it",
+			func(m *Manifest) { m.Cases[0].Title = strings.Repeat("x", maxFile) }, "", "manifest.json: ",
 		},
 		{
 			"secret in the playbook", "a copy is byte for byte", func(*Manifest) {}, "name: sk-" + "test-0123456789\n",
@@ -291,7 +291,8 @@ workflow:
 	profile, ok := agent.Lookup("claude-cli")
 	require.True(t, ok)
 	require.Equal(t, Variant{
-		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m", Command: profile.Command, Args: profile.Arguments(nil, ""),
+		ID: "v", Style: "sdd", Kind: "claude-cli", Preset: "mine", Model: "m",
+		Command: profile.Command, Args: profile.Arguments(nil, ""),
 	}, m.Variants[0])
 }
 
@@ -299,8 +300,8 @@ func TestManifestOfTask(t *testing.T) {
 	for title, want := range map[string]string{"": "task", "title: Sums, ": "Sums"} {
 		pb, err := plan.Parse("p.yaml", []byte("task: {"+title+"prompt: p}\n"+
 			"variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}\n"+
-			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"),
-			nil)
+			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, "+
+			"steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"), nil)
 		require.NoError(t, err)
 		p, err := pb.Plan()
 		require.NoError(t, err)

@@ -122,7 +122,8 @@ func TestVerdicts(t *testing.T) {
 			"x: no",
 		},
 		{
-			"no pass with a score at the threshold", "threshold: 0.5, " + says(`{"pass":false,"score":0.5}`, ""), broken, 0,
+			"no pass with a score at the threshold", "threshold: 0.5, " + says(`{"pass":false,"score":0.5}`, ""),
+			broken, 0,
 			"the judge says pass: false with a score of 0.5, which reaches the threshold of 0.5",
 		},
 		{"J6 no pass with a full score", says(`{"pass":false,"score":1}`, ""), broken, 0, "contradicts itself"},
@@ -227,8 +228,8 @@ func TestReasons(t *testing.T) {
 		{"a score", says(`{"score":0.5}`, ""), "score 0.5", ""},
 		{"a pass with less", "threshold: 0.8, " + says(`{"pass":true,"score":0.9}`, ""), "score 0.9", ""},
 		{
-			"misses of a full score", says(`{"score":1,"hits":["c"],"misses":["a","b"]}`, ""), "missed: a (and 1 more)",
-			"✓ c\n✗ a\n✗ b",
+			"misses of a full score", says(`{"score":1,"hits":["h"],"misses":["a","b"]}`, ""),
+			"missed: a (and 1 more)", "✓ h\n✗ a\n✗ b",
 		},
 		{"one miss", says(`{"score":0.5,"misses":["a"]}`, ""), "a", "✗ a"},
 		{"a reason before misses", says(`{"score":0.5,"reasoning":"slow","misses":["a"]}`, ""), "slow", "✗ a\nslow"},
@@ -286,7 +287,10 @@ func TestLoadErrors(t *testing.T) {
 		{"P9 a text", "script: python3 x.py", "script: must be a list, not a string"},
 		{"P9 a number", "script: [1]", "script[0]: must be a string, not a number"},
 		{"P9 no program", `script: [""]`, "script[0]: must not be empty"},
-		{"no such directory", "script: [true-judge], cwd: none", "evaluators[0].cwd: stat " + filepath.Join(dir, "none")},
+		{
+			"no such directory", "script: [true-judge], cwd: none",
+			"evaluators[0].cwd: stat " + filepath.Join(dir, "none"),
+		},
 		{
 			"not a directory", "script: [true-judge], cwd: judges/sum.py",
 			"evaluators[0].cwd: judges/sum.py is not a directory",
@@ -311,8 +315,10 @@ func TestWithoutFile(t *testing.T) {
 	} {
 		_, err := plan.Parse("p.yaml", []byte("variants: {v: {style: sdd, agent: {kind: acp, command: agent}}}\n"+
 			"task: {title: t, prompt: p}\n"+
-			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"+
-			"evaluators: [{type: code_judge, script: [true-judge]"+cwd+"}]\n"), plan.Kinds{"code_judge": codejudge.Kind()})
+			"workflow: {jobs: {j: {strategy: {matrix: {variant: [v]}}, "+
+			"steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}\n"+
+			"evaluators: [{type: code_judge, script: [true-judge]"+cwd+"}]\n"),
+			plan.Kinds{"code_judge": codejudge.Kind()})
 		if want == "" {
 			assert.NoError(t, err)
 		} else {

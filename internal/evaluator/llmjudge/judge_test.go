@@ -191,23 +191,33 @@ func TestBecause(t *testing.T) {
 		{"model: judge", []string{`{"score": 0.5}`}, "scored 0.5", map[string]int{"judge: 0.5": 1, "median": 0}},
 		{"model: judge", []string{`{"score": 0.5, "reason": "so", "misses": ["x"]}`}, "scored 0.5: x", nil},
 		{
-			"judges: [judge, other]", []string{`{"score": 1, "reason": "all good", "misses": ["y"]}`}, "scored 0.75: x",
+			"judges: [judge, other]",
+			[]string{`{"score": 1, "hits": ["h"], "misses": ["y"]}`},
+			"scored 0.75: x",
 			map[string]int{"median 0.75 of 2 judges, agreement 0.5\n": 1},
 		},
 		{
-			"model: judge\nsamples: 2", []string{`{"score": 0.5, "reason": "r"}`}, "scored 0.5: r",
+			"model: judge\nsamples: 2",
+			[]string{`{"score": 0.5, "reason": "r"}`},
+			"scored 0.5: r",
 			map[string]int{"judge: 0.5, the median of 0.5, 0.5 (spread 0)": 1, "    r": 1},
 		},
 		{
-			"model: judge\nsamples: 2", []string{`{"score": 0.5, "reason": "r"}`, `{"score": 0.5, "reason": "s"}`}, "",
+			"model: judge\nsamples: 2",
+			[]string{`{"score": 0.5, "reason": "r"}`, `{"score": 0.5, "reason": "s"}`},
+			"",
 			map[string]int{"    r": 1, "    s": 1},
 		},
 		{
-			"model: judge\nsamples: 2", []string{`{"score": 0.5, "hits": ["r"]}`, `{"score": 0.5, "hits": ["s"]}`}, "",
+			"model: judge\nsamples: 2",
+			[]string{`{"score": 0.5, "hits": ["r"]}`, `{"score": 0.5, "hits": ["s"]}`},
+			"",
 			map[string]int{"✓ r": 1, "✓ s": 1},
 		},
 		{
-			"model: judge\nsamples: 2", []string{`{"score": 0.5, "misses": ["r"]}`, `{"score": 0.5, "misses": ["s"]}`}, "",
+			"model: judge\nsamples: 2",
+			[]string{`{"score": 0.5, "misses": ["r"]}`, `{"score": 0.5, "misses": ["s"]}`},
+			"",
 			map[string]int{"✗ r": 1, "✗ s": 1},
 		},
 	} {
@@ -229,8 +239,8 @@ func TestInstructions(t *testing.T) {
 		plain      = "{id: done, text: all}"
 		gradedText = `{"id": "tone", "score": an integer from 0 to 10, "reason": "why"}`
 		plainText  = `{"id": "done", "pass": true or false, "reason": "why"}`
-		gradedKind = `{"type":"object","properties":{"id":{"type":"string","enum":["tone"]},"score":{"type":"integer",` +
-			`"minimum":0,"maximum":10},"reason":{"type":"string"}},"required":["id","score","reason"],` +
+		gradedKind = `{"type":"object","properties":{"id":{"type":"string","enum":["tone"]},"score":{"type":` +
+			`"integer","minimum":0,"maximum":10},"reason":{"type":"string"}},"required":["id","score","reason"],` +
 			`"additionalProperties":false}`
 		plainKind = `{"type":"object","properties":{"id":{"type":"string","enum":["done"]},"pass":{"type":"boolean"},` +
 			`"reason":{"type":"string"}},"required":["id","pass","reason"],"additionalProperties":false}`

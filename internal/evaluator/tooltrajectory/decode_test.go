@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/tooltrajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -114,6 +115,23 @@ expected:
 3 ✗ (not called)   want y
 called: read_file 1, issue_refund 1
 precision 0.50, recall 0.33, F1 0.40`,
+		},
+		{
+			name: "override by a mode", run: refunded(), outcome: result.Pass, score: 1,
+			keys:   "expected: [{tool: issue_refund, args: {amount: 40}}]\noverrides: {issue_refund: ignore}",
+			detail: "1 ✓ issue_refund amount=100\nprecision 0.50, recall 1.00, F1 0.67",
+		},
+		{
+			name: "override by a matcher of what no call says", run: refunded(), outcome: result.Fail, score: 0,
+			keys:   "expected: [{tool: issue_refund}]\noverrides: {issue_refund: {amount: {gte: 500}}}",
+			reason: "superset: step 1 not matched: issue_refund amount=gte(500)",
+			detail: "1 ✗ issue_refund amount=100   want amount=gte(500)",
+		},
+		{
+			name: "a mode of its own", run: refunded(), outcome: result.Fail, score: 0,
+			keys:   "expected: [{tool: issue_refund, args: exact}]",
+			reason: "superset: step 1 not matched: issue_refund",
+			detail: "1 ✗ issue_refund amount=100   want no amount",
 		},
 		{
 			name: "override of a tool that a kind meets", run: refunded(), outcome: result.Fail, score: 0.5,
@@ -254,6 +272,30 @@ func TestUnseenCalls(t *testing.T) {
 	assert.Contains(t, v.Reason, "write a")
 }
 
+// Calls are what the rows of a suite in Go expect: a list of calls without a mode.
+func TestCalls(t *testing.T) {
+	read := func(text string) ([]trajectory.Call, error) {
+		d := doc.Parse("calls.json", []byte(text))
+		return tooltrajectory.Calls(d.Root), d.Err()
+	}
+	calls, err := read(`[{"tool": "read_file", "args": {"path": {"path": "order.json"}}}, {"kind": "read"}]`)
+	require.NoError(t, err)
+	require.Len(t, calls, 2)
+	r := trajectory.Superset(calls...).Match(refunded())
+	require.NoError(t, r.Err)
+	assert.Equal(t, 1, r.Held)
+	assert.Equal(t, 2, r.Total)
+	for text, want := range map[string]string{
+		`{"tool": "a"}`:                     "must be a list",
+		`[{"tool": "a", "togehter": true}]`: "unknown key",
+		`[{"tool": "a", "together": true}]`: "[0].together: has no effect without `mode: strict`",
+		`[{}]`:                              "needs exactly one of `tool`, `kind`, `does` and `any`",
+	} {
+		_, err := read(text)
+		assert.ErrorContains(t, err, want, text)
+	}
+}
+
 func TestRunThatCannotBeMatched(t *testing.T) {
 	run := &trajectory.Run{
 		Events: []trajectory.Event{{Body: trajectory.ToolStart{ID: "1", Name: "t", Args: func() {}}}},
@@ -348,7 +390,8 @@ func TestLoadErrors(t *testing.T) {
 			"7:5: evaluators[0].expected: has no effect in `mode: any_order`, which takes `minimums`",
 		}},
 		{
-			"any_order with keys of expected", "mode: any_order\nminimums: {a: 1}\nargs: exact\nprofiles: none\noverrides: {a: exact}",
+			"any_order with keys of expected",
+			"mode: any_order\nminimums: {a: 1}\nargs: exact\nprofiles: none\noverrides: {a: exact}",
 			[]string{
 				"8:11: evaluators[0].args: has no effect in `mode: any_order`, which takes `minimums`",
 				"9:15: evaluators[0].profiles: has no effect in `mode: any_order`, which takes `minimums`",
@@ -365,8 +408,16 @@ func TestLoadErrors(t *testing.T) {
 			"6:26: evaluators[0].no_duplicates[1]: must be the name of a tool",
 		}},
 		{"any_order with compat", "compat: agentevals\nmode: any_order\nexpected: [{tool: a}]", []string{
-			"7:11: evaluators[0].mode: AgentEvals has no mode any_order: must be one of strict, subset, superset, unordered",
+			"7:11: evaluators[0].mode: AgentEvals has no mode any_order: must be one of strict, " +
+				"subset, superset, unordered",
 		}},
+		{
+			"empty path with compat",
+			"compat: agentevals\nmode: strict\nexpected: [{tool: a}]\noverrides: {a: ['x.']}",
+			[]string{
+				"9:21: evaluators[0].overrides.a[0]: must be the path of an argument or of a part of one, with dots",
+			},
+		},
 		{"minimums without any_order", "minimums: {a: 1}\nexpected: [{tool: a}]", []string{
 			"6:5: evaluators[0].minimums: has no effect without `mode: any_order`; beside other calls it is `at_least`",
 		}},

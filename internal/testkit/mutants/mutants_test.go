@@ -188,7 +188,8 @@ func TestBroken(t *testing.T) { t.Error() }
 	try := func() string {
 		t.Helper()
 		var out, errs strings.Builder
-		if code := run(t.Context(), []string{"-root", root, "-work", work, "-grace", "500ms", "./p"}, &out, &errs); code != 0 {
+		args := []string{"-root", root, "-work", work, "-grace", "500ms", "./p"}
+		if code := run(t.Context(), args, &out, &errs); code != 0 {
 			t.Fatalf("exit code %d: %s", code, errs.String())
 		}
 		return out.String()
