@@ -83,6 +83,17 @@ func TestMatchers(t *testing.T) {
 			run:  runOf(took("a", 2*time.Second), took("a", time.Second)), held: 2, total: 2,
 		},
 		{
+			name: "superset prefers calls in time, with all arguments",
+			want: trajectory.Superset(
+				tool("a").Args(args{"x": 1}).Mode(trajectory.ExactArgs).MaxDuration(time.Second),
+				tool("a").Args(args{"x": 1}).Mode(trajectory.ExactArgs),
+			),
+			run: runOf(
+				trajectory.ToolCall{Name: "a", Args: args{"x": 1}, Duration: 2 * time.Second},
+				trajectory.ToolCall{Name: "a", Args: args{"x": 1}, Duration: time.Second},
+			), held: 3, total: 3,
+		},
+		{
 			name: "superset any order", want: trajectory.Superset(tool("b"), tool("a")),
 			run: runOf(call("a", nil), call("x", nil), call("b", nil)), held: 2, total: 2,
 		},

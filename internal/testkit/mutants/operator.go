@@ -10,7 +10,6 @@ import (
 
 // edit replaces the source from pos to end.
 type edit struct {
-	op       string
 	pos, end token.Pos
 	text     string
 }
