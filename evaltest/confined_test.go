@@ -263,7 +263,7 @@ func TestNoSandbox(t *testing.T) {
 		},
 		{
 			name: "misspelt-variable", env: []string{"EVALTEST_SANBOX=none"},
-			want: []string{"unknown environment variable EVALTEST_SANBOX: use one of"},
+			want: []string{"unknown environment variable EVALTEST_SANBOX: write EVALTEST_SANDBOX"},
 		},
 	}
 	for _, tt := range tests {

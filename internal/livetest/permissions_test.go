@@ -25,7 +25,7 @@ func TestRealReject(t *testing.T) {
 		"claude-client":     {result.Completed, ""},
 		"claude-cli":        {result.Completed, ""},
 		"claude-edits":      {result.Error, `unasked, in the mode "acceptEdits"`},
-		"codex":             {result.Fail, "the agent stopped early: cancelled"}, // by the first answer
+		"codex":             {result.Fail, "the session ended early: cancelled"}, // by the first answer
 		"codex-2":           {result.Error, "this agent asks for nothing"},
 		"codex-2-full":      {result.Error, `unasked, in the mode "agent-full-access"`},
 		"gemini":            {result.Completed, ""},

@@ -69,10 +69,10 @@ func Create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 
 func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, error) {
 	m.complete(playbook)
-	if err := m.check(); err != nil {
+	if err := m.checkSecrets(mask); err != nil { // first, since other errors quote ids
 		return nil, err
 	}
-	if err := m.checkSecrets(mask); err != nil {
+	if err := m.check(); err != nil {
 		return nil, err
 	}
 	if name, found := mask.Contains(playbook); found {

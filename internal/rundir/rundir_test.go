@@ -284,8 +284,11 @@ workflow:
 	require.True(t, m.Evaluators, "one case has some")
 	require.Equal(t, map[string][]string{"one": {"e"}, "two": {}}, m.Judges)
 	require.Equal(t, []Case{
-		{ID: "one", Title: "one", Prompts: []string{"p"}},
-		{ID: "two", Title: "two", Prompts: []string{"q", "r"}, ExpectedOutcome: "o", ReferenceAnswer: "a"},
+		{ID: "one", Title: "one", Variants: []string{"v", "w"}, Prompts: []string{"p"}},
+		{
+			ID: "two", Title: "two", Variants: []string{"v", "w"}, Prompts: []string{"q", "r"}, ExpectedOutcome: "o",
+			ReferenceAnswer: "a",
+		},
 	}, m.Cases)
 	require.Equal(t, Variant{ID: "w", Style: "sdd", Kind: "acp", Command: "agent", Args: []string{"-x"}}, m.Variants[1])
 	profile, ok := agent.Lookup("claude-cli")
@@ -305,7 +308,8 @@ func TestManifestOfTask(t *testing.T) {
 		require.NoError(t, err)
 		p, err := pb.Plan()
 		require.NoError(t, err)
-		require.Equal(t, []Case{{ID: "task", Title: want, Prompts: []string{"p"}}}, ManifestOf(p).Cases)
+		require.Equal(t, []Case{{ID: "task", Title: want, Variants: []string{"v"}, Prompts: []string{"p"}}},
+			ManifestOf(p).Cases)
 		require.False(t, ManifestOf(p).Evaluators)
 	}
 }

@@ -243,7 +243,7 @@ func TestReasons(t *testing.T) {
 			"which reaches the threshold", `{"pass":false,"score":0.5}`,
 		},
 		{"what is no verdict", says("looks good", ""), "the reply is not JSON", "looks good"},
-		{"what was said before it failed", says("", "echo because >&2; exit 1"), "exit code 1", "because\n"},
+		{"what was said before it failed", says("", "echo because >&2; exit 1"), "exit code 1", "because"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := load(dir, ".", tt.keys)

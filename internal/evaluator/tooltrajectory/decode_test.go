@@ -405,7 +405,7 @@ func TestLoadErrors(t *testing.T) {
 			"7:15: evaluators[0].profiles: has no effect without `expected`",
 		}},
 		{"a blank among duplicates", "no_duplicates: ['a', ' ']", []string{
-			"6:26: evaluators[0].no_duplicates[1]: must be the name of a tool",
+			"6:26: evaluators[0].no_duplicates[1]: a tool needs a name",
 		}},
 		{"any_order with compat", "compat: agentevals\nmode: any_order\nexpected: [{tool: a}]", []string{
 			"7:11: evaluators[0].mode: AgentEvals has no mode any_order: must be one of strict, " +
