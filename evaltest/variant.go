@@ -92,7 +92,7 @@ func (v verdict) reported(t *testing.T, e result.Evaluator) {
 		score = " " + formatScore(*e.Score)
 	}
 	t.Attr("reported", e.Name+score)
-	t.Log(fmt.Sprintf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip)))
+	t.Logf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip))
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.

@@ -62,7 +62,8 @@ func TestManifestIsWhole(t *testing.T) {
 		{"mode", "mode", "Replay", `unknown mode "Replay"`},
 		{"state", "state", "green", `unknown state "green"`},
 		{
-			"hostile case", "cases", []any{map[string]any{"id": "../x", "variants": nil, "prompts": nil}},
+			"hostile case", "cases",
+			[]any{map[string]any{"id": "../x", "variants": nil, "prompts": nil}},
 			`case id "../x"`,
 		},
 		{"no end", "finished_at", nil, `state "finished": finished_at must be there`},
@@ -71,7 +72,8 @@ func TestManifestIsWhole(t *testing.T) {
 		{"no judges", "judges", map[string]any{}, "judges: the evaluators of the case one are missing"},
 		{"judges null", "judges", nil, "judges: the evaluators of the case one are missing"},
 		{
-			"judges of no case", "judges", map[string]any{"one": nil, "two": nil, "three": nil},
+			"judges of no case", "judges",
+			map[string]any{"one": nil, "two": nil, "three": nil},
 			`judges: the run has no case "three"`,
 		},
 		{"judged, and not", "evaluators", false, "the case one has evaluators, and evaluators is false"},

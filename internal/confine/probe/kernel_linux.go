@@ -54,8 +54,10 @@ func getsCapabilities(Targets) bool {
 // usesInterfaces reports whether one of these calls succeeds, which every user of a kernel that has it may make.
 func usesInterfaces(Targets) bool {
 	for _, s := range []struct{ family, kind, protocol int }{
-		{unix.AF_VSOCK, unix.SOCK_STREAM, 0}, {unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
-		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, {unix.AF_PACKET, unix.SOCK_RAW, 0},
+		{unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
+		{unix.AF_PACKET, unix.SOCK_RAW, 0},
 	} {
 		if fd, err := unix.Socket(s.family, s.kind|unix.SOCK_CLOEXEC, s.protocol); err == nil {
 			_ = unix.Close(fd)
