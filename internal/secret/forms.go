@@ -42,13 +42,62 @@ func base64Form(e *base64.Encoding, value string, before int) string {
 
 // escapedForms returns the value and its escaped forms.
 func escapedForms(value string) []string {
-	inJSON := append(jsonForms(value), value)
-	for _, once := range slices.Clone(inJSON) {
-		inJSON = append(inJSON, jsonForms(once)...) // JSON in a string of JSON
+	inJSON := distinct(append(jsonForms(value), value))
+	all := slices.Concat(urlForms(value), reprForms(value))
+	for _, once := range inJSON {
+		all = append(all, jsonForms(once)...) // JSON in a string of JSON
+		all = append(all, htmlForms(once)...) // and in a page
+	}
+	for _, once := range distinct(append(htmlForms(value), reprForms(value)...)) {
+		all = append(all, jsonForms(once)...)
+	}
+	return append(all, inJSON...)
+}
+
+func distinct(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// htmlForms returns a text as it is escaped for XML and HTML: by Go, by others, and where quotes need no escape.
+func htmlForms(text string) []string {
+	if !strings.ContainsAny(text, "&<>\"'\r\n\t") {
+		return []string{text}
 	}
 	var inXML strings.Builder
-	_ = xml.EscapeText(&inXML, []byte(value)) // a Builder takes everything
-	return slices.Concat(inJSON, urlForms(value), []string{inXML.String(), html.EscapeString(value)})
+	_ = xml.EscapeText(&inXML, []byte(text)) // a Builder takes everything
+	return []string{inXML.String(), html.EscapeString(text), named.Replace(text), plainHTML.Replace(text)}
+}
+
+var (
+	named     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+	plainHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+)
+
+// reprForms returns a text as Python's repr writes it between the quotes, and as those of other languages do that use
+// single quotes.
+func reprForms(text string) []string {
+	escaped := reprEscapes.Replace(text)
+	all := []string{escaped, strings.ReplaceAll(escaped, "'", `\'`)}
+	for _, s := range slices.Clone(all) {
+		all = append(all, hexBytes(s))
+	}
+	return all
+}
+
+var reprEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
+// hexBytes writes the bytes beyond ASCII as the repr of bytes does.
+func hexBytes(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if s[i] < 0x80 {
+			b.WriteByte(s[i])
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		}
+	}
+	return b.String()
 }
 
 // jsonForms returns a text as writers of JSON, and Go's %q, write it between the quotes.

@@ -202,13 +202,33 @@ func TestForms(t *testing.T) {
 		}
 		return b.String()
 	}
+	repr := func(s string) string { // as Python's
+		escaped := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`).Replace(s)
+		if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+			return `"` + escaped + `"`
+		}
+		return "'" + strings.ReplaceAll(escaped, "'", `\'`) + "'"
+	}
+	pythonHTML := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;").Replace
 	writers := map[string]func(string) string{
-		"as such":         func(s string) string { return s },
-		"JSON":            marshal(false),
-		"JSON for HTML":   marshal(true),
-		"JSON in JSON":    func(s string) string { return marshal(true)(marshal(false)(s)) },
-		"JSON, / escaped": func(s string) string { return strings.ReplaceAll(marshal(false)(s), "/", `\/`) },
-		"JSON in ASCII":   ascii,
+		"HTML of Python":         pythonHTML,
+		"HTML in JSON":           func(s string) string { return marshal(false)(html.EscapeString(s)) },
+		"HTML in JSON for HTML":  func(s string) string { return marshal(true)(html.EscapeString(s)) },
+		"HTML of Python in JSON": func(s string) string { return ascii(pythonHTML(s)) },
+		"JSON in HTML":           func(s string) string { return html.EscapeString(marshal(false)(s)) },
+		"JSON in HTML's text": func(s string) string {
+			return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(marshal(false)(s))
+		},
+		"JSON in HTML of Python": func(s string) string { return pythonHTML(ascii(s)) },
+		"repr":                   repr,
+		"repr in JSON":           func(s string) string { return marshal(true)(repr(s)) },
+		"repr in JSON of Python": func(s string) string { return ascii(repr(s)) },
+		"as such":                func(s string) string { return s },
+		"JSON":                   marshal(false),
+		"JSON for HTML":          marshal(true),
+		"JSON in JSON":           func(s string) string { return marshal(true)(marshal(false)(s)) },
+		"JSON, / escaped":        func(s string) string { return strings.ReplaceAll(marshal(false)(s), "/", `\/`) },
+		"JSON in ASCII":          ascii,
 		"JSON of .NET": func(s string) string {
 			return strings.NewReplacer(`\"`, `\u0022`, "+", `\u002B`, "&", `\u0026`, "<", `\u003C`, ">", `\u003E`,
 				"é", `\u00E9`, "ü", `\u00FC`, "ÿ", `\u00FF`, "'", `\u0027`).Replace(marshal(false)(s))
@@ -233,6 +253,7 @@ func TestForms(t *testing.T) {
 	values := []string{
 		"plain0123456789", "with/slash+plus=", "a\"quote\\and'more<&>", "two words é ü", "line one\nline two\tthree",
 		"ÿÿÿ~~~???>>>", "percent%20and%2f",
+		"it's & <that>",
 	}
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {

@@ -29,11 +29,13 @@ import (
 )
 
 // Forms returns how a text can be written: as it is, in JSON with and without escapes for HTML, in JSON inside a string
-// of JSON, in queries and paths of URLs, in base64 at each of its three alignments, in that for URLs, and in hex.
+// of JSON, in HTML, in HTML in a string of JSON and the other way round, as Python's repr, in queries and paths of URLs,
+// in base64 at each of its three alignments, in that for URLs, and in hex.
 func Forms(text string) []string {
 	inJSON := quoted(text, false)
 	all := []string{
-		text, inJSON, quoted(text, true), quoted(inJSON, true), url.QueryEscape(text), url.PathEscape(text),
+		text, inJSON, quoted(text, true), quoted(inJSON, true), html.EscapeString(text),
+		quoted(html.EscapeString(text), true), html.EscapeString(inJSON), repr(text), quoted(repr(text), true), url.QueryEscape(text), url.PathEscape(text),
 		hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))),
 	}
 	for _, before := range []string{"", "x", "xy"} {
@@ -43,6 +45,11 @@ func Forms(text string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// repr returns a text as Python does, between single quotes.
+func repr(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\t", `\t`, "'", `\'`).Replace(text)
 }
 
 // quoted returns a text as a JSON string without its quotes.
@@ -116,7 +123,7 @@ func views(data string) []string {
 	escaped := []string{data, html.UnescapeString(data), path, query}
 	for _, view := range slices.Clone(escaped) {
 		once := unescapeJSON(view)
-		escaped = append(escaped, once, unescapeJSON(once))
+		escaped = append(escaped, once, unescapeJSON(once), html.UnescapeString(once))
 	}
 	slices.Sort(escaped)
 	all := slices.Compact(escaped)
@@ -130,7 +137,7 @@ func views(data string) []string {
 
 var (
 	percent    = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	jsonEscape = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\["\\/bfnrt]`)
+	jsonEscape = regexp.MustCompile(`\\u[0-9A-Fa-f]{4}|\\["'\\/bfnrt]`)
 )
 
 func unescapePath(s string) string {
@@ -142,8 +149,8 @@ func unescapePath(s string) string {
 
 func unescapeJSON(s string) string {
 	return jsonEscape.ReplaceAllStringFunc(s, func(escape string) string {
-		if escape == `\/` {
-			return "/"
+		if escape == `\/` || escape == `\'` {
+			return escape[1:]
 		}
 		meaning, err := strconv.Unquote(`"` + escape + `"`)
 		if err != nil {
