@@ -217,7 +217,7 @@ func mask[T any](secrets *secret.Set, v *T) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look for secrets in the session: %w", err)
 	}
-	clean := secrets.JSON(data)
+	clean := secrets.GuessJSON(data)
 	if string(clean) == string(data) {
 		return false, nil
 	}

@@ -264,6 +264,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		{Turn: 1, Body: trajectory.Prompt{Text: "hello"}},
 		{Turn: 1, Body: trajectory.ToolStart{ID: "a", Name: "Bash", Args: map[string]any{"command": "echo " + value}}},
 		{Turn: 1, Body: trajectory.ToolEnd{ID: "a", Status: trajectory.Completed, Printed: value + "\n"}},
+		{Turn: 1, Body: trajectory.Message{Text: "Authorization: Bearer of-nobody-4711"}},
 		{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
 	}}}
 	c, masked, err := s.Cassette(Unit{ID: "p/task/v/1", Secrets: secrets})
@@ -273,6 +274,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(data), value)
 	assert.Contains(t, string(data), "[REDACTED:EXAMPLE_KEY]")
+	assert.Contains(t, string(data), "Bearer [REDACTED:key]")
 }
 
 // TestUnknownEnd: a file that was cut after a message looks like one that is whole.

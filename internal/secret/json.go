@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -24,16 +26,22 @@ type walk struct {
 	masked []byte // raw[:copied], masked
 	copied int
 	text   []byte // for a decoded string
+	// guesses masks what is guessed, too. key is the last string then, if it may be the key of the next one.
+	guesses bool
+	key     []byte
 }
 
 // mask returns raw masked. With a nil matcher there is nothing to mask.
 func (w *walk) mask(m *matcher, raw []byte) []byte {
-	if m == nil || !m.heads.inJSON(raw) {
+	if m == nil || !w.guesses && !m.heads.inJSON(raw) {
 		return raw
 	}
 	w.m, w.raw, w.masked, w.copied = m, raw, w.masked[:0], 0
 	if !w.run() {
 		masked, _ := m.mask(raw)
+		if w.guesses {
+			masked = maskGuessed(masked)
+		}
 		return masked
 	}
 	if w.copied == 0 {
@@ -48,6 +56,9 @@ func (w *walk) run() bool {
 	for at, ok := 0, true; at < len(w.raw); {
 		switch kinds[w.raw[at]] {
 		case mark:
+			if c := w.raw[at]; c == ',' || c == '{' || c == '[' {
+				w.key = w.key[:0]
+			}
 			at++
 		case quote:
 			at, ok = w.string(at)
@@ -119,12 +130,28 @@ func (w *walk) string(at int) (end int, ok bool) {
 // replace replaces w.raw[at:end] by a string if there is something to mask in text, which is its decoded value.
 func (w *walk) replace(at int, text []byte, end int) {
 	masked, changed := w.m.mask(text)
+	if w.guesses {
+		masked, changed = w.guess(masked, changed)
+	}
 	if !changed {
 		return
 	}
 	w.masked = append(w.masked, w.raw[w.copied:at]...)
 	w.masked = appendQuoted(w.masked, masked)
 	w.copied = end
+}
+
+// guess masks what is guessed in a string. It may be the value of the key before it.
+func (w *walk) guess(text []byte, changed bool) (masked []byte, masks bool) {
+	key := w.key
+	w.key = append(w.key[:0:0], text[:min(len(text), 100)]...)
+	if credentialName(strings.ToLower(string(key))) {
+		if g, ok := assigned(text, 0, strings.ToLower(string(key))); ok {
+			return slices.Concat(text[:g.start], []byte(placeholder(keyName)), text[g.end:]), true
+		}
+	}
+	masked = maskGuessed(text)
+	return masked, changed || len(masked) != len(text) || !bytes.Equal(masked, text)
 }
 
 // unescape decodes into w.text the string that begins, after its quote, at w.raw[at], and returns its end. The first

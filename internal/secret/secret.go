@@ -12,10 +12,10 @@
 // [REDACTED:key], even if the set does not know it.
 //
 // A secret is found as it is, and each line of a multi-line secret by itself. It is also found as it is written in JSON
-// (and in JSON inside a JSON string), in XML and HTML (also around JSON or in it), in Go's %q, in Python's repr (also in
-// JSON), in URLs, in base64, whatever is encoded before and after it, and in hex. The beginning of one, 8 bytes or
-// more, is found if an ellipsis follows it: texts are cut before they are masked. It is not found compressed, encrypted,
-// reversed, in other pieces, or in base64 broken into lines.
+// (and in JSON inside a JSON string), in XML and HTML (also around JSON or in it), in Go's %q, in Python's repr (also
+// in JSON), in URLs, in base64, whatever is encoded before and after it, and in hex. The beginning of one, 8 bytes or
+// more, is found if an ellipsis follows it: texts are cut before they are masked. It is not found compressed,
+// encrypted, reversed, in other pieces, or in base64 broken into lines.
 //
 // Where secrets overlap, one placeholder replaces all the text that they cover. It has the name of the secret that
 // begins first and, of several such, of the longest. So nothing remains of a secret that overlaps another or is inside

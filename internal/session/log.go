@@ -102,7 +102,7 @@ func (l *Log) denied(d error) { l.tell("denied", d.Error()) }
 func (l *Log) Notef(format string, args ...any) { l.tell("note", fmt.Sprintf(format, args...)) }
 
 func (l *Log) tell(kind, text string) {
-	text = l.secrets.String(text)
+	text = l.secrets.Guess(text)
 	fmt.Fprintf(l.notes, "%s: %s\n", l.unit, text)
 	l.write(logLine{At: l.now(), Kind: kind, Text: text})
 }
@@ -116,7 +116,7 @@ func (l *Log) write(line logLine) {
 	l.framed = l.framed || line.Kind == "frame"
 	data, err := json.Marshal(line)
 	if err == nil {
-		_, err = l.file.Write(append(l.secrets.JSON(data), '\n'))
+		_, err = l.file.Write(append(l.secrets.GuessJSON(data), '\n'))
 	}
 	l.err = err
 }

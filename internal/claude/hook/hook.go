@@ -124,7 +124,7 @@ func (h Hook) append(file string, line []byte) error {
 			return err
 		}
 	}
-	return appendLine(file, h.Secrets.JSON(line))
+	return appendLine(file, h.Secrets.GuessJSON(line))
 }
 
 // answer tells Claude Code what the policy decided. A rewritten input grants no permission, on purpose: a call that

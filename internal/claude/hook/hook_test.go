@@ -344,13 +344,15 @@ func TestSecretsAreMasked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c")
 	key := "sk-test-" + "not-a-real-key-77"
 	deny := Policy{Deny: []Rule{{tool: "*", text: "*"}}}
-	got := run(t, claude.Pre, deny, payloadOf(t, claude.Pre, "tool_input", map[string]any{"command": "echo " + key}),
+	input := map[string]any{"command": "A_TOKEN=of-nobody-4711 echo " + key}
+	got := run(t, claude.Pre, deny, payloadOf(t, claude.Pre, "tool_input", input),
 		"EVALTEST_CAPTURE="+file, "ANTHROPIC_API_KEY="+key)
 	require.Equal(t, 2, got.code)
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NotContains(t, string(data)+got.stderr, key)
 	require.Contains(t, string(data), "[REDACTED:ANTHROPIC_API_KEY]")
+	require.Contains(t, string(data), "A_TOKEN=[REDACTED:key]")
 	require.Contains(t, got.stderr, "[REDACTED:ANTHROPIC_API_KEY]")
 }
 

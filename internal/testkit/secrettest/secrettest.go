@@ -29,13 +29,13 @@ import (
 )
 
 // Forms returns how a text can be written: as it is, in JSON with and without escapes for HTML, in JSON inside a string
-// of JSON, in HTML, in HTML in a string of JSON and the other way round, as Python's repr, in queries and paths of URLs,
-// in base64 at each of its three alignments, in that for URLs, and in hex.
+// of JSON, in HTML, as Python's repr, in queries and paths of URLs, in base64 at each of its three alignments, in that
+// for URLs, and in hex.
 func Forms(text string) []string {
 	inJSON := quoted(text, false)
 	all := []string{
 		text, inJSON, quoted(text, true), quoted(inJSON, true), html.EscapeString(text),
-		quoted(html.EscapeString(text), true), html.EscapeString(inJSON), repr(text), quoted(repr(text), true), url.QueryEscape(text), url.PathEscape(text),
+		repr(text), url.QueryEscape(text), url.PathEscape(text),
 		hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text))),
 	}
 	for _, before := range []string{"", "x", "xy"} {
