@@ -165,6 +165,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 		return err // what stands there now is none of ours, to read or to write
 	}
 	err = errors.Join(err, a.sweep(ctx))
+	a.warnOfSuspects()
 	if err == nil { // evaluators cut what they quote, and half a secret could not be masked
 		err = a.judge(ctx, failed)
 	}

@@ -149,3 +149,20 @@ func ends(b byte) bool { return b <= ' ' || strings.IndexByte("\"'`\\,;&)}]<>", 
 
 // isTemplate reports whether a value stands for another one: a variable, a call, or a placeholder of ours.
 func isTemplate(value []byte) bool { return bytes.ContainsAny(value, "$({[%*") }
+
+// Suspects returns where in a text there may be credentials that nobody has named: text that looks like a key, and what
+// is guessed. The offsets are in order.
+func (s *Set) Suspects(text []byte) (offsets []int) {
+	m := s.matcher()
+	if m == nil {
+		return nil
+	}
+	for _, k := range m.scan(text, 0, true).keys {
+		offsets = append(offsets, k.start)
+	}
+	for _, g := range guess(text) {
+		offsets = append(offsets, g.start)
+	}
+	slices.Sort(offsets)
+	return slices.Compact(offsets)
+}
