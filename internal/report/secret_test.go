@@ -25,17 +25,18 @@ func TestNoFaceShowsSecrets(t *testing.T) {
 	s := sample(t, 1, 1, 1)
 	m := s.manifest
 	m.RunID, m.State, m.FinishedAt = "", "", nil
-	m.Jobs = []string{"build"}
+	m.Jobs, m.Cases[0].Variants = []string{"build"}, []string{m.Variants[0].ID}
+	m.Judges = map[string][]string{m.Cases[0].ID: {s.units[0].Evaluations[0].Name}}
 	run, err := rundir.Create(t.TempDir(), m, []byte("name: shop\n"), secrets)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, run.Close()) })
 
 	u := s.units[0]
-	id, caseID, variant := u.ID, u.Case, u.Variant
+	id, caseID, variant, judge := u.ID, u.Case, u.Variant, u.Evaluations[0].Name
 	u.Outcome, u.Warnings, u.Attempts, u.Modes = result.Fail, []string{"x"}, []string{"x"}, []string{"x"}
 	u.Evaluations[0].Outcome, u.Steps[0].Outcome = result.Fail, result.Fail
 	poison(reflect.ValueOf(&u).Elem(), "says "+canary)
-	u.ID, u.Case, u.Variant = id, caseID, variant
+	u.ID, u.Case, u.Variant, u.Evaluations[0].Name = id, caseID, variant, judge
 	dirs, err := run.MakeUnitDirs(u.Case, u.Variant, u.Trial)
 	require.NoError(t, err)
 	events := trajectory.Run{Cwd: canary, Events: []trajectory.Event{{Turn: 1, Body: trajectory.Message{Text: canary}}}}
