@@ -66,6 +66,7 @@ f(true, 7, "word", "mutant", "a message")`},
 		{"result", "func x() (*T, error) { return nil, nil }", ""},
 		{"constant", `func x() (string, error) { return "", err }`, ""},
 		{"constant", `func x() (string, error) { return "", nil }`, `{ return "mutant", nil }`},
+		{"constant", `func x() (func(), error) { return func() {}, nil }`, ""},
 		{
 			"early", "func (t T) x() (n, m int, err error) { f(); return 1, 2, nil }",
 			"{if true { return 0, 0, nil };  f(); return 1, 2, nil }",

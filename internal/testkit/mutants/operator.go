@@ -149,6 +149,9 @@ func besideError(s site) bool {
 		return false
 	}
 	kinds := resultTypes(s)
+	if len(n.Results) != len(kinds) {
+		return false // a literal of a function has the results of its own
+	}
 	last, isName := n.Results[len(n.Results)-1].(*ast.Ident)
 	return kinds[len(kinds)-1] == "error" && (!isName || last.Name != "nil")
 }
