@@ -43,7 +43,10 @@ var work = map[string]string{
 	"node_modules/m.js": "x",
 	"write.js": "const fs = require('fs'); fs.writeFileSync('new.txt', 'x'); for (const f of ['.env', " +
 		"'.git/config', 'node_modules/m.js', 'main.go']) fs.appendFileSync(f, 'y')",
-	"sub/where.js":       "console.log(require('path').basename(process.cwd()))",
+	"sub/where.js": "console.log(require('path').basename(process.cwd()));" +
+		"if (process.argv[2]) { console.error('at work'); setTimeout(() => {}, 60000) }",
+	"print.js": "const [, , out, n, err, m, code] = process.argv; process.stdout.write(out.repeat(n));" +
+		"process.stderr.write(err.repeat(m)); process.exitCode = +code",
 	"kill.js":            "process.kill(process.pid, 'SIGKILL')",
 	"sleep.js":           "setTimeout(() => {}, 60000)",
 	"sub/node_modules/x": "x",
@@ -117,7 +120,108 @@ func TestEvaluate(t *testing.T) {
 				assert.Equal(t, text, string(got), "the workspace stays as the agent left it")
 			}
 			assert.NoFileExists(t, filepath.Join(in.Workspace, "new.txt"))
+			assert.Equal(t, evaluator.NeedsWorkspace|evaluator.StartsChild, e.Config.(evaluator.Evaluator).Needs())
 			left, err := os.ReadDir(in.Scripts.TempDir)
+			require.NoError(t, err)
+			assert.Empty(t, left, "nothing is left")
+		})
+	}
+}
+
+// TestShown holds what people see of the checks: the end of an output that is long.
+func TestShown(t *testing.T) {
+	const ends = "run: node print.js "
+	tests := []struct{ name, keys, reason, detail string }{
+		{
+			"exit code", ends + "1 1 2 1 4", "ends with exit code 0", "exit code 4\nstdout:\n1\nstderr:\n2",
+		},
+		{"no output", ends + "1 0 2 0 4", "ends with exit code 0", "exit code 4\nstdout is empty\nstderr is empty"},
+		{
+			"long output", ends + "é 1001 2 0 0, stdout: {contains: y}", `stdout contains "y"`,
+			"it does not\nstdout:\n..." + strings.Repeat("é", 1000),
+		},
+		{
+			"very long output", ends + "éx 1001 2 0 0, stdout: {contains: y}", `stdout contains "y"`,
+			"it does not\nstdout:\n...x" + strings.Repeat("éx", 666),
+		},
+		{
+			"output at the limit", ends + "x 2000 2 0 0, stdout: {contains: y}", `stdout contains "y"`,
+			"it does not\nstdout:\nx",
+		},
+		{
+			"text that should not be there", "run: node -p 12, stdout: {not_contains: '2'}",
+			`stdout does not contain "2"`, "it does not\nstdout:\n12",
+		},
+		{"standard error", ends + "1 0 7 1 0, stderr: {matches: '8'}", `stderr matches "8"`, "stderr:\n7"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := parse(tt.keys)
+			require.NoError(t, err)
+			v := evaluator.Judge(t.Context(), e, input(t))
+			require.Equal(t, result.Fail, v.Outcome, v.Reason)
+			assert.Contains(t, v.Reason, tt.reason)
+			lines := strings.Split(v.Detail, "\n")
+			for i := range lines {
+				lines[i] = strings.TrimSpace(lines[i])
+			}
+			assert.Contains(t, strings.Join(lines, "\n")+"\n", tt.detail)
+		})
+	}
+}
+
+// TestCutStderr holds that nothing is said of a standard error of which a part is unknown.
+func TestCutStderr(t *testing.T) {
+	const run = "run: node print.js 1 0 x 2000000 0"
+	e, err := parse(run + ", stderr: {not_contains: y}")
+	require.NoError(t, err)
+	v := evaluator.Judge(t.Context(), e, input(t))
+	assert.Equal(t, result.Error, v.Outcome)
+	assert.Contains(t, v.Reason, "wrote more to its standard error than is kept")
+	e, err = parse(run)
+	require.NoError(t, err)
+	v = evaluator.Judge(t.Context(), e, input(t))
+	assert.Equal(t, result.Pass, v.Outcome, "nobody asks about it: %s", v.Reason)
+}
+
+// TestErrors holds what is no verdict on the agent.
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name, keys, reason, detail string
+		change                     func(*evaluator.Input)
+	}{
+		{
+			name: "no scripts", reason: "commands cannot be run here",
+			change: func(in *evaluator.Input) { in.Scripts = nil },
+		},
+		{name: "no workspace", reason: "no workspace", change: func(in *evaluator.Input) { in.Workspace = "" }},
+		{
+			name: "workspace gone", reason: "copy the workspace: ",
+			change: func(in *evaluator.Input) { in.Workspace += "/gone" },
+		},
+		{
+			name: "no place for a copy", reason: "copy the workspace: ",
+			change: func(in *evaluator.Input) { in.Scripts.TempDir += "/gone" },
+		},
+		{name: "cwd is a file", keys: ", cwd: go.mod", reason: "cwd: the workspace has no directory go.mod"},
+		{
+			name: "timeout", keys: " 1, timeout: 3s", reason: "it did not end within its timeout", detail: "at work",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := parse("run: node sub/where.js" + tt.keys)
+			require.NoError(t, err)
+			in := input(t)
+			temp := in.Scripts.TempDir
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			v := evaluator.Judge(t.Context(), e, in)
+			assert.Equal(t, result.Error, v.Outcome)
+			assert.Contains(t, v.Reason, tt.reason)
+			assert.Contains(t, v.Detail, tt.detail)
+			left, err := os.ReadDir(temp)
 			require.NoError(t, err)
 			assert.Empty(t, left, "nothing is left")
 		})
@@ -145,11 +249,11 @@ func TestAllowedByThePlaybook(t *testing.T) {
 func TestDecodeErrors(t *testing.T) {
 	tests := []struct{ name, keys, want string }{
 		{"no command", "cwd: .", "`evaluators[0].run` is required"},
-		{"shell", "run: 'go test | cat'", "shell operators are not supported"},
+		{"shell", "run: 'go test | cat'", "evaluators[0].run: character 9: \"|\": shell operators are not supported"},
 		{"not allowed", "run: sh x.sh", `command "sh" is not allowed: use one of`},
 		{"relative program", "run: ./go test", "must be a name or an absolute path"},
 		{"placeholder", "run: 'go test ${{ case.id }}'", "placeholders are not supported here"},
-		{"leads out", "run: go test, cwd: ../x", "must be a directory below the workspace"},
+		{"leads out", "run: go test, cwd: ../x", "evaluators[0].cwd: \"../x\" must be a directory below the workspace"},
 		{"absolute", "run: go test, cwd: /x", "must be a directory below the workspace"},
 		{"expects nothing", "run: go test, stdout: {}", "evaluators[0].stdout"},
 		{

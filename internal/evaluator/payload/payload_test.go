@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -100,6 +101,8 @@ func TestOf(t *testing.T) {
 func TestOfLittle(t *testing.T) {
 	got, err := payload.Of(t.Context(), evaluator.Input{Run: &trajectory.Run{}}, nil)
 	require.NoError(t, err)
+	assert.Nil(t, got.Config)
+	assert.Nil(t, got.Metrics)
 	text, err := payload.Encode(got, "")
 	require.NoError(t, err)
 	assert.JSONEq(t,
@@ -107,6 +110,46 @@ func TestOfLittle(t *testing.T) {
 		"output_messages":[],"guideline_files":[],"input_files":[],"input_messages":[],"config":null,"schema_version":1,
 		"trace_summary":{"event_count":0,"tool_names":[],"tool_calls_by_name":{},"error_count":0},
 		"workspace_path":"","file_changes":"","metrics":null}`, string(text))
+}
+
+// TestOfParts holds that what is not known is left out, whatever else is known.
+func TestOfParts(t *testing.T) {
+	in := evaluator.Input{
+		Case: plan.Case{Files: map[string]string{"a.txt": ""}},
+		Run:  &trajectory.Run{Events: []trajectory.Event{at(3, 1, trajectory.ToolStart{ID: "1", Name: "Read"})}},
+	}
+	n := new(int64(7))
+	tests := []struct {
+		name    string
+		metrics result.Metrics
+		tokens  *judge.TokenUsage
+		usd     *float64
+	}{
+		{"nothing", result.Metrics{}, nil, nil},
+		{"input alone", result.Metrics{Tokens: &result.Tokens{Input: n}}, nil, nil},
+		{"output alone", result.Metrics{Tokens: &result.Tokens{Output: n}}, nil, nil},
+		{
+			"cache",
+			result.Metrics{Tokens: &result.Tokens{Input: n, Output: n, CacheRead: n}},
+			&judge.TokenUsage{Input: 7, Output: 7, Cached: n}, nil,
+		},
+		{"dollars", result.Metrics{Cost: &trajectory.Cost{Amount: 2, Currency: "USD"}}, nil, new(2.0)},
+		{"euros", result.Metrics{Cost: &trajectory.Cost{Amount: 2, Currency: "EUR"}}, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in.Metrics = &tt.metrics
+			got, err := payload.Of(t.Context(), in, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tt.tokens, got.TraceSummary.TokenUsage)
+			assert.Equal(t, tt.usd, got.TraceSummary.CostUSD)
+			assert.Equal(t, new(3.0), got.TraceSummary.DurationMS)
+			assert.Equal(t, []string{"a.txt"}, got.InputFiles, "there is no workspace")
+			assert.Equal(t, []judge.Message{
+				{Role: "assistant", ToolCalls: []judge.ToolCall{{Tool: "Read", ID: "1"}}},
+			}, got.OutputMessages, "a run may begin with a call")
+		})
+	}
 }
 
 func TestExpectedMessages(t *testing.T) {
@@ -134,6 +177,11 @@ func TestOfErrors(t *testing.T) {
 	require.EqualError(t, err, "changes of the workspace: gone")
 	_, err = payload.Of(t.Context(), input(), func() {})
 	require.ErrorContains(t, err, "judge's config: ")
+	in.Metrics.Cost.Amount = math.NaN()
+	_, err = payload.Of(t.Context(), in, nil)
+	require.ErrorContains(t, err, "metrics: ")
+	_, err = payload.Encode(judge.Input{Config: json.RawMessage("{")}, "")
+	require.Error(t, err)
 }
 
 // AgentV's judges get eleven keys, with the same values.
