@@ -35,6 +35,7 @@ var exercisedBy = map[string][]string{
 	"internal/interaction/clienttools": {"internal/interaction"},
 	"internal/result":                  {"internal/rundir", "internal/report"},
 	"internal/rundir":                  {"internal/report"},
+	"internal/session":                 {"internal/engine"},
 	"playbook":                         {"internal/plan"},
 }
 
