@@ -195,8 +195,8 @@ func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s/%s: %s", r.name(), s.name, strings.ToUpper(string(f.outcome)))
 	if f.outcome == result.Pass || f.outcome == result.Fail {
-		t.Attr("score", formatScore(f.Value))
-		score, least := formatScores(f.Value, s.least(r.threshold))
+		t.Attr("score", result.FormatScore(f.Value))
+		score, least := result.FormatScores(f.Value, s.least(r.threshold))
 		fmt.Fprintf(&text, " %s, need %s", score, least)
 	}
 	for _, part := range []string{f.Details, f.Reason} {

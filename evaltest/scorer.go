@@ -191,11 +191,11 @@ func (s scorer) weightOf() float64 {
 // line shows what the scorer found as a part of another.
 func (s scorer) line(f finding) string {
 	var line strings.Builder
-	score, least := formatScore(f.Value), ""
+	score, least := result.FormatScore(f.Value), ""
 	if s.threshold != nil {
-		score, least = formatScores(f.Value, *s.threshold)
+		score, least = result.FormatScores(f.Value, *s.threshold)
 	}
-	fmt.Fprintf(&line, "%s: %s, weight %s", s.name, score, formatScore(s.weightOf()))
+	fmt.Fprintf(&line, "%s: %s, weight %s", s.name, score, result.FormatScore(s.weightOf()))
 	switch {
 	case f.outcome == result.Fail && f.final:
 		line.WriteString(", which fails whatever the score")

@@ -58,7 +58,7 @@ func (v verdict) attributes(t *testing.T) {
 		t.Attr("stop", stops)
 	}
 	if v.Score != nil {
-		t.Attr("score", formatScore(*v.Score))
+		t.Attr("score", result.FormatScore(*v.Score))
 	}
 }
 
@@ -66,7 +66,7 @@ func (v verdict) attributes(t *testing.T) {
 func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 	t.Helper()
 	if e.Score != nil {
-		t.Attr("score", formatScore(*e.Score))
+		t.Attr("score", result.FormatScore(*e.Score))
 	}
 	t.Attr("outcome", string(e.Outcome))
 	switch e.Outcome {
@@ -89,7 +89,7 @@ func (v verdict) reported(t *testing.T, e result.Evaluator) {
 	t.Helper()
 	score := ""
 	if e.Score != nil {
-		score = " " + formatScore(*e.Score)
+		score = " " + result.FormatScore(*e.Score)
 	}
 	t.Attr("reported", e.Name+score)
 	t.Logf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip))
@@ -133,17 +133,6 @@ func (v verdict) fraction(c result.Count) string {
 		return ""
 	}
 	return fmt.Sprintf(" %d/%d trials, need %d", c[result.Pass], len(v.Units), v.Need)
-}
-
-func formatScore(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
-
-// formatScores returns two numbers as formatScore does, with as many digits as it takes to tell them apart.
-func formatScores(score, least float64) (string, string) {
-	a, b := formatScore(score), formatScore(least)
-	for digits := 5; a == b && score != least; digits++ {
-		a, b = strconv.FormatFloat(score, 'g', digits, 64), strconv.FormatFloat(least, 'g', digits, 64)
-	}
-	return a, b
 }
 
 // skips counts the subtests of a test, so that one whose subtests were all skipped is skipped itself: nothing was

@@ -48,7 +48,11 @@ func score(v *float64) string {
 	if v == nil {
 		return unknown
 	}
-	return strconv.FormatFloat(round(*v, 2), 'f', -1, 64)
+	r := round(*v, 2)
+	if r == 1 && *v < 1 { // of evaluators: it is not the full score
+		return result.FormatScore(*v)
+	}
+	return strconv.FormatFloat(r, 'f', -1, 64)
 }
 
 func round(v float64, digits int) float64 {

@@ -178,10 +178,11 @@ func directory(n *doc.Node, cwd string) string {
 // contradicts itself.
 func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	if r.Pass != nil && !*r.Pass && r.Score >= threshold {
+		score, least := result.FormatScores(r.Score, threshold)
 		return evaluator.Verdict{
 			Outcome: result.Error,
-			Reason: fmt.Sprintf("the judge says pass: false with a score of %.4g, which reaches the threshold of %.4g",
-				r.Score, threshold),
+			Reason: fmt.Sprintf("the judge says pass: false with a score of %s, which reaches the threshold of %s",
+				score, least),
 		}
 	}
 	if r.Score == 1 && len(r.Misses) > 0 && len(r.Hits) == 0 {
@@ -194,16 +195,17 @@ func verdict(r judge.Result, threshold float64) evaluator.Verdict {
 	v := evaluator.Verdict{Outcome: result.Pass, Score: &r.Score, Detail: detail(r)}
 	switch {
 	case r.Score < 1 || r.Pass != nil && !*r.Pass:
-		v.Outcome, v.Reason = result.Fail, reason(r)
+		v.Outcome, v.Reason = result.Fail, reason(r, threshold)
 	case len(failedChecks(r.Checks)) > 0 || len(r.Misses) > 0:
-		v.Reason = reason(r)
+		v.Reason = reason(r, threshold)
 	}
 	return v
 }
 
 // reason returns in one line why the score is less than 1, or what is wrong although the unit passes.
-func reason(r judge.Result) string {
-	text := fmt.Sprintf("score %.3g", r.Score)
+func reason(r judge.Result, threshold float64) string {
+	score, _ := result.FormatScores(r.Score, threshold)
+	text := "score " + score
 	switch failed := failedChecks(r.Checks); {
 	case r.Pass != nil && *r.Pass && len(failed) > 0:
 		text = fmt.Sprintf("%d of %d checks failed: %s", len(failed), len(r.Checks), failed[0])
@@ -240,7 +242,7 @@ func more(text string, others int) string {
 func describe(c judge.Check) string {
 	text := strings.TrimSpace(c.ID + " " + c.Text)
 	if c.Score != nil {
-		text += fmt.Sprintf(" (%.3g)", *c.Score)
+		text += " (" + result.FormatScore(*c.Score) + ")"
 	}
 	if c.Reason != "" {
 		text += ": " + c.Reason

@@ -115,6 +115,11 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"full score", says(`{"score":1,"hits":["a"]}`, ""), pass, 1, ""},
 		{"score below the threshold", says(`{"score":0.5,"misses":["b","c"]}`, ""), fail, 0.5, "b (and 1 more)"},
+		{
+			"score just below the threshold", "threshold: 0.8, " + says(`{"score":0.79999999}`, ""), fail, 0.79999999,
+			"score 0.79999999",
+		},
+		{"score just below the full one", says(`{"score":0.99999}`, ""), fail, 0.99999, "score 0.99999"},
 		{"J3 score at the threshold", "threshold: 0.6, " + says(`{"score":0.6}`, ""), pass, 0.6, ""},
 		{"the word pass", says(`{"pass":true,"reason":"good"}`, ""), pass, 1, ""},
 		{

@@ -133,7 +133,7 @@ func (c composite) summarize(verdicts []evaluator.Verdict, selected func(member,
 		switch m := c.members[i]; {
 		case !selected(m, v):
 		case reason == "":
-			reason = m.Name + suffix(v)
+			reason = m.Name + suffix(m, v)
 		default:
 			more++
 		}
@@ -144,11 +144,12 @@ func (c composite) summarize(verdicts []evaluator.Verdict, selected func(member,
 	return reason
 }
 
-// suffix returns the score and the reason of a verdict, to follow a name.
-func suffix(v evaluator.Verdict) string {
+// suffix returns the score and the reason of a member's verdict, to follow its name.
+func suffix(m member, v evaluator.Verdict) string {
 	var s string
 	if v.Score != nil {
-		s = " " + strconv.FormatFloat(*v.Score, 'g', 4, 64)
+		score, _ := result.FormatScores(*v.Score, m.Threshold)
+		s = " " + score
 	}
 	if v.Reason != "" {
 		s += ": " + v.Reason
@@ -167,7 +168,7 @@ func (c composite) row(m member, v evaluator.Verdict) string {
 	if m.required {
 		kind += ", required"
 	}
-	row := fmt.Sprintf("%s %s (%s) %s%s", cmp.Or(marks[v.Outcome], "!"), m.Name, kind, v.Outcome, suffix(v))
+	row := fmt.Sprintf("%s %s (%s) %s%s", cmp.Or(marks[v.Outcome], "!"), m.Name, kind, v.Outcome, suffix(m, v))
 	if v.Detail != "" {
 		row += "\n" + expect.Indent(v.Detail)
 	}

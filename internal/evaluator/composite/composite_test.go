@@ -118,6 +118,10 @@ func TestVerdict(t *testing.T) {
 			result.Fail, 0.75, "a 0.5",
 		},
 		{
+			"member just below its threshold", "",
+			"all: [{name: a, type: fake, score: 0.79999999, threshold: 0.8}]", result.Fail, 0, "a 0.79999999",
+		},
+		{
 			"mean of several", "",
 			"members: [{name: a, type: fake, score: 0.5, reason: r}, {name: b, type: fake, score: 0}]", result.Fail,
 			0.25, "a 0.5: r (and 1 more)",

@@ -57,7 +57,7 @@ func (a accuracy) Evaluate(_ context.Context, in evaluator.Input) evaluator.Verd
 	}
 	v := t.Verdict()
 	if required != "" {
-		v.Detail += fmt.Sprintf("\na required field is wrong: the score is 0 instead of %.4g", *v.Score)
+		v.Detail += "\na required field is wrong: the score is 0 instead of " + result.FormatScore(*v.Score)
 		v.Outcome, *v.Score, v.Reason = result.Fail, 0, required
 	}
 	return v
