@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/script"
 )
 
 // Bounds of what is looked at beside a playbook.
@@ -28,8 +29,8 @@ const (
 // some of these cannot be compared with units that are judged by others.
 func (r *Runner) inputs() (map[string]string, error) {
 	all := make(map[string]string)
-	for _, file := range r.pb.Files {
-		for _, path := range append(imports(file), file) {
+	for _, file := range script.WithImports(r.pb.Files) {
+		for _, path := range append(beside(file), file) {
 			sum, err := digestOf(path)
 			if err != nil {
 				return nil, fmt.Errorf("read what the playbook names: %w", err)
@@ -79,9 +80,9 @@ func (r *Runner) walk(dir string, most int, each func(path string) error) error 
 	})
 }
 
-// imports are the files that a script may import, as far as that can be known: those of the same extension in its
+// beside are the files that a script may import in ways that its text does not tell: those of the same extension in its
 // directory and below.
-func imports(script string) (files []string) {
+func beside(script string) (files []string) {
 	ext := filepath.Ext(script)
 	if !slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".rb", ".go"}, ext) {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,84 +81,14 @@ func addScript(n *doc.Node, by string, add func(path, what, by string, at doc.Po
 	for _, word := range n.Get("script").Items() {
 		argv = append(argv, word.Text())
 	}
-	located, first := script.Locate(n, argv)
-	files := []string{first}
-	for _, word := range located {
-		if file, err := plan.File(n, word); err == nil {
-			files = append(files, file)
-		} else if dir := filepath.Join(plan.Dir(n), filepath.FromSlash(word)); strings.HasPrefix(word, ".") {
-			files = append(files, goFiles(dir)...) // go run ./judges/x
-		}
-	}
-	named := len(files)
-	for i := 0; i < len(files) && i < maxImports; i++ {
-		if files[i] == "" || slices.Contains(files[:i], files[i]) || !filepath.IsAbs(files[i]) {
-			continue
-		}
+	named := script.Files(n, argv)
+	for i, file := range script.WithImports(named) {
 		what := "the script"
-		if i >= named {
+		if i >= len(named) {
 			what = "what the script imports"
 		}
-		add(files[i], what, by, at)
-		files = append(files, imports(files[i])...)
+		add(file, what, by, at)
 	}
-}
-
-// maxImports is how many files of a script are followed.
-const maxImports = 200
-
-func goFiles(dir string) (files []string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".go") {
-			files = append(files, filepath.Join(dir, e.Name()))
-		}
-	}
-	return files
-}
-
-// The ways in which scripts name files beside them.
-var (
-	importsPython = lazyregexp.New(`(?m)^\s*(?:from\s+\.?([\w.]+)\s+import|import\s+([\w.]+))`)
-	importsJS     = lazyregexp.New(`(?:from\s+|import\s*\(?\s*|require\(\s*)["'](\.{1,2}/[^"']+)["']`)
-	importsShell  = lazyregexp.New(`(?m)^\s*(?:\.|source)\s+["']?(?:\$\(dirname[^)]*\)/|\$\{?\w+\}?/)?([\w./-]+)`)
-)
-
-// imports returns the files beside a script that it imports, as far as its text says so.
-func imports(file string) (files []string) {
-	text, err := disk.ReadRegular(file, maxFile)
-	if err != nil {
-		return nil
-	}
-	dir := filepath.Dir(file)
-	add := func(name string, suffixes ...string) {
-		for _, suffix := range suffixes {
-			candidate := filepath.Join(dir, filepath.FromSlash(name+suffix))
-			if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() {
-				files = append(files, candidate)
-				return
-			}
-		}
-	}
-	switch path.Ext(file) {
-	case ".py":
-		for _, m := range importsPython.FindAllStringSubmatch(string(text), -1) {
-			module := strings.ReplaceAll(strings.Join(m[1:], ""), ".", "/")
-			add(module, ".py", "/__init__.py")
-		}
-	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx":
-		for _, m := range importsJS.FindAllStringSubmatch(string(text), -1) {
-			add(m[1], "", ".ts", ".js", ".mjs", ".json", "/index.ts", "/index.js")
-			add(strings.TrimSuffix(m[1], ".js"), ".ts")
-		}
-	case ".sh", ".bash":
-		for _, m := range importsShell.FindAllStringSubmatch(string(text), -1) {
-			add(m[1], "")
-		}
-	case ".go":
-		return goFiles(dir)
-	}
-	return files
 }
 
 // digestOf returns the digest of a text without the white space around its lines and without empty lines.

@@ -131,6 +131,9 @@ func Locate(n *doc.Node, argv []string) (located []string, file string) {
 		return nil, "" // reported elsewhere
 	}
 	located = slices.Clone(argv)
+	if d := n.Document(); d != nil {
+		d.Files = append(d.Files, Files(n, argv)...)
+	}
 	if strings.ContainsAny(argv[0], `/\`) {
 		path, err := plan.File(n, argv[0])
 		if err != nil {
