@@ -141,6 +141,13 @@ func matches(r playbook.PermissionRule, tool string, files []string) bool {
 // strayBackslash matches a backslash that escapes nothing in a glob: no separator of paths.
 var strayBackslash = lazyregexp.New(`\\[^*?\[\]{}\\]`)
 
+// elsewhere matches the beginning of a path that a shell or another system would take for a place.
+var elsewhere = lazyregexp.New(`^(\./)*(\$[A-Z_]+|\$?\{[A-Za-z_]+\}|%[A-Z]+%|~[A-Za-z0-9._-]*|[A-Za-z]:)(/|$)`)
+
+// BeginsElsewhere reports whether a path begins with a variable, a home or a drive: nothing replaces it, so there is
+// nothing, where an expectation that nothing is there would always hold.
+func BeginsElsewhere(path string) bool { return elsewhere.MatchString(path) }
+
 func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 	if !n.Decode(r) {
 		return
@@ -152,6 +159,9 @@ func decodePermissionRule(r *playbook.PermissionRule, n *doc.Node) {
 	case r.Path == "":
 	case !doublestar.ValidatePattern(r.Path):
 		n.Errorf("path", "malformed glob %q", r.Path)
+	case BeginsElsewhere(r.Path):
+		n.Errorf("path", "%q begins with a variable, a home or a drive, and matches no file: write a path below the "+
+			"workspace, like src/a.go, or one outside of it, like /etc/hosts", r.Path)
 	case path.Clean(r.Path) != r.Path, strings.HasPrefix(r.Path, ".."), strings.Contains(r.Path, "\x00"),
 		strayBackslash.MatchString(r.Path):
 		n.Errorf("path",

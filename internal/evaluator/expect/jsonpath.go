@@ -36,6 +36,8 @@ func ParseJSONPath(text string) (JSONPath, error) {
 				return JSONPath{}, errors.New("a key is missing after the dot")
 			}
 		}
+	} else if strings.HasPrefix(text, "/") { // a key that nobody has: `exists: false` would always hold
+		return JSONPath{}, fmt.Errorf(`%q is no path: write a.b[0], or ["/a"] for a key with a slash`, text)
 	} else if text == "" {
 		return JSONPath{}, errors.New("must not be empty: $ is the whole document")
 	}

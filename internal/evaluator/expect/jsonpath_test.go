@@ -89,6 +89,7 @@ func TestParseErrors(t *testing.T) {
 		{"open bracket", `["a"`, `["a" is not like ["a.b"]`},
 		{"bad escape", `["\x"]`, `["\x"] is not like ["a.b"]`},
 		{"single quotes", `['a']`, `['a'] is neither an index like [0] nor a key like ["a.b"]`},
+		{"pointer", "/a/0", `"/a/0" is no path: write a.b[0], or ["/a"] for a key with a slash`},
 		{"key after an index", "a[0]b", `"a[0]" must be followed by a dot, [, or nothing`},
 		{
 			"stray bracket", "a]",

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
 // MaxFileSize is the size of the largest file that is read, in bytes.
@@ -25,9 +25,6 @@ type Tree struct {
 	given func(path string) (bool, error)
 }
 
-// variable matches the beginning of a path that a shell would replace.
-var variable = lazyregexp.New(`^(\./)*(\$[A-Z_]+|\$?\{[A-Za-z_]+\}|%[A-Z]+%|~[A-Za-z0-9._-]*)(/|$)`)
-
 // CleanPath returns the path of a file below the workspace in the form that the methods of [Tree] expect.
 func CleanPath(name string) (string, error) {
 	if strings.TrimSpace(name) != name { // a typo, with which `absent` would pass
@@ -36,8 +33,8 @@ func CleanPath(name string) (string, error) {
 	switch {
 	case strings.Contains(name, `\`):
 		return "", fmt.Errorf("%q has a backslash: paths have slashes", name)
-	case variable.MatchString(name):
-		return "", fmt.Errorf("%q begins with a variable or with a home: write the path below the workspace alone",
+	case plan.BeginsElsewhere(name):
+		return "", fmt.Errorf("%q begins with a variable, a home or a drive: write the path below the workspace alone",
 			name)
 	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }):
 		return "", fmt.Errorf("%+q has a character that nobody sees: write the path anew", name)

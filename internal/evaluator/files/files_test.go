@@ -402,14 +402,15 @@ func FuzzDecode(f *testing.F) {
 // A path that no workspace has would always be absent.
 func TestPathsOfNoWorkspace(t *testing.T) {
 	for _, tt := range []struct{ path, want string }{
-		{"$WORKSPACE/a", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"${WORKSPACE}/a", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"./$WORKSPACE/a", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"$WORKSPACE", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"~/a", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"~", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"~me", "begins with a variable or with a home: write the path below the workspace alone"},
-		{"~me/a", "begins with a variable or with a home: write the path below the workspace alone"},
+		{"$WORKSPACE/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"${WORKSPACE}/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"./$WORKSPACE/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"$WORKSPACE", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"~/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"~", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"~me", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"~me/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
+		{"C:/a", "begins with a variable, a home or a drive: write the path below the workspace alone"},
 		{`src\\a.go`, "has a backslash: paths have slashes"},
 		{`C:\\a`, "has a backslash: paths have slashes"},
 		{`a\u200b.go`, "has a character that nobody sees: write the path anew"},
