@@ -121,7 +121,9 @@ func TestDuration(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	for value, want := range map[float64]string{0: "0", 0.756: "0.76", 0.996: "0.996", 0.99999: "0.99999", 1: "1", 7.5: "7.5"} {
+	for value, want := range map[float64]string{
+		0: "0", 0.756: "0.76", 0.996: "0.996", 0.99999: "0.99999", 1: "1", 7.5: "7.5",
+	} {
 		require.Equal(t, want, score(&value))
 	}
 	require.Equal(t, unknown, score(nil))
