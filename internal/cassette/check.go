@@ -49,6 +49,9 @@ func (h Header) check() error {
 	case h.Endpoint != "real" && h.Endpoint != "scripted":
 		return fmt.Errorf("unknown endpoint %q: want real or scripted", h.Endpoint)
 	}
+	if h.Agent.Kind != h.Fingerprints.Kind {
+		return fmt.Errorf("the agent's kind is %q, and in the fingerprints %q", h.Agent.Kind, h.Fingerprints.Kind)
+	}
 	return h.Fingerprints.check()
 }
 
@@ -94,7 +97,8 @@ func checkEvent(body trajectory.Body) error {
 		}
 	case trajectory.Permission:
 		offered := func(o trajectory.PermissionOption) bool { return o.ID == b.Decision }
-		if b.Decision != "cancelled" && !slices.ContainsFunc(b.Options, offered) {
+		unanswered := b.Decision == "cancelled" || strings.HasPrefix(b.Decision, "error: ")
+		if !unanswered && !slices.ContainsFunc(b.Options, offered) {
 			return fmt.Errorf("the decision %q is none of the options", b.Decision)
 		}
 	case trajectory.ToolEnd:

@@ -91,7 +91,9 @@ func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 		return c.staleWorld(now)
 	}
 	changes := c.stalePrompts(prompts)
-	if !c.Header.Imported() {
+	if c.Header.Imported() {
+		changes = append(changes, changed(Change{"agent kind", c.Header.Agent.Kind, now.Kind})...)
+	} else {
 		changes = append(append(changes, c.staleAgent(now)...), c.staleWorld(now)...)
 	}
 	return append(changes, c.staleLimits(now)...)

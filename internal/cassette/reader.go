@@ -47,7 +47,7 @@ func read(path string, room int) (*Cassette, error) {
 func scan(text io.Reader, room int) (*Cassette, error) {
 	lines := newLineReader(text)
 	defer lines.release()
-	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room}
+	r := reading{Cassette: new(Cassette), decoder: newDecoder(), sums: newSums(), room: room, calls: make(calls)}
 	end := 0 // the line of the totals, if other lines follow it
 	for {
 		line, err := lines.next()
@@ -146,7 +146,8 @@ type reading struct {
 	sums    *sums
 	bad     *CorruptError // the first line that cannot be decoded; it may be one that was edited
 	timed   bool          // the timings were read; only the totals may follow
-	room    int           // how many more bytes of changed files may be kept
+	calls   calls
+	room    int // how many more bytes of changed files may be kept
 }
 
 func (r *reading) line(number int, line []byte) error {
@@ -198,7 +199,10 @@ func (r *reading) event(line []byte) error {
 	if err != nil {
 		return err
 	}
-	return checkEvent(body)
+	if err := checkEvent(body); err != nil {
+		return err
+	}
+	return r.calls.check(body)
 }
 
 func (r *reading) change(line []byte) error {

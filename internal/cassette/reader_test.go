@@ -153,6 +153,7 @@ func TestReadForeign(t *testing.T) {
 	}
 	whole := start + stop + "{\"timings\":[0,0]}\n"
 	end := "{\"timings\":[0]}\n"
+	call, result := `{"event":"tool_call","id":"c"}`+"\n", `{"event":"tool_result","id":"c","status":"completed"}`+"\n"
 	event := func(fields string) string { return start + `{"event":` + fields + "}\n" + end }
 	change := `{"change":"added","path":"a","kind":"file","text":""}` + "\n"
 	tests := []struct {
@@ -192,6 +193,26 @@ func TestReadForeign(t *testing.T) {
 		{
 			"decision", event(`"permission","id":"c","options":[{"id":"a","kind":"allow_once"}],"decision":"b"`),
 			`x:4: the decision "b" is none of the options`,
+		},
+		{
+			"result of no call", event(`"tool_result","id":"c","status":"completed"`),
+			`x:4: a result of the tool call "c", which was not made`,
+		},
+		{
+			"call twice", start + call + call + "{\"timings\":[0,0,0]}\n",
+			`x:5: the tool call "c" begins twice`,
+		},
+		{
+			"result twice", start + call + result + result + "{\"timings\":[0,0,0,0]}\n",
+			`x:6: the tool call "c" ends twice`,
+		},
+		{
+			"permission for no call", event(`"permission","id":"c","options":[],"decision":"cancelled"`),
+			`x:4: a request for permission for the tool call "c", which was not made`,
+		},
+		{
+			"kind of agent", head(`"agent":{"kind":"claude-code-acp"`, `"agent":{"kind":"codex-acp"`) + end,
+			`x:1: the agent's kind is "codex-acp"`,
 		},
 		{"stop reason", event(`"stop","reason":"fine"`), `x:4: unknown stop reason "fine"`},
 		{"usage", event(`"stop","reason":"end_turn","usage":{"input":-1}`), "x:4: usage: -1 is negative"},

@@ -226,11 +226,11 @@ func TestMigrateOnce(t *testing.T) {
 	}{
 		{
 			name: "keys-that-become-equal", pattern: `\d+`,
-			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}},
+			body: trajectory.ToolStart{ID: "y", Args: map[string]any{"1": "a", "2": "b", "3": "c", "44": "d"}},
 		},
 		{
 			name: "keys-that-were-made-different", pattern: `#`,
-			body: trajectory.ToolStart{ID: "x", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}},
+			body: trajectory.ToolStart{ID: "y", Args: map[string]any{"a": "a", "a#2": "b", "#": "c"}},
 		},
 		{name: "the-protocols-words", pattern: `[a-z]+_[a-z]+`, body: trajectory.Permission{
 			ID: "x", Options: []trajectory.PermissionOption{{ID: "allow_it", Kind: "allow_once"}}, Decision: "allow_it",
@@ -260,10 +260,11 @@ func TestMigrateOnce(t *testing.T) {
 			normaliser := func() *Normaliser { return NewNormaliser(nil, patterns, []string{tt.volatile}) }
 			recorded := normaliser().Events([]trajectory.Event{
 				{Turn: 1, Body: trajectory.Prompt{Text: "Do it."}},
+				{Turn: 1, Body: trajectory.ToolStart{ID: "x"}},
 				{Turn: 1, Body: tt.body},
 				{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
 			})
-			assert.Equal(t, trajectory.Stop{Reason: "end_turn"}, recorded[2].Body)
+			assert.Equal(t, trajectory.Stop{Reason: "end_turn"}, recorded[3].Body)
 			path := filepath.Join(t.TempDir(), "a.1.jsonl")
 			require.NoError(t, Write(path, &Cassette{Header: sample().Header, Turns: []Turn{{Events: recorded}}}))
 			before, err := os.ReadFile(path)

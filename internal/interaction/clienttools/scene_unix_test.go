@@ -131,6 +131,7 @@ func kept(t testing.TB, turn cassette.Turn) []cassette.Turn {
 	require.NoError(t, cassette.Write(file, &cassette.Cassette{
 		Header: cassette.Header{
 			Unit: "a/b/c/1", Level: cassette.LevelRun, Endpoint: "real", RecordedAt: time.Unix(0, 0).UTC(),
+			Agent: trajectory.Agent{Kind: "fake-acp"},
 			Fingerprints: cassette.Fingerprints{
 				Kind: "fake-acp", Workspace: cassette.Files{Digest: strings.Repeat("0", 64)},
 			},
