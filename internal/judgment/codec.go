@@ -204,6 +204,9 @@ func (q *question) check() error {
 		if a.Sample <= last || a.Text == "" {
 			return errors.New("the question's answers are empty or not sorted by sample")
 		}
+		if a.InputTokens < 0 || a.OutputTokens < 0 {
+			return errors.New("the question's answers have a negative count of tokens")
+		}
 		last = a.Sample
 	}
 	if last < 0 {

@@ -84,6 +84,9 @@ func (e *exchange) fault(ctx context.Context, err error) *fault {
 		return &fault{status: e.status, message: err.Error()}
 	case e.status >= 200 && e.status < 300:
 		return &fault{status: e.status, message: fmt.Sprintf("the answer is not JSON: %v: %s", err, e.answer)}
+	case e.status >= 300 && e.status < 400:
+		return &fault{status: e.status, message: "the server sends on to another address, which is not followed: " +
+			"set OPENAI_BASE_URL to that"}
 	case e.status != 0:
 		f := asFault(err, e.status)
 		f.retryAfter = e.retryAfter

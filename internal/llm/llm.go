@@ -125,9 +125,13 @@ func New(c Config) *Client {
 	if c.BaseURL == "" {
 		c.BaseURL = defaultBaseURL
 	}
-	if c.HTTPClient == nil {
-		c.HTTPClient = &http.Client{}
+	client := http.Client{}
+	if c.HTTPClient != nil {
+		client = *c.HTTPClient
 	}
+	// another server's answer is none of the one that was chosen
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.HTTPClient = &client
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = defaultAttempts
 	}
@@ -233,6 +237,9 @@ func (c *Client) ask(ctx context.Context, r Request, without feature) (Reply, *f
 	response, err := openai.NewClientWithConfig(config).CreateChatCompletion(ctx, request)
 	if err != nil {
 		return Reply{}, exchange.fault(ctx, err)
+	}
+	if err := checkAnswer(exchange.status, exchange.answer); err != nil {
+		return Reply{}, &fault{status: exchange.status, message: err.Error() + ": " + string(exchange.answer)}
 	}
 	return read(response)
 }
