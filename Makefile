@@ -48,6 +48,10 @@ test-twice: ## Run the tests of test twice in one process each, in random order 
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.
 	SOAK=1 $(GO) test -timeout 2h -count=1 -v -run '^TestSoak' $(call having,TestSoak)
 
+.PHONY: mutants-data
+mutants-data: ## Replay all mutants of recordings, judgements and replies, of which test takes a sample: 10 minutes.
+	MUTANTS_DATA=1 nice $(GO) test -timeout 1h -count=1 -v -run '^TestMutantsOf' ./internal/engine
+
 .PHONY: lint
 lint: ## Check format, vet, staticcheck, dead code, go fix and go.mod.
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
