@@ -1,9 +1,12 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -96,6 +100,10 @@ func TestLimits(t *testing.T) {
 				require.NoError(t, o.err, tt.reason)
 				require.Equal(t, tt.stops, o.stops(), tt.reason)
 				require.InDelta(t, tt.took.Seconds(), o.took.Seconds(), 2, "draining aside")
+				events := o.session.Run().Events
+				require.True(t, slices.IsSortedFunc(events, func(a, b trajectory.Event) int {
+					return cmp.Or(a.Turn-b.Turn, int(a.At-b.At))
+				}), "also what a limit ended: %v", events)
 			})
 		})
 	}
@@ -199,6 +207,18 @@ func TestErrors(t *testing.T) {
 			more:   "cassette: {level: client}",
 			script: script(acts{read("b.txt")}), change: func(c *Config) { c.Recording = recorded("$WORKSPACE/a.txt") },
 			err: "cassettes/bench.jsonl: ", advice: "record it",
+		},
+		{
+			name: "files that cannot be written", reason: "the agent would run without its account",
+			change: func(c *Config) { c.Launch.Files = []agent.File{{Path: "a"}, {Path: "a/b"}} },
+			err:    "not a directory",
+		},
+		{
+			name: "changes too large", reason: "they would not be in the recording", more: "cassette: {max_delta: 1}",
+			script: script(acts{{DiskWrite: &scripted.DiskWrite{Path: "a", Text: "large"}}}),
+			change: func(c *Config) { c.Records = true }, err: "cassette.max_delta",
+			advice: "write `cassette: {exclude: [...]}` in bench.yaml with globs of what no evaluator looks at, " +
+				"or raise cassette.max_delta",
 		},
 		{
 			name: "workspace replaced", reason: "what stands there is not the workspace",
@@ -358,4 +378,122 @@ func TestPermissions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestModes holds in which modes an agent works, and with which model.
+func TestModes(t *testing.T) {
+	offer := func(ids ...string) *scripted.Offer {
+		o := &scripted.Offer{Current: ids[0]}
+		for _, id := range ids {
+			o.Choices = append(o.Choices, scripted.Choice{ID: id})
+		}
+		return o
+	}
+	const reject = "permissions: {default: reject}"
+	tests := []struct {
+		name, reason     string
+		more             string
+		offered          *scripted.Offer
+		asking, unasking []string
+		mode             string
+		modes            []string
+		err, advice      string
+	}{
+		{name: "no modes"},
+		{name: "the agent's own", offered: offer("auto", "ask"), modes: []string{"auto"}},
+		{
+			name: "one in which it asks", offered: offer("auto", "ask"), asking: []string{"plan", "ask"},
+			modes: []string{"auto", "ask"},
+		},
+		{
+			name: "which it has", offered: offer("ask", "auto"), asking: []string{"ask"}, unasking: []string{"auto"},
+			modes: []string{"ask"},
+		},
+		{
+			name: "the playbook's", offered: offer("auto", "ask"), asking: []string{"ask"}, mode: "plan",
+			err: "plan",
+		},
+		{
+			name: "the playbook's, offered", offered: offer("auto", "ask", "plan"), asking: []string{"ask"},
+			mode: "plan", modes: []string{"auto", "plan"},
+		},
+		{
+			name: "one in which it does not ask", offered: offer("ro", "all"), unasking: []string{"all"},
+			modes: []string{"ro", "all"},
+		},
+		{
+			name: "one that is forbidden", offered: offer("ro", "all"), unasking: []string{"all"}, more: reject,
+			err: "bench.yaml:3: variants.fake.agent: `permissions` forbid something, and in the mode \"all\", " +
+				"which it needs to work here, this agent asks for nothing",
+			advice: "name another mode under variants.fake.agent.mode (offered: ro, all) or another agent, " +
+				"or accept it with `permissions: {allow_unasked: true}`",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				played := script(acts{say("a")})
+				played.Session.Modes, played.Session.Models = tt.offered, offer("small", "large")
+				c := config(t, tt.more, played)
+				c.Profile.AskingModes, c.Profile.UnaskingModes = tt.asking, tt.unasking
+				c.Unit.Variant.Agent.Mode, c.Unit.Variant.Agent.Model = tt.mode, "large"
+				o := hold(t.Context(), c, "one")
+				if tt.err != "" {
+					require.ErrorContains(t, o.err, tt.err)
+					require.Equal(t, tt.advice, fault.Advice(o.err))
+					return
+				}
+				require.NoError(t, o.err)
+				require.Equal(t, tt.modes, o.session.Identity().Agent.Modes)
+				require.NoDirExists(t, filepath.Join(c.Dirs.Base, "mcp"), "no server is replayed")
+			})
+		})
+	}
+}
+
+// TestActivity holds what people see of a session.
+func TestActivity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config(t, "", script(
+			acts{tool("Read"), {Usage: &scripted.Usage{Used: 1, Size: 2, CostUSD: 0.5}}}, acts{say("a")},
+		))
+		var told []Activity
+		c.Watch = func(a Activity) { told = append(told, a) }
+		require.NoError(t, hold(t.Context(), c, "one", "two").err)
+		usd := 0.5
+		id := c.Unit.ID()
+		require.Equal(t, []Activity{
+			{Unit: id, Iteration: 1},
+			{Unit: id, Iteration: 1, Tool: "Read"},
+			{Unit: id, Iteration: 1, Tool: "Read", Cost: &usd},
+			{Unit: id, Iteration: 2, Tool: "Read", Cost: &usd},
+		}, told)
+	})
+}
+
+// TestMCPFile holds what an agent is given that starts the servers of its own file.
+func TestMCPFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := config(t, "mcp: [{name: docs, command: [docs-server, -v]}]", script(acts{say("a")}))
+		c.Profile.MCPFile = ".agent/mcp.json"
+		require.NoError(t, hold(t.Context(), c, "one").err)
+		data, err := os.ReadFile(filepath.Join(c.Dirs.Home, ".agent", "mcp.json"))
+		require.NoError(t, err)
+		require.JSONEq(t, `{"mcpServers": {"docs":
+			{"type": "local", "command": "docs-server", "args": ["-v"], "tools": ["*"]}}}`, string(data))
+	})
+}
+
+// TestBetweenTurns holds that what the agent does between two turns ends the second.
+func TestBetweenTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		played := script(acts{say("a")}, acts{say("b")})
+		played.Turns[0].After = acts{sleep(10 * time.Second), asking("Bash")}
+		s, err := Start(t.Context(), config(t, "permissions: {default: error}", played))
+		require.NoError(t, err)
+		require.NoError(t, s.Ask(t.Context(), []string{"one"}))
+		time.Sleep(time.Minute) // by the bubble's clock
+		require.ErrorIs(t, s.Ask(t.Context(), []string{"two"}), errPermission)
+		require.ErrorIs(t, s.Close(t.Context()), errPermission)
+	})
 }

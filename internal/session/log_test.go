@@ -50,6 +50,7 @@ func TestLogChunks(t *testing.T) {
 	l.frame(chunk("agent_thought_chunk", "nothing "))
 	l.frame(chunk("agent_message_chunk", key[9:]+"!"))
 	l.frame(chunk("agent_thought_chunk", "to see"))
+	l.frame(acp.Frame{Raw: []byte(`{"params":{"update":{"sessionUpdate":"agent_message_chunk","content":{}}}}`)})
 	require.NoError(t, l.Close(func() error { return nil }))
 	require.NoError(t, l.Close(nil), "it is closed")
 	log := readLog(t, dir)
@@ -87,10 +88,12 @@ func TestLogLater(t *testing.T) {
 	_, err := l.file.WriteString(`{"text": "it was later-0123456789`)
 	require.NoError(t, err)
 	l.err = errors.New("the disk is full")
+	l.Notef("nothing follows what is broken")
 	l.secrets.Mark("LATER", "later-0123456789")
 	require.ErrorContains(t, l.Close(func() error { return nil }), "the disk is full")
 	assert.Equal(t, 2, strings.Count(readLog(t, dir), "[REDACTED:LATER]"))
 	assert.NotContains(t, readLog(t, dir), "0123456789")
+	assert.NotContains(t, readLog(t, dir), "nothing follows")
 }
 
 // TestLogReplaced holds that nothing is done to a file for which an agent may have put another.

@@ -88,6 +88,17 @@ func TestOutages(t *testing.T) {
 			turns: append(turn1(tool("Read")), say1(codex429)...), err: "last status: 429",
 		},
 		{
+			name: "after a file was written", reason: "that is work, too",
+			turns: append(turn1(scripted.Action{Write: &scripted.Write{Path: "a", Text: "a"}}), say1(codex429)...),
+			err:   "last status: 429",
+		},
+		{
+			name: "after a file was not written", reason: "nothing was done yet", transient: true,
+			turns: append(turn1(scripted.Action{Tool: nil, Read: &scripted.Read{Path: "a", Optional: true}}),
+				say1(codex429)...),
+			err: "last status: 429",
+		},
+		{
 			name: "in a later turn, before any work", reason: "nothing was done yet",
 			turns: append(say1("Hello."), say1(codex429)...), err: "last status: 429", transient: true,
 		},
@@ -199,6 +210,8 @@ func TestRefusedPrompts(t *testing.T) {
 		{name: "opencode", code: -32603, message: "Internal error: Incorrect API key provided", model: true},
 		{name: "claude", code: -32603, message: "API Error: 529 Overloaded", model: true, transient: true},
 		{name: "qwen", code: -32603, message: "400 The model refused this request", model: true},
+		{name: "the first status", code: 400, message: "No", model: true},
+		{name: "no status", code: 600, message: "No"},
 		{name: "a bug", code: -32603, message: "Internal error: x is not a function"},
 	}
 	for _, tt := range tests {

@@ -197,6 +197,7 @@ func TestReplay(t *testing.T) {
 		return turn
 	}
 	call := []trajectory.Body{
+		trajectory.Notice{Name: "progress"},
 		trajectory.ToolStart{ID: "c", Name: "Bash"},
 		trajectory.ToolEnd{ID: "c", Status: trajectory.Completed, Output: "ok"},
 	}
@@ -261,6 +262,9 @@ func TestReplay(t *testing.T) {
 			require.NoError(t, err, tt.reason)
 			run := s.Run()
 			require.Equal(t, tt.stops, strings.Join(run.StopReasons(), " "))
+			for i := range run.StopReasons() {
+				require.Equal(t, i+1, told[i])
+			}
 			require.Len(t, told, len(run.StopReasons()))
 			require.NoError(t, s.CheckOverrides(), tt.reason)
 			for _, c := range run.ToolCalls() {

@@ -42,6 +42,8 @@ func TestClient(t *testing.T) {
 		}
 		return all
 	}
+	require.Nil(t, (*Session)(nil).LeftOut())
+	require.NotPanics(t, func() { recorded.session.LeftOut() })
 	tests := []struct {
 		name, reason string
 		more         string

@@ -56,13 +56,11 @@ func Of(ctx context.Context, in evaluator.Input, config any) (judge.Input, error
 	return j, nil
 }
 
-// files returns the paths of the files that the case put into the workspace.
+// files returns the paths of the files that the case put into the workspace, relative ones if there is none.
 func files(c plan.Case, workspace string) []string {
 	paths := slices.Sorted(maps.Keys(c.Files))
-	if workspace != "" {
-		for i, p := range paths {
-			paths[i] = filepath.Join(workspace, filepath.FromSlash(p))
-		}
+	for i, p := range paths {
+		paths[i] = filepath.Join(workspace, filepath.FromSlash(p))
 	}
 	return paths
 }
