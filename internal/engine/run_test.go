@@ -292,3 +292,45 @@ func TestActivity(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 2}, prompts)
 }
+
+// TestRunSteps holds what is told of steps that run commands, and what follows from one that fails.
+func TestRunSteps(t *testing.T) {
+	root := recorded(t, 1)
+	text := strings.Replace(benchPlaybook, "acp.prompt}]", "acp.prompt}, {run: git --version, cwd: .}, "+
+		"{run: git no-such-command}, {name: after, run: git --version}]", 1)
+	text = strings.Replace(text, "  jobs:\n", "  jobs:\n"+
+		"    alone: {steps: [{run: git --version}]}\n"+
+		"    next: {needs: [alone], steps: [{run: git no-such-command}]}\n"+
+		"    late: {needs: [next], steps: [{run: git --version}]}\n"+
+		"    check: {needs: [eval], steps: [{run: git --version}]}\n", 1)
+	runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) { c.Sandbox = "none" })
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
+	require.NoError(t, err)
+	u := sunk.units[0]
+	require.Equal(t, result.Fail, u.Outcome, u.Reason)
+	var got []string
+	for _, s := range u.Steps {
+		got = append(got, s.Name+": "+string(s.Outcome))
+	}
+	require.Equal(t, []string{
+		"workspace.prepare: pass", "acp.prompt: pass", "git --version: pass", "git no-such-command: fail",
+		"after: skip",
+	}, got)
+	ran, failed := u.Steps[2], u.Steps[3]
+	require.Contains(t, ran.Output, "git version ")
+	require.Equal(t, "git --version", ran.Command.Command)
+	require.Zero(t, *ran.Command.ExitCode)
+	require.Equal(t, "git no-such-command: exit code 1", failed.Reason)
+	require.Equal(t, 1, *failed.Command.ExitCode)
+
+	var jobs []string
+	for _, j := range sunk.jobs {
+		jobs = append(jobs, j.ID+": "+string(j.Outcome))
+		if j.Outcome == result.Pass {
+			require.Contains(t, j.Steps[0].Output, "git version ")
+		}
+	}
+	slices.Sort(jobs)
+	require.Equal(t, []string{"alone: pass", "check: skip", "late: skip", "next: fail"}, jobs)
+}

@@ -89,6 +89,10 @@ func TestEvaluate(t *testing.T) {
 			"standard error", "run: node -e console.error(7), stderr: {contains: '7'}, stdout: {equals: ''}",
 			result.Pass, 1, "",
 		},
+		{
+			"exit code and output", "run: node -e process.exit(4), stdout: {equals: ''}", result.Fail, 1.0 / 2,
+			"node -e process.exit(4) ends with exit code 0: exit code 4",
+		},
 		{"cwd", "run: node where.js, cwd: sub, stdout: {equals: sub}", result.Pass, 1, ""},
 		{"no such cwd", "run: node where.js, cwd: none", result.Error, 0, "cwd: the workspace has no directory none"},
 		{"it may write", "run: node write.js", result.Pass, 1, ""},
@@ -134,6 +138,10 @@ func TestShown(t *testing.T) {
 	tests := []struct{ name, keys, reason, detail string }{
 		{
 			"exit code", ends + "1 1 2 1 4", "ends with exit code 0", "exit code 4\nstdout:\n1\nstderr:\n2",
+		},
+		{
+			"lines", "run: node -p 12, exit_code: 4", "ends with exit code 4",
+			"exit code 0\nstdout:\n12\nstderr is empty",
 		},
 		{"no output", ends + "1 0 2 0 4", "ends with exit code 0", "exit code 4\nstdout is empty\nstderr is empty"},
 		{
