@@ -48,12 +48,11 @@ func (t *Tally) Miss(weight float64, what, problem string) {
 // Verdict returns the verdict of the expectations. There is at least one, and at least one has weight.
 func (t *Tally) Verdict() evaluator.Verdict {
 	score := Mean(t.scores, t.weights)
-	v := evaluator.Verdict{Outcome: result.Pass, Score: &score, Detail: strings.Join(t.lines, "\n")}
-	if t.missed > 0 {
-		v.Reason = t.reason
-		if t.missed > 1 {
-			v.Reason += fmt.Sprintf(" (and %d more)", t.missed-1)
-		}
+	v := evaluator.Verdict{
+		Outcome: result.Pass, Score: &score, Reason: t.reason, Detail: strings.Join(t.lines, "\n"),
+	}
+	if t.missed > 1 {
+		v.Reason += fmt.Sprintf(" (and %d more)", t.missed-1)
 	}
 	if score < 1 {
 		v.Outcome = result.Fail
