@@ -222,7 +222,7 @@ func (r *Run) clearUnitDirs() error {
 		if r.results.done[id] {
 			continue
 		}
-		c, v, trial, _ := splitUnit(id)
+		c, v, trial := splitUnit(id)
 		var errs []error
 		for _, dir := range r.UnitDirs(c, v, trial).dirs() {
 			errs = append(errs, disk.RemoveAll(dir))

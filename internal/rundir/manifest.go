@@ -259,15 +259,15 @@ func checkIDs(what string, ids []string, pattern *lazyregexp.Regexp) error {
 	return nil
 }
 
-// splitUnit returns the parts of a unit's id.
-func splitUnit(id string) (caseID, variant string, trial int, ok bool) {
+// splitUnit returns the parts of a unit's id, nothing for a text that is none.
+func splitUnit(id string) (caseID, variant string, trial int) {
 	parts := strings.Split(id, "/")
 	n := len(parts)
 	if n < 4 {
-		return "", "", 0, false
+		return "", "", 0
 	}
-	trial, err := strconv.Atoi(parts[n-1])
-	return parts[n-3], parts[n-2], trial, err == nil && trial > 0 && strconv.Itoa(trial) == parts[n-1]
+	trial, _ = strconv.Atoi(parts[n-1])
+	return parts[n-3], parts[n-2], trial
 }
 
 func (m *Manifest) variantIDs() []string {

@@ -58,6 +58,7 @@ func TestManifestIsWhole(t *testing.T) {
 		{"no units", "units", []string{}, `the unit "/one/b/1" is missing`},
 		{"units null", "units", nil, `the unit "/one/b/1" is missing`},
 		{"a unit less", "units", demo(3).Units[:11], `the unit "evals/demo/two/a/3" is missing`},
+		{"a unit more", "units", append(demo(3).Units, "evals/demo/two/a/4"), `"evals/demo/two/a/4": want no more`},
 		{"other order", "units", append(demo(3).Units[1:2:2], demo(3).Units...), "duplicate unit"},
 		{"mode", "mode", "Replay", `unknown mode "Replay"`},
 		{"state", "state", "green", `unknown state "green"`},

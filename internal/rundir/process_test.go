@@ -300,4 +300,12 @@ func TestLockThatWasRemoved(t *testing.T) {
 	require.NoError(t, disk.Lock(waiting))
 	require.False(t, isAt(waiting, path), "path is another file")
 	require.NoError(t, second.release())
+
+	closed, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	require.False(t, isAt(closed, path), "it is not known what it was")
+	removed, err := removeRun(runs, id)
+	require.NoError(t, err)
+	require.False(t, removed, "another process was faster")
 }

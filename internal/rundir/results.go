@@ -77,7 +77,7 @@ func (r *Run) checkUnit() func(unitLine) error {
 	judges := r.Manifest().Judges
 	return func(l unitLine) error {
 		u := l.Unit
-		c, v, trial, _ := splitUnit(u.ID)
+		c, v, trial := splitUnit(u.ID)
 		if c != u.Case || v != u.Variant || trial != u.Trial {
 			return fmt.Errorf("unit %q has case %q, variant %q, trial %d", u.ID, u.Case, u.Variant, u.Trial)
 		}
@@ -370,7 +370,7 @@ func (m Manifest) cells(units []result.Unit) []result.Trials {
 		u, ok := ended[id]
 		if !ok {
 			u = result.Unit{ID: id, Outcome: result.NotRun}
-			u.Case, u.Variant, u.Trial, _ = splitUnit(id)
+			u.Case, u.Variant, u.Trial = splitUnit(id)
 		}
 		cell := [2]string{u.Case, u.Variant}
 		i, ok := index[cell]

@@ -44,19 +44,32 @@ func TestCommitFails(t *testing.T) {
 	require.Equal(t, "a\n", string(data))
 }
 
-// TestDiskFull appends to a device that is always full.
-func TestDiskFull(t *testing.T) {
-	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no such device here:", err)
+// TestDiskFails appends to a device that is always full, and to one that cannot be synced.
+func TestDiskFails(t *testing.T) {
+	for device, want := range map[string]string{
+		"/dev/full": "no space left on device", "/dev/null": "sync /dev/null: ",
+	} {
+		file, err := os.OpenFile(device, os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("there is no such device here:", err)
+		}
+		run := newRun(t, t.TempDir(), demo(1))
+		require.NoError(t, run.results.close())
+		run.results.file = file
+		err = run.Append(unit("evals/demo/one/b/1"))
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "results.jsonl")
+		require.ErrorContains(t, run.Append(unit("evals/demo/one/a/1")), want)
 	}
-	run := newRun(t, t.TempDir(), demo(1))
-	require.NoError(t, run.results.close())
-	run.results.file = file
-	err = run.Append(unit("evals/demo/one/b/1"))
-	require.ErrorContains(t, err, "no space left on device")
-	require.ErrorContains(t, err, "results.jsonl")
-	require.ErrorContains(t, run.Append(unit("evals/demo/one/a/1")), "no space left on device")
+}
+
+// TestOpenJournalFails: a journal that cannot be read to its end is not appended to.
+func TestOpenJournalFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	require.NoError(t, os.Truncate(path, maxLine+1))
+	_, err := openJournal(path, nil)
+	require.ErrorContains(t, err, "cut the torn last line: line 1: the line exceeds the limit")
 }
 
 // TestCommitsAreShared delays a commit until more lines wait, which must become one batch.

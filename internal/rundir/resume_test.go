@@ -25,7 +25,7 @@ func TestResume(t *testing.T) {
 	require.NoError(t, run.Append(unit(m.Units[0])))
 	files := make(map[string]string) // by unit
 	for _, id := range m.Units[:2] {
-		c, v, trial, _ := splitUnit(id)
+		c, v, trial := splitUnit(id)
 		dirs, err := run.MakeUnitDirs(c, v, trial)
 		require.NoError(t, err)
 		files[id] = filepath.Join(dirs.Workspace, "main.go")
@@ -122,10 +122,23 @@ func TestResumeRefuses(t *testing.T) {
 	}
 	root := t.TempDir()
 	m := demo(1)
+	long := strings.Repeat("x", 300) // longer than a name may be, so that it can be neither made nor removed
+	m.Cases[1].ID, m.Judges = long, map[string][]string{"one": nil, long: nil}
+	for i, id := range m.Units {
+		m.Units[i] = strings.Replace(id, "/two/", "/"+long+"/", 1)
+	}
+	unclear := newRun(t, root, m)
+	_, err := unclear.MakeUnitDirs("one", "b", 1)
+	require.NoError(t, err)
+	require.NoError(t, unclear.Close())
+	_, err = Resume(root, unclear.ID(), nil)
+	require.ErrorContains(t, err, "remove what unit evals/demo/"+long+"/b/1 left: ")
+
+	root, m = t.TempDir(), demo(1)
 	m.Tool = "demo" + "-token-0123"
 	run := newRun(t, root, m)
 	require.NoError(t, run.Close())
-	_, err := Resume(root, run.ID(), &mask)
+	_, err = Resume(root, run.ID(), &mask)
 	require.ErrorContains(t, err, "contains the value of API_TOKEN")
 }
 

@@ -51,7 +51,7 @@ func newRun(t testing.TB, root string, m Manifest) *Run {
 
 // unit returns the result of the unit with an id.
 func unit(id string) result.Unit {
-	c, v, trial, _ := splitUnit(id)
+	c, v, trial := splitUnit(id)
 	return result.Unit{
 		ID: id, Case: c, Variant: v, Trial: trial, Outcome: result.Pass, Started: time.Unix(1772446500, 0).UTC(),
 		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}},
@@ -319,6 +319,31 @@ func TestFinishFails(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(run.Dir(), "manifest.json")))
 	require.NoError(t, os.MkdirAll(filepath.Join(run.Dir(), "manifest.json", "x"), 0o755))
 	require.ErrorContains(t, run.Finish(StateFinished), "finish run "+run.ID()+": ")
+
+	root := t.TempDir()
+	run = newRun(t, root, demo(1))
+	require.ErrorContains(t, run.Finish(StateFinished, strings.Repeat("x", maxFile)), "exceed the limit")
+	opened, err := Open(root, run.ID(), nil)
+	require.NoError(t, err, "the manifest stays")
+	require.Equal(t, StateRunning, opened.Manifest().State)
+
+	require.NoError(t, os.RemoveAll(run.Dir()))
+	require.ErrorIs(t, run.WriteFile("report.md", nil), fs.ErrNotExist)
+}
+
+// TestBrokenProject: a project whose runs cannot be read is not one without runs.
+func TestBrokenProject(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, ".llman"), nil, 0o644))
+	_, err := Open(root, "20260302-101500-demo-x", nil)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "there is no run")
+
+	root = t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, runsDir), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, runsDir, locksDir), nil, 0o644))
+	_, err = Clean(root, 0)
+	require.ErrorContains(t, err, "clean runs: ", "locks cannot be listed")
 }
 
 func TestUnitsAreInOrder(t *testing.T) {
@@ -349,6 +374,8 @@ func TestAppendRefuses(t *testing.T) {
 	require.NoError(t, run.Append(unit(m.Units[0])))
 	unknown, moved, open, masked := unit("evals/demo/one/a/2"), unit(m.Units[1]), unit(m.Units[1]), unit(m.Units[1])
 	moved.Case, open.Outcome, masked.Outcome = "two", "", "[REDACTED:STATE]"
+	late := unit(m.Units[1])
+	late.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	tests := []struct {
 		name string
 		unit result.Unit
@@ -359,6 +386,7 @@ func TestAppendRefuses(t *testing.T) {
 		{"another case", moved, `has case "two", variant "a", trial 1`},
 		{"not ended", open, `unknown outcome ""`},
 		{"masked", masked, "unknown outcome"},
+		{"at a time that JSON does not have", late, "year outside of range"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -396,6 +424,10 @@ func TestAppendMasks(t *testing.T) {
 	require.NoError(t, run.AppendJob(result.Job{ID: "build", Outcome: result.Fail, Reason: token}))
 	require.NoError(t, run.WriteFile("report.json", []byte(`{"text": "`+token+`"}`)))
 	require.NoError(t, run.WriteFile("variants/a/logs/stderr.txt", []byte(token)))
+	require.NoError(t, run.WriteFile("log.jsonl", []byte(`{"text": "sk-`+`test\u002d0123456789"}`+"\n{}\n")))
+	log, err := run.ReadFile("log.jsonl", 100)
+	require.NoError(t, err)
+	require.NotContains(t, string(log), "0123456789", "a secret with escapes in it")
 	require.NoError(t, run.Finish(StateFinished))
 	require.NoError(t, filepath.WalkDir(run.Dir(), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
