@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,7 +72,31 @@ func TestCompare(t *testing.T) {
 	t.Run("not a cassette", func(t *testing.T) {
 		_, err := Compare(sample(), &Cassette{Turns: make([]Turn, 1)})
 		require.ErrorContains(t, err, "compare cassettes: turn 1: 0 prompts, want 1")
+		_, err = Compare(&Cassette{Turns: make([]Turn, 1)}, sample())
+		require.ErrorContains(t, err, "compare cassettes: turn 1: 0 prompts, want 1")
 	})
+}
+
+func TestAlign(t *testing.T) {
+	tests := []struct {
+		name, x, y string // a line is a letter
+		want       []Difference
+	}{
+		{"more around", "c", "pcq", []Difference{{LineB: 1, B: "p"}, {LineB: 3, B: "q"}}},
+		{"less around", "pcq", "c", []Difference{{LineA: 1, A: "p"}, {LineA: 3, A: "q"}}},
+		{"of two as long, the later of the first", "ab", "ba", []Difference{{LineA: 1, A: "a"}, {LineB: 2, B: "a"}}},
+		{"the longest", "pabcq", "rbcas", []Difference{
+			{LineA: 1, A: "p", LineB: 1, B: "r"},
+			{LineA: 2, A: "a"},
+			{LineA: 5, A: "q", LineB: 4, B: "a"},
+			{LineB: 5, B: "s"},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.want, align(strings.Split(tt.x, ""), strings.Split(tt.y, "")))
+		})
+	}
 }
 
 func TestAlignLarge(t *testing.T) {

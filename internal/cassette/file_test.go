@@ -78,6 +78,7 @@ func TestOpenLeaves(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, p.End())
+	require.NoError(t, p.Close(), "it may be called again")
 	got, err := os.ReadFile(filepath.Join(dir, "log"))
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(want.Turns[1].Delta.Changes[0].Data, got))
@@ -95,6 +96,56 @@ func TestOpenLeaves(t *testing.T) {
 		require.ErrorContains(t, err, "the file changed while the cassette was replayed")
 		require.Error(t, p.End(), "a turn is left")
 	})
+	t.Run("closed meanwhile", func(t *testing.T) {
+		require.NoError(t, Write(path, want))
+		p := NewPlayer(open(), dir)
+		p.AnyPrompt = true
+		require.NoError(t, p.ApplyNext(t.Context()))
+		require.NoError(t, p.deferred.file.Close())
+		require.ErrorIs(t, p.End(), os.ErrClosed)
+	})
+	t.Run("removed meanwhile", func(t *testing.T) {
+		c := open()
+		require.NoError(t, os.Remove(path+".gz"))
+		_, err := NewPlayer(c, dir).Prompt(t.Context(), samplePrompts[0])
+		require.ErrorContains(t, err, "there is no such cassette")
+	})
+}
+
+// TestList: recordings are found whatever state they are in, and a directory that cannot be read is not an empty one.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"evals/b/one/v.1.jsonl", "evals/b/one/v.2.jsonl.gz", "evals/b/two/.v.1.jsonl.ABCD", "evals/a/one/v.1.jsonl",
+		"evals/b/one/notes.md", "evals/b/notes.jsonl", "evals/x_test.go/one/v.1.jsonl", "top.jsonl", "evals/top.jsonl",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "evals", "c", "one", "v.1.jsonl"), 0o755))
+	playbooks, err := Playbooks(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"evals", "evals/a", "evals/b"}, playbooks)
+	listed, err := List(dir, "evals/b")
+	require.NoError(t, err)
+	base := filepath.Join(dir, "evals", "b")
+	assert.Equal(t, []string{
+		filepath.Join(base, "one", "v.1.jsonl"), filepath.Join(base, "one", "v.2.jsonl.gz"),
+		filepath.Join(base, "two", ".v.1.jsonl.ABCD"),
+	}, listed)
+	for _, none := range []string{"none", "evals/x_test.go", "evals/c"} {
+		listed, err = List(dir, none)
+		require.NoError(t, err)
+		assert.Empty(t, listed)
+	}
+	playbooks, err = Playbooks(filepath.Join(dir, "none"))
+	require.NoError(t, err)
+	assert.Empty(t, playbooks)
+	_, err = List(dir, "top.jsonl")
+	require.ErrorContains(t, err, "list cassettes: ")
+	_, err = Playbooks(strings.Repeat("x", 300)) // longer than a name may be
+	require.ErrorContains(t, err, "list cassettes: ")
 }
 
 func TestReadTwoFiles(t *testing.T) {

@@ -20,6 +20,12 @@ func TestStale(t *testing.T) {
 	stop := func(reason string) func(*Cassette) {
 		return func(c *Cassette) { c.Turns[1].Events[3].Body = trajectory.Stop{Reason: reason} }
 	}
+	spending := func(reason string) func(*Cassette) {
+		return func(c *Cassette) {
+			stop(reason)(c)
+			c.Header.Fingerprints.Tokens, c.Header.Fingerprints.CostUSD = 5, 1.5
+		}
+	}
 	files := func(n int) func(*Fingerprints) {
 		return func(f *Fingerprints) {
 			f.Workspace = Files{Digest: "new", ByPath: map[string]string{}}
@@ -37,6 +43,22 @@ func TestStale(t *testing.T) {
 		want    []string
 	}{
 		{name: "nothing"},
+		{name: "nothing of several", was: func(c *Cassette) {
+			f := &c.Header.Fingerprints
+			for _, list := range []*[]string{
+				&f.Args, &f.Permissions, &f.Steps, &f.Commands, &f.Variables, &f.Servers, &f.Overrides,
+			} {
+				*list = []string{"a", "b"}
+			}
+		}},
+		{
+			name: "steps", now: func(f *Fingerprints) { f.Steps = []string{"a", "b"} },
+			want: []string{"steps before the agent:\n  + a\n  + b"},
+		},
+		{
+			name: "a link that leads outside", reason: "the digest leaves it out",
+			now: func(f *Fingerprints) { f.Workspace.ByPath = map[string]string{"l": "-> /x"} },
+		},
 		{
 			name: "kind", now: func(f *Fingerprints) { f.Kind = "acp" },
 			want: []string{`agent kind: was "claude-code-acp", is "acp"`},
@@ -125,6 +147,26 @@ func TestStale(t *testing.T) {
 			want: []string{`limit timeout: was "30m0s", is "949ms"`},
 		},
 		{name: "same limit that did cut", was: stop("max_tool_calls")},
+		{
+			name: "new limits of spending", reason: "nobody knows when they would have cut",
+			now:  func(f *Fingerprints) { f.Tokens, f.CostUSD = 5, 1.5 },
+			want: []string{`limit max_tokens: was none, is "5"`, `limit max_cost_usd: was "0", is "1.5"`},
+		},
+		{name: "same limits of spending", was: spending("end_turn")},
+		{
+			name: "no limits of spending", was: spending("end_turn"),
+			now: func(f *Fingerprints) { f.Tokens, f.CostUSD = 0, 0 },
+		},
+		{
+			name: "token limit that did cut, removed", was: spending("token_limit"),
+			now:  func(f *Fingerprints) { f.Tokens, f.CostUSD = 0, 0 },
+			want: []string{`limit max_tokens: was "5", is none`},
+		},
+		{
+			name: "cost limit that did cut, removed", was: spending("cost_limit"),
+			now:  func(f *Fingerprints) { f.Tokens, f.CostUSD = 0, 0 },
+			want: []string{`limit max_cost_usd: was "1.5", is "0"`},
+		},
 		{
 			name: "limit that did cut, raised", reason: "the session would go on today", was: stop("max_tool_calls"),
 			now: func(f *Fingerprints) { f.ToolCalls = 0 }, want: []string{`limit max_tool_calls: was "20", is none`},

@@ -298,6 +298,8 @@ func TestFoldMatches(t *testing.T) {
 		{"into a placeholder", `\w <nor`, "a b <normalised>", "a b <normalised>"},
 		{"around a placeholder", `b .* c`, "a b <normalised> c d", "a <normalised> d"},
 		{"a placeholder", `<\w+>`, "a <normalised>", "a <normalised>"},
+		{"right behind a placeholder", `a`, "<normalised>a", "<normalised><normalised>"},
+		{"up to the end of a placeholder", `a <\w+>`, "a <normalised> b", "<normalised> b"},
 		{
 			"several placeholders", `\w+$|sed> <`, "<normalised> <normalised> a",
 			"<normalised> <normalised> <normalised>",

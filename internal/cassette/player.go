@@ -94,9 +94,7 @@ func (p *Player) Close() error {
 		return nil
 	}
 	err := p.deferred.Close()
-	if err == nil {
-		p.deferred = nil
-	}
+	p.deferred = nil
 	return err
 }
 

@@ -57,6 +57,10 @@ func TestPlayerRefuses(t *testing.T) {
 			want: `prompt 3: was none, is "Thanks."`,
 		},
 		{name: "any prompt less", prompts: samplePrompts[:1], any: true},
+		{
+			name: "no prompt", wantEnd: "prompt 1:\n    - Fix Add in add.go.\n    - Run the tests.\n" +
+				`  prompt 2: was "Now the tests.", is none`,
+		},
 		{name: "a prompt less", prompts: samplePrompts[:1], wantEnd: `prompt 2: was "Now the tests.", is none`},
 	}
 	for _, tt := range tests {

@@ -51,8 +51,8 @@ var quickSeeds = []struct {
 	{"a field too few", "tool_result", `{"id":"c","output":1}`, false},
 	{
 		"a call", "tool_call",
-		`{"id":"c","name":"Read","kind":"read","title":"t","input":{"a":[1,-2.5e3,true,null,{}],"b":"x"},` +
-			`"locations":[{"path":"p","line":7},{"path":"q"}]}`, true,
+		`{"id":"c","parent":"b","name":"Read","kind":"read","title":"t",` +
+			`"input":{"a":[1,-2.5e3,true,null,{}],"b":"x"},"locations":[{"path":"p","line":7},{"path":"q"}]}`, true,
 	},
 	{"no location", "tool_call", `{"id":"c","locations":[]}`, true},
 	{
@@ -73,12 +73,21 @@ var quickSeeds = []struct {
 		`{"id":"c","status":"completed","output":{"content":[{"type":"text","text":"x"}]},` +
 			`"printed":"p","exit_code":-1}`, true,
 	},
-	{"an exit code that is no whole number", "tool_result", `{"id":"c","exit_code":1.0}`, false},
+	{"an exit code that is no whole number", "tool_result", `{"id":"c","status":"failed","exit_code":1.0}`, false},
 	{"a result with diffs", "tool_result", `{"id":"c","status":"completed","diffs":[{"path":"p","new":"n"}]}`, false},
 	{"a file that is read", "file_read", `{"path":"p","line":1,"limit":2,"text":"t","error":"e"}`, true},
 	{"a file that is written", "file_write", `{"path":"p","text":"t","error":"e"}`, true},
 	{"a kind that is rare", "stop", `{"reason":"end_turn"}`, false},
 	{"no fields", "message", `{}`, false},
+	{"with its line break", "message", "{\"text\":\"a\"}\n", true},
+	{"many lists", "tool_call", `{"id":"c","input":[` + strings.Repeat("[],", 2*maxNested) + `[]]}`, true},
+	{"no value", "tool_call", `{"id":"c","input":}`, false},
+	{"no end of a number", "tool_call", `{"id":"c","input":1`, false},
+	{"no value of an unknown field", "file_write", `{"path":"p","x":}`, false},
+	{"an unknown escape", "message", `{"text":"a\xb"}`, false},
+	{"two texts with escapes", "file_write", `{"path":"a\n","text":"b\n"}`, true},
+	{"a control character in a longer text", "message", "{\"text\":\"0123\x024567\"}", false},
+	{"a control character as the eighth", "message", "{\"text\":\"0123456\x1f789abcdef\"}", false},
 }
 
 func TestQuick(t *testing.T) {

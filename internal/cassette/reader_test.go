@@ -151,6 +151,15 @@ func TestReadForeign(t *testing.T) {
 		require.Contains(t, header, old)
 		return strings.Replace(header, old, new, 1)
 	}
+	imports := sample()
+	imports.Header.Origin, imports.Header.Endpoint, imports.Header.Sandbox = "imported from claude 2.1", "", ""
+	imports.Header.Fingerprints, imports.Header.ProtocolVersion = Fingerprints{}, 0
+	ofImport, _, _ := strings.Cut(string(encoded(t, imports)), "\n")
+	ofImport += "\n"
+	imported := func(old, new string) string {
+		require.Contains(t, ofImport, old)
+		return strings.Replace(ofImport, old, new, 1)
+	}
 	whole := start + stop + "{\"timings\":[0,0]}\n"
 	end := "{\"timings\":[0]}\n"
 	call, result := `{"event":"tool_call","id":"c"}`+"\n", `{"event":"tool_result","id":"c","status":"completed"}`+"\n"
@@ -237,6 +246,12 @@ func TestReadForeign(t *testing.T) {
 		{"time of recording", head("2026-03-14T09:26:53Z", "0001-01-01T00:00:00Z") + end, "x:1: recorded_at or"},
 		{"limit", head(`"max_tool_calls":20`, `"max_tool_calls":-1`) + end, "x:1: fingerprints: a limit is negative"},
 		{"timeout", head(`"timeout":"30m0s"`, `"timeout":"-5m0s"`) + end, `x:1: fingerprints: the timeout is "-5m0s"`},
+		{"limit of tokens", head(`"timeout":`, `"max_tokens":-1,"timeout":`) + end, "a limit is negative"},
+		{"limit of cost", head(`"timeout":`, `"max_cost_usd":-1,"timeout":`) + end, "a limit is negative"},
+		{"no kind", strings.ReplaceAll(header, `"kind":"claude-code-acp"`, `"kind":""`) + end, "the kind is empty"},
+		{"import with an endpoint", imported(`"endpoint":""`, `"endpoint":"real"`) + end, "but the header has the"},
+		{"import with a sandbox", imported(`"sandbox":""`, `"sandbox":"none"`) + end, "but the header has the"},
+		{"line without its beginning", start + `turn":2}` + "\n" + end, "x:4: unknown kind of line"},
 		{"digest", head(sample().Header.Fingerprints.Workspace.Digest, "") + end, "x:1: fingerprints: the digest of"},
 		{
 			"another level", strings.Replace(header, `"level":"run"`, `"level":"wire"`, 1) + end,
@@ -301,6 +316,13 @@ func TestReadForeign(t *testing.T) {
 	}
 	_, bad := decode(seal(t, whole, totals{Turns: 1, Events: 2}))
 	assert.Nil(t, bad, "the frame of these tests is a cassette")
+	_, bad = decode(seal(t, strings.Replace(whole, header, ofImport, 1), totals{Turns: 1, Events: 2}))
+	assert.Nil(t, bad, "an import")
+	possible := `{"event":"tool_call","id":"c"}` + "\n" +
+		`{"event":"permission","id":"c","options":[{"id":"a","kind":"allow_once"}],"decision":"a"}` + "\n" +
+		`{"event":"stop","reason":"end_turn","usage":{"input":0}}` + "\n{\"timings\":[0,0,0,0]}\n"
+	_, bad = decode(seal(t, start+possible, totals{Turns: 1, Events: 4, ToolCalls: 1}))
+	assert.Nil(t, bad, "a choice, and no tokens")
 }
 
 func TestReadFiles(t *testing.T) {

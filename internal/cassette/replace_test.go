@@ -166,6 +166,23 @@ func TestNormaliseValue(t *testing.T) {
 	assert.Equal(t, "see c1", n.Value("see toolu_0123456789"), "a call of a turn before")
 }
 
+// TestNormaliseAlso: a directory that an agent does not know is replaced, and not given.
+func TestNormaliseAlso(t *testing.T) {
+	n := newTestNormaliser()
+	n.Also("/run/ws/cache", "$CACHE")
+	assert.Equal(t, "$CACHE/a $WORKSPACE/b", n.Value("/run/ws/cache/a /run/ws/b"))
+	assert.Equal(t, "$CACHE /run/ws", n.Restore("$CACHE $WORKSPACE"))
+}
+
+// TestNormaliseNotice: what is no id in raw data of the protocol is text.
+func TestNormaliseNotice(t *testing.T) {
+	sent := trajectory.Notice{Name: "n", Data: map[string]any{"sessionId": "x", "text": "in /run/ws"}}
+	got := newTestNormaliser().Events([]trajectory.Event{{Body: sent}})
+	assert.Equal(t, trajectory.Notice{
+		Name: "n", Data: map[string]any{"sessionId": "s1", "text": "in $WORKSPACE"},
+	}, got[0].Body)
+}
+
 func TestRestore(t *testing.T) {
 	tests := []struct{ name, reason, in, want string }{
 		{"alone", "", "$WORKSPACE", "/run/ws"},

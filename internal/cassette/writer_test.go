@@ -101,6 +101,10 @@ func TestWriteFails(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "in-the-way"), 0o755))
 	require.ErrorContains(t, Write(path, sample()), "write cassette: rename")
 	assert.Equal(t, []string{"a.jsonl"}, names(t, dir))
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	require.ErrorContains(t, Write(filepath.Join(file, "a.jsonl"), sample()), "write cassette: ")
 }
 
 func TestWriteConcurrently(t *testing.T) {
