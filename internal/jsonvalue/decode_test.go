@@ -1,10 +1,12 @@
 package jsonvalue_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -224,6 +226,104 @@ func TestDecodeNoNull(t *testing.T) {
 		err := jsonvalue.DecodeStrict([]byte(text), &v, jsonvalue.NoNull)
 		assert.Equal(t, bad, err != nil, text)
 	}
+}
+
+// TestCheckKeys: it says what DecodeStrict says.
+func TestCheckKeys(t *testing.T) {
+	for _, text := range []string{
+		`{"id":"a"}`, `{"id":"a","id":"b"}`, `{"Id":"a"}`, "{\"id\":\n\"\xff\"}", `{"id":null}`,
+	} {
+		var v record
+		want := jsonvalue.DecodeStrict([]byte(text), &v, jsonvalue.NoNull)
+		at, err := locate(t, jsonvalue.CheckKeys([]byte(text), &v, jsonvalue.NoNull))
+		wantAt, wantErr := locate(t, want)
+		assert.Equal(t, wantErr, err)
+		assert.Equal(t, wantAt, at)
+	}
+}
+
+// TestUnknownNull: of a key that is not known, no value is wrong.
+func TestUnknownNull(t *testing.T) {
+	var v struct{ N int }
+	require.NoError(t, jsonvalue.DecodeStrict([]byte(`{"N":1,"new":null}`), &v,
+		jsonvalue.UnknownKeys|jsonvalue.AllKeys))
+}
+
+// TestFields: the field that is less deep counts, then the one with a tag, as in encoding/json.
+func TestFields(t *testing.T) {
+	type deep struct {
+		A, B int
+		C    int `json:"C"`
+	}
+	type other struct {
+		C string
+		B string `json:"B"`
+	}
+	type whole struct {
+		A string
+		deep
+		other
+	}
+	fields := jsonvalue.Fields(reflect.TypeFor[whole]())
+	assert.Equal(t, map[string]reflect.Type{
+		"A": reflect.TypeFor[string](), "B": reflect.TypeFor[string](), "C": reflect.TypeFor[int](),
+	}, fields)
+}
+
+func TestObject(t *testing.T) {
+	var o jsonvalue.Object
+	require.NoError(t, json.Unmarshal([]byte(`{"n": 2, "zero": -0.0, "low": -1, "high": 2.5, "huge": 1e999, "text": "x",
+		"null": null, "list": ["a", "b"], "gap": ["a", null], "part": 0.5}`), &o))
+	numbers := []struct {
+		key  string
+		want float64
+		err  string
+	}{
+		{"n", 2, ""},
+		{"zero", 0, ""},
+		{"part", 0.5, ""},
+		{"low", 0, "low -1 is out of range: want 0 to 2"},
+		{"high", 0, "high 2.5 is out of range: want 0 to 2"},
+		{"huge", 0, "huge 1e999 is out of range: want 0 to 2"},
+		{"text", 0, `text must be a number, not "\"x\""`},
+		{"null", 0, `null must be a number, not "null"`},
+		{"none", 0, "none is missing"},
+	}
+	for _, tt := range numbers {
+		var n float64
+		err := o.Number(tt.key, 2, &n)
+		if tt.err != "" {
+			assert.EqualError(t, err, tt.err)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, n)
+		assert.False(t, math.Signbit(n))
+	}
+	var list []string
+	require.NoError(t, o.Texts("list", &list))
+	assert.Equal(t, []string{"a", "b"}, list)
+	assert.EqualError(t, o.Texts("gap", &list), "gap[1] must be a string, not null")
+	assert.EqualError(t, o.Texts("n", &list), `n must be a list of strings, not "2"`)
+	assert.EqualError(t, o.Texts("none", &list), "none is missing")
+	few := jsonvalue.Object{"b": nil, "a": nil}
+	require.NoError(t, few.Only("a", "b", "c"))
+	assert.EqualError(t, few.Only("b", "c"), `unknown key "a": the keys are b, c`)
+}
+
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("x", 99)
+	in := bufio.NewReaderSize(strings.NewReader("a\n"+long+"\n"+long+"\nrest"), 16)
+	for _, want := range []string{"a\n", long + "\n"} {
+		line, err := jsonvalue.ReadLine(in, 100)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(line))
+	}
+	_, err := jsonvalue.ReadLine(in, 99)
+	require.EqualError(t, err, "the line has more than 99 bytes")
+	line, err := jsonvalue.ReadLine(bufio.NewReader(strings.NewReader("rest")), 99)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, "rest", string(line))
 }
 
 // FuzzDecodeStrict compares strict decoding with encoding/json: what it accepts means the same there, and what only it

@@ -44,6 +44,9 @@ func TestEqual(t *testing.T) {
 		{"exponents beyond computing", "", "1e9999999999999999999", "10e9999999999999999998", false},
 		{"at the limit of computing", "", "10e999999999999999998", "1e999999999999999999", true},
 		{"over the limit of computing", "equal as written", "10e999999999999999999", "1e1000000000000000000", false},
+		{"over the limit of computing, and zero", "", "10e999999999999999999", "0", false},
+		{"exponent with zeros before it", "", "1e+00000000000000000000002", "100", true},
+		{"exponent of zeros", "", "1e-0000", "1", true},
 		{"zero with any exponent", "", "0e9999999999999999999", "0", true},
 		{"long", "", long, long, true},
 		{"long with a point", "", long, long + ".00", true},
@@ -196,6 +199,18 @@ func TestOf(t *testing.T) {
 			assert.Equal(t, tt.want, jsonvalue.Canonical(v), tt.reason)
 		})
 	}
+	for _, text := range []string{"", "-", "1e", "1e+-1", "e5", "1.", ".5", "01", "1.e5"} {
+		_, err := jsonvalue.Of(json.Number(text))
+		assert.Error(t, err, text)
+	}
+	for depth, ok := range map[int]bool{10_000: true, 10_001: false} {
+		var nested any = "x"
+		for range depth {
+			nested = []any{nested}
+		}
+		_, err := jsonvalue.Of(nested)
+		assert.Equal(t, ok, err == nil, depth)
+	}
 	inner := []any{"a"}
 	v, err := jsonvalue.Of(map[string]any{"list": inner})
 	require.NoError(t, err)
@@ -206,6 +221,36 @@ func TestOf(t *testing.T) {
 type refusing struct{}
 
 func (refusing) MarshalJSON() ([]byte, error) { return nil, errors.New("not me") }
+
+func TestRat(t *testing.T) {
+	digits := strings.Repeat("1", 400)
+	for text, want := range map[json.Number]bool{
+		"1.5": true, "1e399": true, "1e400": false, "-1e400": false, "1e-401": true, "1e-402": false,
+		json.Number("0." + digits): true, json.Number("0." + digits + "1"): false,
+	} {
+		n, ok := jsonvalue.ParseNumber(text)
+		require.True(t, ok)
+		rat, ok := n.Rat()
+		assert.Equal(t, want, ok, text)
+		if !want {
+			assert.Nil(t, rat)
+			continue
+		}
+		exact, _ := new(big.Rat).SetString(text.String())
+		assert.Zero(t, exact.Cmp(rat), text)
+	}
+	zero, ok := jsonvalue.ParseNumber("-0.0")
+	require.True(t, ok)
+	assert.Equal(t, "0", zero.String())
+}
+
+func TestType(t *testing.T) {
+	for text, want := range map[string]string{
+		"null": "null", "true": "a boolean", "1": "a number", `""`: "a string", "[]": "an array", "{}": "an object",
+	} {
+		assert.Equal(t, want, jsonvalue.Type(decode(t, text)))
+	}
+}
 
 func TestText(t *testing.T) {
 	assert.Equal(t, `{"a":"<b>","n":1.50}`, jsonvalue.Compact(map[string]any{"n": json.Number("1.50"), "a": "<b>"}))
