@@ -31,11 +31,8 @@ func ProjectRoot(dir, override string, getenv func(string) string) (string, erro
 			return "", fmt.Errorf("find the project root: %w", err)
 		}
 	}
-	if root == "" {
-		root = dir
-	}
 	if !filepath.IsAbs(root) {
-		root = filepath.Join(dir, root)
+		root = filepath.Join(dir, root) // dir itself, if there is none
 	}
 	if root, err = resolve(root); err != nil {
 		return "", fmt.Errorf("find the project root by %s: %w", source, err)

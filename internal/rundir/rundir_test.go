@@ -99,6 +99,15 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, []string{"jobs.jsonl", "manifest.json", "playbook.yaml", "results.jsonl", "variants"}, names)
 }
 
+// TestCreateBelowRelative: agents report absolute paths.
+func TestCreateBelowRelative(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	t.Chdir(root)
+	run := newRun(t, ".", demo(1))
+	require.Equal(t, filepath.Join(root, runsDir, run.ID()), run.Dir())
+}
+
 func TestCreateTakesNoTakenID(t *testing.T) {
 	root := t.TempDir()
 	m := demo(1)
