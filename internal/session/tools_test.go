@@ -78,7 +78,14 @@ func TestClient(t *testing.T) {
 			script: script(acts{read("a.txt"), read("b.txt")}),
 			more:   ", overrides: [{tool: terminal/create, error: disk full}]",
 			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
-			err:    "bench.yaml:5: the override of ",
+			err:    "bench.yaml:5: the override of terminal/create was not used",
+		},
+		{
+			name: "the first call overridden in vain", reason: "it is another one's",
+			script: script(acts{read("a.txt"), read("b.txt")}),
+			more:   ", overrides: [{tool: terminal/create, nth: 1, error: disk full}]",
+			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+			err:    "the override of call 1 of terminal/create was not used",
 		},
 	}
 	for _, tt := range tests {
