@@ -11,9 +11,9 @@ LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|den
 # The packages that have tests with a prefix.
 having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
 # The packages that decide what is green; docs/mutants.md has their figures.
-MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine interaction interaction/clienttools interaction/mcpproxy \
-  jsonvalue judgment plan result rundir session $(addprefix evaluator/,codejudge command composite expect fieldaccuracy files \
-  llmjudge metrics payload tooltrajectory))
+MUTATED   := evaltest/trajectory playbook $(addprefix internal/,cassette engine interaction interaction/clienttools \
+  interaction/mcpproxy jsonvalue judgment plan result rundir session $(addprefix evaluator/,codejudge command composite expect \
+  fieldaccuracy files llmjudge metrics payload tooltrajectory))
 # Go's own limit for a package, ten minutes, is too short for a busy machine.
 GOTEST    := $(GO) tool gotestsum --format pkgname-and-test-fails
 FLAGS     := -race -timeout 30m $(if $(CI),-shuffle=on)
