@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
@@ -77,7 +78,7 @@ func RunAgent(t *testing.T, run AgentRun) *AgentResult {
 		err = fmt.Errorf("the run's ID %q must match %s", run.ID, idPattern)
 	}
 	if err != nil {
-		t.Fatalf("evaltest.RunAgent: %v", err)
+		door.Of(t).Fatalf("evaltest.RunAgent: %v", err)
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
@@ -88,17 +89,17 @@ func RunAgent(t *testing.T, run AgentRun) *AgentResult {
 	}
 	res, err := s.do(ctx)
 	if err != nil {
-		t.Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, h.again(t, false))
+		door.Of(t).Fatalf("evaltest.RunAgent: %s: ERROR\n%v\n%s", run.ID, err, h.again(t, false))
 	}
-	t.Attr("unit", run.ID)
-	t.Attr("mode", string(h.mode()))
+	door.Of(t).Attr("unit", run.ID)
+	door.Of(t).Attr("mode", string(h.mode()))
 	if res.Session != "" {
-		t.Attr("session", res.Session)
+		door.Of(t).Attr("session", res.Session)
 	}
-	t.Attr("endpoint", res.Endpoint)
-	t.Log(res.summary(run.ID))
+	door.Of(t).Attr("endpoint", res.Endpoint)
+	door.Of(t).Log(res.summary(run.ID))
 	if err := res.failure(); err != nil {
-		t.Errorf("evaltest.RunAgent: %s: FAIL\n%v\n%s", run.ID, err, h.again(t, res.Session != ""))
+		door.Of(t).Errorf("evaltest.RunAgent: %s: FAIL\n%v\n%s", run.ID, err, h.again(t, res.Session != ""))
 	}
 	return res
 }
@@ -184,7 +185,7 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 	res := seen.result
 	res.Session, res.Replayed, res.Endpoint = unit.Session, unit.Replayed, unit.Endpoint
 	for _, w := range unit.Warnings {
-		s.t.Logf("%s: warning: %s", unit.ID, w)
+		door.Of(s.t).Logf("%s: warning: %s", unit.ID, w)
 	}
 	return res, nil
 }

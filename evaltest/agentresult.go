@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -131,7 +132,7 @@ func copyWorkspace(t *testing.T, from string) (string, error) {
 	}
 	t.Cleanup(func() {
 		if err := disk.RemoveAll(base); err != nil {
-			t.Errorf("remove the workspace: %v", err)
+			door.Of(t).Errorf("remove the workspace: %v", err)
 		}
 	})
 	to := filepath.Join(base, "workspace")

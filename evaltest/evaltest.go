@@ -38,6 +38,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
@@ -58,39 +59,39 @@ func Describe(t *testing.T, glob string, opts ...Option) {
 	t.Helper()
 	h, err := newHarness(opts...)
 	if err != nil {
-		t.Fatalf("evaltest.Describe: %v", err)
+		door.Of(t).Fatalf("evaltest.Describe: %v", err)
 	}
 	files, err := playbooks(glob, h.dir)
 	if err != nil {
-		t.Fatalf("evaltest.Describe: %v", err)
+		door.Of(t).Fatalf("evaltest.Describe: %v", err)
 	}
 	others, err := overlooked(glob, files)
 	if err != nil {
-		t.Fatalf("evaltest.Describe: %v", err)
+		door.Of(t).Fatalf("evaltest.Describe: %v", err)
 	}
 	for _, file := range others {
-		t.Logf("evaltest.Describe: note: %s looks like a playbook, and no pattern has matched it yet", file)
+		door.Of(t).Logf("evaltest.Describe: note: %s looks like a playbook, and no pattern has matched it yet", file)
 	}
 	seen := make(map[string]string)
 	for _, file := range files {
 		pb, err := h.load(file)
 		if err != nil {
-			t.Errorf("evaltest.Describe: %v", err)
+			door.Of(t).Errorf("evaltest.Describe: %v", err)
 			continue
 		}
 		if other, dup := seen[pb.Name]; dup {
-			t.Errorf("evaltest.Describe: %s and %s have the same name, %q: their subtests could not be told apart",
-				other, file, pb.Name)
+			door.Of(t).Errorf("evaltest.Describe: %s and %s have the same name, %q: "+
+				"their subtests could not be told apart", other, file, pb.Name)
 			continue
 		}
 		stem := strings.TrimSuffix(file, filepath.Ext(file))
 		if other, dup := seen[stem]; dup {
-			t.Errorf("evaltest.Describe: %s and %s differ only in their extension: they would share cassettes",
+			door.Of(t).Errorf("evaltest.Describe: %s and %s differ only in their extension: they would share cassettes",
 				other, file)
 			continue
 		}
 		seen[pb.Name], seen[stem] = file, file
-		t.Run(pb.Name, func(t *testing.T) {
+		t.Run(door.Name(pb.Name), func(t *testing.T) {
 			t.Helper()
 			h.describe(t, pb)
 		})
@@ -282,22 +283,23 @@ func (h *harness) config(grace time.Duration, command func(engine.Mode, plan.Uni
 func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	t.Helper()
 	if err := h.override(pb, h.overrides); err != nil {
-		t.Fatalf("evaltest.Override: %v", err)
+		door.Of(t).Fatalf("evaltest.Override: %v", err)
 	}
 	planned, err := pb.Plan()
 	if err != nil {
-		t.Fatal(err)
+		door.Of(t).Fatal(err)
 	}
 	for _, c := range h.checks {
 		for _, u := range planned.Units {
 			if slices.ContainsFunc(u.Evaluators, func(e plan.Evaluator) bool { return e.Name == c.name }) {
-				t.Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name", u.ID(), c.name)
+				door.Of(t).Fatalf("evaltest.Check: unit %s has an evaluator %q already: choose another name",
+					u.ID(), c.name)
 			}
 		}
 		planned.AddEvaluator(c.name, c, h.position(c.file, c.line))
 	}
 	if err := checkPlan(planned); err != nil {
-		t.Fatal(err)
+		door.Of(t).Fatal(err)
 	}
 	ctx, grace, cancel := testContext(t)
 	defer cancel()
@@ -307,7 +309,7 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 	cfg.SelectedJob = func(j plan.Job) bool { return selected.has(name + "/jobs/" + j.ID) }
 	run, err := h.start(t, ctx, planned, cfg)
 	if err != nil {
-		t.Fatal(err)
+		door.Of(t).Fatal(err)
 	}
 	defer run.close(t)
 	run.logNotes(t)
@@ -318,7 +320,7 @@ func (h *harness) describe(t *testing.T, pb *plan.Playbook) {
 			continue
 		}
 		if r := run.job(job.ID); r.Outcome != result.Pass {
-			t.Error(jobFailure(t.Name()+"/jobs/"+job.ID, r))
+			door.Of(t).Error(jobFailure(t.Name()+"/jobs/"+job.ID, r))
 		}
 	}
 	for _, c := range planned.Cases() {
@@ -388,12 +390,12 @@ func (h *harness) jobs(t *testing.T, run *running, jobs []plan.Job, ended *skips
 			t.Helper()
 			reported[job.ID] = true
 			r := run.job(job.ID)
-			t.Attr("outcome", string(r.Outcome))
+			door.Of(t).Attr("outcome", string(r.Outcome))
 			switch r.Outcome {
 			case result.Skip:
-				t.Skip(r.Reason)
+				door.Of(t).Skip(r.Reason)
 			case result.Fail, result.Error:
-				t.Error(jobFailure(t.Name(), r))
+				door.Of(t).Error(jobFailure(t.Name(), r))
 			}
 		})
 	}

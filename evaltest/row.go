@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -77,23 +78,23 @@ type rowKey struct{}
 func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	t := r.t
 	t.Helper()
-	t.Attr("unit", r.name())
-	t.Attr("mode", string(r.mode()))
+	door.Of(t).Attr("unit", r.name())
+	door.Of(t).Attr("mode", string(r.mode()))
 	output, err := r.task(ctx, row)
 	if err != nil {
-		t.Attr("outcome", string(result.Error))
-		t.Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
+		door.Of(t).Attr("outcome", string(result.Error))
+		door.Of(t).Fatalf("%s: ERROR\n%v%s", r.name(), err, r.whence())
 	}
 	agents := r.ran()
 	if len(agents) == 0 && len(r.ownOverrides()) > 0 {
-		t.Errorf("%s: ERROR\nOverrides: the task ran no agent", r.name())
+		door.Of(t).Errorf("%s: ERROR\nOverrides: the task ran no agent", r.name())
 	}
 	for _, a := range agents {
-		t.Attr("endpoint", a.Endpoint)
+		door.Of(t).Attr("endpoint", a.Endpoint)
 		if a.Session != "" {
-			t.Attr("session", a.Session)
+			door.Of(t).Attr("session", a.Session)
 		}
-		t.Log(a.summary(r.name()))
+		door.Of(t).Log(a.summary(r.name()))
 	}
 	var ended skips
 	broken := false
@@ -107,12 +108,12 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 	}
 	if !broken && r.judgments != nil {
 		if err := r.judgments.Save(); err != nil {
-			t.Errorf("%s: ERROR\n%v", r.name(), err)
+			door.Of(t).Errorf("%s: ERROR\n%v", r.name(), err)
 		}
 	}
 	for _, a := range agents {
 		if err := a.failure(); err != nil {
-			t.Errorf("%s: FAIL\n%v%s", r.name(), err, r.whence())
+			door.Of(t).Errorf("%s: FAIL\n%v%s", r.name(), err, r.whence())
 		}
 	}
 	if !t.Failed() {
@@ -191,11 +192,11 @@ func (r *rowRun) score(ctx context.Context, s scorer, c scored) finding {
 // report tells what a scorer found, in its own subtest.
 func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	t.Helper()
-	t.Attr("outcome", string(f.outcome))
+	door.Of(t).Attr("outcome", string(f.outcome))
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s/%s: %s", r.name(), s.name, strings.ToUpper(string(f.outcome)))
 	if f.outcome == result.Pass || f.outcome == result.Fail {
-		t.Attr("score", result.FormatScore(f.Value))
+		door.Of(t).Attr("score", result.FormatScore(f.Value))
 		score, least := result.FormatScores(f.Value, s.least(r.threshold))
 		fmt.Fprintf(&text, " %s, need %s", score, least)
 	}
@@ -206,11 +207,11 @@ func (r *rowRun) report(t *testing.T, s scorer, f finding) {
 	}
 	switch f.outcome {
 	case result.Pass:
-		t.Log(text.String())
+		door.Of(t).Log(text.String())
 	case result.Skip:
-		t.Skip(f.Reason)
+		door.Of(t).Skip(f.Reason)
 	default:
-		t.Errorf("%s%s", text.String(), r.whenceOf(t))
+		door.Of(t).Errorf("%s%s", text.String(), r.whenceOf(t))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -186,7 +187,7 @@ func (r *running) unit(t *testing.T, u plan.Unit) result.Unit {
 	r.next = r.index[id]
 	r.moved.Broadcast()
 	p := r.pending(id)
-	p.log.show(t.Output())
+	p.log.show(door.Of(t).Output())
 	for p.result == nil && !r.over() {
 		r.moved.Wait()
 	}
@@ -240,7 +241,7 @@ func (r *running) logNotes(t *testing.T) {
 	for _, note := range r.notes {
 		_, logged := loggedNotes.LoadOrStore(note, true)
 		if !logged || !strings.HasPrefix(note, engine.TracingWarning) {
-			t.Log(note)
+			door.Of(t).Log(note)
 		}
 	}
 	r.notes = nil
@@ -259,10 +260,10 @@ func (r *running) close(t *testing.T) {
 	r.cancel()
 	r.logNotes(t)
 	if r.err != nil {
-		t.Error(withAdvice(r.err))
+		door.Of(t).Error(withAdvice(r.err))
 	}
 	if r.done.Dir != "" {
-		t.Logf("run directory: %s", r.done.Dir)
+		door.Of(t).Logf("run directory: %s", r.done.Dir)
 	}
 }
 

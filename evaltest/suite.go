@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -103,7 +104,7 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 	t.Helper()
 	h, err := newHarness(s.Dirs)
 	if err != nil {
-		t.Fatalf("evaltest.Suite: %v", err)
+		door.Of(t).Fatalf("evaltest.Suite: %v", err)
 	}
 	_, file, line, _ := runtime.Caller(1)
 	h.overrides = overridesAt(s.Overrides, file, line)
@@ -117,15 +118,15 @@ func (s Suite[In, Out, Want]) Run(t *testing.T) {
 		run.scorers = append(run.scorers, judgeScorer(j))
 	}
 	if err := s.fill(&run); err != nil {
-		t.Fatalf("evaltest.Suite: %v", err)
+		door.Of(t).Fatalf("evaltest.Suite: %v", err)
 	}
-	t.Run(s.ID, func(t *testing.T) {
+	t.Run(door.Name(s.ID), func(t *testing.T) {
 		t.Helper()
 		if s.SkipIf != nil {
 			var reason string
 			if err := (<-guard(func() { reason = s.SkipIf() })).err("SkipIf"); err != nil {
-				t.Attr("outcome", string(result.Error))
-				t.Fatalf("%s: ERROR\n%v\n%s", s.ID, err, h.again(t, true)) // no session was begun
+				door.Of(t).Attr("outcome", string(result.Error))
+				door.Of(t).Fatalf("%s: ERROR\n%v\n%s", s.ID, err, h.again(t, true)) // no session was begun
 			}
 			if reason != "" {
 				skip(t, reason)

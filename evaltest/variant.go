@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -29,7 +30,7 @@ func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 			v.reported(t, e)
 			continue
 		}
-		t.Run(e.Name, func(t *testing.T) {
+		t.Run(door.Name(e.Name), func(t *testing.T) {
 			t.Helper()
 			v.evaluator(t, e)
 		})
@@ -46,19 +47,19 @@ type verdict struct {
 
 func (v verdict) attributes(t *testing.T) {
 	first := v.Units[0]
-	t.Attr("unit", v.id)
-	t.Attr("mode", string(v.mode()))
+	door.Of(t).Attr("unit", v.id)
+	door.Of(t).Attr("mode", string(v.mode()))
 	if first.Session != "" {
-		t.Attr("session", first.Session)
+		door.Of(t).Attr("session", first.Session)
 	}
 	if first.Endpoint != "" {
-		t.Attr("endpoint", first.Endpoint)
+		door.Of(t).Attr("endpoint", first.Endpoint)
 	}
 	if stops := v.Stops(); stops != "" {
-		t.Attr("stop", stops)
+		door.Of(t).Attr("stop", stops)
 	}
 	if v.Score != nil {
-		t.Attr("score", result.FormatScore(*v.Score))
+		door.Of(t).Attr("score", result.FormatScore(*v.Score))
 	}
 }
 
@@ -66,20 +67,20 @@ func (v verdict) attributes(t *testing.T) {
 func (v verdict) evaluator(t *testing.T, e result.Evaluator) {
 	t.Helper()
 	if e.Score != nil {
-		t.Attr("score", result.FormatScore(*e.Score))
+		door.Of(t).Attr("score", result.FormatScore(*e.Score))
 	}
-	t.Attr("outcome", string(e.Outcome))
+	door.Of(t).Attr("outcome", string(e.Outcome))
 	switch e.Outcome {
 	case result.Pass:
 		if text := v.passedText(e); text != "" {
-			t.Log(text)
+			door.Of(t).Log(text)
 		}
 	case result.Skip:
-		t.Skip(e.Verdicts[0].Reason)
+		door.Of(t).Skip(e.Verdicts[0].Reason)
 	case result.Fail:
-		t.Error(v.evaluatorText(t, e, "FAIL"+v.fraction(e.Count)))
+		door.Of(t).Error(v.evaluatorText(t, e, "FAIL"+v.fraction(e.Count)))
 	default:
-		t.Error(v.evaluatorText(t, e, strings.TrimSpace("ERROR "+e.Reason)))
+		door.Of(t).Error(v.evaluatorText(t, e, strings.TrimSpace("ERROR "+e.Reason)))
 	}
 }
 
@@ -91,8 +92,8 @@ func (v verdict) reported(t *testing.T, e result.Evaluator) {
 	if e.Score != nil {
 		score = " " + result.FormatScore(*e.Score)
 	}
-	t.Attr("reported", e.Name+score)
-	t.Logf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip))
+	door.Of(t).Attr("reported", e.Name+score)
+	door.Of(t).Logf("%s/%s: REPORTED%s%s", v.id, e.Name, score, v.found(e, result.Pass, result.Skip))
 }
 
 // whole reports what the evaluators' subtests do not: errors, failed steps, and too few trials that passed as a whole.
@@ -101,29 +102,29 @@ func (v verdict) whole(t *testing.T) {
 	var bad []string
 	for i, u := range v.Units {
 		for _, w := range u.Warnings {
-			t.Logf("%s: warning: %s", u.ID, w)
-			t.Attr("warning", "see the log")
+			door.Of(t).Logf("%s: warning: %s", u.ID, w)
+			door.Of(t).Attr("warning", "see the log")
 		}
 		for n, why := range u.Attempts {
-			t.Logf("%s: attempt %d: %s", u.ID, n+1, why)
-			t.Attr("attempts", strconv.Itoa(len(u.Attempts)+1))
+			door.Of(t).Logf("%s: attempt %d: %s", u.ID, n+1, why)
+			door.Of(t).Attr("attempts", strconv.Itoa(len(u.Attempts)+1))
 		}
 		if v.Whole.Bad() && u.Outcome == v.Whole {
 			bad = append(bad, v.trialText(i))
 		}
 	}
-	t.Attr("outcome", string(v.Whole))
+	door.Of(t).Attr("outcome", string(v.Whole))
 	switch v.Whole {
 	case result.Pass:
-		t.Log(v.passText())
+		door.Of(t).Log(v.passText())
 	case result.Skip:
-		t.Skip(cmp.Or(v.Units[0].Reason, "nothing was judged: all evaluators were skipped"))
+		door.Of(t).Skip(cmp.Or(v.Units[0].Reason, "nothing was judged: all evaluators were skipped"))
 	case result.Fail:
-		t.Errorf("%s: FAIL%s\n%s\n%s", v.id, v.fraction(v.Count), strings.Join(bad, "\n"), v.reproduce(t))
+		door.Of(t).Errorf("%s: FAIL%s\n%s\n%s", v.id, v.fraction(v.Count), strings.Join(bad, "\n"), v.reproduce(t))
 	case result.Error:
-		t.Errorf("%s: ERROR\n%s\n%s", v.id, strings.Join(bad, "\n"), v.reproduce(t))
+		door.Of(t).Errorf("%s: ERROR\n%s\n%s", v.id, strings.Join(bad, "\n"), v.reproduce(t))
 	default: // there is nothing that is completed or not run in a test, and if there were it would not have passed
-		t.Errorf("%s: ERROR %s\n%s", v.id, v.Whole, v.reproduce(t))
+		door.Of(t).Errorf("%s: ERROR %s\n%s", v.id, v.Whole, v.reproduce(t))
 	}
 }
 
@@ -142,7 +143,7 @@ type skips struct{ skipped, others int }
 // run runs f as a subtest.
 func (s *skips) run(t *testing.T, name string, f func(*testing.T)) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) {
+	t.Run(door.Name(name), func(t *testing.T) {
 		t.Helper()
 		defer func() {
 			if t.Skipped() {
@@ -159,8 +160,8 @@ func (s *skips) run(t *testing.T, name string, f func(*testing.T)) {
 func (s *skips) judge(t *testing.T) {
 	t.Helper()
 	if s.skipped > 0 && s.others == 0 {
-		t.Attr("outcome", string(result.Skip))
-		t.Skip("nothing was judged: all of it was skipped")
+		door.Of(t).Attr("outcome", string(result.Skip))
+		door.Of(t).Skip("nothing was judged: all of it was skipped")
 	}
 }
 
@@ -168,9 +169,9 @@ func (s *skips) judge(t *testing.T) {
 func skip(t *testing.T, reason string) {
 	t.Helper()
 	if testrun.InCI(os.Getenv) {
-		t.Attr("outcome", string(result.Error))
-		t.Fatalf("ERROR\n%s; CI is set, so this is an error and not a skip", reason)
+		door.Of(t).Attr("outcome", string(result.Error))
+		door.Of(t).Fatalf("ERROR\n%s; CI is set, so this is an error and not a skip", reason)
 	}
-	t.Attr("outcome", string(result.Skip))
-	t.Skip(reason)
+	door.Of(t).Attr("outcome", string(result.Skip))
+	door.Of(t).Skip(reason)
 }

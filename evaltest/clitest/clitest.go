@@ -32,6 +32,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -87,12 +88,12 @@ func (c *Cmd) Run() *Result {
 	c.t.Helper()
 	r, err := c.run()
 	if err != nil {
-		c.t.Fatalf("clitest: %v", err)
+		door.Of(c.t).Fatalf("clitest: %v", err)
 	}
 	c.t.Cleanup(func() {
 		c.t.Helper()
 		if c.t.Failed() && !r.shown {
-			c.t.Logf("clitest: this test ran\n%s", r)
+			door.Of(c.t).Logf("clitest: this test ran\n%s", r)
 		}
 	})
 	if problem := r.problem(c.ExitCode); problem != "" {
@@ -198,7 +199,7 @@ func home(t testing.TB) string {
 	dir := t.TempDir()
 	for _, name := range []string{"home", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatalf("clitest: %v", err)
+			door.Of(t).Fatalf("clitest: %v", err)
 		}
 	}
 	if homes.dirs == nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -38,7 +39,7 @@ func OutputDir(t testing.TB) string {
 	}
 	dir, err := makeOutput(t.Name())
 	if err != nil {
-		t.Fatalf("clitest.OutputDir: %v", err)
+		door.Of(t).Fatalf("clitest.OutputDir: %v", err)
 	}
 	if outputs.dirs == nil {
 		outputs.dirs = make(map[testing.TB]string)
@@ -117,23 +118,23 @@ func Worktree(t testing.TB, ref string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatalf("clitest.Worktree: %v", err)
+		door.Of(t).Fatalf("clitest.Worktree: %v", err)
 	}
 	root, err := project.ModuleRoot(dir)
 	if err != nil {
-		t.Fatalf("clitest.Worktree: %v", err)
+		door.Of(t).Fatalf("clitest.Worktree: %v", err)
 	}
 	if err := project.KeepOutOfCache(root); err != nil {
-		t.Fatalf("clitest.Worktree: %v", err)
+		door.Of(t).Fatalf("clitest.Worktree: %v", err)
 	}
 	tree, err := worktree.Add(t.Context(), dir, ref)
 	if err != nil {
-		t.Fatalf("clitest.Worktree: %v", err)
+		door.Of(t).Fatalf("clitest.Worktree: %v", err)
 	}
 	t.Cleanup(func() {
 		t.Helper()
 		if err := tree.Remove(); err != nil {
-			t.Errorf("clitest.Worktree: remove %s: %v", tree.Dir, err)
+			door.Of(t).Errorf("clitest.Worktree: remove %s: %v", tree.Dir, err)
 		}
 	})
 	return tree.Dir

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
@@ -45,11 +46,11 @@ func Build(t testing.TB, pkg string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
-		t.Fatalf("clitest.Build: %v", err)
+		door.Of(t).Fatalf("clitest.Build: %v", err)
 	}
 	// The go command does not track the sources: a cached result would be that of an old tool.
 	if err := keepOutOfCache(); err != nil {
-		t.Fatalf("clitest.Build: %v", err)
+		door.Of(t).Fatalf("clitest.Build: %v", err)
 	}
 	builds.Lock()
 	defer builds.Unlock()
@@ -63,7 +64,7 @@ func Build(t testing.TB, pkg string) string {
 		builds.done[key] = b
 	}
 	if b.err != nil {
-		t.Fatalf("clitest.Build: %v", b.err)
+		door.Of(t).Fatalf("clitest.Build: %v", b.err)
 	}
 	return b.path
 }
@@ -160,12 +161,12 @@ func Require(t testing.TB, name string, args []string, timeout time.Duration) st
 	path, err := exec.LookPath(name)
 	if err != nil {
 		if err := keepOutOfCache(); err != nil { // it may be installed the next time
-			t.Fatalf("clitest: %v", err)
+			door.Of(t).Fatalf("clitest: %v", err)
 		}
 		unavailable(t, fmt.Sprintf("%v (PATH=%s)\nnext: install %s", err, os.Getenv("PATH"), name))
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		t.Fatalf("clitest: %v", err)
+		door.Of(t).Fatalf("clitest: %v", err)
 	}
 	r, err := c.run()
 	if err != nil {
@@ -181,9 +182,9 @@ func Require(t testing.TB, name string, args []string, timeout time.Duration) st
 func unavailable(t testing.TB, reason string) {
 	t.Helper()
 	if testrun.InCI(os.Getenv) {
-		t.Fatalf("clitest.Require: CI is set, so this is an error: %s", reason)
+		door.Of(t).Fatalf("clitest.Require: CI is set, so this is an error: %s", reason)
 	}
-	t.Skipf("clitest.Require: %s", reason)
+	door.Of(t).Skipf("clitest.Require: %s", reason)
 }
 
 // MinimalPath returns a value for PATH with only these programs: a new directory of the test with a link to each. A
@@ -206,7 +207,7 @@ func MinimalPath(t testing.TB, names ...string) string {
 			err = os.Symlink(path, filepath.Join(dir, filepath.Base(path)))
 		}
 		if err != nil {
-			t.Errorf("clitest.MinimalPath: %v", err)
+			door.Of(t).Errorf("clitest.MinimalPath: %v", err)
 			missing = true
 		}
 	}

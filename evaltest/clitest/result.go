@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -110,7 +111,7 @@ func (r *Result) notJSON(err error) string {
 func (r *Result) fatal(problem string) {
 	r.t.Helper()
 	r.shown = true
-	r.t.Fatalf("clitest: %s %s\n%s", r.command.Args[0], r.mask().String(problem), r)
+	door.Of(r.t).Fatalf("clitest: %s %s\n%s", r.command.Args[0], r.mask().String(problem), r)
 }
 
 // How much a report shows.

@@ -62,9 +62,13 @@ func Main(ctx context.Context) int {
 func (a *App) Run(ctx context.Context) int {
 	out := &checkedWriter{w: a.Stdout}
 	masked := *a
-	masked.Stdout, masked.secrets = out, new(secret.Set)
+	stdout, stderr := &door{w: out}, &door{w: a.Stderr}
+	stdout.color = bool(newPaint(a))
+	masked.Stdout, masked.Stderr, masked.secrets = stdout, stderr, new(secret.Set)
+	defer stderr.close()
 	masked.secrets.AddEnvironment(a.Environ)
 	err := masked.dispatch(ctx)
+	stdout.close()
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write to standard output: %w", out.err)
 	}
@@ -74,10 +78,10 @@ func (a *App) Run(ctx context.Context) int {
 	code := exitCode(ctx, err)
 	e, ok := errors.AsType[*exitError](err)
 	if !ok || e.err != nil {
-		fmt.Fprintf(a.Stderr, "sdd-eval: %s\n", masked.secrets.String(err.Error()))
+		fmt.Fprintf(stderr, "sdd-eval: %s\n", masked.secrets.String(err.Error()))
 	}
 	if next := a.nextAfter(err); next != "" {
-		fmt.Fprintf(a.Stderr, "next: %s\n", next)
+		fmt.Fprintf(stderr, "next: %s\n", next)
 	}
 	return code
 }

@@ -43,7 +43,7 @@ sdd-eval completion fish > ~/.config/fish/completions/sdd-eval.fish`,
 					return usageError("completion: unknown shell %q: use %s", args[0], alternatives(shellNames())).
 						hint("sdd-eval completion --help")
 				}
-				_, err := fmt.Fprint(a.Stdout, text)
+				_, err := fmt.Fprint(data(a.Stdout), text)
 				return err
 			}
 		},

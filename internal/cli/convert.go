@@ -221,11 +221,11 @@ func (a *App) exportCassette(format, file string) error {
 	if err != nil {
 		return err
 	}
-	data, err := convert.Write(format, c)
+	exported, err := convert.Write(format, c)
 	if err != nil {
 		return fmt.Errorf("cassette export: %s: %w", file, err)
 	}
-	_, _ = a.Stdout.Write(a.secrets.JSON(data)) // App reports errors
+	_, _ = inJSON{a.Stdout}.Write(a.secrets.JSON(exported)) // App reports errors
 	return nil
 }
 
@@ -269,7 +269,7 @@ func (a *App) match(file string, compat, check bool) error {
 	if in == nil {
 		return usageError("match: no standard input")
 	}
-	sum, err := agentevals.Run(in, a.Stdout, agentevals.Options{Compat: compat})
+	sum, err := agentevals.Run(in, inJSON{a.Stdout}, agentevals.Options{Compat: compat})
 	switch {
 	case err != nil:
 		return fmt.Errorf("match: %w", err)

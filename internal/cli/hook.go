@@ -66,7 +66,7 @@ func hookCommand(phase claude.Phase) command {
 // hook runs a hook. Claude Code reads its exit code: a 2 denies the call, so only the policy may cause it.
 func (a *App) hook(phase claude.Phase, policy hook.Policy, fault error) error {
 	code := hook.Hook{
-		Phase: phase, Policy: policy, Fault: fault, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr,
+		Phase: phase, Policy: policy, Fault: fault, Stdin: a.Stdin, Stdout: data(a.Stdout), Stderr: data(a.Stderr),
 		Getenv: a.Getenv, Dir: a.Dir, Now: a.Now, Secrets: a.secrets,
 	}.Run()
 	if code != 0 {
@@ -186,7 +186,7 @@ func (a *App) editSettings(file string, show bool, done string, change func([]by
 		if err != nil {
 			return usageError("%w", err)
 		}
-		_, err = a.Stdout.Write(settings)
+		_, err = data(a.Stdout).Write(settings)
 		return err
 	}
 	changed, err := hook.Edit(path, change)

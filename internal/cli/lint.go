@@ -74,11 +74,11 @@ func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
 		}
 	}
 	if o.asJSON {
-		data, err := jsonvalue.MarshalIndent(all, "", "  ")
+		found, err := jsonvalue.MarshalIndent(all, "", "  ")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Stdout, a.secrets.String(string(data)))
+		fmt.Fprintln(inJSON{a.Stdout}, a.secrets.String(string(found)))
 	}
 	switch {
 	case bad > 0:

@@ -208,7 +208,7 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 		examples: `sdd-eval schema > playbook.schema.json`,
 		define: func(a *App, _ *flags) action {
 			return func(context.Context, []string) error {
-				_, err := a.Stdout.Write(plan.Schema(kinds.All()))
+				_, err := data(a.Stdout).Write(plan.Schema(kinds.All()))
 				return err
 			}
 		},

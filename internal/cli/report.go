@@ -165,7 +165,7 @@ func (a *App) reportToGitHub(r *rundir.Run, rootFlag string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Stdout.Write(rep.Annotations(inRepository(a.Getenv("GITHUB_WORKSPACE"), root))); err != nil {
+	if _, err := data(a.Stdout).Write(rep.Annotations(inRepository(a.Getenv("GITHUB_WORKSPACE"), root))); err != nil {
 		return err
 	}
 	file := a.Getenv(summaryVariable)

@@ -28,12 +28,13 @@ type screen struct {
 // which may not understand escape sequences.
 func screenOf(w io.Writer, getenv func(string) string, now func() time.Time) screen {
 	s := screen{w: w, now: now}
-	f, ok := w.(*os.File)
+	below := data(w)
+	f, ok := below.(*os.File)
 	dumb := getenv("TERM") == "" || getenv("TERM") == "dumb" || runtime.GOOS == "windows"
 	if !ok || dumb || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}
-	s.color = getenv("NO_COLOR") == ""
+	s.w, s.color = below, getenv("NO_COLOR") == "" // what is drawn is [printable]
 	s.size = func() (int, int) {
 		columns, lines, err := term.GetSize(int(f.Fd()))
 		if err != nil || columns < 1 || lines < 1 {
@@ -60,7 +61,7 @@ type paint bool
 
 // newPaint returns the paint for standard output: it colours only on a terminal where colours are wanted.
 func newPaint(a *App) paint {
-	w := a.Stdout
+	w := data(a.Stdout)
 	if checked, ok := w.(*checkedWriter); ok {
 		w = checked.w
 	}
