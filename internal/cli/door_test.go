@@ -34,8 +34,8 @@ func fill(v reflect.Value, text string, depth int) {
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), text, depth-1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), text, depth-1)
+		for _, field := range v.Fields() {
+			fill(field, text, depth-1)
 		}
 	}
 }
