@@ -187,6 +187,7 @@ var misbehaviours = []misbehaviour{
 		`"function":{"name":"x","arguments":"{}"}}],"content"`},
 	{name: "the user's role", old: `"assistant"`, new: `"user"`},
 	{name: "finished by length", old: `"stop"`, new: `"length"`},
+	{name: "finished by length in capitals", old: `"stop"`, new: `"LENGTH"`},
 	{name: "finished by a filter", old: `"stop"`, new: `"content_filter"`},
 	{name: "finished by a call", old: `"stop"`, new: `"tool_calls"`},
 	{name: "finished by a function", old: `"stop"`, new: `"function_call"`},

@@ -37,7 +37,7 @@ var finished = []string{"", "stop", "end_turn", "eos", "eos_token"}
 // to it.
 func checkAnswer(status int, body []byte) error {
 	if status != http.StatusOK {
-		return errors.New("the status of an answer is 200")
+		return fmt.Errorf("the server answered with the status %d, want 200", status)
 	}
 	var a completion
 	if err := jsonvalue.DecodeStrict(body, &a, jsonvalue.UnknownKeys); err != nil {
@@ -53,15 +53,15 @@ func checkAnswer(status int, body []byte) error {
 		return errors.New("the answer has a negative count of tokens")
 	}
 	for _, c := range a.Choices {
-		switch reason := strings.ToLower(c.FinishReason); {
+		switch {
 		case given(c.Error):
 			return fmt.Errorf("the reply has an error: %s", c.Error)
 		case c.Message.Role != "" && c.Message.Role != "assistant":
 			return fmt.Errorf("the reply is of the role %q", c.Message.Role)
 		case len(c.Message.ToolCalls) > 0:
 			return errors.New("the model called a tool")
-		case reason == "length" || reason == "content_filter": // which read explains
-		case !slices.Contains(finished, reason):
+		case c.FinishReason == "length" || c.FinishReason == "content_filter": // which read explains
+		case !slices.Contains(finished, strings.ToLower(c.FinishReason)):
 			return fmt.Errorf("the reply ended for the reason %q", c.FinishReason)
 		}
 	}
