@@ -17,11 +17,8 @@ import (
 // Values that no session has are errors even where the checksums are right: somebody has computed them again.
 
 var (
-	// stops are the reasons why turns end: those of the protocol, and our limits.
-	stops = []string{
-		result.StopEndTurn, "max_tokens", "max_turn_requests", "refusal", "cancelled",
-		result.StopTimeout, result.StopToolCalls, result.StopTokenLimit, result.StopCostLimit,
-	}
+	// stops are the reasons why turns end: those that may be expected, but for the word that is none.
+	stops    = slices.DeleteFunc(result.Stops(), func(s string) bool { return s == result.Unsent })
 	statuses = []trajectory.Status{
 		trajectory.Pending, trajectory.InProgress, trajectory.Completed, trajectory.Failed, trajectory.Cancelled,
 	}

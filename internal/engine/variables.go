@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 )
 
 // variables are the environment variables that this package reads, and those that only tests or hooks do.
@@ -58,21 +60,5 @@ func Misspellings(each func(name string)) {
 
 // oneSlip reports whether one slip, or letters in another case, make name of known.
 func oneSlip(name, known string) bool {
-	if strings.EqualFold(name, known) {
-		return name != known
-	}
-	same := 0
-	for same < min(len(name), len(known)) && name[same] == known[same] {
-		same++
-	}
-	a, b := name[same:], known[same:]
-	switch len(a) - len(b) {
-	case 1:
-		return a[1:] == b
-	case -1:
-		return a == b[1:]
-	case 0:
-		return a[1:] == b[1:] || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
-	}
-	return false
+	return name != known && (strings.EqualFold(name, known) || doc.OneSlip(name, known))
 }

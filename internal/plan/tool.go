@@ -101,7 +101,7 @@ func (t tools) check(meant string) (note string, err error) {
 	}
 	if server, tool := t.servedAs(meant); server != "" {
 		return "", fmt.Errorf("a tool of the MCP server %q is called %s, whatever the agent calls it: write %q",
-			server, mcpname.Prefix+server+"__TOOL", mcpname.Prefix+server+"__"+tool)
+			server, mcpname.Of(server, "TOOL"), mcpname.Of(server, tool))
 	}
 	if near := toolname.Near(meant, t.known); near != "" {
 		return "", fmt.Errorf("no tool is known as %q, did you mean %q? If the agent has such a tool, write %q", meant,

@@ -57,11 +57,6 @@ type Ending struct {
 	ExpectedAt string `json:"-"`
 }
 
-// EndedEarly reports whether the session ended for another reason than that the agent finished.
-func (u Unit) EndedEarly() bool {
-	return u.Stop != "" && u.Stop != StopEndTurn && u.Stop != StopByLimit
-}
-
 // Stops says why the sessions of the trials ended, each reason once with the number of trials if there are several:
 // "2 × end_turn, refusal". It is empty if none began.
 func (t Trials) Stops() string {
@@ -161,13 +156,14 @@ func (u *Unit) Judge() {
 
 // remedy says how to expect the end of a session that ended early.
 func (u Unit) remedy() string {
+	stop := u.Stop
 	switch {
 	case len(u.ExpectStop) > 0 && u.Unsent > 0 && slices.Contains(u.ExpectStop, u.Stop):
 		return fmt.Sprintf(" (if that is right, add `%s` to expect_stop)", Unsent)
-	case len(u.ExpectStop) > 0 || !u.EndedEarly():
+	case len(u.ExpectStop) > 0 || stop == StopEndTurn || stop == StopByLimit:
 		return ""
 	case u.Unsent > 0:
-		return fmt.Sprintf(" (if that is right, write `expect_stop: [%s, %s]`)", u.Stop, Unsent)
+		stop += ", " + Unsent
 	}
-	return fmt.Sprintf(" (if that is right, write `expect_stop: [%s]`)", u.Stop)
+	return fmt.Sprintf(" (if that is right, write `expect_stop: [%s]`)", stop)
 }

@@ -143,15 +143,15 @@ func (w *walk) replace(at int, text []byte, end int) {
 
 // guess masks what is guessed in a string. It may be the value of the key before it.
 func (w *walk) guess(text []byte, changed bool) (masked []byte, masks bool) {
-	key := w.key
-	w.key = append(w.key[:0:0], text[:min(len(text), 100)]...)
-	if credentialName(strings.ToLower(string(key))) {
-		if g, ok := assigned(text, 0, strings.ToLower(string(key))); ok {
+	key := strings.ToLower(string(w.key))
+	w.key = append(w.key[:0], text[:min(len(text), 100)]...)
+	if credentialName(key) {
+		if g, ok := assigned(text, 0, key); ok {
 			return slices.Concat(text[:g.start], []byte(placeholder(keyName)), text[g.end:]), true
 		}
 	}
 	masked = maskGuessed(text)
-	return masked, changed || len(masked) != len(text) || !bytes.Equal(masked, text)
+	return masked, changed || !bytes.Equal(masked, text)
 }
 
 // unescape decodes into w.text the string that begins, after its quote, at w.raw[at], and returns its end. The first
