@@ -19,11 +19,22 @@ func (s *Stop) decode(n *doc.Node) {
 	}
 }
 
-// endOf returns the reasons for which the sessions of a case should end, and where that stands.
-func (p *Playbook) endOf(c Case) (expected []string, at doc.Position) {
+// placeEnds notes where the playbook and its variants say how sessions should end.
+func (p *Playbook) placeEnds(root *doc.Node) {
+	p.ExpectedAt = root.Get("expect_stop").Position()
+	for i, v := range p.Variants {
+		p.Variants[i].ExpectedAt = root.Get("variants").Get(v.ID).Get("expect_stop").Position()
+	}
+}
+
+// endOf returns the reasons for which the sessions of a case with a variant should end, and where that stands.
+func (p *Playbook) endOf(c Case, v Variant) (expected []string, at doc.Position) {
 	stops, at := p.ExpectStop, p.ExpectedAt
-	if len(c.ExpectStop) > 0 {
+	switch {
+	case len(c.ExpectStop) > 0:
 		stops, at = c.ExpectStop, c.ExpectedAt
+	case len(v.ExpectStop) > 0:
+		stops, at = v.ExpectStop, v.ExpectedAt
 	}
 	for _, s := range stops {
 		expected = append(expected, string(s))
@@ -52,6 +63,9 @@ func (c checker) ends() {
 	c.stops(c.root.Get("expect_stop"))
 	for _, item := range c.cases.Items() {
 		c.stops(item.Get("expect_stop"))
+	}
+	for _, v := range c.p.Variants {
+		c.stops(c.root.Get("variants").Get(v.ID).Get("expect_stop"))
 	}
 }
 

@@ -97,7 +97,7 @@ func (p *Playbook) decodeEvalFile(d *doc.Document) {
 	}
 	f.Rest.Without(slices.Collect(maps.Keys(playbookOnly))...).Decode(p)
 	p.nameAfterFile(d.Root)
-	p.ExpectedAt = d.Root.Get("expect_stop").Position()
+	p.placeEnds(d.Root)
 	p.Evaluators = f.Execution.Evaluators
 	for _, c := range f.Evalcases {
 		p.Cases = append(p.Cases, c.Case)

@@ -110,7 +110,7 @@ func (p *Playbook) decodePlaybook(d *doc.Document) {
 	}
 	p.nameAfterFile(d.Root)
 	p.nameJobs()
-	p.ExpectedAt = d.Root.Get("expect_stop").Position()
+	p.placeEnds(d.Root)
 	check(p, d)
 }
 

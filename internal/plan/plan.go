@@ -159,7 +159,7 @@ func (p *Playbook) Plan() (*Plan, error) {
 		for _, v := range plan.Variants(c) {
 			plan.first[[2]string{c.ID, v.ID}] = len(plan.Units)
 			for trial := range max(p.Trials.Count, 1) {
-				expect, at := p.endOf(c)
+				expect, at := p.endOf(c, v)
 				unit, err := Unit{
 					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
 					ExpectStop: expect, ExpectedAt: at,

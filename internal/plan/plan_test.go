@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,6 +81,31 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [
 		require.NoError(t, err)
 		assert.Equal(t, want, strings.HasPrefix(planned.Units[0].Prompts()[0], "Workflow style: sdd. "), prepare)
 	}
+}
+
+// TestExpectedEnds has the nearest word on how sessions end count: a case's before a variant's before the playbook's.
+func TestExpectedEnds(t *testing.T) {
+	const text = `cases:
+  - {id: own, prompt: x, expect_stop: [refusal]}
+  - {id: common, prompt: x}
+expect_stop: [end_turn, max_tokens]
+variants:
+  plain: {agent: {kind: fake-acp}}
+  breaks: {agent: {kind: fake-acp}, expect_stop: [end_turn, cancelled]}
+workflow: {jobs: {eval: {strategy: {matrix: {variant: [plain, breaks]}}, steps: [{uses: builtin:sdd-eval/acp.prompt}]}}}
+`
+	p, err := plan.Parse("p.yaml", []byte(text), kinds)
+	require.NoError(t, err)
+	planned, err := p.Plan()
+	require.NoError(t, err)
+	ends := make(map[string]string)
+	for _, u := range planned.Units {
+		ends[u.ID()] = fmt.Sprint(u.ExpectStop, " ", u.ExpectedAt)
+	}
+	assert.Equal(t, map[string]string{
+		"p/own/plain/1": "[refusal] p.yaml:2", "p/own/breaks/1": "[refusal] p.yaml:2",
+		"p/common/plain/1": "[end_turn max_tokens] p.yaml:4", "p/common/breaks/1": "[end_turn cancelled] p.yaml:7",
+	}, ends)
 }
 
 func TestPlanOfTask(t *testing.T) {
