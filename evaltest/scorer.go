@@ -50,7 +50,8 @@ func NewScorer[In, Out, Want any](
 }
 
 // Score returns the scorer's score of an output, for scorers that are made of others and for tests of scorers. The
-// error says why there is none. A score that misses the scorer's own threshold fails whatever is made of it.
+// error says why there is none. A score that misses the scorer's own threshold remembers that, and fails when it is
+// returned, whatever its Value is then; a new Score with its Value does not.
 func (s Scorer[In, Out, Want]) Score(ctx context.Context, input In, output Out, expected Want) (Score, error) {
 	if err := s.untyped().check(); err != nil {
 		return Score{}, err

@@ -3,11 +3,13 @@ package evaltest_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 )
 
 // words are scorers of a suite that counts.
@@ -85,4 +87,35 @@ func TestFailure(t *testing.T) {
 	out, code := m.goTest(nil, "./suites", "-run", "^TestFailure$")
 	require.NotZero(t, code, out)
 	require.Contains(t, out, "words/two/passed-on: FAIL 0.995")
+}
+
+// TestCompletion counts a turn that never ended, as one whose recording was cut.
+func TestCompletion(t *testing.T) {
+	turn := func(n int, bodies ...trajectory.Body) (events []trajectory.Event) {
+		for _, b := range bodies {
+			events = append(events, trajectory.Event{Turn: n, Body: b})
+		}
+		return events
+	}
+	done := turn(1, trajectory.Prompt{Text: "a"}, trajectory.Message{Text: "b"}, trajectory.Stop{Reason: "end_turn"})
+	for name, tt := range map[string]struct {
+		last   []trajectory.Event
+		value  float64
+		reason string
+	}{
+		"ended":       {turn(2, trajectory.Message{Text: "c"}, trajectory.Stop{Reason: "end_turn"}), 1, ""},
+		"never ended": {turn(2, trajectory.Message{Text: "c"}), 0.5, "turn 2: it never ended"},
+		"refused": {
+			turn(2, trajectory.Message{Text: "c"}, trajectory.Stop{Reason: "refusal"}), 0.5,
+			"turn 2: it ended early: refusal",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &trajectory.Run{Events: slices.Concat(done, tt.last)}
+			score, err := evaltest.Completion().Score(t.Context(), "", &evaltest.AgentResult{Run: run}, nil)
+			require.NoError(t, err)
+			require.Equal(t, tt.value, score.Value)
+			require.Equal(t, tt.reason, score.Reason)
+		})
+	}
 }

@@ -74,23 +74,28 @@ func Completion() AgentScorer {
 				open[c.Turn] = append(open[c.Turn], toolName(c)+" never ended")
 			}
 		}
-		said := make(map[int]bool) // a last word: what is said before a call announces it
+		said := make(map[int]bool)    // a last word: what is said before a call announces it
+		stops := make(map[int]string) // why turns ended
 		for _, e := range run.Events {
 			switch b := e.Body.(type) {
+			case trajectory.Stop:
+				stops[e.Turn] = b.Reason
 			case trajectory.ToolStart:
 				said[e.Turn] = false
 			case trajectory.Message:
 				said[e.Turn] = said[e.Turn] || strings.TrimSpace(b.Text) != ""
 			}
 		}
-		stops := run.StopReasons()
 		if len(stops) == 0 {
 			return finding{outcome: result.Pass, Score: Score{Reason: "the agent completed no turn"}}
 		}
 		whole, lines := 0, []string{}
-		for i, reason := range stops {
-			turn := i + 1
-			if reason != result.StopEndTurn {
+		for turn := 1; turn <= run.Turns(); turn++ {
+			switch reason := stops[turn]; reason {
+			case result.StopEndTurn:
+			case "":
+				open[turn] = append(open[turn], "it never ended")
+			default:
 				open[turn] = append(open[turn], "it ended early: "+reason)
 			}
 			if !said[turn] {
@@ -103,7 +108,7 @@ func Completion() AgentScorer {
 			lines = append(lines, fmt.Sprintf("turn %d: %s", turn, strings.Join(open[turn], ", ")))
 		}
 		return finding{outcome: result.Pass, Score: Score{
-			Value: float64(whole) / float64(len(stops)), Reason: strings.Join(lines, "\n"),
+			Value: float64(whole) / float64(run.Turns()), Reason: strings.Join(lines, "\n"),
 		}}
 	})
 }
