@@ -365,7 +365,7 @@ func endedRun(
 		}
 		u := result.Unit{ID: m.Units[i], Case: m.Cases[i].ID, Variant: "a", Trial: 1, Outcome: o, Started: at}
 		if o != result.Completed {
-			u.Evaluations = []result.Evaluation{{Name: "judge", Outcome: o}}
+			u.Evaluations = []result.Evaluation{{Name: "judge", Outcome: o, Score: new(1.0)}}
 		}
 		require.NoError(t, r.Append(u))
 	}

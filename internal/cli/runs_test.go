@@ -74,7 +74,7 @@ func makeRun(t *testing.T, dir, id string, state rundir.State, units ...result.U
 		u.ID, u.Case, u.Variant, u.Trial = m.Units[i], "task", m.Variants[i].ID, 1
 		u.Started, u.Duration = created, result.Duration(time.Duration(i+1)*70*time.Second)
 		if u.Outcome == result.Pass {
-			u.Evaluations = []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}}
+			u.Evaluations = []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass, Score: new(1.0)}}
 		}
 		require.NoError(t, r.Append(u))
 	}

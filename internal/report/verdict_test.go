@@ -52,7 +52,7 @@ func judged(t *testing.T, state rundir.State, job *result.Job, cases ...result.O
 	s.units = nil
 	for i, o := range cases {
 		u := all[i]
-		u.Outcome, u.Reason, u.Evaluations[0] = o, "", result.Evaluation{Name: "judge", Outcome: o}
+		u.Outcome, u.Reason, u.Evaluations[0] = o, "", result.Evaluation{Name: "judge", Outcome: o, Score: new(1.0)}
 		switch o {
 		case result.Error, result.Completed:
 			u.Reason, u.Evaluations = "it broke", nil

@@ -179,14 +179,17 @@ func (u Unit) NotAsked() int {
 	return n
 }
 
-// Check returns an error if the outcome does not follow from the evaluations and steps as [Unit.Judge] says. With a
-// reason the outcome may be worse, but never better. A unit without evaluations and steps may have been skipped.
+// Check returns an error if the outcome does not follow from the evaluations and steps as [Unit.Judge] says, or a pass
+// not from its score. With a reason the outcome may be worse, but never better. A unit without evaluations and steps may have been skipped.
 func (u Unit) Check() error {
 	for _, e := range u.Evaluations {
 		switch e.Outcome {
 		case Pass, Fail, Error, Skip, Reported:
 		default:
 			return fmt.Errorf("evaluator %q cannot have the outcome %q", e.Name, e.Outcome)
+		}
+		if e.Outcome == Pass && (e.Score == nil || !(*e.Score >= e.Threshold)) {
+			return fmt.Errorf("evaluator %q cannot have passed: its score does not reach the threshold", e.Name)
 		}
 	}
 	judged := u

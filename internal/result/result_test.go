@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 	failed := []Step{{Name: "build", Outcome: Fail}}
 	judged := func(outcomes ...Outcome) (all []Evaluation) {
 		for _, o := range outcomes {
-			all = append(all, Evaluation{Name: "e", Outcome: o})
+			all = append(all, Evaluation{Name: "e", Outcome: o, Score: new(1.0), Threshold: 1})
 		}
 		return all
 	}
@@ -82,6 +82,15 @@ func TestCheck(t *testing.T) {
 		want string // part of the error, empty: none
 	}{
 		{"as judged", Unit{Outcome: Fail, Evaluations: judged(Pass, Fail)}, ""},
+		{
+			"pass below its threshold",
+			Unit{Outcome: Pass, Evaluations: []Evaluation{{Name: "e", Outcome: Pass, Score: new(0.7), Threshold: 0.8}}},
+			`evaluator "e" cannot have passed`,
+		},
+		{
+			"pass without a score", Unit{Outcome: Pass, Evaluations: []Evaluation{{Name: "e", Outcome: Pass}}},
+			`evaluator "e" cannot have passed`,
+		},
 		{
 			"better than judged",
 			Unit{Outcome: Pass, Evaluations: judged(Pass, Fail)},

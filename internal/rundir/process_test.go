@@ -271,7 +271,7 @@ func TestLockIsOfTheProcess(t *testing.T) {
 	require.NoError(t, run.Append(result.Unit{
 		ID: "evals/demo/one/b/1", Case: "one", Variant: "b", Trial: 1, Outcome: result.Fail,
 		Reason:      "the agent stopped early: refusal",
-		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}},
+		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass, Score: new(1.0)}},
 	}))
 	require.NoError(t, run.Close())
 	removed, err = Clean(root, 0)

@@ -239,7 +239,7 @@ func TestMissingVerdicts(t *testing.T) {
 	m.Judges = map[string][]string{"one": {"tests-pass", "small"}, "two": nil}
 	pass := func(names ...string) (all []result.Evaluation) {
 		for _, n := range names {
-			all = append(all, result.Evaluation{Name: n, Outcome: result.Pass})
+			all = append(all, result.Evaluation{Name: n, Outcome: result.Pass, Score: new(1.0)})
 		}
 		return all
 	}

@@ -54,7 +54,7 @@ func unit(id string) result.Unit {
 	c, v, trial := splitUnit(id)
 	return result.Unit{
 		ID: id, Case: c, Variant: v, Trial: trial, Outcome: result.Pass, Started: time.Unix(1772446500, 0).UTC(),
-		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass}},
+		Evaluations: []result.Evaluation{{Name: "tests-pass", Outcome: result.Pass, Score: new(1.0)}},
 	}
 }
 

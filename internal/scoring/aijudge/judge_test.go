@@ -91,7 +91,7 @@ func addUnit(t *testing.T, r *rundir.Run, id string, outcome result.Outcome) {
 		},
 	}
 	if outcome != result.Error {
-		unit.Evaluations = []result.Evaluation{{Name: "builds", Outcome: outcome}}
+		unit.Evaluations = []result.Evaluation{{Name: "builds", Outcome: outcome, Score: new(1.0)}}
 	}
 	require.NoError(t, r.Append(unit))
 }

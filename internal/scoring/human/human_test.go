@@ -80,7 +80,7 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 				ID: "demo/" + c + "/" + v + "/1", Case: c, Variant: v, Trial: 1, Outcome: result.Pass,
 				Reason: "outcome-reason",
 				Stop:   "end_turn", Metrics: &result.Metrics{Version: 1, Commands: did.commands},
-				Evaluations: []result.Evaluation{{Name: "builds", Outcome: result.Pass}},
+				Evaluations: []result.Evaluation{{Name: "builds", Outcome: result.Pass, Score: new(1.0)}},
 			}))
 		}
 	}
