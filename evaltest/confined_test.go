@@ -68,7 +68,7 @@ func confinedSuite(t *testing.T) suiteBinary {
 }
 
 // TestStranger replays a cassette from somebody else, which brings hostile tests, with a step that runs them: confined,
-// they run and get at nothing but what the sandbox admits to leave open. Without one they get at all of it.
+// they run and get at nothing. Without a sandbox they get at all of it.
 func TestStranger(t *testing.T) {
 	suite := confinedSuite(t)
 	for _, kind := range []string{"bwrap", "landlock"} {
@@ -76,11 +76,8 @@ func TestStranger(t *testing.T) {
 			t.Parallel()
 			s := newStranger(t, suite)
 			step, sandbox := s.replay(kind)
-			var open []string
-			if strings.Contains(sandbox, "unix sockets") { // it says so itself
-				open = []string{"a connection by unix"}
-			}
-			require.Equal(t, open, gotten(step.Output), step.Output)
+			require.NotContains(t, sandbox, "unix sockets") // as open
+			require.Empty(t, gotten(step.Output), step.Output)
 			for _, name := range []string{"TestReads", "TestWrites", "TestKills", "TestConnects"} {
 				require.Contains(t, step.Output, "--- PASS: "+name)
 			}

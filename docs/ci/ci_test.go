@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
 // step is a step of a workflow. A key that is none of these is a mistake, or has to be added here.
@@ -35,9 +36,10 @@ func TestGitHub(t *testing.T) {
 		On          map[string]any    `yaml:"on"`
 		Permissions map[string]string `yaml:"permissions"`
 		Jobs        map[string]struct {
-			RunsOn  string `yaml:"runs-on"`
-			Timeout int    `yaml:"timeout-minutes"`
-			Steps   []step `yaml:"steps"`
+			RunsOn  string            `yaml:"runs-on"`
+			Timeout int               `yaml:"timeout-minutes"`
+			Env     map[string]string `yaml:"env"`
+			Steps   []step            `yaml:"steps"`
 		} `yaml:"jobs"`
 	}
 	decode(t, "github.yml", &workflow)
@@ -52,8 +54,10 @@ func TestGitHub(t *testing.T) {
 			runs = append(runs, s.Run)
 		}
 	}
-	require.Equal(t, []string{"make ci", "make github"}, runs)
-	hasTargets(t, runs)
+	require.Contains(t, runs[0], "install --yes bubblewrap")
+	require.Equal(t, []string{"make ci", "make github"}, runs[1:])
+	hasTargets(t, runs[1:])
+	known(t, workflow.Jobs["evals"].Env)
 }
 
 func TestGitLab(t *testing.T) {
@@ -63,6 +67,7 @@ func TestGitLab(t *testing.T) {
 			Timeout   string            `yaml:"timeout"`
 			Variables map[string]string `yaml:"variables"`
 			Cache     map[string]any    `yaml:"cache"`
+			Before    []string          `yaml:"before_script"`
 			Script    []string          `yaml:"script"`
 			Artifacts struct {
 				When    string            `yaml:"when"`
@@ -74,8 +79,21 @@ func TestGitLab(t *testing.T) {
 	}
 	decode(t, "gitlab.yml", &pipeline)
 	hasTargets(t, pipeline.Evals.Script)
+	require.Contains(t, strings.Join(pipeline.Evals.Before, "\n"), "install --yes bubblewrap")
+	known(t, pipeline.Evals.Variables)
 	require.Equal(t, "always", pipeline.Evals.Artifacts.When)
 	require.Equal(t, map[string]string{"junit": "junit.xml"}, pipeline.Evals.Artifacts.Reports)
+}
+
+// known expects that the properties which a file requires are properties that there are.
+func known(t *testing.T, variables map[string]string) {
+	t.Helper()
+	const name = "EVALTEST_SANDBOX_REQUIRE"
+	require.NotEmpty(t, variables[name])
+	_, err := engine.FromEnvironment(engine.Replay, func(of string) string { return variables[of] }, nil)
+	require.NoError(t, err)
+	all := strings.Split(variables[name], ", ")
+	require.Contains(t, all, "unix sockets")
 }
 
 func decode(t *testing.T, file string, v any) {

@@ -53,6 +53,10 @@ var writers = []writer{
 	{"internal/supervise", nil, "messages to and from a supervisor, which is our own process"},
 	{"internal/confine", nil, "bait for probers, made of our own texts"},
 	{"internal/confine/probe", nil, "a prober, in its own process"},
+	{
+		"internal/interaction/mcpproxy", []string{"(*pipes).open", "(duplex).Write"},
+		"named pipes to a relay, from which the agent reads what it would read without us",
+	},
 	{"internal/interaction/mcpproxy/relay", nil, "a relay, in its own process, from our server to the agent"},
 	{"internal/helper", []string{"(process).findIn", "lock"}, "a program the go command built, and an empty file"},
 	{"internal/helper/program", nil, "another process, which writes our own texts, or the scripted agent"},

@@ -238,7 +238,11 @@ func (o runOptions) commandLine(args ...string) string {
 // failed gives an error its exit code and the command to run next.
 func (o runOptions) failed(ctx context.Context, err error, done engine.Finished) error {
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
-		return &exitError{code: exitUsage, err: input, next: fault.Advice(input)}
+		e := &exitError{code: exitUsage, err: input, next: fault.Advice(input)}
+		if _, unmet := errors.AsType[*engine.UnmetError](err); unmet { // the machine's fault, not the user's
+			e.code = exitHarness
+		}
+		return e
 	}
 	e := &exitError{code: exitCode(ctx, err), err: err}
 	if done.ID == "" && ctx.Err() == nil {

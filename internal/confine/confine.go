@@ -32,6 +32,7 @@ const maxThreads = 2048
 type Sandbox struct {
 	kind    Kind
 	command []string // of a Wrapper
+	leave   []Property
 
 	mu         sync.Mutex
 	tried      bool
@@ -49,16 +50,18 @@ type method interface {
 	confine(c *supervise.Command, v view) error
 }
 
-// New returns a sandbox of a kind. Command is the command of a [Wrapper] and empty for all other kinds. The first use
-// of the sandbox tests whether the kind works on this machine.
-func New(kind Kind, command []string) (*Sandbox, error) {
+// New returns a sandbox of a kind. Command is the command of a [Wrapper] and empty for all other kinds. Leave has
+// properties that [Bwrap] and [Landlock] need not have: [Sockets], for programs that need unix sockets, and
+// [Namespaces], for those that bring a sandbox of their own. The first use of the sandbox tests whether the kind works
+// on this machine.
+func New(kind Kind, command []string, leave ...Property) (*Sandbox, error) {
 	if !slices.Contains(kinds(), kind) {
 		return nil, fmt.Errorf("unknown kind of sandbox %q", kind)
 	}
 	if (kind == Wrapper) != (len(command) > 0) {
 		return nil, fmt.Errorf("a sandbox of kind %q needs a command, and no other kind takes one", Wrapper)
 	}
-	return &Sandbox{kind: kind, command: command}, nil
+	return &Sandbox{kind: kind, command: command, leave: leave}, nil
 }
 
 // Start starts a command as [supervise.Start] does, confined by the policy.
@@ -123,7 +126,7 @@ func (s *Sandbox) choose(ctx context.Context) (method, Properties, error) {
 	if s.kind == None {
 		return nil, Properties{Kind: None, Holds: []Property{}, Open: AllProperties()}, nil
 	}
-	methods := []kindMethod{{Bwrap, bwrap{}}, {Landlock, landlock{}}}
+	methods := []kindMethod{{Bwrap, bwrap{s.leave}}, {Landlock, landlock{s.leave}}}
 	if s.kind != Auto {
 		methods = append(methods, kindMethod{Wrapper, wrapper(s.command)})
 		methods = slices.DeleteFunc(methods, func(m kindMethod) bool { return m.kind != s.kind })

@@ -56,7 +56,7 @@ func kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
 
 // bwrap confines by namespaces that bubblewrap makes. The supervisor is the first process in them: when it ends, the
 // kernel kills all others.
-type bwrap struct{}
+type bwrap struct{ leave []Property }
 
 // tmpSize is the size in bytes of /tmp, which is in memory.
 const tmpSize = 1 << 30
@@ -85,7 +85,7 @@ func bwrapPath() (string, error) {
 	return path, nil
 }
 
-func (bwrap) confine(c *supervise.Command, v view) error {
+func (b bwrap) confine(c *supervise.Command, v view) error {
 	path, err := bwrapPath()
 	if err != nil {
 		return err
@@ -121,7 +121,11 @@ func (bwrap) confine(c *supervise.Command, v view) error {
 		}
 	}
 	c.Enclosure = append(args, "--")
-	c.Rules = &lockdown.Rules{}
+	c.Rules = &lockdown.Rules{
+		Namespaces: slices.Contains(b.leave, Namespaces),
+		// With the network goes its namespace, to which abstract sockets belong.
+		Unconnected: v.network && lockdown.ABI() < lockdown.ScopeABI && !slices.Contains(b.leave, Sockets),
+	}
 	return nil
 }
 
@@ -205,7 +209,7 @@ func isBelow(path, dir string) bool {
 }
 
 // landlock confines by rules that the supervisor puts on the child.
-type landlock struct{}
+type landlock struct{ leave []Property }
 
 func (landlock) version(context.Context) (string, error) {
 	abi := lockdown.ABI()
@@ -220,8 +224,17 @@ func (landlock) version(context.Context) (string, error) {
 	return fmt.Sprintf("ABI %d", abi), nil
 }
 
-func (landlock) confine(c *supervise.Command, v view) error {
-	rules := &lockdown.Rules{Files: true, Offline: !v.network, Write: v.write, Devices: v.devices, Connect: v.connect}
+func (l landlock) confine(c *supervise.Command, v view) error {
+	rules := &lockdown.Rules{
+		Files: true, Offline: !v.network, Namespaces: slices.Contains(l.leave, Namespaces),
+		Write: v.write, Devices: v.devices, Connect: v.connect,
+	}
+	switch {
+	case slices.Contains(l.leave, Sockets):
+		rules.Connect = []string{"/"}
+	case lockdown.ABI() < lockdown.ConnectABI:
+		rules.Unconnected = true
+	}
 	for _, path := range append(slices.Clone(v.read), "/proc", "/sys/devices/system", "/sys/fs/cgroup") {
 		if err := allowRead(rules, path, v.hide); err != nil {
 			return err

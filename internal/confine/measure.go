@@ -41,12 +41,7 @@ const (
 )
 
 // AllProperties returns all properties in the order in which they are shown.
-func AllProperties() []Property {
-	return []Property{
-		FilesRead, FilesWritten, FileModes, SetIDs, Terminals, Processes, Sockets, Network, Namespaces, Interfaces,
-		Forks,
-	}
-}
+func AllProperties() []Property { return probe.All() }
 
 // Properties are the properties that a sandbox was found to have.
 type Properties struct {

@@ -44,6 +44,9 @@ type Config struct {
 	Source string
 	// Sandbox is the kind of sandbox that the user chose, see package confine; empty: the playbook's.
 	Sandbox string
+	// SandboxRequire are properties of the sandbox that the user requires, beside those of the playbook, see package
+	// confine.
+	SandboxRequire []string
 	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets
 	// when they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
@@ -210,10 +213,39 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 			return Config{}, fmt.Errorf("EVALTEST_SANDBOX: %w", err)
 		}
 	}
+	if c.SandboxRequire, err = parseProperties(getenv(requireVariable)); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", requireVariable, err)
+	}
 	if n := getenv("EVALTEST_PARALLEL"); n != "" {
 		if c.Parallel, err = strconv.Atoi(n); err != nil || c.Parallel < 1 {
 			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q must be a number of units, at least 1", n)
 		}
 	}
 	return c, nil
+}
+
+// requireVariable names properties of the sandbox that a run must have, with commas between them.
+const requireVariable = "EVALTEST_SANDBOX_REQUIRE"
+
+// parseProperties returns the properties in a list.
+func parseProperties(list string) (properties []string, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "" && strings.TrimSpace(list) == "":
+			return nil, nil
+		case !slices.Contains(confine.AllProperties(), confine.Property(name)):
+			return nil, fmt.Errorf("unknown property %q: use some of %s", name, joined(confine.AllProperties()))
+		}
+		properties = append(properties, name)
+	}
+	return properties, nil
+}
+
+func joined(properties []confine.Property) string {
+	names := make([]string, len(properties))
+	for i, p := range properties {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
 }

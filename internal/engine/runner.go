@@ -155,11 +155,18 @@ func openSandbox(pb *plan.Playbook, chosen string) (*confine.Sandbox, error) {
 			return nil, fmt.Errorf("%s: a sandbox of kind %s needs `sandbox.command`", pb.File, kind)
 		}
 	}
-	s, err := confine.New(kind, command)
+	var leave []confine.Property
+	if pb.Sandbox.UnixSockets {
+		leave = append(leave, confine.Sockets)
+	}
+	if pb.Sandbox.AllowUserns {
+		leave = append(leave, confine.Namespaces)
+	}
+	s, err := confine.New(kind, command, leave...)
 	if err != nil {
 		return nil, err
 	}
-	key := strings.Join(append([]string{string(kind), os.Getenv("PATH")}, command...), "\x00")
+	key := strings.Join(append([]string{string(kind), fmt.Sprint(leave), os.Getenv("PATH")}, command...), "\x00")
 	shared, _ := sandboxes.LoadOrStore(key, s)
 	return shared.(*confine.Sandbox), nil
 }
@@ -184,7 +191,41 @@ func (r *Runner) properties(ctx context.Context) (confine.Properties, error) {
 	if unavailable, ok := errors.AsType[*confine.UnavailableError](err); ok {
 		err = fault.Advise(err, unavailable.Advice())
 	}
+	if err == nil {
+		err = r.checkRequired(properties)
+	}
 	return properties, err
+}
+
+// UnmetError says that the sandbox has not all properties that are required. Nothing was run.
+type UnmetError struct {
+	Who      string // what requires it
+	Property confine.Property
+	Held     confine.Properties
+}
+
+func (e *UnmetError) Error() string {
+	return fmt.Sprintf("%s: %q does not hold in the sandbox that there is, %s", e.Who, e.Property, e.Held)
+}
+
+// checkRequired returns an error if the sandbox has not all properties that the playbook or the user requires.
+func (r *Runner) checkRequired(held confine.Properties) error {
+	for _, by := range []struct {
+		who      string
+		required []string
+	}{
+		{r.pb.Sandbox.Position.String() + ": sandbox.require", r.pb.Sandbox.Require},
+		{requireVariable, r.cfg.SandboxRequire},
+	} {
+		for _, p := range by.required {
+			if !slices.Contains(held.Holds, confine.Property(p)) {
+				return fault.Advise(&UnmetError{Who: by.who, Property: confine.Property(p), Held: held},
+					"use a kind that holds it, see docs/confinement.md: install bubblewrap and say --sandbox bwrap, "+
+						"EVALTEST_SANDBOX=bwrap with go test; or do not require it")
+			}
+		}
+	}
+	return nil
 }
 
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.

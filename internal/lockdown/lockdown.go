@@ -5,6 +5,13 @@
 // the other threads of its process keep their rights.
 package lockdown
 
+// ScopeABI and ConnectABI are the first versions of Landlock that keep a process from abstract unix sockets outside,
+// and that have rules about connecting to unix sockets by path.
+const (
+	ScopeABI   = 6
+	ConnectABI = 9
+)
+
 // Rules say which rights remain. The zero value leaves all files, the internet and unix sockets, and takes only what no
 // ordinary program needs: capabilities, also those in new user namespaces, gaining rights by exec, files with the
 // setuid or setgid bit, kernel interfaces that bypass other rules, sockets of other families, and core dumps.
@@ -19,8 +26,8 @@ type Rules struct {
 	List []string
 	// Devices lists device files that may be read, written and controlled.
 	Devices []string
-	// Connect lists directories below which the process may connect to unix sockets of processes outside. Before ABI 9
-	// of Landlock it can connect to them everywhere.
+	// Connect lists directories below which the process may connect to unix sockets of processes outside. Before
+	// [ConnectABI] it can connect to them everywhere, unless it is Unconnected.
 	Connect []string
 	// Offline leaves no sockets of the internet.
 	Offline bool

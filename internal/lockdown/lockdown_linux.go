@@ -71,8 +71,8 @@ const (
 	abiRefer           = 2
 	abiTruncate        = 3
 	abiIoctlDev        = 5
-	abiScopes          = 6
-	abiResolveUnix     = 9
+	abiScopes          = ScopeABI
+	abiResolveUnix     = ConnectABI
 	accessUpToABI1     = 1<<13 - 1
 	accessExecuteFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	accessRead         = accessExecuteFiles | unix.LANDLOCK_ACCESS_FS_READ_DIR

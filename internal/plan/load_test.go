@@ -160,6 +160,7 @@ func TestEverything(t *testing.T) {
 			Git: true, Position: at(63, 1),
 		},
 		Sandbox: plan.Sandbox{
+			Position: at(68, 1), UnixSockets: true, AllowUserns: true, Require: []string{"files read"},
 			Kind: "command", Network: "none", AllowRead: []string{"../data", "~/.cargo"},
 			Command:       []string{"wrap", "--"},
 			AllowCommands: []string{"tofu"},

@@ -3,10 +3,13 @@ package plan
 import (
 	"cmp"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/sdd-eval/sdd-eval/internal/confine/probe"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/playbook"
 )
@@ -98,6 +101,8 @@ const (
 
 // Sandbox says what agents, and the code that they write, may do.
 type Sandbox struct {
+	Position doc.Position `yaml:",position"`
+
 	// Kind is the kind of sandbox, see package confine; "auto" is the strongest that works on the machine.
 	Kind string `yaml:"kind" enum:"auto,bwrap,landlock,command,none" default:"auto"`
 	// Network says who has network access: "agent" is only the agent's process, "all" also run steps, terminals and
@@ -111,6 +116,12 @@ type Sandbox struct {
 	// AllowCommands are further programs that run steps may start, and agents' terminals where nothing confines them.
 	// See [Playbook.AllowedCommands].
 	AllowCommands []string `yaml:"allow_commands" pattern:"program" doc:"Further programs that may be started."`
+	// UnixSockets lets everything confined connect to unix sockets, where the sandbox cannot tell those outside apart.
+	UnixSockets bool `yaml:"unix_sockets" doc:"Unix sockets, also where those outside cannot be told apart."`
+	// AllowUserns lets everything confined make user namespaces, with capabilities in them.
+	AllowUserns bool `yaml:"allow_userns" doc:"User namespaces, for agents that bring a sandbox of their own."`
+	// Require are properties, see package confine, without which nothing is started.
+	Require []string `yaml:"require" min:"1" doc:"Properties without which nothing is started."`
 }
 
 func (s *Sandbox) decode(n *doc.Node) {
@@ -122,6 +133,21 @@ func (s *Sandbox) decode(n *doc.Node) {
 	case s.Kind != "command" && len(s.Command) > 0:
 		n.Errorf("command", "only a sandbox of kind command takes it: add `kind: command`")
 	}
+	for i, p := range s.Require {
+		if known := properties(); !slices.Contains(known, p) {
+			n.Get("require").Items()[i].Errorf("", "unknown property %q%s; there are %s", p, doc.DidYouMean(p, known),
+				strings.Join(known, ", "))
+		}
+	}
+}
+
+// properties are those that a sandbox can be required to have.
+func properties() []string {
+	var names []string
+	for _, p := range probe.All() {
+		names = append(names, string(p))
+	}
+	return names
 }
 
 // Workflow is what a playbook does.

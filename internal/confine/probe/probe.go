@@ -32,6 +32,14 @@ const (
 	Forks Property = "fork bombs"
 )
 
+// All returns all properties in the order in which they are shown.
+func All() []Property {
+	return []Property{
+		FilesRead, FilesWritten, FileModes, SetIDs, Terminals, Processes, Sockets, Network, Namespaces, Interfaces,
+		Forks,
+	}
+}
+
 // Targets describes what a prober tries to reach outside of its sandbox. The prober reads it as JSON from its standard
 // input, and prints as JSON which properties the sandbox has.
 type Targets struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ type question struct {
 const maxOpen = 256
 
 // serve serves one connection of the agent's until one of both ends it.
-func (p *Proxy) serve(conn net.Conn, s plan.MCPServer) {
+func (p *Proxy) serve(conn io.ReadWriteCloser, s plan.MCPServer) {
 	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
 	if err != nil {
 		p.reportError(fmt.Errorf("the MCP server %q: %w", s.Name, err))
@@ -77,7 +78,9 @@ func (c *conversation) agentEnded(err error) {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, context.Canceled} {
+	for _, end := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrClosed, syscall.ECONNRESET, context.Canceled,
+	} {
 		if errors.Is(err, end) {
 			return
 		}

@@ -17,9 +17,10 @@
 //	Replay: mcpproxy.Recorded(cassette.Turns)
 //
 // What the agent starts as a server is the helper, as a relay: it copies its stdin and stdout to and from a unix
-// socket, to which a sandbox has to let it connect. Each relay is one connection and, if nothing is replayed, one
-// process of the real server, as it would be without us. A server that cannot be started, that ends before the agent
-// does, or that sends anything but MCP is reported to Config.OnError; from then on the agent gets errors as answers.
+// socket, to which a sandbox has to let it connect, or named pipes, if it lets nobody have a socket. Each relay is one
+// connection and, if nothing is replayed, one process of the real server, as it would be without us. A server that
+// cannot be started, that ends before the agent does, or that sends anything but MCP is reported to Config.OnError;
+// from then on the agent gets errors as answers.
 //
 // Messages are passed on unchanged, read and written by the transports of the official SDK, so that agents and servers
 // agree on a protocol version and its extensions by themselves. Notifications pass as well; in replay there are only
@@ -33,6 +34,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -120,7 +122,8 @@ func Listen(c Config) (*Proxy, error) {
 			return nil, errors.Join(fmt.Errorf("proxy the MCP server %q: %w", s.Name, err), p.Close())
 		}
 		p.listeners = append(p.listeners, l)
-		p.running.Go(func() { p.accept(l, s) })
+		p.running.Go(func() { p.accept(l, l.acceptSocket, s) })
+		p.running.Go(func() { p.accept(l, l.pipes.accept, s) })
 	}
 	return p, nil
 }
@@ -146,7 +149,7 @@ func (p *Proxy) Servers() ([]acp.McpServer, error) {
 func (p *Proxy) Close() error {
 	p.cancel()
 	for _, l := range p.listeners {
-		l.Close()
+		l.close()
 	}
 	p.running.Wait()
 	p.mu.Lock()
@@ -154,24 +157,23 @@ func (p *Proxy) Close() error {
 	return errors.Join(p.errs...)
 }
 
-// accept takes the connections to one server.
-func (p *Proxy) accept(l *listener, s plan.MCPServer) {
+// accept takes the connections to one server that come one way.
+func (p *Proxy) accept(l *listener, next func() (io.ReadWriteCloser, error), s plan.MCPServer) {
 	var open sync.WaitGroup
 	defer open.Wait()
-	free := make(chan struct{}, maxConnections)
 	for {
-		conn, err := l.Accept()
+		conn, err := next()
 		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
+			if !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
 				p.reportError(fmt.Errorf("proxy the MCP server %q: %w", s.Name, err))
 			}
 			return
 		}
 		select {
-		case free <- struct{}{}:
+		case l.free <- struct{}{}:
 			open.Go(func() {
 				p.survive(func() { p.serve(conn, s) })
-				<-free
+				<-l.free
 			})
 		default:
 			conn.Close()

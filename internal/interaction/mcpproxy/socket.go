@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"io"
 	"net"
 	"path/filepath"
 )
@@ -8,10 +9,19 @@ import (
 // maxPath is how long the path of a unix socket may be on all systems, in bytes.
 const maxPath = 103
 
-// listener listens on a socket at a path, which may be longer than maxPath.
+// listener listens on a socket at a path, which may be longer than maxPath, and by pipes beside it.
 type listener struct {
-	*net.UnixListener
-	path string
+	socket *net.UnixListener
+	pipes  *pipes
+	path   string
+	free   chan struct{} // has room for the connections that there may be
+}
+
+func (l *listener) acceptSocket() (io.ReadWriteCloser, error) { return l.socket.Accept() }
+
+func (l *listener) close() {
+	l.socket.Close()
+	l.pipes.close()
 }
 
 func listen(path string) (*listener, error) {
@@ -29,5 +39,10 @@ func listen(path string) (*listener, error) {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	return &listener{l, path}, nil
+	p, err := listenPipes(path)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &listener{socket: l, pipes: p, path: path, free: make(chan struct{}, maxConnections)}, nil
 }

@@ -15,6 +15,9 @@ func (f file) CloseWrite() error { return unix.Shutdown(int(f.Fd()), unix.SHUT_W
 
 func dial(path string) (connection, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == unix.EACCES { // the sandbox leaves no unix sockets
+		return call(path)
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
