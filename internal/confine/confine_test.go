@@ -28,8 +28,7 @@ func TestHeld(t *testing.T) {
 		confine.None:  {},
 		confine.Bwrap: confine.AllProperties(),
 		confine.Landlock: {
-			confine.FilesRead, confine.FilesWritten, confine.SetIDs, confine.Terminals, confine.Processes,
-			confine.Sockets,
+			confine.FilesRead, confine.FilesWritten, confine.SetIDs, confine.Processes, confine.Sockets,
 			confine.Network, confine.Namespaces, confine.Interfaces,
 		},
 	} {

@@ -146,10 +146,10 @@ var system = []string{
 	"/var/lib/ca-certificates",
 }
 
-// devices lists the devices that every program may use. There are no pseudo-terminals: their directory has those of
-// others, and Landlock cannot tell those apart that do not exist yet.
+// devices lists the devices that every program may use. The directory of pseudo-terminals has those of others, too, and
+// Landlock cannot tell those apart that do not exist yet; but agents such as Gemini and Qwen run their commands in some.
 var devices = []string{
-	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
 }
 
 // private returns the files and directories in /etc that not every user may read. We may be able to: as root, or as a

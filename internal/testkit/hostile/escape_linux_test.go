@@ -31,7 +31,7 @@ var kinds = []struct {
 }{
 	{confine.None, nil},
 	{confine.Landlock, []confine.Property{
-		confine.FilesRead, confine.FilesWritten, confine.SetIDs, confine.Terminals, confine.Processes, confine.Sockets,
+		confine.FilesRead, confine.FilesWritten, confine.SetIDs, confine.Processes, confine.Sockets,
 		confine.Namespaces, confine.Interfaces,
 	}},
 	{confine.Bwrap, confine.AllProperties()},
