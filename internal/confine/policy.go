@@ -147,7 +147,7 @@ var system = []string{
 }
 
 // devices lists the devices that every program may use. The directory of pseudo-terminals has those of others, too, and
-// Landlock cannot tell those apart that do not exist yet; but agents such as Gemini and Qwen run their commands in some.
+// Landlock cannot tell those apart that do not exist yet; but agents such as Gemini and Qwen run commands in them.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts",
 }

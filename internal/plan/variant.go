@@ -27,7 +27,7 @@ type Variant struct {
 	Agent playbook.Agent `yaml:"agent,required" doc:"The agent and how it is started."`
 
 	// ExpectStop takes the place of the playbook's, and that of the case comes before both.
-	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How this variant's sessions should end; default: the playbook's."`
+	ExpectStop []Stop `yaml:"expect_stop" min:"1" doc:"How its sessions should end; default: the playbook's."`
 	ExpectedAt doc.Position
 
 	// Position is where the variant's id stands.

@@ -180,7 +180,8 @@ func (u Unit) NotAsked() int {
 }
 
 // Check returns an error if the outcome does not follow from the evaluations and steps as [Unit.Judge] says, or a pass
-// not from its score. With a reason the outcome may be worse, but never better. A unit without evaluations and steps may have been skipped.
+// not from its score. With a reason the outcome may be worse, but never better. A unit without evaluations and steps
+// may have been skipped.
 func (u Unit) Check() error {
 	for _, e := range u.Evaluations {
 		switch e.Outcome {
