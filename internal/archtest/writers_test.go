@@ -54,7 +54,8 @@ var writers = []writer{
 	{"internal/confine", nil, "bait for probers, made of our own texts"},
 	{"internal/confine/probe", nil, "a prober, in its own process"},
 	{
-		"internal/interaction/mcpproxy", []string{"(*pipes).open", "(duplex).Write"},
+		"internal/interaction/mcpproxy",
+		[]string{"(*pipes).open", "(duplex).Write"},
 		"named pipes to a relay, from which the agent reads what it would read without us",
 	},
 	{"internal/interaction/mcpproxy/relay", nil, "a relay, in its own process, from our server to the agent"},

@@ -88,7 +88,8 @@ func TestCheck(t *testing.T) {
 			`evaluator "e" cannot have passed`,
 		},
 		{
-			"pass without a score", Unit{Outcome: Pass, Evaluations: []Evaluation{{Name: "e", Outcome: Pass}}},
+			"pass without a score",
+			Unit{Outcome: Pass, Evaluations: []Evaluation{{Name: "e", Outcome: Pass}}},
 			`evaluator "e" cannot have passed`,
 		},
 		{
