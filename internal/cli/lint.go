@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
 
 // lintOptions are the flags of `sdd-eval lint`.
@@ -122,9 +123,8 @@ func (a *App) lintPlaybook(
 	ctx context.Context, where recordingsFlags, root string, p *plan.Playbook,
 ) (lint.Report, error) {
 	root = cmp.Or(root, p.Dir)
-	runs := filepath.Join(root, ".llman", "sdd-eval", "runs")
 	return lint.Run(ctx, p, lint.Config{
-		Root: root, Ours: []string{where.dir(root), filepath.Join(root, ".evaltest"), runs},
+		Root: root, Ours: []string{where.dir(root), filepath.Join(root, ".evaltest"), rundir.Below(root)},
 	})
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,41 +18,55 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/script"
 )
 
-// Bounds of what is looked at beside a playbook.
 const (
-	maxInputs    = 20_000   // files of one directory
-	maxInputFile = 64 << 20 // bytes of a file; of a larger one the size counts
-	maxImports   = 500      // files beside a script
+	maxInputFile = 64 << 20 // bytes of a file beside a playbook; of a larger one the size counts
+	maxNamed     = 500      // files beside scripts of a directory that are named; more of them have one digest
 )
 
 // inputs returns the digests of what the playbook names and the run reads, by path: judges with the files beside them
-// that they may import, prompts, goldens, and the directory that workspaces are made from. Units that are judged by
-// some of these cannot be compared with units that are judged by others.
-func (r *Runner) inputs() (map[string]string, error) {
-	all := make(map[string]string)
+// that they may import, prompts, goldens, and what workspaces are made from. Units that are judged by some of these
+// cannot be compared with units that are judged by others.
+func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
+	all, looked := make(map[string]string), make(map[string]bool)
 	for _, file := range script.WithImports(r.pb.Files) {
-		for _, path := range append(beside(file), file) {
-			sum, err := digestOf(path)
-			if err != nil {
-				return nil, fmt.Errorf("read what the playbook names: %w", err)
-			}
-			all[r.fromRoot(path)] = sum
+		if err := r.addInput(all, file); err != nil {
+			return nil, err
+		}
+		dir, ext := filepath.Dir(file), filepath.Ext(file)
+		if looked[dir+"\x00"+ext] {
+			continue
+		}
+		looked[dir+"\x00"+ext] = true
+		if err := r.addBeside(all, dir, ext); err != nil {
+			return nil, err
 		}
 	}
 	if r.pb.Workspace.From == "" { // the project itself, in which a run may write recordings
 		return all, nil
 	}
-	whole := sha256.New() // one digest for all: a file's name may hold a secret that is not known yet
-	err := r.walk(r.source, maxInputs, func(path string) error {
-		sum, err := digestOf(path)
-		fmt.Fprintf(whole, "%s\x00%s\n", path[len(r.source):], sum)
-		return err
-	})
-	all[r.fromRoot(r.source)] = fmt.Sprintf("%x", whole.Sum(nil))[:24]
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // that it is missing is told where it is used
-		return nil, fmt.Errorf("read workspace.from: %w", err)
+	// One digest for all: a file's name may hold a secret that is not known yet.
+	t, err := r.loadTemplate(ctx)
+	if errors.Is(err, fs.ErrNotExist) { // told where it is used
+		return all, nil
 	}
-	return all, nil
+	if err == nil {
+		all[r.fromRoot(r.source)], err = t.Digest(ctx)
+	}
+	return all, err
+}
+
+// addInput adds the digest of a file, once.
+func (r *Runner) addInput(all map[string]string, path string) error {
+	name := r.fromRoot(path)
+	if _, known := all[name]; known {
+		return nil
+	}
+	sum, err := digestOf(path)
+	if err != nil {
+		return fmt.Errorf("read what the playbook names: %w", err)
+	}
+	all[name] = sum
+	return nil
 }
 
 // fromRoot is a path as people read it, without secrets: it stands in the run's manifest.
@@ -62,48 +77,46 @@ func (r *Runner) fromRoot(path string) string {
 	return r.secrets.String(filepath.ToSlash(path))
 }
 
-// walk calls each with the regular files below a directory, other than those of git and of our own.
-func (r *Runner) walk(dir string, most int, each func(path string) error) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != dir && (d.Name() == ".git" || d.Name() == ".llman" || path == r.cassettes()):
-			return filepath.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		case most == 0:
-			return filepath.SkipAll
-		}
-		most--
-		return each(path)
-	})
-}
-
-// beside are the files that a script may import in ways that its text does not tell: those of the same extension in its
-// directory and below.
-func beside(script string) (files []string) {
-	ext := filepath.Ext(script)
+// addBeside adds what a script may import in ways that its text does not tell: the files of the same extension in its
+// directory and below. Many of them are one digest.
+func (r *Runner) addBeside(all map[string]string, dir, ext string) error {
 	if !slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh", ".rb", ".go"}, ext) {
 		return nil
 	}
-	dir := filepath.Dir(script)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	files := beside(dir, ext)
+	if len(files) <= maxNamed {
+		for _, file := range files {
+			if err := r.addInput(all, file); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	whole := sha256.New()
+	for _, file := range files {
+		sum, err := digestOf(file)
+		if err != nil {
+			return fmt.Errorf("read what is beside a script: %w", err)
+		}
+		fmt.Fprintf(whole, "%s\x00%s\n", file[len(dir):], sum)
+	}
+	all[r.fromRoot(filepath.Join(dir, "**", "*"+ext))] = fmt.Sprintf("%x", whole.Sum(nil))[:24]
+	return nil
+}
+
+// beside returns the files with an extension in a directory and below. What cannot be read cannot be imported either.
+func beside(dir, ext string) (files []string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fs.SkipDir // it cannot be imported either
+			return fs.SkipDir
 		case d.IsDir() && path != dir && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
-		case len(files) == maxImports:
-			return fs.SkipAll
 		case d.Type().IsRegular() && filepath.Ext(path) == ext:
 			files = append(files, path)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
 	return files
 }
 
@@ -124,8 +137,8 @@ func digestOf(path string) (sum string, err error) {
 }
 
 // checkInputs refuses to resume a run if what judges it has changed, or notes that it was allowed.
-func (r *run) checkInputs() error {
-	now, err := r.inputs()
+func (r *run) checkInputs(ctx context.Context) error {
+	now, err := r.inputs(ctx)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		if r.jobs, err = r.kept.Jobs(); err != nil {
 			return &InputError{err}
 		}
-		if err := r.checkInputs(); err != nil {
+		if err := r.checkInputs(ctx); err != nil {
 			return &InputError{err}
 		}
 	}
@@ -112,7 +112,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return &InputError{err}
 	}
 	if r.cfg.Keep != nil && r.kept == nil {
-		if err := r.makeDir(env); err != nil {
+		if err := r.makeDir(ctx, env); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (r *run) check(ctx context.Context) (map[string][]string, error) {
 }
 
 // makeDir makes the run's directory. Env has the names of variables by variant.
-func (r *run) makeDir(env map[string][]string) error {
+func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	name, err := testrun.ID(r.cfg.Getenv)
 	if err != nil {
 		return &InputError{err}
@@ -164,7 +164,7 @@ func (r *run) makeDir(env map[string][]string) error {
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.properties.String()
 	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
-	if m.Inputs, err = r.inputs(); err != nil {
+	if m.Inputs, err = r.inputs(ctx); err != nil {
 		return &InputError{err}
 	}
 	for i, v := range m.Variants {

@@ -12,6 +12,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -40,8 +41,8 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 			r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
 			r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
 		}
-		if r.kept != nil {
-			ours = append(ours, filepath.Dir(r.kept.Dir()))
+		if r.cfg.Keep != nil {
+			ours = append(ours, rundir.Below(r.cfg.Keep.Below))
 		}
 		source, err := TemplateSource(ctx, r.pb, r.source, ours)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
@@ -98,7 +99,7 @@ func decode(file string, d *doc.Document, kinds Kinds) (*Playbook, error) {
 		return nil, err
 	}
 	p.Noted = d.Notes()
-	p.Files = d.Files
+	p.Files = slices.Compact(slices.Sorted(slices.Values(d.Files)))
 	return p, nil
 }
 

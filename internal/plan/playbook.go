@@ -26,7 +26,7 @@ type Playbook struct {
 	Text []byte
 	// Noted are notes of decoding, see [Plan.Notes].
 	Noted []string
-	// Files are the files beside it that it names, absolute: scripts, prompts, goldens.
+	// Files are the files beside it that it names, absolute, each once: scripts, prompts, goldens.
 	Files []string
 
 	// Name is the first part of every unit's id. Its default is the file's name without .yaml or .eval.yaml.

@@ -78,7 +78,7 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 	if name, found := mask.Contains(playbook); found {
 		return nil, fmt.Errorf("the playbook %s contains the value of %s", m.Playbook.Path, name)
 	}
-	runs := filepath.Join(root, runsDir)
+	runs := Below(root)
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func read(root, id string) (*Run, error) {
 	if !runID.MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a run%s", id, hint(root))
 	}
-	runs, err := filepath.EvalSymlinks(filepath.Join(root, runsDir))
+	runs, err := filepath.EvalSymlinks(Below(root))
 	if err == nil {
 		runs, err = filepath.Abs(runs)
 	}

@@ -19,6 +19,9 @@ import (
 // runsDir is the directory of a project's runs.
 var runsDir = filepath.Join(".llman", "sdd-eval", "runs")
 
+// Below returns the directory of the runs of the project at root.
+func Below(root string) string { return filepath.Join(root, runsDir) }
+
 // Prefixes of directories in runsDir that are not yet, or no longer, runs. If their locks are free, the processes that
 // made them were killed.
 const (
@@ -46,7 +49,7 @@ type Summary struct {
 
 // List returns the runs of the project, the newest first. It includes runs that cannot be read, with their errors.
 func List(root string) ([]Summary, error) {
-	runs := filepath.Join(root, runsDir)
+	runs := Below(root)
 	ids, err := idsIn(runs)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
@@ -126,7 +129,7 @@ func Clean(root string, keep int) (removed []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("clean runs: %w", err)
 	}
-	runs := filepath.Join(root, runsDir)
+	runs := Below(root)
 	var errs []error
 	for _, s := range list[min(keep, len(list)):] {
 		ok, err := removeRun(runs, s.ID)

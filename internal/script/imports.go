@@ -13,11 +13,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
-// Bounds of what is looked at for a script.
-const (
-	maxImports = 200     // files that are followed
-	maxFile    = 1 << 20 // bytes of a file in which imports are looked for
-)
+// maxFile is how many bytes a file may have in which imports are looked for.
+const maxFile = 1 << 20
 
 // Files returns the files that the words of a script in a playbook name, absolute, each once: the program, the script,
 // arguments, and the Go files of a directory, as in `go run ./judge`. What does not exist is not among them.
@@ -36,10 +33,14 @@ func Files(n *doc.Node, argv []string) (files []string) {
 
 // WithImports returns the files of a script, and behind them those that they import, as far as their texts say so.
 func WithImports(files []string) []string {
-	all := slices.Clone(files)
-	for i := 0; i < len(all) && len(all) < maxImports; i++ {
+	all, known := slices.Clone(files), make(map[string]bool)
+	for _, file := range files {
+		known[file] = true
+	}
+	for i := 0; i < len(all); i++ {
 		for _, file := range imports(all[i]) {
-			if !slices.Contains(all, file) {
+			if !known[file] {
+				known[file] = true
 				all = append(all, file)
 			}
 		}

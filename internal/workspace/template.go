@@ -121,6 +121,42 @@ func (t *Template) Each(f func(path string, content []byte)) (complete bool) {
 	return true
 }
 
+// Digest returns a SHA-256 in hexadecimal over all that the template copies, see [Manifest.Digest].
+func (t *Template) Digest(ctx context.Context) (string, error) {
+	src := &tree{ctx: ctx}
+	if !t.inMemory && len(t.files) > 0 {
+		var err error
+		if src, err = openTree(ctx, t.src.Dir); err != nil {
+			return "", err
+		}
+		defer src.close()
+	}
+	entries := slices.Clone(t.fixed)
+	for _, f := range t.files {
+		if !t.inMemory {
+			var err error
+			if f, err = t.digestFile(src, f.Path); err != nil {
+				return "", fmt.Errorf("read workspace source: %s: %w", f.Path, err)
+			}
+		}
+		if f.skipped == "" {
+			entries = append(entries, f.Entry)
+		}
+	}
+	return manifestOf(entries).Digest(), nil
+}
+
+// digestFile returns the file at p without its content.
+func (t *Template) digestFile(tr *tree, p string) (sourceFile, error) {
+	in, reason, err := t.open(tr, p)
+	if err != nil || reason != "" {
+		return sourceFile{Entry: Entry{Path: p}, skipped: reason}, err
+	}
+	defer func() { _ = in.Close() }()
+	e, err := tr.entry(in, io.Discard)
+	return sourceFile{Entry: e}, err
+}
+
 // Read calls f with each file of the template, those below .git included, and a function that reads at most limit bytes
 // of it and tells its size. It stops at the first error.
 func (t *Template) Read(
