@@ -73,8 +73,8 @@ type Header struct {
 	LeftOut workspace.LeftOut `json:"left_out,omitempty"`
 }
 
-// Imported reports whether the cassette was converted from another tool's record. Then nothing is known of the
-// workspace or of the session's inputs, except the prompts.
+// Imported reports whether the cassette was converted from another tool's record. Then nothing is known of what the
+// agent left in the workspace, nor of the session's inputs, except the prompts.
 func (h Header) Imported() bool { return strings.HasPrefix(h.Origin, OriginImported+" ") }
 
 // CheckUnit returns a [*UnitError] if the cassette was recorded for another unit.

@@ -37,14 +37,12 @@ func (h Header) check() error {
 	if h.RecordedAt.IsZero() || h.ProtocolVersion < 0 {
 		return errors.New("recorded_at or protocol_version is out of range")
 	}
-	switch {
-	case h.Imported():
-		return h.checkImported()
-	case h.Origin != OriginRecorded:
-		return fmt.Errorf("unknown origin %q: want %q, or %q with a format and a version", h.Origin, OriginRecorded,
-			OriginImported+" from")
-	case h.Endpoint != "real" && h.Endpoint != "scripted":
-		return fmt.Errorf("unknown endpoint %q: want real or scripted", h.Endpoint)
+	if h.Imported() {
+		if err := h.checkImported(); err != nil {
+			return err
+		}
+	} else if err := h.checkRecorded(); err != nil {
+		return err
 	}
 	if h.Agent.Kind != h.Fingerprints.Kind {
 		return fmt.Errorf("the agent's kind is %q, and in the fingerprints %q", h.Agent.Kind, h.Fingerprints.Kind)
@@ -52,15 +50,29 @@ func (h Header) check() error {
 	return h.Fingerprints.check()
 }
 
-// checkImported makes sure that a recording does not pass for an import, of which less can be stale: an import says
-// nothing of what it was made from.
-func (h Header) checkImported() error {
-	if !importedFrom.MatchString(h.Origin) {
-		return fmt.Errorf("unknown origin %q: want %q with a format and a version", h.Origin, OriginImported+" from")
+func (h Header) checkRecorded() error {
+	switch {
+	case h.Origin != OriginRecorded:
+		return fmt.Errorf("unknown origin %q: want %q, or %q with a format and a version", h.Origin, OriginRecorded,
+			OriginImported+" from")
+	case h.Endpoint != "real" && h.Endpoint != "scripted":
+		return fmt.Errorf("unknown endpoint %q: want real or scripted", h.Endpoint)
 	}
-	if h.Endpoint != "" || h.Sandbox != "" || !reflect.DeepEqual(h.Fingerprints, Fingerprints{}) {
-		return fmt.Errorf("the origin is %q, but the header has the endpoint, sandbox or fingerprints of a recording",
+	return nil
+}
+
+// checkImported makes sure that an import says no more than it knows: what its playbook was, and not how its agent ran.
+func (h Header) checkImported() error {
+	f := h.Fingerprints
+	switch {
+	case !importedFrom.MatchString(h.Origin):
+		return fmt.Errorf("unknown origin %q: want %q with a format and a version", h.Origin, OriginImported+" from")
+	case h.Endpoint != "" || h.Sandbox != "" || !reflect.DeepEqual(f, f.OfImport()):
+		return fmt.Errorf("the origin is %q, but the header has the endpoint, sandbox or limits of a recording",
 			h.Origin)
+	case reflect.DeepEqual(f, Fingerprints{}):
+		return errors.New("the session was imported by an older version, which did not keep what its playbook was: " +
+			"import it again, with sdd-eval cassette import --force")
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 // maxFiles is the largest number of files that a workspace's fingerprint lists, so that errors can name a changed one.
 const maxFiles = 500
 
-// Fingerprints are the inputs of a recording, except the prompts, which are in the events.
+// Fingerprints are the inputs of a recording, except the prompts, which are in the events. Those of an import are what
+// its playbook was when the session was imported.
 type Fingerprints struct {
 	Kind        string   `json:"kind"`
 	Command     string   `json:"command,omitempty"`
@@ -37,6 +38,12 @@ type Fingerprints struct {
 	Servers   []string `json:"mcp_servers,omitempty"` // one line a server
 	Overrides []string `json:"overrides,omitempty"`   // one line an overridden answer
 	Workspace Files    `json:"workspace"`
+}
+
+// OfImport returns the fingerprints for a session that was imported: no limit of the playbook held for it.
+func (f Fingerprints) OfImport() Fingerprints {
+	f.Timeout, f.ToolCalls, f.Tokens, f.CostUSD = "", 0, 0, 0
+	return f
 }
 
 // Files is the fingerprint of a prepared workspace.
@@ -83,27 +90,20 @@ func (c Change) String() string {
 }
 
 // Stale returns the inputs that have changed since the recording. Now and prompts are the inputs of today; prompts has
-// only those that are known in advance. A limit counts only if it did cut the recording or would cut it now. Of an
-// imported cassette, only prompts and limits are known. If an agent runs (any level but [LevelRun]), its prompts,
-// command and limits may differ.
+// only those that are known in advance. A limit counts only if it did cut the recording or would cut it now. If an
+// agent runs (any level but [LevelRun]), its prompts, command and limits may differ.
 func (c *Cassette) Stale(now Fingerprints, prompts []string) []Change {
 	if c.Header.Level != LevelRun {
 		return c.staleWorld(now)
 	}
-	changes := c.stalePrompts(prompts)
-	if c.Header.Imported() {
-		changes = append(changes, changed(Change{"agent kind", c.Header.Agent.Kind, now.Kind})...)
-	} else {
-		changes = append(append(changes, c.staleAgent(now)...), c.staleWorld(now)...)
-	}
-	return append(changes, c.staleLimits(now)...)
+	return slices.Concat(c.stalePrompts(prompts), c.staleAgent(now), c.staleWorld(now), c.staleLimits(now))
 }
 
 // CheckFiles returns a [*CorruptError] if the digest of the workspace and its files contradict each other: then one of
 // them is not what was recorded, and neither says whether the cassette is stale.
 func (c *Cassette) CheckFiles(now Files) error {
 	was := c.Header.Fingerprints.Workspace
-	if c.Header.Imported() || was.ByPath == nil || now.ByPath == nil {
+	if was.ByPath == nil || now.ByPath == nil {
 		return nil
 	}
 	same := was.Digest == now.Digest

@@ -153,9 +153,10 @@ func TestReadForeign(t *testing.T) {
 	}
 	imports := sample()
 	imports.Header.Origin, imports.Header.Endpoint, imports.Header.Sandbox = "imported from claude 2.1", "", ""
-	imports.Header.Fingerprints, imports.Header.ProtocolVersion = Fingerprints{}, 0
+	imports.Header.Fingerprints, imports.Header.ProtocolVersion = imports.Header.Fingerprints.OfImport(), 0
 	ofImport, _, _ := strings.Cut(string(encoded(t, imports)), "\n")
 	ofImport += "\n"
+	beforeFingerprints, _, _ := strings.Cut(ofImport, `"fingerprints":`)
 	imported := func(old, new string) string {
 		require.Contains(t, ofImport, old)
 		return strings.Replace(ofImport, old, new, 1)
@@ -250,6 +251,13 @@ func TestReadForeign(t *testing.T) {
 		{"limit of cost", head(`"timeout":`, `"max_cost_usd":-1,"timeout":`) + end, "a limit is negative"},
 		{"no kind", strings.ReplaceAll(header, `"kind":"claude-code-acp"`, `"kind":""`) + end, "the kind is empty"},
 		{"import with an endpoint", imported(`"endpoint":""`, `"endpoint":"real"`) + end, "but the header has the"},
+		{"import with a limit", imported(`"timeout":""`, `"timeout":"5m0s"`) + end, "but the header has the"},
+		{
+			"import of an older version",
+			beforeFingerprints + `"fingerprints":{"kind":"","permissions":null,"timeout":"",` +
+				`"workspace":{"digest":""}}}` + "\n" + end,
+			"x:1: the session was imported by an older version",
+		},
 		{"import with a sandbox", imported(`"sandbox":""`, `"sandbox":"none"`) + end, "but the header has the"},
 		{"line without its beginning", start + `turn":2}` + "\n" + end, "x:4: unknown kind of line"},
 		{"digest", head(sample().Header.Fingerprints.Workspace.Digest, "") + end, "x:1: fingerprints: the digest of"},

@@ -129,7 +129,7 @@ func TestCassetteShow(t *testing.T) {
 
 	imported := everything()
 	imported.Header.Origin, imported.Header.Endpoint, imported.Header.Sandbox = "imported from a tool 1.0", "", ""
-	imported.Header.Fingerprints = cassette.Fingerprints{}
+	imported.Header.Fingerprints = imported.Header.Fingerprints.OfImport()
 	require.NoError(t, cassette.Write(filepath.Join(dir, "a.2.jsonl"), imported))
 	got = call(t, dir, "cassette", "show", "a.2.jsonl")
 	require.Contains(t, got.stdout,

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,7 +61,7 @@ sdd-eval cassette import --from atif --playbook evals/demo.yaml --dir /app traje
 			f.BoolVar(&o.force, "force", false, "Replace an existing recording.")
 			f.require("from", "playbook")
 			o.where.define(f)
-			return func(_ context.Context, args []string) error { return a.importCassette(args[0], o) }
+			return func(ctx context.Context, args []string) error { return a.importCassette(ctx, args[0], o) }
 		},
 	}
 }
@@ -75,11 +76,12 @@ func readableFormats() string {
 }
 
 // importCassette writes the session in a file as the recording of a unit.
-func (a *App) importCassette(file string, o importOptions) error {
-	path, unit, err := a.unitToImport(o)
+func (a *App) importCassette(ctx context.Context, file string, o importOptions) error {
+	unit, err := a.unitToImport(o)
 	if err != nil {
 		return err
 	}
+	path := unit.runner.CassettePath(unit.Unit)
 	if cassette.Exists(path) && !o.force {
 		return usageError("cassette import: %s already has a recording, %s: --force replaces it",
 			unit.ID(), a.shown(cassette.File(path)))
@@ -107,6 +109,9 @@ func (a *App) importCassette(file string, o importOptions) error {
 	if err != nil {
 		return fmt.Errorf("cassette import: %w", err)
 	}
+	if err := a.addFingerprints(ctx, c, unit); err != nil {
+		return fmt.Errorf("cassette import: %w", err)
+	}
 	if err := cassette.Write(path, c); err != nil {
 		return fmt.Errorf("cassette import: %w", err)
 	}
@@ -125,17 +130,35 @@ type importedUnit struct {
 	plan.Unit
 	pb      *plan.Playbook
 	profile agent.Profile
+	runner  *engine.Runner
 }
 
-// unitToImport returns the unit that the flags name, and the path of its recording.
-func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err error) {
+// addFingerprints adds what the playbook is now, so that a replay notices when it changes.
+func (a *App) addFingerprints(ctx context.Context, c *cassette.Cassette, unit importedUnit) error {
+	now, err := unit.runner.Fingerprints(ctx, unit.Unit)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	if name, found := a.secrets.Contains(text); found {
+		return fmt.Errorf("%s contains the value of %s, or a file's name in its workspace does", unit.pb.File, name)
+	}
+	c.Header.Fingerprints = now.OfImport()
+	return nil
+}
+
+// unitToImport returns the unit that the flags name.
+func (a *App) unitToImport(o importOptions) (unit importedUnit, err error) {
 	root, err := a.projectRoot(o.where.root)
 	if err != nil {
-		return "", importedUnit{}, err
+		return importedUnit{}, err
 	}
 	runner, plan, err := a.recordings(root, o.where, o.playbook)
 	if err != nil {
-		return "", importedUnit{}, err
+		return importedUnit{}, err
 	}
 	units := plan.Units
 	ids := make([]string, len(units))
@@ -147,20 +170,20 @@ func (a *App) unitToImport(o importOptions) (path string, unit importedUnit, err
 	case o.unit == "" && len(ids) == 1:
 		i = 0
 	case o.unit == "":
-		return "", importedUnit{}, usageError("cassette import: %s has %d units: choose one with --unit, such as %s",
+		return importedUnit{}, usageError("cassette import: %s has %d units: choose one with --unit, such as %s",
 			o.playbook, len(ids), ids[0])
 	case i < 0:
-		return "", importedUnit{}, usageError("cassette import: %s has no unit %q%s",
+		return importedUnit{}, usageError("cassette import: %s has no unit %q%s",
 			o.playbook, o.unit, doc.DidYouMean(o.unit, ids))
 	}
-	unit = importedUnit{Unit: units[i], pb: plan.Playbook}
+	unit = importedUnit{Unit: units[i], pb: plan.Playbook, runner: runner}
 	unit.profile, _ = agent.Lookup(unit.Variant.Agent.Kind)
 	unit.profile.Kind = unit.Variant.Agent.Kind
 	if want := kindOf(o.from); want != "" && want != unit.profile.Kind {
-		return "", importedUnit{}, usageError("cassette import: --from %s is for agents of kind %s, but %s has kind %s",
+		return importedUnit{}, usageError("cassette import: --from %s is for agents of kind %s, but %s has kind %s",
 			o.from, want, unit.ID(), unit.profile.Kind)
 	}
-	return runner.CassettePath(unit.Unit), unit, nil
+	return unit, nil
 }
 
 // kindOf returns the kind of the agents that write their sessions in a format, "" if it is no agent's own format.

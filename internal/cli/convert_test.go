@@ -67,11 +67,17 @@ func TestCassetteImport(t *testing.T) {
 	require.Equal(t, called{exitOK, file + "\n", ""}, call(t, dir, args...))
 	c, err := cassette.Read(filepath.Join(dir, file))
 	require.NoError(t, err)
+	now := c.Header.Fingerprints
+	require.Equal(t, cassette.Fingerprints{
+		Kind: "claude-code-acp", Command: now.Command, Permissions: now.Permissions, Workspace: now.Workspace,
+	}, now)
+	require.Contains(t, now.Workspace.ByPath, "ok.jsonl")
 	require.Equal(t, cassette.Header{
 		Version: cassette.Version, Level: cassette.LevelRun, Unit: "fix/task/claude/1",
 		Origin:        "imported from claude 2.1.0",
 		Agent:         trajectory.Agent{Kind: "claude-code-acp", Name: "claude-code", Version: "2.1.0", Model: "opus"},
 		ClientVersion: engine.Version, RecordedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Fingerprints: now,
 	}, c.Header)
 	require.Equal(t, map[string]any{"command": "cat $WORKSPACE/a"},
 		c.Turns[0].Events[1].Body.(trajectory.ToolStart).Args)

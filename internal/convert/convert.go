@@ -164,7 +164,8 @@ type Unit struct {
 }
 
 // Cassette returns the session as the cassette of a unit, normalised and with secrets masked. Its header has no
-// fingerprints, no sandbox and no endpoint, since they are unknown. Masked reports whether there were secrets.
+// fingerprints, which the caller adds, and no sandbox and endpoint, which are unknown. Masked reports whether there
+// were secrets.
 func (s *Session) Cassette(u Unit) (c *cassette.Cassette, masked bool, err error) {
 	c = &cassette.Cassette{Header: cassette.Header{
 		Level: cassette.LevelRun, Unit: u.ID,

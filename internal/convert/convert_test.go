@@ -20,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // samples are the files that real agents wrote, and a trajectory.
@@ -240,12 +241,15 @@ func TestCassette(t *testing.T) {
 				})
 				require.NoError(t, err)
 				assert.False(t, masked)
+				assert.Zero(t, c.Header.Fingerprints)
+				c.Header.Fingerprints = cassette.Fingerprints{
+					Kind: "acp", Workspace: cassette.FilesOf(workspace.Manifest{}),
+				}
 				path := filepath.Join(t.TempDir(), "a.1.jsonl")
 				require.NoError(t, cassette.Write(path, c))
 				read, err := cassette.Read(path)
 				require.NoError(t, err)
 				assert.Equal(t, "imported from "+format+" "+s.Version, read.Header.Origin)
-				assert.Zero(t, read.Header.Fingerprints)
 				assert.Empty(t, read.Header.Sandbox)
 				assert.Empty(t, read.Header.Endpoint)
 				data, err := os.ReadFile(path)

@@ -286,6 +286,20 @@ func (r *Runner) Verify(ctx context.Context, u plan.Unit) (defects []Defect, war
 	return defects, a.tape.warnings, nil
 }
 
+// Fingerprints returns what a recording of the unit would depend on now, its prompts excepted. It prepares the unit's
+// workspace and runs nothing that the playbook names.
+func (r *Runner) Fingerprints(ctx context.Context, u plan.Unit) (f cassette.Fingerprints, err error) {
+	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
+	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
+	if err := a.openDirs(); err != nil {
+		return f, err
+	}
+	if err := a.prepareFor(ctx); err != nil {
+		return f, fmt.Errorf("%s: %w", u.ID(), err)
+	}
+	return a.tape.fingerprints(a.site.manifest), nil
+}
+
 // prepareFor takes the steps that make the workspace which the agent begins with.
 func (a *attempt) prepareFor(ctx context.Context) error {
 	for _, s := range a.unit.Steps {

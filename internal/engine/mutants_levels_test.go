@@ -139,6 +139,9 @@ func TestMutantsOfImports(t *testing.T) {
 			require.NoError(t, err)
 			c, _, err := session.Cassette(convert.Unit{ID: unit.ID(), Kind: unit.Variant.Agent.Kind})
 			require.NoError(t, err)
+			now, err := runner.Fingerprints(t.Context(), unit)
+			require.NoError(t, err)
+			c.Header.Fingerprints = now.OfImport()
 			path := runner.CassettePath(unit)
 			require.NoError(t, cassette.Write(path, c))
 			s := subject{

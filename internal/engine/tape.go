@@ -89,7 +89,8 @@ func (t *tape) checkImported(c *cassette.Cassette) error {
 		}
 		prompted = prompted || s.Prompts()
 	}
-	warning := fmt.Sprintf("%s was %s: only its prompts can be checked for staleness", c.Path, c.Header.Origin)
+	warning := fmt.Sprintf("%s was %s: only its prompts are known to be the playbook's; all else is compared with "+
+		"what the playbook was at the import", c.Path, c.Header.Origin)
 	if t.pb.Forbids() {
 		warning += "; `permissions` are not checked, since what its agent asked is not known"
 	}

@@ -336,6 +336,10 @@ func (a *attempt) openRecording() (session.Recording, error) {
 	next := a.cfg.Command(Record, a.unit)
 	err := a.tape.open(a.site.manifest)
 	a.result.Warnings = append(a.result.Warnings, a.tape.warnings...)
+	if err != nil && a.tape.imported() {
+		next = fmt.Sprintf("sdd-eval cassette import --force --from FORMAT --playbook %s --unit %s FILE, or %s",
+			a.pb.File, a.unit.ID(), next)
+	}
 	if err != nil {
 		return session.Recording{}, fault.Advise(err, next)
 	}
