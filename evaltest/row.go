@@ -106,6 +106,12 @@ func (r *rowRun) run(ctx context.Context, row suiteRow) {
 			r.report(t, s, f)
 		})
 	}
+	if r.judgments != nil {
+		for _, w := range r.judgments.Others() {
+			door.Of(t).Logf("%s: warning: %s", r.name(), w)
+			door.Of(t).Attr("warning", "see the log")
+		}
+	}
 	if !broken && r.judgments != nil {
 		if err := r.judgments.Save(); err != nil {
 			door.Of(t).Errorf("%s: ERROR\n%v", r.name(), err)

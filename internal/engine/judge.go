@@ -66,6 +66,9 @@ func (a *attempt) evaluate(ctx context.Context, in evaluator.Input, noModels err
 			Duration: result.Duration(a.now().Sub(start)),
 		})
 	}
+	if a.judgments != nil {
+		a.result.Warnings = append(a.result.Warnings, a.judgments.Others()...)
+	}
 }
 
 // evidence is what evaluators look at.

@@ -73,7 +73,7 @@ func requireJudged(t *testing.T, name string, u result.Unit) {
 var judgeSurvivors = []survivor{
 	{values, "question: question.answers[].input_tokens", "not judged"},
 	{values, "question: question.answers[].output_tokens", "not judged"},
-	{values, "question: question.answers[].model", "as the server calls it; not judged"},
+	{values, "question: question.answers[].model", "as the server calls it; a warning if it is another"},
 	{values, "question: question.answers[].text", "space before and behind the reply"},
 }
 

@@ -233,6 +233,17 @@ func (f *File) used() map[callKey]*call {
 	return used
 }
 
+// Others says which answers that were used came from other models than those that were asked, see [llm.Another].
+func (f *File) Others() []string {
+	others := make(map[string]bool)
+	for _, c := range f.used() {
+		if text := llm.Another(c.request.Model, c.answer.Model); text != "" {
+			others[text] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(others))
+}
+
 // Unused returns the number of recorded answers that were not asked for. The next recording drops them.
 func (f *File) Unused() int {
 	used := f.used()

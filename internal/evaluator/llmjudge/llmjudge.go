@@ -99,6 +99,7 @@ func (p panel) one(ctx context.Context, models llm.Asker, r llm.Request) (opinio
 		return opinion{}, fmt.Errorf("judge %s: %w; the reply was %s", r.Model, err,
 			excerpt.Quote(reply.Text, maxQuoted))
 	}
+	o.by = reply.Model
 	return o, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 // opinion is what one reply says.
 type opinion struct {
+	by           string  // the model, as the server names it; empty: it does not
 	score        float64 // in 0..1
 	reason       string
 	hits, misses []string

@@ -117,7 +117,7 @@ func (p panel) detail(all [][]opinion) string {
 	}
 	for m, opinions := range all {
 		given := scores(opinions, opinion.total)
-		fmt.Fprintf(&b, "%s: %s", p.models[m], number(median(given)))
+		fmt.Fprintf(&b, "%s%s: %s", p.models[m], answeredBy(p.models[m], opinions), number(median(given)))
 		if len(opinions) > 1 {
 			fmt.Fprintf(&b, ", the median of %s (spread %s)", numbers(given), number(spread(given)))
 		}
@@ -129,6 +129,20 @@ func (p panel) detail(all [][]opinion) string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// answeredBy names the models that answered by other names than the one that was asked.
+func answeredBy(asked string, opinions []opinion) string {
+	var others []string
+	for _, o := range opinions {
+		if name := excerpt.Name(o.by, maxQuoted); o.by != "" && o.by != asked && !slices.Contains(others, name) {
+			others = append(others, name)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return " (answered by " + strings.Join(others, ", ") + ")"
 }
 
 // same reports whether two opinions are identical, as models often repeat themselves word for word.

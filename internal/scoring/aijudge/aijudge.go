@@ -131,13 +131,20 @@ func (j *judging) one(ctx context.Context, u result.Unit) error {
 	if err != nil {
 		return &unitError{fmt.Errorf("%w; the reply was: %s", err, excerpt.Quote(reply.Text, maxQuoted))}
 	}
-	err = j.scores.put(Score{Unit: u.ID, Variant: u.Variant, Model: j.config.Model, Score: score, Reason: reason})
-	if err != nil {
+	kept := Score{Unit: u.ID, Variant: u.Variant, Model: j.config.Model, Score: score, Reason: reason}
+	other := llm.Another(j.config.Model, reply.Model)
+	if other != "" {
+		kept.Model = excerpt.Name(reply.Model, maxName)
+	}
+	if err := j.scores.put(kept); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.scored++
+	if j.config.Progress != nil && other != "" {
+		j.config.Progress(fmt.Sprintf("AI judge: warning: %s: %s", u.ID, other))
+	}
 	if j.config.Progress != nil {
 		j.config.Progress(fmt.Sprintf("AI judge: %d of %d units scored", j.scored, len(j.units)))
 	}
@@ -157,6 +164,9 @@ func concernsUnit(err error) bool {
 	server, ok := errors.AsType[*llm.Error](err)
 	return ok && server.OfRequest()
 }
+
+// maxName is how many characters of a model's name are kept.
+const maxName = 200
 
 // maxReason is how long a reason may be, in bytes.
 const maxReason = 10_000

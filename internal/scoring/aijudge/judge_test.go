@@ -164,6 +164,24 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, string(before), string(after), "the same answers give the same bytes")
 }
 
+// TestJudgeIsAnother: a score is of the model that gave it.
+func TestJudgeIsAnother(t *testing.T) {
+	r := newRun(t, result.Pass)
+	c := says(good).start(t)
+	c.Model = "asked"
+	var progress []string
+	c.Progress = func(text string) { progress = append(progress, text) }
+	require.NoError(t, Judge(t.Context(), r, c))
+	require.Equal(t, []string{
+		`AI judge: warning: demo/task/red-team/1: the model "asked" was asked to judge, and by the server's word ` +
+			`another one answered: "judge"`,
+		"AI judge: 1 of 1 units scored",
+	}, progress)
+	got, err := Load(r)
+	require.NoError(t, err)
+	require.Equal(t, "judge", got[0].Model)
+}
+
 func TestJudgeIsBlind(t *testing.T) {
 	r := newRun(t, result.Pass, result.Pass, result.Pass, result.Fail)
 	s := says(good)

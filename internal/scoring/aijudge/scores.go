@@ -22,7 +22,7 @@ const (
 type Score struct {
 	Unit    string  `json:"unit"`
 	Variant string  `json:"variant"`
-	Model   string  `json:"model"`
+	Model   string  `json:"model"` // that was asked, or that answered in its place
 	Score   float64 `json:"score"` // 0..10
 	Reason  string  `json:"reason"`
 }
