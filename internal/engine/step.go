@@ -63,6 +63,9 @@ func (u *unitStep) Exhaust(ctx context.Context) error {
 func (u *unitStep) Command(ctx context.Context) (err error) {
 	u.site.touched = true
 	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs)
+	if note := compiledMuch(u.site.dirs.stepHome(), u.step.Args); note != "" {
+		u.result.Warnings = append(u.result.Warnings, fmt.Sprintf("step %q: %s", stepName(u.step), note))
+	}
 	return err
 }
 
@@ -135,6 +138,11 @@ const shownOutput = 8 << 10
 
 // runCommand runs the command of a run step.
 func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*result.Command, error) {
+	built, err := r.builtBefore(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Run, err)
+	}
+	caches := toolcache.Find(r.cfg.Environ).WithBuilds(built)
 	timeout := r.pb.UnitTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
@@ -150,9 +158,10 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 	out := &excerpt.Tail{Limit: shownOutput}
 	masked := r.secrets.Writer(out) // before it is cut: the end of a secret alone would not be found
 	p, err := r.start(ctx, supervise.Command{
-		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs), Stdout: masked, Stderr: masked,
-		Scratch: dirs.steps,
+		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs, caches), Stdout: masked,
+		Stderr: masked, Scratch: dirs.steps,
 	}, confine.Policy{
+		Read:      caches.Paths(),
 		Write:     []string{dirs.workspace, dirs.stepHome(), dirs.stepTmp()},
 		Workspace: dirs.workspace,
 		Network:   r.pb.Sandbox.Network == plan.NetworkAll,
@@ -184,7 +193,7 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 
 // stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of
 // the agent, which is not there in a replay.
-func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
+func (r *Runner) stepEnvironment(dirs *unitDirs, caches toolcache.Caches) []string {
 	env := environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -193,8 +202,7 @@ func (r *Runner) stepEnvironment(dirs *unitDirs) []string {
 	})
 	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(),
 		"TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))
-	return append(env,
-		toolcache.Find(r.cfg.Environ).Variables(dirs.stepHome(), r.pb.Sandbox.Network != plan.NetworkAll)...)
+	return append(env, caches.Variables(dirs.stepHome(), r.pb.Sandbox.Network != plan.NetworkAll)...)
 }
 
 // inHome are variables that tell programs where to look for the user's files instead of below HOME.

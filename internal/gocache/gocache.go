@@ -2,8 +2,8 @@
 // toolcache's matter.
 //
 // The go command does not work with a read-only build cache: a failed write is an error. But it accepts a program in
-// place of its cache (GOCACHEPROG, since Go 1.24). This one answers from the user's cache and keeps new entries in
-// another directory. Go before 1.24 uses only that directory, as its GOCACHE.
+// place of its cache (GOCACHEPROG, since Go 1.24). This one answers from caches that it only reads, and keeps new
+// entries in another directory. Go before 1.24 uses only that directory, as its GOCACHE.
 package gocache
 
 import (
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,11 +22,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 )
 
-// Main is the program [helper.GoCache]. Its arguments are the directories to read and to write.
+// Main is the program [helper.GoCache]. Its arguments are the directory to write and those to read.
 func Main(args []string) int {
-	err := errors.New("want two arguments: the directory to read and the directory to write")
-	if len(args) == 2 {
-		err = serve(os.Stdin, os.Stdout, store{read: args[0], write: args[1]})
+	err := errors.New("want the directory to write and at least one to read")
+	if len(args) > 1 {
+		err = serve(os.Stdin, os.Stdout, store{write: args[0], read: args[1:]})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sdd-eval: go build cache:", err)
@@ -34,11 +35,11 @@ func Main(args []string) int {
 	return 0
 }
 
-// Variables returns the variables with which go commands use the cache in the directory read, and put new entries into
-// write. The commands must be able to start the helper.
-func Variables(p helper.Program, read, write string) []string {
+// Variables returns the variables with which go commands put new entries into the directory write, and use the caches in
+// others as well. The commands must be able to start the helper.
+func Variables(p helper.Program, write string, read ...string) []string {
 	var quoted []string
-	for _, word := range p.Command(helper.GoCache, read, write) {
+	for _, word := range p.Command(slices.Concat([]string{helper.GoCache, write}, read)...) {
 		quoted = append(quoted, quote(word))
 	}
 	return []string{"GOCACHE=" + write, "GOCACHEPROG=" + strings.Join(quoted, " ")}

@@ -38,7 +38,7 @@ func TestOne(t *testing.T) {
 	run := func() string {
 		cmd := exec.Command("go", "test", "-x", ".")
 		cmd.Dir = module
-		cmd.Env = append(os.Environ(), gocache.Variables(program, read, added)...)
+		cmd.Env = append(os.Environ(), gocache.Variables(program, added, read)...)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)

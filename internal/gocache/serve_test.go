@@ -109,8 +109,8 @@ func TestServe(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := store{read: t.TempDir(), write: t.TempDir()}
-			writeEntry(t, s.read, action, "hello")
+			s := store{write: t.TempDir(), read: []string{t.TempDir()}}
+			writeEntry(t, s.read[0], action, "hello")
 			var out bytes.Buffer
 			err := serve(strings.NewReader(tt.in), &out, s)
 			if tt.err == "" {
@@ -119,7 +119,7 @@ func TestServe(t *testing.T) {
 				require.EqualError(t, err, tt.err)
 			}
 			want := append([]string{`{"ID":0,"KnownCommands":["get","put","close"]}`}, tt.want...)
-			got := strings.NewReplacer(s.read, "$READ", s.write, "$WRITE").Replace(out.String())
+			got := strings.NewReplacer(s.read[0], "$READ", s.write, "$WRITE").Replace(out.String())
 			assert.Equal(t, want, strings.Split(strings.TrimSpace(got), "\n"))
 		})
 	}
@@ -140,9 +140,9 @@ func writeEntry(t *testing.T, dir string, action []byte, text string) {
 
 // TestStore: a new output is found before that in the user's cache, which does not change.
 func TestStore(t *testing.T) {
-	s := store{read: t.TempDir(), write: filepath.Join(t.TempDir(), "made", "when needed")}
-	writeEntry(t, s.read, action, "old")
-	before := files(t, s.read)
+	s := store{write: filepath.Join(t.TempDir(), "made", "when needed"), read: []string{t.TempDir()}}
+	writeEntry(t, s.read[0], action, "old")
+	before := files(t, s.read[0])
 	_, err := s.put(action, output, strings.NewReader("newer"), 5)
 	require.NoError(t, err)
 	e, path, ok := s.get(action)
@@ -152,7 +152,7 @@ func TestStore(t *testing.T) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "newer", string(content))
-	assert.Equal(t, before, files(t, s.read))
+	assert.Equal(t, before, files(t, s.read[0]))
 
 	_, err = s.put(other, output, strings.NewReader("cut"), 5)
 	require.EqualError(t, err, "got 3 bytes, want 5")
@@ -179,9 +179,9 @@ func TestDamaged(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := store{read: t.TempDir(), write: t.TempDir()}
-			writeEntry(t, s.read, action, "hello")
-			require.NoError(t, tt.damage(fileName(s.read, output, "d")))
+			s := store{write: t.TempDir(), read: []string{t.TempDir()}}
+			writeEntry(t, s.read[0], action, "hello")
+			require.NoError(t, tt.damage(fileName(s.read[0], output, "d")))
 			_, _, ok := s.get(action)
 			assert.False(t, ok)
 		})
@@ -249,7 +249,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte(put(1, action, output, "hello") + get(action) + `{"ID":2,"Command":"close"}`))
 	f.Add([]byte(put(1, action, output, "") + strings.Replace(put(1, other, output, "hello"), `:5}`, `:9}`, 1)))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		s := store{read: t.TempDir(), write: t.TempDir()}
+		s := store{write: t.TempDir(), read: []string{t.TempDir()}}
 		var out bytes.Buffer
 		_ = serve(bytes.NewReader(in), &out, s) // an error for invalid input
 		for dec := json.NewDecoder(&out); ; {

@@ -7,15 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// store is a build cache in two directories, each with the layout of the go command's cache.
+// store is a build cache in several directories, each with the layout of the go command's cache.
 type store struct {
-	read  string // never changed
 	write string
+	read  []string // never changed
 }
 
 // entry is what a cache knows about an action.
@@ -36,7 +37,7 @@ func (s store) get(action []byte) (entry, string, bool) {
 	if len(action) != idSize {
 		return entry{}, "", false
 	}
-	for _, dir := range []string{s.write, s.read} {
+	for _, dir := range slices.Concat([]string{s.write}, s.read) {
 		e, err := readEntry(fileName(dir, action, "a"), action)
 		if err != nil {
 			continue

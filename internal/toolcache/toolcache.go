@@ -4,6 +4,7 @@
 package toolcache
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 // Caches are the directories of the user's caches. A directory is empty if there is no such cache.
 type Caches struct {
 	build, modules string         // of Go
+	built, into    string         // of Go, beside build
 	packages       string         // of npm
 	program        helper.Program // go commands start it in place of their cache
 }
@@ -59,12 +61,29 @@ func Find(env []string) Caches {
 // Names lists the variables that [Caches.Variables] may set, and others that would interfere with them.
 var Names = []string{"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "npm_config_cache"}
 
+// BuildInto returns the caches for a process whose go commands put new builds into a directory, and not into its HOME.
+func (c Caches) BuildInto(dir string) Caches {
+	c.into = dir
+	return c
+}
+
+// WithBuilds returns the caches with one more, a directory that [Caches.BuildInto] was given before.
+func (c Caches) WithBuilds(dir string) Caches {
+	c.built = dir
+	return c
+}
+
 // Variables returns the variables by which a process with the HOME finds the caches. New builds go to its HOME. Only
 // offline processes get npm's cache: npm fails if it downloads something and cannot write to its cache.
 func (c Caches) Variables(home string, offline bool) []string {
 	var env []string
 	if c.build != "" {
-		env = append(env, gocache.Variables(c.program, c.build, filepath.Join(home, ".cache", "go-build"))...)
+		read := []string{c.build}
+		if c.built != "" {
+			read = append(read, c.built)
+		}
+		into := cmp.Or(c.into, filepath.Join(home, ".cache", "go-build"))
+		env = append(env, gocache.Variables(c.program, into, read...)...)
 	}
 	if c.modules != "" {
 		env = append(env, "GOMODCACHE="+c.modules)
@@ -77,7 +96,7 @@ func (c Caches) Variables(home string, offline bool) []string {
 
 // Paths returns the paths that a process must be able to read in order to use the caches.
 func (c Caches) Paths() []string {
-	paths := []string{c.build, c.modules, c.packages, c.program.Path}
+	paths := []string{c.build, c.built, c.modules, c.packages, c.program.Path}
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
