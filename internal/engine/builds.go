@@ -180,7 +180,8 @@ func compiledMuch(home string, command []string) string {
 		}
 	}
 	return fmt.Sprintf("go compiled %d packages, which takes long: your build cache does not have them as this command "+
-		"wants them; for those of the standard library, run once, with the same Go and the same GO variables: %s std", n, build)
+		"wants them; for those of the standard library, run once, with the same Go and the same GO variables: %s std",
+		n, build)
 }
 
 // buildFlag matches flags with which go compiles the standard library differently.

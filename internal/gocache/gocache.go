@@ -35,8 +35,8 @@ func Main(args []string) int {
 	return 0
 }
 
-// Variables returns the variables with which go commands put new entries into the directory write, and use the caches in
-// others as well. The commands must be able to start the helper.
+// Variables returns the variables with which go commands put new entries into the directory write, and use the caches
+// in others as well. The commands must be able to start the helper.
 func Variables(p helper.Program, write string, read ...string) []string {
 	var quoted []string
 	for _, word := range p.Command(slices.Concat([]string{helper.GoCache, write}, read)...) {
