@@ -248,7 +248,11 @@ func (h *harness) load(file string) (*plan.Playbook, error) {
 		return nil, fmt.Errorf("%s is outside the module %s, and cassettes are named by the path below it",
 			file, h.root)
 	}
-	return plan.Read(plan.Source{Path: file, Name: filepath.ToSlash(name), Root: h.root}, kinds.All())
+	pb, err := plan.Read(plan.Source{
+		Path: file, Name: filepath.ToSlash(name), Root: h.root,
+		Untrusted: h.environment.Untrusted, StartsAgents: h.mode() != engine.Replay,
+	}, kinds.All())
+	return pb, withAdvice(err)
 }
 
 func (h *harness) fromRoot(file string) string {

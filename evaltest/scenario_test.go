@@ -92,6 +92,17 @@ var scenarios = []scenario{
 		env: []string{"EVALTEST_MOD=record"},
 	},
 	{
+		name: "untrusted", reason: "a stranger's playbook is not given what it asks for",
+		env: []string{"EVALTEST_UNTRUSTED=1"},
+		breaks: func(m module) {
+			m.replace("evals/greet.yaml", "workspace:", "sandbox: {network: all}\nenv: {pass: [SHOP_KEY]}\nworkspace:")
+		},
+	},
+	{
+		name: "untrusted-plain", reason: "what it does not ask for it may do without", green: true,
+		env: []string{"EVALTEST_UNTRUSTED=1"},
+	},
+	{
 		name: "record-in-ci", reason: "nobody reads what CI records", env: []string{"EVALTEST_MODE=record", "CI=true"},
 	},
 	{

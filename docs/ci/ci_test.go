@@ -57,7 +57,12 @@ func TestGitHub(t *testing.T) {
 	require.Contains(t, runs[0], "install --yes bubblewrap")
 	require.Equal(t, []string{"make ci", "make github"}, runs[1:])
 	hasTargets(t, runs[1:])
-	known(t, workflow.Jobs["evals"].Env)
+	env := workflow.Jobs["evals"].Env
+	require.Equal(t, "${{ github.event.pull_request.head.repo.fork && '1' || '0' }}", env["EVALTEST_UNTRUSTED"])
+	for _, value := range []string{"1", "0"} {
+		env["EVALTEST_UNTRUSTED"] = value
+		known(t, env)
+	}
 }
 
 func TestGitLab(t *testing.T) {
@@ -66,9 +71,13 @@ func TestGitLab(t *testing.T) {
 			Image     string            `yaml:"image"`
 			Timeout   string            `yaml:"timeout"`
 			Variables map[string]string `yaml:"variables"`
-			Cache     map[string]any    `yaml:"cache"`
-			Before    []string          `yaml:"before_script"`
-			Script    []string          `yaml:"script"`
+			Rules     []struct {
+				If        string            `yaml:"if"`
+				Variables map[string]string `yaml:"variables"`
+			} `yaml:"rules"`
+			Cache     map[string]any `yaml:"cache"`
+			Before    []string       `yaml:"before_script"`
+			Script    []string       `yaml:"script"`
 			Artifacts struct {
 				When    string            `yaml:"when"`
 				Expire  string            `yaml:"expire_in"`
@@ -81,6 +90,12 @@ func TestGitLab(t *testing.T) {
 	hasTargets(t, pipeline.Evals.Script)
 	require.Contains(t, strings.Join(pipeline.Evals.Before, "\n"), "install --yes bubblewrap")
 	known(t, pipeline.Evals.Variables)
+	require.Len(t, pipeline.Evals.Rules, 2)
+	for i, want := range []bool{true, false} {
+		untrusted, err := engine.Untrusted(func(of string) string { return pipeline.Evals.Rules[i].Variables[of] })
+		require.NoError(t, err)
+		require.Equal(t, want, untrusted, pipeline.Evals.Rules[i].If)
+	}
 	require.Equal(t, "always", pipeline.Evals.Artifacts.When)
 	require.Equal(t, map[string]string{"junit": "junit.xml"}, pipeline.Evals.Artifacts.Reports)
 }

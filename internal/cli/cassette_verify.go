@@ -203,7 +203,7 @@ func (r recordingsFlags) run(file string) runOptions {
 // recordings opens a playbook of the project, to work with the recordings of its units. A playbook of another project
 // is an error, because its recordings would have no name of their own here.
 func (a *App) recordings(root string, where recordingsFlags, file string) (*engine.Runner, *plan.Plan, error) {
-	planned, err := a.loadPlan(root, a.path(file))
+	planned, err := a.loadPlan(engine.Config{Mode: engine.Replay, Root: root}, a.path(file))
 	if err != nil {
 		return nil, nil, usageError("%w", err)
 	}

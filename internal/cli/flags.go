@@ -112,6 +112,12 @@ func (f *flags) root(p *string) {
 		"working directory, else the working directory.")
 }
 
+// untrusted defines the flag --untrusted.
+func (f *flags) untrusted(p *bool) {
+	f.BoolVar(p, "untrusted", false, "Refuse playbooks that widen what agents, and the code they write, may read, "+
+		"reach or get, like EVALTEST_UNTRUSTED=1.")
+}
+
 // require makes flags mandatory.
 func (f *flags) require(names ...string) { f.required = append(f.required, names...) }
 

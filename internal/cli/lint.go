@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
-	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -18,13 +18,13 @@ import (
 // lintOptions are the flags of `sdd-eval lint`.
 type lintOptions struct {
 	recordingsFlags
-	asJSON bool
+	asJSON, untrusted bool
 }
 
 func lintCommand() command {
 	return command{
 		name:  "lint",
-		usage: "[--json] [--root DIR] [--cassettes DIR] PLAYBOOK...",
+		usage: "[--json] [--untrusted] [--root DIR] [--cassettes DIR] PLAYBOOK...",
 		short: "find answers that agents can read, and judges that they can change",
 		long: `Looks for what makes a verdict worthless although everything works: answers in prompts, in
 workspaces and in their git histories, files of judges where an agent can read or change them, and
@@ -41,6 +41,7 @@ sdd-eval lint --json .llman/sdd-eval/playbooks/demo.yaml`,
 		define: func(a *App, f *flags) action {
 			var o lintOptions
 			f.BoolVar(&o.asJSON, "json", false, "Print one JSON object instead of lines.")
+			f.untrusted(&o.untrusted)
 			o.define(f)
 			return func(ctx context.Context, files []string) error { return a.lint(ctx, o, files) }
 		},
@@ -54,14 +55,15 @@ func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
 		return err
 	}
 	all := lintOutput{Findings: []lintFinding{}, Accepted: []lintFinding{}}
-	bad := 0
+	bad, next := 0, ""
 	for _, file := range files {
-		report, err := a.lintFile(ctx, o.recordingsFlags, root, file)
+		report, err := a.lintFile(ctx, o, root, file)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			bad++
+			next = cmp.Or(next, fault.Advice(err))
 			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
 			continue
 		}
@@ -83,7 +85,7 @@ func (a *App) lint(ctx context.Context, o lintOptions, files []string) error {
 	}
 	switch {
 	case bad > 0:
-		return usageError("lint: %d of %s not valid", bad, count(len(files), "file"))
+		return usageError("lint: %d of %s not valid", bad, count(len(files), "file")).hint(next)
 	case len(all.Findings) > 0:
 		return foundError("lint", len(all.Findings))
 	}
@@ -107,15 +109,12 @@ func acceptedSuffix(r lint.Report) string {
 }
 
 // lintFile reads a playbook and returns what is found in it.
-func (a *App) lintFile(ctx context.Context, where recordingsFlags, root, file string) (lint.Report, error) {
-	if file == "" {
-		return lint.Report{}, errors.New("the file name is empty")
-	}
-	p, err := plan.Read(plan.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+func (a *App) lintFile(ctx context.Context, o lintOptions, root, file string) (lint.Report, error) {
+	p, err := a.readPlaybook(root, file, o.untrusted)
 	if err != nil {
 		return lint.Report{}, err
 	}
-	return a.lintPlaybook(ctx, where, root, p)
+	return a.lintPlaybook(ctx, o.recordingsFlags, root, p)
 }
 
 // lintPlaybook returns what is found in a playbook. Root may be empty: then it is the playbook's directory.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -122,34 +125,38 @@ func (o initOptions) overwriting() string {
 func validateCommand() command {
 	return command{
 		name:  "validate",
-		usage: "FILE...",
+		usage: "[--untrusted] FILE...",
 		short: "check playbooks and eval files",
 		long: `Checks playbooks and eval files without running anything. Prints every error of every file as
 file:line:column: path: reason, and for each valid file a line "ok FILE" with the number of its jobs
 and units. A job outside the matrix runs once; a unit is one trial of one case with one variant.
-A valid file in which "sdd-eval lint" finds something has a line "found FILE" and the findings.`,
+A valid file in which "sdd-eval lint" finds something has a line "found FILE" and the findings.
+--untrusted checks what a replay would refuse.`,
 		examples: `sdd-eval validate .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval validate evals/*/*.yaml`,
 		codes: `0  all files are valid, and nothing was found in them
 1  all files are valid, and something was found
 2  a file has errors, cannot be read, or accepts what is not found`,
 		args: arguments{min: 1, max: -1, what: "FILE", kind: kindFile},
-		define: func(a *App, _ *flags) action {
-			return func(ctx context.Context, files []string) error { return a.validate(ctx, files) }
+		define: func(a *App, f *flags) action {
+			var untrusted bool
+			f.untrusted(&untrusted)
+			return func(ctx context.Context, files []string) error { return a.validate(ctx, untrusted, files) }
 		},
 	}
 }
 
 // validate goes on after a file with errors, so that one call shows all errors.
-func (a *App) validate(ctx context.Context, files []string) error {
-	bad, findings := 0, 0
+func (a *App) validate(ctx context.Context, untrusted bool, files []string) error {
+	bad, findings, next := 0, 0, ""
 	for _, file := range files {
-		line, report, err := a.validateFile(ctx, file)
+		line, report, err := a.validateFile(ctx, untrusted, file)
 		if err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			bad++
+			next = cmp.Or(next, fault.Advice(err))
 			fmt.Fprintln(a.Stderr, a.secrets.String(err.Error()))
 			continue
 		}
@@ -160,7 +167,7 @@ func (a *App) validate(ctx context.Context, files []string) error {
 	}
 	switch {
 	case bad > 0:
-		return usageError("validate: %d of %s not valid", bad, count(len(files), "file"))
+		return usageError("validate: %d of %s not valid", bad, count(len(files), "file")).hint(next)
 	case findings > 0:
 		return foundError("validate", findings)
 	}
@@ -168,15 +175,14 @@ func (a *App) validate(ctx context.Context, files []string) error {
 }
 
 // validateFile returns the line to print for a valid file, and what was found in it.
-func (a *App) validateFile(ctx context.Context, file string) (line string, found lint.Report, err error) {
-	if file == "" {
-		return "", found, errors.New("the file name is empty")
-	}
+func (a *App) validateFile(
+	ctx context.Context, untrusted bool, file string,
+) (line string, found lint.Report, err error) {
 	root, err := rundir.ProjectRoot(a.Dir, "", a.Getenv)
 	if err != nil {
 		root = "" // only a playbook with scripts above its own directory needs one
 	}
-	p, err := plan.Read(plan.Source{Path: a.path(file), Name: file, Root: root}, kinds.All())
+	p, err := a.readPlaybook(root, file, untrusted)
 	if err != nil {
 		return "", found, err
 	}
@@ -198,6 +204,20 @@ func (a *App) validateFile(ctx context.Context, file string) (line string, found
 	return "ok " + line, found, nil
 }
 
+// readPlaybook reads a playbook of which nothing is run.
+func (a *App) readPlaybook(root, file string, untrusted bool) (*plan.Playbook, error) {
+	if file == "" {
+		return nil, errors.New("the file name is empty")
+	}
+	said, err := engine.Untrusted(a.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Read(plan.Source{
+		Path: a.path(file), Name: file, Root: root, Untrusted: untrusted || said,
+	}, kinds.All())
+}
+
 func schemaCommand() command {
 	return command{
 		name:  "schema",
@@ -217,22 +237,23 @@ the schema can still have errors: "sdd-eval validate" finds all of them.`,
 
 // loadPlan reads the user's playbook, whose path is absolute. Errors in the playbook cite its path relative to the
 // working directory, results cite it relative to the root.
-func (a *App) loadPlan(root, file string) (*plan.Plan, error) {
+func (a *App) loadPlan(cfg engine.Config, file string) (*plan.Plan, error) {
 	shown, err := filepath.Rel(a.Dir, file)
 	if err != nil || !filepath.IsLocal(shown) {
 		shown = file
 	}
-	source := plan.Source{Path: file, Name: filepath.ToSlash(shown), Root: root}
+	source := sourceOf(cfg)
+	source.Path, source.Name = file, filepath.ToSlash(shown)
 	pb, err := plan.Read(source, kinds.All())
 	if err != nil {
 		return nil, err
 	}
-	source.Name, source.Data = nameBelow(root, file), pb.Text
+	source.Name, source.Data = nameBelow(cfg.Root, file), pb.Text
 	return planOf(source)
 }
 
 // loadResumed reads the copy of a playbook that is in the directory of the run to resume.
-func loadResumed(root string, run *rundir.Run) (*plan.Plan, error) {
+func loadResumed(cfg engine.Config, run *rundir.Run) (*plan.Plan, error) {
 	data, err := run.ReadFile("playbook.yaml", doc.MaxSize)
 	if err != nil {
 		return nil, err
@@ -240,9 +261,16 @@ func loadResumed(root string, run *rundir.Run) (*plan.Plan, error) {
 	name := run.Manifest().Playbook.Path
 	path := name
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(root, path)
+		path = filepath.Join(cfg.Root, path)
 	}
-	return planOf(plan.Source{Path: path, Name: name, Root: root, Data: data})
+	source := sourceOf(cfg)
+	source.Path, source.Name, source.Data = path, name, data
+	return planOf(source)
+}
+
+// sourceOf returns what a run says of its playbook's file.
+func sourceOf(cfg engine.Config) plan.Source {
+	return plan.Source{Root: cfg.Root, Untrusted: cfg.Untrusted, StartsAgents: cfg.Mode != engine.Replay}
 }
 
 func planOf(source plan.Source) (*plan.Plan, error) {

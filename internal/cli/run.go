@@ -30,6 +30,7 @@ type runOptions struct {
 	root, sandbox              string
 	parallel                   int
 	llmJudge, acceptChanged    bool
+	untrusted                  bool
 }
 
 func runCommand() command {
@@ -37,7 +38,7 @@ func runCommand() command {
 		name: "run",
 		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
-			"               [--llm-judge]\n" +
+			"               [--llm-judge] [--untrusted]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
 		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps
@@ -77,6 +78,7 @@ sdd-eval run --resume latest`,
 				"auto", "bwrap", "landlock", "command", "none")
 			f.BoolVar(&o.llmJudge, "llm-judge", false,
 				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
+			f.untrusted(&o.untrusted)
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
 			return func(ctx context.Context, _ []string) error {
@@ -149,6 +151,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	cfg.Root, cfg.Source, cfg.Cassettes, cfg.ConfigDir = root, root, cmp.Or(o.cassettes, defaultCassettes), o.configDir
 	cfg.Sandbox, cfg.Parallel = cmp.Or(o.sandbox, cfg.Sandbox), cmp.Or(o.parallel, cfg.Parallel)
 	cfg.LLMJudge = cfg.LLMJudge || o.llmJudge
+	cfg.Untrusted = cfg.Untrusted || o.untrusted
 	cfg.Secrets, cfg.Models = a.secrets, engine.Models(a.Getenv)
 	cfg.Keep = &engine.Keep{Below: root, Tool: tool, AcceptChanged: o.acceptChanged}
 	return cfg, nil
@@ -164,14 +167,14 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 			return engine.Finished{}, err
 		}
 		defer run.Close()
-		if plan, err = loadResumed(cfg.Root, run); err != nil {
-			return engine.Finished{}, &engine.InputError{Err: err}
-		}
-		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
 		if cfg.Mode, err = engine.ParseMode(run.Manifest().Mode, engine.Live, a.Getenv); err != nil {
 			return engine.Finished{}, &engine.InputError{Err: err}
 		}
-	} else if plan, err = a.loadPlan(cfg.Root, o.playbook); err != nil {
+		if plan, err = loadResumed(cfg, run); err != nil {
+			return engine.Finished{}, &engine.InputError{Err: err}
+		}
+		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
+	} else if plan, err = a.loadPlan(cfg, o.playbook); err != nil {
 		return engine.Finished{}, &engine.InputError{Err: err}
 	}
 	cfg.Keep.Report = func(ctx context.Context, run *rundir.Run, last bool) error {
@@ -231,6 +234,9 @@ func (o runOptions) commandLine(args ...string) string {
 	}
 	if o.llmJudge {
 		line = append(line, "--llm-judge")
+	}
+	if o.untrusted {
+		line = append(line, "--untrusted")
 	}
 	return commandLine(line...)
 }

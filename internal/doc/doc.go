@@ -58,6 +58,9 @@ type Document struct {
 	// it, below which all files that the text names must be; empty: Dir. Both are for decoders.
 	Dir, Top string
 
+	// Untrusted means that files outside of Top are not to be read for the text. It is for decoders.
+	Untrusted bool
+
 	// Files are the files that the text names, absolute, as decoders find them.
 	Files []string
 

@@ -47,6 +47,8 @@ type Config struct {
 	// SandboxRequire are properties of the sandbox that the user requires, beside those of the playbook, see package
 	// confine.
 	SandboxRequire []string
+	// Untrusted says that the playbook is a stranger's: whoever reads it refuses what widens, see [plan.Source].
+	Untrusted bool
 	// Secrets are the values that nothing that is written may show. Those of Environ are added, and those of presets
 	// when they are resolved. Nil: a set of the runner's own.
 	Secrets *secret.Set
@@ -216,6 +218,9 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 	if c.SandboxRequire, err = parseProperties(getenv(requireVariable)); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", requireVariable, err)
 	}
+	if c.Untrusted, err = Untrusted(getenv); err != nil {
+		return Config{}, err
+	}
 	if n := getenv("EVALTEST_PARALLEL"); n != "" {
 		if c.Parallel, err = strconv.Atoi(n); err != nil || c.Parallel < 1 {
 			return Config{}, fmt.Errorf("EVALTEST_PARALLEL: %q must be a number of units, at least 1", n)
@@ -223,6 +228,17 @@ func FromEnvironment(mode Mode, getenv func(string) string, environ []string) (c
 	}
 	return c, nil
 }
+
+// Untrusted reports whether the environment says that playbooks are strangers'.
+func Untrusted(getenv func(string) string) (bool, error) {
+	untrusted, err := ParseSwitch(getenv(untrustedVariable))
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", untrustedVariable, err)
+	}
+	return untrusted, nil
+}
+
+const untrustedVariable = "EVALTEST_UNTRUSTED"
 
 // requireVariable names properties of the sandbox that a run must have, with commas between them.
 const requireVariable = "EVALTEST_SANDBOX_REQUIRE"

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
 
 // Load reads a playbook, or an eval file, a file with the key evalcases, as a playbook. The error is [doc.Problems] if
@@ -28,6 +29,9 @@ type Source struct {
 	Root string
 	// Data is the file's text; nil: it is read from Path.
 	Data []byte
+	// Untrusted refuses what lets children read, reach or get more than they do by default, see [widening].
+	// StartsAgents says that the run starts agents though their sessions could be replayed.
+	Untrusted, StartsAgents bool
 }
 
 // Read is [Load] with the options in Source.
@@ -43,8 +47,13 @@ func Read(s Source, kinds Kinds) (*Playbook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load playbook: %w", err)
 	}
-	d.Dir, d.Top = dir, s.Root
-	return decode(s.Name, d, kinds)
+	d.Dir, d.Top, d.Untrusted = dir, s.Root, s.Untrusted
+	refused := s.Untrusted && refuseWidening(d, s.StartsAgents)
+	p, err := decode(s.Name, d, kinds)
+	if refused {
+		err = fault.Advise(err, untrustedAdvice)
+	}
+	return p, err
 }
 
 func (s Source) parse() (*doc.Document, error) {
@@ -168,6 +177,9 @@ func Dir(n *doc.Node) string {
 // directory or, if it is not there, to one of those above, up to the project's root.
 func File(n *doc.Node, path string) (string, error) {
 	found, err := findFile(n, path)
+	if d := n.Document(); err == nil && d.Untrusted && isOutside(d, found) {
+		return "", fmt.Errorf("refused in untrusted mode: %s %s", path, outsideProject)
+	}
 	if err == nil {
 		n.Document().Files = append(n.Document().Files, found)
 	}

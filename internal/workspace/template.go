@@ -423,6 +423,21 @@ func (r rules) names(p string) bool {
 	})
 }
 
+// IncludesSecrets reports whether a pattern of [Source.Include] may copy files that look like secrets, or what is in a
+// git repository's own directory.
+func IncludesSecrets(pattern string) bool {
+	if strings.Contains(pattern, "{") { // which may hold anything
+		return true
+	}
+	base := path.Base(pattern)
+	if !isWild(base) && (strings.ContainsAny(base, `*?[\`) || IsSecret(base)) {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(pattern, "/"), func(segment string) bool {
+		return !isWild(segment) && doublestar.MatchUnvalidated(segment, ".git")
+	})
+}
+
 func isWild(segment string) bool { return strings.Trim(segment, "*") == "" }
 
 // IsSecret reports whether a file, by its name, a path with slashes, is likely to contain a secret. Such files are not
