@@ -35,7 +35,9 @@ func TestRunDir(t *testing.T) {
 	archived, err := r.ReadFile("playbook.yaml", 1<<20)
 	require.NoError(t, err)
 	require.Equal(t, m.read("evals/greet.yaml"), string(archived))
-	_, err = report.Write(r, report.Names())
+	rep, err := report.Load(r)
+	require.NoError(t, err)
+	_, err = rep.Write(report.Names())
 	require.NoError(t, err)
 
 	out, code = suite.test([]string{"EVALTEST_RUN_DIR=runs"})

@@ -152,7 +152,7 @@ func TestUsage(t *testing.T) {
 		{
 			"unknown format", "report --run latest --format md,pdf",
 			"report: --format md,pdf: use " + strings.Join(report.Names(), ", ") +
-				" or github\nnext: sdd-eval report --help",
+				", human or github\nnext: sdd-eval report --help",
 		},
 		{
 			"format twice", "report --run latest --format md,md",

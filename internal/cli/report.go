@@ -19,7 +19,7 @@ import (
 
 func reportCommand() command {
 	files := report.Names()
-	all := slices.Concat(files, []string{githubFormat})
+	all := slices.Concat(files, []string{humanFormat, githubFormat})
 	return command{
 		name:  "report",
 		usage: "--run RUN_ID [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
@@ -27,6 +27,9 @@ func reportCommand() command {
 		long: `Writes the reports of a run again, from its directory alone, and prints the path of each. The same
 run gives the same bytes each time. If the playbook enables the AI judge, it is asked for missing
 scores (OPENAI_API_KEY is required).
+
+The format human is what people need to score the variants, human-pack.html and its like. Without
+--format it is written too, if the playbook asks people for scores.
 
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
@@ -40,72 +43,62 @@ sdd-eval report --run latest --format github`,
 2  the command line or the environment is wrong
 3  a unit or a job ended in an error or was not run: nothing is known about its agent`,
 		define: func(a *App, f *flags) action {
+			var run, root, formats string
 			o := reporting{ask: true}
-			var run, root string
-			github := false // print annotations, and write the summary of the job
-			formats := strings.Join(files, ",")
 			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest.")
-			f.list(&formats, "format",
-				"The `LIST` of formats, separated by commas, of "+strings.Join(all, ", ")+".", all...)
+			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
+				strings.Join(all, ", ")+"; without it all files.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			f.root(&root)
 			f.require("run")
 			return func(ctx context.Context, _ []string) error {
-				o.formats = slices.DeleteFunc(strings.Split(formats, ","), func(name string) bool {
-					github = github || name == githubFormat
-					return name == githubFormat
-				})
+				if formats != "" {
+					o.formats = strings.Split(formats, ",")
+				}
+				// Print annotations, and write the summary of the job.
+				github := slices.Contains(o.formats, githubFormat)
+				o.formats = without(o.formats, githubFormat)
 				r, err := a.openRun(root, run)
 				if err != nil {
 					return err
 				}
 				defer r.Close()
-				if len(o.formats) > 0 || !github {
-					err = rebuildReport(ctx, a, r, o)
+				var rep *report.Report
+				if github && len(o.formats) == 0 {
+					rep, err = report.Load(r)
+				} else {
+					rep, err = rebuildReport(ctx, a, r, o)
 				}
 				if github && err == nil {
-					err = a.reportToGitHub(r, root)
+					err = a.reportToGitHub(rep, root)
 				}
-				if err != nil || len(o.formats) == 0 {
+				if err != nil || github && len(o.formats) == 0 {
 					return err
 				}
-				return verdictOn(r, root)
+				// The same exit code as that of `sdd-eval run` when it ended.
+				return verdict(rep.Verdict(), r.ID(), root)
 			}
 		},
 	}
 }
 
-// verdictOn returns the error that the command ends with, the same as that of `sdd-eval run` when it ended. root is the
-// value of --root.
-func verdictOn(r *rundir.Run, root string) error {
-	units, err := r.Units()
-	if err != nil {
-		return err
-	}
-	jobs, err := r.Jobs()
-	if err != nil {
-		return err
-	}
-	return verdict(r.Manifest().Judge(units, jobs), r.ID(), root)
-}
-
 // rebuildReport writes the reports of a run and prints their paths.
-func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) error {
+func rebuildReport(ctx context.Context, a *App, r *rundir.Run, o reporting) (*report.Report, error) {
 	o.models = engine.Models(a.Getenv)
 	o.note = func(text string) { fmt.Fprintln(a.Stderr, text) }
-	files, err := writeReports(ctx, r, o)
+	rep, files, err := writeReports(ctx, r, o)
 	for _, file := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(r.Dir(), file))
 	}
 	if input, ok := errors.AsType[*engine.InputError](err); ok {
-		return &exitError{code: exitUsage, err: input}
+		return nil, &exitError{code: exitUsage, err: input}
 	}
-	return err
+	return rep, err
 }
 
 // reporting says how a run is reported.
 type reporting struct {
-	// formats are the formats to write; empty for all.
+	// formats are the formats to write; empty for all, with [humanFormat] if the playbook asks people.
 	formats []string
 	// ask asks the AI judge for missing scores, if the playbook enables it; rejudge asks it for all scores.
 	ask, rejudge bool
@@ -115,29 +108,41 @@ type reporting struct {
 	note func(string)
 }
 
-// writeReports writes the reports of a run, and what people need to score it. It returns the file names of the reports.
-func writeReports(ctx context.Context, r *rundir.Run, o reporting) ([]string, error) {
+// writeReports writes the reports of a run, and what people need to score it. It returns the report and its file names.
+func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Report, []string, error) {
 	judged := error(nil)
 	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask {
 		client, err := judgeOf(o.models)
 		if err != nil {
-			return nil, &engine.InputError{Err: err}
+			return nil, nil, &engine.InputError{Err: err}
 		}
 		judged = aijudge.Judge(ctx, r, aijudge.Config{
 			Model: judge.Model, Client: client, Rejudge: o.rejudge, Progress: o.note,
 		})
 	}
-	if r.Manifest().Human {
-		if err := human.Write(r); err != nil {
-			return nil, errors.Join(judged, err)
-		}
-	}
 	formats := o.formats
 	if len(formats) == 0 {
 		formats = report.Names()
+		if r.Manifest().Human {
+			formats = append(formats, humanFormat)
+		}
 	}
-	files, err := report.Write(r, formats)
-	return files, errors.Join(judged, err)
+	rep, err := report.Load(r)
+	if err != nil {
+		return nil, nil, errors.Join(judged, err)
+	}
+	files, err := rep.Write(without(formats, humanFormat))
+	if err == nil && slices.Contains(formats, humanFormat) {
+		if err = human.Write(r); err == nil {
+			files = append(files, human.PageFile)
+		}
+	}
+	return rep, files, errors.Join(judged, err)
+}
+
+// without returns the other formats.
+func without(formats []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(formats), func(f string) bool { return f == name })
 }
 
 // judgeOf returns the client for the AI judge. A missing key is [aijudge.ErrNoKey], which names the judge.
@@ -149,6 +154,9 @@ func judgeOf(models func() (llm.Asker, error)) (llm.Asker, error) {
 	return client, err
 }
 
+// humanFormat is what people need to score a run.
+const humanFormat = "human"
+
 // githubFormat is the format for steps of GitHub Actions, which writes no files of the run.
 const githubFormat = "github"
 
@@ -156,12 +164,8 @@ const githubFormat = "github"
 const summaryVariable = "GITHUB_STEP_SUMMARY"
 
 // reportToGitHub prints annotations, and adds the run to the summary of the job.
-func (a *App) reportToGitHub(r *rundir.Run, rootFlag string) error {
+func (a *App) reportToGitHub(rep *report.Report, rootFlag string) error {
 	root, err := a.projectRoot(rootFlag)
-	if err != nil {
-		return err
-	}
-	rep, err := report.Load(r)
 	if err != nil {
 		return err
 	}
@@ -175,10 +179,10 @@ func (a *App) reportToGitHub(r *rundir.Run, rootFlag string) error {
 	}
 	added, err := appendSummary(file, rep)
 	if err != nil {
-		return fmt.Errorf("add run %s to the summary of the job: %w", r.ID(), err)
+		return fmt.Errorf("add run %s to the summary of the job: %w", rep.Run.ID, err)
 	}
 	if !added {
-		fmt.Fprintf(a.Stderr, "the summary of the job is full: run %s was not added\n", r.ID())
+		fmt.Fprintf(a.Stderr, "the summary of the job is full: run %s was not added\n", rep.Run.ID)
 	}
 	return nil
 }
@@ -255,5 +259,6 @@ func (a *App) importHuman(ctx context.Context, rootFlag, run, file string) error
 	}
 	variants := count(len(scores.Variants), "variant")
 	fmt.Fprintf(a.Stderr, "%s: scores of %s for %s\n", added, printable(scores.Rater), variants)
-	return rebuildReport(ctx, a, r, reporting{})
+	_, err = rebuildReport(ctx, a, r, reporting{formats: report.Names()})
+	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/report"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -177,8 +178,19 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 	} else if plan, err = a.loadPlan(cfg, o.playbook); err != nil {
 		return engine.Finished{}, &engine.InputError{Err: err}
 	}
+	var packed int64 = -1 // the size of the results when people got what they need to score
 	cfg.Keep.Report = func(ctx context.Context, run *rundir.Run, last bool) error {
-		_, err := writeReports(ctx, run, reporting{ask: !last, models: cfg.Models, note: w.Note})
+		o := reporting{ask: !last, models: cfg.Models, note: w.Note}
+		results, err := run.Size(rundir.ResultsFile)
+		if err != nil {
+			return err
+		}
+		if packed == results {
+			o.formats = report.Names()
+		}
+		if _, _, err = writeReports(ctx, run, o); err == nil {
+			packed = results
+		}
 		return err
 	}
 	runner, err := engine.New(plan, cfg)

@@ -211,7 +211,6 @@ func TestReportFormats(t *testing.T) {
 		require.Equal(t, path+"\n", call(t, dir, "report", "--run", newest, "--format", f.Name).stdout)
 		require.Contains(t, call(t, dir, "show", newest).stdout, "/"+f.File+"\n")
 		require.Regexp(t, `LIST of .*\b`+f.Name+`\b`, help.stdout)
-		require.Regexp(t, `\(default .*\b`+f.Name+`\b`, help.stdout)
 		require.Regexp(t, `--format\).*\b`+f.Name+`\b`, completion.stdout)
 		require.Contains(t, string(docs), fmt.Sprintf("\n| `%s` | `%s` | ", f.File, f.Name))
 	}

@@ -9,9 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
@@ -29,8 +32,8 @@ var pageScripts = []string{
 // maxTeaser is how much of a unit's reason the list shows and searches, in bytes.
 const maxTeaser = 240
 
-// index is what the page needs at once. The rest of each unit is in a block of its own, which the page reads when the
-// unit is opened.
+// index is what the page needs at once. The details of all units are in a block at the end of the page, which reads a
+// unit's part of it when the unit is opened.
 type index struct {
 	Run      Run            `json:"run"`
 	Outcome  result.Outcome `json:"outcome"`
@@ -72,12 +75,22 @@ type indexUnit struct {
 	Time    *int64         `json:"ms,omitempty"`
 	Stop    string         `json:"stop,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
+	// Size is the length of the unit's part of the block of details, 0 if it has not run.
+	Size int `json:"size,omitempty"`
 }
 
 // HTML returns report.html: one file that needs no other. Its security policy permits only its own scripts, and texts
 // of agents get into the document only as text.
 func (rep *Report) HTML() ([]byte, error) {
-	data, err := json.Marshal(rep.index())
+	details, err := rep.details()
+	if err != nil {
+		return nil, err
+	}
+	x := rep.index()
+	for i, d := range details {
+		x.Units[i].Size = len(d)
+	}
+	data, err := json.Marshal(x)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +107,8 @@ func (rep *Report) HTML() ([]byte, error) {
 		return nil, err
 	}
 	size := len(data) + len(style) + len(script) + len(body) + 1<<10
-	for _, u := range rep.Units {
-		size += base64.StdEncoding.EncodedLen(len(u.page)) + 64
+	for _, d := range details {
+		size += len(d)
 	}
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	fmt.Fprintf(b, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
@@ -107,14 +120,11 @@ func (rep *Report) HTML() ([]byte, error) {
 		digest(style), digest(script), html.EscapeString(visible(rep.Run.Name+" · "+rep.Run.ID)), style, body)
 	// json.Marshal escapes <, so nothing in data ends its element.
 	fmt.Fprintf(b, "<script type=\"application/json\" id=\"index\">%s</script>\n<script>%s</script>\n", data, script)
-	for i, u := range rep.Units {
-		if len(u.page) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "<script type=\"application/gzip\" id=\"unit-%d\">", i)
-		b.Write(base64.StdEncoding.AppendEncode(b.AvailableBuffer(), u.page))
-		b.WriteString("</script>\n")
+	b.WriteString("<script type=\"application/gzip\" id=\"details\">")
+	for _, d := range details {
+		b.Write(d)
 	}
+	b.WriteString("</script>\n")
 	b.WriteString("</body>\n</html>\n")
 	return b.Bytes(), nil
 }
@@ -204,61 +214,110 @@ const (
 	maxDiff   = 512 << 10
 )
 
-// detail is what the page shows when a unit is opened.
+// detail is what the page shows when a unit is opened, with what package json need not touch: encode adds it.
 type detail struct {
-	Result  json.RawMessage `json:"result"` // a result.Unit, null if it has not run
-	Task    *Case           `json:"task,omitempty"`
-	Run     json.RawMessage `json:"run,omitempty"` // a trajectory.Run
-	Diff    string          `json:"diff,omitempty"`
-	AI      []AIScore       `json:"ai,omitempty"`
-	Paths   Paths           `json:"paths"`
-	Missing []string        `json:"missing,omitempty"`
+	Task    *Case     `json:"task,omitempty"`
+	Diff    string    `json:"diff,omitempty"`
+	AI      []AIScore `json:"ai,omitempty"`
+	Paths   Paths     `json:"paths"`
+	Missing []string  `json:"missing,omitempty"`
 	// TooLarge lists artifacts that were not read, Cut what was left out of others.
 	TooLarge []string `json:"too_large,omitempty"`
 	Cut      []string `json:"cut,omitempty"`
+
+	result json.RawMessage // a result.Unit
+	run    json.RawMessage // a trajectory.Run, nil if there is none
 }
 
-// pack returns the unit's compressed detail.
+// details returns the packed details of all units, empty for those that have not run.
+func (rep *Report) details() ([][]byte, error) {
+	tasks := make(map[string]*Case, len(rep.Cases))
+	for i := range rep.Cases {
+		tasks[rep.Cases[i].ID] = &rep.Cases[i]
+	}
+	details := make([][]byte, len(rep.Units))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range rep.Units {
+		u := &rep.Units[i]
+		if u.Result == nil {
+			continue
+		}
+		g.Go(func() error {
+			files, err := rep.artifacts(u)
+			if err != nil {
+				return err
+			}
+			if details[i], err = pack(*u, tasks[u.Case], files); err != nil {
+				return fmt.Errorf("unit %s: %w", u.ID, err)
+			}
+			return nil
+		})
+	}
+	return details, g.Wait()
+}
+
+// pack returns the unit's detail: JSON, compressed with gzip, in base64.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
 	var err error
-	if d.Run, err = d.shorten(files.run); err != nil {
-		return nil, fmt.Errorf("unit %s: trajectory: %w", u.ID, err)
+	if d.run, err = d.shorten(files.run); err != nil {
+		return nil, fmt.Errorf("trajectory: %w", err)
 	}
 	res, err := json.Marshal(u.Result)
 	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", u.ID, err)
+		return nil, err
 	}
-	if d.Result, err = d.shorten(res); err != nil {
-		return nil, fmt.Errorf("unit %s: %w", u.ID, err)
+	if d.result, err = d.shorten(res); err != nil {
+		return nil, err
 	}
 	d.Diff = strings.ToValidUTF8(files.diff, "\uFFFD")
 	if whole := d.Diff; len(whole) > maxDiff {
 		d.Diff = whole[:strings.LastIndexByte(whole[:maxDiff], '\n')+1]
 		d.Cut = append(d.Cut, fmt.Sprintf("the diff after %s of %s", size(int64(len(d.Diff))), size(int64(len(whole)))))
 	}
-	text, err := json.Marshal(d)
-	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", u.ID, err)
-	}
-	return compress(text)
+	return d.encode()
 }
 
-// compressors are reused because they are large and each unit needs one.
-var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+// packers are reused because they are large and each unit needs one.
+var packers = sync.Pool{New: func() any {
+	p := new(packer)
+	p.zip, _ = gzip.NewWriterLevel(&p.out, packLevel) // an error only for a level that there is not
+	return p
+}}
 
-func compress(text []byte) ([]byte, error) {
-	z := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(z)
-	var b bytes.Buffer
-	z.Reset(&b)
-	if _, err := z.Write(text); err != nil {
+// packLevel is how hard details are compressed: three times as fast as by default, for a page larger by a sixth.
+const packLevel = 3
+
+type packer struct {
+	out bytes.Buffer
+	zip *gzip.Writer
+}
+
+// encode returns the detail as the page reads it. The trajectory is valid JSON and by far the largest part, so it is
+// compressed as it is.
+func (d *detail) encode() ([]byte, error) {
+	head, err := json.Marshal(d)
+	if err != nil {
 		return nil, err
 	}
-	if err := z.Close(); err != nil {
+	parts := [][]byte{bytes.TrimSuffix(head, []byte("}")), []byte(`,"result":`), d.result}
+	if d.run != nil {
+		parts = append(parts, []byte(`,"run":`), d.run)
+	}
+	p := packers.Get().(*packer)
+	defer packers.Put(p)
+	p.out.Reset()
+	p.zip.Reset(&p.out)
+	for _, part := range append(parts, []byte("}")) {
+		if _, err := p.zip.Write(part); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.zip.Close(); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return base64.StdEncoding.AppendEncode(nil, p.out.Bytes()), nil
 }
 
 // shorten cuts long texts and lists of events in a large JSON value, and notes what it has cut.

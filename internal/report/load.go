@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -20,13 +16,14 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
 )
 
-// Load reads a run's directory. Artifacts that are missing or too large are noted in their unit. If a file cannot be
-// read for another reason, Load returns an error that names it.
+// Load reads what a run's directory says about its results. Artifacts that are missing or too large are noted in their
+// unit; only the page reads them. If a file cannot be read for another reason, Load returns an error that names it.
 func Load(run *rundir.Run) (*Report, error) {
 	rep, err := load(run)
 	if err != nil {
 		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
 	}
+	rep.run = run
 	return rep, nil
 }
 
@@ -50,6 +47,7 @@ func load(run *rundir.Run) (*Report, error) {
 	src := source{
 		manifest: run.Manifest(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
 		paths:     func(u *Unit) (Paths, error) { return unitPaths(run, u) },
+		look:      func(u *Unit) error { return look(run, u) },
 		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },
 	}
 	for _, p := range people {
@@ -72,6 +70,7 @@ type source struct {
 	ai        map[string][]AIScore // by unit
 	notes     []string
 	paths     func(*Unit) (Paths, error)
+	look      func(*Unit) error // notes artifacts that are missing or too large in a unit that ran
 	artifacts func(*Unit) (artifacts, error)
 }
 
@@ -91,6 +90,7 @@ func (s source) report() (*Report, error) {
 			Need: m.Need, Judged: m.Evaluators,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
+		verdict: m.Judge(s.units, s.jobs), artifacts: s.artifacts,
 	}
 	for _, c := range m.Cases {
 		rep.Cases = append(rep.Cases, Case{
@@ -101,7 +101,7 @@ func (s source) report() (*Report, error) {
 	if err := s.fillUnits(rep); err != nil {
 		return nil, err
 	}
-	verdict := m.Judge(s.units, s.jobs)
+	verdict := rep.verdict
 	rep.Outcome, rep.Run.Problems = verdict.Outcome, verdict.Problems
 	var results, jobs Counts
 	rep.Results = make([]Result, len(verdict.Cases))
@@ -128,40 +128,29 @@ func (s source) report() (*Report, error) {
 	return rep, nil
 }
 
-// fillUnits reads the results and artifacts of the units that the manifest lists.
+// fillUnits fills in the units that the manifest lists.
 func (s source) fillUnits(rep *Report) error {
 	ended := make(map[string]*result.Unit, len(s.units))
 	for i := range s.units {
 		ended[s.units[i].ID] = &s.units[i]
 	}
-	tasks := make(map[string]*Case, len(rep.Cases))
-	for i := range rep.Cases {
-		tasks[rep.Cases[i].ID] = &rep.Cases[i]
-	}
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, id := range s.manifest.Units {
 		u := &rep.Units[i]
-		if err := u.identify(id, ended[id]); err != nil {
+		err := u.identify(id, ended[id])
+		if err != nil {
 			return err
 		}
 		u.AI = s.ai[id]
-		g.Go(func() (err error) {
-			if u.Paths, err = s.paths(u); err != nil {
-				return err
-			}
-			if u.Result == nil {
-				return nil
-			}
-			files, err := s.artifacts(u)
-			if err != nil {
-				return err
-			}
-			u.page, err = pack(*u, tasks[u.Case], files)
+		if u.Paths, err = s.paths(u); err != nil {
 			return err
-		})
+		}
+		if u.Result != nil {
+			if err := s.look(u); err != nil {
+				return err
+			}
+		}
 	}
-	return g.Wait()
+	return nil
 }
 
 // identify sets the unit's id and its parts, and its result, which is nil if the unit has not ended.
@@ -228,63 +217,90 @@ func unitPaths(run *rundir.Run, u *Unit) (Paths, error) {
 	return paths, nil
 }
 
-// readArtifacts reads the files of a unit that ran. If the unit's result has no metrics or changes, it takes them from
-// the artifacts.
-func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
+// look notes the artifacts of a unit that ran if they are missing or too large to show. If the unit's result has no
+// metrics or changes, it takes them from the artifacts.
+func look(run *rundir.Run, u *Unit) error {
 	started := u.metrics() != nil
-	events, _, err := readJSON[trajectory.Run](run, u, rundir.Trajectory, started)
-	if err != nil {
-		return artifacts{}, err
-	}
-	_, metrics, err := readJSON[result.Metrics](run, u, rundir.Metrics, started)
-	if err != nil {
-		return artifacts{}, err
-	}
-	if !started && metrics != nil {
-		r := *u.Result
-		r.Metrics = metrics
-		u.Result = &r
+	if !started {
+		metrics, err := readJSON[result.Metrics](run, u, rundir.Metrics)
+		if err != nil {
+			return err
+		}
+		if metrics != nil {
+			r := *u.Result
+			r.Metrics = metrics
+			u.Result = &r
+		}
 	}
 	m := u.metrics()
 	compared := m != nil && m.Changes != nil
-	_, changes, err := readJSON[result.Changes](run, u, rundir.Changes, compared)
+	if m != nil && m.Changes == nil {
+		var err error
+		if m.Changes, err = readJSON[result.Changes](run, u, rundir.Changes); err != nil {
+			return err
+		}
+	}
+	for _, file := range []struct {
+		name   string
+		wanted bool // it is missing if it is not there
+	}{
+		{rundir.Trajectory, started},
+		{rundir.Metrics, started},
+		{rundir.Changes, compared},
+		{rundir.Diff, compared},
+	} {
+		path := u.Paths.Artifacts + "/" + file.name
+		size, err := run.Size(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if file.wanted {
+				u.Missing = append(u.Missing, path)
+			}
+		case err != nil:
+			return err
+		case size > maxArtifact:
+			u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, size))
+		}
+	}
+	return nil
+}
+
+// readArtifacts reads the files of a unit that ran.
+func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
+	events, err := readArtifact(run, u, rundir.Trajectory)
 	if err != nil {
 		return artifacts{}, err
 	}
-	if m != nil && m.Changes == nil {
-		m.Changes = changes
+	if events != nil && !json.Valid(events) {
+		return artifacts{}, broken(run, u, rundir.Trajectory, json.Unmarshal(events, new(any)))
 	}
-	diff, err := readArtifact(run, u, rundir.Diff, compared)
+	diff, err := readArtifact(run, u, rundir.Diff)
 	return artifacts{run: events, diff: string(diff)}, err
 }
 
-// readJSON reads a JSON artifact and returns its text and value, or nil if there is none to show.
-func readJSON[T any](run *rundir.Run, u *Unit, name string, wanted bool) (json.RawMessage, *T, error) {
-	data, err := readArtifact(run, u, name, wanted)
+// readJSON returns the value of a JSON artifact, or nil if there is none to show.
+func readJSON[T any](run *rundir.Run, u *Unit, name string) (*T, error) {
+	data, err := readArtifact(run, u, name)
 	if data == nil || err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	v := new(T)
 	if err := json.Unmarshal(data, v); err != nil {
-		path := filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), name)
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, broken(run, u, name, err)
 	}
-	return data, v, nil
+	return v, nil
 }
 
-// readArtifact reads an artifact of the unit. It returns nil if the artifact is missing or too large, and notes that in
-// the unit; that it is missing only if it was wanted.
-func readArtifact(run *rundir.Run, u *Unit, name string, wanted bool) ([]byte, error) {
-	path := u.Paths.Artifacts + "/" + name
-	data, err := run.ReadFile(path, maxArtifact)
-	if errors.Is(err, fs.ErrNotExist) {
-		if wanted {
-			u.Missing = append(u.Missing, path)
-		}
-		return nil, nil
-	}
-	if large, ok := errors.AsType[*disk.SizeError](err); ok {
-		u.TooLarge = append(u.TooLarge, fmt.Sprintf("%s is too large to show (%d bytes)", path, large.Size))
+func broken(run *rundir.Run, u *Unit, name string, err error) error {
+	return fmt.Errorf("%s: %w", filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), name), err)
+}
+
+// readArtifact reads an artifact of the unit. It returns nil if the artifact is missing or too large, which look has
+// noted.
+func readArtifact(run *rundir.Run, u *Unit, name string) ([]byte, error) {
+	data, err := run.ReadFile(u.Paths.Artifacts+"/"+name, maxArtifact)
+	_, large := errors.AsType[*disk.SizeError](err)
+	if large || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return data, err

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -64,13 +65,13 @@ func TestLoadMissingArtifacts(t *testing.T) {
 	require.Contains(t, rep.Notes, "2 units of 12: artifacts are missing although the unit ran.")
 }
 
-// TestLoadLargeArtifact: an artifact that is too large to show is noted, and everything else is shown.
-func TestLoadLargeArtifact(t *testing.T) {
+// TestLargeArtifact: an artifact that is too large to show is noted, and everything else is shown.
+func TestLargeArtifact(t *testing.T) {
 	const file = "variants/sdd-claude/cases/refund/1/artifacts/trajectory.json"
 	run := openRun(t)
 	path := filepath.Join(run.Dir(), filepath.FromSlash(file))
 	require.NoError(t, os.Truncate(path, maxArtifact))
-	_, err := Load(run)
+	_, err := loaded(t, run).HTML()
 	require.ErrorContains(t, err, "invalid character '\\x00'", "a file of this size is read")
 	require.NoError(t, os.Truncate(path, maxArtifact+1))
 	rep := loaded(t, run)
@@ -78,16 +79,24 @@ func TestLoadLargeArtifact(t *testing.T) {
 	require.Equal(t, []string{want}, rep.Units[0].TooLarge)
 	require.Empty(t, rep.Units[0].Missing)
 	require.Contains(t, rep.Notes, "1 unit of 12: artifacts are too large to show.")
-	page, err := gzip.NewReader(bytes.NewReader(rep.Units[0].page))
-	require.NoError(t, err)
-	var shown detail
-	require.NoError(t, json.NewDecoder(page).Decode(&shown))
-	require.Equal(t, []string{want}, shown.TooLarge)
-	require.Empty(t, shown.Run)
-	require.NotEmpty(t, shown.Diff, "the unit's other artifacts are there")
+	shown := unpack(t, rep)
+	require.Equal(t, []any{want}, shown["too_large"])
+	require.NotContains(t, shown, "run")
+	require.NotEmpty(t, shown["diff"], "the unit's other artifacts are there")
 	others := loaded(t, openRun(t))
 	require.Equal(t, others.Units[1:], rep.Units[1:])
 	require.Equal(t, others.Variants, rep.Variants)
+}
+
+// unpack returns what the page shows of the first unit.
+func unpack(t *testing.T, rep *Report) (shown map[string]any) {
+	t.Helper()
+	details, err := rep.details()
+	require.NoError(t, err)
+	data, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(details[0])))
+	require.NoError(t, err)
+	require.NoError(t, json.NewDecoder(data).Decode(&shown))
+	return shown
 }
 
 // TestProblems: a run in which everything passed is an error in every format if it has problems as a whole.
@@ -114,12 +123,14 @@ func TestProblems(t *testing.T) {
 	require.Contains(t, string(data), `"problem of the run as a whole: a secret was found in jobs.jsonl"`)
 }
 
-func TestLoadBrokenArtifact(t *testing.T) {
+// TestBrokenArtifact: what a report reads must be whole. Only the page reads trajectories, and metrics are read only if
+// a result has none.
+func TestBrokenArtifact(t *testing.T) {
 	const artifacts = "variants/sdd-claude/cases/refund/1/artifacts/"
 	tests := []struct{ name, file, text string }{
 		{"torn trajectory", "trajectory.json", `{"agent":{},"events":[{"event":"mess`},
 		{"empty trajectory", "trajectory.json", ""},
-		{"unknown event", "trajectory.json", `{"agent":{},"events":[{"event":"dance","turn":1,"at_us":0}]}`},
+		{"two values", "trajectory.json", `{"agent":{},"events":[]},"result":{}`},
 		{"torn metrics", "acp-metrics.json", `{"version":1`},
 		{"changes of a wrong type", "workspace-changes.json", `{"added":"two"}`},
 	}
@@ -127,24 +138,45 @@ func TestLoadBrokenArtifact(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			run := openRun(t)
 			edit(t, run, artifacts+tt.file, tt.text)
-			_, err := Load(run)
-			require.ErrorContains(t, err, "report on run "+runID)
+			if tt.file == "trajectory.json" {
+				_, err := loaded(t, run).Write([]string{"md", "json", "junit"})
+				require.NoError(t, err)
+			} else {
+				editFirst(t, run, func(unit map[string]any) {
+					if tt.file == "acp-metrics.json" {
+						unit["metrics"] = nil
+					} else {
+						unit["metrics"].(map[string]any)["changes"] = nil
+					}
+				})
+			}
+			rep, err := Load(run)
+			if err == nil {
+				_, err = rep.Write([]string{"html"})
+			}
+			require.ErrorContains(t, err, runID)
 			require.ErrorContains(t, err, filepath.FromSlash(artifacts+tt.file))
 		})
 	}
 }
 
-func TestLoadTakesMetricsFromArtifacts(t *testing.T) {
-	run := openRun(t)
+// editFirst changes the first line of the run's results.
+func editFirst(t *testing.T, run *rundir.Run, change func(unit map[string]any)) {
+	t.Helper()
 	results, err := os.ReadFile(filepath.Join(run.Dir(), "results.jsonl"))
 	require.NoError(t, err)
-	lines := strings.SplitAfter(string(results), "\n")
+	line, rest, _ := strings.Cut(string(results), "\n")
 	var first map[string]any
-	require.NoError(t, json.Unmarshal([]byte(lines[0]), &first))
-	first["metrics"] = nil
-	line, err := json.Marshal(first)
+	require.NoError(t, json.Unmarshal([]byte(line), &first))
+	change(first)
+	changed, err := json.Marshal(first)
 	require.NoError(t, err)
-	edit(t, run, "results.jsonl", string(line)+"\n"+strings.Join(lines[1:], ""))
+	edit(t, run, "results.jsonl", string(changed)+"\n"+rest)
+}
+
+func TestLoadTakesMetricsFromArtifacts(t *testing.T) {
+	run := openRun(t)
+	editFirst(t, run, func(unit map[string]any) { unit["metrics"] = nil })
 	want, err := loaded(t, openRun(t)).JSON()
 	require.NoError(t, err)
 	got, err := loaded(t, run).JSON()

@@ -34,7 +34,15 @@ type Report struct {
 	Jobs []Job `json:"jobs"`
 	// Units has all units of the manifest, in its order.
 	Units []Unit `json:"units"`
+
+	run     *rundir.Run
+	verdict result.Run
+	// artifacts reads what a unit left; only the page shows it.
+	artifacts func(*Unit) (artifacts, error)
 }
+
+// Verdict returns the verdict on the run, from which the report was made.
+func (rep *Report) Verdict() result.Run { return rep.verdict }
 
 // Run is what the manifest says about the run as a whole.
 type Run struct {
@@ -99,9 +107,6 @@ type Unit struct {
 	TooLarge []string `json:"too_large,omitempty"`
 	// Result is the result of the unit, or nil if it has not run.
 	Result *result.Unit `json:"result"`
-
-	// page is what the page shows when the unit is opened: JSON, compressed with gzip.
-	page []byte
 }
 
 // Paths has the paths of a unit's directories.
@@ -152,15 +157,11 @@ func Names() []string {
 
 // Write writes the report in the named formats to the run's directory and returns the names of its files. If a format
 // is unknown, it returns an error and writes nothing.
-func Write(run *rundir.Run, names []string) (files []string, err error) {
+func (rep *Report) Write(names []string) (files []string, err error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
 			return nil, fmt.Errorf("unknown report format %q; available: %s", name, strings.Join(Names(), ", "))
 		}
-	}
-	rep, err := Load(run)
-	if err != nil {
-		return nil, err
 	}
 	for _, f := range Formats {
 		if !slices.Contains(names, f.Name) {
@@ -170,7 +171,7 @@ func Write(run *rundir.Run, names []string) (files []string, err error) {
 		if err != nil {
 			return files, fmt.Errorf("make %s: %w", f.File, err)
 		}
-		if err := run.WriteFile(f.File, data); err != nil {
+		if err := rep.run.WriteFile(f.File, data); err != nil {
 			return files, err
 		}
 		files = append(files, f.File)

@@ -35,6 +35,7 @@ func sample(t testing.TB, variants, cases, trials int) source {
 			dir := fmt.Sprintf("variants/%s/cases/%s/%d/", u.Variant, u.Case, u.Trial)
 			return Paths{dir + "workspace", dir + "logs", dir + "artifacts"}, nil
 		},
+		look:      func(*Unit) error { return nil },
 		artifacts: func(*Unit) (artifacts, error) { return files, nil },
 	}
 	for v := range variants {
@@ -143,7 +144,7 @@ func sampleRun(t testing.TB, random *rand.Rand) json.RawMessage {
 func TestWriteTwiceIsTheSame(t *testing.T) {
 	run := openRun(t)
 	read := func() map[string]string {
-		written, err := Write(run, Names())
+		written, err := loaded(t, run).Write(Names())
 		require.NoError(t, err)
 		require.Len(t, written, len(Formats))
 		files := make(map[string]string)
@@ -159,7 +160,7 @@ func TestWriteTwiceIsTheSame(t *testing.T) {
 
 func TestWriteUnknownFormat(t *testing.T) {
 	run := openRun(t)
-	_, err := Write(run, []string{"md", "pdf"})
+	_, err := loaded(t, run).Write([]string{"md", "pdf"})
 	require.EqualError(t, err, `unknown report format "pdf"; available: `+strings.Join(Names(), ", "))
 	require.NoFileExists(t, filepath.Join(run.Dir(), "report.md"), "nothing is written")
 }

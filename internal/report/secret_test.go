@@ -53,7 +53,7 @@ func TestNoFaceShowsSecrets(t *testing.T) {
 	require.NoError(t, run.AppendJob(j))
 	require.NoError(t, run.Finish(rundir.StateFinished, "problem: "+canary))
 
-	files, err := Write(run, Names())
+	files, err := loaded(t, run).Write(Names())
 	require.NoError(t, err)
 	require.Len(t, files, len(Formats))
 	found, err := secrettest.ScanDir(run.Dir(), texts...)

@@ -14,7 +14,7 @@ import (
 // TestFIFO: a FIFO in the place of a file of a run is an error, and is not waited for.
 func TestFIFO(t *testing.T) {
 	const want = "not a regular file"
-	for _, name := range []string{manifestFile, playbookFile, resultsFile, jobsFile} {
+	for _, name := range []string{manifestFile, playbookFile, ResultsFile, jobsFile} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			run := newRun(t, root, demo(1))
@@ -31,11 +31,11 @@ func TestFIFO(t *testing.T) {
 			require.ErrorContains(t, err, want)
 			list, err := List(root)
 			require.NoError(t, err)
-			if name == manifestFile || name == resultsFile { // the others are not read for a list
+			if name == manifestFile || name == ResultsFile { // the others are not read for a list
 				require.ErrorContains(t, list[0].Err, want)
 			}
 			switch name {
-			case resultsFile:
+			case ResultsFile:
 				_, err = run.Units()
 			case jobsFile:
 				_, err = run.Jobs()
@@ -59,7 +59,7 @@ func TestFIFO(t *testing.T) {
 // TestLinkedResults: results that are a link are an error, so that nothing is appended to another file.
 func TestLinkedResults(t *testing.T) {
 	run := newRun(t, t.TempDir(), demo(1))
-	path := filepath.Join(run.Dir(), resultsFile)
+	path := filepath.Join(run.Dir(), ResultsFile)
 	require.NoError(t, os.Rename(path, path+".old"))
 	require.NoError(t, os.Symlink(path+".old", path))
 	_, err := run.Units()

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -39,6 +40,20 @@ func (r *Run) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("run %s: %w", r.ID(), err)
 	}
 	return data, nil
+}
+
+// Size returns the size of a regular file of the run, in bytes, without opening it. If the file does not exist, the
+// error wraps [fs.ErrNotExist].
+func (r *Run) Size(name string) (int64, error) {
+	path := filepath.Join(r.dir, filepath.FromSlash(name))
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = disk.CheckRegular(path, info)
+	}
+	if err = cmp.Or(checkName(name), err); err != nil {
+		return 0, fmt.Errorf("run %s: %w", r.ID(), err)
+	}
+	return info.Size(), nil
 }
 
 // ReadJSON reads a file as [Run.ReadFile] does and decodes its JSON into v, as strictly as the lines of results: this

@@ -88,14 +88,14 @@ func TestReadOnlyProject(t *testing.T) {
 
 // TestReadOnlyFiles: what one file or directory refuses is an error, and nothing else changes.
 func TestReadOnlyFiles(t *testing.T) {
-	for _, name := range []string{resultsFile, jobsFile} {
+	for _, name := range []string{ResultsFile, jobsFile} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			openToAll(t, root)
 			id := someRuns(t, root, 1)[0]
 			run := filepath.Join(root, runsDir, id)
 			require.NoError(t, os.Chmod(filepath.Join(root, runsDir, locksDir), 0o777))
-			for _, file := range []string{resultsFile, jobsFile} {
+			for _, file := range []string{ResultsFile, jobsFile} {
 				require.NoError(t, os.Chmod(filepath.Join(run, file), 0o666))
 			}
 			require.NoError(t, os.Chmod(filepath.Join(run, name), 0o444))
@@ -110,7 +110,7 @@ func TestReadOnlyFiles(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				if name == resultsFile {
+				if name == ResultsFile {
 					_, err = opened.Units()
 				} else {
 					_, err = opened.Jobs()

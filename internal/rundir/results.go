@@ -23,7 +23,7 @@ import (
 func (r *Run) Append(u result.Unit) error {
 	r.mustBeLocked("Append")
 	if err := appendRecord(r.results, r.mask, u.ID, unitLine{u, r.ID()}, r.checkUnit()); err != nil {
-		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, resultsFile), err)
+		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, ResultsFile), err)
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (r *Run) AppendJob(j result.Job) error {
 // Units returns the units that have ended, in the order of the manifest. It drops a torn last line, see [Run.Notes].
 // Any other invalid line is a [*LineError].
 func (r *Run) Units() ([]result.Unit, error) {
-	lines, err := readRecords(r, resultsFile, r.Manifest().Units, r.checkUnit(),
+	lines, err := readRecords(r, ResultsFile, r.Manifest().Units, r.checkUnit(),
 		func(l unitLine) string { return l.ID })
 	units := make([]result.Unit, len(lines))
 	for i, l := range lines {

@@ -28,11 +28,11 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
-// The files of a run.
+// The files of a run. Only appending changes the results.
 const (
 	manifestFile = "manifest.json"
 	playbookFile = "playbook.yaml"
-	resultsFile  = "results.jsonl"
+	ResultsFile  = "results.jsonl"
 	jobsFile     = "jobs.jsonl"
 )
 
@@ -164,7 +164,7 @@ func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
 	return errors.Join(
 		writeFile(dir, manifestFile, manifest),
 		writeFile(dir, playbookFile, playbook),
-		writeFile(dir, resultsFile, nil),
+		writeFile(dir, ResultsFile, nil),
 		writeFile(dir, jobsFile, nil),
 	)
 }
@@ -290,7 +290,7 @@ func (r *Run) checkPlaybook() error {
 }
 
 func (r *Run) openJournals(units []result.Unit, jobs []result.Job) (err error) {
-	if r.results, err = openJournal(filepath.Join(r.dir, resultsFile), r.manifest.Units); err != nil {
+	if r.results, err = openJournal(filepath.Join(r.dir, ResultsFile), r.manifest.Units); err != nil {
 		return err
 	}
 	if r.jobs, err = openJournal(filepath.Join(r.dir, jobsFile), r.manifest.Jobs); err != nil {

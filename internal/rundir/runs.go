@@ -86,7 +86,7 @@ func summarise(dir string) Summary {
 		s.State, err = stateOf(dir, m.State)
 	}
 	if err == nil {
-		s.Ended, err = countLines(filepath.Join(dir, resultsFile))
+		s.Ended, err = countLines(filepath.Join(dir, ResultsFile))
 	}
 	if err != nil {
 		// The id has the time, unless a person made it up.

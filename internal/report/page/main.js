@@ -48,8 +48,8 @@ async function openUnit(id, unfold) {
   const unit = app.index.units[i];
   document.title = `${unit.id} · ${app.index.run.run_id}`;
   try {
-    // The parser may still be on its way to the unit's block.
-    if (!byId(`unit-${i}`) && document.readyState === 'loading')
+    // The parser may still be on its way through the details.
+    if (document.readyState === 'loading')
       await new Promise((done) => {
         addEventListener('DOMContentLoaded', done, { once: true });
       });

@@ -1,10 +1,12 @@
-/** Reads what the file holds of a unit: a block of JSON, compressed with gzip, in base64. */
+/** Reads the details of a unit: JSON, compressed with gzip, in base64. The block has those of all units in their order. */
 async function readUnit(i) {
-  const block = byId(`unit-${i}`);
-  if (!block) return null;
+  const { units } = app.index;
+  if (!units[i].size) return null;
   if (typeof DecompressionStream === 'undefined')
     throw new Error('This browser cannot decompress the data in this file: it has no DecompressionStream.');
-  const bytes = Uint8Array.from(atob(block.textContent), (c) => c.charCodeAt(0));
+  app.details ??= byId('details').textContent;
+  const start = units.slice(0, i).reduce((sum, u) => sum + (u.size ?? 0), 0);
+  const bytes = Uint8Array.from(atob(app.details.slice(start, start + units[i].size)), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
 
