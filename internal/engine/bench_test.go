@@ -110,6 +110,14 @@ func newRunner(
 	tb.Helper()
 	pb, err := plan.Parse("bench.yaml", []byte(text), kinds.All())
 	require.NoError(tb, err)
+	return runnerOf(tb, root, pb, mode, change...)
+}
+
+// runnerOf returns a runner for a playbook, and its first unit.
+func runnerOf(
+	tb testing.TB, root string, pb *plan.Playbook, mode engine.Mode, change ...func(*engine.Config),
+) (*engine.Runner, plan.Unit) {
+	tb.Helper()
 	planned, err := pb.Plan()
 	require.NoError(tb, err)
 	cfg := engine.Config{
