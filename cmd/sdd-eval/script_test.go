@@ -76,6 +76,10 @@ func TestScript(t *testing.T) {
 			e.Setenv("HELPER", h.Path)                           // the scripted agent, if a link to it has that name
 			e.Setenv("SECRET", "sk-test-"+"not-a-real-key-1234") // of the presets in the scripts
 			e.Setenv("HOME", home)
+			// What internal/testkit/mutants chooses in the command that was built.
+			for _, name := range []string{"SDD_EVAL_MUTANT", "SDD_EVAL_MUTANT_SECONDS"} {
+				e.Setenv(name, os.Getenv(name))
+			}
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // home is a new one
 				out, err := exec.Command("go", "env", name).Output()

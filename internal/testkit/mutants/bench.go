@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -69,12 +71,21 @@ func (b *bench) try(ctx context.Context, equivalents map[string]string) (*report
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range append([]string{b.dir}, exercisedBy[b.dir]...) {
-		s, err := b.build(ctx, path, dir)
+	for _, tests := range append([]string{b.dir}, exercisedBy[b.dir]...) {
+		dir, names, _ := strings.Cut(tests, " ")
+		s, err := b.build(ctx, path, dir, cmp.Or(names, "^(Test|Fuzz|Example)"))
 		if err != nil {
 			return nil, err
 		}
 		failing, err := b.trace(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		r.failing = append(r.failing, failing...)
+		b.suites = append(b.suites, s)
+	}
+	if by, ok := builtBy[b.dir]; ok {
+		s, failing, err := b.builder(ctx, path, by[0], by[1])
 		if err != nil {
 			return nil, err
 		}
@@ -118,17 +129,28 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant, tests string) (ma
 		_, err = file.Write(append(line, '\n'))
 		return err
 	}
+	conclude := func(m *mutant, outcome, by string) {
+		err := note(verdict{ID: m.ID, Digest: m.digest, Outcome: outcome, By: by, Tests: tests})
+		if err != nil {
+			cancel(err)
+		}
+	}
 	queue := make(chan *mutant)
+	var slow []*mutant
 	var workers sync.WaitGroup
 	for range b.procs {
 		workers.Go(func() {
 			for m := range queue {
-				outcome, by, err := b.attempt(ctx, m)
-				if err == nil {
-					err = note(verdict{ID: m.ID, Digest: m.digest, Outcome: outcome, By: by, Tests: tests})
-				}
-				if err != nil {
+				outcome, by, err := b.attempt(ctx, m, b.runTests)
+				switch {
+				case err != nil:
 					cancel(err)
+				case outcome == unclear:
+					lock.Lock()
+					slow = append(slow, m)
+					lock.Unlock()
+				default:
+					conclude(m, outcome, by)
 				}
 			}
 		})
@@ -147,6 +169,14 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant, tests string) (ma
 	}
 	close(queue)
 	workers.Wait()
+	for _, m := range slow {
+		outcome, by, err := b.attempt(ctx, m, b.runAlone)
+		if err != nil {
+			cancel(err)
+			break
+		}
+		conclude(m, outcome, by)
+	}
 	return verdicts, context.Cause(ctx)
 }
 
@@ -155,7 +185,7 @@ func (v verdict) holds(m *mutant, tests string) bool {
 	if v.Digest != m.digest {
 		return false
 	}
-	return v.Outcome == killed || v.Outcome == timeout || v.Tests == tests
+	return v.Outcome == killed || v.Outcome == hangs || v.Outcome != unclear && v.Tests == tests
 }
 
 // readVerdicts reads a file of results. The last line on a mutant counts; a line that was cut is left out.

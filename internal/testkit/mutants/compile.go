@@ -26,6 +26,9 @@ const (
 	// deadline names the one that says how many seconds a process with a mutant may live.
 	deadline = "SDD_EVAL_MUTANT_SECONDS"
 
+	// late is the exit code of a process that lived longer.
+	late = 98
+
 	// swtch is the source of the switch. A mutant that allocates without end would take the machine with it, and tests
 	// that are killed leave children.
 	swtch = `package %s
@@ -41,7 +44,7 @@ var activeMutant = func() int {
 	n, _ := strconv.Atoi(os.Getenv("` + variable + `"))
 	if n != 0 {
 		seconds, _ := strconv.Atoi(os.Getenv("` + deadline + `"))
-		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(98) })
+		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(%d) })
 		go func() {
 			sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 			for {
@@ -126,7 +129,7 @@ func list(ctx context.Context, tree, dir string, deps bool) ([]listed, error) {
 	}
 }
 
-// command runs a program and returns what it prints.
+// command runs a program and returns what it prints, also beside an error.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
@@ -134,7 +137,7 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %.80q: %w\n%.4000s%.4000s", name, args, err, stderr.Bytes(), out)
+		return out, fmt.Errorf("%s %.80q: %w\n%.4000s%.4000s", name, args, err, stderr.Bytes(), out)
 	}
 	return out, nil
 }
@@ -171,7 +174,7 @@ func check(
 	pkg listed, imports types.Importer, files []*file, mutants []*mutant,
 ) (map[string][]byte, map[*mutant]bool, error) {
 	fset := token.NewFileSet()
-	sources := map[string][]byte{"activemutant.go": fmt.Appendf(nil, swtch, pkg.Name)}
+	sources := map[string][]byte{"activemutant.go": fmt.Appendf(nil, swtch, pkg.Name, late)}
 	spans := make(map[string][]span)
 	for _, f := range files {
 		sources[f.name], spans[f.name] = f.generate(mutants)

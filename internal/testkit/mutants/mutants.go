@@ -4,8 +4,11 @@
 //
 // A mutant is a function with one change. All mutants of a package are in one test binary: each function begins with a
 // switch that runs the mutant which the environment names. So a package is compiled once, and a mutant costs what its
-// tests cost. The tests are the package's own and those of the packages in [exercisedBy]; coverage says which of them
-// reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong files.
+// tests cost. The tests are the package's own, then those in [exercisedBy], which only run with what is left; coverage
+// says which of them reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong files.
+//
+// Tests that take too long run again when nothing else does, with a larger limit, and without the mutant before. If
+// they end then, that counts; if they do not end without the mutant either, there is no figure.
 //
 // Results are appended to a file for each package. What is known there is not run again: a killed mutant as long as
 // its function is the same, a survivor as long as the tests are. Which mutants are chosen depends on the seed and
@@ -26,17 +29,29 @@ import (
 	"time"
 )
 
-// exercisedBy has packages whose tests exercise another package, too.
+// exercisedBy has packages whose tests exercise another package, too, the quickest first: a directory, and after a
+// blank a regular expression of tests, if only those count.
 var exercisedBy = map[string][]string{
 	"evaltest/trajectory":              {"evaltest/trajectory/chat", "internal/evaluator/tooltrajectory"},
+	"internal/engine":                  {"evaltest " + inProcess},
 	"internal/evaluator/expect":        {"internal/evaluator/files", "internal/evaluator/tooltrajectory"},
 	"internal/evaluator/payload":       {"internal/evaluator/codejudge"},
 	"internal/interaction":             {"internal/interaction/clienttools", "internal/interaction/mcpproxy"},
 	"internal/interaction/clienttools": {"internal/interaction"},
 	"internal/result":                  {"internal/rundir", "internal/report"},
 	"internal/rundir":                  {"internal/report"},
-	"internal/session":                 {"internal/engine"},
+	"internal/session":                 {"internal/engine", "evaltest " + inProcess},
 	"playbook":                         {"internal/plan"},
+}
+
+// inProcess are the tests of evaltest that run suites in their own process.
+const inProcess = "^(TestRunAgent|TestOverride|Example)"
+
+// builtBy has a package and a test of it that builds the command and runs it, a subtest at a time: they run last, with
+// the mutants that all others leave.
+var builtBy = map[string][2]string{
+	"internal/engine":  {"cmd/sdd-eval", "TestScript"},
+	"internal/session": {"cmd/sdd-eval", "TestScript"},
 }
 
 // options are what the command line says.
@@ -70,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&opts.count, "n", 300, "mutants of a package")
 	flags.IntVar(&opts.procs, "j", 2, "mutants that run at a time")
 	flags.DurationVar(&opts.grace, "grace", 5*time.Second,
-		"how long tests may take beyond six times what they take without a mutant, until they count as hanging")
+		"how long tests may take beyond six times what they take without a mutant, until they are run again, alone")
 	flags.BoolVar(&opts.list, "list", false, "list the mutants, and run none")
 	if err := flags.Parse(args); err != nil {
 		return 2

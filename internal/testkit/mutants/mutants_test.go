@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // write makes files below dir.
@@ -200,7 +202,7 @@ func TestBroken(t *testing.T) { t.Error() }
 		"survived p/p.go:6 Max, boundary\n\t- if a > b {\n\t+ if a >= b {\n",
 		"not covered p/p.go:23 Unused, constant\n\t- func Unused() bool { return true }\n",
 		"p: TestBroken fails without a mutant, and is left out\n",
-		"2 timed out, ", "0 equivalent left out",
+		"2 hang, ", "0 equivalent left out",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the report has no %q:\n%s", want, out)
@@ -253,6 +255,37 @@ func TestWilson(t *testing.T) {
 	}{{0, 0, 0, 1}, {0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {285, 300, 0.9192, 0.9693}} {
 		if low, high := wilson(c.k, c.n); math.Abs(low-c.low) > 5e-4 || math.Abs(high-c.high) > 5e-4 {
 			t.Errorf("wilson(%d, %d) = %.4f, %.4f, want %.4f, %.4f", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+}
+
+// TestHangs tells a mutant with which tests do not end from a machine on which they do not: that gives no figure.
+func TestHangs(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the tests are a shell script")
+	}
+	const never = "echo 'panic: test timed out'; exit 2\n"
+	for _, tt := range []struct{ name, script, outcome, report string }{
+		{"a mutant", "test $" + variable + " = 0 && exit 0\n" + never, hangs, "1 of 1 killed"},
+		{"a busy machine", never, unclear, "no figure"},
+		{"ended when alone", "exit 0\n", survived, "0 of 1 killed"},
+		{"left a child", "sleep 20 &\nexit 0\n", survived, "0 of 1 killed"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "tests")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+tt.script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{options: options{work: dir, grace: time.Second}}
+		s := &suite{dir: dir, binary: path}
+		outcome, _, err := b.runAlone(t.Context(), 1, []*test{{suite: s, name: "TestIt"}})
+		if err != nil || outcome != tt.outcome {
+			t.Errorf("%s: %q, %v, want %q", tt.name, outcome, err, tt.outcome)
+		}
+		var out strings.Builder
+		r := &report{mutants: []*mutant{{ID: "m"}}, verdicts: map[string]verdict{"m": {ID: "m", Outcome: outcome}}}
+		if r.print(&out); !strings.Contains(out.String(), tt.report) {
+			t.Errorf("%s: the report has no %q:\n%s", tt.name, tt.report, out.String())
 		}
 	}
 }

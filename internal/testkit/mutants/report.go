@@ -71,15 +71,15 @@ func (r *report) print(w io.Writer) {
 	slices.SortFunc(r.mutants, func(a, b *mutant) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.from.compare(b.from), strings.Compare(a.ID, b.ID))
 	})
-	var dead, timeouts, uncovered, equivalent int
+	var dead, hanging, uncovered, equivalent, unknown int
 	for _, m := range r.mutants {
 		outcome := r.verdicts[m.ID].Outcome
 		known := r.equivalents[m.ID] != ""
 		switch outcome {
-		case killed, timeout:
+		case killed, hangs:
 			dead++
-			if outcome == timeout {
-				timeouts++
+			if outcome == hangs {
+				hanging++
 			}
 			if known {
 				fmt.Fprintf(w, "%s: %s %s was killed: remove it\n", equivalentsFile, r.dir, m.ID)
@@ -87,6 +87,8 @@ func (r *report) print(w io.Writer) {
 			continue
 		case uncover:
 			uncovered++
+		case unclear:
+			unknown++
 		}
 		if known {
 			equivalent++
@@ -101,13 +103,18 @@ func (r *report) print(w io.Writer) {
 	for _, id := range r.stale {
 		fmt.Fprintf(w, "%s: %s has no mutant %s any more: remove it\n", equivalentsFile, r.dir, id)
 	}
+	if unknown > 0 {
+		fmt.Fprintf(w, "%s: no figure: the tests of %d of %d mutants take too long without them, too; "+
+			"run it again when the machine is less busy\n", r.dir, unknown, len(r.mutants))
+		return
+	}
 	n := len(r.mutants) - equivalent
 	low, high := wilson(dead, n)
 	rate := float64(dead) / float64(max(1, n))
 	fmt.Fprintf(w, "%s: %d of %d killed, %.1f %% (95 %% interval %.1f to %.1f); ",
 		r.dir, dead, n, 100*rate, 100*low, 100*high)
-	fmt.Fprintf(w, "%d timed out, %d not covered, %d equivalent left out; %d candidates\n",
-		timeouts, uncovered, equivalent, r.candidates)
+	fmt.Fprintf(w, "%d hang, %d not covered, %d equivalent left out; %d candidates\n",
+		hanging, uncovered, equivalent, r.candidates)
 }
 
 func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n\t  ") }

@@ -30,6 +30,8 @@ type suite struct {
 	pkg            string // its directory from the root
 	binary, tracer string // with mutants, and with coverage
 	tests          []*test
+	env            []string // of its tests, beside that of all
+	builds         string   // the test that builds what has the mutants, of which tests are subtests; empty: none
 }
 
 // test is a top-level test.
@@ -70,8 +72,9 @@ func (t *test) reaches(m *mutant) bool {
 	})
 }
 
-// build compiles the tests of a package, with the mutants of another or the same, and with its coverage.
-func (b *bench) build(ctx context.Context, overlay, of string) (*suite, error) {
+// build compiles the tests of a package, with the mutants of another or the same, and with its coverage, and finds those
+// tests whose names the pattern takes.
+func (b *bench) build(ctx context.Context, overlay, of, pattern string) (*suite, error) {
 	name := strings.ReplaceAll(of, "/", "-")
 	s := &suite{
 		dir: filepath.Join(b.tree, filepath.FromSlash(of)), pkg: of,
@@ -89,7 +92,7 @@ func (b *bench) build(ctx context.Context, overlay, of string) (*suite, error) {
 	if _, err := os.Stat(s.binary); errors.Is(err, fs.ErrNotExist) {
 		return s, nil // there are no test files
 	}
-	out, err := command(ctx, s.dir, b.env(0), s.binary, "-test.list", "^(Test|Fuzz|Example)")
+	out, err := command(ctx, s.dir, b.env(0), s.binary, "-test.list", pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +102,19 @@ func (b *bench) build(ctx context.Context, overlay, of string) (*suite, error) {
 		}
 	}
 	return s, nil
+}
+
+// pattern is what selects tests.
+func (s *suite) pattern(tests []*test) string {
+	names := make([]string, len(tests))
+	for i, t := range tests {
+		names[i] = regexp.QuoteMeta(t.name)
+	}
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	if s.builds != "" {
+		pattern = "^" + s.builds + "$/" + pattern
+	}
+	return pattern
 }
 
 // env is the environment of tests: the mutant's number, and no directory of the user's.
@@ -166,35 +182,21 @@ func blocks(profile, prefix string) map[string][]block {
 // Outcomes of a mutant.
 const (
 	killed   = "killed"
-	timeout  = "timeout" // counts as killed
+	hangs    = "hangs"   // tests do not end with it, and do without: counts as killed
+	unclear  = "unclear" // tests take too long, perhaps since the machine is busy: there is no figure
 	survived = "survived"
 	uncover  = "not covered" // counts as survived
 )
 
+// running runs tests with a mutant.
+type running func(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error)
+
 // attempt runs the tests that reach a mutant, until one fails.
-func (b *bench) attempt(ctx context.Context, m *mutant) (outcome, by string, err error) {
+func (b *bench) attempt(ctx context.Context, m *mutant, run running) (outcome, by string, err error) {
 	outcome = uncover
 	for _, s := range b.suites {
-		var together, alone []*test
-		for _, t := range s.tests {
-			switch {
-			case !t.reaches(m):
-			case t.took < quick:
-				together = append(together, t)
-			default:
-				alone = append(alone, t)
-			}
-		}
-		slices.SortFunc(alone, func(a, b *test) int { return int(a.took - b.took) })
-		groups := [][]*test{together}
-		for _, t := range alone {
-			groups = append(groups, []*test{t})
-		}
-		for _, group := range groups {
-			if len(group) == 0 {
-				continue
-			}
-			outcome, by, err = b.runTests(ctx, s, m.number, group)
+		for _, group := range s.groups(m) {
+			outcome, by, err = run(ctx, m.number, group)
 			if err != nil || outcome != survived {
 				return outcome, by, err
 			}
@@ -203,33 +205,94 @@ func (b *bench) attempt(ctx context.Context, m *mutant) (outcome, by string, err
 	return outcome, "", nil
 }
 
+// atOnce is how many subtests run together with what they build.
+const atOnce = 6
+
+// groups returns the tests that reach a mutant: first the quick ones, which run together.
+func (s *suite) groups(m *mutant) [][]*test {
+	var together, alone []*test
+	for _, t := range s.tests {
+		switch {
+		case !t.reaches(m):
+		case t.took < quick && s.builds == "":
+			together = append(together, t)
+		default:
+			alone = append(alone, t)
+		}
+	}
+	slices.SortFunc(alone, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
+	if s.builds != "" {
+		return slices.Collect(slices.Chunk(alone, atOnce))
+	}
+	var groups [][]*test
+	if len(together) > 0 {
+		groups = append(groups, together)
+	}
+	for _, t := range alone {
+		groups = append(groups, []*test{t})
+	}
+	return groups
+}
+
+// patience is how much longer tests may take that run alone.
+const patience = 4
+
+// runTests runs tests with a mutant. That they take too long says nothing, since others run, too.
+func (b *bench) runTests(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error) {
+	return b.within(ctx, b.limit(tests), mutant, tests)
+}
+
+// runAlone runs tests that took too long, when nothing else does, with more time. It looks whether they end within a
+// part of that without the mutant: else nothing is known.
+func (b *bench) runAlone(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error) {
+	limit := b.limit(tests)
+	outcome, by, err = b.within(ctx, patience*limit, mutant, tests)
+	if err != nil || outcome != unclear {
+		return outcome, by, err
+	}
+	if control, _, err := b.within(ctx, limit, 0, tests); err != nil || control != survived {
+		return unclear, "", err
+	}
+	return hangs, by, nil
+}
+
+// limit is how long tests may take.
+func (b *bench) limit(tests []*test) time.Duration {
+	limit := b.grace
+	for _, t := range tests {
+		limit += 6 * t.took
+	}
+	return limit
+}
+
 // failed finds the name of a test that failed in the output of tests.
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// runTests runs tests with a mutant. A test that takes much longer than without it is taken to hang.
-func (b *bench) runTests(ctx context.Context, s *suite, mutant int, tests []*test) (outcome, by string, err error) {
-	names, limit := make([]string, len(tests)), b.grace
-	for i, t := range tests {
-		names[i] = regexp.QuoteMeta(t.name)
-		limit += 6 * t.took
-	}
+// within runs tests of one suite with a mutant, or without any if that is 0.
+func (b *bench) within(
+	ctx context.Context, limit time.Duration, mutant int, tests []*test,
+) (outcome, by string, err error) {
+	s := tests[0].suite
 	within, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
 	c := exec.CommandContext(within, s.binary,
-		"-test.failfast", "-test.timeout", limit.String(), "-test.run", "^("+strings.Join(names, "|")+")$")
-	c.Dir, c.Env = s.dir, append(os.Environ(), b.env(mutant)...)
+		"-test.failfast", "-test.timeout", limit.String(), "-test.run", s.pattern(tests))
+	c.Dir, c.Env = s.dir, slices.Concat(os.Environ(), b.env(mutant), s.env)
 	c.Env = append(c.Env, deadline+"="+strconv.Itoa(int(limit.Seconds())+6))
 	c.WaitDelay = time.Second
 	out := &head{}
 	c.Stdout, c.Stderr = out, out
 	err = c.Run()
+	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // only a child of theirs is left
 		return survived, "", nil
-	case within.Err() != nil, bytes.Contains(out.kept, []byte("panic: test timed out")):
-		return timeout, s.pkg, nil
+	case within.Err() != nil, exited && exit.ExitCode() == late, bytes.Contains(out.kept, []byte("panic: test timed out")):
+		return unclear, s.pkg, nil
+	case !exited:
+		return "", "", err
 	}
 	if match := failed.FindSubmatch(out.kept); match != nil {
 		return killed, s.pkg + ": " + string(match[1]), nil
@@ -248,7 +311,12 @@ func (h *head) Write(p []byte) (int, error) {
 // testsDigest is a digest of all files in the directories of tests, below testdata, too, and of the package's sources.
 func (b *bench) testsDigest() (string, error) {
 	sum := sha256.New()
-	for _, dir := range append([]string{b.dir}, exercisedBy[b.dir]...) {
+	all := append([]string{b.dir}, exercisedBy[b.dir]...)
+	if by, ok := builtBy[b.dir]; ok {
+		all = append(all, by[0])
+	}
+	for _, tests := range all {
+		dir, _, _ := strings.Cut(tests, " ")
 		root := filepath.Join(b.tree, filepath.FromSlash(dir))
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			switch {
