@@ -255,10 +255,14 @@ func TestMissingPrograms(t *testing.T) {
 		reason             string
 	}{
 		{"there", "[git]", "", result.Pass, ""},
-		{"missing", "[git, no-such-1, no-such-2]", "", result.Skip,
-			"bench.yaml requires no-such-1, no-such-2, not found in PATH"},
-		{"missing in CI", "[no-such-1]", "true", result.Error,
-			"bench.yaml requires no-such-1, not found in PATH; CI is set, so this is an error"},
+		{
+			"missing", "[git, no-such-1, no-such-2]", "", result.Skip,
+			"bench.yaml requires no-such-1, no-such-2, not found in PATH",
+		},
+		{
+			"missing in CI", "[no-such-1]", "true", result.Error,
+			"bench.yaml requires no-such-1, not found in PATH; CI is set, so this is an error",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
