@@ -327,7 +327,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "
 			root := t.TempDir()
 			runner, unit := newRunner(t, root, fmt.Sprintf(head, tt.step)+tt.more, engine.Replay, unconfined,
 				func(c *engine.Config) { c.Keep = &engine.Keep{Below: root} })
-			imported(t, runner.CassettePath(unit), unit)
+			imported(t, runner, unit)
 			sunk := new(sink)
 			done, err := runner.Run(t.Context(), sunk)
 			require.NoError(t, err)
@@ -440,7 +440,7 @@ func TestJudgesInCI(t *testing.T) {
 }
 
 // imported writes a session as it is imported from another tool.
-func imported(t *testing.T, path string, u plan.Unit) {
+func imported(t *testing.T, runner *engine.Runner, u plan.Unit) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(log, []byte(claudeLog), 0o644))
@@ -448,5 +448,8 @@ func imported(t *testing.T, path string, u plan.Unit) {
 	require.NoError(t, err)
 	c, _, err := session.Cassette(convert.Unit{ID: u.ID(), Kind: u.Variant.Agent.Kind})
 	require.NoError(t, err)
-	require.NoError(t, cassette.Write(path, c))
+	now, err := runner.Fingerprints(t.Context(), u)
+	require.NoError(t, err)
+	c.Header.Fingerprints = now.OfImport()
+	require.NoError(t, cassette.Write(runner.CassettePath(u), c))
 }
