@@ -44,7 +44,8 @@ func TestUnit(t *testing.T) {
 		{name: "live", mode: engine.Live, reason: "nothing is recorded"},
 		{
 			name: "not prepared", reason: "the agent would work in an empty directory",
-			replace: [2]string{"        - uses: builtin:sdd-eval/workspace.prepare\n        - run: sh -c 'echo before > " +
+			replace: [2]string{"        - uses: builtin:sdd-eval/workspace.prepare\n" +
+				"        - run: sh -c 'echo before > " +
 				"before.txt; echo changed > dir/run.sh'\n", ""},
 			outcome: result.Error, says: "the workspace has not been prepared",
 		},
@@ -76,8 +77,9 @@ func TestUnit(t *testing.T) {
 			outcome: result.Error, says: "leak: the workspace holds secrets",
 		},
 		{
-			name: "secret that is said", script: says(`{"say": {"text": "it is ` + token + `"}}`), outcome: result.Error,
-			says: "leak: the session shows the value of TOKEN; no cassette was written",
+			name: "secret that is said", script: says(`{"say": {"text": "it is ` + token + `"}}`),
+			outcome: result.Error,
+			says:    "leak: the session shows the value of TOKEN; no cassette was written",
 		},
 		{
 			name: "secret that is said live", mode: engine.Live, reason: "nobody commits it",
@@ -94,8 +96,9 @@ func TestUnit(t *testing.T) {
 		},
 		{
 			name: "credentials", reason: "nobody has named them",
-			script: says(`{"disk_write": {"path": "a.txt", "text": "1\n2\n` + key + `\n"}}, {"say": {"text": "` + key + `"}}`),
-			says:   "may hold credentials that are not masked: a.txt:3; turn 1, message: if one is real", not: "more",
+			script: says(`{"disk_write": {"path": "a.txt", "text": "1\n2\n` + key + `\n"}},
+				{"say": {"text": "` + key + `"}}`),
+			says: "may hold credentials that are not masked: a.txt:3; turn 1, message: if one is real", not: "more",
 			cassette: true,
 		},
 		{
@@ -120,7 +123,8 @@ func TestUnit(t *testing.T) {
 		{
 			name: "override in vain, not kept", mode: engine.Live,
 			more:    "cassette: {overrides: [{tool: Bash, error: disk full}]}\n",
-			outcome: result.Error, says: "the override of Bash was not used", next: "correct the override, or take it away",
+			outcome: result.Error, says: "the override of Bash was not used",
+			next: "correct the override, or take it away",
 		},
 		{
 			name: "unasked", more: "permissions: {default: reject}\n", outcome: result.Error,
@@ -128,7 +132,8 @@ func TestUnit(t *testing.T) {
 		},
 		{
 			name: "replaced", reason: "a link would lead us elsewhere", keep: true,
-			script:  says(`{"exec": {"command": "sh", "args": ["-c", "cd ..; rm -rf workspace; ln -s /etc workspace"]}}`),
+			script: says(`{"exec": {"command": "sh",
+				"args": ["-c", "cd ..; rm -rf workspace; ln -s /etc workspace"]}}`),
 			outcome: result.Error, says: "the agent replaced ",
 		},
 		{
@@ -237,7 +242,8 @@ func TestAnswered(t *testing.T) {
 		},
 		{
 			"one less", script(reads[:11]...), "", result.Fail,
-			"the agent did not ask for all that was recorded (cassette.allow_unused permits it for a tool):\n  ", "more",
+			"the agent did not ask for all that was recorded (cassette.allow_unused permits it for a tool):\n  ",
+			"more",
 		},
 		{"eleven less", script(reads[:1]...), "", result.Fail, "line=12", "more"},
 		{"twelve less", script(`{"say": {"text": "no"}}`), "", result.Fail, "\n  and 2 more", "line=11"},
@@ -308,7 +314,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "
 		outcome          result.Outcome
 		says, not        string
 	}{
-		{"no question", "", "", result.Completed, "only its prompts can be checked for staleness", "permissions"},
+		{"no question", "", "", result.Completed, "was imported from claude 2.1.0: only its prompts", "permissions"},
 		{
 			"permissions", "", "permissions: {default: reject}\n", result.Completed,
 			"`permissions` are not checked, since what its agent asked is not known", "",
@@ -346,7 +352,8 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "
 			}
 			dirs := filesOf(t, root, done, unit)
 			require.FileExists(t, filepath.Join(dirs.Artifacts, rundir.Metrics))
-			require.NoFileExists(t, filepath.Join(dirs.Artifacts, rundir.Changes), "that there are none would not be true")
+			require.NoFileExists(t, filepath.Join(dirs.Artifacts, rundir.Changes),
+				"that there are none would not be true")
 		})
 	}
 }
@@ -369,12 +376,14 @@ func TestJudges(t *testing.T) {
 		{name: "nobody may in CI, and nothing decides", mode: engine.Live, path: missing, ci: "1"},
 		{
 			name: "nobody may in CI", mode: engine.Live, path: missing, ci: "1", decider: "p.yaml:3: evaluator \"j\"",
-			err:    "p.yaml:3: evaluator \"j\" needs a model, but model calls are disabled; CI is set, so this is an error",
+			err: "p.yaml:3: evaluator \"j\" needs a model, but model calls are disabled; " +
+				"CI is set, so this is an error",
 			advice: "allow it",
 		},
 		{
-			name: "not recorded in CI", mode: engine.Replay, path: missing, ci: "1", decider: "p.yaml:3: evaluator \"j\"",
-			err: "its judges", advice: "record it",
+			name: "not recorded in CI", mode: engine.Replay, path: missing, ci: "1",
+			decider: "p.yaml:3: evaluator \"j\"",
+			err:     "its judges", advice: "record it",
 		},
 		{name: "damaged", mode: engine.Replay, path: damaged, err: "its judges:1: ", advice: "record it"},
 		{name: "no key", mode: engine.Replay, path: missing, allowed: true, err: llm.ErrNoKey.Error()},
@@ -426,8 +435,7 @@ func TestJudgesInCI(t *testing.T) {
 	require.Equal(t, result.Error, u.Outcome)
 	require.Equal(t, `bench.yaml:13: evaluator "first" needs a model, but model calls are disabled; `+
 		"CI is set, so this is an error", u.Reason)
-	require.Equal(t, "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
-		u.Next)
+	require.Contains(t, u.Next, "or add `required: false` to the evaluator")
 
 	runner, unit = newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
 		c.Getenv = func(name string) string { return map[string]string{"CI": "1"}[name] }

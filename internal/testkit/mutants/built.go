@@ -24,7 +24,7 @@ func (b *bench) builder(ctx context.Context, overlay, of, name string) (s *suite
 	if _, err := command(ctx, b.tree, nil, "go", "test", "-c", "-vet=off", "-o", s.binary, "./"+of); err != nil {
 		return nil, nil, err
 	}
-	all, err := command(ctx, s.dir, append(b.env(0), s.env...), s.binary, "-test.v", "-test.run", "^"+name+"$")
+	all, err := command(ctx, s.dir, append(b.env(noMutant), s.env...), s.binary, "-test.v", "-test.run", "^"+name+"$")
 	if ctx.Err() != nil || len(all) == 0 {
 		return nil, nil, err
 	}
@@ -48,7 +48,7 @@ func (b *bench) traceBuilt(ctx context.Context, t *test) error {
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
 		return err
 	}
-	env := append(b.env(0), "GOFLAGS=-cover -coverpkg="+b.pkg.ImportPath, "GOCOVERDIR="+dir)
+	env := append(b.env(noMutant), "GOFLAGS=-cover -coverpkg="+b.pkg.ImportPath, "GOCOVERDIR="+dir)
 	start := time.Now()
 	_, _ = command(ctx, t.suite.dir, env, t.suite.binary, "-test.run", t.suite.pattern([]*test{t}))
 	t.took = time.Since(start) // that it fails with coverage says nothing

@@ -20,11 +20,14 @@ import (
 )
 
 const (
-	// variable names the environment variable that says which mutant is active.
+	// variable names the environment variable that says which mutant is active; 0: not even the limits are.
 	variable = "SDD_EVAL_MUTANT"
 
 	// deadline names the one that says how many seconds a process with a mutant may live.
 	deadline = "SDD_EVAL_MUTANT_SECONDS"
+
+	// noMutant is the number of none, with which the limits hold.
+	noMutant = -1
 
 	// late is the exit code of a process that lived longer.
 	late = 98
@@ -42,20 +45,22 @@ import (
 
 var activeMutant = func() int {
 	n, _ := strconv.Atoi(os.Getenv("` + variable + `"))
-	if n != 0 {
-		seconds, _ := strconv.Atoi(os.Getenv("` + deadline + `"))
-		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(%d) })
-		go func() {
-			sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-			for {
-				time.Sleep(50 * time.Millisecond)
-				if metrics.Read(sample); sample[0].Value.Uint64() > 2<<30 {
-					os.Stderr.WriteString("the mutant takes too much memory\n")
-					os.Exit(97)
-				}
-			}
-		}()
+	if n == 0 {
+		return 0
 	}
+	if seconds, _ := strconv.Atoi(os.Getenv("` + deadline + `")); seconds > 0 {
+		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(%d) })
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	var watch func()
+	watch = func() { // no goroutine of its own: tests look whether some are left
+		if metrics.Read(sample); sample[0].Value.Uint64() > 2<<30 {
+			os.Stderr.WriteString("the mutant takes too much memory\n")
+			os.Exit(97)
+		}
+		time.AfterFunc(50*time.Millisecond, watch)
+	}
+	watch()
 	return n
 }()
 `

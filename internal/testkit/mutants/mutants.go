@@ -5,7 +5,8 @@
 // A mutant is a function with one change. All mutants of a package are in one test binary: each function begins with a
 // switch that runs the mutant which the environment names. So a package is compiled once, and a mutant costs what its
 // tests cost. The tests are the package's own, then those in [exercisedBy], which only run with what is left; coverage
-// says which of them reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong files.
+// says which of them reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong
+// files.
 //
 // Tests that take too long run again when nothing else does, with a larger limit, and without the mutant before. If
 // they end then, that counts; if they do not end without the mutant either, there is no figure.

@@ -266,7 +266,7 @@ func TestHangs(t *testing.T) {
 	}
 	const never = "echo 'panic: test timed out'; exit 2\n"
 	for _, tt := range []struct{ name, script, outcome, report string }{
-		{"a mutant", "test $" + variable + " = 0 && exit 0\n" + never, hangs, "1 of 1 killed"},
+		{"a mutant", "test $" + variable + " = -1 && exit 0\n" + never, hangs, "1 of 1 killed"},
 		{"a busy machine", never, unclear, "no figure"},
 		{"ended when alone", "exit 0\n", survived, "0 of 1 killed"},
 		{"left a child", "sleep 20 &\nexit 0\n", survived, "0 of 1 killed"},

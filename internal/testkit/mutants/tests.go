@@ -72,8 +72,8 @@ func (t *test) reaches(m *mutant) bool {
 	})
 }
 
-// build compiles the tests of a package, with the mutants of another or the same, and with its coverage, and finds those
-// tests whose names the pattern takes.
+// build compiles the tests of a package, with the mutants of another or the same, and with its coverage, and finds
+// those tests whose names the pattern takes.
 func (b *bench) build(ctx context.Context, overlay, of, pattern string) (*suite, error) {
 	name := strings.ReplaceAll(of, "/", "-")
 	s := &suite{
@@ -92,7 +92,7 @@ func (b *bench) build(ctx context.Context, overlay, of, pattern string) (*suite,
 	if _, err := os.Stat(s.binary); errors.Is(err, fs.ErrNotExist) {
 		return s, nil // there are no test files
 	}
-	out, err := command(ctx, s.dir, b.env(0), s.binary, "-test.list", pattern)
+	out, err := command(ctx, s.dir, b.env(noMutant), s.binary, "-test.list", pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err erro
 	for _, t := range s.tests {
 		exact := "^" + regexp.QuoteMeta(t.name) + "$"
 		start := time.Now()
-		if _, err := command(ctx, s.dir, b.env(0), s.binary, "-test.run", exact); err != nil {
+		if _, err := command(ctx, s.dir, b.env(noMutant), s.binary, "-test.run", exact); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -144,7 +144,7 @@ func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err erro
 		t.took = time.Since(start)
 		_ = os.Remove(profile)
 		args := []string{"-test.run", exact, "-test.coverprofile", profile}
-		if _, err := command(ctx, s.dir, b.env(0), s.tracer, args...); err != nil {
+		if _, err := command(ctx, s.dir, b.env(noMutant), s.tracer, args...); err != nil {
 			failing = append(failing, s.pkg+": "+t.name+" (with coverage)")
 			continue
 		}
@@ -250,7 +250,7 @@ func (b *bench) runAlone(ctx context.Context, mutant int, tests []*test) (outcom
 	if err != nil || outcome != unclear {
 		return outcome, by, err
 	}
-	if control, _, err := b.within(ctx, limit, 0, tests); err != nil || control != survived {
+	if control, _, err := b.within(ctx, limit, noMutant, tests); err != nil || control != survived {
 		return unclear, "", err
 	}
 	return hangs, by, nil
@@ -268,7 +268,7 @@ func (b *bench) limit(tests []*test) time.Duration {
 // failed finds the name of a test that failed in the output of tests.
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// within runs tests of one suite with a mutant, or without any if that is 0.
+// within runs tests of one suite with a mutant, or [noMutant].
 func (b *bench) within(
 	ctx context.Context, limit time.Duration, mutant int, tests []*test,
 ) (outcome, by string, err error) {
@@ -289,7 +289,8 @@ func (b *bench) within(
 		return "", "", ctx.Err()
 	case err == nil, errors.Is(err, exec.ErrWaitDelay): // only a child of theirs is left
 		return survived, "", nil
-	case within.Err() != nil, exited && exit.ExitCode() == late, bytes.Contains(out.kept, []byte("panic: test timed out")):
+	case within.Err() != nil, exited && exit.ExitCode() == late,
+		bytes.Contains(out.kept, []byte("panic: test timed out")):
 		return unclear, s.pkg, nil
 	case !exited:
 		return "", "", err
