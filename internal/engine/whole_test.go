@@ -67,7 +67,8 @@ func TestWhole(t *testing.T) {
 	text := wholePlaybook + `evaluators:
   - {name: left, type: files, expect: [{path: late.txt, exists: true}, {path: made.txt, equals: "one\ntwo\n"}]}
   - {name: given, type: files, expect: [{path: before.txt, exists: true}], required: false}
-  - {name: late, type: files, after: steps, expect: [{path: late.txt, exists: false}, {path: made.txt, contains: after}]}
+  - {name: late, type: files, after: steps, expect: [{path: late.txt, exists: false},
+      {path: made.txt, equals: "after\n"}]}
 `
 	temp := t.TempDir()
 	for _, mode := range []engine.Mode{engine.Record, engine.Replay} {

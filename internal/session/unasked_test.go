@@ -91,6 +91,11 @@ func TestUnasked(t *testing.T) {
 	wrote := trajectory.FileWrite{Path: "$WORKSPACE/a.go"}
 	exited := trajectory.ToolEnd{ID: "sh", Status: failed, ExitCode: new(1)}
 	twoLines := call("edit", "Edit", strings.Repeat("x", 200))
+	reads := func(line string) trajectory.ToolStart { // as Codex calls what a shell does
+		return trajectory.ToolStart{ID: "r", Kind: "read", Name: "Shell", Args: map[string]any{
+			"command": []any{"bash", "-lc", line},
+		}}
+	}
 	seven := func(n int) (all bodies) {
 		for i := range n {
 			all = append(all, call("edit", "E", strings.Repeat("x", i+1)))
@@ -108,6 +113,10 @@ func TestUnasked(t *testing.T) {
 		{name: "edit that has not ended", more: reject, did: bodies{edit}, want: "Edit a.go"},
 		{name: "delete", more: reject, did: bodies{call("delete", "Rm", "a")}, want: "Rm a"},
 		{name: "move", more: reject, did: bodies{call("move", "Mv", "a")}, want: "Mv a"},
+		{name: "deletion that is called reading", more: reject, did: bodies{reads("cat a; rm b")}, want: "Shell "},
+		{name: "edit that is called reading", more: reject, did: bodies{reads("sed -i s/a/b/ a")}, want: "Shell "},
+		{name: "move that is called reading", more: reject, did: bodies{reads("mv a b")}, want: "Shell "},
+		{name: "reading", more: reject, did: bodies{reads("cat a")}},
 		{name: "no name", more: reject, did: bodies{call("edit", "", "")}, want: "edit"},
 		{name: "no name, a title", more: reject, did: bodies{call("edit", "", "Do it")}, want: "Do it"},
 		{name: "edit that failed", more: reject, did: ended(failed, edit, nil)},
