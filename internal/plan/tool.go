@@ -17,11 +17,20 @@ import (
 // given to a tool: where a wrong name would go unnoticed, as in a list of what must not be called. A name that is only
 // unknown is noted. The names in also are known, too. It returns false if it reported an error.
 func CheckTool(n *doc.Node, meant string, also ...string) bool {
+	return checkTool(n, meant, func(t *tools) { t.known = append(t.known, also...) })
+}
+
+// CheckOneTool is [CheckTool] for a name of an override of how calls are compared, which cannot be a pattern.
+func CheckOneTool(n *doc.Node, meant string) bool {
+	return checkTool(n, meant, func(t *tools) { t.single = true })
+}
+
+func checkTool(n *doc.Node, meant string, change func(*tools)) bool {
 	err := toolname.Check(meant)
 	note := ""
 	if d := n.Document(); err == nil && d != nil {
 		t := toolsAt(d.Root)
-		t.known = append(t.known, also...)
+		change(&t)
 		note, err = t.check(meant)
 	}
 	if err != nil {
@@ -37,6 +46,7 @@ type tools struct {
 	open    bool     // an agent may have any
 	known   []string // the agents' own
 	servers []string // of the playbook
+	single  bool     // a pattern is refused
 }
 
 func toolsOf(kinds, servers []string) tools {
@@ -85,17 +95,6 @@ func (t tools) check(meant string) (note string, err error) {
 		return t.checkServer(rest)
 	}
 	note = fmt.Sprintf("no agent of this playbook is known to have a tool %q", meant)
-	if toolname.IsPattern(meant) {
-		matches := func(name string) bool { return wildcard.Match(meant, name) }
-		folded := func(name string) bool { return wildcard.Match(strings.ToLower(meant), strings.ToLower(name)) }
-		switch i := slices.IndexFunc(t.known, folded); {
-		case slices.ContainsFunc(t.known, matches):
-			return "", nil
-		case i >= 0:
-			return fmt.Sprintf("%s: in another case it would match %q", note, t.known[i]), nil
-		}
-		return note, nil
-	}
 	if slices.Contains(t.known, meant) {
 		return "", nil
 	}
@@ -103,40 +102,75 @@ func (t tools) check(meant string) (note string, err error) {
 		return "", fmt.Errorf("a tool of the MCP server %q is called %s, whatever the agent calls it: write %q",
 			server, mcpname.Of(server, "TOOL"), mcpname.Of(server, tool))
 	}
+	if toolname.IsPattern(meant) {
+		matches := func(name string) bool { return wildcard.Match(meant, name) }
+		folded := func(name string) bool { return wildcard.Match(strings.ToLower(meant), strings.ToLower(name)) }
+		switch i := slices.IndexFunc(t.known, folded); {
+		case slices.ContainsFunc(t.known, matches),
+			slices.ContainsFunc(t.servers, func(s string) bool { return matches(mcpname.InServer(s)) }):
+			return "", nil
+		case i >= 0:
+			return fmt.Sprintf("%s: in another case it would match %q", note, t.known[i]), nil
+		}
+		return note, nil
+	}
 	if near := toolname.Near(meant, t.known); near != "" {
-		return "", fmt.Errorf("no tool is known as %q, did you mean %q? If the agent has such a tool, write %q", meant,
-			near, meant+"*")
+		advice := fmt.Sprintf("write %q", meant+"*")
+		if t.single {
+			advice = fmt.Sprintf("expect its calls by name, too: {any: [..., {tool: %s}]}", meant)
+		}
+		return "", fmt.Errorf("no tool is known as %q, did you mean %q? If the agent has such a tool, %s", meant, near,
+			advice)
 	}
 	return note, nil
 }
 
 // checkServer checks what follows mcp__.
 func (t tools) checkServer(rest string) (note string, err error) {
+	ofServer := func(s string) bool { return strings.HasPrefix(mcpname.Prefix+rest, mcpname.InServer(s)) }
 	server, _, _ := strings.Cut(rest, "__")
-	if toolname.IsPattern(server) || slices.Contains(t.servers, server) {
+	if toolname.IsPattern(server) || slices.ContainsFunc(t.servers, ofServer) {
 		return "", nil
+	}
+	if slices.Contains(t.servers, rest) {
+		return "", fmt.Errorf("%s is no tool, but the beginning of the names of all tools of the server: write %q",
+			mcpname.Server(rest), mcpname.Of(rest, "*"))
 	}
 	if near := toolname.Near(server, t.servers); near != "" {
 		return "", fmt.Errorf("the playbook has no MCP server %q, did you mean %q?", server, near)
+	}
+	if server, tool := t.servedAs(mcpname.Prefix + rest); server != "" {
+		return "", fmt.Errorf("a tool of the MCP server %q is called %s: write %q", server, mcpname.Of(server, "TOOL"),
+			mcpname.Of(server, tool))
 	}
 	return fmt.Sprintf("the playbook has no MCP server %q under `mcp`: only an agent with a server of its own calls "+
 		"%s", server, mcpname.Prefix+rest), nil
 }
 
-// servedAs returns the MCP server and the tool of it that an agent calls by the name in its own way, such as
-// stock/count or mcp_stock_count.
+// servedAs returns the MCP server and the tool of it that an agent calls by the name in its own way, or that was meant,
+// such as stock/count, mcp_stock_count or MCP__stok__*.
 func (t tools) servedAs(name string) (server, tool string) {
 	words := func(s string) []string {
 		return strings.FieldsFunc(s, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.Nd) && r != '*' })
 	}
 	parts := words(name)
-	if len(parts) > 0 && parts[0] == "mcp" {
+	prefixed := len(parts) > 0 && strings.EqualFold(parts[0], "mcp")
+	if prefixed {
 		parts = parts[1:]
 	}
 	for _, s := range t.servers {
-		own := words(s)
-		if len(own) > 0 && len(parts) > len(own) && slices.Equal(parts[:len(own)], own) {
-			return s, strings.Join(parts[len(own):], "_")
+		n := len(words(s))
+		if n == 0 || len(parts) < n {
+			continue
+		}
+		given, tool := strings.Join(parts[:n], "_"), strings.Join(parts[n:], "_")
+		if tool == "" {
+			given, tool = strings.TrimSuffix(given, "*"), "*"
+		}
+		switch own := strings.Join(words(s), "_"); {
+		case !prefixed && (len(parts) == n || given != own):
+		case strings.EqualFold(given, own), toolname.Near(given, []string{own}) != "":
+			return s, tool
 		}
 	}
 	return "", ""

@@ -77,6 +77,14 @@ func TestToolsAnywhere(t *testing.T) {
 	golden.Equal(t, "testdata/tools_anywhere.golden", b.String())
 }
 
+// TestOverrideAdvice does what the error about the key of an override advises.
+func TestOverrideAdvice(t *testing.T) {
+	keys := "evaluators: [{type: tool_trajectory, expected: [{any: [{kind: edit}%s]}], overrides: {bash: ignore}}]"
+	require.Contains(t, noted(t, withTools(claude, fmt.Sprintf(keys, ", {kind: read}"))),
+		`If the agent has such a tool, expect its calls by name, too: {any: [..., {tool: bash}]}`)
+	require.Empty(t, noted(t, withTools(claude, fmt.Sprintf(keys, ", {tool: bash}"))))
+}
+
 func TestToolNames(t *testing.T) {
 	var b strings.Builder
 	for _, name := range []string{
@@ -84,7 +92,11 @@ func TestToolNames(t *testing.T) {
 		"Tasks*", "Bash*", "bash*", "*_command", "Frobnicate", "Frob*",
 		"mcp__stock__*", "mcp__*", "mcp__stok__count", "mcp__Stock__count", "mcp__other__count", "mcp__my-mail__send",
 		"mcp__my_mail__send", "stock/count", "mcp_stock_count", "mcp.stock.count", "stock__count", "stock_count",
-		"my-mail_send",
+		"my-mail_send", "mcp_stock_x", "MCP__stock__x", "Mcp.Stock.x", "mcp_stok_x", "mcp-stock-*",
+		"MCP__stock__*",
+		"mcp_stock*", "mcp_stock", "mcp__stock", "mcp__stock_count", "mcp__stok_count", "stock/*", "stock",
+		"stok_count",
+		"mcp_other_x", "MCP*", "mcp*", "mcp_*", "mcp_my_mail_send",
 	} {
 		never := fmt.Sprintf("evaluators: [{type: tool_trajectory, never: [%q]}]", name)
 		got := noted(t, withTools(claude+", "+codex, never))

@@ -288,7 +288,7 @@ func (d *decoder) overrides() map[string]override {
 		if !called[e.Key] && kinds && toolname.IsPattern(e.Key) {
 			e.Value.Errorf("", "%q may be several tools: an override is for one", e.Key)
 		} else if !called[e.Key] && kinds && hint == "" {
-			plan.CheckTool(e.Value, e.Key)
+			plan.CheckOneTool(e.Value, e.Key)
 		}
 		all[e.Key] = d.override(e.Key, e.Value)
 		if all[e.Key].fields != nil && (called[e.Key] || kinds) {
