@@ -333,7 +333,7 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: version %d; this program reads version %d", path, head.Version, version)
 	}
 	var m Manifest
-	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.UnknownKeys|jsonvalue.AllKeys); err != nil {
+	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.AllKeys); err != nil {
 		return Manifest{}, jsonvalue.In(path, err)
 	}
 	if m.RunID != filepath.Base(dir) {

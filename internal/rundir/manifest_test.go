@@ -79,6 +79,9 @@ func TestManifestIsWhole(t *testing.T) {
 		},
 		{"judged, and not", "evaluators", false, "the case one has evaluators, and evaluators is false"},
 		{"digest", "playbook", map[string]any{"path": "x", "digest": "sha256:0"}, "the playbook's digest is"},
+		{"an unknown key", "verdict", "pass", `manifest.json:1: unknown key "verdict"`},
+		{"a key in another case", "Need", 0, `unknown key "Need": write "need"`},
+		{"an unknown key inside", "ai_judge", map[string]any{"enabled": false, "off": true}, `unknown key "off"`},
 		{"no digest", "playbook", map[string]any{"path": "x"}, `the key "digest" is missing`},
 	}
 	for _, tt := range tests {
