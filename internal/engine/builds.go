@@ -179,8 +179,9 @@ func compiledMuch(home string, command []string) string {
 			build += " " + arg
 		}
 	}
-	return fmt.Sprintf("go compiled %d packages, which takes long: your build cache does not have them as this command "+
-		"wants them; for those of the standard library, run once, with the same Go and the same GO variables: %s std",
+	return fmt.Sprintf("go compiled %d packages, which takes long: your build cache does not have them as this "+
+		"command wants them; for those of the standard library, run once, with the same Go and the same GO variables: "+
+		"%s std",
 		n, build)
 }
 
