@@ -359,9 +359,18 @@ func notAsked(units []result.Unit) string {
 
 // tallyOf counts the outcomes of a run's units, of which there are listed in all.
 func tallyOf(units []result.Unit, listed int) tally {
-	t := tally{notRun: listed - len(units)}
+	t := make(tally)
 	for _, u := range units {
 		t[u.Outcome]++
 	}
+	return t.of(listed)
+}
+
+// of adds those of all units that were not run.
+func (t tally) of(listed int) tally {
+	for _, n := range t {
+		listed -= n
+	}
+	t[notRun] = listed
 	return t
 }

@@ -100,36 +100,22 @@ func (a *App) list(rootFlag string) error {
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tCREATED\tSTATE\tOUTCOMES\tPLAYBOOK")
 	for _, s := range runs {
-		outcomes, file, err := summary(root, s)
+		outcomes, file := "?", s.Playbook
 		state := string(s.State)
 		if s.Problems > 0 {
 			state += ", " + count(s.Problems, "problem")
 		}
-		if err != nil {
-			state, outcomes = "unreadable", "?"
+		counts, err := s.Outcomes()
+		if err == nil {
+			outcomes = tally(counts).of(s.Units).String()
+		} else {
+			state = "unreadable"
 			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
 		}
 		created := s.CreatedAt.UTC().Format(time.DateTime)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, created, state, outcomes, printable(file))
 	}
 	return w.Flush()
-}
-
-// summary returns the outcomes of a run's units, and its playbook.
-func summary(root string, s rundir.Summary) (outcomes, file string, err error) {
-	if s.Err != nil {
-		return "", "", s.Err
-	}
-	r, err := rundir.Open(root, s.ID, nil)
-	if err != nil {
-		return "", "", err
-	}
-	defer r.Close()
-	units, err := r.Units()
-	if err != nil {
-		return "", r.Manifest().Playbook.Path, err
-	}
-	return tallyOf(units, s.Units).String(), r.Manifest().Playbook.Path, nil
 }
 
 func showCommand() command {

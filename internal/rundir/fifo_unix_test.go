@@ -31,8 +31,11 @@ func TestFIFO(t *testing.T) {
 			require.ErrorContains(t, err, want)
 			list, err := List(root)
 			require.NoError(t, err)
+			_, err = list[0].Outcomes()
 			if name == manifestFile || name == ResultsFile { // the others are not read for a list
-				require.ErrorContains(t, list[0].Err, want)
+				require.ErrorContains(t, err, want)
+			} else {
+				require.NoError(t, err)
 			}
 			switch name {
 			case ResultsFile:

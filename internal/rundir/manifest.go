@@ -77,6 +77,8 @@ type Manifest struct {
 	State State `json:"state"`
 	// FinishedAt is nil unless the state is finished.
 	FinishedAt *time.Time `json:"finished_at"`
+	// Totals is nil while the run goes on, and in a run of an earlier version.
+	Totals *Totals `json:"totals,omitempty"`
 	// Problems are errors of the run as a whole, such as that a secret was found outside the workspaces.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -126,7 +128,7 @@ var safeID = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 
 // complete sets the fields that Create sets.
 func (m *Manifest) complete(playbook []byte) {
-	m.Version, m.State, m.FinishedAt = version, StateRunning, nil
+	m.Version, m.State, m.FinishedAt, m.Totals = version, StateRunning, nil, nil
 	m.Playbook.Digest = digest(playbook)
 	if m.CreatedAt.IsZero() {
 		m.CreatedAt = time.Now()
@@ -149,7 +151,7 @@ func (m *Manifest) check() error {
 	); err != nil {
 		return err
 	}
-	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges())
+	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkTotals())
 }
 
 func (m *Manifest) checkState() error {
@@ -323,18 +325,10 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, err
 	}
 	path := filepath.Join(dir, manifestFile)
-	var head struct {
-		Version int `json:"version"`
-	}
-	if err := jsonvalue.DecodeStrict(data, &head, jsonvalue.UnknownKeys); err != nil {
-		return Manifest{}, jsonvalue.In(path, err)
-	}
-	if head.Version != version {
-		return Manifest{}, fmt.Errorf("%s: version %d; this program reads version %d", path, head.Version, version)
-	}
 	var m Manifest
-	if err := jsonvalue.DecodeStrict(data, &m, jsonvalue.AllKeys); err != nil {
-		return Manifest{}, jsonvalue.In(path, err)
+	err = jsonvalue.DecodeStrict(data, &m, jsonvalue.AllKeys)
+	if err != nil || m.Version != version {
+		return Manifest{}, notThisVersion(path, data, err)
 	}
 	if m.RunID != filepath.Base(dir) {
 		return Manifest{}, fmt.Errorf("%s: belongs to the run %q", path, m.RunID)
@@ -343,6 +337,20 @@ func readManifest(dir string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// notThisVersion returns the error for a manifest that is of another version, or could not be decoded, as err says.
+func notThisVersion(path string, data []byte, err error) error {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := jsonvalue.DecodeStrict(data, &head, jsonvalue.UnknownKeys); err != nil {
+		return jsonvalue.In(path, err)
+	}
+	if head.Version != version {
+		return fmt.Errorf("%s: version %d; this program reads version %d", path, head.Version, version)
+	}
+	return jsonvalue.In(path, err)
 }
 
 // ManifestOf returns the manifest for a plan. The caller must add the id, the time, the mode, the playbook's path and

@@ -33,6 +33,7 @@ func TestManifestIsWhole(t *testing.T) {
 	}
 	var all map[string]any
 	require.NoError(t, json.Unmarshal(written, &all))
+	delete(all, "totals") // which runs of earlier versions lack
 	for key := range all {
 		t.Run("without "+key, func(t *testing.T) {
 			err := change(t, func(m map[string]any) { delete(m, key) })
@@ -42,6 +43,9 @@ func TestManifestIsWhole(t *testing.T) {
 			}
 			require.ErrorContains(t, err, `manifest.json:1: the key "`+key+`" is missing`)
 		})
+	}
+	totals := func(outcome string, n int) map[string]any {
+		return map[string]any{"outcomes": map[string]int{outcome: n}, "results_bytes": 1}
 	}
 	tests := []struct {
 		name, key string
@@ -82,6 +86,10 @@ func TestManifestIsWhole(t *testing.T) {
 		{"an unknown key", "verdict", "pass", `manifest.json:1: unknown key "verdict"`},
 		{"a key in another case", "Need", 0, `unknown key "Need": write "need"`},
 		{"an unknown key inside", "ai_judge", map[string]any{"enabled": false, "off": true}, `unknown key "off"`},
+		{"totals of too many", "totals", totals("pass", 13), "totals: 13 outcomes of 12 units"},
+		{"totals of an unknown outcome", "totals", totals("passed", 1), `totals: unknown outcome "passed"`},
+		{"totals below", "totals", totals("pass", -1), "totals: -1 units with the outcome pass"},
+		{"totals without outcomes", "totals", map[string]any{"results_bytes": 1}, `the key "outcomes" is missing`},
 		{"no digest", "playbook", map[string]any{"path": "x"}, `the key "digest" is missing`},
 	}
 	for _, tt := range tests {
@@ -91,6 +99,10 @@ func TestManifestIsWhole(t *testing.T) {
 			require.ErrorContains(t, err, path)
 		})
 	}
+	t.Run("totals of a run that goes on", func(t *testing.T) {
+		err := change(t, func(m map[string]any) { m["state"], m["finished_at"] = "running", nil })
+		require.ErrorContains(t, err, "totals: the run has not ended")
+	})
 	t.Run("a case that asks fewer variants", func(t *testing.T) {
 		err := change(t, func(m map[string]any) {
 			m["cases"].([]any)[0].(map[string]any)["variants"] = []string{"a"}

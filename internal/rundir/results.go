@@ -25,6 +25,9 @@ func (r *Run) Append(u result.Unit) error {
 	if err := appendRecord(r.results, r.mask, u.ID, unitLine{u, r.ID()}, r.checkUnit()); err != nil {
 		return fmt.Errorf("write the result of unit %s to %s: %w", u.ID, filepath.Join(r.dir, ResultsFile), err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[u.Outcome]++
 	return nil
 }
 

@@ -53,6 +53,7 @@ type Run struct {
 	mu       sync.Mutex
 	manifest Manifest
 	notes    []string
+	outcomes map[result.Outcome]int // of the units that have a line, nil in a run that was opened for reading
 }
 
 // Create makes the directory of a new run below the project root and returns the locked run. It sets the manifest's
@@ -274,7 +275,7 @@ func resume(root, id string, mask *secret.Set) (_ *Run, err error) {
 	if err := run.clearUnitDirs(); err != nil {
 		return nil, err
 	}
-	return run, run.setState(StateRunning, nil)
+	return run, run.setState(StateRunning, nil, nil)
 }
 
 // checkPlaybook returns an error if the copy of the playbook has changed.
@@ -299,6 +300,7 @@ func (r *Run) openJournals(units []result.Unit, jobs []result.Job) (err error) {
 	for _, u := range units {
 		r.results.done[u.ID] = true
 	}
+	r.outcomes = count(units)
 	for _, j := range jobs {
 		r.jobs.done[j.ID] = true
 	}
@@ -338,8 +340,8 @@ func (r *Run) note(text string) {
 	}
 }
 
-// Finish writes to the manifest how the run has ended, [StateFinished] or [StateInterrupted], and adds new problems to
-// [Manifest.Problems].
+// Finish writes to the manifest how the run has ended, [StateFinished] or [StateInterrupted], with its [Totals], and
+// adds new problems to [Manifest.Problems].
 func (r *Run) Finish(state State, problems ...string) error {
 	r.mustBeLocked("Finish")
 	var at *time.Time
@@ -351,7 +353,11 @@ func (r *Run) Finish(state State, problems ...string) error {
 	default:
 		panic(fmt.Sprintf("rundir: Finish: a run cannot end in the state %q", state))
 	}
-	if err := r.setState(state, at, problems...); err != nil {
+	totals, err := r.totals()
+	if err == nil {
+		err = r.setState(state, at, totals, problems...)
+	}
+	if err != nil {
 		return fmt.Errorf("finish run %s: %w", r.ID(), err)
 	}
 	return nil
@@ -365,9 +371,9 @@ func (r *Run) Accept(changes []string, inputs map[string]string) error {
 	})
 }
 
-func (r *Run) setState(state State, finished *time.Time, problems ...string) error {
+func (r *Run) setState(state State, finished *time.Time, totals *Totals, problems ...string) error {
 	return r.change(func(m *Manifest) {
-		m.State, m.FinishedAt = state, finished
+		m.State, m.FinishedAt, m.Totals = state, finished, totals
 		m.Problems = slices.Clip(m.Problems) // a caller may have the old manifest
 		for _, p := range problems {
 			if p = r.mask.String(p); !slices.Contains(m.Problems, p) {

@@ -37,14 +37,16 @@ type Summary struct {
 	// Name is the playbook's name.
 	Name string
 	Mode string
+	// Playbook is its path, as in [Playbook].
+	Playbook string
 	// State is also [StateInterrupted] if the run's process was killed.
 	State State
-	// Ended is how many of the Units have a result.
-	Ended, Units int
-	// Problems is the number of [Manifest.Problems].
-	Problems int
+	// Units is the number of units, Problems that of [Manifest.Problems].
+	Units, Problems int
 	// Err says why the run cannot be read. Then only the id, the directory and the time are known.
 	Err error
+
+	totals *Totals
 }
 
 // List returns the runs of the project, the newest first. It includes runs that cannot be read, with their errors.
@@ -85,26 +87,15 @@ func summarise(dir string) Summary {
 	if err == nil {
 		s.State, err = stateOf(dir, m.State)
 	}
-	if err == nil {
-		s.Ended, err = countLines(filepath.Join(dir, ResultsFile))
-	}
 	if err != nil {
 		// The id has the time, unless a person made it up.
 		s.CreatedAt, _ = time.Parse("20060102-150405", id[:len("20060102-150405")])
 		s.State, s.Err = "", err
 		return s
 	}
-	s.CreatedAt, s.Name, s.Mode, s.Units, s.Problems = m.CreatedAt, m.Name, m.Mode, len(m.Units), len(m.Problems)
+	s.CreatedAt, s.Name, s.Mode, s.Playbook = m.CreatedAt, m.Name, m.Mode, m.Playbook.Path
+	s.Units, s.Problems, s.totals = len(m.Units), len(m.Problems), m.Totals
 	return s
-}
-
-func countLines(path string) (n int, err error) {
-	file, err := openRegular(path, os.O_RDONLY)
-	if err != nil {
-		return 0, err
-	}
-	_, _, err = readLines(file, func(number int, _ []byte) error { n = number; return nil })
-	return n, errors.Join(err, file.Close())
 }
 
 // stateOf returns the state of a run from the state in its manifest: a run that is running without a lock was killed.

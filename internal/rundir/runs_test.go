@@ -60,7 +60,7 @@ func TestList(t *testing.T) {
 	require.Len(t, list, 4)
 	require.Equal(t, Summary{
 		ID: run.ID(), Dir: filepath.Join(root, runsDir, run.ID()), CreatedAt: m.CreatedAt, Name: "demo", Mode: "live",
-		State: StateRunning, Ended: 1, Units: 4,
+		Playbook: m.Playbook.Path, State: StateRunning, Units: 4,
 	}, list[0])
 	require.Equal(t, old, []string{list[1].ID, list[2].ID})
 	require.Equal(t, StateFinished, list[1].State)
