@@ -192,6 +192,9 @@ func TestHostileTexts(t *testing.T) {
 		require.False(t, strings.Contains(dom, "<img"), "markup got into the document")
 		require.False(t, strings.Contains(dom, "data-broken"), "a script ran")
 		require.Greater(t, strings.Count(shown, "&lt;img"), 40, "hostile texts are shown as text")
+		for _, link := range regexp.MustCompile(`href="[^"]*"`).FindAllString(dom, -1) {
+			require.True(t, strings.HasPrefix(link, `href="#`), "agents' pages would run where the report is: %s", link)
+		}
 	})
 }
 

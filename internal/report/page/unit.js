@@ -108,7 +108,6 @@ function unitNotes(detail, result) {
 function unitFacts(detail, result) {
   const m = result.metrics;
   const tokens = m?.tokens;
-  const path = (name, text) => h('a', { href: encodeURI(name) }, text);
   return facts([
     ['Stopped', result.stop],
     ['Should stop with', (result.expect_stop ?? []).join(' or ')],
@@ -130,16 +129,10 @@ function unitFacts(detail, result) {
     ],
     ['Model', detail.run?.agent?.model],
     ['Recording', result.session && h('code', {}, result.session)],
-    [
-      'Files',
-      [
-        path(detail.paths.workspace, 'workspace'),
-        ', ',
-        path(detail.paths.logs, 'logs'),
-        ', ',
-        path(detail.paths.artifacts, 'artifacts'),
-      ],
-    ],
+    // No links: where reports are served, a page that an agent wrote would run with the rights of this one.
+    ['Workspace', h('code', {}, detail.paths.workspace)],
+    ['Logs', h('code', {}, detail.paths.logs)],
+    ['Artifacts', h('code', {}, detail.paths.artifacts)],
   ]);
 }
 
