@@ -82,6 +82,7 @@ func TestGitLab(t *testing.T) {
 				When    string            `yaml:"when"`
 				Expire  string            `yaml:"expire_in"`
 				Paths   []string          `yaml:"paths"`
+				Exclude []string          `yaml:"exclude"`
 				Reports map[string]string `yaml:"reports"`
 			} `yaml:"artifacts"`
 		} `yaml:"evals"`
@@ -97,6 +98,7 @@ func TestGitLab(t *testing.T) {
 		require.Equal(t, want, untrusted, pipeline.Evals.Rules[i].If)
 	}
 	require.Equal(t, "always", pipeline.Evals.Artifacts.When)
+	require.Contains(t, pipeline.Evals.Artifacts.Exclude, ".llman/sdd-eval/runs/**/workspace/**/*")
 	require.Equal(t, map[string]string{"junit": "junit.xml"}, pipeline.Evals.Artifacts.Reports)
 }
 

@@ -289,8 +289,18 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 func (d *unitDirs) stepHome() string { return filepath.Join(d.steps, "home") }
 func (d *unitDirs) stepTmp() string  { return filepath.Join(d.steps, "tmp") }
 
-// handOver moves the workspace to where it is kept.
-func (d *unitDirs) handOver() error {
+// handOver moves the workspace to where it is kept, without what a person would run there who only looks.
+func (s *site) handOver(ctx context.Context) error {
+	d := &s.dirs
+	if s.runDirs == nil || d.workspace == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
+	if err := workspace.Disarm(ctx, d.workspace); err != nil {
+		err = fmt.Errorf("the workspace is not kept: remove what its repositories would run: %w", err)
+		return errors.Join(err, clearDir(d.workspace))
+	}
 	if d.kept == "" {
 		return nil
 	}

@@ -173,7 +173,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 	if err == nil {
 		err = a.save(ctx)
 	}
-	return errors.Join(err, a.keep(ctx), a.site.dirs.handOver())
+	return errors.Join(err, a.keep(ctx), a.site.handOver(ctx))
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
