@@ -18,12 +18,19 @@ import (
 // answerInHistory finds answers, judges' files and canaries in the git repositories that workspaces get a copy of: in
 // commits later than the one that is checked out, in earlier ones, and in what no commit has.
 func answerInHistory(ctx context.Context, s *suite, found func(Finding)) error {
+	marks := s.marks()
 	for _, r := range s.repos {
 		all, err := r.read()
 		if err != nil {
 			s.notef("the history of the workspace was not read as a whole: %v", err)
 		}
 		h := historyOf(r, all)
+		for j := range h {
+			h[j].judge = s.isJudge(file{path: h[j].path, data: h[j].text, digest: digestOf(h[j].text)})
+			h[j].marks = slices.DeleteFunc(slices.Clone(marks), func(m mark) bool {
+				return !bytes.Contains(h[j].text, []byte(m.text))
+			})
+		}
 		for i := range s.cases {
 			c := &s.cases[i]
 			if !prepares(c.unit) {
@@ -42,6 +49,8 @@ type past struct {
 	where string // e.g. "commit 1a2b3c4 (later than HEAD): answer.txt"
 	path  string // of the file; the name of the object where it has none
 	text  []byte
+	judge *judgeFile // that it is, or is a copy of; nil: none
+	marks []mark     // that are in it
 }
 
 // searchHistory searches the texts that the workspace does not have as files.
@@ -50,7 +59,6 @@ func (s *suite) searchHistory(ctx context.Context, c *testCase, texts []past, fo
 	for _, f := range s.startsWith(c) {
 		present[string(f.data)] = true
 	}
-	marks := s.marks()
 	report := func(p past, format string, args ...any) {
 		found(Finding{
 			Position: s.includesGit(), Where: p.path,
@@ -64,14 +72,12 @@ func (s *suite) searchHistory(ctx context.Context, c *testCase, texts []past, fo
 		if len(p.text) == 0 || present[string(p.text)] || bytes.IndexByte(p.text[:min(len(p.text), 8<<10)], 0) >= 0 {
 			continue
 		}
-		if j := s.isJudge(file{path: p.path, data: p.text, digest: digestOf(p.text)}); j != nil {
+		if j := p.judge; j != nil {
 			report(p, "the agent can read %s of %s (%s)", j.what, j.by, s.shownPath(j.path))
 			continue
 		}
-		for _, m := range marks {
-			if bytes.Contains(p.text, []byte(m.text)) {
-				report(p, "the agent can read the canary %s of %s", quote(m.text), m.by)
-			}
+		for _, m := range p.marks {
+			report(p, "the agent can read the canary %s of %s", quote(m.text), m.by)
 		}
 		if testFile.MatchString(p.path) {
 			continue
@@ -111,16 +117,16 @@ func historyOf(r repository, o *objects) (texts []past) {
 				where = fmt.Sprintf("%s: commit %s (HEAD)", r.path, c.name[:7])
 			}
 		}
-		texts = append(texts, past{where + ": its message", c.name[:7], o.all[c.name].data})
+		texts = append(texts, past{where: where + ": its message", path: c.name[:7], text: o.all[c.name].data})
 		o.walk(c.tree, "", 0, seen, func(p, name string) {
-			texts = append(texts, past{where + ": " + p, p, o.all[name].data})
+			texts = append(texts, past{where: where + ": " + p, path: p, text: o.all[name].data})
 		})
 	}
 	var loose []past
 	for name, x := range o.all {
 		if x.kind == "blob" && !seen[name] || x.kind == "tag" {
 			where := fmt.Sprintf("%s: %s %s, which no commit has", r.path, x.kind, name[:7])
-			loose = append(loose, past{where, name[:7], x.data})
+			loose = append(loose, past{where: where, path: name[:7], text: x.data})
 		}
 	}
 	slices.SortFunc(loose, func(a, b past) int { return strings.Compare(a.where, b.where) })
