@@ -254,15 +254,11 @@ func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Polic
 func (r *Runner) findAllowedReads() ([]string, error) {
 	var paths []string
 	for _, name := range r.pb.Sandbox.AllowRead {
-		path := r.besidePlaybook(name)
-		if rest, ok := strings.CutPrefix(name, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return nil, fmt.Errorf("%s: sandbox.allow_read: %s: %w", r.pb.File, name, err)
-			}
-			path = filepath.Join(home, rest)
+		path, err := plan.ReadPath(r.besidePlaybook("."), name)
+		if err == nil {
+			_, err = os.Stat(path)
 		}
-		if _, err := os.Stat(path); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("%s: sandbox.allow_read: %w", r.pb.File, err)
 		}
 		paths = append(paths, path)

@@ -30,13 +30,6 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
 	if r.template.t == nil {
-		if r.source != "" {
-			if info, err := os.Stat(r.source); err != nil {
-				return nil, fmt.Errorf("workspace.from: %w", err)
-			} else if !info.IsDir() {
-				return nil, fmt.Errorf("workspace.from: %s is not a directory", r.source)
-			}
-		}
 		ours := []string{
 			r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
 			r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
@@ -107,6 +100,11 @@ func TemplateSource(ctx context.Context, pb *plan.Playbook, dir string, ours []s
 	src := workspace.Source{Dir: dir, Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude)}
 	if dir == "" {
 		return src, nil
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return src, fmt.Errorf("workspace.from: %w", err)
+	} else if !info.IsDir() {
+		return src, fmt.Errorf("workspace.from: %s is not a directory", dir)
 	}
 	if pb.Workspace.From == "" { // nobody chose what is in it
 		playbooks, err := playbooksBelow(ctx, dir)

@@ -169,13 +169,9 @@ var recording = lazyregexp.New(`^\{"(cassette":\d|judgments":\{"version")`)
 func judgeExposed(_ context.Context, s *suite, found func(Finding)) error {
 	sandbox := s.root.Get("sandbox")
 	for i, path := range s.p.Sandbox.AllowRead {
-		abs := s.besidePlaybook(path)
-		if rest, ok := strings.CutPrefix(path, "~/"); ok {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				continue
-			}
-			abs = filepath.Join(home, rest)
+		abs, err := plan.ReadPath(s.p.Dir, path)
+		if err != nil {
+			return fmt.Errorf("%s: sandbox.allow_read: %w", s.p.File, err)
 		}
 		for _, j := range s.judges {
 			if rel, err := filepath.Rel(abs, j.path); err != nil || !filepath.IsLocal(rel) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -197,15 +196,10 @@ func (s *suite) loadTemplate(ctx context.Context) error {
 	if from := s.p.Workspace.From; from != "" {
 		s.dir = s.besidePlaybook(from)
 	}
-	if info, err := os.Stat(s.dir); err != nil {
-		return fmt.Errorf("%s: workspace.from: %w", s.p.Workspace.Position, err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("%s: workspace.from: %s is not a directory", s.p.Workspace.Position, s.dir)
-	}
 	ours := append(slices.Clone(s.cfg.Ours), s.p.Dir, filepath.Join(s.p.Dir, filepath.Base(s.p.File)))
 	src, err := engine.TemplateSource(ctx, s.p, s.dir, ours)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.p.Workspace.Position, err)
 	}
 	if s.template, err = workspace.Load(ctx, src); err != nil {
 		return err

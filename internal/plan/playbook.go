@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -122,6 +124,18 @@ type Sandbox struct {
 	AllowUserns bool `yaml:"allow_userns" doc:"User namespaces, for agents that bring a sandbox of their own."`
 	// Require are properties, see package confine, without which nothing is started.
 	Require []string `yaml:"require" min:"1" doc:"Properties without which nothing is started."`
+}
+
+// ReadPath returns the path that an entry of `sandbox.allow_read` means, in a playbook in dir.
+func ReadPath(dir, name string) (string, error) {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		home, err := os.UserHomeDir()
+		return filepath.Join(home, filepath.FromSlash(rest)), err
+	}
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name, nil
+	}
+	return filepath.Join(dir, name), nil
 }
 
 func (s *Sandbox) decode(n *doc.Node) {
