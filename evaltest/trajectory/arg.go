@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 )
 
 // Arg is an argument matcher: a condition on one argument of a tool call. It never panics. If it is malformed, for
@@ -237,35 +237,8 @@ func matchesRegexp(expr string) (test, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := literalIn(expr)
+	part := lazyregexp.Literal(expr) // searching for it is much quicker
 	return textIn(func(s, _ string) bool { return strings.Contains(s, part) && re.MatchString(s) }), nil
-}
-
-// literalIn returns a text that is part of everything that the expression matches, since searching for it is much
-// quicker. It is empty if there is no such text.
-func literalIn(expr string) string {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return ""
-	}
-	return longestLiteral(re.Simplify())
-}
-
-func longestLiteral(re *syntax.Regexp) string {
-	best := ""
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase == 0 {
-			best = string(re.Rune)
-		}
-	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
-		for _, sub := range re.Sub {
-			if part := longestLiteral(sub); len(part) > len(best) {
-				best = part
-			}
-		}
-	}
-	return best
 }
 
 func matchesGlob(pattern string) (test, error) {

@@ -73,16 +73,6 @@ func TestSoakFitIsComplete(t *testing.T) {
 	require.Greater(t, accepted, 100*rounds)
 }
 
-func TestLiteralInExpression(t *testing.T) {
-	for expr, want := range map[string]string{
-		`go test`: "go test", `^src/12\.(go|rs)$`: "src/12.", `a|b`: "", `(?i)todo`: "", `x*yy`: "yy", `(abc)+d`: "abc",
-		`[ab]`: "", `(?:)`: "",
-		`(a|b)cd?e`: "c",
-	} {
-		require.Equal(t, want, literalIn(expr), expr)
-	}
-}
-
 // A like call is not one whose matcher only looks the same: the verdict is the same for few calls and for many.
 func TestFitTellsCallsApart(t *testing.T) {
 	tests := []struct {

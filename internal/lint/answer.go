@@ -11,6 +11,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/expect"
+	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
 
@@ -120,7 +121,7 @@ func textAnswers(n *doc.Node, target string, keys ...string) (found []answer) {
 		a := answer{text: text, target: target, by: key}
 		if key == "matches" {
 			a.pattern, _ = regexp.Compile(text) // it was compiled when the playbook was read
-			a.text = longestLiteral(text)
+			a.text = lazyregexp.Literal(text)
 		}
 		found = append(found, a)
 	}

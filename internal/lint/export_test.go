@@ -24,9 +24,6 @@ func Told(want, name, text string) bool {
 	return answer{text: want, prose: true}.told(name, text) != nil
 }
 
-// LongestLiteral is longestLiteral.
-func LongestLiteral(expr string) string { return longestLiteral(expr) }
-
 // IsTest reports whether a path is that of a test.
 func IsTest(path string) bool { return testFile.MatchString(path) }
 

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"path"
-	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode"
@@ -163,30 +162,6 @@ func (a answer) told(name, text string) []int {
 		at = a.find(text[from:])
 	}
 	return nil
-}
-
-// longestLiteral returns the longest text that every match of a regular expression has.
-func longestLiteral(expr string) string {
-	tree, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return ""
-	}
-	longest := ""
-	var visit func(*syntax.Regexp)
-	visit = func(re *syntax.Regexp) {
-		switch re.Op {
-		case syntax.OpLiteral:
-			if re.Flags&syntax.FoldCase == 0 && len(string(re.Rune)) > len(longest) {
-				longest = string(re.Rune)
-			}
-		case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
-			for _, sub := range re.Sub {
-				visit(sub)
-			}
-		}
-	}
-	visit(tree)
-	return longest
 }
 
 // testFile matches the names of files with tests.

@@ -63,18 +63,6 @@ func TestTold(t *testing.T) {
 	}
 }
 
-func TestLongestLiteral(t *testing.T) {
-	for expr, want := range map[string]string{
-		`(?m)^func Refund\(order Order\) \w+`: "func Refund(order Order) ",
-		`a|bcd`:                               "",
-		`(?i)abc`:                             "",
-		`x*abc(def)+`:                         "abc",
-		`(`:                                   "",
-	} {
-		assert.Equal(t, want, lint.LongestLiteral(expr), expr)
-	}
-}
-
 func TestTestFiles(t *testing.T) {
 	for path, want := range map[string]bool{
 		"plan_test.go": true, "a/b.spec.ts": true, "test_a.py": true, "tests/a.rs": true, "src/TestPlan.java": true,
