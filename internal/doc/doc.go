@@ -394,9 +394,6 @@ func fold(s string) string {
 	return strings.ReplaceAll(strings.ToLower(s), "-", "_")
 }
 
-// OneSlip reports whether at most one insertion, deletion, replacement or swap of neighbours turns a into b.
-func OneSlip(a, b string) bool { return distance(a, b) <= 1 }
-
 // distance returns the number of insertions, deletions, replacements and swaps of neighbours that turn a into b
 // (optimal string alignment). If a word is longer than 64 bytes, it returns the largest possible distance.
 func distance(a, b string) int {

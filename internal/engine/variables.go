@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/doc"
+	"github.com/sdd-eval/sdd-eval/internal/toolname"
 )
 
 // variables are the environment variables that this package reads, and those that only tests or hooks do.
@@ -60,5 +60,5 @@ func Misspellings(each func(name string)) {
 
 // oneSlip reports whether one slip, or letters in another case, make name of known.
 func oneSlip(name, known string) bool {
-	return name != known && (strings.EqualFold(name, known) || doc.OneSlip(name, known))
+	return name != known && toolname.Near(name, []string{known}) != ""
 }
