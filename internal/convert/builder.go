@@ -348,6 +348,9 @@ func newCall(id, tool string, args any) trajectory.ToolStart {
 	return c
 }
 
+// isShell reports whether a tool runs commands, by its name.
+func isShell(tool string) bool { return observe.Kind(tool, nil) == "execute" }
+
 // commandLine returns the command that the arguments of a tool name, empty if they name none.
 func commandLine(args map[string]any) string {
 	for _, key := range []string{"command", "cmd"} {

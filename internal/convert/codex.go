@@ -13,7 +13,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // codexReader reads a rollout of Codex.
@@ -203,7 +202,7 @@ func (r *codexReader) toolEnd(i codexItem) trajectory.ToolEnd {
 	case i.Output.success != nil && !*i.Output.success, code != nil && *code != 0:
 		end.Status = trajectory.Failed
 	}
-	if printed != nil && observe.Kind(r.tools[i.CallID], nil) == "execute" {
+	if printed != nil && isShell(r.tools[i.CallID]) {
 		end.Printed, end.ExitCode = *printed, code
 	} else {
 		end.Output = text

@@ -11,7 +11,6 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // copilotOther are the types of events that say nothing about the conversation, as of Copilot 1.0.102: they are about
@@ -275,7 +274,7 @@ func (r *copilotReader) toolEnd(e copilotEvent) trajectory.ToolEnd {
 	if d.Shell != nil {
 		end.ExitCode = d.Shell.ExitCode
 	}
-	if observe.Kind(r.tools[d.ID], nil) == "execute" {
+	if isShell(r.tools[d.ID]) {
 		end.Printed = copilotShell.ReplaceAllString(output, "")
 	} else {
 		end.Output = noticeText(output)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // geminiRecord is a line of a log of Gemini CLI 0.61: the head of the session, a message, a change of the head, or that
@@ -331,7 +330,7 @@ func (r *geminiReader) toolCall(at time.Time, c *geminiCall) error {
 		}
 	}
 	output := strings.Join(texts, "\n")
-	if observe.Kind(c.Name, nil) == "execute" {
+	if isShell(c.Name) {
 		end.Printed, end.ExitCode = genaiPrinted(output)
 	} else {
 		end.Output = noticeText(output)

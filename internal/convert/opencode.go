@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // openCodeOther are the types of parts that say nothing about the conversation, as of OpenCode 1.18.34.
@@ -294,7 +293,7 @@ func (r *openCodeReader) tool(at time.Time, p *openCodePart) error {
 	default:
 		return fmt.Errorf("unknown state of a call %.60q", s.Status)
 	}
-	if observe.Kind(p.Tool, nil) == "execute" {
+	if isShell(p.Tool) {
 		end.Printed = cmp.Or(s.Metadata.Printed, output)
 	} else {
 		end.Output = noticeText(output)

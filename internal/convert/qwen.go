@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
-	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
 // Subtypes of a log's system lines, as of Qwen Code 0.24.4: those that say nothing about the conversation, and those
@@ -177,7 +176,7 @@ func (r *qwenReader) results(at time.Time, l qwenLine) error {
 		switch {
 		case shown.Type == "shell_result":
 			end.Printed, end.ExitCode = shown.Output, shown.ExitCode
-		case observe.Kind(r.tools[end.ID], nil) == "execute":
+		case isShell(r.tools[end.ID]):
 			end.Printed, end.ExitCode = genaiPrinted(output)
 		default:
 			end.Output = noticeText(output)
