@@ -84,7 +84,7 @@ func (b *bench) try(ctx context.Context, equivalents map[string]string) (*report
 		r.failing = append(r.failing, failing...)
 		b.suites = append(b.suites, s)
 	}
-	if by, ok := builtBy[b.dir]; ok {
+	if by, ok := builtBy[b.dir]; ok && b.built {
 		s, failing, err := b.builder(ctx, path, by[0], by[1])
 		if err != nil {
 			return nil, err

@@ -63,6 +63,7 @@ type options struct {
 	count int  // mutants of a package
 	procs int  // how many run at a time
 	list  bool // only list the mutants
+	built bool // try those that are left on what builtBy has
 	grace time.Duration
 }
 
@@ -87,6 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&opts.procs, "j", 2, "mutants that run at a time")
 	flags.DurationVar(&opts.grace, "grace", 5*time.Second,
 		"how long tests may take beyond six times what they take without a mutant, until they are run again, alone")
+	flags.BoolVar(&opts.built, "built", true, "try what is left on tests that build the command, too, which takes long")
 	flags.BoolVar(&opts.list, "list", false, "list the mutants, and run none")
 	if err := flags.Parse(args); err != nil {
 		return 2

@@ -313,7 +313,7 @@ func (h *head) Write(p []byte) (int, error) {
 func (b *bench) testsDigest() (string, error) {
 	sum := sha256.New()
 	all := append([]string{b.dir}, exercisedBy[b.dir]...)
-	if by, ok := builtBy[b.dir]; ok {
+	if by, ok := builtBy[b.dir]; ok && b.built {
 		all = append(all, by[0])
 	}
 	for _, tests := range all {
