@@ -8,8 +8,9 @@
 // says which of them reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong
 // files.
 //
-// Tests that take too long run again when nothing else does, with a larger limit, and without the mutant before. If
-// they end then, that counts; if they do not end without the mutant either, there is no figure.
+// Tests that take too long run again when nothing else of this command does: first without the mutant, then with it,
+// for several times as long. If they end without it only, they have noticed it; if they do not end without it either,
+// there is no figure.
 //
 // Results are appended to a file for each package. What is known there is not run again: a killed mutant as long as
 // its function is the same, a survivor as long as the tests are. Which mutants are chosen depends on the seed and

@@ -234,7 +234,7 @@ func (s *suite) groups(m *mutant) [][]*test {
 	return groups
 }
 
-// patience is how much longer tests may take that run alone.
+// patience is how many times as long tests may take with a mutant as they just took without, when they run alone.
 const patience = 4
 
 // runTests runs tests with a mutant. That they take too long says nothing, since others run, too.
@@ -242,18 +242,19 @@ func (b *bench) runTests(ctx context.Context, mutant int, tests []*test) (outcom
 	return b.within(ctx, b.limit(tests), mutant, tests)
 }
 
-// runAlone runs tests that took too long, when nothing else does, with more time. It looks whether they end within a
-// part of that without the mutant: else nothing is known.
+// runAlone runs tests that took too long, when nothing else does, without the mutant and then with it. If they do not
+// end without it either, nothing is known.
 func (b *bench) runAlone(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error) {
-	limit := b.limit(tests)
-	outcome, by, err = b.within(ctx, patience*limit, mutant, tests)
-	if err != nil || outcome != unclear {
-		return outcome, by, err
-	}
-	if control, _, err := b.within(ctx, limit, noMutant, tests); err != nil || control != survived {
+	start := time.Now()
+	control, _, err := b.within(ctx, patience*b.limit(tests), noMutant, tests)
+	if err != nil || control != survived {
 		return unclear, "", err
 	}
-	return hangs, by, nil
+	outcome, by, err = b.within(ctx, b.grace+patience*time.Since(start), mutant, tests)
+	if outcome == unclear {
+		outcome = hangs
+	}
+	return outcome, by, err
 }
 
 // limit is how long tests may take.
