@@ -47,10 +47,24 @@ func TestMeasure(t *testing.T) {
 		trajectory.FileRead{Path: "/etc/passwd", Error: denied.Error()},
 		trajectory.FileRead{Path: "none.go", Error: "file does not exist"},
 		trajectory.FileWrite{Path: "c.go", Text: "package c"},
+		trajectory.ToolStart{ID: "6", Name: "Read", Kind: "read", Locations: []trajectory.Location{{Path: "d.go"}}},
+		trajectory.ToolStart{ID: "7", Name: "Edit", Kind: "edit", Locations: []trajectory.Location{{Path: "d.go"}}},
+		trajectory.FileRead{Path: "d.go", Text: "package d"},
+		trajectory.ToolEnd{ID: "6", Status: trajectory.Completed},
+		trajectory.FileWrite{Path: "d.go", Text: "package d"},
+		trajectory.ToolEnd{ID: "7", Status: trajectory.Completed},
+		trajectory.ToolStart{ID: "8", Name: "Mv", Kind: "move", Locations: []trajectory.Location{{Path: "d.go"}}},
+		trajectory.ToolEnd{ID: "8", Status: trajectory.Completed},
+		trajectory.ToolStart{ID: "9", Name: "Rm", Kind: "delete", Locations: []trajectory.Location{{Path: "a.go"}}},
+		trajectory.ToolEnd{ID: "9", Status: trajectory.Completed},
+		trajectory.Terminal{Command: "yes", Output: "y", Truncated: true, Signal: "killed", Duration: time.Second},
+		trajectory.Terminal{Command: "cat", Error: "no such file"},
 		trajectory.State{Cost: &trajectory.Cost{Amount: 0.25, Currency: "USD"}},
 		trajectory.Stop{Reason: "end_turn", Usage: &trajectory.Usage{Input: n(100), Output: n(20), Total: n(120)}},
 		trajectory.Prompt{Text: "q"},
-		trajectory.Stop{Reason: "max_tokens", Usage: &trajectory.Usage{Input: n(5)}},
+		trajectory.Stop{Reason: "max_tokens", Usage: &trajectory.Usage{
+			Input: n(5), CacheRead: n(3), CacheWrite: n(2), Thought: n(1),
+		}},
 	)
 	took := result.Duration(2 * time.Second)
 	unit := result.Unit{

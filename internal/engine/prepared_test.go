@@ -1,0 +1,281 @@
+package engine_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
+)
+
+// stylePlaybook has an agent that says what git and its workspace hold.
+const stylePlaybook = `name: bench
+task: {prompt: Do it.}
+styles: {own: {dir: styles/own}, gone: {dir: styles/gone}}
+variants: {fake: {style: own, agent: {kind: fake-acp, args: [agent.json]}}}
+workspace: {from: src, git: true}
+sdd_loop: {max_iterations: 2}
+workflow:
+  jobs:
+    eval:
+      strategy: {matrix: {variant: [fake]}}
+      steps:
+        - uses: builtin:sdd-eval/workspace.prepare
+        - uses: builtin:sdd-eval/sdd.prepare
+        - uses: builtin:sdd-eval/acp.sdd-loop
+`
+
+// TestPrepared holds what an agent begins with, and that only what it makes of that is its own.
+func TestPrepared(t *testing.T) {
+	t.Parallel()
+	const look = `{"repeat": true, "turns": [{"actions": [{"exec": {"command": "sh", "args": ["-c",
+		"(git log --format='%an %ae %s %at'; git branch; git status --short) >> log.txt"]}},
+		{"say": {"text": "Looked."}}]}]}`
+	root := project(t, map[string]string{"agent.json": look, "styles/own/AGENTS.md": "Ours: be brief\n"})
+	runner, unit := newRunner(t, root, stylePlaybook, engine.Live, unconfined,
+		func(c *engine.Config) { c.Keep = &engine.Keep{Below: root} })
+	sunk := new(sink)
+	done, err := runner.Run(t.Context(), sunk)
+	require.NoError(t, err)
+	u := sunk.units[0]
+	require.Equal(t, result.Completed, u.Outcome, judged(u))
+	require.Equal(t, result.StopByLimit, u.Stop, "it answered as often as it was asked")
+	require.Equal(t, []int{2, 0}, []int{u.Sent, u.Unsent})
+	dirs := filesOf(t, root, done, unit)
+	log, err := os.ReadFile(filepath.Join(dirs.Workspace, "log.txt"))
+	require.NoError(t, err)
+	require.Contains(t, string(log),
+		"sdd-eval sdd-eval@localhost baseline 946684800\n* main\n?? AGENTS.md\n")
+	var changes result.Changes
+	readJSON(t, dirs, rundir.Changes, &changes)
+	require.Len(t, changes.Files, 1, "neither the style's files nor git's")
+	require.Equal(t, "log.txt", changes.Files[0].Path)
+	agents, err := os.ReadFile(filepath.Join(dirs.Workspace, "AGENTS.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(agents), "Ours: be brief")
+
+	for style, want := range map[string]string{"own": "", "gone": "bench.yaml:3: style gone: ", "sdd": "", "": ""} {
+		text := strings.Replace(stylePlaybook, "style: own", "style: "+style, 1)
+		if style == "" {
+			text = strings.Replace(stylePlaybook, "style: own, ", "", 1)
+		}
+		runner, unit := newRunner(t, root, text, engine.Live, unconfined)
+		u := runner.Unit(t.Context(), unit, io.Discard)
+		if want == "" {
+			require.Equal(t, result.Completed, u.Outcome, judged(u))
+			continue
+		}
+		require.Equal(t, result.Error, u.Outcome)
+		require.Contains(t, u.Reason, want)
+	}
+}
+
+// TestEmptyRepository holds that a workspace without files is a repository with a commit, too.
+func TestEmptyRepository(t *testing.T) {
+	t.Parallel()
+	root := project(t, nil)
+	text := strings.Replace(benchPlaybook, "evaluators:\n  - {type: tool_trajectory", "workspace: {git: true}\n#", 1)
+	text = strings.Replace(text, "{uses: builtin:sdd-eval/acp.prompt}", "{run: git log --format=%s}", 1)
+	runner, unit := newRunner(t, root, text, engine.Live, unconfined)
+	require.True(t, runner.Impure())
+	u := runner.Unit(t.Context(), unit, io.Discard)
+	require.Len(t, u.Steps, 2, judged(u))
+	require.Equal(t, "baseline", u.Steps[1].Output, judged(u))
+}
+
+// TestNotes holds what people are told before a run.
+func TestNotes(t *testing.T) {
+	const nothing = "bench.yaml:10: note: workspace."
+	tests := []struct {
+		name, workspace string
+		want            []string
+	}{
+		{"no patterns", "{from: src}", nil},
+		{"patterns that match", "{from: src, include: [stock.txt], exclude: [dir]}", nil},
+		{
+			"patterns that match nothing", "{from: src, include: [none.txt], exclude: [stock.txt, gone/**]}",
+			[]string{
+				nothing + `include: "none.txt" matches nothing that is copied`,
+				nothing + `exclude: "gone/**" leaves out nothing`,
+			},
+		},
+		{"no source", "{from: none, exclude: [gone/**]}", nil},
+	}
+	root := project(t, nil)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(benchPlaybook, "evaluators:", "workspace: "+tt.workspace+"\nevaluators:", 1)
+			runner, _ := newRunner(t, root, text, engine.Replay)
+			require.Equal(t, tt.want, runner.Notes(t.Context()))
+		})
+	}
+}
+
+// TestImpure holds on what a replay depends that go test does not see.
+func TestImpure(t *testing.T) {
+	root := project(t, nil)
+	judge := "  - {name: model, type: llm_judge, model: a}\n"
+	tests := []struct {
+		name, more string
+		change     func(*engine.Config)
+		want       bool
+	}{
+		{"nothing", "", nil, false},
+		{"an agent", "", func(c *engine.Config) { c.Mode = engine.Live }, true},
+		{"an answered agent", "cassette: {level: client}\n", nil, true},
+		{"a run that is kept", "", func(c *engine.Config) { c.Keep = new(engine.Keep) }, true},
+		{"programs", "requires: [git]\n", nil, true},
+		{"git", "workspace: {git: true}\n", nil, true},
+		{"the day", "cassette: {max_age: {warn: 1d}}\n", nil, true},
+		{"files below the root", "workspace: {from: src}\n", nil, false},
+		{"files elsewhere", "workspace: {from: ../elsewhere}\n", nil, true},
+		{"cassettes elsewhere", "", func(c *engine.Config) { c.Cassettes = "../elsewhere" }, true},
+		{"a model that is not asked", judge, nil, false},
+		{"a model", judge, func(c *engine.Config) { c.LLMJudge = true }, true},
+		{"a model that is asked anew", judge, func(c *engine.Config) { c.RecordJudges = true }, true},
+		{"no model to ask", "", func(c *engine.Config) { c.LLMJudge = true }, false},
+		{"traces", "", func(c *engine.Config) {
+			c.Getenv = func(name string) string {
+				return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:1"}[name]
+			}
+		}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			runner, _ := newRunner(t, root, benchPlaybook+tt.more, engine.Replay, func(c *engine.Config) {
+				c.Getenv = func(string) string { return "" }
+				if tt.change != nil {
+					tt.change(c)
+				}
+			})
+			require.Equal(t, tt.want, runner.Impure())
+		})
+	}
+}
+
+// TestTemplateSource holds what of a project an agent does not see.
+func TestTemplateSource(t *testing.T) {
+	const playbook = "workflow: {}\nvariants: {}\n"
+	root := project(t, map[string]string{
+		"p.yaml": playbook, "evals/a/q.yml": playbook, "evals/a/deep/r.yaml": playbook, "half.yaml": "workflow: {}\n",
+		"vendor/m/s.yaml": playbook, "text.txt": playbook, "large.yaml": playbook + strings.Repeat("#", 1<<20),
+		"[x]/own": "",
+	})
+	ours := []string{filepath.Join(root, "[x]"), root, filepath.Dir(root), filepath.Join(root, "cassettes")}
+	pb := new(plan.Playbook)
+	pb.Workspace.Exclude = []string{"theirs"}
+	source, err := engine.TemplateSource(t.Context(), pb, root, ours)
+	require.NoError(t, err)
+	require.Equal(t, root, source.Dir)
+	require.Equal(t, []string{
+		"theirs", `\[x\]`, `\[x\]/**`, "cassettes", "cassettes/**", "evals/a/deep", "evals/a/deep/**", "evals/a",
+		"evals/a/**", "p.yaml", "p.yaml/**",
+	}, source.Exclude)
+	pb.Workspace.From = "src"
+	source, err = engine.TemplateSource(t.Context(), pb, root, ours[3:])
+	require.NoError(t, err)
+	require.Equal(t, []string{"theirs", "cassettes", "cassettes/**"}, source.Exclude, "its author chose what is in it")
+	source, err = engine.TemplateSource(t.Context(), pb, "", ours)
+	require.NoError(t, err)
+	require.Equal(t, []string{"theirs"}, source.Exclude)
+}
+
+// TestStaleInputs holds which changes of a playbook make a recording stale, by what they are called.
+func TestStaleInputs(t *testing.T) {
+	root := recorded(t, 1)
+	tests := []struct{ name, old, new, want string }{
+		{
+			"servers", "evaluators:", "mcp: [{name: docs, command: [docs-server, -v]}]\nevaluators:",
+			"docs: docs-server -v",
+		},
+		{
+			"a step before", "{uses: builtin:sdd-eval/acp.prompt}", "{run: git init, cwd: .}, " +
+				"{uses: builtin:sdd-eval/acp.prompt}",
+			"git init (in .)",
+		},
+		{
+			"permissions", "evaluators:",
+			"permissions: {default: allow, rules: [{tool: Bash, decide: reject}]}\nevaluators:",
+			"tool Bash, path any: reject",
+		},
+		{
+			"permissions for paths", "evaluators:",
+			"permissions: {rules: [{path: src/**, decide: reject}]}\nevaluators:", "tool any, path src/**: reject",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := strings.Replace(benchPlaybook, tt.old, tt.new, 1)
+			u := replayed(t, root, text)()
+			require.Equal(t, result.Error, u.Outcome)
+			require.Contains(t, u.Reason, tt.want)
+			require.Equal(t, "record bench/task/fake/1", u.Next)
+			u = replayed(t, root, text, func(c *engine.Config) { c.Stale = engine.StaleWarns })()
+			require.Contains(t, strings.Join(u.Warnings, "\n"), tt.want)
+		})
+	}
+	after := strings.Replace(benchPlaybook, "{uses: builtin:sdd-eval/acp.prompt}",
+		"{uses: builtin:sdd-eval/acp.prompt}, {run: git --version}", 1)
+	require.Equal(t, result.Pass, replayed(t, root, after)().Outcome, "the agent does not see what it leaves")
+}
+
+// TestMigrate holds which cassettes are written anew.
+func TestMigrate(t *testing.T) {
+	root := recorded(t, 1)
+	runner, unit := newRunner(t, root, benchPlaybook, engine.Replay)
+	path := runner.CassettePath(unit)
+	c, err := cassette.Read(path)
+	require.NoError(t, err)
+	for dry, want := range map[bool]bool{true: false, false: false} {
+		changed, err := runner.Migrate(unit, dry)
+		require.NoError(t, err)
+		require.Equal(t, want, changed)
+	}
+	c.Header.Unit = "bench/task/other/1"
+	require.NoError(t, cassette.Write(path, c))
+	_, err = runner.Migrate(unit, true)
+	require.ErrorContains(t, err, runnerCassette+":1: the cassette was recorded for bench/task/other/1")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
+	_, err = runner.Migrate(unit, true)
+	require.ErrorContains(t, err, runnerCassette+":1")
+	require.NotContains(t, err.Error(), root)
+	require.NoError(t, os.Remove(path))
+	changed, err := runner.Migrate(unit, false)
+	require.NoError(t, err)
+	require.False(t, changed)
+	unit.Variant.Agent.Kind = "nobody"
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
+	_, err = runner.Migrate(unit, true)
+	require.EqualError(t, err, `bench/task/fake/1: unknown agent kind "nobody"`)
+}
+
+// TestLeakOfATurn holds that a recording does not show what a later turn has removed.
+func TestLeakOfATurn(t *testing.T) {
+	t.Parallel()
+	const token = "a-value-that-nobody-may-see"
+	for _, file := range []string{`"path": "t", "text": "` + token + `"`, `"path": "` + token + `", "text": "t"`} {
+		script := fmt.Sprintf(`{"turns": [{"actions": [{"disk_write": {%s}}]},
+			{"actions": [{"exec": {"command": "sh", "args": ["-c", "rm -f t a-value*"]}}]}]}`, file)
+		root := project(t, map[string]string{"agent.json": script})
+		text := strings.Replace(wholePlaybook, "prompt: Do it.,", "prompts: [Do it., Undo it.],", 1)
+		text = strings.Replace(text, "rm late.txt", "rm -f late.txt", 1)
+		runner, unit := newRunner(t, root, text, engine.Record, unconfined, func(c *engine.Config) {
+			c.Secrets = new(secret.Set)
+			c.Secrets.Mark("TOKEN", token)
+		})
+		u := runner.Unit(t.Context(), unit, io.Discard)
+		require.Equal(t, result.Error, u.Outcome)
+		require.Equal(t, "leak: the session shows the value of TOKEN; no cassette was written", u.Reason)
+		require.False(t, cassette.Exists(runner.CassettePath(unit)))
+	}
+}
