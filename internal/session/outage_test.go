@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 )
@@ -82,6 +83,11 @@ func TestOutages(t *testing.T) {
 		{
 			name: "after work", reason: "what the model would have done next, nobody knows",
 			turns: turn1(tool("Read"), say(copilot429)), err: "Last error: 429",
+		},
+		{
+			name: "after a file", reason: "the agent has changed something",
+			turns: turn1(scripted.Action{Write: &scripted.Write{Path: "a", Text: "x"}}, say(copilot429)),
+			err:   "Last error: 429",
 		},
 		{
 			name: "in a later turn", reason: "an agent that has done something is not tried again",
@@ -182,6 +188,19 @@ func checkOutage(t *testing.T, reason, want string, transient bool, err error) {
 	require.ErrorContains(t, err, want, reason)
 	assert.Equal(t, transient, fault.IsTransient(err), reason)
 	assert.NotEmpty(t, fault.Advice(err))
+}
+
+// TestOutageAfterServers holds that servers which were asked what they have are no work of the agent's.
+func TestOutageAfterServers(t *testing.T) {
+	for method, works := range map[string]bool{"tools/list": false, "tools/call": true} {
+		events := []trajectory.Event{
+			{Turn: 1, Body: trajectory.Prompt{Text: "one"}},
+			{Turn: 1, Body: trajectory.MCPCall{Server: "docs", Method: method}},
+			{Turn: 1, Body: trajectory.Message{Text: copilot400}},
+			{Turn: 1, Body: trajectory.Stop{Reason: "end_turn"}},
+		}
+		require.Equal(t, works, checkModel(events, time.Hour) == nil, method)
+	}
 }
 
 // TestOutageBeforeLimits holds that an outage is told before what follows from it: a turn without tokens.

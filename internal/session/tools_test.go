@@ -87,6 +87,13 @@ func TestClient(t *testing.T) {
 			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
 			err:    "the override of call 1 of terminal/create was not used",
 		},
+		{
+			name: "overridden in vain, with arguments", reason: "another call may be meant",
+			script: script(acts{read("a.txt"), read("b.txt")}),
+			more:   ", overrides: [{tool: fs/read_text_file, args: {path: c.txt}, error: disk full}]",
+			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+			err:    `the override of fs/read_text_file {"path":"c.txt"} was not used`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
