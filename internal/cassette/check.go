@@ -32,10 +32,13 @@ func (h Header) check() error {
 		return fmt.Errorf("unknown level %q; this program reads %s", h.Level, strings.Join(levels, ", "))
 	}
 	if !h.LeftOut.Valid() {
-		return errors.New("left_out: want globs")
+		return fmt.Errorf("left_out is %q: want patterns of paths, such as data/**", []string(h.LeftOut))
 	}
-	if h.RecordedAt.IsZero() || h.ProtocolVersion < 0 {
-		return errors.New("recorded_at or protocol_version is out of range")
+	if h.RecordedAt.IsZero() {
+		return errors.New("recorded_at is the year 1: want the time of the recording")
+	}
+	if h.ProtocolVersion < 0 {
+		return fmt.Errorf("protocol_version is %d: want 0 or more", h.ProtocolVersion)
 	}
 	if h.Imported() {
 		if err := h.checkImported(); err != nil {
@@ -82,10 +85,11 @@ func (f Fingerprints) check() error {
 		return errors.New("fingerprints: the kind is empty")
 	}
 	if _, err := time.ParseDuration(f.Timeout); err != nil && f.Timeout != "" || strings.HasPrefix(f.Timeout, "-") {
-		return fmt.Errorf("fingerprints: the timeout is %q", f.Timeout)
+		return fmt.Errorf("fingerprints: the timeout is %q: want a duration such as 30m0s, or nothing", f.Timeout)
 	}
 	if f.ToolCalls < 0 || f.Tokens < 0 || f.CostUSD < 0 {
-		return errors.New("fingerprints: a limit is negative")
+		return fmt.Errorf("fingerprints: max_tool_calls is %d, max_tokens %d and max_cost_usd %v: want 0 or more",
+			f.ToolCalls, f.Tokens, f.CostUSD)
 	}
 	if !fullDigest.MatchString(f.Workspace.Digest) {
 		return fmt.Errorf("fingerprints: the digest of the workspace is %q: want 64 hexadecimal digits",

@@ -42,8 +42,9 @@ func TestBounds(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, report.Findings)
 	assert.Equal(t, []string{
-		"evals/p.yaml: note: lint: 1 of the texts of the workspace are not read: " +
-			"of more than 1 MiB, or beyond 64 MiB of all",
+		"evals/p.yaml: note: lint: 1 of the workspace's text files were not searched for answers: lint reads files " +
+			"of at most 1 MiB, and 64 MiB of all files together; search them yourself, or leave them out with " +
+			"workspace.exclude",
 	}, report.Notes)
 
 	files["ws/many/z.md"] = leak

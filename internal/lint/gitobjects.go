@@ -77,7 +77,8 @@ type objects struct {
 	skipped int64
 }
 
-var errTooMuch = errors.New("the repository is too large to be read here")
+var errTooMuch = errors.New("lint reads at most 64 MiB of a repository's files, and of what they hold 128 MiB, " +
+	"200,000 objects, and 4 MiB of one; give the agent a clone with less history, or search the rest yourself")
 
 // put adds an object and returns its name.
 func (o *objects) put(kind string, data []byte) (string, error) {

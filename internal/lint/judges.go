@@ -42,7 +42,8 @@ func judgeFiles(s *suite) (all []judgeFile) {
 		}
 		data, err := disk.ReadRegular(path, maxFile)
 		if err != nil {
-			s.notef("%s of %s is not looked for: %v", what, by, err)
+			s.notef("lint cannot tell whether the agent sees %s of %s, because it cannot read the file: %v", what, by,
+				err)
 			return
 		}
 		all = append(all, judgeFile{path: path, what: what, by: by, at: at, data: data, digest: digestOf(data)})

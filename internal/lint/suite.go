@@ -240,7 +240,8 @@ func (s *suite) readTemplate(ctx context.Context) error {
 		return nil
 	})
 	if skipped > 0 {
-		s.notef("%d of the texts of the workspace are not read: of more than 1 MiB, or beyond 64 MiB of all", skipped)
+		s.notef("%d of the workspace's text files were not searched for answers: lint reads files of at most 1 MiB, "+
+			"and 64 MiB of all files together; search them yourself, or leave them out with workspace.exclude", skipped)
 	}
 	for _, r := range found {
 		s.repos = append(s.repos, *r)

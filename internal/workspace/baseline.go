@@ -278,7 +278,8 @@ func (t *tree) readText(e Entry) ([]byte, error) {
 func (b Baseline) read(e Entry) ([]byte, error) {
 	if data, ok := b.written[e.Path]; ok {
 		if data == nil {
-			return nil, errors.New("too much was written before the agent began to compare it")
+			return nil, errors.New("not shown: steps before the agent wrote more than 64 MiB, and its content of " +
+				"then was not kept; have the steps write less, or put the files into workspace.from")
 		}
 		return data, nil
 	}
