@@ -32,6 +32,32 @@ func installs(programs, env, private []string) []string {
 	return slices.Compact(i.paths)
 }
 
+// named returns the paths that arguments name, see [Policy.Arguments].
+func named(arguments, private []string) (paths []string) {
+	i := install{more: slices.Concat(homes(), private)}
+	for _, path := range arguments {
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		info, err := os.Stat(real)
+		switch {
+		case err != nil:
+		case info.Mode().IsRegular():
+			paths = append(append(paths, path, real), hops(path)...)
+			if modules := outermost(filepath.Dir(real), "node_modules"); modules != "" {
+				paths = append(paths, modules)
+			}
+		case info.IsDir() && filepath.Dir(real) != "/" && !i.isMore(real):
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 type install struct {
 	more  []string // directories that hold more than an installation
 	paths []string

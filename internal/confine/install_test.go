@@ -203,3 +203,30 @@ func TestPrograms(t *testing.T) {
 	}}
 	assert.Equal(t, []string{in("bin/server"), in("home/script.js")}, p.paths([]string{"PATH=" + in("bin")}))
 }
+
+// TestArguments: a file that an argument names is shown alone, a directory as a whole, and never one that holds more.
+func TestArguments(t *testing.T) {
+	root := plant(t, "tools/agent.js", "tools/key.txt", "data/a/b.txt", "home/notes.txt", "home/.ssh/id", "link -> home",
+		"x/node_modules/agent/main.js", "x/node_modules/lib/lib.js", "x/key.txt", "bin/server", "lib/helper.js",
+		"alias -> tools/agent.js", "project/main.go")
+	in := func(name string) string { return filepath.Join(root, name) }
+	t.Setenv("HOME", in("home"))
+	p := Policy{
+		Arguments: []string{
+			"--verbose", in("tools/agent.js"), in("alias"), in("data"), in("home"), in("link"), in("home/.ssh/gone"), "/",
+			"/var", in("x/node_modules/agent/main.js"), in("project"), "tools", in("lib/helper.js"),
+		},
+		Private: []string{in("project")},
+	}
+	v, err := newView(p, p.paths(nil), nil)
+	require.NoError(t, err)
+	for _, file := range []string{"tools/agent.js", "data/a/b.txt", "x/node_modules/lib/lib.js", "lib/helper.js"} {
+		assert.True(t, shows(v.read, in(file)), "%s cannot be read: %q", file, v.read)
+	}
+	for _, file := range []string{
+		"tools/key.txt", "home/notes.txt", "home/.ssh/id", "x/key.txt", "bin/server", "project/main.go",
+	} {
+		assert.False(t, shows(v.read, in(file)), "%s can be read: %q", file, v.read)
+	}
+	assert.False(t, shows(v.read, "/var/log"))
+}

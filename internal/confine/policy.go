@@ -22,6 +22,10 @@ type Policy struct {
 	// Programs lists programs that the process may start besides those of the system and of its PATH, as absolute paths
 	// or as names in PATH; anything else in the list is ignored. Files that are installed with them may be read.
 	Programs []string
+	// Arguments lists arguments of programs. Of an absolute path the file may be read, and nothing beside it unless it is
+	// in node_modules; or the directory with everything below it, unless it holds more than is meant, such as a home. A
+	// name in PATH is as in Programs; anything else in the list is ignored.
+	Arguments []string
 	// Hide lists files and directories below those of Read that may not be read.
 	Hide []string
 	// Private lists directories that are never shown as a whole, even if a program is installed in them, such as a
@@ -38,8 +42,14 @@ type Policy struct {
 
 // paths returns the paths of the programs that exist.
 func (p Policy) paths(env []string) []string {
+	names := p.Programs
+	for _, name := range p.Arguments {
+		if !filepath.IsAbs(name) {
+			names = append(slices.Clip(names), name)
+		}
+	}
 	var paths []string
-	for _, name := range p.Programs {
+	for _, name := range names {
 		if strings.Contains(name, "/") && !filepath.IsAbs(name) {
 			continue
 		}
@@ -72,7 +82,7 @@ type link struct{ path, target string }
 // newView returns the view that programs with the environment env need under a policy.
 func newView(p Policy, programs, env []string) (view, error) {
 	v := view{network: p.Network, devices: devices}
-	read := slices.Concat(system, installs(programs, env, p.Private), p.Read)
+	read := slices.Concat(system, installs(programs, env, p.Private), named(p.Arguments, p.Private), p.Read)
 	for _, list := range []struct {
 		paths []string
 		to    *[]string

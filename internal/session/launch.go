@@ -104,30 +104,31 @@ func (c *Config) agentPolicy() confine.Policy {
 		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 	if !c.Playbook.Cassette.Level.MCP() { // else it starts what stands for them
-		p.Programs = c.serverPrograms()
+		p.Programs, p.Arguments = c.serverPrograms()
 	}
 	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
-	p.Programs = append(p.Programs, c.Unit.Variant.Agent.Args...)
+	p.Arguments = append(p.Arguments, c.Unit.Variant.Agent.Args...)
 	return p
 }
 
 // serverPolicy is what an MCP server may touch that the agent does not start itself.
 func (c *Config) serverPolicy() confine.Policy {
+	programs, arguments := c.serverPrograms()
 	return confine.Policy{
 		Write:     []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
 		Workspace: c.Dirs.Workspace,
-		Programs:  c.serverPrograms(),
+		Programs:  programs,
+		Arguments: arguments,
 		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 }
 
-// serverPrograms are the playbook's MCP servers with their arguments, of which some are scripts.
-func (c *Config) serverPrograms() []string {
-	var programs []string
+// serverPrograms are the playbook's MCP servers, and their arguments, of which some are scripts.
+func (c *Config) serverPrograms() (programs, arguments []string) {
 	for _, s := range c.Playbook.MCP {
-		programs = append(programs, s.Command...)
+		programs, arguments = append(programs, s.Command[0]), append(arguments, s.Command[1:]...)
 	}
-	return programs
+	return programs, arguments
 }
 
 // commandPolicy is what commands in terminals may touch.

@@ -34,6 +34,7 @@ func TestStarted(t *testing.T) {
 		network    bool
 		commands   bool // may reach the network
 		programs   []string
+		arguments  []string
 		connect    bool
 	}{
 		{name: "plain", network: true},
@@ -41,7 +42,7 @@ func TestStarted(t *testing.T) {
 		{name: "all the network", more: "sandbox: {network: all}\n", network: true, commands: true},
 		{
 			name: "servers", more: servers, args: []string{"agent.js"}, network: true,
-			programs: []string{"docs-server", "-v", "agent.js"},
+			programs: []string{"docs-server"}, arguments: []string{"-v", "agent.js"},
 		},
 		{
 			name: "servers that are stood for", more: servers + "cassette: {level: mcp}\n", network: true,
@@ -74,6 +75,7 @@ func TestStarted(t *testing.T) {
 			assert.Equal(t, []string{c.Dirs.Base, c.Dirs.Workspace}, policy.Write)
 			assert.Equal(t, c.Dirs.Workspace, policy.Workspace)
 			assert.Equal(t, tt.programs, policy.Programs)
+			assert.Equal(t, tt.arguments, policy.Arguments)
 			assert.Equal(t, tt.connect, slices.Contains(policy.Connect, filepath.Join(c.Dirs.Base, "mcp")))
 			own := []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp}
 			for _, other := range []confine.Policy{c.serverPolicy(), c.commandPolicy()} {
