@@ -206,15 +206,16 @@ func TestPrograms(t *testing.T) {
 
 // TestArguments: a file that an argument names is shown alone, a directory as a whole, and never one that holds more.
 func TestArguments(t *testing.T) {
-	root := plant(t, "tools/agent.js", "tools/key.txt", "data/a/b.txt", "home/notes.txt", "home/.ssh/id", "link -> home",
+	root := plant(t,
+		"tools/agent.js", "tools/key.txt", "data/a/b.txt", "home/notes.txt", "home/.ssh/id", "link -> home",
 		"x/node_modules/agent/main.js", "x/node_modules/lib/lib.js", "x/key.txt", "bin/server", "lib/helper.js",
 		"alias -> tools/agent.js", "project/main.go")
 	in := func(name string) string { return filepath.Join(root, name) }
 	t.Setenv("HOME", in("home"))
 	p := Policy{
 		Arguments: []string{
-			"--verbose", in("tools/agent.js"), in("alias"), in("data"), in("home"), in("link"), in("home/.ssh/gone"), "/",
-			"/var", in("x/node_modules/agent/main.js"), in("project"), "tools", in("lib/helper.js"),
+			"--verbose", in("tools/agent.js"), in("alias"), in("data"), in("home"), in("link"), in("home/.ssh/gone"),
+			"/", "/var", in("x/node_modules/agent/main.js"), in("project"), "tools", in("lib/helper.js"),
 		},
 		Private: []string{in("project")},
 	}

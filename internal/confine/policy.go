@@ -22,9 +22,9 @@ type Policy struct {
 	// Programs lists programs that the process may start besides those of the system and of its PATH, as absolute paths
 	// or as names in PATH; anything else in the list is ignored. Files that are installed with them may be read.
 	Programs []string
-	// Arguments lists arguments of programs. Of an absolute path the file may be read, and nothing beside it unless it is
-	// in node_modules; or the directory with everything below it, unless it holds more than is meant, such as a home. A
-	// name in PATH is as in Programs; anything else in the list is ignored.
+	// Arguments lists arguments of programs. Of an absolute path the file may be read, and nothing beside it unless it
+	// is in node_modules; or the directory with everything below it, unless it holds more than is meant, such as a
+	// home. A name in PATH is as in Programs; anything else in the list is ignored.
 	Arguments []string
 	// Hide lists files and directories below those of Read that may not be read.
 	Hide []string
