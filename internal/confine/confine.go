@@ -13,6 +13,7 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,20 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
-// maxThreads is how many threads a confined process and its descendants may have in total.
-const maxThreads = 2048
+// DefaultLimits are those of a process that is started without: what an agent with a build beside it can need.
+func DefaultLimits() supervise.Limits {
+	return supervise.Limits{Threads: 2048, Memory: 4 << 30, Disk: 10 << 30}
+}
+
+// limitsOf returns a command's limits, the default ones where it has none. Disk is what the directories may take that
+// the policy lets it write.
+func limitsOf(l supervise.Limits, p Policy) supervise.Limits {
+	d := DefaultLimits()
+	return supervise.Limits{
+		Threads: cmp.Or(l.Threads, d.Threads), Memory: cmp.Or(l.Memory, d.Memory), CPUs: l.CPUs,
+		Disk: cmp.Or(l.Disk, d.Disk), Dirs: p.Write,
+	}
+}
 
 // Sandbox confines processes. It is safe for concurrent use.
 type Sandbox struct {
@@ -64,13 +77,15 @@ func New(kind Kind, command []string, leave ...Property) (*Sandbox, error) {
 	return &Sandbox{kind: kind, command: command, leave: leave}, nil
 }
 
-// Start starts a command as [supervise.Start] does, confined by the policy.
+// Start starts a command as [supervise.Start] does, confined by the policy. Limits that the command does not have are
+// those of [DefaultLimits].
 func (s *Sandbox) Start(ctx context.Context, c supervise.Command, p Policy) (*supervise.Process, error) {
 	m, _, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	name := c.Path
+	c.Limits = limitsOf(c.Limits, p)
 	if err := confined(m, &c, p); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -90,9 +105,6 @@ func confined(m method, c *supervise.Command, p Policy) error {
 		c.Args = []string{c.Path}
 	}
 	c.Path = program
-	if c.MaxThreads == 0 {
-		c.MaxThreads = maxThreads
-	}
 	v, err := newView(p, append(p.paths(c.Env), program), c.Env)
 	if err != nil {
 		return err

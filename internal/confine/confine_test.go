@@ -353,7 +353,7 @@ func TestSoakForkBomb(t *testing.T) {
 				var stderr bytes.Buffer // of the sandbox, or of a shell that cannot fork
 				p, err := s.Start(t.Context(), supervise.Command{
 					Path: "/bin/sh", Args: []string{"sh", "-c", "bomb() { bomb | bomb & }; bomb; sleep 1"}, Dir: "/",
-					MaxThreads: 200, Stderr: &stderr,
+					Limits: supervise.Limits{Threads: 200}, Stderr: &stderr,
 				}, confine.Policy{})
 				if err == nil { // otherwise the bomb was faster than the report that it had started
 					_, err = p.Wait()
@@ -361,7 +361,7 @@ func TestSoakForkBomb(t *testing.T) {
 					require.Zero(t, os.Getuid(), "%v: %s", err, &stderr)
 				}
 				if os.Getuid() == 0 { // with a control group, which always reports it
-					require.ErrorContains(t, err, "exceeded the thread limit", "%s", &stderr)
+					require.ErrorContains(t, err, "limit processes: ", "%s", &stderr)
 				}
 			}
 		})

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -58,7 +60,7 @@ func kinds() []Kind { return []Kind{Auto, Bwrap, Landlock, Wrapper, None} }
 // kernel kills all others.
 type bwrap struct{ leave []Property }
 
-// tmpSize is the size in bytes of /tmp, which is in memory.
+// tmpSize is the size in bytes of /tmp and of /dev/shm, which are in memory, unless less memory is allowed.
 const tmpSize = 1 << 30
 
 func (bwrap) version(ctx context.Context) (string, error) {
@@ -101,8 +103,9 @@ func (b bwrap) confine(c *supervise.Command, v view) error {
 	if v.network {
 		args = append(args, "--share-net")
 	}
-	args = append(args, "--size", fmt.Sprint(tmpSize), "--tmpfs", "/tmp")
-	args = append(args, mounts(v)...)
+	size := strconv.FormatInt(min(tmpSize, cmp.Or(c.Limits.Memory, tmpSize)), 10)
+	args = append(args, "--size", size, "--tmpfs", "/tmp")
+	args = append(args, mounts(v, size)...)
 	if v.workspace != "" && relocates() {
 		args = append(args, "--bind", v.workspace, WorkspacePath)
 		if err := enter(c, v.workspace); err != nil {
@@ -113,7 +116,7 @@ func (b bwrap) confine(c *supervise.Command, v view) error {
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
 		args = append(args, "--ro-bind-try", path, path) // root can change the kernel's settings without a capability
 	}
-	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/")
+	args = append(args, "--ro-bind", p.Path, supervise.SupervisorPath, "--remount-ro", "/dev", "--remount-ro", "/")
 	c.Env = slices.Clone(c.Env)
 	for i, kv := range c.Env { // an agent reads its environment
 		if strings.HasPrefix(kv, "GOCACHEPROG=") {
@@ -156,8 +159,8 @@ func enter(c *supervise.Command, workspace string) error {
 	return nil
 }
 
-// mounts returns the options that show the files of a view at their own paths.
-func mounts(v view) []string {
+// mounts returns the options that show the files of a view at their own paths. Size is that of /dev/shm.
+func mounts(v view, size string) []string {
 	var args []string
 	const dev = "/dev" // bwrap makes a new one
 	shown := slices.Concat(v.read, v.write, []string{dev})
@@ -165,7 +168,7 @@ func mounts(v view) []string {
 	var mounted []string
 	for _, path := range slices.Compact(shown) {
 		if path == dev {
-			args = append(args, "--dev", dev)
+			args = append(args, "--dev", dev, "--size", size, "--tmpfs", dev+"/shm")
 			continue
 		}
 		if _, err := os.Lstat(path); err != nil {

@@ -38,6 +38,9 @@ const (
 	Namespaces   = probe.Namespaces
 	Interfaces   = probe.Interfaces
 	Forks        = probe.Forks
+	Memory       = probe.Memory
+	CPU          = probe.CPU
+	Disk         = probe.Disk
 )
 
 // AllProperties returns all properties in the order in which they are shown.
@@ -92,9 +95,19 @@ func (h Properties) String() string {
 const (
 	// measureTimeout bounds the measurement, which takes milliseconds.
 	measureTimeout = 20 * time.Second
-	// fewThreads is a limit that is enough for every Go program. A prober tries to exceed it.
-	fewThreads = 64
 )
+
+// bounds are limits that are enough for every Go program, and what a prober asks for that tries to exceed them.
+var bounds = []struct {
+	property Property
+	limits   supervise.Limits
+	asks     probe.Targets
+}{
+	{Forks, supervise.Limits{Threads: 64}, probe.Targets{Threads: 128}},
+	{Memory, supervise.Limits{Memory: 64 << 20}, probe.Targets{Memory: 96 << 20}},
+	{CPU, supervise.Limits{CPUs: 0.1}, probe.Targets{CPU: 15 * time.Millisecond}},
+	{Disk, supervise.Limits{Disk: 4 << 20}, probe.Targets{Disk: 6 << 20}},
+}
 
 // measure has probers try to escape from a method's sandbox, and returns the properties that it was found to have.
 func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
@@ -114,7 +127,7 @@ func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 	}
 	defer outside.remove()
 	var online, offline map[Property]bool
-	var bounded bool
+	bounded := make([]bool, len(bounds))
 	var group errgroup.Group
 	group.Go(func() (err error) {
 		online, err = try(ctx, m, Policy{Write: []string{outside.own}, Network: true}, outside.local())
@@ -124,10 +137,13 @@ func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 		offline, err = try(ctx, m, Policy{Write: []string{outside.own}}, outside.probe)
 		return err
 	})
-	group.Go(func() (err error) {
-		bounded, err = tryThreads(ctx, m)
-		return err
-	})
+	for i, b := range bounds {
+		group.Go(func() (err error) {
+			b.asks.Own = outside.own
+			bounded[i], err = tryLimit(ctx, m, b.limits, b.asks)
+			return err
+		})
+	}
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
 			err = &untested{context.Cause(ctx)}
@@ -136,7 +152,9 @@ func measure(ctx context.Context, kind Kind, m method) (Properties, error) {
 	}
 	offline[Network] = offline[Network] && !outside.packetArrived()
 	online[Network] = true // the policy allows it
-	online[Forks], offline[Forks] = bounded, bounded
+	for i, b := range bounds {
+		online[b.property], offline[b.property] = bounded[i], bounded[i]
+	}
 	properties := Properties{Kind: kind, Version: version, Holds: []Property{}, Open: []Property{}}
 	for _, p := range AllProperties() {
 		if online[p] && offline[p] {
@@ -262,7 +280,7 @@ func (t *targets) packetArrived() bool {
 // try returns which properties a method's sandbox has under a policy.
 func try(ctx context.Context, m method, p Policy, t probe.Targets) (map[Property]bool, error) {
 	var r prober
-	if err := r.start(ctx, m, p, t, 0); err != nil {
+	if err := r.start(ctx, m, p, t, supervise.Limits{}); err != nil {
 		return nil, err
 	}
 	exit, err := r.process.Wait()
@@ -276,22 +294,27 @@ func try(ctx context.Context, m method, p Policy, t probe.Targets) (map[Property
 	return properties, nil
 }
 
-// tryThreads reports whether the kernel keeps a prober from exceeding its limit of threads. Killing it later is not
-// enough: a fork bomb is quicker than a supervisor that counts.
-func tryThreads(ctx context.Context, m method) (bool, error) {
+// tryLimit reports whether a prober is kept within its limits. To end it afterwards is too late for most: a fork bomb
+// is quicker than a supervisor that counts. What it has written to the disk can be removed. It is slowed down to its
+// part of the processors; that it took long says little, since others may have been at work.
+func tryLimit(ctx context.Context, m method, l supervise.Limits, asks probe.Targets) (bool, error) {
 	var r prober
-	if err := r.start(ctx, m, Policy{}, probe.Targets{Threads: 2 * fewThreads}, fewThreads); err != nil {
+	if err := r.start(ctx, m, Policy{Write: []string{asks.Own}}, asks, l); err != nil {
 		return false, err
 	}
-	exit, _ := r.process.Wait() // exceeding the limit is an error, which is expected
+	exit, err := r.process.Wait()
 	if ctx.Err() != nil {
 		return false, &untested{context.Cause(ctx)}
 	}
-	bounded := !strings.Contains(r.stdout.String(), probe.AllStarted)
-	if bounded && exit == (supervise.Exit{}) {
+	exceeded := strings.Contains(r.stdout.String(), probe.Exceeded)
+	_, met := errors.AsType[*supervise.LimitError](err)
+	switch {
+	case exceeded:
+		return l.CPUs > 0 && r.process.Usage().Throttled, nil
+	case !met && exit == (supervise.Exit{}):
 		return false, r.failed(exit)
 	}
-	return bounded, nil
+	return met || l.Threads > 0, nil // a program that gets no thread fails; else the reason may be another
 }
 
 // prober is a process that tries to escape, with its output.
@@ -300,7 +323,9 @@ type prober struct {
 	stdout, stderr bytes.Buffer
 }
 
-func (r *prober) start(ctx context.Context, m method, policy Policy, t probe.Targets, maxThreads int) error {
+func (r *prober) start(
+	ctx context.Context, m method, given Policy, t probe.Targets, l supervise.Limits,
+) error {
 	p, err := helper.Find()
 	if err != nil {
 		return err
@@ -311,9 +336,10 @@ func (r *prober) start(ctx context.Context, m method, policy Policy, t probe.Tar
 	}
 	c := supervise.Command{
 		Path: p.Path, Args: p.Command(helper.Prober), Dir: "/", Env: []string{"GOTRACEBACK=none"},
-		MaxThreads: maxThreads, Stdin: bytes.NewReader(input), Stdout: &r.stdout, Stderr: &r.stderr,
+		Limits: l, Stdin: bytes.NewReader(input), Stdout: &r.stdout, Stderr: &r.stderr,
 	}
-	if err := confined(m, &c, policy); err != nil {
+	c.Limits.Dirs = given.Write
+	if err := confined(m, &c, given); err != nil {
 		return err
 	}
 	if r.process, err = supervise.Start(ctx, c); err == nil {

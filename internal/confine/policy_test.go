@@ -126,13 +126,13 @@ func TestMounts(t *testing.T) {
 		links: []link{{in("l"), in("p")}, {in("l/x"), in("p/key.txt")}, {in("p/y"), in("p/key.txt")}},
 	}
 	assert.Equal(t, []string{
-		"--dev", "/dev",
+		"--dev", "/dev", "--size", "7", "--tmpfs", "/dev/shm",
 		"--ro-bind", in("p"), in("p"),
 		"--bind", in("p/ws"), in("p/ws"),
 		"--symlink", in("p"), in("l"),
 		"--perms", "0000", "--tmpfs", in("p/.git"), "--remount-ro", in("p/.git"),
 		"--ro-bind", "/dev/null", in("p/key.txt"),
-	}, mounts(v))
+	}, mounts(v, "7"))
 }
 
 // plant makes files below a new directory and returns its path without links: "bin/tool" is a program, "lib/" a

@@ -84,6 +84,7 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 	}
 	if in.Run != nil {
 		in.Metrics = measure(a.result)
+		in.Metrics.Machine = a.children.used()
 	}
 	if a.site.dirs.workspace != "" && !a.tape.imported() {
 		in.Workspace, in.Given = a.site.dirs.asLeft(), a.site.givenPaths(ctx)

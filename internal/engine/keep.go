@@ -29,6 +29,7 @@ func (a *attempt) keep(ctx context.Context) error {
 		return nil
 	}
 	a.result.Metrics = measure(a.result)
+	a.result.Metrics.Machine = a.children.used()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	changes := a.keepChanges

@@ -36,6 +36,27 @@ func measure(u result.Unit) *result.Metrics {
 	return m.metrics
 }
 
+// used returns what those children used that have ended; nil: there are none, or nothing is known of any.
+func (c *children) used() *result.Machine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var m result.Machine
+	for _, p := range c.all {
+		select {
+		case <-p.Done():
+		default:
+			continue
+		}
+		u := p.Usage()
+		m.Memory, m.Disk = max(m.Memory, u.Memory), max(m.Disk, u.Disk)
+		m.CPU += result.Duration(u.CPU)
+	}
+	if m == (result.Machine{}) {
+		return nil
+	}
+	return &m
+}
+
 // meter counts the events of one run.
 type meter struct {
 	metrics *result.Metrics

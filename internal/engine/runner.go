@@ -99,7 +99,7 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 	}
 	return &script.Runner{
 		Sandbox: r.sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Root: r.cfg.Root, Secret: workspace.IsSecret,
-		Read: allowed, TempDir: r.cfg.TempDir,
+		Read: allowed, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
 	}, nil
 }
 
@@ -247,7 +247,23 @@ func (r *Runner) start(ctx context.Context, c supervise.Command, p confine.Polic
 	}
 	p.Read = slices.Concat(p.Read, allowed, toolcache.Find(r.cfg.Environ).Paths())
 	p.Private = append(p.Private, r.cfg.Root)
+	c.Limits = limitsOf(r.pb)
 	return r.sandbox.Start(ctx, c, p)
+}
+
+// limitsOf returns what a playbook lets each process use of the machine, zero where it does not say.
+func limitsOf(pb *plan.Playbook) supervise.Limits {
+	l := pb.Limits
+	return supervise.Limits{Threads: l.Processes, Memory: int64(l.Memory), CPUs: l.CPUs, Disk: int64(l.Disk)}
+}
+
+// adviseLimit says how to raise a limit of the machine that a unit met.
+func (r *Runner) adviseLimit(err error) error {
+	met, ok := errors.AsType[*supervise.LimitError](err)
+	if !ok {
+		return err
+	}
+	return fault.Advise(err, fmt.Sprintf("if the work needs more, raise limits.%s in %s", met.Resource, r.pb.File))
 }
 
 // findAllowedReads makes sure that what sandbox.allow_read names is there.

@@ -62,7 +62,7 @@ func (u *unitStep) Exhaust(ctx context.Context) error {
 
 func (u *unitStep) Command(ctx context.Context) (err error) {
 	u.site.touched = true
-	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs)
+	u.command, err = u.runCommand(ctx, u.step, &u.site.dirs, u.start)
 	if note := compiledMuch(u.site.dirs.stepHome(), u.step.Args); note != "" {
 		u.result.Warnings = append(u.result.Warnings, fmt.Sprintf("step %q: %s", stepName(u.step), note))
 	}
@@ -136,8 +136,13 @@ func (s stepSkipped) Error() string { return string(s) }
 // shownOutput is how much of a command's output is kept, in bytes from its end.
 const shownOutput = 8 << 10
 
+// starter starts a child that is confined.
+type starter func(context.Context, supervise.Command, confine.Policy) (*supervise.Process, error)
+
 // runCommand runs the command of a run step.
-func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*result.Command, error) {
+func (r *Runner) runCommand(
+	ctx context.Context, s plan.Step, dirs *unitDirs, start starter,
+) (*result.Command, error) {
 	built, err := r.builtBefore(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
@@ -154,10 +159,10 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 		return nil, err
 	}
 	defer dir.Close()
-	start := r.now()
+	began := r.now()
 	out := &excerpt.Tail{Limit: shownOutput}
 	masked := r.secrets.Writer(out) // before it is cut: the end of a secret alone would not be found
-	p, err := r.start(ctx, supervise.Command{
+	p, err := start(ctx, supervise.Command{
 		Path: s.Args[0], Args: s.Args, DirFile: dir, Env: r.stepEnvironment(dirs, caches), Stdout: masked,
 		Stderr: masked, Scratch: dirs.steps,
 	}, confine.Policy{
@@ -170,7 +175,7 @@ func (r *Runner) runCommand(ctx context.Context, s plan.Step, dirs *unitDirs) (*
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
 	}
 	exit, err := p.Wait()
-	took := result.Duration(r.now().Sub(start))
+	took := result.Duration(r.now().Sub(began))
 	c := &result.Command{
 		Source: result.FromStep, Command: strings.Join(s.Args, " "), Cwd: s.Cwd, Signal: exit.Signal,
 		Duration: &took,

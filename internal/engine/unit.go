@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/confine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
@@ -19,6 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
 )
 
@@ -38,6 +41,7 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
 		}
+		err = r.adviseLimit(err)
 		if err != nil {
 			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
 		}
@@ -109,6 +113,24 @@ type attempt struct {
 	session *session.Session // nil: not begun
 	// judgments are what models say of the unit; nil: none is asked.
 	judgments *judgment.File
+	children  children
+}
+
+// children are the processes that were started for an attempt.
+type children struct {
+	mu  sync.Mutex
+	all []*supervise.Process
+}
+
+// start is [Runner.start] for a child of the unit.
+func (a *attempt) start(ctx context.Context, c supervise.Command, p confine.Policy) (*supervise.Process, error) {
+	process, err := a.Runner.start(ctx, c, p)
+	if err == nil {
+		a.children.mu.Lock()
+		defer a.children.mu.Unlock()
+		a.children.all = append(a.children.all, process)
+	}
+	return process, err
 }
 
 func (r *Runner) newAttempt(u plan.Unit, is role, notes io.Writer, res result.Unit) *attempt {

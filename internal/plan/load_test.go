@@ -133,6 +133,7 @@ func TestEverything(t *testing.T) {
 		Trials: plan.Trials{Count: 3, Pass: 2},
 		Limits: playbook.Limits{
 			Timeout: 90 * time.Minute, MaxToolCalls: 200, MaxTokens: 500_000, MaxCostUSD: 0.5,
+			Memory: 3 << 29, CPUs: 0.5, Disk: 1 << 20, Processes: 16,
 		},
 		Retries: 2,
 		Permissions: playbook.Permissions{

@@ -33,6 +33,7 @@ func Schema(kinds Kinds) []byte {
 	doc.Refine[playbook.PermissionRule](&schemas, refinePermissionRule)
 	doc.Refine[Playbook](&schemas, refinePlaybook)
 	doc.Refine[Sandbox](&schemas, func(s *doc.Schema) { s.Properties["require"].Items.Enum = properties() })
+	doc.Refine[playbook.Size](&schemas, func(s *doc.Schema) { s.Pattern = playbook.SizePattern })
 	doc.Refine[Step](&schemas, refineStep)
 	doc.Refine[Stop](&schemas, func(s *doc.Schema) { s.Enum = result.Stops() })
 	doc.Refine[Trials](&schemas, refineTrials)

@@ -31,6 +31,8 @@ type widening struct {
 
 const remove = "; remove it"
 
+const takesMore = "can take more of your machine than the default" + remove
+
 // ofPlaybooks are the keys of playbooks and eval files that widen whatever is run.
 var ofPlaybooks = []widening{
 	{"sandbox.kind", "chooses a weaker sandbox" + remove, saysNot("auto", "bwrap")},
@@ -40,6 +42,10 @@ var ofPlaybooks = []widening{
 	{"sandbox.allow_commands", "starts further programs" + remove, nil},
 	{"sandbox.unix_sockets", "lets children connect to your unix sockets" + remove, says("true")},
 	{"sandbox.allow_userns", "gives children capabilities in user namespaces" + remove, says("true")},
+	{"limits.memory", takesMore, nil},
+	{"limits.cpus", takesMore, nil},
+	{"limits.disk", takesMore, nil},
+	{"limits.processes", takesMore, nil},
 	{"env.pass", "passes your environment variables on" + remove, nil},
 	{"workspace.from", "copies what is not in the project; name a directory of the project", outside},
 	{"workspace.include", "copies files that look like secrets, or a repository" + remove, includesSecrets},

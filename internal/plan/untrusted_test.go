@@ -98,7 +98,8 @@ evaluators:
 
 // harmless are keys with which a playbook widens nothing.
 var harmless = map[string]string{
-	"Sandbox": "require", "Env": "", "Workspace": "exclude git",
+	"Sandbox": "require", "Env": "",
+	"Limits": "timeout max_tool_calls max_tokens max_cost_usd", "Workspace": "exclude git",
 	"Agent":      "model mode preset command", // those of agents that are not started
 	"code_judge": "config timeout compat", "command": "exit_code stdout stderr timeout cwd",
 	"llm_judge": "model judges samples rubrics config timeout compat prompt",
@@ -123,6 +124,7 @@ func TestUntrustedKnowsAll(t *testing.T) {
 		}
 	}
 	known("Sandbox", reflect.TypeFor[plan.Sandbox](), "sandbox.")
+	known("Limits", reflect.TypeFor[playbook.Limits](), "limits.")
 	known("Env", reflect.TypeFor[playbook.Env](), "env.")
 	known("Workspace", reflect.TypeFor[plan.Workspace](), "workspace.")
 	known("Agent", reflect.TypeFor[playbook.Agent](), "variants.*.agent.")

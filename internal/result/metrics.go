@@ -26,6 +26,18 @@ type Metrics struct {
 	Cost   *trajectory.Cost `json:"cost"`
 	// Changes are the files that differ from the prepared workspace; nil: unknown.
 	Changes *Changes `json:"changes"`
+	// Machine is what the unit's processes used of the machine; nil: there were none, or it is unknown.
+	Machine *Machine `json:"machine,omitempty"`
+}
+
+// Machine is what processes used: the agent, terminals, MCP servers, run steps, each with its descendants.
+type Machine struct {
+	// Memory is the most that one of them had at once, in bytes.
+	Memory int64 `json:"memory_bytes"`
+	// CPU is the processors' time of all together.
+	CPU Duration `json:"cpu_ms"`
+	// Disk is the most that workspace, HOME and TMPDIR took, in bytes; 0: no process lived long enough to count that.
+	Disk int64 `json:"disk_bytes"`
 }
 
 // FileAccess is one file that an agent read or wrote.

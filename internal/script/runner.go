@@ -36,6 +36,8 @@ type Runner struct {
 	Read []string
 	// TempDir is the directory for the HOME and TMPDIR of scripts. If it is empty, it is the system's.
 	TempDir string
+	// Limits are what a script may use of the machine; those that are zero are the default ones.
+	Limits supervise.Limits
 
 	hide   sync.Once
 	hidden []string
@@ -105,7 +107,7 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 	env := r.environment(s, own, workspace)
 	p, err := r.Sandbox.Start(ctx, supervise.Command{
 		Path: s.Argv[0], Args: s.Argv, Dir: s.Cwd, Env: env, Scratch: own.base, Grace: grace,
-		Stdin: bytes.NewReader(stdin), Stdout: stdout, Stderr: stderr,
+		Stdin: bytes.NewReader(stdin), Stdout: stdout, Stderr: stderr, Limits: r.Limits,
 	}, r.policy(s, own, workspace))
 	if err != nil {
 		return Output{}, err

@@ -39,6 +39,7 @@ type live struct {
 	env       []string         // of what is started for the agent: without its account
 	observer  observe.Observer
 	noise     noise
+	limitTold bool // that the agent met a limit of the machine
 }
 
 // startLive starts the unit's agent and opens a session in its workspace.
@@ -323,7 +324,7 @@ func (s *live) end(ctx context.Context) error {
 	if s.child.process != nil {
 		// How the agent ends once its work is done says nothing: many ignore the end of their input and have to be
 		// killed. That something of it could not be ended does.
-		if _, err := s.child.Stop(ctx); err != nil {
+		if _, err := s.child.Stop(ctx); err != nil && !(s.limitTold && metLimit(err)) {
 			errs = append(errs, fmt.Errorf("end the agent: %w", err))
 		}
 	}

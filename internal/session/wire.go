@@ -13,6 +13,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
+	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
 
 // exitWait is how long an agent that closed its output has to exit before it is ended.
@@ -38,7 +39,11 @@ func (s *live) notStarted(err error) error {
 			"or name another program under variants.%s.agent.command",
 			s.Launch.Command, acp.ProtocolVersion, s.Unit.Variant.ID))
 	}
-	return fault.Transient(s.exited(err))
+	err = s.exited(err)
+	if metLimit(err) { // another attempt would, too
+		return err
+	}
+	return fault.Transient(err)
 }
 
 // exited explains an error of the connection by the end of the agent's process. What the agent itself answers, the end
@@ -58,11 +63,21 @@ func (s *live) exited(err error) error {
 		return err
 	}
 	exit, waitErr := s.child.Wait()
+	if metLimit(waitErr) {
+		s.limitTold = true
+		return fmt.Errorf("the agent: %w", waitErr)
+	}
 	ended := s.stderr.explain(fmt.Errorf("the agent ended by itself: %s", exit))
 	if !isOne(err, gone) {
 		ended = fmt.Errorf("%w: %w", err, ended)
 	}
 	return errors.Join(ended, waitErr)
+}
+
+// metLimit reports whether a process was ended because it met a limit of the machine.
+func metLimit(err error) bool {
+	_, ok := errors.AsType[*supervise.LimitError](err)
+	return ok
 }
 
 // noise is what an agent wrote that is no message.

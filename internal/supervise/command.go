@@ -55,9 +55,9 @@ type Command struct {
 	// bwrap with its options: a program's absolute path and arguments, to which Start adds [SupervisorPath] and
 	// arguments. The command must run these as the first process of a process namespace. Only on Linux.
 	Enclosure []string
-	// MaxThreads, if not 0, is how many threads the child and its descendants may have in total. A tree that grows
-	// larger is killed. Only on Linux.
-	MaxThreads int
+	// Limits bound what the child and its descendants use. A tree that exceeds one is killed; see [LimitError]. Only on
+	// Linux.
+	Limits Limits
 	// Grace is how long Stop waits after closing the input and again after SIGTERM; 0 means DefaultGrace.
 	Grace time.Duration
 }

@@ -40,7 +40,7 @@ func TestSupervisorsAreKept(t *testing.T) {
 
 	other := supervise.Command{
 		Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin", "SECRET=1"}, Stdin: strings.NewReader("input"),
-		MaxThreads: 50,
+		Limits: supervise.Limits{Threads: 50},
 	}
 	_, first := run(t, other, describe)
 	after, second := run(t, plain, describe)

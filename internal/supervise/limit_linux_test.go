@@ -34,7 +34,7 @@ func TestMaxThreads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := Start(t.Context(), Command{
 				Path: "/bin/sh", Args: []string{"sh", "-c", tt.script}, Env: []string{"PATH=/usr/bin:/bin"},
-				MaxThreads: tt.limit,
+				Limits: Limits{Threads: tt.limit},
 			})
 			require.NoError(t, err)
 			exit, err := p.Wait()
@@ -42,12 +42,13 @@ func TestMaxThreads(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, Exit{}, exit)
 			} else {
-				assert.ErrorContains(t, err, "exceeded the thread limit")
+				assert.ErrorContains(t, err, "limit processes: ")
 			}
-			parent, _ := groupParent()
-			left, err := filepath.Glob(filepath.Join(parent, fmt.Sprintf("%s%d-*", groupPrefix, os.Getpid())))
-			require.NoError(t, err)
-			assert.Empty(t, left)
+			for _, parent := range groupParents().dirs {
+				left, err := filepath.Glob(filepath.Join(parent, fmt.Sprintf("%s%d-*", groupPrefix, os.Getpid())))
+				require.NoError(t, err)
+				assert.Empty(t, left)
+			}
 		})
 	}
 }
@@ -87,7 +88,8 @@ func TestLimitFromTheStart(t *testing.T) {
 		t.Helper()
 		var out bytes.Buffer
 		p, err := Start(t.Context(), Command{
-			Path: "/bin/cat", Args: []string{"cat", "/proc/self/limits"}, Stdout: &out, MaxThreads: maxThreads,
+			Path: "/bin/cat", Args: []string{"cat", "/proc/self/limits"}, Stdout: &out,
+			Limits: Limits{Threads: maxThreads},
 		})
 		require.NoError(t, err)
 		exit, err := p.Wait()
@@ -112,7 +114,7 @@ func TestJoin(t *testing.T) {
 	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
 		dir := filepath.Join(root, "sdd-eval-test-"+strconv.Itoa(os.Getpid()))
 		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err == nil && os.Mkdir(dir, 0o755) == nil {
-			g = &controlGroup{dir: dir, unified: true}
+			g = &controlGroup{dirs: []string{dir}, unified: true}
 			t.Cleanup(func() { assert.NoError(t, os.Remove(dir)) })
 			break
 		}
@@ -147,5 +149,5 @@ func TestJoin(t *testing.T) {
 	require.NoError(t, <-done)
 	groups, err := io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Contains(t, string(groups), "0::/"+filepath.Base(g.dir)+"\n")
+	assert.Contains(t, string(groups), "0::/"+filepath.Base(g.dirs[0])+"\n")
 }

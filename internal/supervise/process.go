@@ -171,6 +171,13 @@ func (p *Process) Wait() (Exit, error) {
 	return p.exit, p.err
 }
 
+// Usage returns what the process used of the machine with all its descendants, when Wait would return. It is known only
+// on Linux.
+func (p *Process) Usage() Usage {
+	<-p.done
+	return p.tree.used
+}
+
 // PID returns the child's process id, or 0 if the child is in an enclosure, where the id has a meaning only inside.
 func (p *Process) PID() int { return p.tree.childID() }
 

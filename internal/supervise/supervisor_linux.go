@@ -68,20 +68,25 @@ func (s *supervisor) supervise(spec *spec) {
 	if err := spec.enter(); err != nil {
 		s.fail(dirFailed, err)
 	}
+	g := newGauge(spec.limits)
 	c := &child{pid: s.startBounded(spec), gone: make(chan struct{})}
 	spec.leave()
 	s.adopt(c)
-	s.tell(report{started, uint32(c.pid)})
-	if spec.maxThreads > 0 {
-		go s.bound(c, spec.maxThreads)
-	}
-	status := c.await()
+	s.tell(report{Kind: started, Value: uint64(c.pid)})
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(c, g) })
+	status := c.await(g)
 	s.adopt(nil)
-	n := sweep()
-	if err := (report{exited, uint32(status)}).send(s.control); err != nil && spec.scratch != "" {
+	n := sweep(g)
+	watching.Wait()
+	if met := g.lookAtDisk(nil); met.Kind != 0 {
+		s.tell(met)
+	}
+	exit := report{exited, uint64(status), max(g.seen, g.largest), int64(g.cpu), g.disk.most}
+	if err := exit.send(s.control); err != nil && spec.scratch != "" {
 		_ = disk.RemoveAll(spec.scratch) // the process that would have removed it is gone
 	}
-	s.tell(report{left, uint32(n)})
+	s.tell(report{Kind: left, Value: uint64(n)})
 	if n > 0 || os.Getpid() == 1 { // an enclosure is for one child
 		syscall.Exit(0)
 	}
@@ -117,14 +122,14 @@ func (s *supervisor) tell(r report) { _ = r.send(s.control) }
 
 func (s *supervisor) fail(kind reportKind, err error) {
 	errno, _ := errors.AsType[syscall.Errno](err)
-	s.tell(report{kind, uint32(errno)})
+	s.tell(report{Kind: kind, Value: uint64(errno)})
 	syscall.Exit(1)
 }
 
 // lockFailed reports that the child could not be locked down.
 func (s *supervisor) lockFailed(err error) {
 	text := err.Error()
-	s.tell(report{lockFailed, uint32(len(text))})
+	s.tell(report{Kind: lockFailed, Value: uint64(len(text))})
 	_, _ = s.control.WriteString(text)
 	syscall.Exit(1)
 }
@@ -256,13 +261,16 @@ func (c *child) signal(sig syscall.Signal) {
 }
 
 // await returns the child's wait status when it has ended. Until then it reaps orphans that end.
-func (c *child) await() syscall.WaitStatus {
+func (c *child) await(g *gauge) syscall.WaitStatus {
+	var used unix.Rusage
 	for {
 		pid := nextZombie()
 		if pid == c.pid {
 			break
 		}
-		_, _ = unix.Wait4(pid, nil, 0, nil)
+		if _, err := unix.Wait4(pid, nil, 0, &used); err == nil {
+			g.account(&used)
+		}
 	}
 	// While the child is a zombie, no other group can have its number. Killing the group is one operation, which no
 	// process in the group can escape by forking; sweep has to kill processes one by one.
@@ -271,9 +279,11 @@ func (c *child) await() syscall.WaitStatus {
 	defer c.mu.Unlock()
 	c.ended = true
 	close(c.gone)
-	var status syscall.WaitStatus
-	_, _ = syscall.Wait4(c.pid, &status, 0, nil)
-	return status
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(c.pid, &status, 0, &used); err == nil {
+		g.account(&used)
+	}
+	return syscall.WaitStatus(status)
 }
 
 // nextZombie waits until a child of ours has ended, and leaves it a zombie.
@@ -305,10 +315,10 @@ const sweepInterval = 200 * time.Microsecond
 // sweep kills and reaps all children until there are none, and returns how many it could not kill. It reaches every
 // descendant, because the children of a killed process become ours. Since only we can reap our children, none of the
 // process ids can have passed to a stranger.
-func sweep() (left int) {
+func sweep(g *gauge) (left int) {
 	deadline := time.Now().Add(sweepTimeout)
 	for {
-		if reap() {
+		if reap(g) {
 			return 0
 		}
 		pids := children()
@@ -327,15 +337,18 @@ func sweep() (left int) {
 }
 
 // reap reaps the children that have ended and reports whether there are none left.
-func reap() (none bool) {
+func reap(g *gauge) (none bool) {
+	var used unix.Rusage
 	for {
-		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, &used)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
 			return true
 		case pid == 0:
 			return false
+		default:
+			g.account(&used)
 		}
 	}
 }

@@ -23,14 +23,15 @@ func FuzzSpec(f *testing.F) {
 			t.Skip() // Command.check refuses it
 		}
 		want := &spec{
-			path: path, dir: dir, scratch: dir + "/tmp", maxThreads: len(path),
-			args: strings.Split(args, "\n"), env: []string{}, files: []int{5, 6, 7, 8},
+			path: path, dir: dir, scratch: dir + "/tmp",
+			limits: Limits{Threads: len(path), Memory: 1 << 40, Disk: int64(len(dir)), Dirs: []string{dir}},
+			args:   strings.Split(args, "\n"), env: []string{}, files: []int{5, 6, 7, 8},
 		}
 		if env != "" {
 			want.env = strings.Split(env, "\n")
 		}
 		if paths != "" {
-			want.group = &controlGroup{dir: paths, unified: flag}
+			want.group = &controlGroup{dirs: []string{paths, dir}, unified: flag}
 			want.rules = &lockdown.Rules{
 				Files: flag, Offline: !flag, Unconnected: flag, Namespaces: !flag,
 				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{},
@@ -46,7 +47,7 @@ func FuzzSpec(f *testing.F) {
 }
 
 func TestDecodeSpecErrors(t *testing.T) {
-	const head, tail = "/\x00\x00\x000\x00false\x00false\x00", "0\x000\x00"
+	const head, tail = "/\x00\x00\x000\x000\x000\x000\x00false\x00false\x00", "0\x000\x00"
 	tests := []struct {
 		name, text string
 		files      int
@@ -59,6 +60,10 @@ func TestDecodeSpecErrors(t *testing.T) {
 		{"more-arguments-than-bytes", head + "2000000000\x00true\x00", 4, "spec is truncated"},
 		{"negative", head + "-2\x00", 4, `spec has the bad number "-2"`},
 		{"more", head + tail + "x", 4, "spec has 1 bytes too many"},
+		{
+			"group-without-directory", "/\x00\x00\x000\x000\x000\x000\x00true\x000\x00false\x00", 4,
+			"spec has a control group without a directory",
+		},
 		{"no-streams", head + tail, 2, "spec has 2 files"},
 		{"no-directory", head + tail, 3, "spec has 3 files"},
 	}
@@ -95,7 +100,10 @@ func TestExplainClosesStderr(t *testing.T) {
 		cause error
 		want  string
 	}{
-		{"refused", &controlGroup{dir: refusing}, io.EOF, "exceeded the thread limit (7 attempts refused)"},
+		{
+			"refused", &controlGroup{dirs: []string{refusing}}, io.EOF,
+			"limit processes: more than the 5 threads that are allowed",
+		},
 		{"silent", nil, os.ErrDeadlineExceeded, "it did not answer in 30s"},
 		{"ended", nil, io.EOF, "exit status 0: no memory"},
 	}
@@ -105,7 +113,8 @@ func TestExplainClosesStderr(t *testing.T) {
 			require.NoError(t, l.startWithStderr())
 			require.NoError(t, l.supervisor.Wait())
 			stderr := l.stderr
-			require.ErrorContains(t, (&tree{lifeline: l, group: tt.group}).explain(silence{tt.cause}), tt.want)
+			tr := &tree{lifeline: l, group: tt.group, limits: Limits{Threads: 5}}
+			require.ErrorContains(t, tr.explain(silence{tt.cause}), tt.want)
 			require.ErrorIs(t, stderr.Close(), os.ErrClosed)
 		})
 	}

@@ -28,8 +28,11 @@ type tree struct {
 	*lifeline
 	streams *streams
 	pid     int // the child's, as it is seen inside an enclosure
-	grown   int // the number of threads, if the tree was killed because it exceeded the limit
+	limits  Limits
+	met     error // the limit for which the supervisor killed the tree, or nil
+	used    Usage
 	group   *controlGroup
+	gone    chan struct{} // closed when nothing has to be watched any more
 
 	mu   sync.Mutex
 	over bool // the supervisor may have another child
@@ -41,7 +44,7 @@ func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{streams: streams}
+	t := &tree{streams: streams, limits: c.Limits, gone: make(chan struct{})}
 	err = t.start(path, c)
 	streams.handedOver()
 	streams.copy()
@@ -53,11 +56,9 @@ func startTree(cmd *exec.Cmd, path string, c *Command) (*tree, error) {
 
 // start starts the child. If it cannot, there is no supervisor left either.
 func (t *tree) start(path string, c *Command) (err error) {
-	s := &spec{path: path, scratch: c.Scratch, rules: c.Rules, maxThreads: c.MaxThreads, args: c.argv(), env: c.Env}
+	s := &spec{path: path, scratch: c.Scratch, rules: c.Rules, limits: c.Limits, args: c.argv(), env: c.Env}
 	files := t.streams.files[:]
-	if c.MaxThreads > 0 {
-		t.group = newControlGroup(hardLimit(c.MaxThreads))
-	}
+	t.group = newControlGroup(c.Limits)
 	if len(c.Enclosure) > 0 {
 		if s.dir, err = c.dirName(); err != nil {
 			return err
@@ -78,6 +79,9 @@ func (t *tree) start(path string, c *Command) (err error) {
 		err = t.handshake(s, c, files)
 		if err == nil {
 			t.closeStderr()
+			if t.group != nil && c.Limits.Memory > 0 {
+				go t.watchMemory()
+			}
 			return nil
 		}
 		_ = t.supervisor.Process.Kill()
@@ -163,8 +167,8 @@ func (s silence) Unwrap() error { return s.error }
 // explain says why a supervisor that has ended was silent.
 func (t *tree) explain(s silence) error {
 	defer t.closeStderr()
-	if refused := t.refused(); refused != nil { // a fork bomb may be faster than its supervisor
-		return refused
+	if met := t.group.met(t.limits); met != nil { // a fork bomb may be faster than its supervisor
+		return met
 	}
 	how := t.death(s)
 	if t.enclosed {
@@ -210,6 +214,7 @@ func (t *tree) ask(what byte) {
 // wait returns when the tree is gone.
 func (t *tree) wait() (Exit, error) {
 	exit, err := t.outcome()
+	close(t.gone)
 	t.mu.Lock()
 	t.over = true
 	t.mu.Unlock()
@@ -222,9 +227,11 @@ func (t *tree) wait() (Exit, error) {
 		}
 		t.end()
 	}
-	if refused := t.refused(); refused != nil && t.grown == 0 {
-		err = refused
+	// It may also have ended an enclosed supervisor, which could have no thread or memory itself.
+	if met := cmp.Or(t.met, t.group.met(t.limits)); met != nil {
+		err = met
 	}
+	t.used.Throttled = t.group.throttled()
 	if groupErr := t.group.remove(t.supervisor.Process.Pid); err == nil {
 		err = groupErr
 	}
@@ -234,39 +241,52 @@ func (t *tree) wait() (Exit, error) {
 	return exit, err
 }
 
-// refused returns an error if the control group refused threads to the tree. That may also have ended an enclosed
-// supervisor, which could then start no threads itself.
-func (t *tree) refused() error {
-	if n := t.group.refused(); n > 0 {
-		return fmt.Errorf("exceeded the thread limit (%d attempts refused)", n)
+// watchMemory kills the tree once the kernel has killed one of its processes for want of memory: what the others do
+// now is not what they would have done.
+func (t *tree) watchMemory() {
+	look := time.NewTicker(lastLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-t.gone:
+			return
+		case <-look.C:
+		}
+		if t.group.outOfMemory() {
+			t.kill()
+			return
+		}
 	}
-	return nil
 }
 
 // outcome reads the supervisor's last reports.
 func (t *tree) outcome() (Exit, error) {
-	m, err := receive(t.control)
-	if err == nil && m.Kind == grew {
-		t.grown = int(m.Value)
-		m, err = receive(t.control)
+	exit, of := Exit{Code: -1}, "child"
+	for {
+		m, err := receive(t.control)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return exit, fmt.Errorf("the supervisor did not end process %d in %v", t.pid, killTimeout)
+		case err != nil:
+			return exit, fmt.Errorf("the supervisor ended before its %s; it may have been killed", of)
+		}
+		switch m.Kind {
+		case metThreads:
+			t.met = &LimitError{Processes, int64(m.Value), int64(t.limits.Threads)}
+		case metMemory:
+			t.met = &LimitError{Memory, int64(m.Value), t.limits.Memory}
+		case metDisk:
+			t.met = &LimitError{Disk, int64(m.Value), t.limits.Disk}
+		case exited:
+			exit, of = exitOf(syscall.WaitStatus(m.Value)), "child's descendants"
+			t.used = Usage{Memory: m.Memory, CPU: time.Duration(m.CPU), Disk: m.Disk}
+		case left:
+			if m.Value > 0 {
+				return exit, fmt.Errorf("could not kill %d processes that the child left behind", m.Value)
+			}
+			return exit, nil
+		}
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return Exit{Code: -1}, fmt.Errorf("the supervisor did not end process %d in %v", t.pid, killTimeout)
-	}
-	if err != nil || m.Kind != exited {
-		return Exit{Code: -1}, errors.New("the supervisor ended before its child; it may have been killed")
-	}
-	exit := exitOf(syscall.WaitStatus(m.Value))
-	switch m, err = receive(t.control); {
-	case err != nil || m.Kind != left:
-		return exit, errors.New("the supervisor ended before its child's descendants; it may have been killed")
-	case m.Value > 0:
-		return exit, fmt.Errorf("could not kill %d processes that the child left behind", m.Value)
-	}
-	if t.grown > 0 {
-		return exit, fmt.Errorf("killed: exceeded the thread limit (grew to %d threads)", t.grown)
-	}
-	return exit, nil
 }
 
 func exitOf(status syscall.WaitStatus) Exit {

@@ -10,7 +10,8 @@ import (
 
 // tree is a child and, where there are process groups, the descendants that stay in its group.
 type tree struct {
-	cmd *exec.Cmd
+	cmd  *exec.Cmd
+	used Usage // unknown
 }
 
 // startTree runs the command. DirFile is used by its name, which is a weaker promise than on Linux.

@@ -95,21 +95,25 @@ func receiveOrder(control *os.File) (what byte, text []byte, files []int, err er
 	return header[0], text, files, err
 }
 
-// report is what the supervisor reports about a child: started or one of the failures, then perhaps grew, then exited,
-// then left. The supervisor ends after a failure, and if there are processes that it could not kill.
+// report is what the supervisor reports about a child: started or one of the failures, then perhaps a limit that was
+// met, then exited, then left. The supervisor ends after a failure, and if there are processes that it could not kill.
 type report struct {
 	Kind  reportKind
-	Value uint32
+	Value uint64
+	// Memory, CPU and Disk come with exited; see [Usage].
+	Memory, CPU, Disk int64
 }
 
-type reportKind uint32
+type reportKind uint64
 
 const (
 	started    reportKind = iota + 1 // value: process id
 	dirFailed                        // value: errno
 	runFailed                        // value: errno
 	lockFailed                       // value: how many bytes of text follow, which say why
-	grew                             // value: how many threads there were
+	metThreads                       // value: how many threads there were
+	metMemory                        // value: how many bytes there were
+	metDisk                          // value: how many bytes there were, or are left on the disk
 	exited                           // value: wait status
 	left                             // value: how many children could not be killed
 )
@@ -125,13 +129,13 @@ func receive(r io.Reader) (report, error) {
 // spec is what the supervisor is to run. It travels over the socket and not in the supervisor's arguments and
 // environment, because some variables affect the Go runtime and the loader, and other processes can see arguments.
 type spec struct {
-	path       string
-	dir        string // empty: the directory is the last of files
-	scratch    string // empty: none
-	maxThreads int    // 0: any number
-	group      *controlGroup
-	rules      *lockdown.Rules
-	args, env  []string
+	path      string
+	dir       string // empty: the directory is the last of files
+	scratch   string // empty: none
+	limits    Limits // without those that only control groups have
+	group     *controlGroup
+	rules     *lockdown.Rules
+	args, env []string
 
 	files []int // descriptors, beside the text
 }
@@ -149,10 +153,15 @@ func (s *spec) encode() []byte {
 		put(strconv.Itoa(len(items)))
 		put(items...)
 	}
-	put(s.path, s.dir, s.scratch, strconv.Itoa(s.maxThreads))
+	put(s.path, s.dir, s.scratch)
+	for _, limit := range []int64{int64(s.limits.Threads), s.limits.Memory, s.limits.Disk} {
+		put(strconv.FormatInt(limit, 10))
+	}
+	list(s.limits.Dirs)
 	put(strconv.FormatBool(s.group != nil))
 	if g := s.group; g != nil {
-		put(g.dir, strconv.FormatBool(g.unified))
+		list(g.dirs)
+		put(strconv.FormatBool(g.unified))
 	}
 	put(strconv.FormatBool(s.rules != nil))
 	if r := s.rules; r != nil {
@@ -170,9 +179,13 @@ func (s *spec) encode() []byte {
 
 func decodeSpec(text []byte, files []int) (*spec, error) {
 	f := fields{rest: string(text)}
-	s := &spec{path: f.text(), dir: f.text(), scratch: f.text(), maxThreads: f.number(), files: files}
+	s := &spec{path: f.text(), dir: f.text(), scratch: f.text(), files: files}
+	s.limits = Limits{Threads: f.number(), Memory: int64(f.number()), Disk: int64(f.number()), Dirs: f.list()}
 	if f.flag() {
-		s.group = &controlGroup{dir: f.text(), unified: f.flag()}
+		s.group = &controlGroup{dirs: f.list(), unified: f.flag()}
+		if f.err == nil && len(s.group.dirs) == 0 {
+			f.err = errors.New("spec has a control group without a directory")
+		}
 	}
 	if f.flag() {
 		s.rules = &lockdown.Rules{
@@ -213,7 +226,7 @@ func (f *fields) flag() bool { return f.text() == "true" }
 func (f *fields) number() int {
 	field := f.text()
 	n, err := strconv.Atoi(field)
-	if f.err == nil && (err != nil || n < 0 || n > math.MaxInt32) {
+	if f.err == nil && (err != nil || n < 0) {
 		f.err = fmt.Errorf("spec has the bad number %q", field)
 	}
 	return n

@@ -3,6 +3,8 @@
 // net, which every build of the helper would have to compile.
 package probe
 
+import "time"
+
 // Property is something that a process outside its policy cannot do.
 type Property string
 
@@ -30,13 +32,19 @@ const (
 	Interfaces Property = "kernel interfaces"
 	// Forks: start more threads than its limit.
 	Forks Property = "fork bombs"
+	// Memory: have more memory than its limit, be it in files in memory.
+	Memory Property = "memory"
+	// CPU: take more of the processors than its limit.
+	CPU Property = "cpu"
+	// Disk: fill the disk past its limit, be it by files that it has removed and holds open.
+	Disk Property = "disk"
 )
 
 // All returns all properties in the order in which they are shown.
 func All() []Property {
 	return []Property{
 		FilesRead, FilesWritten, FileModes, SetIDs, Terminals, Processes, Sockets, Network, Namespaces, Interfaces,
-		Forks,
+		Forks, Memory, CPU, Disk,
 	}
 }
 
@@ -53,7 +61,12 @@ type Targets struct {
 	Address string // the address of an abstract unix socket, which begins with @
 	TCP     string // the address and port of a listener, or empty: then the network is not tried
 	UDP     string // the address and port of a listener
-	Threads int    // if not 0, how many threads to start; then nothing else is tried
+
+	// If one of these is not 0, nothing else is tried.
+	Threads int           // how many threads to start
+	Memory  int64         // how many bytes of memory to have
+	CPU     time.Duration // how long to be at work on a processor
+	Disk    int64         // how many bytes to write to Own
 }
 
 // The file in Targets.Dir that has a secret, and the text of that file and of packets.
@@ -62,5 +75,5 @@ const (
 	SecretText = "not for you"
 )
 
-// AllStarted is what a prober prints if it could start Targets.Threads threads.
-const AllStarted = "all started"
+// Exceeded is what a prober prints if it could have what Targets says of threads, memory, processors or disk.
+const Exceeded = "exceeded"

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,8 +18,7 @@ func Main([]string) int {
 		fmt.Fprintln(os.Stderr, "prober:", err)
 		return 1
 	}
-	if t.Threads > 0 {
-		startThreads(t.Threads)
+	if t.exceeds() {
 		return 0
 	}
 	properties := make(map[Property]bool)
@@ -74,21 +71,6 @@ func reachesProcess(t Targets) bool {
 		return true
 	}
 	return unix.Kill(t.Process, 0) == nil // sends no signal
-}
-
-// startThreads starts threads and prints AllStarted when all of them run.
-func startThreads(n int) {
-	var started sync.WaitGroup
-	for range n {
-		started.Add(1)
-		go func() {
-			runtime.LockOSThread()
-			started.Done()
-			select {}
-		}()
-	}
-	started.Wait()
-	fmt.Println(AllStarted)
 }
 
 func connectsSocket(t Targets) bool {

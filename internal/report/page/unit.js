@@ -105,6 +105,12 @@ function unitNotes(detail, result) {
   ].filter(Boolean);
 }
 
+// machine says what processes used of the machine.
+function machine(m) {
+  const parts = [`${integer(Math.ceil(m.memory_bytes / 2 ** 20))} MiB of memory`, `${duration(m.cpu_ms)} of CPU`];
+  return [...parts, ...(m.disk_bytes ? [`${integer(Math.ceil(m.disk_bytes / 2 ** 20))} MiB on disk`] : [])].join(', ');
+}
+
 function unitFacts(detail, result) {
   const m = result.metrics;
   const tokens = m?.tokens;
@@ -121,6 +127,7 @@ function unitFacts(detail, result) {
       'Input, output',
       tokens && (known(tokens.input) || known(tokens.output)) && `${integer(tokens.input)}, ${integer(tokens.output)}`,
     ],
+    ['Machine', m?.machine && machine(m.machine)],
     ['Cost', m && (m.cost ? money(m.cost.amount, m.cost.currency) : unknown)],
     [
       'Agent',

@@ -174,6 +174,7 @@ var tricks = map[string]func(args []string){
 	"bomb":      bomb,
 	"storm":     storm,
 	"terminal":  talkToOurselves,
+	"hog":       func(args []string) { hog(args[0]) },
 }
 
 // Heartbeat returns the file that a process holds locked, and writes to, for as long as it lives. It begins with its

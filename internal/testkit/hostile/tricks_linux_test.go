@@ -180,7 +180,7 @@ func TestSoakForks(t *testing.T) {
 			var out bytes.Buffer
 			c.Stdout = &out
 			if holds {
-				c.MaxThreads = limit
+				c.Limits.Threads = limit
 			}
 			p := start(t, sb, c, s.policy())
 			require.True(t, within(p, deadline))
@@ -199,7 +199,7 @@ func TestSoakForks(t *testing.T) {
 			s := newScene(t)
 			word := rand.Text()
 			c := s.command(hostile.Trick("storm", word))
-			c.MaxThreads = limit
+			c.Limits.Threads = limit
 			bound := 2 * limit
 			// Without a control group the kernel limits all processes of the user, and who counts them must be
 			// scheduled.
