@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
@@ -270,7 +271,8 @@ func (r *rowRun) openJudgments() (file *judgment.File, unasked string, err error
 	}
 	path := judgment.Path(cassette.Path(dir, r.stem(r.suiteRun.id), r.id, "task", 1))
 	judges := engine.Judges{
-		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path), Decider: "an LLM judge",
+		Path: path, Name: cmp.Or(filepath.ToSlash(r.fromRoot(path)), path),
+		Tree: disk.Within(r.root, dir), Decider: "an LLM judge",
 		Advice:  "set EVAL_LLM_JUDGE=1, or commit the recording of what models said",
 		Command: "EVALTEST_JUDGES=record " + command(r.harness, engine.Replay, r.t.Name()) + " -count=1",
 		Mode:    r.mode(),

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // manyPlaybook has that many trials of ten cases.
@@ -142,7 +143,8 @@ func recordMany(b *testing.B, dir string, units int) {
 		list = append(list, "{id: "+id+", prompt: Do it.}")
 		for trial := range units / cases {
 			c.Header.Unit = fmt.Sprintf("many/%s/a/%d", id, trial+1)
-			require.NoError(b, cassette.Write(cassette.Path(filepath.Join(dir, "cassettes"), "p", id, "a", trial+1), c))
+			path := cassette.Path(filepath.Join(dir, "cassettes"), "p", id, "a", trial+1)
+			require.NoError(b, cassette.Write(disk.Tree(dir), path, c))
 		}
 	}
 	write("p.yaml", fmt.Sprintf(manyPlaybook, strings.Join(list, ", "), units/cases))

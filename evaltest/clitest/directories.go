@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/internal/door"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
@@ -86,17 +87,17 @@ func newOutput(dir, runID, test string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := project.MakeIgnored(filepath.Join(root, outputDir)); err != nil {
+	if err := project.MakeIgnored(disk.Tree(root), filepath.Join(root, outputDir)); err != nil {
 		return "", err
 	}
 	parent := filepath.Join(root, outputDir, runID, pkg)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
+	if err := disk.Tree(root).MkdirAll(parent); err != nil {
 		return "", err
 	}
 	name := unusual.ReplaceAllString(strings.ReplaceAll(test, "/", "."), "_")
 	path := filepath.Join(parent, name[:min(len(name), maxName)])
 	for wanted, n := path, 2; ; n++ {
-		err := os.Mkdir(path, 0o755)
+		err := disk.Tree(root).Mkdir(path)
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}

@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -74,15 +75,16 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(own, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(bin, "new-")
+	tree := disk.Tree(filepath.Dir(own))
+	bin, err := tree.Follow(filepath.Join(own, "bin"))
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, disk.RemoveAll(fresh)) }()
+	fresh := filepath.Join(bin, "new-"+rand.Text())
+	if err := tree.MkdirAll(fresh); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, tree.RemoveAll(fresh)) }()
 	if err := goBuild(dir, pkg, fresh); err != nil {
 		return "", err
 	}
@@ -100,16 +102,16 @@ func buildCommand(dir, pkg string) (path string, err error) {
 	}
 	target := filepath.Join(bin, fmt.Sprintf("%x", sha256.Sum256(content))[:16])
 	path = filepath.Join(target, name)
-	if err := os.Rename(fresh, target); err != nil {
+	if err := tree.Rename(fresh, target); err != nil {
 		if _, statErr := os.Stat(path); statErr != nil { // not because the program exists
 			return "", err
 		}
 	}
 	now := time.Now()
-	if err := os.Chtimes(target, now, now); err != nil {
+	if err := tree.Chtimes(target, now); err != nil {
 		return "", err
 	}
-	return path, removeOld(bin, now.Add(-keptBuilds))
+	return path, removeOld(tree, bin, now.Add(-keptBuilds))
 }
 
 // goBuild builds pkg into the directory to, with the go command that go test has put into PATH.
@@ -135,12 +137,12 @@ func goBuild(dir, pkg, to string) error {
 }
 
 // removeOld removes the programs that have not been used since then.
-func removeOld(bin string, then time.Time) error {
+func removeOld(tree disk.Tree, bin string, then time.Time) error {
 	entries, err := os.ReadDir(bin)
 	for _, e := range entries {
 		info, statErr := e.Info()
 		if statErr == nil && info.ModTime().Before(then) { // on an error, another process has removed it
-			err = errors.Join(err, disk.RemoveAll(filepath.Join(bin, e.Name())))
+			err = errors.Join(err, tree.RemoveAll(filepath.Join(bin, e.Name())))
 		}
 	}
 	return err

@@ -81,15 +81,10 @@ func (s *source) writes() map[string][]string {
 }
 
 func (s *source) writesIn(d ast.Decl) (places []string) {
-	reading := make(map[*ast.Ident]bool) // functions that open a file, in calls that open it for reading
+	reading := s.readingCalls(d)
 	ast.Inspect(d, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			if name := called(n); name != nil && s.opensForReading(n) {
-				reading[name] = true
-			}
-		case *ast.Ident:
-			if name := fullName(s.info.Uses[n]); canWrite(name) && !reading[n] {
+		if n, ok := n.(*ast.Ident); ok && !reading[n] {
+			if name := fullName(s.info.Uses[n]); canWrite(name) {
 				at := s.fset.Position(n.Pos())
 				places = append(places, fmt.Sprintf("%s:%d %s", filepath.Base(at.Filename), at.Line, name))
 			}
@@ -97,6 +92,20 @@ func (s *source) writesIn(d ast.Decl) (places []string) {
 		return true
 	})
 	return places
+}
+
+// readingCalls returns the names of functions that open a file, in calls that open it for reading.
+func (s *source) readingCalls(d ast.Decl) map[*ast.Ident]bool {
+	reading := make(map[*ast.Ident]bool)
+	ast.Inspect(d, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if name := called(call); name != nil && s.opensForReading(call) {
+				reading[name] = true
+			}
+		}
+		return true
+	})
+	return reading
 }
 
 // declName returns a function's name, "(*T).m" for a method, "var" for anything else.
@@ -169,7 +178,8 @@ var waysToWrite = []string{
 	"(*os.File).Write", "(*os.File).WriteString", "(*os.File).WriteAt", "(*os.File).ReadFrom",
 	"syscall.Open", "syscall.Write", "golang.org/x/sys/unix.Open", "golang.org/x/sys/unix.Openat",
 	"golang.org/x/sys/unix.Write",
-	"internal/disk.Replace", "internal/disk.Put",
+	"internal/disk.Replace", "internal/disk.Put", "(internal/disk.Tree).Replace", "(internal/disk.Tree).Create",
+	"(internal/disk.Tree).OpenFile", "(internal/disk.Tree).Rename",
 }
 
 // TestChildren holds that child processes are started from the helper program, not from os.Executable, which may be a

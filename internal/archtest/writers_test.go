@@ -24,8 +24,7 @@ type writer struct {
 // writes through package secret, or is listed here with the reason why no secret can pass.
 var writers = []writer{
 	{"internal/secret", []string{"(*Set).put", "(*sweep).rewrite", "(*sweep).relink", "(*sweep).rename"}, "it masks"},
-	{"internal/disk", []string{"Replace", "Put", "Create", "writeSynced", "write"}, "its callers count as writers"},
-	{"internal/disk", []string{"Move", "copyEntry", "copyFile"}, "a workspace that was searched"},
+	{"internal/disk", nil, "its callers count as writers, and a workspace that is moved was searched"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
 	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},
@@ -33,7 +32,7 @@ var writers = []writer{
 	{"internal/session", []string{"replace"}, "the agent's account, in the file of the user's that it came from"},
 	{"internal/session", []string{"writeFiles"}, "the agent's account, in a home that is removed with the unit"},
 	{"internal/gocache", nil, "a build cache that is removed with the unit, or of files that no agent has changed"},
-	{"internal/cassette", []string{"writeFile"}, "a session that shows a secret is not recorded"},
+	{"internal/cassette", []string{"(packed).write"}, "a session that shows a secret is not recorded"},
 	{"internal/judgment", []string{"(*File).replace"}, "answers are masked; one with a secret is not recorded"},
 	{"internal/localtools", []string{"replace"}, "an agent's files in its workspace, which is searched later"},
 	{"internal/workspace", nil, "the user's files, before the agent starts, and those of a cassette"},

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -50,7 +51,7 @@ func benchmarkCassette() *Cassette {
 // is the measure of the first.
 func BenchmarkRead(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.jsonl")
-	require.NoError(b, Write(path, benchmarkCassette()))
+	require.NoError(b, Write(disk.Tree(filepath.Dir(path)), path, benchmarkCassette()))
 	info, err := os.Stat(path)
 	require.NoError(b, err)
 	b.Run("cassette", func(b *testing.B) {
@@ -85,7 +86,7 @@ func BenchmarkReplay(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.jsonl")
 	c := benchmarkCassette()
 	c.Turns[0].Delta.Changes[0].Op = workspace.Added
-	require.NoError(b, Write(path, c))
+	require.NoError(b, Write(disk.Tree(filepath.Dir(path)), path, c))
 	base := b.TempDir()
 	for i := 0; b.Loop(); i++ {
 		dir := filepath.Join(base, fmt.Sprint(i))
@@ -105,6 +106,6 @@ func BenchmarkWrite(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "a.jsonl")
 	c := benchmarkCassette()
 	for b.Loop() {
-		require.NoError(b, Write(path, c))
+		require.NoError(b, Write(disk.Tree(filepath.Dir(path)), path, c))
 	}
 }

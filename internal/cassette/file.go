@@ -3,6 +3,7 @@ package cassette
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -33,13 +34,16 @@ func Path(dir, playbook, caseID, variant string, trial int) string {
 	return filepath.Join(dir, below)
 }
 
-// List returns the recordings of a playbook, sorted, complete or not: cassettes, answers of judges, and temporary files
-// that an interrupted recording has left.
-func List(dir, playbook string) ([]string, error) {
+// List returns the recordings of a playbook in a tree, sorted, complete or not: cassettes, answers of judges, and
+// temporary files that an interrupted recording has left.
+func List(tree disk.Tree, dir, playbook string) ([]string, error) {
 	if path.Ext(playbook) == GoExt {
 		return nil, nil
 	}
 	base := filepath.Join(dir, filepath.FromSlash(playbook))
+	if err := tree.Check(base); err != nil {
+		return nil, fmt.Errorf("list cassettes: %w", err)
+	}
 	cases, err := os.ReadDir(base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list cassettes: %w", err)
@@ -62,13 +66,20 @@ func List(dir, playbook string) ([]string, error) {
 	return files, nil
 }
 
-// Playbooks returns the paths, as [Path] takes them, of all playbooks that have recordings in dir, sorted.
-func Playbooks(dir string) ([]string, error) {
+// Playbooks returns the paths, as [Path] takes them, of all playbooks that have recordings in the directory of a tree,
+// sorted.
+func Playbooks(tree disk.Tree, dir string) ([]string, error) {
+	if err := tree.Check(dir); err != nil {
+		return nil, fmt.Errorf("list cassettes: %w", err)
+	}
 	found := make(map[string]bool)
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
 		playbook := path.Dir(path.Dir(name))
 		if err == nil && !e.IsDir() && playbook != "." && path.Ext(playbook) != GoExt && isRecording(e.Name()) {
 			found[playbook] = true
+		}
+		if err == nil && e.Type()&fs.ModeSymlink != 0 {
+			err = tree.Check(filepath.Join(dir, filepath.FromSlash(name)))
 		}
 		return err
 	})
@@ -104,6 +115,14 @@ func File(path string) string {
 
 // Compressed returns the name of the file of the cassette at path if it is compressed.
 func Compressed(path string) string { return path + gzipExt }
+
+// check returns an error if a link leads from the cassette at path out of its tree.
+func check(tree disk.Tree, path string) error {
+	if err := cmp.Or(tree.Check(path), tree.Check(Compressed(path))); err != nil {
+		return fmt.Errorf("read cassette: %w", err)
+	}
+	return nil
+}
 
 // Exists reports whether there is a cassette at path, even one that cannot be read.
 func Exists(path string) bool { return isFile(path) || isFile(Compressed(path)) }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -28,7 +29,7 @@ func TestWriteCompressed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.1.jsonl")
 	for range 2 {
 		for _, c := range []*Cassette{sample(), large()} {
-			require.NoError(t, Write(path, c))
+			require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, c))
 			want := filepath.Base(path)
 			if len(encoded(t, c)) > maxPlain {
 				want += ".gz"
@@ -55,7 +56,7 @@ func TestWriteCompressed(t *testing.T) {
 func TestOpenLeaves(t *testing.T) {
 	want := large()
 	path := filepath.Join(t.TempDir(), "a.1.jsonl")
-	require.NoError(t, Write(path, want))
+	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, want))
 	open := func() *Cassette {
 		c, err := read(path, 1000)
 		require.NoError(t, err)
@@ -67,7 +68,7 @@ func TestOpenLeaves(t *testing.T) {
 		return c
 	}
 	c := open()
-	assert.Panics(t, func() { _ = Write(path, c) }, "it has not all of its contents")
+	assert.Panics(t, func() { _ = Write(disk.Tree(filepath.Dir(path)), path, c) }, "it has not all of its contents")
 	dir := t.TempDir()
 	for _, name := range []string{"add.go", "run.sh"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644))
@@ -90,14 +91,14 @@ func TestOpenLeaves(t *testing.T) {
 		c := open()
 		other := large()
 		other.Turns[0].Delta.Changes[0].Data = []byte("package other\n")
-		require.NoError(t, Write(path, other))
+		require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, other))
 		p := NewPlayer(c, t.TempDir())
 		_, err := p.Prompt(t.Context(), samplePrompts[0])
 		require.ErrorContains(t, err, "the file changed while the cassette was replayed")
 		require.Error(t, p.End(), "a turn is left")
 	})
 	t.Run("closed meanwhile", func(t *testing.T) {
-		require.NoError(t, Write(path, want))
+		require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, want))
 		p := NewPlayer(open(), dir)
 		p.AnyPrompt = true
 		require.NoError(t, p.ApplyNext(t.Context()))
@@ -124,10 +125,10 @@ func TestList(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "evals", "c", "one", "v.1.jsonl"), 0o755))
-	playbooks, err := Playbooks(dir)
+	playbooks, err := Playbooks(disk.Tree(dir), dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"evals", "evals/a", "evals/b"}, playbooks)
-	listed, err := List(dir, "evals/b")
+	listed, err := List(disk.Tree(dir), dir, "evals/b")
 	require.NoError(t, err)
 	base := filepath.Join(dir, "evals", "b")
 	assert.Equal(t, []string{
@@ -135,16 +136,16 @@ func TestList(t *testing.T) {
 		filepath.Join(base, "two", ".v.1.jsonl.ABCD"),
 	}, listed)
 	for _, none := range []string{"none", "evals/x_test.go", "evals/c"} {
-		listed, err = List(dir, none)
+		listed, err = List(disk.Tree(dir), dir, none)
 		require.NoError(t, err)
 		assert.Empty(t, listed)
 	}
-	playbooks, err = Playbooks(filepath.Join(dir, "none"))
+	playbooks, err = Playbooks(disk.Tree(filepath.Join(dir, "none")), filepath.Join(dir, "none"))
 	require.NoError(t, err)
 	assert.Empty(t, playbooks)
-	_, err = List(dir, "top.jsonl")
+	_, err = List(disk.Tree(dir), dir, "top.jsonl")
 	require.ErrorContains(t, err, "list cassettes: ")
-	_, err = Playbooks(strings.Repeat("x", 300)) // longer than a name may be
+	_, err = Playbooks(disk.Tree(strings.Repeat("x", 300)), strings.Repeat("x", 300)) // longer than a name may be
 	require.ErrorContains(t, err, "list cassettes: ")
 }
 
@@ -159,7 +160,7 @@ func TestReadTwoFiles(t *testing.T) {
 		assert.EqualError(t, err,
 			path+": a.1.jsonl.gz exists, too: delete the outdated one of the two")
 	}
-	require.NoError(t, Write(path, sample()), "to record anew mends it")
+	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, sample()), "to record anew mends it")
 	_, err = Read(path)
 	require.NoError(t, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -69,7 +70,7 @@ func TestPlayLarge(t *testing.T) {
 			if tt.plain {
 				require.NoError(t, os.WriteFile(path, encoded(t, c), 0o644))
 			} else {
-				require.NoError(t, Write(path, c))
+				require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, c))
 				require.FileExists(t, path+".gz")
 			}
 
@@ -105,7 +106,7 @@ func largeEvents(turn, output int) []trajectory.Event {
 func playLarge(t *testing.T, path string) {
 	debug.FreeOSMemory()
 	before := fromSystem()
-	c, err := Open(path)
+	c, err := Open(disk.Tree(filepath.Dir(path)), path)
 	require.NoError(t, err)
 	p := NewPlayer(c, t.TempDir())
 	var run trajectory.Run

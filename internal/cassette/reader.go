@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // maxInMemory is how many bytes of changed files [Open] keeps in memory.
@@ -22,8 +23,14 @@ const maxInMemory = 8 << 20
 func Read(path string) (*Cassette, error) { return read(path, maxFile) }
 
 // Open is [Read] for a cassette that is to be played: where the contents of changed files are larger than 8 MiB, they
-// stay in the file until a [Player] needs them. Such a cassette can neither be written nor compared.
-func Open(path string) (*Cassette, error) { return read(path, maxInMemory) }
+// stay in the file until a [Player] needs them. Such a cassette can neither be written nor compared. The cassette is in
+// a tree.
+func Open(tree disk.Tree, path string) (*Cassette, error) {
+	if err := check(tree, path); err != nil {
+		return nil, err
+	}
+	return read(path, maxInMemory)
+}
 
 // read reads a cassette. It keeps the contents of changed files, or none of them if they have more than room bytes.
 func read(path string, room int) (*Cassette, error) {

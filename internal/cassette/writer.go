@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
-// Write writes a cassette at path, or, if it is larger than 1 MiB, compressed at path.gz. It creates the directory if
-// needed. The file is replaced as a whole; on an error the old one stays. Times are kept in microseconds.
-func Write(path string, c *Cassette) error {
+// Write writes a cassette at path in a tree, or, if it is larger than 1 MiB, compressed at path.gz. It creates the
+// directory if needed. The file is replaced as a whole; on an error the old one stays. Times are kept in microseconds.
+func Write(tree disk.Tree, path string, c *Cassette) error {
 	f, err := pack(path, c)
 	if err != nil {
 		return err
 	}
-	return f.write()
+	return f.write(tree)
 }
 
 // packed is the file of a cassette before it is written.
@@ -50,24 +48,15 @@ func pack(path string, c *Cassette) (packed, error) {
 	return packed{Compressed(path), path, text, data}, nil
 }
 
-func (f packed) write() error {
-	if err := writeFile(f.name, f.data); err != nil {
+func (f packed) write(tree disk.Tree) error {
+	if err := tree.Replace(f.name, f.data, 0o644); err != nil {
 		return fmt.Errorf("write cassette: %w", err)
 	}
 	// If we crash here, both files exist, which is an error until the cassette is recorded again.
-	if err := os.Remove(f.other); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := tree.Remove(f.other); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the old cassette: %w", err)
 	}
 	return nil
-}
-
-// writeFile replaces the file at path. After a crash or a concurrent write it is one version or the other.
-func writeFile(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return disk.Replace(path, data, 0o644)
 }
 
 // encode returns a cassette's bytes. The same cassette has the same bytes.
@@ -143,10 +132,13 @@ func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
 	return b, nil
 }
 
-// Migrate rewrites the cassette of a unit at path as if its session were recorded today: as [Write] writes it,
-// normalised by n, a new normaliser of the session. It reports whether the file changes; if dry, it leaves the file
+// Migrate rewrites the cassette of a unit at path in a tree as if its session were recorded today: as [Write] writes
+// it, normalised by n, a new normaliser of the session. It reports whether the file changes; if dry, it leaves the file
 // alone. Its errors are those of [Read], [Cassette.CheckUnit] and Write.
-func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err error) {
+func Migrate(tree disk.Tree, path, unit string, n *Normaliser, dry bool) (changed bool, err error) {
+	if err := check(tree, path); err != nil {
+		return false, err
+	}
 	c, err := Read(path)
 	if err != nil {
 		return false, err
@@ -169,7 +161,7 @@ func Migrate(path, unit string, n *Normaliser, dry bool) (changed bool, err erro
 	if dry {
 		return true, nil
 	}
-	return true, f.write()
+	return true, f.write(tree)
 }
 
 // readText returns the text of the cassette at path, decompressed.

@@ -16,12 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "er", "a.1.jsonl")
-	require.NoError(t, Write(path, sample()))
+	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, sample()))
 	got, err := Read(path)
 	require.NoError(t, err)
 	want := sample()
@@ -79,7 +80,7 @@ func TestWriteRefuses(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
 			c := sample()
 			tt.damage(c)
-			err := Write(path, c)
+			err := Write(disk.Tree(filepath.Dir(path)), path, c)
 			require.ErrorContains(t, err, tt.want)
 			require.ErrorContains(t, err, path)
 			data, err := os.ReadFile(path)
@@ -99,12 +100,12 @@ func TestWriteFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "in-the-way"), 0o755))
-	require.ErrorContains(t, Write(path, sample()), "write cassette: rename")
+	require.ErrorContains(t, Write(disk.Tree(filepath.Dir(path)), path, sample()), "write cassette: rename")
 	assert.Equal(t, []string{"a.jsonl"}, names(t, dir))
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	require.ErrorContains(t, Write(filepath.Join(file, "a.jsonl"), sample()), "write cassette: ")
+	require.ErrorContains(t, Write(disk.Tree(file), filepath.Join(file, "a.jsonl"), sample()), "write cassette: ")
 }
 
 func TestWriteConcurrently(t *testing.T) {
@@ -114,7 +115,7 @@ func TestWriteConcurrently(t *testing.T) {
 		wg.Go(func() {
 			c := sample()
 			c.Header.Unit = fmt.Sprint(i)
-			assert.NoError(t, Write(path, c))
+			assert.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, c))
 			_, err := Read(path)
 			assert.NoError(t, err)
 		})
@@ -193,7 +194,7 @@ func TestMigrate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.1.jsonl")
-			require.NoError(t, Write(path, tt.c))
+			require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, tt.c))
 			if tt.plant != nil {
 				tt.plant(t, path)
 			}
@@ -202,7 +203,8 @@ func TestMigrate(t *testing.T) {
 				if tt.remove != "" {
 					patterns = append(patterns, regexp.MustCompile(tt.remove))
 				}
-				changed, err := Migrate(path, tt.c.Header.Unit, NewNormaliser(nil, patterns, nil), dry)
+				changed, err := Migrate(disk.Tree(filepath.Dir(path)), path,
+					tt.c.Header.Unit, NewNormaliser(nil, patterns, nil), dry)
 				require.NoError(t, err)
 				return changed
 			}
@@ -270,10 +272,12 @@ func TestMigrateOnce(t *testing.T) {
 			})
 			assert.Equal(t, trajectory.Stop{Reason: "end_turn"}, recorded[3].Body)
 			path := filepath.Join(t.TempDir(), "a.1.jsonl")
-			require.NoError(t, Write(path, &Cassette{Header: sample().Header, Turns: []Turn{{Events: recorded}}}))
+			require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path,
+				&Cassette{Header: sample().Header, Turns: []Turn{{Events: recorded}}}))
 			before, err := os.ReadFile(path)
 			require.NoError(t, err)
-			changed, err := Migrate(path, sample().Header.Unit, normaliser(), false)
+			changed, err := Migrate(disk.Tree(filepath.Dir(path)), path,
+				sample().Header.Unit, normaliser(), false)
 			require.NoError(t, err)
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -317,14 +321,15 @@ func TestMigrateRefuses(t *testing.T) {
 	refuses := func(want string) {
 		t.Helper()
 		before := files(t, filepath.Dir(path))
-		_, err := Migrate(path, sample().Header.Unit, NewNormaliser(nil, nil, nil), false)
+		_, err := Migrate(disk.Tree(filepath.Dir(path)), path,
+			sample().Header.Unit, NewNormaliser(nil, nil, nil), false)
 		require.ErrorContains(t, err, want)
 		assert.Equal(t, before, files(t, filepath.Dir(path)))
 	}
 	refuses("there is no such cassette")
 	other := sample()
 	other.Header.Unit = "other/task/a/1"
-	require.NoError(t, Write(path, other))
+	require.NoError(t, Write(disk.Tree(filepath.Dir(path)), path, other))
 	refuses("the cassette was recorded for other/task/a/1")
 	require.NoError(t, os.WriteFile(path, []byte("{\n"), 0o644))
 	refuses("not a cassette")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
@@ -53,7 +54,7 @@ func (a *App) pruneCassettes(where recordingsFlags, files []string, dry bool) er
 	for _, path := range orphans {
 		fmt.Fprintln(a.Stdout, printable(a.shown(path)))
 		if !dry {
-			if err := removeOrphan(path); err != nil {
+			if err := removeOrphan(where.tree(root), path); err != nil {
 				return err
 			}
 		}
@@ -84,14 +85,14 @@ func (a *App) orphans(root string, where recordingsFlags, file string) ([]string
 }
 
 // removeOrphan removes a recording, and its directory if that is empty then.
-func removeOrphan(path string) error {
-	if err := os.Remove(path); err != nil {
+func removeOrphan(tree disk.Tree, path string) error {
+	if err := tree.Remove(path); err != nil {
 		return err
 	}
 	dir := filepath.Dir(path)
 	entries, err := fs.ReadDir(os.DirFS(dir), ".")
 	if err == nil && len(entries) == 0 {
-		err = os.Remove(dir)
+		err = tree.Remove(dir)
 	}
 	return err
 }

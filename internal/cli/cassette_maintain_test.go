@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // onWrite does something whenever something is written.
@@ -61,7 +62,7 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [a]}}, steps: [{uses: "bui
 			for _, n := range []string{"1", "2", "3"} {
 				c := everything()
 				c.Header.Unit = "p/task/a/" + n
-				require.NoError(t, cassette.Write(file(n), c))
+				require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(file(n))), file(n), c))
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -115,7 +116,7 @@ func everything() *cassette.Cassette {
 
 func TestCassetteShow(t *testing.T) {
 	dir := projectDir(t)
-	require.NoError(t, cassette.Write(filepath.Join(dir, "a.1.jsonl"), everything()))
+	require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, "a.1.jsonl"), everything()))
 	got := call(t, dir, "cassette", "show", "a.1.jsonl")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	golden.Equal(t, "testdata/cassette/show.golden", got.stdout)
@@ -130,7 +131,7 @@ func TestCassetteShow(t *testing.T) {
 	imported := everything()
 	imported.Header.Origin, imported.Header.Endpoint, imported.Header.Sandbox = "imported from a tool 1.0", "", ""
 	imported.Header.Fingerprints = imported.Header.Fingerprints.OfImport()
-	require.NoError(t, cassette.Write(filepath.Join(dir, "a.2.jsonl"), imported))
+	require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, "a.2.jsonl"), imported))
 	got = call(t, dir, "cassette", "show", "a.2.jsonl")
 	require.Contains(t, got.stdout,
 		"\norigin      imported from a tool 1.0\nrecorded    2026-01-31 12:00:00 UTC, sandbox "+
@@ -167,8 +168,8 @@ func TestCassetteShowsNoSecrets(t *testing.T) {
 	c := everything()
 	key := "sk-" + "test-not-a-key-1234"
 	c.Turns[0].Events[1].Body = trajectory.Thought{Text: "The key is " + key}
-	require.NoError(t, cassette.Write(filepath.Join(dir, "a.1.jsonl"), c))
-	require.NoError(t, cassette.Write(filepath.Join(dir, "b.1.jsonl"), everything()))
+	require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, "a.1.jsonl"), c))
+	require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, "b.1.jsonl"), everything()))
 	for _, args := range [][]string{
 		{"show", "a.1.jsonl"},
 		{"show", "--full", "a.1.jsonl"},
@@ -190,7 +191,7 @@ func TestCassetteDiff(t *testing.T) {
 	write := func(name string, change func(*cassette.Cassette)) {
 		c := everything()
 		change(c)
-		require.NoError(t, cassette.Write(filepath.Join(dir, name), c))
+		require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, name), c))
 	}
 	write("a.jsonl", func(*cassette.Cassette) {})
 	write("same.jsonl", func(c *cassette.Cassette) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
@@ -96,7 +97,7 @@ func (v *verification) recorded() ([]string, error) {
 		return nil, err
 	}
 	for _, stem := range gone {
-		orphans, err := cassette.List(v.dir, stem)
+		orphans, err := cassette.List(v.where.tree(v.root), v.dir, stem)
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +196,9 @@ func (r recordingsFlags) dir(root string) string {
 	return filepath.Join(root, dir)
 }
 
+// tree returns the tree that the cassettes are in.
+func (r recordingsFlags) tree(root string) disk.Tree { return disk.Within(root, r.dir(root)) }
+
 // run returns the options of a run of a playbook with its recordings in that place.
 func (r recordingsFlags) run(file string) runOptions {
 	return runOptions{playbook: file, root: r.root, cassettes: r.cassettes}
@@ -227,7 +231,7 @@ func (a *App) recordings(root string, where recordingsFlags, file string) (*engi
 // recordings that do not exist, as paths below the root without extension. It is an error if there are no recordings.
 func (a *App) recordedPlaybooks(command string, where recordingsFlags, root string) (files, gone []string, err error) {
 	dir := where.dir(root)
-	stems, err := cassette.Playbooks(dir)
+	stems, err := cassette.Playbooks(where.tree(root), dir)
 	if err != nil {
 		return nil, nil, err
 	}

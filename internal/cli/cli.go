@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -172,14 +173,14 @@ func exitCode(ctx context.Context, err error) int {
 	return exitHarness
 }
 
-// nextAfter returns the command to run after err, empty if there is none.
+// nextAfter returns what to do after err, a command for the most part, empty if nothing is known.
 func (a *App) nextAfter(err error) string {
 	if e, ok := errors.AsType[*exitError](err); ok && e.next != "" {
 		return e.next
 	}
 	bad, ok := errors.AsType[*rundir.LineError](err)
 	if !ok || bad.File == "" {
-		return ""
+		return fault.Advice(err)
 	}
 	root := bad.Root
 	if here, err := a.projectRoot(""); err == nil && here == root {

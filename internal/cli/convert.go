@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/convert"
 	"github.com/sdd-eval/sdd-eval/internal/convert/agentevals"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -112,7 +113,7 @@ func (a *App) importCassette(ctx context.Context, file string, o importOptions) 
 	if err := a.addFingerprints(ctx, c, unit); err != nil {
 		return fmt.Errorf("cassette import: %w", err)
 	}
-	if err := cassette.Write(path, c); err != nil {
+	if err := cassette.Write(unit.tree, path, c); err != nil {
 		return fmt.Errorf("cassette import: %w", err)
 	}
 	if masked {
@@ -131,6 +132,7 @@ type importedUnit struct {
 	pb      *plan.Playbook
 	profile agent.Profile
 	runner  *engine.Runner
+	tree    disk.Tree // that its recording is in
 }
 
 // addFingerprints adds what the playbook is now, so that a replay notices when it changes.
@@ -176,7 +178,7 @@ func (a *App) unitToImport(o importOptions) (unit importedUnit, err error) {
 		return importedUnit{}, usageError("cassette import: %s has no unit %q%s",
 			o.playbook, o.unit, doc.DidYouMean(o.unit, ids))
 	}
-	unit = importedUnit{Unit: units[i], pb: plan.Playbook, runner: runner}
+	unit = importedUnit{Unit: units[i], pb: plan.Playbook, runner: runner, tree: o.where.tree(root)}
 	unit.profile, _ = agent.Lookup(unit.Variant.Agent.Kind)
 	unit.profile.Kind = unit.Variant.Agent.Kind
 	if want := kindOf(o.from); want != "" && want != unit.profile.Kind {

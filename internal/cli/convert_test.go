@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/convert/atif"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 )
 
@@ -166,7 +167,7 @@ func TestCassetteImportErrors(t *testing.T) {
 // What is exported is a trajectory, and is imported again.
 func TestCassetteExport(t *testing.T) {
 	dir := importProject(t)
-	require.NoError(t, cassette.Write(filepath.Join(dir, "a.1.jsonl"), everything()))
+	require.NoError(t, cassette.Write(disk.Tree(dir), filepath.Join(dir, "a.1.jsonl"), everything()))
 	got := call(t, dir, "cassette", "export", "--to", "atif", "a.1.jsonl")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	_, err := atif.Decode(strings.NewReader(got.stdout))

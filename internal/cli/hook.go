@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/claude/hook"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/words"
 )
 
@@ -181,6 +182,11 @@ sdd-eval, and those of COMMAND. Everything else stays as it is.`,
 // editSettings changes a settings file, or prints the changed settings.
 func (a *App) editSettings(file string, show bool, done string, change func([]byte) ([]byte, error)) error {
 	path := a.path(file)
+	if root, err := a.projectRoot(""); err == nil {
+		if err := disk.Within(root, path).Check(path); err != nil {
+			return usageError("%w", err)
+		}
+	}
 	if show {
 		settings, err := hook.Preview(path, change)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -83,21 +82,19 @@ func (a *App) init(o initOptions) error {
 		return err
 	}
 	dir := filepath.Join(root, ".llman", "sdd-eval", "playbooks")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
+	tree := disk.Tree(root)
 	schema := specSchema
 	if o.schema == "local" {
 		schema = "./" + schemaFile
-		if err := disk.Replace(filepath.Join(dir, schemaFile), plan.Schema(kinds.All()), 0o644); err != nil {
+		if err := tree.Replace(filepath.Join(dir, schemaFile), plan.Schema(kinds.All()), 0o644); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 	}
 	file := filepath.Join(dir, o.name+".yaml")
 	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
-	write := disk.Create
+	write := tree.Create
 	if o.force {
-		write = disk.Replace
+		write = tree.Replace
 	}
 	switch err := write(file, []byte(text), 0o644); {
 	case errors.Is(err, fs.ErrExist):

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
@@ -176,6 +177,9 @@ func (a *App) reportToGitHub(rep *report.Report, rootFlag string) error {
 	if file == "" {
 		fmt.Fprintf(a.Stderr, "no summary was written: %s is not set; GitHub Actions sets it\n", summaryVariable)
 		return nil
+	}
+	if err := disk.Within(root, file).Check(file); err != nil {
+		return err
 	}
 	added, err := appendSummary(file, rep)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -246,7 +247,7 @@ func TestCassette(t *testing.T) {
 					Kind: "acp", Workspace: cassette.FilesOf(workspace.Manifest{}),
 				}
 				path := filepath.Join(t.TempDir(), "a.1.jsonl")
-				require.NoError(t, cassette.Write(path, c))
+				require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 				read, err := cassette.Read(path)
 				require.NoError(t, err)
 				assert.Equal(t, "imported from "+format+" "+s.Version, read.Header.Origin)

@@ -15,63 +15,77 @@ import (
 
 // Replace writes data to the file at path, replacing any file there, with exactly the mode perm. After a crash or a
 // concurrent write the file has one content or the other, never a part. When Replace returns, the file is on the disk.
+// Files of the user's module are written through a [Tree].
 func Replace(path string, data []byte, perm fs.FileMode) error {
-	return writeSynced(path, data, perm, os.Rename)
-}
-
-// Create is like [Replace], but returns [fs.ErrExist] if there is something at path. Of several concurrent calls one
-// succeeds. The file system must support hard links.
-func Create(path string, data []byte, perm fs.FileMode) error {
-	return writeSynced(path, data, perm, func(temporary, path string) error {
-		if err := os.Link(temporary, path); err != nil {
-			return err
-		}
-		return os.Remove(temporary)
-	})
-}
-
-// writeSynced writes data to a temporary file, syncs it to the disk, and has put move it to path.
-func writeSynced(path string, data []byte, perm fs.FileMode, put func(temporary, path string) error) error {
-	err := write(path, perm, func(f *os.File) error {
-		_, err := f.Write(data)
-		return errors.Join(err, f.Sync())
-	}, put)
-	if err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
+	return writeSynced(anywhere{}, path, data, perm, place.Rename)
 }
 
 // Put is like [Replace], with the data that fill writes, but does not wait for the disk. It is for files that can be
 // made again: however the process ends, the file is whole or does not exist, but a crash of the system may leave an
 // empty one.
 func Put(path string, perm fs.FileMode, fill func(io.Writer) error) error {
-	return write(path, perm, func(f *os.File) error { return fill(f) }, os.Rename)
+	return write(anywhere{}, path, perm, func(f *os.File) error { return fill(f) }, place.Rename)
 }
 
-// write has fill write a temporary file, and has put move it to path.
-func write(path string, perm fs.FileMode, fill func(*os.File) error, put func(temporary, path string) error) error {
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|Nonblock, 0o600)
+// place is where files are written. An [*os.Root] is one.
+type place interface {
+	Open(name string) (*os.File, error)
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	Rename(from, to string) error
+	Link(from, to string) error
+	Remove(name string) error
+}
+
+// anywhere is the place of all paths.
+type anywhere struct{}
+
+func (anywhere) Open(name string) (*os.File, error) { return os.Open(name) }
+func (anywhere) Rename(from, to string) error       { return os.Rename(from, to) }
+func (anywhere) Link(from, to string) error         { return os.Link(from, to) }
+func (anywhere) Remove(name string) error           { return os.Remove(name) }
+
+func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, perm)
+}
+
+// putter moves a temporary file to where it belongs.
+type putter func(in place, temporary, name string) error
+
+// writeSynced writes data to a temporary file, syncs it to the disk, and has put move it to name.
+func writeSynced(in place, name string, data []byte, perm fs.FileMode, put putter) error {
+	err := write(in, name, perm, func(f *os.File) error {
+		_, err := f.Write(data)
+		return errors.Join(err, f.Sync())
+	}, put)
+	if err != nil {
+		return err
+	}
+	return syncDir(in, filepath.Dir(name))
+}
+
+// write has fill write a temporary file, and has put move it to name.
+func write(in place, name string, perm fs.FileMode, fill func(*os.File) error, put putter) error {
+	temporary := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
+	f, err := in.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL|Nonblock, 0o600)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(fill(f), f.Chmod(perm), f.Close())
 	if err == nil {
-		err = put(temporary, path)
+		err = put(in, temporary, name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temporary))
+		return errors.Join(err, in.Remove(temporary))
 	}
 	return nil
 }
 
-// SyncDir syncs a directory to the disk, which makes renames in it durable. On Windows it does nothing.
-func SyncDir(dir string) error {
+// syncDir syncs a directory to the disk, which makes renames in it durable. On Windows it does nothing.
+func syncDir(in place, dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	d, err := os.Open(dir)
+	d, err := in.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -53,12 +53,11 @@ func TestReplace(t *testing.T) {
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	require.NoError(t, Create(path, []byte("new"), 0o640))
-	require.ErrorIs(t, Create(path, []byte("newer"), 0o644), fs.ErrExist)
+	require.NoError(t, Tree(dir).Create(path, []byte("new"), 0o640))
+	require.ErrorIs(t, Tree(dir).Create(path, []byte("newer"), 0o644), fs.ErrExist)
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "new", string(got))
-	require.Error(t, Create(filepath.Join(dir, "none", "file"), nil, 0o644))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no temporary file is left")
@@ -70,12 +69,15 @@ func TestCreate(t *testing.T) {
 }
 
 func TestRemoveAll(t *testing.T) {
-	tree := filepath.Join(t.TempDir(), "tree")
-	require.NoError(t, os.MkdirAll(filepath.Join(tree, "a", "b"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(tree, "a", "b", "file"), nil, 0o444))
-	require.NoError(t, os.Chmod(filepath.Join(tree, "a", "b"), 0o555))
-	require.NoError(t, os.Chmod(filepath.Join(tree, "a"), 0o555))
-	require.NoError(t, RemoveAll(tree))
-	require.NoDirExists(t, tree)
-	require.NoError(t, RemoveAll(tree), "a missing tree is no error")
+	base := t.TempDir()
+	for _, remove := range []func(string) error{RemoveAll, Tree(base).RemoveAll} {
+		tree := filepath.Join(base, "tree")
+		require.NoError(t, os.MkdirAll(filepath.Join(tree, "a", "b"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(tree, "a", "b", "file"), nil, 0o444))
+		require.NoError(t, os.Chmod(filepath.Join(tree, "a", "b"), 0o555))
+		require.NoError(t, os.Chmod(filepath.Join(tree, "a"), 0o555))
+		require.NoError(t, remove(tree))
+		require.NoDirExists(t, tree)
+		require.NoError(t, remove(tree), "a missing tree is no error")
+	}
 }

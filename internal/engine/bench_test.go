@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -183,6 +184,6 @@ func record(tb testing.TB, root, text string) string {
 		Kind: "fake-acp", Permissions: []string{"default: allow"}, Timeout: "30m0s", Workspace: cassette.FilesOf(m),
 	}
 	path := cassette.Path(filepath.Join(root, "cassettes"), "bench", "task", "fake", 1)
-	require.NoError(tb, cassette.Write(path, c))
+	require.NoError(tb, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 	return path
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/agent"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
@@ -141,7 +142,7 @@ func (a *attempt) openJudgments() error {
 // judges says where what models say of the unit comes from.
 func (a *attempt) judges() Judges {
 	return Judges{
-		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()),
+		Path: judgment.Path(a.tape.path), Name: judgment.Path(a.tape.name()), Tree: a.tape.tree,
 		Command: "EVALTEST_JUDGES=record " + a.cfg.Command(Replay, a.unit),
 		Advice:  "set EVAL_LLM_JUDGE=1, or give sdd-eval run --llm-judge, or add `required: false` to the evaluator",
 		Mode:    a.cfg.Mode, Record: a.cfg.RecordJudges, Allowed: a.cfg.LLMJudge, Secrets: a.secrets, Models: a.models,
@@ -153,6 +154,8 @@ func (a *attempt) judges() Judges {
 type Judges struct {
 	// Path is where the recording is, Name what errors call it, and Command records it.
 	Path, Name, Command string
+	// Tree is the tree that the recording is in.
+	Tree disk.Tree
 	// Decider is what asks a model and decides, for people; empty: nothing does. In CI, where nobody sees what is
 	// skipped, it is an error that it may not ask, whatever the mode, with Advice on how to get on.
 	Decider, Advice string
@@ -188,7 +191,7 @@ func (j Judges) Open() (*judgment.File, error) {
 	case !ok:
 		return nil, nil
 	}
-	c := judgment.Config{Mode: mode, Secrets: j.Secrets, Name: j.Name, Command: j.Command}
+	c := judgment.Config{Mode: mode, Tree: j.Tree, Secrets: j.Secrets, Name: j.Name, Command: j.Command}
 	if mode != judgment.Replay {
 		client, err := j.Models()
 		if err != nil {
@@ -197,8 +200,11 @@ func (j Judges) Open() (*judgment.File, error) {
 		c.Live = client
 	}
 	file, err := judgment.Open(j.Path, c)
+	if err != nil && fault.Advice(err) == "" {
+		err = fault.Advise(err, j.Command)
+	}
 	if err != nil {
-		return nil, fault.Advise(err, j.Command)
+		return nil, err
 	}
 	return file, nil
 }
@@ -282,7 +288,8 @@ func (r *Runner) Verify(ctx context.Context, u plan.Unit) (defects []Defect, war
 	}
 	path := judgment.Path(a.tape.path)
 	if cassette.Exists(path) {
-		if _, err := judgment.Open(path, judgment.Config{Mode: judgment.Replay, Secrets: r.secrets}); err != nil {
+		config := judgment.Config{Mode: judgment.Replay, Tree: a.tape.tree, Secrets: r.secrets}
+		if _, err := judgment.Open(path, config); err != nil {
 			defects = append(defects,
 				Defect{DefectCorrupt, r.rel(path), strings.ReplaceAll(err.Error(), path, r.rel(path))})
 		}
@@ -350,7 +357,7 @@ func (t *tape) defect(err error) (d Defect, known bool) {
 
 // Orphans returns the recordings in the playbook's place that belong to no unit of it, absolute and sorted.
 func (r *Runner) Orphans() ([]string, error) {
-	files, err := cassette.List(r.cassettes(), r.stem())
+	files, err := cassette.List(r.tree(), r.cassettes(), r.stem())
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +381,7 @@ func (r *Runner) Migrate(u plan.Unit, dry bool) (changed bool, err error) {
 	if !ok {
 		return false, fmt.Errorf("%s: unknown agent kind %q", u.ID(), kind)
 	}
-	changed, err = cassette.Migrate(path, u.ID(),
+	changed, err = cassette.Migrate(r.tree(), path, u.ID(),
 		cassette.NewNormaliser(nil, profile.Patterns(r.pb.Cassette.Normalise), profile.Volatile), dry)
 	if _, ok := errors.AsType[*cassette.UnitError](err); ok {
 		err = fmt.Errorf("%s:1: %w", r.relCassette(u), err)

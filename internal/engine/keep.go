@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -257,7 +258,7 @@ func (a *attempt) saveSession(ctx context.Context) error {
 	if err := a.rehearse(ctx, c); err != nil {
 		return err
 	}
-	if err := cassette.Write(a.tape.path, c); err != nil {
+	if err := cassette.Write(a.tape.tree, a.tape.path, c); err != nil {
 		return err
 	}
 	a.result.Session = a.tape.name()
@@ -267,12 +268,13 @@ func (a *attempt) saveSession(ctx context.Context) error {
 // rehearse replays a recording before it takes the place of another. What a cassette does not keep, such as what git
 // ignores, could make its replay judge otherwise than was judged now.
 func (a *attempt) rehearse(ctx context.Context, c *cassette.Cassette) error {
+	tree := disk.Tree(a.site.dirs.base)
 	path := filepath.Join(a.site.dirs.base, "rehearsal.jsonl")
-	if err := cassette.Write(path, c); err != nil {
+	if err := cassette.Write(tree, path, c); err != nil {
 		return err
 	}
 	again := a.newAttempt(a.unit, rehearses, io.Discard, newUnit(a.unit, a.now(), nil))
-	again.tape.path, again.judgments = path, a.judgments
+	again.tape.path, again.tape.tree, again.judgments = path, tree, a.judgments
 	if err := again.run(ctx); err != nil {
 		return fmt.Errorf("no cassette was written, because it cannot be replayed: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/convert"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
@@ -143,7 +144,7 @@ func TestMutantsOfImports(t *testing.T) {
 			require.NoError(t, err)
 			c.Header.Fingerprints = now.OfImport()
 			path := runner.CassettePath(unit)
-			require.NoError(t, cassette.Write(path, c))
+			require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 			s := subject{
 				file: path, seal: mutatedata.Cassette, run: replayed(t, root, importedText+evaluators), sample: 80,
 				survives: importSurvivors[name],

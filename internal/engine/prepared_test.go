@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -242,7 +243,7 @@ func TestMigrate(t *testing.T) {
 		require.Equal(t, want, changed)
 	}
 	c.Header.Unit = "bench/task/other/1"
-	require.NoError(t, cassette.Write(path, c))
+	require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 	_, err = runner.Migrate(unit, true)
 	require.ErrorContains(t, err, runnerCassette+":1: the cassette was recorded for bench/task/other/1")
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -80,7 +81,8 @@ func recorded(t *testing.T, trials int) (root string) {
 		c, err := cassette.Read(path)
 		require.NoError(t, err)
 		c.Header.Unit = fmt.Sprintf("bench/task/fake/%d", trial)
-		require.NoError(t, cassette.Write(strings.Replace(path, ".1.jsonl", fmt.Sprintf(".%d.jsonl", trial), 1), c))
+		file := strings.Replace(path, ".1.jsonl", fmt.Sprintf(".%d.jsonl", trial), 1)
+		require.NoError(t, cassette.Write(disk.Tree(root), file, c))
 	}
 	return root
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/confine"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
@@ -301,6 +302,9 @@ func (r *Runner) cassettes() string {
 	}
 	return filepath.Join(r.cfg.Root, r.cfg.Cassettes)
 }
+
+// tree returns the tree that the cassettes are in.
+func (r *Runner) tree() disk.Tree { return disk.Within(r.cfg.Root, r.cassettes()) }
 
 // outside reports whether a directory is not below the root, where go test does not look for changes.
 func (r *Runner) outside(dir string) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -78,7 +79,7 @@ func TestSweepReplay(t *testing.T) {
 			c, err := cassette.Read(path)
 			require.NoError(t, err)
 			c.Turns[0].Delta.Changes = tt.changes
-			require.NoError(t, cassette.Write(path, c))
+			require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 
 			secrets := new(secret.Set)
 			runner, unit := newRunner(t, root, text, engine.Replay, func(cfg *engine.Config) {

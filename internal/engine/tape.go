@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
@@ -24,6 +26,7 @@ type tape struct {
 	*Runner
 	unit     plan.Unit
 	path     string
+	tree     disk.Tree          // that the path is in
 	recorded *cassette.Cassette // that was opened; nil: none
 	stale    bool               // it was recorded from something else, and that was allowed
 	warnings []string           // about it
@@ -38,7 +41,7 @@ func (t *tape) imported() bool { return t.recorded != nil && t.recorded.Header.I
 // open opens the cassette and refuses it if it was recorded from something else than what the playbook says now, with
 // what was prepared now.
 func (t *tape) open(prepared workspace.Manifest) error {
-	c, err := cassette.Open(t.path)
+	c, err := cassette.Open(t.tree, t.path)
 	if err != nil {
 		return t.shorten(err, t.unit)
 	}
@@ -101,6 +104,7 @@ func (t *tape) checkImported(c *cassette.Cassette) error {
 // oldError says that a recording is older than the playbook allows.
 type oldError struct {
 	path     string
+	tree     disk.Tree // that the path is in
 	recorded time.Time
 	days     int // that it is old
 	limit    string
@@ -135,17 +139,18 @@ func (t *tape) checkAge(c *cassette.Cassette) error {
 // checkWritable finds out whether a cassette can be written before the agent does work that would be lost.
 func (t *tape) checkWritable() error {
 	dir := filepath.Dir(t.path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := t.tree.MkdirAll(dir); err != nil {
 		return err
 	}
 	if info, err := os.Lstat(t.path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: no cassette can be written there", t.name())
 	}
-	f, err := os.CreateTemp(dir, ".probe-*")
+	probe := filepath.Join(dir, ".probe-"+rand.Text())
+	f, err := t.tree.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return errors.Join(f.Close(), t.tree.Remove(probe))
 }
 
 // header is that of a recording which is made of a session now, in a workspace that was prepared so.

@@ -137,7 +137,8 @@ func (r *Runner) newAttempt(u plan.Unit, is role, notes io.Writer, res result.Un
 	log := session.NewLog(r.secrets, u.ID(), notes, r.now)
 	return &attempt{
 		Runner: r, unit: u, role: is, log: log, result: res,
-		site: site{Runner: r, unit: u, log: log}, tape: tape{Runner: r, unit: u, path: r.CassettePath(u)},
+		site: site{Runner: r, unit: u, log: log},
+		tape: tape{Runner: r, unit: u, path: r.CassettePath(u), tree: r.tree()},
 	}
 }
 

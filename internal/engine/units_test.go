@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/convert"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
@@ -459,5 +460,5 @@ func imported(t *testing.T, runner *engine.Runner, u plan.Unit) {
 	now, err := runner.Fingerprints(t.Context(), u)
 	require.NoError(t, err)
 	c.Header.Fingerprints = now.OfImport()
-	require.NoError(t, cassette.Write(runner.CassettePath(u), c))
+	require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(runner.CassettePath(u))), runner.CassettePath(u), c))
 }

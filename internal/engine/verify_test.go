@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -45,7 +46,7 @@ func TestMaxAge(t *testing.T) {
 			c, err := cassette.Read(path)
 			require.NoError(t, err)
 			c.Header.RecordedAt = recorded
-			require.NoError(t, cassette.Write(path, c))
+			require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 			runner, unit := newRunner(t, root, benchPlaybook+"cassette: {max_age: "+tt.limit+"}\n", engine.Replay,
 				func(c *engine.Config) { c.Stale = tt.stale })
 			require.True(t, runner.Impure(), "tomorrow it may be too old")
@@ -82,7 +83,7 @@ func TestVerify(t *testing.T) {
 			c, err := cassette.Read(path)
 			require.NoError(t, err)
 			c.Header.Unit = "bench/task/other/1"
-			require.NoError(t, cassette.Write(path, c))
+			require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
 		}, "", []engine.Defect{
 			{Kind: engine.DefectCorrupt, File: cassettePath, Reason: cassettePath +
 				":1: the cassette was recorded for bench/task/other/1, not for bench/task/fake/1"},

@@ -3,7 +3,7 @@
 // answers, and no answer is ever given to another question. Package llm asks the models, and the evaluators write the
 // questions and read the answers.
 //
-//	config := judgment.Config{Mode: judgment.Replay, Secrets: secrets, Command: command}
+//	config := judgment.Config{Mode: judgment.Replay, Tree: tree, Secrets: secrets, Command: command}
 //	file, err := judgment.Open(judgment.Path(cassette), config)
 //	in.Models = file
 //	... // evaluators ask
@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -67,6 +65,8 @@ func Choose(session Mode, rerecord, allowed, recorded bool) (Mode, bool) {
 // Config says where answers come from.
 type Config struct {
 	Mode Mode
+	// Tree is the tree that the recording is in. It must not be empty.
+	Tree disk.Tree
 	// Live asks the models. It may be nil only in mode [Replay].
 	Live llm.Asker
 	// Secrets masks questions, answers and what is written. It must not be nil: a replay must mask its questions, too,
@@ -104,15 +104,15 @@ type call struct {
 // Open opens the recording at path, which must exist in mode [Replay]. If the recording was truncated or edited, the
 // error names file and line, unless the mode replaces it. Open panics if the configuration lacks what the mode needs.
 func Open(path string, c Config) (*File, error) {
-	if c.Secrets == nil || c.Live == nil && c.Mode != Replay {
-		panic("judgment.Open: Config needs Secrets and, unless Mode is Replay, Live")
+	if c.Secrets == nil || c.Tree == "" || c.Live == nil && c.Mode != Replay {
+		panic("judgment.Open: Config needs Secrets, Tree and, unless Mode is Replay, Live")
 	}
 	c.Name = cmp.Or(c.Name, path)
 	f := &File{path: path, config: c, calls: make(map[callKey]*call)}
 	if c.Mode != Replay && c.Mode != Missing {
 		return f, nil
 	}
-	data, err := disk.ReadRegular(path, maxFile)
+	data, err := c.Tree.ReadRegular(path, maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.Mode == Missing:
 		return f, nil
@@ -203,7 +203,7 @@ func (f *File) Save() error {
 // replace replaces the recording by data; nil removes it.
 func (f *File) replace(data []byte) error {
 	if data == nil {
-		if err := os.Remove(f.path); !errors.Is(err, fs.ErrNotExist) {
+		if err := f.config.Tree.Remove(f.path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
@@ -214,10 +214,7 @@ func (f *File) replace(data []byte) error {
 	if name, found := f.config.Secrets.Contains(data); found {
 		return fmt.Errorf("it would contain the secret %s", name)
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-		return err
-	}
-	return disk.Replace(f.path, data, 0o644)
+	return f.config.Tree.Replace(f.path, data, 0o644)
 }
 
 // used returns the calls that were made.

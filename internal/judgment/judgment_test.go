@@ -45,7 +45,7 @@ func (m *model) Complete(_ context.Context, r llm.Request) (llm.Reply, error) {
 
 func open(t *testing.T, path string, mode Mode, live llm.Asker) *File {
 	t.Helper()
-	f, err := Open(path, Config{Mode: mode, Live: live, Secrets: new(secret.Set), Command: command})
+	f, err := Open(path, Config{Tree: "/", Mode: mode, Live: live, Secrets: new(secret.Set), Command: command})
 	require.NoError(t, err)
 	return f
 }
@@ -235,16 +235,17 @@ func TestFailures(t *testing.T) {
 	m.err = nil
 	require.Equal(t, `{"score": 2}`, ask(t, f, request("a", 0)), "a failure is no answer")
 
-	_, err = Open(filepath.Join(t.TempDir(), "x"), Config{Mode: Replay, Secrets: new(secret.Set), Command: command})
+	_, err = Open(filepath.Join(t.TempDir(), "x"),
+		Config{Tree: "/", Mode: Replay, Secrets: new(secret.Set), Command: command})
 	require.Regexp(t, `/x: the judges' answers are not recorded$`, err.Error(), "who knows the command names it, once")
-	_, err = Open(t.TempDir(), Config{Mode: Replay, Secrets: new(secret.Set)})
+	_, err = Open(t.TempDir(), Config{Tree: "/", Mode: Replay, Secrets: new(secret.Set)})
 	require.ErrorContains(t, err, "not a regular file")
-	require.Panics(t, func() { _, _ = Open(path, Config{Mode: Live, Secrets: new(secret.Set)}) })
-	require.Panics(t, func() { _, _ = Open(path, Config{Mode: Replay}) })
+	require.Panics(t, func() { _, _ = Open(path, Config{Tree: "/", Mode: Live, Secrets: new(secret.Set)}) })
+	require.Panics(t, func() { _, _ = Open(path, Config{Tree: "/", Mode: Replay}) })
 
 	require.NoError(t, os.WriteFile(path, data[:len(data)-3], 0o644))
 	open(t, path, Record, m) // what is replaced may be broken
-	_, err = Open(path, Config{Mode: Missing, Live: m, Secrets: new(secret.Set)})
+	_, err = Open(path, Config{Tree: "/", Mode: Missing, Live: m, Secrets: new(secret.Set)})
 	require.Error(t, err, "what is broken is not missing")
 }
 
@@ -275,7 +276,7 @@ func TestSecrets(t *testing.T) {
 	secrets.Mark("TOKEN", key)
 	path := filepath.Join(t.TempDir(), "x.judges.jsonl")
 	m := &model{reply: `{"reason": "it prints ` + key + `"}`}
-	f, err := Open(path, Config{Mode: Record, Live: m, Secrets: &secrets})
+	f, err := Open(path, Config{Tree: "/", Mode: Record, Live: m, Secrets: &secrets})
 	require.NoError(t, err)
 	require.Equal(t, `{"reason": "it prints [REDACTED:TOKEN]"}`, ask(t, f, request("the key is "+key+"\xff", 0)))
 	_, asked := m.asked.Load("the key is [REDACTED:TOKEN]\uFFFD")
@@ -341,7 +342,7 @@ func TestCorrupt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NotEqual(t, string(data), tt.text)
 			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o644))
-			_, err := Open(path, Config{Mode: Replay, Secrets: new(secret.Set)})
+			_, err := Open(path, Config{Tree: "/", Mode: Replay, Secrets: new(secret.Set)})
 			want := tt.want
 			if strings.Contains(want, "%d") {
 				want = fmt.Sprintf(want, 1+strings.Count(tt.text[:strings.Index(tt.text, `"score\": 9`)], "\n"))

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // ModuleRoot returns the nearest directory that has a go.mod, dir or one above it. Tests run in the directory of their
@@ -40,7 +42,7 @@ func OwnDir(dir string) (string, error) {
 		return "", err
 	}
 	own := filepath.Join(root, ownDir)
-	return own, MakeIgnored(own)
+	return own, MakeIgnored(disk.Tree(root), own)
 }
 
 // KeepOutOfCache makes sure that go test never serves the running test from its cache. The go command caches no test
@@ -59,17 +61,17 @@ func KeepOutOfCache(moduleRoot string) error {
 
 // openFuture opens the file, which the go command learns of so.
 func openFuture(moduleRoot string) error {
-	dir := filepath.Join(moduleRoot, ownDir)
-	if err := MakeIgnored(dir); err != nil {
+	tree, dir := disk.Tree(moduleRoot), filepath.Join(moduleRoot, ownDir)
+	if err := MakeIgnored(tree, dir); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, "never-cached")
-	if err := createOnce(name,
+	if err := createOnce(tree, name,
 		"go test caches no test that opens this file: its time is in the future.\n"); err != nil {
 		return err
 	}
 	future := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(name, future, future); err != nil {
+	if err := tree.Chtimes(name, future); err != nil {
 		return err
 	}
 	f, err := os.Open(name)
@@ -79,17 +81,17 @@ func openFuture(moduleRoot string) error {
 	return f.Close()
 }
 
-// MakeIgnored makes a directory that git ignores, with all that is in it, unless it is there.
-func MakeIgnored(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// MakeIgnored makes a directory of a tree that git ignores, with all that is in it, unless it is there.
+func MakeIgnored(tree disk.Tree, dir string) error {
+	if err := tree.MkdirAll(dir); err != nil {
 		return err
 	}
-	return createOnce(filepath.Join(dir, ".gitignore"), "*\n")
+	return createOnce(tree, filepath.Join(dir, ".gitignore"), "*\n")
 }
 
-func createOnce(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if os.IsExist(err) {
+func createOnce(tree disk.Tree, path, text string) error {
+	f, err := tree.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {

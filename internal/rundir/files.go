@@ -2,14 +2,12 @@ package rundir
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strconv"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
@@ -69,8 +67,7 @@ func (r *Run) ReadJSON(name string, limit int64, v any) error {
 	return nil
 }
 
-// writeFile writes a file below dir, replacing any there. [os.Root] keeps it below dir, whatever links an agent has
-// made.
+// writeFile writes a file below dir, replacing any there, whatever links an agent has made.
 func writeFile(dir, name string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -80,29 +77,10 @@ func writeFile(dir, name string, data []byte) (err error) {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	if _, err := os.Lstat(dir); err != nil { // a run that is gone stays so
 		return err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	parent := path.Dir(name)
-	if err := root.MkdirAll(parent, 0o755); err != nil {
-		return err
-	}
-	temporary := path.Join(parent, "."+path.Base(name)+"."+rand.Text()[:8])
-	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = root.Rename(temporary, name)
-	}
-	if err != nil {
-		return errors.Join(err, root.Remove(temporary))
-	}
-	return syncIn(root, parent)
+	return disk.Tree(dir).Replace(filepath.Join(dir, filepath.FromSlash(name)), data, 0o644)
 }
 
 // checkName returns an error for names that differ in meaning between systems, or that lead out of the run.
@@ -120,6 +98,9 @@ func readFile(dir, name string, limit int64) (_ []byte, err error) {
 		}
 	}()
 	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if err := disk.Tree(dir).Check(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
@@ -156,18 +137,6 @@ func openRegular(path string, flag int) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
-}
-
-// syncIn is [disk.SyncDir] for a directory below a root.
-func syncIn(root *os.Root, name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // UnitDirs has the absolute paths of one unit's directories.
@@ -212,17 +181,13 @@ func (r *Run) UnitDirs(caseID, variant string, trial int) UnitDirs {
 func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) {
 	r.mustBeLocked("MakeUnitDirs")
 	d := r.UnitDirs(caseID, variant, trial)
-	return d, d.make()
+	return d, d.make(disk.Tree(r.dir))
 }
 
-func (d UnitDirs) make() error {
-	// Mkdir is tried first, because MkdirAll looks at each directory of the path, and most parents exist.
-	for _, dir := range append([]string{filepath.Dir(d.Workspace)}, d.dirs()...) {
-		err := os.Mkdir(dir, 0o755)
-		if err != nil {
-			err = os.MkdirAll(dir, 0o755)
-		}
-		if err != nil {
+// make makes the directories in a run.
+func (d UnitDirs) make(run disk.Tree) error {
+	for _, dir := range d.dirs() {
+		if err := run.MkdirAll(dir); err != nil {
 			return fmt.Errorf("make the unit's directories: %w", err)
 		}
 	}
@@ -240,14 +205,14 @@ func (r *Run) clearUnitDirs() error {
 		c, v, trial := splitUnit(id)
 		var errs []error
 		for _, dir := range r.UnitDirs(c, v, trial).dirs() {
-			errs = append(errs, disk.RemoveAll(dir))
+			errs = append(errs, disk.Tree(r.dir).RemoveAll(dir))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return fmt.Errorf("remove what unit %s left: %w", id, err)
 		}
 	}
 	for _, v := range r.manifest.variantIDs() { // a variant's own directories may be those of a unit
-		if err := unitDirsIn(variantDir(r.dir, v)).make(); err != nil {
+		if err := unitDirsIn(variantDir(r.dir, v)).make(disk.Tree(r.dir)); err != nil {
 			return err
 		}
 	}

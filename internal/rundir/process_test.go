@@ -286,7 +286,7 @@ func TestLockThatWasRemoved(t *testing.T) {
 		t.Skip("locks are not removed there")
 	}
 	runs := t.TempDir()
-	first, err := tryLock(runs, id)
+	first, err := tryLock(disk.Tree(runs), runs, id)
 	require.NoError(t, err)
 	path := first.file.Name()
 	require.True(t, isAt(first.file, path))
@@ -295,7 +295,7 @@ func TestLockThatWasRemoved(t *testing.T) {
 	defer func() { require.NoError(t, waiting.Close()) }()
 	require.NoError(t, first.release())
 	require.False(t, isAt(waiting, path))
-	second, err := tryLock(runs, id)
+	second, err := tryLock(disk.Tree(runs), runs, id)
 	require.NoError(t, err)
 	require.NoError(t, disk.Lock(waiting))
 	require.False(t, isAt(waiting, path), "path is another file")
@@ -305,7 +305,7 @@ func TestLockThatWasRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	require.False(t, isAt(closed, path), "it is not known what it was")
-	removed, err := removeRun(runs, id)
+	removed, err := removeRun(disk.Tree(runs), runs, id)
 	require.NoError(t, err)
 	require.False(t, removed, "another process was faster")
 }

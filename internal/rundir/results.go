@@ -153,7 +153,7 @@ func readRecords[T any](r *Run, name string, ids []string, check func(T) error, 
 	defer func() { _ = file.Close() }()
 	records, torn, err := decodeRecords(file, ids, check, id)
 	if bad, ok := errors.AsType[*LineError](err); ok {
-		bad.File, bad.RunID, bad.Root = path, r.ID(), r.root()
+		bad.File, bad.RunID, bad.Root = path, r.ID(), string(r.tree)
 		return nil, bad
 	}
 	if err != nil {

@@ -358,3 +358,26 @@ func FuzzUnits(f *testing.F) {
 		require.Equal(t, found, cut, "a torn line changes nothing")
 	})
 }
+
+// A run that somebody has committed may have links: what they lead to is not removed.
+func TestResumeFollowsNoLink(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	run := newRun(t, root, demo(1))
+	require.NoError(t, run.Close())
+	require.NoError(t, os.MkdirAll(filepath.Join(outside, "workspace", "theirs"), 0o755))
+	variant := filepath.Join(run.Dir(), "variants", "a")
+	require.NoError(t, os.RemoveAll(variant))
+	require.NoError(t, os.Symlink(outside, variant))
+	_, err := Resume(root, run.ID(), nil)
+	require.ErrorContains(t, err, "is a symbolic link")
+	require.DirExists(t, filepath.Join(outside, "workspace", "theirs"))
+
+	locks := filepath.Join(root, runsDir, locksDir)
+	require.NoError(t, os.RemoveAll(locks))
+	require.NoError(t, os.Symlink(outside, locks))
+	_, err = Resume(root, run.ID(), nil)
+	require.ErrorContains(t, err, "is a symbolic link")
+	_, err = Clean(root, 0)
+	require.ErrorContains(t, err, "is a symbolic link")
+	require.NoFileExists(t, filepath.Join(outside, run.ID()))
+}

@@ -42,6 +42,7 @@ const maxFile = 64 << 20
 // Run is a run's directory. It is safe for concurrent use.
 type Run struct {
 	dir  string
+	tree disk.Tree // the project
 	mask *secret.Set
 	// lock, results and jobs are nil in a run that was opened for reading.
 	lock          *lock
@@ -79,19 +80,15 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 	if name, found := mask.Contains(playbook); found {
 		return nil, fmt.Errorf("the playbook %s contains the value of %s", m.Playbook.Path, name)
 	}
-	runs := Below(root)
-	if err := os.MkdirAll(runs, 0o755); err != nil {
-		return nil, err
-	}
-	runs, err := filepath.EvalSymlinks(runs) // agents report resolved paths
+	tree, runs, err := locate(root)
 	if err == nil {
-		runs, err = filepath.Abs(runs)
+		err = tree.MkdirAll(runs)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for wanted, n := m.RunID, 2; ; n++ {
-		run, err := claim(runs, m, playbook, mask)
+		run, err := claim(tree, runs, m, playbook, mask)
 		if !errors.Is(err, errTaken) {
 			return run, err
 		}
@@ -104,19 +101,19 @@ var errTaken = errors.New("the id is taken")
 
 // claim makes the run's directory under another name and renames it when it is complete. It returns errTaken if the id
 // is taken.
-func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
+func claim(tree disk.Tree, runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, err error) {
 	dir := filepath.Join(runs, m.RunID)
 	if isTaken(dir) { // checked first without the lock, for speed when hundreds of runs have the same id
 		return nil, errTaken
 	}
-	l, err := tryLock(runs, m.RunID)
+	l, err := tryLock(tree, runs, m.RunID)
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, errTaken
 	}
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{dir: dir, mask: mask, lock: l, manifest: m}
+	run := &Run{dir: dir, tree: tree, mask: mask, lock: l, manifest: m}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, run.Close())
@@ -126,17 +123,17 @@ func claim(runs string, m Manifest, playbook []byte, mask *secret.Set) (_ *Run, 
 		return nil, errTaken
 	}
 	unfinished := filepath.Join(runs, newPrefix+m.RunID)
-	if err := disk.RemoveAll(unfinished); err != nil { // left by a process that was killed, since we have the lock
+	if err := tree.RemoveAll(unfinished); err != nil { // left by a process that was killed, since we have the lock
 		return nil, err
 	}
-	err = build(unfinished, m, playbook, mask)
+	err = build(tree, unfinished, m, playbook, mask)
 	if err == nil {
-		err = os.Rename(unfinished, dir)
+		err = tree.Rename(unfinished, dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, disk.RemoveAll(unfinished))
+		return nil, errors.Join(err, tree.RemoveAll(unfinished))
 	}
-	if err := disk.SyncDir(runs); err != nil {
+	if err := tree.Sync(runs); err != nil {
 		return nil, err
 	}
 	return run, run.openJournals(nil, nil)
@@ -149,12 +146,12 @@ func isTaken(dir string) bool {
 }
 
 // build fills the directory of a new run.
-func build(dir string, m Manifest, playbook []byte, mask *secret.Set) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
+func build(tree disk.Tree, dir string, m Manifest, playbook []byte, mask *secret.Set) error {
+	if err := tree.Mkdir(dir); err != nil {
 		return err
 	}
 	for _, v := range m.Variants {
-		if err := unitDirsIn(variantDir(dir, v.ID)).make(); err != nil {
+		if err := unitDirsIn(variantDir(dir, v.ID)).make(disk.Tree(dir)); err != nil {
 			return err
 		}
 	}
@@ -189,16 +186,13 @@ func read(root, id string) (*Run, error) {
 	if !runID.MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a run%s", id, hint(root))
 	}
-	runs, err := filepath.EvalSymlinks(Below(root))
-	if err == nil {
-		runs, err = filepath.Abs(runs)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	tree, runs, err := locate(root)
+	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(runs, id)
 	info, err := os.Lstat(dir)
-	if runs == "" || errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("there is no run %s%s", id, hint(root))
 	}
 	if err != nil {
@@ -208,7 +202,7 @@ func read(root, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{dir: dir, manifest: m}, nil
+	return &Run{dir: dir, tree: tree, manifest: m}, nil
 }
 
 // hint returns the end of an error about an id: the newest runs.
@@ -243,7 +237,7 @@ func resume(root, id string, mask *secret.Set) (_ *Run, err error) {
 		return nil, err
 	}
 	run.mask = mask
-	if run.lock, err = acquire(filepath.Dir(run.dir), id); err != nil {
+	if run.lock, err = acquire(run.tree, filepath.Dir(run.dir), id); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -312,11 +306,6 @@ func (r *Run) ID() string { return filepath.Base(r.dir) }
 
 // Dir returns the run's directory, absolute and without symlinks.
 func (r *Run) Dir() string { return r.dir }
-
-// root returns the root of the run's project, absolute.
-func (r *Run) root() string {
-	return strings.TrimSuffix(filepath.Dir(r.dir), string(filepath.Separator)+runsDir)
-}
 
 // Manifest returns the manifest, whose slices must not be changed.
 func (r *Run) Manifest() Manifest {

@@ -22,6 +22,20 @@ var runsDir = filepath.Join(".llman", "sdd-eval", "runs")
 // Below returns the directory of the runs of the project at root.
 func Below(root string) string { return filepath.Join(root, runsDir) }
 
+// locate returns the tree of a project, and the directory of its runs there, absolute and without links: agents report
+// such paths. Neither needs to exist.
+func locate(root string) (tree disk.Tree, runs string, err error) {
+	if root, err = filepath.Abs(root); err != nil {
+		return "", "", err
+	}
+	if resolved, err := filepath.EvalSymlinks(root); err == nil {
+		root = resolved
+	}
+	tree = disk.Tree(root)
+	runs, err = tree.Follow(Below(root))
+	return tree, runs, err
+}
+
 // Prefixes of directories in runsDir that are not yet, or no longer, runs. If their locks are free, the processes that
 // made them were killed.
 const (
@@ -51,7 +65,10 @@ type Summary struct {
 
 // List returns the runs of the project, the newest first. It includes runs that cannot be read, with their errors.
 func List(root string) ([]Summary, error) {
-	runs := Below(root)
+	_, runs, err := locate(root)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
 	ids, err := idsIn(runs)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
@@ -120,16 +137,19 @@ func Clean(root string, keep int) (removed []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("clean runs: %w", err)
 	}
-	runs := Below(root)
+	tree, runs, err := locate(root)
+	if err != nil {
+		return nil, fmt.Errorf("clean runs: %w", err)
+	}
 	var errs []error
 	for _, s := range list[min(keep, len(list)):] {
-		ok, err := removeRun(runs, s.ID)
+		ok, err := removeRun(tree, runs, s.ID)
 		errs = append(errs, err)
 		if ok {
 			removed = append(removed, s.ID)
 		}
 	}
-	errs = append(errs, sweep(runs))
+	errs = append(errs, sweep(tree, runs))
 	if err := errors.Join(errs...); err != nil {
 		return removed, fmt.Errorf("clean runs: %w", err)
 	}
@@ -137,8 +157,8 @@ func Clean(root string, keep int) (removed []string, err error) {
 }
 
 // removeRun removes a run unless it is locked. It renames the run first, so that a part of it is never taken for a run.
-func removeRun(runs, id string) (removed bool, err error) {
-	l, err := tryLock(runs, id)
+func removeRun(tree disk.Tree, runs, id string) (removed bool, err error) {
+	l, err := tryLock(tree, runs, id)
 	if errors.Is(err, disk.ErrLocked) {
 		return false, nil
 	}
@@ -147,22 +167,22 @@ func removeRun(runs, id string) (removed bool, err error) {
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
 	old := filepath.Join(runs, oldPrefix+id)
-	if err := disk.RemoveAll(old); err != nil {
+	if err := tree.RemoveAll(old); err != nil {
 		return false, err
 	}
-	err = os.Rename(filepath.Join(runs, id), old)
+	err = tree.Rename(filepath.Join(runs, id), old)
 	if errors.Is(err, fs.ErrNotExist) { // another Clean was faster
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, disk.RemoveAll(old)
+	return true, tree.RemoveAll(old)
 }
 
 // sweep removes what killed processes have left beside the runs: directories of runs that never began or were being
 // removed, and locks.
-func sweep(runs string) error {
+func sweep(tree disk.Tree, runs string) error {
 	ids := make(map[string]bool)
 	for _, dir := range []string{runs, filepath.Join(runs, locksDir)} {
 		entries, err := os.ReadDir(dir)
@@ -179,14 +199,14 @@ func sweep(runs string) error {
 	}
 	var errs []error
 	for id := range ids {
-		l, err := tryLock(runs, id)
+		l, err := tryLock(tree, runs, id)
 		switch {
 		case errors.Is(err, disk.ErrLocked):
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			errs = append(errs, disk.RemoveAll(filepath.Join(runs, newPrefix+id)),
-				disk.RemoveAll(filepath.Join(runs, oldPrefix+id)), l.release())
+			errs = append(errs, tree.RemoveAll(filepath.Join(runs, newPrefix+id)),
+				tree.RemoveAll(filepath.Join(runs, oldPrefix+id)), l.release())
 		}
 	}
 	return errors.Join(errs...)
@@ -198,6 +218,7 @@ const locksDir = ".locks"
 
 // lock is held on a run until release, or until the process dies.
 type lock struct {
+	tree disk.Tree
 	file *os.File
 	once sync.Once
 }
@@ -207,9 +228,9 @@ const patience = 500 * time.Millisecond
 
 // acquire locks the run with the id, which need not exist. If the run is locked, by another process or this one, the
 // error is disk.ErrLocked.
-func acquire(runs, id string) (*lock, error) {
+func acquire(tree disk.Tree, runs, id string) (*lock, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		l, err := tryLock(runs, id)
+		l, err := tryLock(tree, runs, id)
 		if !errors.Is(err, disk.ErrLocked) || time.Now().After(end) {
 			return l, err
 		}
@@ -217,12 +238,12 @@ func acquire(runs, id string) (*lock, error) {
 }
 
 // tryLock is acquire without waiting.
-func tryLock(runs, id string) (*lock, error) {
+func tryLock(tree disk.Tree, runs, id string) (*lock, error) {
 	path := filepath.Join(runs, locksDir, id)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := tree.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := tree.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +254,7 @@ func tryLock(runs, id string) (*lock, error) {
 	if !isAt(file, path) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", id, disk.ErrLocked), file.Close())
 	}
-	return &lock{file: file}, nil
+	return &lock{tree: tree, file: file}, nil
 }
 
 // release releases the lock. It may be called again. A nil lock need not be released.
@@ -243,7 +264,7 @@ func (l *lock) release() (err error) {
 	}
 	l.once.Do(func() {
 		if runtime.GOOS != "windows" { // which cannot remove open files
-			err = os.Remove(l.file.Name())
+			err = l.tree.Remove(l.file.Name())
 		}
 		err = errors.Join(err, disk.Unlock(l.file), l.file.Close())
 	})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 )
 
 // someRuns makes unlocked runs of the project, one a second, and returns their ids, the newest first.
@@ -100,7 +102,7 @@ func TestCleanSweeps(t *testing.T) {
 	root := t.TempDir()
 	kept := someRuns(t, root, 1)[0]
 	runs := filepath.Join(root, runsDir)
-	held, err := tryLock(runs, "20260302-101500-demo-held")
+	held, err := tryLock(disk.Tree(root), runs, "20260302-101500-demo-held")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, held.release()) }()
 	for _, name := range []string{

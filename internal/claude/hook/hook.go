@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -48,8 +49,9 @@ type Hook struct {
 	// Secrets are masked in all that is written, but not in an input that is rewritten.
 	Secrets *secret.Set
 
-	file   string // the capture
-	output string // the output directory that it is in; empty: it is elsewhere
+	tree   disk.Tree // that the capture is in
+	file   string    // the capture
+	output string    // the output directory that it is in; empty: it is elsewhere
 }
 
 // Active reports whether hooks are active: in a test, but not when people work in a project whose settings have these
@@ -72,7 +74,7 @@ func (h Hook) Run() (code int) {
 		return 0
 	}
 	now := h.Now()
-	h.file, h.output, _ = captureFile(h.Getenv, h.Dir)
+	h.tree, h.file, h.output, _ = captureFile(h.Getenv, h.Dir)
 	defer func() {
 		if r := recover(); r != nil { // else the process exits with 2
 			h.report(now, fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
@@ -85,7 +87,7 @@ func (h Hook) Run() (code int) {
 		cwd = p.Cwd
 	}
 	var misplaced error
-	h.file, h.output, misplaced = captureFile(h.Getenv, cwd)
+	h.tree, h.file, h.output, misplaced = captureFile(h.Getenv, cwd)
 	for _, err := range []error{h.Fault, misplaced, err} {
 		if err != nil {
 			h.report(now, err)
@@ -120,11 +122,11 @@ func (h Hook) capture(now time.Time, p *payload, d decision) {
 // append appends a masked line to a file.
 func (h Hook) append(file string, line []byte) error {
 	if h.output != "" {
-		if err := project.MakeIgnored(h.output); err != nil {
+		if err := project.MakeIgnored(h.tree, h.output); err != nil {
 			return err
 		}
 	}
-	return appendLine(file, h.Secrets.GuessJSON(line))
+	return appendLine(h.tree, file, h.Secrets.GuessJSON(line))
 }
 
 // answer tells Claude Code what the policy decided. A rewritten input grants no permission, on purpose: a call that
@@ -189,30 +191,32 @@ func (t Target) Environment() []string {
 	}
 }
 
-// captureFile returns the file that lines are appended to, and the output directory that it is in, which is empty if
-// the user chose another file. With an error, the file is never read, but people can find the file of errors beside it.
-func captureFile(getenv func(string) string, cwd string) (file, output string, err error) {
+// captureFile returns the file that lines are appended to, the tree that it is in, and the output directory, which is
+// empty if the user chose another file. With an error, the file is never read, but people can find the file of errors
+// beside it.
+func captureFile(getenv func(string) string, cwd string) (tree disk.Tree, file, output string, err error) {
 	project := getenv(VariableProject)
 	if project == "" {
 		project = cwd
 	}
+	tree = disk.Tree(project)
 	if file := getenv(VariableCapture); file != "" {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(project, file)
 		}
-		return file, "", nil
+		return disk.Within(project, filepath.Dir(file)), file, "", nil
 	}
 	const name = "tool-calls.jsonl"
 	output = filepath.Join(project, "test-output")
 	id := getenv(VariableRunID)
 	if id == "" { // a generated id would differ for each call
-		return filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " +
+		return tree, filepath.Join(output, name), output, errors.New(VariableRunID + " is not set, and neither is " +
 			VariableCapture)
 	}
 	if _, err := testrun.ID(getenv); err != nil {
-		return filepath.Join(output, name), output, err
+		return tree, filepath.Join(output, name), output, err
 	}
-	return filepath.Join(output, id, name), output, nil
+	return tree, filepath.Join(output, id, name), output, nil
 }
 
 // Main is the program [helper.Hook], for agents that sdd-eval drives. Its argument is the phase.

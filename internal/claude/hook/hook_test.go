@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/capture"
 	"github.com/sdd-eval/sdd-eval/internal/claude"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
 
@@ -280,7 +281,7 @@ func TestLargestPayload(t *testing.T) {
 	line, err := p.line(claude.Post, noon, decision{})
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "c")
-	require.NoError(t, appendLine(file, line))
+	require.NoError(t, appendLine(disk.Tree(filepath.Dir(file)), file, line))
 	c, err := capture.Read(file)
 	require.NoError(t, err)
 	require.Len(t, c.Calls[0].Output, maxPayload-len(head)-2)
@@ -395,4 +396,27 @@ func FuzzLine(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A link in the agent's project does not lead calls elsewhere.
+func TestCaptureFollowsNoLink(t *testing.T) {
+	for _, link := range []string{"test-output", "test-output/r", "test-output/r/tool-calls.jsonl"} {
+		project, outside := t.TempDir(), t.TempDir()
+		path := filepath.Join(project, filepath.FromSlash(link))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		target := outside
+		if strings.HasSuffix(link, "l") {
+			target = filepath.Join(outside, "new")
+		}
+		require.NoError(t, os.Symlink(target, path))
+		tree, file, output, err := captureFile(func(name string) string {
+			return map[string]string{VariableRunID: "r", VariableProject: project}[name]
+		}, project)
+		require.NoError(t, err)
+		h := Hook{tree: tree, output: output, Secrets: new(secret.Set)}
+		require.ErrorContains(t, h.append(file, []byte("{}")), "is a symbolic link", link)
+		entries, err := os.ReadDir(outside)
+		require.NoError(t, err)
+		require.Empty(t, entries, link)
+	}
 }

@@ -167,15 +167,15 @@ func (p *payload) exitCode(phase claude.Phase) *int {
 	return new(int)
 }
 
-// appendLine appends a line to a file that other processes append to. It uses one write, which local file systems do
-// atomically. If the write fails half-way, for example because the disk is full, appendLine truncates the file, so that
-// no part of a line is left. A part that a killed process left is ended with a newline. Both need the lock, which not
-// all file systems have; without it, lines are still whole as long as writes are.
-func appendLine(path string, line []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// appendLine appends a line to a file in a tree that other processes append to. It uses one write, which local file
+// systems do atomically. If the write fails half-way, for example because the disk is full, appendLine truncates the
+// file, so that no part of a line is left. A part that a killed process left is ended with a newline. Both need the
+// lock, which not all file systems have; without it, lines are still whole as long as writes are.
+func appendLine(tree disk.Tree, path string, line []byte) (err error) {
+	if err := tree.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|disk.Nonblock, 0o644)
+	f, err := tree.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

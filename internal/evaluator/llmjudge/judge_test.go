@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/judgment"
 	"github.com/sdd-eval/sdd-eval/internal/result"
@@ -334,7 +335,8 @@ func TestNothingKnown(t *testing.T) {
 func TestRecordAndReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.1.judges.jsonl")
 	config := judgment.Config{
-		Mode: judgment.Record, Secrets: new(secret.Set), Command: "EVALTEST_JUDGES=record go test",
+		Mode: judgment.Record, Tree: disk.Tree(filepath.Dir(path)), Secrets: new(secret.Set),
+		Command: "EVALTEST_JUDGES=record go test",
 	}
 	p := newProject(t, nil)
 	const keys = "judges: [a, b]\nsamples: 2\nrubrics: [{id: sum, text: the sum}]"

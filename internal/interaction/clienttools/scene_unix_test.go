@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/acp/scripted"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
+	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
 	"github.com/sdd-eval/sdd-eval/internal/interaction/clienttools"
 	"github.com/sdd-eval/sdd-eval/internal/localtools"
@@ -128,7 +129,7 @@ func (s *scene) prompt(t testing.TB, client clienttools.Client, actions ...scrip
 func kept(t testing.TB, turn cassette.Turn) []cassette.Turn {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.jsonl")
-	require.NoError(t, cassette.Write(file, &cassette.Cassette{
+	require.NoError(t, cassette.Write(disk.Tree(filepath.Dir(file)), file, &cassette.Cassette{
 		Header: cassette.Header{
 			Unit: "a/b/c/1", Level: cassette.LevelRun, Endpoint: "real", RecordedAt: time.Unix(0, 0).UTC(),
 			Agent: trajectory.Agent{Kind: "fake-acp"},
@@ -138,7 +139,7 @@ func kept(t testing.TB, turn cassette.Turn) []cassette.Turn {
 		},
 		Turns: []cassette.Turn{turn},
 	}))
-	c, err := cassette.Open(file)
+	c, err := cassette.Open(disk.Tree(filepath.Dir(file)), file)
 	require.NoError(t, err)
 	return c.Turns
 }

@@ -142,11 +142,11 @@ const maxWait = 5 * time.Second
 // lockScores blocks other imports until unlock. It does not use the run's lock, since people score runs that are still
 // going on.
 func lockScores(r *rundir.Run) (unlock func() error, err error) {
-	path := filepath.Join(r.Dir(), "."+scoresFile+".lock")
+	run, path := disk.Tree(r.Dir()), filepath.Join(r.Dir(), "."+scoresFile+".lock")
 	for end := time.Now().Add(maxWait); ; time.Sleep(10 * time.Millisecond) {
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := run.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
-			return func() error { return errors.Join(file.Close(), os.Remove(path)) }, nil
+			return func() error { return errors.Join(file.Close(), run.Remove(path)) }, nil
 		}
 		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) { // Windows: it is just being removed
 			return nil, err
