@@ -40,7 +40,7 @@ workflow:
 func TestPrepared(t *testing.T) {
 	t.Parallel()
 	const look = `{"repeat": true, "turns": [{"actions": [{"exec": {"command": "sh", "args": ["-c",
-		"(git log --format='%an %ae %s %at'; git branch; git status --short) >> log.txt"]}},
+		"(git log --format='%an %ae %s %at'; git branch; git status --short; stat -c %y A*) >> log.txt"]}},
 		{"say": {"text": "Looked."}}]}]}`
 	root := project(t, map[string]string{"agent.json": look, "styles/own/AGENTS.md": "Ours: be brief\n"})
 	runner, unit := newRunner(t, root, stylePlaybook, engine.Live, unconfined,
@@ -57,6 +57,7 @@ func TestPrepared(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(log),
 		"sdd-eval sdd-eval@localhost baseline 946684800\n* main\n?? AGENTS.md\n")
+	require.Contains(t, string(log), ".000000000", "all files are as old as the agent's work")
 	var changes result.Changes
 	readJSON(t, dirs, rundir.Changes, &changes)
 	require.Len(t, changes.Files, 1, "neither the style's files nor git's")
@@ -228,6 +229,19 @@ func TestStaleInputs(t *testing.T) {
 	after := strings.Replace(benchPlaybook, "{uses: builtin:sdd-eval/acp.prompt}",
 		"{uses: builtin:sdd-eval/acp.prompt}, {run: git --version}", 1)
 	require.Equal(t, result.Pass, replayed(t, root, after)().Outcome, "the agent does not see what it leaves")
+}
+
+// TestStaleWorkspace holds that what an agent began with counts, also where nobody looks at its files.
+func TestStaleWorkspace(t *testing.T) {
+	root := t.TempDir()
+	writeFiles(t, filepath.Join(root, "src"))
+	text := benchPlaybook + "workspace: {from: src}\n"
+	record(t, root, text)
+	require.Equal(t, result.Pass, replayed(t, root, text)().Outcome)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "src", "dir0", "file0.go"), []byte("package q\n"), 0o644))
+	u := replayed(t, root, text)()
+	require.Equal(t, result.Error, u.Outcome)
+	require.Contains(t, u.Reason, "workspace file dir0/file0.go: was")
 }
 
 // TestMigrate holds which cassettes are written anew.

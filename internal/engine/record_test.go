@@ -30,6 +30,11 @@ func TestDifference(t *testing.T) {
 			"another verdict", unit(result.Fail, "", evaluation(result.Fail)),
 			"evaluator e: live pass (r), in the replay fail (r)",
 		},
+		{
+			"another verdict without a reason",
+			unit(result.Fail, "", result.Evaluation{Name: "e", Outcome: result.Fail}),
+			"evaluator e: live pass (r), in the replay fail",
+		},
 		{"another outcome", unit(result.Fail, "", evaluation(result.Pass)), "live pass, in the replay fail"},
 		{"skipped", unit(result.Skip, "no git"), "1 evaluations live, 0 in the replay: no git"},
 	}

@@ -200,10 +200,13 @@ func TestUnit(t *testing.T) {
 			require.Contains(t, told, tt.says, tt.reason)
 			require.Contains(t, u.Next, tt.next)
 			require.NotContains(t, judged(u), token)
+			require.Equal(t, strings.Contains(tt.more, "expect_stop"), u.ExpectedAt != "")
 			if tt.not != "" {
 				require.NotContains(t, told, tt.not, tt.reason)
 			}
-			if tt.change == nil {
+			if tt.change != nil {
+				require.Nil(t, u.Run, "the agent did not start")
+			} else {
 				require.Equal(t, tt.cassette, cassette.Exists(runner.CassettePath(unit)), tt.reason)
 			}
 			left, err := os.ReadDir(temp)

@@ -6,16 +6,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/session"
 )
 
 // wholePlaybook has an agent that follows agent.json, between two steps.
@@ -42,7 +45,7 @@ const wholeScript = `{"turns": [{"actions": [
   {"disk_write": {"path": "made.txt", "text": "one\ntwo\n"}}, {"disk_write": {"path": "late.txt", "text": "late\n"}},
   {"disk_write": {"path": "stock.txt", "text": "tea 3\ncoffee 7\n"}},
   {"exec": {"command": "rm", "args": ["dir/run.sh"]}},
-  {"say": {"text": "Done."}}]}]}`
+  {"tool": {"name": "Read", "kind": "read", "title": "Read stock"}}, {"say": {"text": "Done."}}]}]}`
 
 // project makes a directory with these files, and those of the workspace that playbooks here begin with.
 func project(t *testing.T, files map[string]string) (root string) {
@@ -85,6 +88,8 @@ func TestWhole(t *testing.T) {
 		require.Len(t, sunk.units, 1)
 		u := sunk.units[0]
 		require.Equal(t, result.Pass, u.Outcome, "%s: %s", mode, judged(u))
+		watched := slices.ContainsFunc(sunk.doing, func(a session.Activity) bool { return a.Tool == "Read stock" })
+		require.Equal(t, mode == engine.Record, watched, "people see the agent, and nothing of a replay")
 		require.Contains(t, u.Evaluations[1].Reason, "a step before the agent left it so, not the agent")
 		require.Equal(t, mode == engine.Replay, u.Replayed)
 		require.Equal(t, mode == engine.Record, !u.SessionStarted.IsZero())
@@ -157,6 +162,34 @@ func readJSON(t *testing.T, dirs rundir.UnitDirs, name string, v any) {
 	require.NoError(t, json.Unmarshal(data, v), "%s", data)
 }
 
+// playbookIn reads a project's bench.yaml.
+func playbookIn(t *testing.T, root string) *plan.Playbook {
+	t.Helper()
+	pb, err := plan.Read(
+		plan.Source{Path: filepath.Join(root, "bench.yaml"), Name: "bench.yaml", Root: root}, kinds.All())
+	require.NoError(t, err)
+	return pb
+}
+
+// TestRehearsed holds that no cassette is written that is judged otherwise than the session that it was made of.
+func TestRehearsed(t *testing.T) {
+	t.Parallel()
+	const judge = "if [ -e \"$0.seen\" ]; then echo '{\"score\": 0}'; else echo '{\"score\": 1}'; fi\n%s"
+	text := strings.Replace(wholePlaybook, "; rm late.txt", "", 1) +
+		"evaluators: [{name: script, type: code_judge, script: [sh, judge.sh]}]\n"
+	for last, want := range map[string]string{
+		"": "", "touch \"$0.seen\"\n": "no cassette was written, because its replay ends differently: " +
+			"evaluator script: live pass, in the replay fail",
+	} {
+		root := project(t, map[string]string{"bench.yaml": text, "judge.sh": strings.Replace(judge, "%s", last, 1)})
+		runner, unit := runnerOf(t, root, playbookIn(t, root), engine.Record, unconfined)
+		u := runner.Unit(t.Context(), unit, io.Discard)
+		require.Contains(t, u.Reason, want)
+		require.Equal(t, want == "", u.Outcome == result.Pass, judged(u))
+		require.Equal(t, want == "", cassette.Exists(runner.CassettePath(unit)))
+	}
+}
+
 // TestResumeChanged resumes a run after what judges its units has changed, and after what does not.
 func TestResumeChanged(t *testing.T) {
 	t.Parallel()
@@ -185,9 +218,7 @@ func TestResumeChanged(t *testing.T) {
 		"bench.yaml": text, "golden.txt": "of the case\n", "judges/judge.sh": "echo '{\"score\": 1}'\n",
 		"judges/lib/a.sh": "#\n",
 	})
-	pb, err := plan.Read(
-		plan.Source{Path: filepath.Join(root, "bench.yaml"), Name: "bench.yaml", Root: root}, kinds.All())
-	require.NoError(t, err)
+	pb := playbookIn(t, root)
 	interrupted := func() string {
 		runner, _ := runnerOf(t, root, pb, engine.Live, unconfined,
 			func(c *engine.Config) { c.Keep = &engine.Keep{Below: root} })
@@ -243,7 +274,7 @@ func TestResumeChanged(t *testing.T) {
 		path := filepath.Join(root, "judges", "lib", "n"+string(rune('a'+i))+".sh")
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
-	_, err = resume(id, false)
+	_, err := resume(id, false)
 	require.ErrorContains(t, err, "  judges/lib/nj.sh is new\n  and 2 more")
 	notes, err := resume(id, true)
 	require.NoError(t, err)
