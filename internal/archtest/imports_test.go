@@ -135,6 +135,14 @@ var rules = []rule{
 		})),
 	},
 	{
+		name: "a suite compiles little that is not ours",
+		why:  "all that evaltest depends on is compiled with every suite of a user's, and vetted: docs/performance.md",
+		check: forPackages(among("evaltest"), deps(func(p pkg) bool {
+			ours := rel(p.ImportPath) != "" && rel(p.ImportPath) != "internal/convert"
+			return p.Standard || ours || slices.Contains(withSuites, p.ImportPath)
+		})),
+	},
+	{
 		name: "testify is for tests",
 		why:  "the product's binary and its users' binaries do not need it",
 		check: forPackages(everywhere, imports(func(p pkg) bool {
@@ -169,6 +177,23 @@ var rules = []rule{
 			return p.ImportPath != "net"
 		})),
 	},
+}
+
+// withSuites are the packages of others that evaltest depends on.
+var withSuites = []string{
+	"github.com/aymanbagabas/go-udiff",
+	"github.com/aymanbagabas/go-udiff/lcs",
+	"github.com/bmatcuk/doublestar/v4",
+	"github.com/pelletier/go-toml/v2",
+	"github.com/pelletier/go-toml/v2/internal/parserbridge",
+	"github.com/pelletier/go-toml/v2/internal/tracker",
+	"github.com/pelletier/go-toml/v2/unstable",
+	"github.com/sashabaranov/go-openai",
+	"github.com/sashabaranov/go-openai/internal",
+	"golang.org/x/sync/errgroup",
+	"golang.org/x/sys/unix",
+	"golang.org/x/sys/windows",
+	"gopkg.in/yaml.v3",
 }
 
 func forPackages(
@@ -255,6 +280,8 @@ func TestRulesBite(t *testing.T) {
 		"only internal/llm talks to models":                   {"internal/report", "github.com/sashabaranov/go-openai"},
 		"only internal/tracing/otlp knows OpenTelemetry":      {"internal/engine", "go.opentelemetry.io/otel"},
 		"tests that send no traces do not link OpenTelemetry": {"evaltest", module + "/internal/tracing/otlp"},
+
+		"a suite compiles little that is not ours": {"evaltest", module + "/internal/convert"},
 
 		"testify is for tests":                {"internal/engine", "github.com/stretchr/testify/require"},
 		"testkit is for tests":                {"evaltest/clitest", module + "/internal/testkit/golden"},

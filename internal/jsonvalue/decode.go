@@ -438,13 +438,13 @@ func addFields(fields map[string]field, t reflect.Type, around []reflect.Type) {
 }
 
 // ReadLine returns the next line of a file of JSON lines, with its newline, and with [io.EOF] if no newline ends it. A
-// line of more than limit bytes is an error.
+// line of more than limit bytes is an error, which comes with its beginning.
 func ReadLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(line)+len(part) > limit {
-			return nil, fmt.Errorf("the line has more than %d bytes", limit)
+			return append(line, part...)[:limit], fmt.Errorf("the line has more than %d bytes", limit)
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

@@ -319,9 +319,10 @@ func TestReadLine(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, string(line))
 	}
-	_, err := jsonvalue.ReadLine(in, 99)
+	line, err := jsonvalue.ReadLine(in, 99)
 	require.EqualError(t, err, "the line has more than 99 bytes")
-	line, err := jsonvalue.ReadLine(bufio.NewReader(strings.NewReader("rest")), 99)
+	assert.Equal(t, long, string(line), "its beginning")
+	line, err = jsonvalue.ReadLine(bufio.NewReader(strings.NewReader("rest")), 99)
 	require.ErrorIs(t, err, io.EOF)
 	assert.Equal(t, "rest", string(line))
 }

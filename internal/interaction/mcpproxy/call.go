@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
@@ -20,6 +19,12 @@ const (
 	methodListening  = "notifications/subscriptions/acknowledged"
 	methodCancelled  = "notifications/cancelled"
 	methodRoots      = "notifications/roots/list_changed"
+)
+
+// Members of `_meta` in the protocol's newer versions.
+const (
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
 // isRecorded reports whether requests of a method are recorded. The others ask for nothing but notifications, which
@@ -46,9 +51,9 @@ func Tool(c trajectory.MCPCall) string {
 }
 
 // callOf returns a request as it is recorded, without an answer.
-func callOf(server string, r *jsonrpc.Request) (trajectory.MCPCall, error) {
+func callOf(server string, r acp.Message) (trajectory.MCPCall, error) {
 	c := trajectory.MCPCall{Server: server, Method: r.Method}
-	if len(r.Params) == 0 {
+	if len(r.Params) == 0 || string(r.Params) == null {
 		return c, nil
 	}
 	params, err := object(r.Params)
@@ -71,17 +76,11 @@ func callOf(server string, r *jsonrpc.Request) (trajectory.MCPCall, error) {
 }
 
 // withAnswer returns a recorded request with an answer to it.
-func withAnswer(c trajectory.MCPCall, r *jsonrpc.Response) (trajectory.MCPCall, error) {
+func withAnswer(c trajectory.MCPCall, r acp.Message) (trajectory.MCPCall, error) {
 	var err error
 	if r.Error != nil {
-		wire, ok := r.Error.(*jsonrpc.Error)
-		if !ok {
-			wire = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: r.Error.Error()}
-		}
-		c.Error = &trajectory.MCPError{Code: wire.Code, Message: wire.Message}
-		if len(wire.Data) > 0 {
-			c.Error.Data, err = decoded(wire.Data)
-		}
+		c.Error = &trajectory.MCPError{Code: int64(r.Error.Code), Message: r.Error.Message}
+		c.Error.Data, err = decoded(r.Error.Data)
 		return c, err
 	}
 	c.Result, err = decoded(r.Result)
@@ -89,20 +88,20 @@ func withAnswer(c trajectory.MCPCall, r *jsonrpc.Response) (trajectory.MCPCall, 
 }
 
 // response returns the answer of a recorded request.
-func response(id jsonrpc.ID, c trajectory.MCPCall) *jsonrpc.Response {
+func response(id acp.ID, c trajectory.MCPCall) acp.Message {
 	if c.Error != nil {
-		wire := &jsonrpc.Error{Code: c.Error.Code, Message: c.Error.Message}
+		wire := &acp.Error{Code: int(c.Error.Code), Message: c.Error.Message}
 		if c.Error.Data != nil {
 			wire.Data = encoded(c.Error.Data)
 		}
-		return &jsonrpc.Response{ID: id, Error: wire}
+		return acp.Message{ID: id, Error: wire}
 	}
-	return &jsonrpc.Response{ID: id, Result: encoded(c.Result)}
+	return acp.Message{ID: id, Result: encoded(c.Result)}
 }
 
 // failure returns an answer that says that a request failed.
-func failure(id jsonrpc.ID, code int64, message string) *jsonrpc.Response {
-	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: code, Message: message}}
+func failure(id acp.ID, code int, message string) acp.Message {
+	return acp.Message{ID: id, Error: &acp.Error{Code: code, Message: message}}
 }
 
 // subject tells requests apart of which a server's description is the answer.

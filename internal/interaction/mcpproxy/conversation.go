@@ -13,9 +13,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -25,10 +23,10 @@ import (
 type conversation struct {
 	proxy  *Proxy
 	server plan.MCPServer
-	agent  mcp.Connection
+	agent  *wire
 	real   *realServer // nil in replay
 	// subscription is the agent's request for notifications, in replay.
-	subscription jsonrpc.ID
+	subscription acp.ID
 
 	mu   sync.Mutex
 	open []question // without an answer so far
@@ -39,7 +37,7 @@ type conversation struct {
 
 // question is a request of the agent's.
 type question struct {
-	id   jsonrpc.ID
+	id   acp.ID
 	call trajectory.MCPCall
 }
 
@@ -48,23 +46,19 @@ const maxOpen = 256
 
 // serve serves one connection of the agent's until one of both ends it.
 func (p *Proxy) serve(conn io.ReadWriteCloser, s plan.MCPServer) {
-	agent, err := (&mcp.IOTransport{Reader: conn, Writer: conn}).Connect(p.ctx)
-	if err != nil {
-		p.reportError(fmt.Errorf("the MCP server %q: %w", s.Name, err))
-		return
-	}
-	c := &conversation{proxy: p, server: s, agent: agent}
+	c := &conversation{proxy: p, server: s, agent: newWire(conn, conn)}
 	// It also ends what waits for the agent to read.
-	defer context.AfterFunc(p.ctx, func() { agent.Close() })()
-	defer agent.Close()
+	defer context.AfterFunc(p.ctx, func() { conn.Close() })()
+	defer conn.Close()
 	p.add(c)
 	defer p.remove(c)
 	if p.player == nil {
 		c.startReal()
 		defer c.stopReal()
+		defer context.AfterFunc(p.ctx, c.hangUp)()
 	}
 	for {
-		m, err := agent.Read(p.ctx)
+		m, err := c.agent.read()
 		if err != nil {
 			c.agentEnded(err)
 			return
@@ -90,28 +84,27 @@ func (c *conversation) agentEnded(err error) {
 }
 
 // fromAgent handles a message of the agent's.
-func (c *conversation) fromAgent(m jsonrpc.Message) {
-	r, ok := m.(*jsonrpc.Request)
+func (c *conversation) fromAgent(m acp.Message) {
 	switch {
-	case !ok: // an answer to what nobody asked it
-	case !r.IsCall():
-		c.notified(r)
-	case c.real == nil && !isRecorded(r.Method):
-		c.answerUnrecorded(r)
+	case m.IsResponse(): // to what nobody asked it
+	case m.IsNotification():
+		c.notified(m)
+	case c.real == nil && !isRecorded(m.Method):
+		c.answerUnrecorded(m)
 	default:
-		c.asked(r)
+		c.asked(m)
 	}
 }
 
 // asked handles a request of the agent's.
-func (c *conversation) asked(r *jsonrpc.Request) {
+func (c *conversation) asked(r acp.Message) {
 	call, err := callOf(c.server.Name, r)
 	if err == nil {
 		err = c.addOpen(r.ID, call)
 	}
 	if err != nil { // which no recording would show
 		c.proxy.reportError(fmt.Errorf("the agent asked the MCP server %q for %s: %w", c.server.Name, r.Method, err))
-		c.write(failure(r.ID, jsonrpc.CodeInvalidRequest, err.Error()))
+		c.write(failure(r.ID, acp.CodeInvalidRequest, err.Error()))
 		return
 	}
 	args := c.proxy.normalised(call.Params)
@@ -130,11 +123,11 @@ func (c *conversation) asked(r *jsonrpc.Request) {
 }
 
 // addOpen notes a request that is to be answered.
-func (c *conversation) addOpen(id jsonrpc.ID, call trajectory.MCPCall) error {
+func (c *conversation) addOpen(id acp.ID, call trajectory.MCPCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.indexOf(id) >= 0 {
-		return fmt.Errorf("the request %v has not been answered yet", id.Raw())
+		return fmt.Errorf("the request %v has not been answered yet", valueOf(id))
 	}
 	if len(c.open) == maxOpen {
 		return fmt.Errorf("%d requests have not been answered yet", maxOpen)
@@ -144,33 +137,34 @@ func (c *conversation) addOpen(id jsonrpc.ID, call trajectory.MCPCall) error {
 }
 
 // indexOf returns where a request is among those that are to be answered, -1 if it is not.
-func (c *conversation) indexOf(id jsonrpc.ID) int {
-	return slices.IndexFunc(c.open, func(q question) bool { return q.id == id })
+func (c *conversation) indexOf(id acp.ID) int {
+	return slices.IndexFunc(c.open, func(q question) bool { return sameID(q.id, id) })
 }
 
 // takeOpen takes a request from those that are to be answered.
-func (c *conversation) takeOpen(id jsonrpc.ID) (call trajectory.MCPCall, ok bool) {
+func (c *conversation) takeOpen(id acp.ID) (q question, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.indexOf(id)
 	if i < 0 {
-		return call, false
+		return q, false
 	}
-	call = c.open[i].call
+	q = c.open[i]
 	c.open = slices.Delete(c.open, i, i+1)
-	return call, true
+	return q, true
 }
 
 // answer records the answer to a request and gives it to the agent. It is dropped if the agent does not wait for it.
-func (c *conversation) answer(r *jsonrpc.Response) {
-	call, ok := c.takeOpen(r.ID)
+func (c *conversation) answer(r acp.Message) {
+	q, ok := c.takeOpen(r.ID)
 	if !ok {
 		return
 	}
-	if isRecorded(call.Method) {
-		done, err := withAnswer(call, r)
+	r.ID = q.id // as the agent wrote it
+	if isRecorded(q.call.Method) {
+		done, err := withAnswer(q.call, r)
 		if err != nil {
-			c.proxy.reportError(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, call.Method, err))
+			c.proxy.reportError(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, q.call.Method, err))
 		}
 		c.proxy.record(done)
 	}
@@ -178,7 +172,7 @@ func (c *conversation) answer(r *jsonrpc.Response) {
 }
 
 // notified handles a notification of the agent's.
-func (c *conversation) notified(r *jsonrpc.Request) {
+func (c *conversation) notified(r acp.Message) {
 	if r.Method == methodCancelled {
 		c.cancelled(r)
 	}
@@ -188,21 +182,19 @@ func (c *conversation) notified(r *jsonrpc.Request) {
 }
 
 // cancelled ends a request for whose answer the agent does not wait any more.
-func (c *conversation) cancelled(r *jsonrpc.Request) {
+func (c *conversation) cancelled(r acp.Message) {
 	var params struct {
-		RequestID any `json:"requestId"`
+		RequestID acp.ID `json:"requestId"`
 	}
-	if json.Unmarshal(r.Params, &params) != nil {
-		return // and the server knows no better
-	}
-	if id, err := jsonrpc.MakeID(params.RequestID); err == nil {
-		c.dropOpen(id, "the agent cancelled the request")
+	if json.Unmarshal(r.Params, &params) == nil { // else the server knows no better
+		c.dropOpen(params.RequestID, "the agent cancelled the request")
 	}
 }
 
 // dropOpen records that a request gets no answer.
-func (c *conversation) dropOpen(id jsonrpc.ID, why string) {
-	if call, ok := c.takeOpen(id); ok && !call.IsDiscovery() && isRecorded(call.Method) {
+func (c *conversation) dropOpen(id acp.ID, why string) {
+	q, ok := c.takeOpen(id)
+	if call := q.call; ok && !call.IsDiscovery() && isRecorded(call.Method) {
 		call.Error = &trajectory.MCPError{Code: codeUnanswered, Message: why}
 		c.proxy.record(call)
 	}
@@ -216,7 +208,7 @@ func (c *conversation) waiting() []question {
 }
 
 // write sends the agent a message. That the agent has gone is found when it is read from.
-func (c *conversation) write(m jsonrpc.Message) { _ = c.agent.Write(c.proxy.ctx, m) }
+func (c *conversation) write(m acp.Message) { _ = c.agent.write(m) }
 
 func (p *Proxy) normalised(v any) any {
 	if p.config.Normalise == nil {

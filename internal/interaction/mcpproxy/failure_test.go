@@ -47,8 +47,7 @@ func TestServersThatFail(t *testing.T) {
 			[]string{"sent an invalid message", `"debug: warming up\n"`},
 		},
 		{"flood", server("shop", "flood"), 0, []string{
-			"sent an invalid message: ",
-			"exceeded the configured maximum line length", "xxx",
+			"sent an invalid message: the line has more than 16777216 bytes: ", `"{\"jsonrpc\"`,
 		}},
 		{
 			"silent", server("shop", "silent"), 200 * time.Millisecond,
@@ -177,6 +176,33 @@ func TestCloseUnread(t *testing.T) {
 	_, err = io.ReadFull(conn, make([]byte, 10))
 	require.NoError(t, err)
 	require.NoError(t, s.proxy.Close())
+}
+
+// TestCloseUnreadServer holds that a server which does not read keeps nobody waiting.
+func TestCloseUnreadServer(t *testing.T) {
+	s := newScene(t, nil, server("shop", "deaf"))
+	conn, err := net.Dial("unix", s.socket(0))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"method":"initialize"}`+"\n")
+	require.NoError(t, err)
+	_, err = bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	long := `{"jsonrpc":"2.0","method":"m","params":{"a":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n"
+	for err = nil; err == nil; { // until the proxy does not read either
+		require.NoError(t, conn.SetWriteDeadline(time.Now().Add(200*time.Millisecond)))
+		_, err = io.WriteString(conn, long)
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	closed := make(chan error, 1)
+	go func() { closed <- s.proxy.Close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(5 * time.Second):
+		t.Error("it waits for the server to read")
+		_, _ = s.processes[0].Kill()
+	}
 }
 
 // TestBrokenServerEnds holds that a server with which something is wrong ends at once, whatever the agent does then.

@@ -22,11 +22,11 @@
 // cannot be started, that ends before the agent does, or that sends anything but MCP is reported to Config.OnError;
 // from then on the agent gets errors as answers.
 //
-// Messages are passed on unchanged, read and written by the transports of the official SDK, so that agents and servers
-// agree on a protocol version and its extensions by themselves. Notifications pass as well; in replay there are only
-// those of changed lists. A server's own requests (sampling, elicitation, roots) are refused, since they could not be
-// replayed. Agents' offers to answer them are not passed on. A request that the agent cancelled, or whose answer it did
-// not wait for, has an error that says so; so does its replay.
+// Messages are passed on unchanged, so that agents and servers agree on a protocol version and its extensions by
+// themselves. Batches of messages, which only version 2025-03-26 of the protocol has, are an error. Notifications pass
+// as well; in replay there are only those of changed lists. A server's own requests (sampling, elicitation, roots) are
+// refused, since they could not be replayed. Agents' offers to answer them are not passed on. A request that the agent
+// cancelled, or whose answer it did not wait for, has an error that says so; so does its replay.
 package mcpproxy
 
 import (
@@ -40,9 +40,6 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
@@ -219,7 +216,7 @@ var offers = []string{"sampling", "elicitation", "roots", "tasks"}
 
 // withoutOffers returns a request without what the agent offers to do for the server, which nothing could replay: a
 // server that knows of no offer does without.
-func withoutOffers(r *jsonrpc.Request) *jsonrpc.Request {
+func withoutOffers(r acp.Message) acp.Message {
 	if len(r.Params) == 0 {
 		return r
 	}
@@ -241,9 +238,9 @@ func withoutOffers(r *jsonrpc.Request) *jsonrpc.Request {
 	if r.Method == methodInitialize {
 		take(params, "capabilities")
 	}
-	take(params["_meta"], mcp.MetaKeyClientCapabilities) // of protocol versions in which each request says it
-	if !found {
-		return r
+	take(params["_meta"], metaCapabilities) // of protocol versions in which each request says it
+	if found {
+		r.Params = encoded(params)
 	}
-	return &jsonrpc.Request{ID: r.ID, Method: r.Method, Params: encoded(params)}
+	return r
 }

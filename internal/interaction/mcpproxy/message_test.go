@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
@@ -71,11 +71,11 @@ func TestRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &jsonrpc.Request{Method: tt.method, Params: json.RawMessage(tt.params)}
+			r := acp.Message{Method: tt.method, Params: json.RawMessage(tt.params)}
 			sent := withoutOffers(r)
 			assert.Equal(t, tt.method, sent.Method)
 			if tt.sent == "" {
-				assert.Same(t, r, sent, "it is not even written anew")
+				assert.Equal(t, r, sent, "it is not even written anew")
 			} else {
 				assert.JSONEq(t, tt.sent, string(sent.Params))
 			}
@@ -94,25 +94,23 @@ func TestRequests(t *testing.T) {
 // TestAnswers holds how answers are recorded, and that a recording gives the same ones.
 func TestAnswers(t *testing.T) {
 	call := trajectory.MCPCall{Server: "shop", Method: "tools/call", Tool: "count"}
-	wire := func(data string) error {
-		return &jsonrpc.Error{Code: -5, Message: "no", Data: json.RawMessage(data)}
+	wire := func(data string) *acp.Error {
+		return &acp.Error{Code: -5, Message: "no", Data: json.RawMessage(data)}
 	}
 	tests := []struct {
 		name   string
-		answer *jsonrpc.Response
+		answer acp.Message
 		result any
 		err    *trajectory.MCPError
 	}{
-		{"a result", &jsonrpc.Response{Result: json.RawMessage(`{"a":"<1>"}`)}, fields{"a": "<1>"}, nil},
-		{"nothing", &jsonrpc.Response{Result: json.RawMessage(`null`)}, nil, nil},
-		{"an error", &jsonrpc.Response{Error: wire("")}, nil, &trajectory.MCPError{Code: -5, Message: "no"}},
+		{"a result", acp.Message{Result: json.RawMessage(`{"a":"<1>"}`)}, fields{"a": "<1>"}, nil},
+		{"nothing", acp.Message{Result: json.RawMessage(`null`)}, nil, nil},
+		{"an error", acp.Message{Error: wire("")}, nil, &trajectory.MCPError{Code: -5, Message: "no"}},
 		{
-			"an error with data", &jsonrpc.Response{Error: wire(`7`)}, nil,
+			"an error with data",
+			acp.Message{Error: wire(`7`)},
+			nil,
 			&trajectory.MCPError{Code: -5, Message: "no", Data: json.Number("7")},
-		},
-		{
-			"an error of our own", &jsonrpc.Response{Error: errors.New("gone")}, nil,
-			&trajectory.MCPError{Code: jsonrpc.CodeInternalError, Message: "gone"},
 		},
 	}
 	for _, tt := range tests {
@@ -122,12 +120,12 @@ func TestAnswers(t *testing.T) {
 			want := call
 			want.Result, want.Error = tt.result, tt.err
 			assert.Equal(t, want, got)
-			again, err := withAnswer(call, response(jsonrpc.ID{}, got))
+			again, err := withAnswer(call, response("", got))
 			require.NoError(t, err)
 			assert.Equal(t, want, again)
 		})
 	}
-	broken, err := withAnswer(call, &jsonrpc.Response{Result: json.RawMessage(`{`)})
+	broken, err := withAnswer(call, acp.Message{Result: json.RawMessage(`{`)})
 	require.Error(t, err)
 	require.Equal(t, "count", broken.Tool)
 }

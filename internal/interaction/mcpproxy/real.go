@@ -1,10 +1,8 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 )
@@ -29,18 +25,18 @@ const (
 // realServer is a process of the server for which a conversation stands.
 type realServer struct {
 	process *supervise.Process // nil: it could not be started
-	conn    mcp.Connection
-	// said and sent are the ends of its stderr and its stdout.
-	said, sent excerpt.Tail
-	listening  sync.WaitGroup
-	failed     sync.Once
-	late       *time.Timer // runs from the first request to the first answer; under the conversation's lock
-	answers    bool        // it has answered; under the conversation's lock
+	wire    *wire
+	said    excerpt.Tail // the end of its stderr
+
+	listening sync.WaitGroup
+	failed    sync.Once
+	late      *time.Timer // runs from the first request to the first answer; under the conversation's lock
+	answers   bool        // it has answered; under the conversation's lock
 }
 
 // startReal starts the server's process.
 func (c *conversation) startReal() {
-	r := &realServer{said: excerpt.Tail{Limit: maxSaid}, sent: excerpt.Tail{Limit: maxSaid}}
+	r := &realServer{said: excerpt.Tail{Limit: maxSaid}}
 	c.real = r
 	ctx := context.WithoutCancel(c.proxy.ctx) // it is stopped when the conversation ends
 	process, err := c.proxy.config.Start(ctx, supervise.Command{
@@ -50,57 +46,37 @@ func (c *conversation) startReal() {
 		c.serverFailed(fmt.Errorf("cannot be started: %w", err))
 		return
 	}
-	r.process = process
-	out := io.TeeReader(process.Stdout, &r.sent)
-	r.conn, err = (&mcp.IOTransport{Reader: io.NopCloser(out), Writer: process.Stdin}).Connect(ctx)
-	if err != nil {
-		c.serverFailed(err)
-		return
-	}
+	r.process, r.wire = process, newWire(process.Stdout, process.Stdin)
 	r.listening.Go(func() { c.proxy.survive(c.readServer) })
+}
+
+// hangUp closes the server's input, which asks it to end. It also ends what waits for it to read.
+func (c *conversation) hangUp() {
+	if c.real.process != nil {
+		c.real.process.Stdin.Close()
+	}
 }
 
 // readServer handles what the server sends, up to its end.
 func (c *conversation) readServer() {
 	for {
-		m, err := c.real.conn.Read(context.Background())
-		if err != nil {
-			c.serverFailed(c.readError(err))
+		m, err := c.real.wire.read()
+		switch {
+		case errors.Is(err, io.EOF):
+			c.serverFailed(c.exitOr(errors.New("closed its output but did not exit")))
 			return
-		}
-		switch m := m.(type) {
-		case *jsonrpc.Response:
+		case err != nil:
+			c.serverFailed(fmt.Errorf("sent an invalid message: %w", err))
+			return
+		case m.IsResponse():
 			c.inTime()
 			c.answer(m)
-		case *jsonrpc.Request:
-			if m.IsCall() {
-				c.refuse(m)
-			} else {
-				c.write(m)
-			}
+		case m.IsRequest():
+			c.refuse(m)
+		default:
+			c.write(m)
 		}
 	}
-}
-
-// readError explains why nothing more can be read from the server.
-func (c *conversation) readError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.exitOr(errors.New("closed its output but did not exit"))
-	}
-	sent, cut := c.real.sent.Text(true)
-	return fmt.Errorf("sent an invalid message: %w: %s", err, short(noMessage([]byte(sent), cut)))
-}
-
-// noMessage returns the first line that is no JSON of the end of what a server sent, all of it if there is none such.
-// Of a text that was cut the first line says nothing.
-func noMessage(sent []byte, cut bool) []byte {
-	for line := range bytes.Lines(sent) {
-		if !cut && !json.Valid(line) {
-			return line
-		}
-		cut = false
-	}
-	return sent
 }
 
 // exitOr returns how the server ended, or the other error if it did not.
@@ -112,41 +88,43 @@ func (c *conversation) exitOr(other error) error {
 			return fmt.Errorf("ended by itself: %s: %w", exit, err)
 		}
 		return fmt.Errorf("ended by itself: %s", exit)
+	case <-c.proxy.ctx.Done():
+		return other
 	case <-time.After(exitWait):
 		return other
 	}
 }
 
 // refuse answers what the server asks of the agent.
-func (c *conversation) refuse(r *jsonrpc.Request) {
-	answer := &jsonrpc.Response{ID: r.ID, Result: []byte("{}")}
+func (c *conversation) refuse(r acp.Message) {
+	answer := acp.Message{ID: r.ID, Result: []byte("{}")}
 	if r.Method != methodPing {
-		answer = failure(r.ID, jsonrpc.CodeMethodNotFound,
+		answer = failure(r.ID, acp.CodeMethodNotFound,
 			"sdd-eval stands between this server and the agent, and does not pass on "+r.Method)
 	}
-	_ = c.real.conn.Write(context.Background(), answer) // its end is found when it is read from
+	_ = c.real.wire.write(answer) // its end is found when it is read from
 }
 
 // forward passes a message of the agent's on to the server.
-func (c *conversation) forward(r *jsonrpc.Request) {
+func (c *conversation) forward(r acp.Message) {
 	if c.usable(r) {
-		if err := c.real.conn.Write(c.proxy.ctx, withoutOffers(r)); err != nil {
+		if err := c.real.wire.write(withoutOffers(r)); err != nil {
 			c.serverFailed(c.exitOr(fmt.Errorf("cannot be written to: %w", err)))
 		}
 	}
-	if err := c.serverError(); err != nil && r.IsCall() {
-		c.answer(failure(r.ID, jsonrpc.CodeInternalError, err.Error()))
+	if err := c.serverError(); err != nil && r.IsRequest() {
+		c.answer(failure(r.ID, acp.CodeInternal, err.Error()))
 	}
 }
 
 // usable reports whether a message can be passed on to the server. The first request's answer has to come in time.
-func (c *conversation) usable(r *jsonrpc.Request) bool {
+func (c *conversation) usable(r acp.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
 		return false
 	}
-	if r.IsCall() && c.real.late == nil && !c.real.answers {
+	if r.IsRequest() && c.real.late == nil && !c.real.answers {
 		timeout := cmp.Or(c.proxy.config.StartTimeout, DefaultStartTimeout)
 		c.real.late = time.AfterFunc(timeout, func() {
 			c.proxy.survive(func() {
@@ -199,7 +177,7 @@ func (c *conversation) serverFailed(cause error) {
 		}
 		c.proxy.reportError(err)
 		for _, q := range c.waiting() {
-			c.answer(failure(q.id, jsonrpc.CodeInternalError, err.Error()))
+			c.answer(failure(q.id, acp.CodeInternal, err.Error()))
 		}
 	})
 }
@@ -212,10 +190,7 @@ func (c *conversation) stopReal() {
 	}
 	c.inTime()                  // the timer has nothing to say any more
 	c.real.failed.Do(func() {}) // or is saying it
-	if c.real.conn != nil {
-		c.real.listening.Wait()
-		_ = c.real.conn.Close()
-	}
+	c.real.listening.Wait()
 	for _, q := range c.waiting() {
 		c.dropOpen(q.id, "the agent went away before the answer")
 	}

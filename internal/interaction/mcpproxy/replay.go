@@ -6,9 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/sdd-eval/sdd-eval/acp"
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/interaction"
@@ -101,12 +99,12 @@ func (p *player) changed(server string) []string {
 }
 
 // replay answers a request from the recording.
-func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) {
+func (c *conversation) replay(id acp.ID, call trajectory.MCPCall, args any) {
 	call.Params = args
 	recorded, changed, err := c.proxy.player.answer(call)
 	if err != nil {
 		c.proxy.reportError(err)
-		c.answer(failure(id, jsonrpc.CodeInternalError, err.Error()))
+		c.answer(failure(id, acp.CodeInternal, err.Error()))
 		return
 	}
 	recorded.Result = c.proxy.denormalised(recorded.Result)
@@ -126,9 +124,9 @@ func (c *conversation) replay(id jsonrpc.ID, call trajectory.MCPCall, args any) 
 }
 
 // answerUnrecorded answers a request that recordings leave out, such as ping.
-func (c *conversation) answerUnrecorded(r *jsonrpc.Request) {
+func (c *conversation) answerUnrecorded(r acp.Message) {
 	if r.Method != methodListen {
-		c.write(&jsonrpc.Response{ID: r.ID, Result: []byte("{}")})
+		c.write(acp.Message{ID: r.ID, Result: []byte("{}")})
 		return
 	}
 	c.subscription = r.ID
@@ -138,10 +136,10 @@ func (c *conversation) answerUnrecorded(r *jsonrpc.Request) {
 
 // notify notifies the agent, in the protocol's newer versions in the name of what it subscribed to.
 func (c *conversation) notify(method string, params map[string]any) {
-	if c.subscription.IsValid() {
-		params["_meta"] = map[string]any{mcp.MetaKeySubscriptionID: c.subscription.Raw()}
+	if c.subscription != "" {
+		params["_meta"] = map[string]any{metaSubscription: c.subscription}
 	}
-	c.write(&jsonrpc.Request{Method: method, Params: encoded(params)})
+	c.write(acp.Message{Method: method, Params: encoded(params)})
 }
 
 // overridden returns a request with the answer that an override gives it. To a tool's call that is a result as the
@@ -151,7 +149,7 @@ func overridden(c trajectory.MCPCall, output any, failure string) trajectory.MCP
 	case failure != "" && c.Method == methodCall:
 		c.Result = map[string]any{"content": texts(failure), "isError": true}
 	case failure != "":
-		c.Error = &trajectory.MCPError{Code: jsonrpc.CodeInternalError, Message: failure}
+		c.Error = &trajectory.MCPError{Code: acp.CodeInternal, Message: failure}
 	case c.Method != methodCall || fields["content"] != nil:
 		c.Result = output
 	case fields != nil:
