@@ -1,6 +1,8 @@
 module github.com/sdd-eval/sdd-eval
 
-go 1.26.5
+go 1.26.0
+
+toolchain go1.26.5
 
 require (
 	github.com/aymanbagabas/go-udiff v0.4.1

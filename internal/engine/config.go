@@ -66,6 +66,8 @@ type Config struct {
 	Grace time.Duration
 	// Getenv reads the environment.
 	Getenv func(string) string
+	// GoVersion is the version of Go that the program was built with; empty: what [runtime.Version] says.
+	GoVersion string
 	// Environ is the environment that run steps start from.
 	Environ []string
 	// Selected and SelectedJob report whether a unit, and a job after the units, is to be run. Nil: all are.

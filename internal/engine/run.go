@@ -134,6 +134,9 @@ func (r *run) open(ctx context.Context) (err error) {
 
 // check resolves what the run depends on. It returns the names of the variables that agents are given, by variant.
 func (r *run) check(ctx context.Context) (map[string][]string, error) {
+	if err := r.checkGo(); err != nil {
+		return nil, err
+	}
 	env, err := r.accounts(r.units)
 	if err != nil {
 		return nil, err
@@ -195,6 +198,9 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	note := func(text string) { notes = append(notes, text) }
 	if r.warning != "" {
 		note(r.warning)
+	}
+	if why := r.unsafeGo(); why != "" {
+		note("warning: " + why)
 	}
 	if r.kept != nil {
 		notes = append(notes, r.kept.Notes()...)

@@ -4,11 +4,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +64,7 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 		panic("engine.New: Config.Command is required")
 	}
 	pb := plan.Playbook
+	cfg.GoVersion = cmp.Or(cfg.GoVersion, runtime.Version())
 	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
 	if r.secrets == nil {
 		r.secrets = new(secret.Set)
