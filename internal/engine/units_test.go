@@ -397,7 +397,8 @@ func TestJudges(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j := engine.Judges{
-				Path: tt.path, Name: "its judges", Command: "record it", Advice: "allow it", Decider: tt.decider,
+				Path: tt.path, Tree: disk.Tree(filepath.Dir(tt.path)), Name: "its judges", Command: "record it",
+				Advice: "allow it", Decider: tt.decider,
 				Mode: tt.mode, Record: tt.record, Allowed: tt.allowed, Secrets: new(secret.Set),
 				Models: func() (llm.Asker, error) {
 					if !tt.key {
