@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -203,14 +204,14 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, &SizeError{info.Size(), limit}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it need not grow
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, err
 	}
-	if size := int64(len(data)); size > limit { // it has grown
+	if size := int64(data.Len()); size > limit { // the file has grown
 		return nil, &SizeError{size, limit}
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // SizeError means that a file is larger than it may be.

@@ -214,19 +214,17 @@ const (
 	maxDiff   = 512 << 10
 )
 
-// detail is what the page shows when a unit is opened, with what package json need not touch: encode adds it.
+// detail is what the page shows when a unit is opened, apart from its trajectory.
 type detail struct {
-	Task    *Case     `json:"task,omitempty"`
-	Diff    string    `json:"diff,omitempty"`
-	AI      []AIScore `json:"ai,omitempty"`
-	Paths   Paths     `json:"paths"`
-	Missing []string  `json:"missing,omitempty"`
+	Result  json.RawMessage `json:"result"` // a result.Unit
+	Task    *Case           `json:"task,omitempty"`
+	Diff    string          `json:"diff,omitempty"`
+	AI      []AIScore       `json:"ai,omitempty"`
+	Paths   Paths           `json:"paths"`
+	Missing []string        `json:"missing,omitempty"`
 	// TooLarge lists artifacts that were not read, Cut what was left out of others.
 	TooLarge []string `json:"too_large,omitempty"`
 	Cut      []string `json:"cut,omitempty"`
-
-	result json.RawMessage // a result.Unit
-	run    json.RawMessage // a trajectory.Run, nil if there is none
 }
 
 // details returns the packed details of all units, empty for those that have not run.
@@ -257,18 +255,19 @@ func (rep *Report) details() ([][]byte, error) {
 	return details, g.Wait()
 }
 
-// pack returns the unit's detail: JSON, compressed with gzip, in base64.
+// pack returns what the page shows of the unit: a line with its detail, and its trajectory if there is one, compressed
+// with gzip, in base64. The trajectory is by far the largest part, so it is taken as it is.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
-	var err error
-	if d.run, err = d.shorten(files.run); err != nil {
+	run, err := d.shorten(files.run)
+	if err != nil {
 		return nil, fmt.Errorf("trajectory: %w", err)
 	}
 	res, err := json.Marshal(u.Result)
 	if err != nil {
 		return nil, err
 	}
-	if d.result, err = d.shorten(res); err != nil {
+	if d.Result, err = d.shorten(res); err != nil {
 		return nil, err
 	}
 	d.Diff = strings.ToValidUTF8(files.diff, "\uFFFD")
@@ -276,7 +275,11 @@ func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 		d.Diff = whole[:strings.LastIndexByte(whole[:maxDiff], '\n')+1]
 		d.Cut = append(d.Cut, fmt.Sprintf("the diff after %s of %s", size(int64(len(d.Diff))), size(int64(len(whole)))))
 	}
-	return d.encode()
+	line, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return compress(line, []byte("\n"), run)
 }
 
 // packers are reused because they are large and each unit needs one.
@@ -294,22 +297,13 @@ type packer struct {
 	zip *gzip.Writer
 }
 
-// encode returns the detail as the page reads it. The trajectory is valid JSON and by far the largest part, so it is
-// compressed as it is.
-func (d *detail) encode() ([]byte, error) {
-	head, err := json.Marshal(d)
-	if err != nil {
-		return nil, err
-	}
-	parts := [][]byte{bytes.TrimSuffix(head, []byte("}")), []byte(`,"result":`), d.result}
-	if d.run != nil {
-		parts = append(parts, []byte(`,"run":`), d.run)
-	}
+// compress returns the joined parts, compressed and in base64.
+func compress(parts ...[]byte) ([]byte, error) {
 	p := packers.Get().(*packer)
 	defer packers.Put(p)
 	p.out.Reset()
 	p.zip.Reset(&p.out)
-	for _, part := range append(parts, []byte("}")) {
+	for _, part := range parts {
 		if _, err := p.zip.Write(part); err != nil {
 			return nil, err
 		}

@@ -211,6 +211,28 @@ func hash(unit string) string {
 	return "#unit=" + b.String()
 }
 
+// TestDamagedTrajectory: a trajectory that cannot be shown is noted in its unit, and nothing in it becomes the unit's.
+func TestDamagedTrajectory(t *testing.T) {
+	tests := []struct{ name, run, want string }{
+		{"no JSON inside", `{"agent":{},"events":[}`, "The trajectory is damaged, so it is not shown: "},
+		{"two values", `{"events":[]},"result":{"outcome":"pass"}`, "The trajectory is damaged, so it is not shown: "},
+		{"unknown event", `{"agent":{},"events":[{"event":"dance","turn":1,"at_us":0}]}`, "Unknown event dance"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := sample(t, 1, 1, 1)
+			s.artifacts = func(*Unit) (artifacts, error) { return artifacts{run: []byte(tt.run)}, nil }
+			rep := reportOf(t, s)
+			page, err := rep.HTML()
+			require.NoError(t, err)
+			dom := browse(t, page, hash(rep.Units[0].ID), "--virtual-time-budget=5000")
+			_, shown, _ := strings.Cut(dom, `<main id="unit"`)
+			require.Contains(t, shown, tt.want)
+			require.Contains(t, shown, "refunds-40", "the verdicts are shown")
+		})
+	}
+}
+
 // TestPageOpensAtOnce opens a page of 10,000 units.
 func TestPageOpensAtOnce(t *testing.T) {
 	page, err := reportOf(t, sample(t, 10, 1000, 1)).HTML()
@@ -243,13 +265,4 @@ func TestPageOpensAtOnce(t *testing.T) {
 		t.Logf("%d MiB, %s: %s ms", len(page)>>20, what, found[1])
 	}
 	require.Less(t, strings.Count(dom, `class="item"`), 100, "only rows that can be seen are in the document")
-}
-
-func BenchmarkHTML(b *testing.B) {
-	s := sample(b, 10, 1000, 1)
-	for b.Loop() {
-		page, err := reportOf(b, s).HTML()
-		require.NoError(b, err)
-		b.ReportMetric(float64(len(page))/1e6, "MB/page")
-	}
 }

@@ -86,8 +86,10 @@ const eventViews = {
 };
 
 function eventView(e, ends, asked) {
-  const view = eventViews[e.event];
-  if (!view) return null; // a tool's result stands with its call, a stop with its turn
+  if (e.event === 'tool_result' || e.event === 'stop') return null; // stands with its call, with its turn
+  const view = Object.hasOwn(eventViews, e.event)
+    ? eventViews[e.event]
+    : () => h('span', { class: 'reason' }, `Unknown event ${e.event}: trajectory.json has it.`);
   return h(
     'li',
     { class: `event ${e.event}` },

@@ -1,4 +1,7 @@
-/** Reads the details of a unit: JSON, compressed with gzip, in base64. The block has those of all units in their order. */
+/**
+ * Reads the details of a unit: a line of JSON, and the JSON of its trajectory if there is one, compressed with gzip, in
+ * base64. The block has those of all units in their order.
+ */
 async function readUnit(i) {
   const { units } = app.index;
   if (!units[i].size) return null;
@@ -7,7 +10,15 @@ async function readUnit(i) {
   app.details ??= byId('details').textContent;
   const start = units.slice(0, i).reduce((sum, u) => sum + (u.size ?? 0), 0);
   const bytes = Uint8Array.from(atob(app.details.slice(start, start + units[i].size)), (c) => c.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
+  const end = text.indexOf('\n');
+  const detail = JSON.parse(text.slice(0, end));
+  try {
+    if (end + 1 < text.length) detail.run = JSON.parse(text.slice(end + 1));
+  } catch (error) {
+    detail.damaged = error.message;
+  }
+  return detail;
 }
 
 /** Shows one unit; neighbours are the ids of those before and after it. */
@@ -101,6 +112,7 @@ function unitNotes(detail, result) {
     ...(result.attempts ?? []).map((a, i) => `Attempt ${i + 1} ended in an error and was repeated: ${a}`),
     ...(detail.missing ?? []).map((m) => `Missing, although the unit ran: ${m}`),
     ...(detail.too_large ?? []),
+    detail.damaged && `The trajectory is damaged, so it is not shown: ${detail.damaged}`,
     ...(detail.cut ?? []).map((c) => `Left out here for its size, but in the unit’s artifacts: ${c}.`),
   ].filter(Boolean);
 }
