@@ -1,5 +1,5 @@
-// Package disk writes files whole, reads regular files up to a limit, moves and removes trees whatever their modes, and
-// locks files. It knows nothing about what files contain: masking secrets belongs in package secret.
+// Package disk writes files whole, reads regular files up to a limit, moves, copies and removes trees whatever their
+// modes, and locks files. It knows nothing about what files contain: masking secrets belongs in package secret.
 package disk
 
 import (
@@ -105,22 +105,6 @@ func MkdirTemp(parent string) (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	return dir, err
-}
-
-// RemoveAll is like [os.RemoveAll], but also removes directories that are not writable, such as those in Go's module
-// cache.
-func RemoveAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	// If a directory cannot be made writable, RemoveAll returns an error that names it.
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // ErrNotRegular is the error, within a [*fs.PathError], for a directory, a FIFO or a device where a file is expected.

@@ -18,9 +18,9 @@ import (
 func TestMove(t *testing.T) {
 	when := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, move := range map[string]func(from, to string) error{
-		"renamed": Move,
+		"renamed": func(from, to string) error { return Move(t.Context(), from, to) },
 		"copied": func(from, to string) error {
-			return copyTree(from, filepath.Join(to, "..", "copy"))
+			return Copy(t.Context(), from, filepath.Join(to, "..", "copy"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +71,6 @@ func TestMove(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "from"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "to", "full"), 0o755))
-	require.Error(t, Move(filepath.Join(dir, "from"), filepath.Join(dir, "to")))
+	require.Error(t, Move(t.Context(), filepath.Join(dir, "from"), filepath.Join(dir, "to")))
 	assert.DirExists(t, filepath.Join(dir, "from"))
 }

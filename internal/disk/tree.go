@@ -205,18 +205,7 @@ func (t Tree) Remove(path string) error {
 
 // RemoveAll is [RemoveAll] for what is in a tree.
 func (t Tree) RemoveAll(path string) error {
-	return t.do(func(root *os.Root, names []string) error {
-		if root.RemoveAll(names[0]) == nil {
-			return nil
-		}
-		_ = fs.WalkDir(root.FS(), filepath.ToSlash(names[0]), func(name string, e fs.DirEntry, err error) error {
-			if e != nil && e.IsDir() {
-				_ = root.Chmod(filepath.FromSlash(name), 0o700)
-			}
-			return nil
-		})
-		return root.RemoveAll(names[0])
-	}, path)
+	return t.do(func(root *os.Root, names []string) error { return RemoveAllIn(root, names[0]) }, path)
 }
 
 // Sync syncs a directory to the disk, which makes renames in it durable. On Windows it does nothing.

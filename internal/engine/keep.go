@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
@@ -18,11 +17,9 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 )
-
-// keepTimeout bounds the writing of artifacts of a unit that was interrupted.
-const keepTimeout = time.Minute
 
 // keep writes the artifacts of a unit that is kept.
 func (a *attempt) keep(ctx context.Context) error {
@@ -31,10 +28,10 @@ func (a *attempt) keep(ctx context.Context) error {
 	}
 	a.result.Metrics = measure(a.result)
 	a.result.Metrics.Machine = a.children.used()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	ctx, cancel := closing(ctx, keepTimeout)
 	defer cancel()
 	changes := a.keepChanges
-	if a.tape.imported() { // that there are none would not be true
+	if a.tape.imported() || a.site.dropped { // that there are none would not be true
 		changes = func(context.Context) error { return nil }
 	}
 	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun())
@@ -146,12 +143,12 @@ func (a *attempt) keepFile(name string, data []byte) error {
 }
 
 // sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
-// there is an error: what an agent can write down it could have sent elsewhere.
+// there is an error: what an agent can write down it could have sent elsewhere. What cannot be searched is not kept.
 func (a *attempt) sweep(ctx context.Context) error {
 	if a.site.runDirs == nil && !a.site.live() || a.cleanByOrigin() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	ctx, cancel := closing(ctx, keepTimeout)
 	defer cancel()
 	look, kept := a.secrets.Sweep, ""
 	if a.site.runDirs != nil {
@@ -159,6 +156,10 @@ func (a *attempt) sweep(ctx context.Context) error {
 	}
 	found, err := look(ctx, a.site.dirs.workspace)
 	a.site.touched = true // what is masked is no longer what was put there
+	if a.site.runDirs != nil && errors.Is(err, secret.ErrCutOff) {
+		err = errors.Join(fmt.Errorf("%w; the workspace is not kept", err), a.site.drop())
+		kept = ""
+	}
 
 	if left := a.site.dirs.left; left != "" && err == nil && len(found) == 0 { // a step may have removed them
 		found, err = a.secrets.Sweep(ctx, left)

@@ -51,14 +51,14 @@ func (s *site) end(ctx context.Context, following []plan.Step, turns []cassette.
 	}) {
 		return nil
 	}
-	if err := s.dirs.setAside(s.cfg.TempDir); err != nil {
+	if err := s.dirs.setAside(ctx, s.cfg.TempDir); err != nil {
 		return fmt.Errorf("keep what the agent left from the steps that follow: %w", err)
 	}
 	return nil
 }
 
 // setAside moves the workspace to where steps do not reach it, and puts a copy in its place.
-func (d *unitDirs) setAside(parent string) error {
+func (d *unitDirs) setAside(ctx context.Context, parent string) error {
 	if err := d.pins.check(); err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func (d *unitDirs) setAside(parent string) error {
 		return err
 	}
 	left := filepath.Join(d.steps, "left")
-	if err := disk.Move(d.workspace, left); err != nil {
+	if err := disk.Move(ctx, d.workspace, left); err != nil {
 		return err
 	}
 	d.left = left
-	if err := disk.Copy(left, d.workspace); err != nil {
+	if err := disk.Copy(ctx, left, d.workspace); err != nil {
 		return err
 	}
 	made, err := pin(d.workspace)

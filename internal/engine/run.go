@@ -166,6 +166,9 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.properties.String()
+	if r.oneAtATime() {
+		m.Sandbox += OneAtATime
+	}
 	m.Playbook.Path, m.Cassettes = r.pb.File, r.cfg.Cassettes
 	if m.Inputs, err = r.inputs(ctx); err != nil {
 		return &InputError{err}
@@ -217,6 +220,10 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	case len(r.properties.Open) > 0:
 		note("sandbox " + r.properties.String())
 	}
+	if n := r.parallel(); n > 1 && r.oneAtATime() {
+		note(fmt.Sprintf("units that start processes run one at a time, not %d: this sandbox lets them change the "+
+			"modes of each other's files (bwrap does not)", n))
+	}
 	return notes
 }
 
@@ -230,14 +237,19 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 	done.Units, unitsErr = r.kept.Units()
 	done.Jobs, jobsErr = r.kept.Jobs()
 	err = errors.Join(err, unitsErr, jobsErr)
+	leak := r.scrub(ctx)
 	state := rundir.StateFinished
 	if err != nil || ctx.Err() != nil {
 		state = rundir.StateInterrupted
 	}
 	done.Resumable = state == rundir.StateInterrupted
-	if leak := r.scrub(ctx); leak != nil {
+	switch {
+	case errors.Is(leak, secret.ErrCutOff) && ctx.Err() != nil: // it is done again when the run is resumed
+		r.sink.Note("the run's directory was not searched for secrets to its end: resume the run before you publish it")
+		err = errors.Join(err, r.kept.Finish(state))
+	case leak != nil:
 		err = errors.Join(err, leak, r.kept.Finish(state, leak.Error()))
-	} else {
+	default:
 		err = errors.Join(err, r.kept.Finish(state))
 	}
 	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
@@ -261,7 +273,9 @@ func (r *run) scrub(ctx context.Context) error {
 	if r.cfg.Keep.Resumed == nil && !r.StartsChildren() && secrets.Len() == r.secrets {
 		return nil
 	}
-	found, err := secrets.Scrub(context.WithoutCancel(ctx), r.kept.Dir())
+	ctx, cancel := closing(ctx, 0)
+	defer cancel()
+	found, err := secrets.Scrub(ctx, r.kept.Dir())
 	if err != nil {
 		err = fmt.Errorf("look for secrets in the run's directory: %w", err)
 	}
@@ -301,7 +315,12 @@ func (r *run) runJobs(ctx context.Context, jobs []plan.Job, selected func(plan.J
 }
 
 func (r *run) runJob(ctx context.Context, j plan.Job) error {
+	end := r.takeTurn(ctx, does(j.Steps, startsChild))
+	if end == nil {
+		return nil
+	}
 	res := r.Job(ctx, j)
+	end()
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error
 	if r.kept != nil && !res.Interrupted {
 		if err := r.kept.AppendJob(res); err != nil {
@@ -318,6 +337,9 @@ func (r *run) runUnits(ctx context.Context) error {
 	defer cancel(nil)
 	var group errgroup.Group
 	group.SetLimit(r.parallel())
+	if r.oneAtATime() && !slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool { return !r.startsChildren(u) }) {
+		group.SetLimit(1) // the others would only wait
+	}
 	ended := make(map[string]bool, len(r.units))
 	for _, u := range r.units {
 		ended[u.ID] = true
@@ -346,11 +368,12 @@ func (r *run) runUnits(ctx context.Context) error {
 func (r *run) runUnit(ctx context.Context, u plan.Unit) error {
 	notes := r.sink.UnitStarts(u) // which may wait
 	var res result.Unit
-	if err := context.Cause(ctx); err != nil {
-		res = newUnit(u, r.now(), nil)
-		res.Outcome, res.Reason = result.Error, "the unit was not run: "+err.Error()
-	} else {
+	if end := r.takeTurn(ctx, r.startsChildren(u)); end != nil {
 		res = r.Unit(ctx, u, notes)
+		end()
+	} else {
+		res = newUnit(u, r.now(), nil)
+		res.Outcome, res.Reason = result.Error, "the unit was not run: "+context.Cause(ctx).Error()
 	}
 	res.Interrupted = ctx.Err() != nil && res.Outcome == result.Error // nothing is known
 	if !res.Interrupted {

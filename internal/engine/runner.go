@@ -235,9 +235,8 @@ func (r *Runner) checkRequired(held confine.Properties) error {
 
 // StartsChildren reports whether the run starts what has to be confined: agents, run steps, evaluators' commands.
 func (r *Runner) StartsChildren() bool {
-	return slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
-		return r.startsAgent(u) || evaluatorNeeds(u)&evaluator.StartsChild != 0
-	}) || slices.ContainsFunc(r.plan.Jobs, func(j plan.Job) bool { return does(j.Steps, startsChild) })
+	return slices.ContainsFunc(r.plan.Units, r.startsChildren) ||
+		slices.ContainsFunc(r.plan.Jobs, func(j plan.Job) bool { return does(j.Steps, startsChild) })
 }
 
 // start starts a child that is confined.

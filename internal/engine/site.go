@@ -42,6 +42,8 @@ type site struct {
 	// touched tells that something else than whole turns of the agent may have changed the workspace since the last of
 	// them.
 	touched bool
+	// dropped tells that the workspace is not kept, because nobody knows what is in it.
+	dropped bool
 }
 
 // open makes the unit's directories, those of an agent among them if it is for one.
@@ -209,6 +211,10 @@ func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff,
 	return baseline.Diff(ctx, s.dirs.workspace)
 }
 
+// private is the mode of directories in which agents and their code work: what they leave, another user could run with
+// our rights.
+const private = 0o700
+
 // unitDirs are the directories of one unit.
 type unitDirs struct {
 	base      string // of what is removed when the unit ends; empty: there is nothing
@@ -259,7 +265,7 @@ func (d *unitDirs) fill(forAgent bool, runDirs *rundir.UnitDirs) (err error) {
 		dirs = append(dirs, d.home, d.tmp)
 	}
 	for _, dir := range dirs {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := os.Mkdir(dir, private); err != nil {
 			return err
 		}
 	}
@@ -279,7 +285,7 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 	}
 	d.steps = made
 	for _, dir := range []string{d.stepHome(), d.stepTmp()} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := os.Mkdir(dir, private); err != nil {
 			return fmt.Errorf("make the steps' directories: %w", err)
 		}
 	}
@@ -289,22 +295,36 @@ func (d *unitDirs) makeStepDirs(parent string) error {
 func (d *unitDirs) stepHome() string { return filepath.Join(d.steps, "home") }
 func (d *unitDirs) stepTmp() string  { return filepath.Join(d.steps, "tmp") }
 
+// drop does not keep the workspace.
+func (s *site) drop() error {
+	s.dropped = true
+	if s.dirs.kept == "" {
+		return clearDir(s.dirs.workspace)
+	}
+	s.dirs.kept = ""
+	return nil
+}
+
 // handOver moves the workspace to where it is kept, without what a person would run there who only looks.
 func (s *site) handOver(ctx context.Context) error {
 	d := &s.dirs
-	if s.runDirs == nil || d.workspace == "" {
+	if s.runDirs == nil || d.workspace == "" || s.dropped {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	ctx, cancel := closing(ctx, 0)
 	defer cancel()
 	if err := workspace.Disarm(ctx, d.workspace); err != nil {
 		err = fmt.Errorf("the workspace is not kept: remove what its repositories would run: %w", err)
-		return errors.Join(err, clearDir(d.workspace))
+		return errors.Join(err, s.drop())
 	}
 	if d.kept == "" {
 		return nil
 	}
-	if err := disk.Move(d.workspace, d.kept); err != nil {
+	err := disk.Move(ctx, d.workspace, d.kept)
+	if err == nil {
+		err = os.Chmod(d.kept, private)
+	}
+	if err != nil {
 		return fmt.Errorf("keep the workspace: %w", err)
 	}
 	d.pins = d.pins.without(d.workspace, d.kept) // nobody works there any more

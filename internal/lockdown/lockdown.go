@@ -14,7 +14,8 @@ const (
 
 // Rules say which rights remain. The zero value leaves all files, the internet and unix sockets, and takes only what no
 // ordinary program needs: capabilities, also those in new user namespaces, gaining rights by exec, files with the
-// setuid or setgid bit, kernel interfaces that bypass other rules, sockets of other families, and core dumps.
+// setuid or setgid bit or more than 2 TiB, kernel interfaces that bypass other rules, sockets of other families, and
+// core dumps.
 type Rules struct {
 	// Files leaves only the files of Read, Write and Devices. It also takes what processes share without files: System
 	// V memory, messages and semaphores, and the limits and priorities of other processes.

@@ -27,12 +27,33 @@ func Thread(r Rules) error {
 	if err := ruleset.restrict(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	// A core dump holds the process's memory, with its secrets. This is the one rule that applies to the whole process.
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("limit core dumps: %w", err)
+	if err := setLimits(); err != nil {
+		return err
 	}
 	if err := filterCalls(r); err != nil {
 		return fmt.Errorf("seccomp: %w", err)
+	}
+	return nil
+}
+
+// maxFile is the largest size of a file, in bytes: with holes, one could otherwise be too large for whoever reads it.
+// It is no smaller because .NET 7 to 9 die with SIGXFSZ where they may not have a file of this size, all hole.
+const maxFile = 2 << 40
+
+// setLimits limits files. These are the rules that apply to the whole process.
+func setLimits() error {
+	// A core dump holds the process's memory, with its secrets.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("limit core dumps: %w", err)
+	}
+	var size unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_FSIZE, &size)
+	if err == nil {
+		size.Cur, size.Max = min(size.Cur, maxFile), min(size.Max, maxFile)
+		err = unix.Setrlimit(unix.RLIMIT_FSIZE, &size)
+	}
+	if err != nil {
+		return fmt.Errorf("limit the size of files: %w", err)
 	}
 	return nil
 }

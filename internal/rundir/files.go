@@ -181,7 +181,34 @@ func (r *Run) UnitDirs(caseID, variant string, trial int) UnitDirs {
 func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) {
 	r.mustBeLocked("MakeUnitDirs")
 	d := r.UnitDirs(caseID, variant, trial)
+	reopen(filepath.Dir(d.Workspace), r.dir)
+	for _, dir := range d.dirs() {
+		reopenOne(dir, private)
+	}
 	return d, d.make(disk.Tree(r.dir))
+}
+
+// Reopen gives back the rights to the run's own files and directories, and those above, that a process of ours has
+// taken from us: some sandboxes let processes change modes. What it cannot open is found by whoever needs it.
+func (r *Run) Reopen() {
+	reopen(r.dir, string(r.tree))
+	for _, name := range []string{manifestFile, playbookFile, ResultsFile, jobsFile} {
+		reopenOne(filepath.Join(r.dir, name), 0o600)
+	}
+}
+
+// reopen opens the directories from one down to another below it.
+func reopen(dir, from string) {
+	if dir != from && filepath.Dir(dir) != dir {
+		reopen(filepath.Dir(dir), from)
+	}
+	reopenOne(dir, private)
+}
+
+func reopenOne(path string, rights fs.FileMode) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&rights != rights && info.Mode()&fs.ModeSymlink == 0 {
+		_ = os.Chmod(path, info.Mode().Perm()|rights)
+	}
 }
 
 // make makes the directories in a run.

@@ -67,6 +67,7 @@ func TestReadOnlyProject(t *testing.T) {
 	root := t.TempDir()
 	openToAll(t, root)
 	ids := someRuns(t, root, 1)
+	require.NoError(t, os.Chmod(filepath.Join(root, runsDir, ids[0]), 0o755))
 	require.NoError(t, os.Chmod(root, 0o555))
 	unprivileged(t, func() {
 		_, err := Create(filepath.Join(root, "project"), demo(1), nil, nil)
@@ -94,6 +95,7 @@ func TestReadOnlyFiles(t *testing.T) {
 			openToAll(t, root)
 			id := someRuns(t, root, 1)[0]
 			run := filepath.Join(root, runsDir, id)
+			require.NoError(t, os.Chmod(run, 0o755))
 			require.NoError(t, os.Chmod(filepath.Join(root, runsDir, locksDir), 0o777))
 			for _, file := range []string{ResultsFile, jobsFile} {
 				require.NoError(t, os.Chmod(filepath.Join(run, file), 0o666))

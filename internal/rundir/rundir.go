@@ -36,6 +36,10 @@ const (
 	jobsFile     = "jobs.jsonl"
 )
 
+// private is the mode of a run's directories: in them is what agents have left, which another user could run with our
+// rights.
+const private = 0o700
+
 // maxFile is the largest size of the manifest and of the playbook, in bytes.
 const maxFile = 64 << 20
 
@@ -148,6 +152,9 @@ func isTaken(dir string) bool {
 // build fills the directory of a new run.
 func build(tree disk.Tree, dir string, m Manifest, playbook []byte, mask *secret.Set) error {
 	if err := tree.Mkdir(dir); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, private); err != nil {
 		return err
 	}
 	for _, v := range m.Variants {

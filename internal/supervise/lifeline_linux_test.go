@@ -62,6 +62,8 @@ func TestLockedDownSupervisors(t *testing.T) {
 	assert.Equal(t, plain.pid, third.pid)
 	_, fourth := run(t, supervise.Command{Rules: &lockdown.Rules{}}, "ulimit -c")
 	assert.Equal(t, locked.pid, fourth.pid)
+	largest, _ := run(t, supervise.Command{Rules: &lockdown.Rules{}}, "ulimit -f")
+	assert.Contains(t, []string{"4294967296\n", "2147483648\n"}, largest, "2 TiB in units of 512 or 1024 bytes")
 }
 
 // TestKilledIdleSupervisor: an idle supervisor that somebody killed is replaced.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	maxEntries = 1_000_000
 	// maxPath is the largest length of a path in bytes.
 	maxPath = 4096
+	// maxBytes is how many bytes the files of one tree may have that are read. Holes count: reading them takes time.
+	maxBytes = 8 << 30
 	// chunk is how many bytes of a file are in memory at a time, unless its content is kept.
 	chunk = 256 << 10
 )
@@ -29,6 +32,7 @@ type tree struct {
 	ctx     context.Context
 	root    *os.Root
 	entries int
+	bytes   int64
 	scratch []byte
 }
 
@@ -120,6 +124,11 @@ func (t *tree) open(p string) (o opened, err error) {
 // entry reads the rest of o, writes all of o to w and returns its entry. If the file grows meanwhile, the error is an
 // unstableError.
 func (t *tree) entry(o opened, w io.Writer) (Entry, error) {
+	if o.info.Size() > maxBytes-t.bytes {
+		return Entry{}, fmt.Errorf("%s has %s: all files together have more than %s, which are not compared or copied",
+			excerpt.Name(o.path, maxShown), size(o.info.Size()), size(maxBytes))
+	}
+	t.bytes += o.info.Size()
 	e := Entry{Path: o.path, Kind: File, Exec: o.exec()}
 	if int64(len(o.head)) == o.info.Size() {
 		e.Size, e.Digest = o.info.Size(), digest(o.head)

@@ -158,6 +158,7 @@ func preload(t Target) (string, error) {
 //	bomb N         starts that many processes, which stay, and prints "all"
 //	storm WORD     starts processes that start processes, with the word in their arguments, and busies all processors
 //	terminal -     prints "ready" through a pseudo-terminal of its own, which is allowed
+//	leave TEXT     leaves the text where a search does not easily find it
 func Trick(name, argument string) []string { return []string{Name, name, argument} }
 
 // lifetime is how long a process lives at most that a failed test has left.
@@ -175,6 +176,7 @@ var tricks = map[string]func(args []string){
 	"storm":     storm,
 	"terminal":  talkToOurselves,
 	"hog":       func(args []string) { hog(args[0]) },
+	"leave":     leave,
 }
 
 // Heartbeat returns the file that a process holds locked, and writes to, for as long as it lives. It begins with its
