@@ -183,6 +183,9 @@ func (s *agentSession) do(ctx context.Context) (*AgentResult, error) {
 		return nil, errors.New(v.trialText(0))
 	}
 	res := seen.result
+	if wrong := unit.WrongEnd(); wrong != "" {
+		res.Errors = append([]string{wrong}, res.Errors...)
+	}
 	res.Session, res.Replayed, res.Endpoint = unit.Session, unit.Replayed, unit.Endpoint
 	for _, w := range unit.Warnings {
 		door.Of(s.t).Logf("%s: warning: %s", unit.ID, w)
