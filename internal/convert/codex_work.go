@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/mcpname"
+	"github.com/sdd-eval/sdd-eval/internal/shell"
 )
 
 // codexWork is an item of the session that Codex finished, as user interfaces are told since 0.166: what its newest
@@ -70,10 +71,10 @@ func (r *codexReader) work(at time.Time, e codexEvent) error {
 	switch w.Type {
 	case "CommandExecution":
 		if strings.HasPrefix(w.Source, "user") {
-			r.note(at, trajectory.Notice{Name: "codex:user_command", Data: codexScript(w.Command)})
+			r.note(at, trajectory.Notice{Name: "codex:user_command", Data: shell.Join(w.Command)})
 			return nil
 		}
-		args := map[string]any{"cmd": codexScript(w.Command)}
+		args := map[string]any{"cmd": shell.Join(w.Command)}
 		if dir := codexDir(w.Cwd); dir != "" && dir != r.meta.Cwd {
 			args["workdir"] = dir
 		}
@@ -177,14 +178,6 @@ func (r *codexReader) scripted(i codexItem) {
 		}
 		return false
 	})
-}
-
-// codexScript returns the line that a shell was given, or else the words of a command.
-func codexScript(command []string) string {
-	if len(command) == 3 && (command[1] == "-c" || command[1] == "-lc") {
-		return command[2]
-	}
-	return strings.Join(command, " ")
 }
 
 // codexDir returns the path of a directory that is named by a path or by a URL.

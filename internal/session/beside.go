@@ -1,7 +1,6 @@
 package session
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -69,10 +68,8 @@ func subjects(c trajectory.ToolCall) []string {
 
 // commandLine returns a command as one line, without the shell around it.
 func commandLine(line string, argv []string) string {
-	if len(argv) == 3 && strings.HasSuffix(path.Base(argv[0]), "sh") && (argv[1] == "-c" || argv[1] == "-lc") {
-		line = argv[2]
-	} else if argv != nil {
-		line = strings.Join(argv, " ")
+	if argv != nil {
+		line = shell.Join(argv)
 	}
 	return strings.TrimSpace(line)
 }

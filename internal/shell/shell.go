@@ -3,7 +3,11 @@
 // and what a program does by itself, such as a script in Python, is not known.
 package shell
 
-import "slices"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // Deed is what a command does, in the words of the Agent Client Protocol's kinds of tools.
 type Deed string
@@ -40,6 +44,15 @@ func Line(line string) []Deed {
 	var d deeds
 	d.script(line, 0)
 	return d.all()
+}
+
+// Join returns the line of a command that is given as a program and its arguments: without the shell around it, if it
+// is one that is given a line.
+func Join(words []string) string {
+	if len(words) == 3 && strings.HasSuffix(path.Base(words[0]), "sh") && (words[1] == "-c" || words[1] == "-lc") {
+		return words[2]
+	}
+	return strings.Join(words, " ")
 }
 
 // Words returns what a command does that is given as a program and its arguments.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // lines are command lines with what they do, and why where that is not plain.
@@ -188,6 +189,18 @@ func TestWords(t *testing.T) {
 }
 
 // TestTables holds the tables to one row for a program.
+func TestJoin(t *testing.T) {
+	for want, words := range map[string][]string{
+		"ls | wc":           {"/bin/bash", "-lc", "ls | wc"},
+		"rm a":              {"sh", "-c", "rm a"},
+		"python -c print()": {"python", "-c", "print()"},
+		"bash -x run":       {"bash", "-x", "run"},
+		"":                  nil,
+	} {
+		require.Equal(t, want, Join(words))
+	}
+}
+
 func TestTables(t *testing.T) {
 	names := 0
 	for _, r := range rows {
