@@ -173,16 +173,17 @@ func compiledMuch(home string, command []string) string {
 	if n < manyPackages {
 		return ""
 	}
-	build := "go build"
+	var build strings.Builder
+	build.WriteString("go build")
 	for _, arg := range command {
 		if buildFlag.MatchString(arg) {
-			build += " " + arg
+			build.WriteString(" " + arg)
 		}
 	}
 	return fmt.Sprintf("go compiled %d packages, which takes long: your build cache does not have them as this "+
 		"command wants them; for those of the standard library, run once, with the same Go and the same GO variables: "+
 		"%s std",
-		n, build)
+		n, build.String())
 }
 
 // buildFlag matches flags with which go compiles the standard library differently.

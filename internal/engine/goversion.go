@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"go/version"
+	"slices"
 	"strings"
 
 	"github.com/sdd-eval/sdd-eval/internal/fault"
@@ -33,12 +34,10 @@ func (r *Runner) checkGo() error {
 	if why == "" {
 		return nil
 	}
-	for _, u := range r.plan.Units {
-		if r.startsAgent(u) {
-			return fault.Advise(fmt.Errorf("no agent is started: %s", why), "build with "+safeGo+" or later: "+
-				"`go get toolchain@"+safeGo+"` in the module of your tests, "+
-				"GOTOOLCHAIN="+safeGo+"+auto with `go install` of sdd-eval")
-		}
+	if slices.ContainsFunc(r.plan.Units, r.startsAgent) {
+		return fault.Advise(fmt.Errorf("no agent is started: %s", why), "build with "+safeGo+" or later: "+
+			"`go get toolchain@"+safeGo+"` in the module of your tests, "+
+			"GOTOOLCHAIN="+safeGo+"+auto with `go install` of sdd-eval")
 	}
 	return nil
 }

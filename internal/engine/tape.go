@@ -104,7 +104,6 @@ func (t *tape) checkImported(c *cassette.Cassette) error {
 // oldError says that a recording is older than the playbook allows.
 type oldError struct {
 	path     string
-	tree     disk.Tree // that the path is in
 	recorded time.Time
 	days     int // that it is old
 	limit    string

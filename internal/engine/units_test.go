@@ -189,20 +189,21 @@ func TestUnit(t *testing.T) {
 			if want == "" {
 				want = result.Completed
 			}
-			told := u.Reason + strings.Join(u.Warnings, "\n")
+			var told strings.Builder
+			told.WriteString(u.Reason + strings.Join(u.Warnings, "\n"))
 			for _, s := range u.Steps {
-				told += s.Reason + s.Output
+				told.WriteString(s.Reason + s.Output)
 			}
 			for _, e := range u.Evaluations {
-				told += e.Reason
+				told.WriteString(e.Reason)
 			}
-			require.Equal(t, want, u.Outcome, "%s: %s", tt.reason, told)
-			require.Contains(t, told, tt.says, tt.reason)
+			require.Equal(t, want, u.Outcome, "%s: %s", tt.reason, told.String())
+			require.Contains(t, told.String(), tt.says, tt.reason)
 			require.Contains(t, u.Next, tt.next)
 			require.NotContains(t, judged(u), token)
 			require.Equal(t, strings.Contains(tt.more, "expect_stop"), u.ExpectedAt != "")
 			if tt.not != "" {
-				require.NotContains(t, told, tt.not, tt.reason)
+				require.NotContains(t, told.String(), tt.not, tt.reason)
 			}
 			if tt.change != nil {
 				require.Nil(t, u.Run, "the agent did not start")
@@ -294,11 +295,12 @@ func TestNeeds(t *testing.T) {
 		sunk := new(sink)
 		_, err := runner.Run(t.Context(), sunk)
 		require.NoError(t, err)
-		got := string(sunk.units[0].Outcome)
+		var got strings.Builder
+		got.WriteString(string(sunk.units[0].Outcome))
 		for _, j := range sunk.jobs {
-			got += " " + j.ID + ": " + string(j.Outcome)
+			got.WriteString(" " + j.ID + ": " + string(j.Outcome))
 		}
-		require.Equal(t, want, got)
+		require.Equal(t, want, got.String())
 		if command != "--version" {
 			require.Equal(t, "needs job setup, which did not pass", sunk.units[0].Reason)
 			require.Equal(t, "needs job eval, which did not pass", sunk.jobs[1].Reason)
@@ -342,14 +344,15 @@ workflow: {jobs: {eval: {strategy: {matrix: {variant: [fake]}}, steps: [{uses: "
 			done, err := runner.Run(t.Context(), sunk)
 			require.NoError(t, err)
 			u := sunk.units[0]
-			told := u.Reason + strings.Join(u.Warnings, "\n")
+			var told strings.Builder
+			told.WriteString(u.Reason + strings.Join(u.Warnings, "\n"))
 			for _, e := range u.Evaluations {
-				told += e.Reason
+				told.WriteString(e.Reason)
 			}
-			require.Equal(t, tt.outcome, u.Outcome, told)
-			require.Contains(t, told, tt.says)
+			require.Equal(t, tt.outcome, u.Outcome, told.String())
+			require.Contains(t, told.String(), tt.says)
 			if tt.not != "" {
-				require.NotContains(t, told, tt.not)
+				require.NotContains(t, told.String(), tt.not)
 			}
 			if tt.outcome != result.Completed {
 				return
