@@ -198,7 +198,7 @@ func (s *stranger) replay(kind string) (step result.Command, sandbox string) {
 	require.NoError(s.t, err)
 	out, code := s.test([]string{
 		"EVALTEST_SANDBOX=" + kind, "EVALTEST_RUN_DIR=" + kept, "EVALTEST_HELPER=" + h.Path,
-		"HOME=" + s.home, "GOCACHE=" + s.caches[0], "GOMODCACHE=" + s.caches[1],
+		"HOME=" + s.home, "XDG_CACHE_HOME=" + s.t.TempDir(), "GOCACHE=" + s.caches[0], "GOMODCACHE=" + s.caches[1],
 	})
 	require.Zero(s.t, code, out)
 	require.Contains(s.t, out, "there were children")

@@ -97,7 +97,7 @@ func newOutput(dir, runID, test string) (string, error) {
 	name := unusual.ReplaceAllString(strings.ReplaceAll(test, "/", "."), "_")
 	path := filepath.Join(parent, name[:min(len(name), maxName)])
 	for wanted, n := path, 2; ; n++ {
-		err := disk.Tree(root).Mkdir(path)
+		err := disk.Tree(root).Mkdir(path, 0o755)
 		if !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}

@@ -152,8 +152,8 @@ func (t Tree) MkdirAll(path string) error {
 }
 
 // Mkdir makes a directory. If there is something, the error wraps [fs.ErrExist].
-func (t Tree) Mkdir(path string) error {
-	return t.do(func(root *os.Root, names []string) error { return root.Mkdir(names[0], 0o755) }, path)
+func (t Tree) Mkdir(path string, perm fs.FileMode) error {
+	return t.do(func(root *os.Root, names []string) error { return root.Mkdir(names[0], perm) }, path)
 }
 
 // Replace writes a file as [Replace] does, and makes missing directories.

@@ -20,7 +20,7 @@ var changes = []struct {
 	do     func(tree Tree, path string) error
 }{
 	{"MkdirAll", false, func(t Tree, path string) error { return t.MkdirAll(path) }},
-	{"Mkdir", false, func(t Tree, path string) error { return t.Mkdir(path) }},
+	{"Mkdir", false, func(t Tree, path string) error { return t.Mkdir(path, 0o755) }},
 	{"Replace", false, func(t Tree, path string) error { return t.Replace(path, []byte("new"), 0o644) }},
 	{"Create", false, func(t Tree, path string) error { return t.Create(path, []byte("new"), 0o644) }},
 	{"OpenFile", false, func(t Tree, path string) error {

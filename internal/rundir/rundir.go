@@ -151,10 +151,7 @@ func isTaken(dir string) bool {
 
 // build fills the directory of a new run.
 func build(tree disk.Tree, dir string, m Manifest, playbook []byte, mask *secret.Set) error {
-	if err := tree.Mkdir(dir); err != nil {
-		return err
-	}
-	if err := os.Chmod(dir, private); err != nil {
+	if err := tree.Mkdir(dir, private); err != nil {
 		return err
 	}
 	for _, v := range m.Variants {

@@ -39,7 +39,7 @@ func TestMisuse(t *testing.T) {
 		},
 		{
 			name: "go-cache", args: []string{helper.Key(), helper.GoCache, "/"}, code: 1,
-			want: "sdd-eval: go build cache: want two arguments: the directory to read and the directory to write\n",
+			want: "sdd-eval: go build cache: want the directory to write and at least one to read\n",
 		},
 		{
 			name: "agent-by-its-name", argv0: "/bin/fake-acp", args: []string{"/no/script"}, code: 2,
