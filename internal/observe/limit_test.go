@@ -85,27 +85,25 @@ func TestTurnTooLarge(t *testing.T) {
 				require.NoError(t, o.Err(), tt.reason)
 				return
 			}
-			require.ErrorIs(t, o.Err(), ErrTurnTooLarge, tt.reason)
+			require.ErrorIs(t, o.Err(), ErrTooLarge, tt.reason)
 			size := o.size
 			feed(t, &o, tt.lines(1000)...)
 			assert.Equal(t, size, o.size, "nothing is added to what is too large")
 			assert.NotEmpty(t, o.Turn(), "what came before is there")
-			assert.ErrorIs(t, o.Err(), ErrTurnTooLarge, "what follows is not known")
+			assert.ErrorIs(t, o.Err(), ErrTooLarge, "what follows is not known")
 		})
 	}
 }
 
-func TestTurnLimitIsForOneTurn(t *testing.T) {
-	o := Observer{limit: 20_000}
-	for range 10 {
+// TestSessionLimit: turns that are small each are too much together.
+func TestSessionLimit(t *testing.T) {
+	o := Observer{limit: 50_000}
+	for i := range 4 {
 		feed(t, &o, prompt,
 			update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x",
 				15_000)+`"}`), endTurn)
-		require.Len(t, o.Turn(), 3)
-		require.NoError(t, o.Err())
+		o.Turn()
+		require.Equal(t, i == 3, o.Err() != nil, i)
 	}
-	feed(t, &o, prompt,
-		update(`"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("x",
-			25_000)+`"}`))
-	require.EqualError(t, o.Err(), "the agent sent too much in one turn: more than 20000 bytes")
+	require.EqualError(t, o.Err(), "the agent sent too much in one session: more than 50000 bytes")
 }

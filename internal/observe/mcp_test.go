@@ -70,7 +70,7 @@ func TestMCPTooLarge(t *testing.T) {
 		for range 10 {
 			o.MCP(time.Unix(0, 0), trajectory.MCPCall{Server: "a", Method: method, Result: strings.Repeat("x", 2000)})
 		}
-		require.ErrorIs(t, o.Err(), ErrTurnTooLarge, method)
+		require.ErrorIs(t, o.Err(), ErrTooLarge, method)
 	}
 }
 

@@ -50,20 +50,23 @@ type Observer struct {
 	stop        *trajectory.Stop
 	stopAt      time.Duration // when the response came that stop describes
 
-	limit int // of size; 0: maxTurn
-	size  int // of everything collected in the current turn, in bytes
+	limit int // of size; 0: MaxSession
+	size  int // of everything collected, in bytes
 	err   error
 }
 
-// maxTurn is how much a turn may collect, in bytes of its text, its JSON and the events themselves. Content that the
-// agent replaces counts once.
-const maxTurn = 256 << 20
+// MaxSession is how much a session may collect over all its turns, in bytes of its text, its JSON and the events
+// themselves. Content that the agent replaces counts once. Such a session takes eight times as much memory.
+const MaxSession = 128 << 20
 
 // eventSize is the approximate size of an event without its text, in bytes.
 const eventSize = 256
 
-// ErrTurnTooLarge says that a turn exceeded 256 MiB.
-var ErrTurnTooLarge = errors.New("the agent sent too much in one turn")
+// ErrTooLarge says that a session exceeded [MaxSession].
+var ErrTooLarge = errors.New("the agent sent too much in one session")
+
+// TooLarge returns [ErrTooLarge] with the limit, in bytes.
+func TooLarge(limit int) error { return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit) }
 
 type request struct {
 	from acp.Direction
@@ -111,12 +114,12 @@ func (o *Observer) begin(at time.Time) {
 }
 
 func (o *Observer) checkLimit() {
-	if limit := cmp.Or(o.limit, maxTurn); o.size > limit {
-		o.err = fmt.Errorf("%w: more than %d bytes", ErrTurnTooLarge, limit)
+	if limit := cmp.Or(o.limit, MaxSession); o.size > limit {
+		o.err = TooLarge(limit)
 	}
 }
 
-// Err returns [ErrTurnTooLarge] once the observer has stopped following the connection. Call it after each turn: the
+// Err returns [ErrTooLarge] once the observer has stopped following the connection. Call it after each turn: the
 // events of the turn end at the error.
 func (o *Observer) Err() error {
 	o.mu.Lock()
@@ -162,7 +165,7 @@ func (o *Observer) Turn() []trajectory.Event {
 	for i, e := range o.events {
 		events[i] = trajectory.Event{Turn: e.Turn, At: e.At, Body: settled(e.Body)}
 	}
-	o.events, o.stop, o.stopAt, o.size = nil, nil, 0, 0
+	o.events, o.stop, o.stopAt = nil, nil, 0
 	return events
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/jsonvalue"
+	"github.com/sdd-eval/sdd-eval/internal/observe"
 	"github.com/sdd-eval/sdd-eval/internal/panics"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -35,6 +36,7 @@ type Log struct {
 
 	mu     sync.Mutex
 	file   *os.File
+	size   int  // bytes that were written
 	known  int  // how many secrets there were when it was opened
 	framed bool // it has frames of this attempt
 	err    error
@@ -116,10 +118,19 @@ func (l *Log) write(line logLine) {
 	l.framed = l.framed || line.Kind == "frame"
 	data, err := json.Marshal(line)
 	if err == nil {
-		_, err = l.file.Write(append(l.secrets.GuessJSON(data), '\n'))
+		data = append(l.secrets.GuessJSON(data), '\n')
+		if l.size += len(data); l.size > maxLog {
+			l.err = fmt.Errorf("the agent has sent more than %d MiB", maxLog>>20)
+			return
+		}
+		_, err = l.file.Write(data)
 	}
 	l.err = err
 }
+
+// maxLog is how much a log may have, in bytes: twice what a session may collect, for what does not count there, such as
+// what an agent replaces.
+const maxLog = 2 * observe.MaxSession
 
 // stderr returns what takes the agent's standard error, to be closed at its end.
 func (l *Log) stderr() *stderrWriter {

@@ -164,3 +164,17 @@ func TestLogStderrBounds(t *testing.T) {
 	assert.Len(t, last, lastWordsSize)
 	assert.Equal(t, "xxx\nthe end", last[len(last)-11:], "the last words often say why")
 }
+
+// TestLogBounds: a log that grows without end is an error, and what came before stays.
+func TestLogBounds(t *testing.T) {
+	dir := t.TempDir()
+	l, _ := openLog(t, dir)
+	l.Notef("first")
+	before := readLog(t, dir)
+	l.size = maxLog - 50
+	l.Notef("second")
+	l.size = 0
+	l.Notef("third")
+	require.ErrorContains(t, l.Close(func() error { return nil }), "the agent has sent more than 256 MiB")
+	require.Equal(t, before, readLog(t, dir))
+}

@@ -43,7 +43,7 @@ type Observer struct {
 	events  []trajectory.Event
 	calls   map[string]*call
 	total   int // calls
-	size    int // bytes that were read in this turn
+	size    int // bytes that were read
 }
 
 // Session is what the program has said about itself. Fields that it has not given are empty.
@@ -75,7 +75,7 @@ func (o *Observer) Prompt(at time.Time, text string) {
 	if o.start.IsZero() {
 		o.start, o.calls = at, make(map[string]*call)
 	}
-	o.turn, o.events, o.size = Turn{}, nil, 0
+	o.turn, o.events = Turn{}, nil
 	o.number++
 	for _, c := range o.calls {
 		c.index = -1

@@ -16,11 +16,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/observe"
 )
 
-// The size of the longest line and of the largest turn, in bytes.
-const (
-	maxLine = 64 << 20
-	maxTurn = 256 << 20
-)
+// maxLine is the size of the longest line, in bytes.
+const maxLine = 64 << 20
 
 // Read reads everything that the program of the turn prints. Seen, if not nil, is called with each line as it comes. An
 // incomplete last line is not an error: its writer was killed, and the turn has no result then.
@@ -80,8 +77,8 @@ var noise = map[string]bool{
 
 // line reads a line of JSON.
 func (o *Observer) line(at time.Time, data []byte) error {
-	if o.size += len(data); o.size > maxTurn {
-		return fmt.Errorf("%w: more than %d bytes", observe.ErrTurnTooLarge, maxTurn)
+	if o.size += len(data); o.size > observe.MaxSession {
+		return observe.TooLarge(observe.MaxSession)
 	}
 	var head struct {
 		Type    string `json:"type"`

@@ -464,13 +464,13 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestTurnTooLarge(t *testing.T) {
+func TestTooLarge(t *testing.T) {
 	var o Observer
 	o.Prompt(time.Unix(0, 0), "Do it.")
-	o.size = maxTurn - 10
-	require.ErrorIs(t, o.Read(strings.NewReader(initText+"\n"), nil), observe.ErrTurnTooLarge)
+	o.size = observe.MaxSession - 10
+	require.ErrorIs(t, o.Read(strings.NewReader(initText+"\n"), nil), observe.ErrTooLarge)
 	o.Prompt(time.Unix(0, 0), "Again.")
-	require.NoError(t, o.Read(strings.NewReader(initText+"\n"), nil), "the limit is for one turn")
+	require.ErrorIs(t, o.Read(strings.NewReader(initText+"\n"), nil), observe.ErrTooLarge, "the limit is for all turns")
 }
 
 // TestSeen expects that each line is handed on, an unreadable one too.
