@@ -51,8 +51,11 @@ func TestScrubClosed(t *testing.T) {
 				assert.NoError(t, os.Mkdir(in(name), 0o755))
 				assert.NoError(t, os.WriteFile(in(name+"/file"), []byte("first-secret"), 0))
 			}
-			for name, mode := range map[string]fs.FileMode{"closed": 0, "listed": 0o400, "passed": 0o300, "": 0o200} {
-				assert.NoError(t, os.Chmod(in(name), mode))
+			for _, dir := range []struct {
+				name string
+				mode fs.FileMode
+			}{{"closed", 0}, {"listed", 0o400}, {"passed", 0o300}, {"", 0o200}} { // the one above them last
+				assert.NoError(t, os.Chmod(in(dir.name), dir.mode))
 			}
 			found, err := look(t.Context(), dir)
 			assert.NoError(t, err)
