@@ -31,14 +31,14 @@ func TestHogs(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, sb *confine.Sandbox, properties confine.Properties) {
 		for _, h := range hostile.Hogs() {
+			if properties.Kind != confine.Bwrap && slices.Contains([]string{"hog-tmp", "hog-shm"}, h.Name) {
+				continue // there these are not in memory, or not to be written
+			}
+			if !h.Counted && !slices.Contains(properties.Holds, h.Property) {
+				t.Logf("%s: %s leaves open: %s", h.Name, properties.Kind, h.Property)
+				continue
+			}
 			t.Run(h.Name, func(t *testing.T) {
-				holds := slices.Contains(properties.Holds, h.Property)
-				if properties.Kind != confine.Bwrap && slices.Contains([]string{"hog-tmp", "hog-shm"}, h.Name) {
-					t.Skip("not in memory, or not to be written")
-				}
-				if !holds && !h.Counted {
-					t.Skipf("%s leaves open: %s", properties.Kind, h.Property)
-				}
 				s, next := newScene(t), newScene(t)
 				beside := next.command(hostile.Trick("hog", "hog-memory:"+strconv.Itoa(1<<20)))
 				beside.Limits = small

@@ -137,7 +137,7 @@ func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
 		if properties.Kind == confine.None {
-			t.Skip("nothing confines it: it could as well remove them")
+			return // nothing confines it: it could as well remove them
 		}
 		s := newScene(t)
 		told := filepath.Join(s.target.Project, "told")
