@@ -58,9 +58,9 @@ func TestRealJudges(t *testing.T) {
 }
 
 // newSandbox returns a sandbox. It skips the test where the system has none of the kind; in CI that is an error.
-func newSandbox(t *testing.T, kind confine.Kind) *confine.Sandbox {
+func newSandbox(t *testing.T, kind confine.Kind, leave ...confine.Property) *confine.Sandbox {
 	t.Helper()
-	s, err := confine.New(kind, nil)
+	s, err := confine.New(kind, nil, leave...)
 	if err == nil {
 		_, err = s.Properties(t.Context())
 	}
@@ -154,11 +154,15 @@ echo "$in$wrote"`},
 	for _, kind := range []confine.Kind{confine.Bwrap, confine.Landlock} {
 		t.Run(string(kind), func(t *testing.T) {
 			root, workspace := t.TempDir(), t.TempDir()
-			runner := &script.Runner{
-				Sandbox: newSandbox(t, kind), Environ: os.Environ(), Root: root, TempDir: t.TempDir(),
-			}
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
+					var leave []confine.Property
+					if tt.name == "tsx" {
+						leave = append(leave, confine.Sockets) // it listens on one
+					}
+					runner := &script.Runner{
+						Sandbox: newSandbox(t, kind, leave...), Environ: os.Environ(), Root: root, TempDir: t.TempDir(),
+					}
 					file := filepath.Join(root, tt.file)
 					require.NoError(t, os.WriteFile(file, []byte(tt.program), 0o600))
 					out, err := runner.Run(t.Context(), script.Script{
