@@ -35,7 +35,7 @@ func (h Header) check() error {
 		return fmt.Errorf("left_out is %q: want patterns of paths, such as data/**", []string(h.LeftOut))
 	}
 	if h.RecordedAt.IsZero() {
-		return errors.New("recorded_at is the year 1: want the time of the recording")
+		return errors.New("recorded_at is not set: want the time of the recording")
 	}
 	if h.ProtocolVersion < 0 {
 		return fmt.Errorf("protocol_version is %d: want 0 or more", h.ProtocolVersion)
@@ -48,7 +48,8 @@ func (h Header) check() error {
 		return err
 	}
 	if h.Agent.Kind != h.Fingerprints.Kind {
-		return fmt.Errorf("the agent's kind is %q, and in the fingerprints %q", h.Agent.Kind, h.Fingerprints.Kind)
+		return fmt.Errorf("the agent's kind is %q, but the fingerprints say %q: want the same", h.Agent.Kind,
+			h.Fingerprints.Kind)
 	}
 	return h.Fingerprints.check()
 }

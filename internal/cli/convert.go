@@ -146,7 +146,8 @@ func (a *App) addFingerprints(ctx context.Context, c *cassette.Cassette, unit im
 		return err
 	}
 	if name, found := a.secrets.Contains(text); found {
-		return fmt.Errorf("%s contains the value of %s, or a file's name in its workspace does", unit.pb.File, name)
+		return fmt.Errorf("%s contains the value of %s, or a file's name in its workspace does: take it out",
+			unit.pb.File, name)
 	}
 	c.Header.Fingerprints = now.OfImport()
 	return nil

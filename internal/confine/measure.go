@@ -92,10 +92,8 @@ func (h Properties) String() string {
 	return fmt.Sprintf("%s (open: %s)", s, strings.Join(open, ", "))
 }
 
-const (
-	// measureTimeout bounds the measurement, which takes milliseconds.
-	measureTimeout = 20 * time.Second
-)
+// measureTimeout bounds the measurement, which takes milliseconds.
+const measureTimeout = 20 * time.Second
 
 // bounds are limits that are enough for every Go program, and what a prober asks for that tries to exceed them.
 var bounds = []struct {

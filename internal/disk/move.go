@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -58,7 +59,7 @@ func Copy(ctx context.Context, from, to string) error {
 // copyTree copies what is in a directory, depth directories below the first, in which nothing else is at work.
 func copyTree(ctx context.Context, from, to *os.Root, depth int) error {
 	if depth > maxDepth {
-		return errors.New("directories are too deep within each other to be copied")
+		return fmt.Errorf("more than %d directories are within each other: they cannot be copied", maxDepth)
 	}
 	dir, err := from.Open(".")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // builds are what go compiled of the files that all workspaces are copied from, before an agent has worked on them.
@@ -53,9 +55,11 @@ func (r *Runner) builtBefore(ctx context.Context, s plan.Step) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	command := s.Cwd + "\x00" + strings.Join(s.Args, "\x00")
-	if tests := len(s.Args) > 1 && s.Args[1] == "test"; b.tried && (!tests || b.made[command]) {
+	tests := len(s.Args) > 1 && s.Args[1] == "test" && !slices.ContainsFunc(s.Args, execFlag.MatchString)
+	if b.tried && (!tests || b.made[command]) {
 		return b.dir, nil
-	} else if err := r.build(ctx, s, tests, command); err != nil {
+	}
+	if err := r.build(ctx, s, tests, command); err != nil {
 		b.dir = "" // it can do without
 	}
 	if ctx.Err() != nil {
@@ -74,40 +78,43 @@ func (r *Runner) build(ctx context.Context, s plan.Step, tests bool, command str
 	if err != nil {
 		return err
 	}
+	digest, err := t.Digest(ctx)
+	if err != nil {
+		return err
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
-	var dirs unitDirs
-	if dirs.base, err = disk.MkdirTemp(r.cfg.TempDir); err != nil {
-		return err
-	}
-	defer func() { _ = dirs.remove() }()
-	dirs.workspace = filepath.Join(dirs.base, "workspace")
-	files, _, err := t.Prepare(ctx, dirs.workspace, nil)
-	if err != nil {
-		return err
-	}
 	all := filepath.Join(cache, "sdd-eval", "builds")
-	r.builds.dir = filepath.Join(all, files.Digest())
+	r.builds.dir = filepath.Join(all, digest)
 	if err := os.MkdirAll(r.builds.dir, 0o700); err != nil {
 		return err
 	}
 	now := r.now()
 	_ = os.Chtimes(r.builds.dir, now, now)
-	done := filepath.Join(r.builds.dir, "built-"+buildsKey(r.stepEnvironment(&dirs, toolcache.Caches{}), command))
+	done := filepath.Join(r.builds.dir, "built-"+buildsKey(r.cfg.Environ, command))
 	if _, err := os.Lstat(done); err == nil || !tests {
 		return nil
 	}
 	removeOld(all, now.Add(-buildsAge))
-	if err := r.compile(ctx, s, &dirs); err != nil {
+	if err := r.compile(ctx, s, t); err != nil {
 		return err
 	}
 	return os.WriteFile(done, nil, 0o600)
 }
 
 // compile does what the command does, but runs no test: nothing of the files is run.
-func (r *Runner) compile(ctx context.Context, s plan.Step, dirs *unitDirs) error {
+func (r *Runner) compile(ctx context.Context, s plan.Step, t *workspace.Template) (err error) {
+	var dirs unitDirs
+	if dirs.base, err = disk.MkdirTemp(r.cfg.TempDir); err != nil {
+		return err
+	}
+	defer func() { _ = dirs.remove() }()
+	dirs.workspace = filepath.Join(dirs.base, "workspace")
+	if _, _, err := t.Prepare(ctx, dirs.workspace, nil); err != nil {
+		return err
+	}
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {
 		return err
 	}
@@ -118,7 +125,7 @@ func (r *Runner) compile(ctx context.Context, s plan.Step, dirs *unitDirs) error
 	defer work.Close()
 	ctx, cancel := context.WithTimeout(ctx, buildsTime)
 	defer cancel()
-	env := r.stepEnvironment(dirs, toolcache.Find(r.cfg.Environ).BuildInto(r.builds.dir))
+	env := r.stepEnvironment(&dirs, toolcache.Find(r.cfg.Environ).BuildInto(r.builds.dir))
 	p, err := r.start(ctx, supervise.Command{
 		Path: s.Args[0], Args: slices.Concat([]string{"go", "test", "-exec=true"}, s.Args[2:]), DirFile: work,
 		Env: env, Scratch: dirs.steps,
@@ -134,10 +141,18 @@ func (r *Runner) compile(ctx context.Context, s plan.Step, dirs *unitDirs) error
 	return err
 }
 
+// execFlag matches the flags of `go test` that name programs to run.
+var execFlag = lazyregexp.New(`^--?(exec|toolexec)\b`)
+
 // buildsKey names a command with all that decides what go compiles for it.
 func buildsKey(environ []string, command string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", command)
+	if path, err := exec.LookPath("go"); err == nil {
+		if info, err := os.Stat(path); err == nil { // another Go compiles all anew
+			fmt.Fprintf(h, "%q %d %d", path, info.Size(), info.ModTime().UnixNano())
+		}
+	}
 	for _, kv := range slices.Sorted(slices.Values(environ)) {
 		if strings.HasPrefix(kv, "GO") && !strings.HasPrefix(kv, "GOCACHE") || strings.HasPrefix(kv, "CGO_") {
 			fmt.Fprintf(h, "%q", kv)
