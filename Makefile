@@ -8,6 +8,8 @@ AGENTS   := $(CURDIR)/fixtures/agents/node_modules/.bin
 RUNTIMES := $(CURDIR)/fixtures/runtimes/node_modules/.bin
 # Tests that need those programs. `make test` leaves them out; `make test-live` runs them, in their packages.
 LIVE      := ^TestReal|^TestGemini$$/^gemini-cli$$|^TestEvals$$/^judges-(bun|deno|tsx)$$
+# Long tests of processes, which know nothing of another round in the process that starts them.
+ONCE      := ^Test(AsUser|Faces|FalseGreen|GoTestCache|HelperIsBuilt|Hogs|Inits|Scenarios|Script)$$
 # The packages that have tests with a prefix.
 having     = $(addprefix ./,$(sort $(dir $(or $(shell git grep -l '^func $(1)' -- '*_test.go'),$(error git finds no test with the prefix $(1))))))
 # The packages that decide what is green; docs/mutants.md has their figures.
@@ -41,8 +43,8 @@ test-live: agents runtimes mcp ## Install agents, runtimes and MCP servers with 
 	$(call NO_SKIPS,junit-live.xml)
 
 .PHONY: test-twice
-test-twice: ## Run the tests of test twice in one process each, in random order and without -race.
-	$(GO) test -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
+test-twice: ## Run the tests within processes twice in one process each, in random order and without -race.
+	$(GO) test -count=2 -shuffle=on -timeout 30m -skip '$(LIVE)|$(ONCE)' $(PKGS) | { grep -v '\[no test files\]$$' || true; }
 
 .PHONY: soak
 soak: ## Kill, flood and race for long what test does for a moment; docs/performance.md has figures.

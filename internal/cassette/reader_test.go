@@ -244,7 +244,10 @@ func TestReadForeign(t *testing.T) {
 			"recording as an import", head(`"origin":"recorded"`, `"origin":"imported from claude 2.1"`) + end,
 			`x:1: the origin is "imported from claude 2.1", but the header has the endpoint`,
 		},
-		{"time of recording", head("2026-03-14T09:26:53Z", "0001-01-01T00:00:00Z") + end, "x:1: recorded_at is not set"},
+		{
+			"time of recording", head("2026-03-14T09:26:53Z", "0001-01-01T00:00:00Z") + end,
+			"x:1: recorded_at is not set",
+		},
 		{"limit", head(`"max_tool_calls":20`, `"max_tool_calls":-1`) + end, "x:1: fingerprints: max_tool_calls is -1"},
 		{"timeout", head(`"timeout":"30m0s"`, `"timeout":"-5m0s"`) + end, `x:1: fingerprints: the timeout is "-5m0s"`},
 		{"limit of tokens", head(`"timeout":`, `"max_tokens":-1,"timeout":`) + end, "want 0 or more"},
