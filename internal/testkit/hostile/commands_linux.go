@@ -158,6 +158,7 @@ func preload(t Target) (string, error) {
 //	bomb N         starts that many processes, which stay, and prints "all"
 //	storm WORD     starts processes that start processes, with the word in their arguments, and busies all processors
 //	terminal -     prints "ready" through a pseudo-terminal of its own, which is allowed
+//	neighbour N    has that many bytes of memory, which is little, until its input ends
 //	leave TEXT     leaves the text where a search does not easily find it
 func Trick(name, argument string) []string { return []string{Name, name, argument} }
 
@@ -176,6 +177,7 @@ var tricks = map[string]func(args []string){
 	"storm":     storm,
 	"terminal":  talkToOurselves,
 	"hog":       func(args []string) { hog(args[0]) },
+	"neighbour": neighbour,
 	"leave":     leave,
 }
 

@@ -162,13 +162,25 @@ func readable(path string) error {
 
 func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
+// readAtOnce reads what is there. The descriptors of a process have pipes among them, at which it would wait for ever.
+func readAtOnce(path string) (string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	data := make([]byte, maxRead)
+	n, err := unix.Read(fd, data)
+	return text(data[:max(n, 0)]), err
+}
+
 // readInherited reads from every inherited descriptor, and, if that is a directory, from the file with the secret in
 // it.
 func readInherited(Target) (string, error) {
 	var all strings.Builder
 	err := errors.New("no descriptor")
 	for fd := 3; fd < 1<<10; fd++ {
-		text, readErr := read(descriptor(fd))
+		text, readErr := readAtOnce(descriptor(fd))
 		if readErr != nil {
 			text, readErr = read(filepath.Join(descriptor(fd), SecretFile))
 		}

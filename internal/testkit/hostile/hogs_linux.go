@@ -3,6 +3,7 @@ package hostile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,16 +66,36 @@ func hog(what string) {
 const stays = 2 * time.Second
 
 func pages(size, flags int) error {
-	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, flags|unix.MAP_ANON)
+	memory, err := take(size, flags)
 	if err != nil {
 		return err
-	}
-	for i := 0; i < len(memory); i += os.Getpagesize() {
-		memory[i] = 1
 	}
 	time.Sleep(stays)
 	runtime.KeepAlive(memory)
 	return nil
+}
+
+// take maps memory and writes to all of its pages.
+func take(size, flags int) ([]byte, error) {
+	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, flags|unix.MAP_ANON)
+	for i := 0; i < len(memory); i += os.Getpagesize() {
+		memory[i] = 1
+	}
+	return memory, err
+}
+
+// neighbour is no hog: it keeps some memory until its input ends.
+func neighbour(args []string) {
+	size, err := strconv.Atoi(args[0])
+	if err != nil {
+		fail(err)
+	}
+	memory, err := take(size, unix.MAP_PRIVATE)
+	if err != nil {
+		fail(err)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(memory)
 }
 
 // byMany has a quarter of the memory in each of four processes.

@@ -40,12 +40,16 @@ func TestHogs(t *testing.T) {
 			}
 			t.Run(h.Name, func(t *testing.T) {
 				s, next := newScene(t), newScene(t)
-				beside := next.command(hostile.Trick("hog", "hog-memory:"+strconv.Itoa(1<<20)))
-				beside.Limits = small
+				limits := small
+				if h.Property != confine.CPU {
+					limits.CPUs = 0 // or it takes seconds until anything else is used up
+				}
+				beside := next.command(hostile.Trick("neighbour", strconv.Itoa(1<<20)))
+				beside.Limits, beside.PipeStdin = limits, true
 				neighbour := start(t, sb, beside, next.policy())
 
 				c := s.command(hostile.Trick("hog", h.Name+":"+size(h.Property)))
-				c.Limits = small
+				c.Limits = limits
 				var out bytes.Buffer
 				c.Stdout = &out
 				p := start(t, sb, c, s.policy())
@@ -62,6 +66,7 @@ func TestHogs(t *testing.T) {
 					assert.NotContains(t, out.String(), "all")
 					t.Log(met, p.Usage())
 				}
+				require.NoError(t, neighbour.Stdin.Close())
 				exit, err = neighbour.Wait()
 				require.NoError(t, err)
 				assert.Equal(t, supervise.Exit{}, exit, "the neighbour")
