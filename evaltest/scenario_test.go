@@ -159,7 +159,7 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		name: "retries", reason: "each attempt is shown", env: []string{"EVALTEST_MODE=live"},
 		breaks: func(m module) {
 			m.write("scripts/greet.json", `{"faults": {"exit": 3}}`)
-			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"retries: 2\n")
+			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"retries: 1\n")
 		},
 	},
 	{
@@ -213,8 +213,8 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 	{
 		name: "agent-never-ends", reason: "a limit ends it", env: []string{"EVALTEST_MODE=live"},
 		breaks: func(m module) {
-			m.write("scripts/greet.json", `{"turns": [{"actions": [{"say": {"text": "Hm."}}, {"silence": true}]}]}`)
-			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {timeout: 500ms}\n")
+			m.write("scripts/greet.json", `{"turns": [{"actions": [{"say": {"text": "Hm."}}, {"sleep": "1h"}]}]}`)
+			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {timeout: 2s}\n")
 		},
 	},
 	{
@@ -223,7 +223,7 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 			m.write("scripts/greet.json", `{"turns": [{"actions": [
 				{"tool": {"name": "Read", "title": "Read README.md", "input": {"path": "README.md"}}},
 				{"tool": {"name": "Read", "title": "Read stock.txt", "input": {"path": "stock.txt"}}},
-				{"silence": true}
+				{"sleep": "1h"}
 			]}]}`)
 			m.write("evals/greet.yaml", m.read("evals/greet.yaml")+"limits: {max_tool_calls: 1}\n")
 		},
