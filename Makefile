@@ -31,6 +31,9 @@ help: ## Show what can be made.
 eval: ## Replay the committed cassettes and check them: no network, no agent, no key.
 	@PATH="$(RUNTIMES):$$PATH" $(GO) test ./evals/... -count=1 -v | { grep -vE '^=== |\[no test files\]$$' || true; }
 
+# The race detector would let each process wait a second at its end, for races of what still runs then.
+test test-live: export GORACE := atexit_sleep_ms=0
+
 .PHONY: test
 test: ## Run all tests with -race, but for those of test-live, and write junit.xml.
 	$(GOTEST) --junitfile junit.xml -- $(FLAGS) -skip '$(LIVE)' $(PKGS)
