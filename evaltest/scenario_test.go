@@ -178,7 +178,15 @@ workflow: {jobs: {version: {steps: [{run: go version}]}}}
 		env: []string{"EVALTEST_MODE=live", "PATH=/usr/bin:/bin"},
 		breaks: func(m module) {
 			m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",
-				"{kind: acp, command: no-such-agent}")
+				"{kind: gemini-acp}")
+		},
+	},
+	{
+		name: "preset-missing", reason: "the error has a preset to paste",
+		env: []string{"EVALTEST_MODE=live", "LLMAN_CONFIG_DIR=/nowhere"},
+		breaks: func(m module) {
+			m.replace("evals/greet.yaml", "{kind: fake-acp, args: [../scripts/greet.json]}",
+				"{kind: claude-code-acp, preset: production}")
 		},
 	},
 	{

@@ -3,9 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -143,31 +141,4 @@ func TestFilesThatAreNot(t *testing.T) {
 			assert.Equal(t, test.next, fault.Advice(err))
 		})
 	}
-}
-
-// TestDocs reads the presets of docs/accounts.md.
-func TestDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/accounts.md")
-	require.NoError(t, err)
-	read := 0
-	for i, block := range strings.Split(string(text), "```toml\n") {
-		if i == 0 {
-			continue
-		}
-		block, _, _ = strings.Cut(block, "```")
-		for part := range strings.SplitSeq(block, "\n\n") {
-			name, _, ok := strings.Cut(strings.TrimPrefix(part, "# "), ".toml")
-			require.True(t, ok, part)
-			of := slices.IndexFunc(profiles, func(p Profile) bool { return p.PresetFile == name+".toml" })
-			require.GreaterOrEqual(t, of, 0, part)
-			preset := regexp.MustCompile(`(?m)^\[\w+\.(\w+)`).FindStringSubmatch(part)
-			require.NotNil(t, preset, part)
-			p, err := profiles[of].decode(presetFile{name + ".toml", []byte(part)}, preset[1])
-			require.NoError(t, err, part)
-			_, err = profiles[of].Launch("agent", nil, p)
-			require.NoError(t, err, part)
-			read++
-		}
-	}
-	assert.GreaterOrEqual(t, read, 10)
 }

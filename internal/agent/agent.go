@@ -43,6 +43,8 @@ type Profile struct {
 	PresetFile string
 	// NeedsPreset means that the kind does not work without a preset.
 	NeedsPreset bool
+	// Programs are those that agents of the kind are known to be started with; the first is that of Command.
+	Programs []Program
 	// Login says how a person logs in, so that the agent writes the files of an account; empty: unknown.
 	Login string
 	// ClientFiles and ClientTerminals say which capabilities the client advertises to the agent. Agents that do
@@ -75,6 +77,8 @@ type Profile struct {
 	// MCPFile is the file in the agent's home that names its MCP servers, for an agent that takes none from its client.
 	MCPFile string
 
+	// sample is a preset to paste, of the name NAME.
+	sample string
 	// decode reads a preset from a PresetFile. If it is nil, a preset's name is only recorded.
 	decode func(f presetFile, name string) (Preset, error)
 	// files returns the files that the agent must find in its home directory. It may be nil.
@@ -102,12 +106,16 @@ var profiles = []Profile{
 		// @zed-industries/claude-code-acp, named by `command: claude-code-acp`, reads and writes files and runs
 		// commands through its client if it may, and does not end by itself. In the mode acceptEdits it leaves a
 		// .claude/settings.local.json in the workspace.
-		Kind:            "claude-code-acp",
-		Tools:           claudeTools,
-		Names:           []string{"claude", "anthropic"},
-		Provider:        "anthropic",
-		Transcript:      "claude",
-		Command:         "claude-agent-acp",
+		Kind:       "claude-code-acp",
+		Tools:      claudeTools,
+		Names:      []string{"claude", "anthropic"},
+		Provider:   "anthropic",
+		Transcript: "claude",
+		Command:    "claude-agent-acp",
+		Programs: []Program{
+			{"claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "0.101.0"},
+			{"claude-code-acp", "@zed-industries/claude-code-acp", "0.16.2"},
+		},
 		PresetFile:      "claude-code.toml",
 		NeedsPreset:     true,
 		ClientFiles:     true,
@@ -116,6 +124,7 @@ var profiles = []Profile{
 		VolatileText:    claudeVolatile,
 		Grace:           time.Second,
 		Login:           "claude auth login",
+		sample:          anthropicSample,
 		decode:          decodeClaude,
 	},
 	{
@@ -128,6 +137,7 @@ var profiles = []Profile{
 		Provider:    "anthropic",
 		Command:     "claude",
 		Args:        []string{"-p", "--output-format", "stream-json", "--verbose"},
+		Programs:    []Program{{"claude", "@anthropic-ai/claude-code", "2.1.318"}},
 		PresetFile:  "claude-code.toml",
 		NeedsPreset: true,
 		Grace:       time.Second,
@@ -143,6 +153,7 @@ var profiles = []Profile{
 		},
 		VolatileText: claudeVolatile,
 		Login:        "claude auth login",
+		sample:       anthropicSample,
 		decode:       decodeClaude,
 	},
 	{
@@ -150,13 +161,17 @@ var profiles = []Profile{
 		// has two adapters, and neither ends with its input. @zed-industries/codex-acp takes its configuration from its
 		// arguments and asks before edits and commands. @agentclientprotocol/codex-acp ignores them, and Codex 0.166,
 		// which it drives, has no setting that asks without the sandbox: it works in the mode "agent-full-access".
-		Kind:            "codex-acp",
-		Tools:           codexTools,
-		Names:           []string{"codex", "openai"},
-		Provider:        "openai",
-		Transcript:      "codex",
-		Command:         "codex-acp",
-		AskingArgs:      []string{"-c", "approval_policy=untrusted", "-c", "sandbox_mode=danger-full-access"},
+		Kind:       "codex-acp",
+		Tools:      codexTools,
+		Names:      []string{"codex", "openai"},
+		Provider:   "openai",
+		Transcript: "codex",
+		Command:    "codex-acp",
+		AskingArgs: []string{"-c", "approval_policy=untrusted", "-c", "sandbox_mode=danger-full-access"},
+		Programs: []Program{
+			{"codex-acp", "@zed-industries/codex-acp", "0.16.0"},
+			{"codex-acp", "@agentclientprotocol/codex-acp", "2.6.0"},
+		},
 		PresetFile:      "codex.toml",
 		NeedsPreset:     true,
 		ClientFiles:     true,
@@ -168,6 +183,7 @@ var profiles = []Profile{
 		},
 		Grace:  time.Second,
 		Login:  "codex login",
+		sample: codexSample,
 		decode: decodeCodex,
 		files:  codexFiles,
 	},
@@ -184,12 +200,14 @@ var profiles = []Profile{
 		Transcript:      "gemini",
 		Command:         "gemini",
 		Args:            []string{"--acp"}, // --experimental-acp before
+		Programs:        []Program{{"gemini", "@google/gemini-cli", "0.61.0"}},
 		PresetFile:      "gemini.toml",
 		Env:             map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
 		ClientTerminals: true,
 		AuthMethod:      "gemini-api-key",
 		AskingModes:     []string{"default"},
 		Login:           "gemini",
+		sample:          geminiSample,
 		decode:          decodeGroup,
 		files:           geminiFiles,
 	},
@@ -203,12 +221,14 @@ var profiles = []Profile{
 		Transcript:      "opencode",
 		Command:         "opencode",
 		Args:            []string{"acp"},
+		Programs:        []Program{{"opencode", "opencode-ai", "1.18.34"}},
 		PresetFile:      "opencode.toml",
 		Env:             map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
 		ClientFiles:     true,
 		ClientTerminals: true,
 		VolatileText:    `\b(tool|ses)_[0-9a-f]{12}[0-9A-Za-z]{14}\b`,
 		Login:           "opencode auth login",
+		sample:          openCodeSample,
 		decode:          decodeOpenCode,
 		files:           openCodeFiles,
 	},
@@ -223,6 +243,7 @@ var profiles = []Profile{
 		Transcript:      "copilot",
 		Command:         "copilot",
 		Args:            []string{"--acp"},
+		Programs:        []Program{{"copilot", "@github/copilot", "1.0.102"}},
 		PresetFile:      "copilot.toml",
 		Env:             map[string]string{"COPILOT_AUTO_UPDATE": "false"},
 		ClientFiles:     true,
@@ -232,6 +253,7 @@ var profiles = []Profile{
 		Volatile:        []string{"context_used"},
 		VolatileText:    `\b\d+-copilot-tool-output-\d+-[0-9a-f-]{36}\b`,
 		Login:           "copilot login",
+		sample:          copilotSample,
 		decode:          decodeGroup,
 	},
 	{
@@ -243,6 +265,7 @@ var profiles = []Profile{
 		Transcript:      "qwen",
 		Command:         "qwen",
 		Args:            []string{"--acp"},
+		Programs:        []Program{{"qwen", "@qwen-code/qwen-code", "0.24.4"}},
 		PresetFile:      "qwen.toml",
 		ClientFiles:     true,
 		ClientTerminals: true,
@@ -250,6 +273,7 @@ var profiles = []Profile{
 		Volatile:        []string{"pid", "promptId", "averageDurationMs", "totalDurationMs"},
 		VolatileText: `\bbg_[0-9a-f]{8}\b|\bpid \d+\b|\bPGID: \d+\b` +
 			`|\.qwen/tmp/[0-9a-f]{64}|\brun_shell_command_[0-9a-f]{12}\b`,
+		sample: openAISample,
 		decode: decodeGroup,
 		files:  qwenFiles,
 	},
@@ -259,9 +283,11 @@ var profiles = []Profile{
 		Names:           []string{"cline"},
 		Command:         "cline",
 		Args:            []string{"--acp"},
+		Programs:        []Program{{"cline", "cline", "3.0.65"}},
 		PresetFile:      "cline.toml",
 		ClientFiles:     true,
 		ClientTerminals: true,
+		sample:          anySample,
 		decode:          decodeGroup,
 	},
 	{
@@ -274,6 +300,7 @@ var profiles = []Profile{
 		Env:             map[string]string{"GOOSE_MODE": "approve"},
 		ClientFiles:     true,
 		ClientTerminals: true,
+		sample:          anySample,
 		decode:          decodeGroup,
 	},
 	{
@@ -282,6 +309,7 @@ var profiles = []Profile{
 		PresetFile:      "acp.toml",
 		ClientFiles:     true,
 		ClientTerminals: true,
+		sample:          anySample,
 		decode:          decodeGroup,
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,9 +47,11 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 		return Preset{}, fmt.Errorf("unknown kind of agent %q; available: %s", kind, strings.Join(Kinds(), ", "))
 	}
 	preset := Preset{Name: name, Endpoint: Real}
+	dir, noDir := findConfigDir(configDir)
 	switch {
 	case name == "" && p.NeedsPreset:
-		return Preset{}, fmt.Errorf("agents of kind %s need a preset from %s", kind, p.PresetFile)
+		err := fmt.Errorf("agents of kind %s need a preset from %s", kind, p.PresetFile)
+		return Preset{}, p.advisePreset(err, dir, "NAME")
 	case kind == Fake: // the agent itself is the script
 		preset.Endpoint = Scripted
 		return preset, nil
@@ -57,18 +60,20 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 	case p.decode == nil:
 		return Preset{}, fmt.Errorf("preset %q: agents of kind %s have no presets", name, kind)
 	}
-	dir, err := findConfigDir(configDir)
-	if err != nil {
-		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
+	if noDir != nil {
+		return Preset{}, fmt.Errorf("preset %q: %w", name, noDir)
 	}
 	file := filepath.Join(dir, p.PresetFile)
 	data, err := readBounded(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = p.advisePreset(err, dir, name)
+	}
 	if err != nil {
 		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
 	}
 	preset, err = p.decode(presetFile{file, data}, name)
 	if available, ok := errors.AsType[unknownPreset](err); ok {
-		return Preset{}, fmt.Errorf("%s: unknown preset %q; %w", file, name, available)
+		return Preset{}, p.advisePreset(fmt.Errorf("%s: unknown preset %q; %w", file, name, available), dir, name)
 	}
 	if err == nil {
 		err = p.readFiles(&preset, dir)
