@@ -48,12 +48,18 @@ func TestGoTestCache(t *testing.T) {
 		require.NotZero(t, code, out)
 	})
 	t.Run("misspelt variable", func(t *testing.T) {
-		for _, v := range []string{"EVALTEST_MOD", "EVALTEST_MDOE", "EVALTST_MODE", "EVALTEST_SANDBOXX"} {
-			out, code := m.goTest([]string{v + "=record"}, "./evals")
+		says := func(v, out string, code int) {
 			require.NotZero(t, code, out)
 			require.Contains(t, out, "unknown environment variable "+v+": write EVALTEST_")
 		}
-		out, _ := m.goTest(nil, "./evals")
+		out, code := m.goTest([]string{"EVALTEST_MOD=record"}, "./evals")
+		says("EVALTEST_MOD", out, code)
+		suite := m.compile("./evals")
+		for _, v := range []string{"EVALTEST_MDOE", "EVALTST_MODE", "EVALTEST_SANDBOXX"} {
+			out, code := suite.test([]string{v + "=record"})
+			says(v, out, code)
+		}
+		out, _ = m.goTest(nil, "./evals")
 		require.Contains(t, out, "(cached)", "without it the result is still known")
 	})
 	t.Run("run step", func(t *testing.T) {

@@ -190,7 +190,7 @@ func (m module) compileHere(pkg string) suiteBinary {
 
 func (m module) build(bin, pkg string) {
 	m.t.Helper()
-	out, code := m.run(nil, "go", "test", "-c", "-o", bin, pkg)
+	out, code := m.run(nil, "go", "test", "-c", "-ldflags=-s", "-o", bin, pkg) // no debugger needs it
 	require.Zero(m.t, code, out)
 }
 

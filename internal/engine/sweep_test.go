@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -60,6 +61,9 @@ func TestSweepReplay(t *testing.T) {
 			changes: added("z.txt", value+string(bytes.Repeat([]byte("0123456789abcde\n"), 1<<20))),
 			leak:    "z.txt",
 		},
+	}
+	if soak.Raced() {
+		tests = tests[:len(tests)-1] // the large one
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

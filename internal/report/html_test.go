@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 // browse opens the page in a headless browser and returns the document that its scripts made.
@@ -235,7 +236,11 @@ func TestDamagedTrajectory(t *testing.T) {
 
 // TestPageOpensAtOnce opens a page of 10,000 units.
 func TestPageOpensAtOnce(t *testing.T) {
-	page, err := reportOf(t, sample(t, 10, 1000, 1)).HTML()
+	cases := 1000
+	if soak.Raced() {
+		cases /= 10
+	}
+	page, err := reportOf(t, sample(t, 10, cases, 1)).HTML()
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(page), "<script"), "the index, the script and the details")
 	// The details are removed in the end, since printing them would take longer than opening the page.

@@ -18,6 +18,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/claude"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/soak"
 )
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 5, time.UTC)
@@ -274,6 +275,9 @@ func (endless) Read(p []byte) (int, error) {
 }
 
 func TestLargestPayload(t *testing.T) {
+	if soak.Raced() {
+		return
+	}
 	head := `{"tool_name":"Bash","tool_use_id":"1","tool_response":"`
 	text := head + strings.Repeat("x", maxPayload-len(head)-2) + `"}`
 	p, err := readPayload(strings.NewReader(text), claude.Post)
