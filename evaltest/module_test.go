@@ -89,7 +89,7 @@ func (m module) goTest(env []string, args ...string) (out string, code int) {
 
 func (m module) run(env []string, name string, args ...string) (out string, code int) {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = m.dir

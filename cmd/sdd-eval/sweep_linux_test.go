@@ -31,8 +31,8 @@ func TestInterruptedSweep(t *testing.T) {
 			text := <-rest
 			_ = c.Wait()
 			require.Equal(t, 130, c.ProcessState.ExitCode(), text)
-			// On a busy machine: else it is less than one, and the search would take a minute.
-			assert.Less(t, time.Since(begin), 10*time.Second)
+			// On a busy machine: else it is less than one, and the search would take a minute or more.
+			assert.Less(t, time.Since(begin), 30*time.Second)
 			run := runs(t, dir)[0]
 			kept, err := os.ReadDir(filepath.Join(run, "variants", "a", "workspace"))
 			require.NoError(t, err)

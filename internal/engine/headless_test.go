@@ -145,10 +145,10 @@ func TestHeadless(t *testing.T) {
 				trajectory.Cancelled,
 			},
 		},
-		{name: "timeout", prompts: []string{"begin", "args"}, more: "limits: {timeout: 1s}", stop: result.StopTimeout},
+		{name: "timeout", prompts: []string{"begin", "args"}, more: "limits: {timeout: 3s}", stop: result.StopTimeout},
 		{
 			name: "silence", reason: "its model does not answer", prompts: []string{"hang"},
-			more: "limits: {timeout: 1s}", err: "nothing was heard of it from the first prompt",
+			more: "limits: {timeout: 3s}", err: "nothing was heard of it from the first prompt",
 		},
 		{
 			name: "tokens", prompts: []string{"args", "args"}, more: "limits: {max_tokens: 150}",

@@ -26,7 +26,7 @@ func browse(t *testing.T, page []byte, hash string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
 	require.NoError(t, os.WriteFile(file, page, 0o644))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	args = append(args, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--dump-dom", "file://"+file+hash)

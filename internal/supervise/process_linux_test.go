@@ -305,7 +305,7 @@ func TestStop(t *testing.T) {
 		child        string
 		noStdin      bool
 		want         supervise.Exit
-		most         time.Duration
+		grace        time.Duration // default: so long that a wait for it would end the test
 	}{
 		{
 			name: "end-of-input", reason: "a child that ends when its input does is not signalled",
@@ -313,7 +313,7 @@ func TestStop(t *testing.T) {
 		},
 		{
 			name: "sigterm", reason: "a child that does not read its input is asked by signal",
-			child: "polite", want: supervise.Exit{Code: -1, Signal: "SIGTERM"},
+			child: "polite", grace: 2 * time.Second, want: supervise.Exit{Code: -1, Signal: "SIGTERM"},
 		},
 		{
 			name: "sigterm-at-once", reason: "without a pipe to close there is nothing to wait for before the signal",
@@ -321,16 +321,16 @@ func TestStop(t *testing.T) {
 		},
 		{
 			name: "sigkill", reason: "a child that ignores both is killed",
-			child: "stubborn", want: supervise.Exit{Code: -1, Signal: "SIGKILL"},
+			child: "stubborn", grace: 50 * time.Millisecond, want: supervise.Exit{Code: -1, Signal: "SIGKILL"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			noLeaks(t)
 			c := command(t, tt.child)
-			c.PipeStdin, c.PipeStdout, c.Grace = !tt.noStdin, true, 200*time.Millisecond
-			if tt.noStdin {
-				c.Grace = time.Hour // a wait for it would end the test
+			c.PipeStdin, c.PipeStdout, c.Grace = !tt.noStdin, true, time.Hour
+			if tt.grace > 0 {
+				c.Grace = tt.grace
 			}
 			p := start(t, c)
 			if tt.child != "cat" {

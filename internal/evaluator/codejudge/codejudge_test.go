@@ -211,10 +211,10 @@ func TestOutputOfFailure(t *testing.T) {
 			"err\non its standard output:\n    out",
 		},
 		{"nothing", "exit 2", ": exit code 2", ""},
-		{"a timeout", "echo out; sleep 30", "within its timeout of 500ms: out", "on its standard output:\n    out"},
+		{"a timeout", "echo out; sleep 30", "within its timeout of 3s: out", "on its standard output:\n    out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e, err := load(dir, ".", fmt.Sprintf("timeout: 500ms, script: [sh, -c, %q]", tt.script))
+			e, err := load(dir, ".", fmt.Sprintf("timeout: 3s, script: [sh, -c, %q]", tt.script))
 			require.NoError(t, err)
 			v := evaluator.Judge(t.Context(), e, input(r))
 			require.Equal(t, result.Error, v.Outcome)

@@ -213,7 +213,7 @@ func TestErrors(t *testing.T) {
 		},
 		{name: "cwd is a file", keys: ", cwd: go.mod", reason: "cwd: the workspace has no directory go.mod"},
 		{
-			name: "timeout", keys: " 1, timeout: 3s", reason: "it did not end within its timeout", detail: "at work",
+			name: "timeout", keys: " 1, timeout: 6s", reason: "it did not end within its timeout", detail: "at work",
 		},
 	}
 	for _, tt := range tests {

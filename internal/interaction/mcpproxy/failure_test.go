@@ -50,8 +50,8 @@ func TestServersThatFail(t *testing.T) {
 			"sent an invalid message: the line has more than 16777216 bytes: ", `"{\"jsonrpc\"`,
 		}},
 		{
-			"silent", server("shop", "silent"), 200 * time.Millisecond,
-			[]string{"did not answer its first request (initialize) within 200ms", "it said: serving silent"},
+			"silent", server("shop", "silent"), 2 * time.Second,
+			[]string{"did not answer its first request (initialize) within 2s", "it said: serving silent"},
 		},
 	}
 	for _, tt := range tests {
@@ -199,7 +199,7 @@ func TestCloseUnreadServer(t *testing.T) {
 	select {
 	case err := <-closed:
 		require.NoError(t, err)
-	case <-time.After(5 * time.Second):
+	case <-time.After(waitTime):
 		t.Error("it waits for the server to read")
 		_, _ = s.processes[0].Kill()
 	}

@@ -224,7 +224,7 @@ func TestRed(t *testing.T) {
 				})}
 		},
 		"scorer-late": func(_ *testing.T, s *suite) {
-			s.Timeout = 20 * time.Millisecond
+			s.Timeout = time.Second
 			s.Scorers = []scorer{evaltest.NewScorer("late",
 				func(ctx context.Context, _ string, _, _ int) (evaltest.Score, error) {
 					<-ctx.Done()
