@@ -69,7 +69,7 @@ func openBrowser(t *testing.T) *browser {
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirIn.Close())
 	require.NoError(t, theirOut.Close())
-	require.NoError(t, ourIn.SetReadDeadline(time.Now().Add(5 * time.Minute)))
+	require.NoError(t, ourIn.SetReadDeadline(time.Now().Add(5*time.Minute)))
 	b := &browser{t: t, to: ourOut, from: bufio.NewReader(ourIn)}
 	t.Cleanup(func() {
 		// Chromium ends when its pipe does; what it writes after Browser.close belongs to a directory that must be

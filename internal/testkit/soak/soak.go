@@ -4,8 +4,8 @@ package soak
 
 import "os"
 
-// Raced reports whether the race detector watches, which makes a test of a size take ten times as long and finds nothing
-// in it. `make test-twice` runs the same test without.
+// Raced reports whether the race detector watches, which makes a test of a size take ten times as long and finds
+// nothing in it. `make test-twice` runs the same test without.
 func Raced() bool { return raced }
 
 // Size returns large in `make soak`, which sets SOAK=1, and small elsewhere.
