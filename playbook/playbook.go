@@ -38,12 +38,15 @@ type Limits struct {
 	MaxCostUSD float64 `yaml:"max_cost_usd" above:"0" doc:"Cost in US dollars that the agent reports for a unit."`
 
 	// Memory, CPUs, Disk and Processes bound what each process that a unit starts, such as its agent, uses of the
-	// machine, with all its descendants. One that exceeds them is ended, and its unit ends in error; only CPUs slows it
-	// down. Disk is what workspace, HOME and TMPDIR may take, Processes counts threads.
+	// machine, with all its descendants. One that exceeds them is ended, and its unit as Exceeded says; only CPUs slows
+	// it down. Disk is what workspace, HOME and TMPDIR may take, Processes counts threads.
 	Memory    Size    `yaml:"memory" doc:"Memory of an agent, with all that it starts, e.g. 8GiB; default: 4GiB."`
 	CPUs      float64 `yaml:"cpus" min:"0.1" max:"4096" doc:"Processors' time that it gets; default: all."`
 	Disk      Size    `yaml:"disk" doc:"Workspace, HOME and TMPDIR together, e.g. 20GiB; default: 10GiB."`
 	Processes int     `yaml:"processes" min:"16" max:"1000000" doc:"Threads; default: 2048."`
+	// Exceeded is the outcome of a unit whose agent, terminal or run step exceeded Memory, Disk or Processes: "error",
+	// or "fail" if it is the agent's failure. The zero value means "error".
+	Exceeded string `yaml:"exceeded" enum:"error,fail" doc:"Outcome where memory, disk or processes is exceeded."`
 }
 
 // Decision is the answer to an agent that asks for permission.

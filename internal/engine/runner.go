@@ -23,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/script"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
@@ -267,6 +268,25 @@ func (r *Runner) adviseLimit(err error) error {
 		return err
 	}
 	return fault.Advise(err, fmt.Sprintf("if the work needs more, raise limits.%s in %s", met.Resource, r.pb.File))
+}
+
+// failsBy reports whether an error is the agent's failure: the playbook says that this is what a limit of the machine
+// means, and the error says nothing else. That a disk is full for want of room is never the agent's.
+func (r *Runner) failsBy(err error) bool {
+	return r.pb.Limits.Exceeded == string(result.Fail) && onlyExceeded(err)
+}
+
+func onlyExceeded(err error) bool {
+	switch e := err.(type) {
+	case *supervise.LimitError:
+		return !e.Scarce()
+	case interface{ Unwrap() []error }:
+		all := e.Unwrap()
+		return len(all) > 0 && !slices.ContainsFunc(all, func(err error) bool { return !onlyExceeded(err) })
+	case interface{ Unwrap() error }:
+		return onlyExceeded(e.Unwrap())
+	}
+	return false
 }
 
 // findAllowedReads makes sure that what sandbox.allow_read names is there.

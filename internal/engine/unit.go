@@ -45,6 +45,9 @@ func (r *Runner) Unit(ctx context.Context, u plan.Unit, log io.Writer) result.Un
 		if err != nil {
 			a.result.Outcome, a.result.Reason, a.result.Next = result.Error, err.Error(), fault.Advice(err)
 		}
+		if r.failsBy(err) {
+			a.result.Outcome = result.Fail
+		}
 		r.redact(&a.result)
 		a.result.Duration = result.Duration(r.now().Sub(start))
 		again := fault.IsTransient(err) && len(attempts) < r.pb.Retries && ctx.Err() == nil

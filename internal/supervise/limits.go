@@ -31,14 +31,17 @@ const (
 // LimitError says that a child and its descendants were killed because they met a limit.
 type LimitError struct {
 	Resource Resource
-	// Used is what they used, in bytes or threads; 0: the kernel let them have no more than Limit. For [Disk], a Used
-	// below Limit means that the disk was nearly full: it is what was left.
+	// Used is what they used, in bytes or threads; 0: the kernel let them have no more than Limit. It is what was left
+	// if the disk was [LimitError.Scarce].
 	Used, Limit int64
 }
 
+// Scarce reports whether they were killed because the disk was nearly full, whoever filled it.
+func (e *LimitError) Scarce() bool { return e.Resource == Disk && e.Used < e.Limit }
+
 func (e *LimitError) Error() string {
 	switch {
-	case e.Resource == Disk && e.Used < e.Limit:
+	case e.Scarce():
 		return fmt.Sprintf("limit disk: the file system has only %s left", size(e.Used))
 	case e.Resource == Processes && e.Used == 0:
 		return fmt.Sprintf("limit processes: more than the %d threads that are allowed", e.Limit)
