@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -19,6 +20,17 @@ const noNamespaces = "not every machine lets users have namespaces"
 // namespaces are the escapes to a user namespace, in which a process has all capabilities.
 func namespaces() []Escape {
 	all := []Escape{
+		{Name: "have-capabilities", Uncertain: onlyRoot, try: func(Target) (string, error) {
+			header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+			var data [2]unix.CapUserData
+			if err := unix.Capget(&header, &data[0]); err != nil {
+				return "", err
+			}
+			if data == ([2]unix.CapUserData{}) {
+				return "", errors.New("it has none")
+			}
+			return "", nil
+		}},
 		{Name: "clone-user-namespace", try: func(Target) (string, error) {
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Args = []string{Name, "cat", os.DevNull}
@@ -59,7 +71,8 @@ func namespaces() []Escape {
 		}},
 	}
 	for i := range all {
-		all[i].Property, all[i].Uncertain = confine.Namespaces, noNamespaces
+		all[i].Property = confine.Namespaces
+		all[i].Uncertain = cmp.Or(all[i].Uncertain, noNamespaces)
 	}
 	return all
 }

@@ -39,9 +39,11 @@ func (s *scene) agents(t *testing.T, lines map[string]string, allowed ...string)
 		variants = append(variants, name+": {agent: {kind: fake-acp, args: ["+name+".json]}}")
 		names = append(names, name)
 	}
-	text := "name: left\ntask: {prompt: Leave it.}\nvariants: {" + strings.Join(variants, ", ") + "}\n" +
-		"sandbox: {allow_read: [" + strings.Join(allowed, ", ") + "]}\n" +
-		"workflow: {jobs: {eval: {strategy: {matrix: {variant: [" + strings.Join(names, ", ") + "]}}, steps: [" +
+	text := "name: left\ntask: {prompt: Leave it.}\nvariants: {" + strings.Join(variants, ", ") + "}\n"
+	if len(allowed) > 0 {
+		text += "sandbox: {allow_read: [" + strings.Join(allowed, ", ") + "]}\n"
+	}
+	text += "workflow: {jobs: {eval: {strategy: {matrix: {variant: [" + strings.Join(names, ", ") + "]}}, steps: [" +
 		"{uses: builtin:sdd-eval/workspace.prepare}, {uses: builtin:sdd-eval/acp.prompt}]}}}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(s.target.Project, "p.yaml"), []byte(text), 0o644))
 }
