@@ -206,7 +206,8 @@ func (s *agentSession) execute(ctx context.Context, planned *plan.Plan) (result.
 	}
 	defer run.close(s.t)
 	run.logNotes(s.t)
-	return run.unit(s.t, planned.Units[0]), nil
+	unit, _ := run.unit(s.t, planned.Units[0])
+	return unit, nil
 }
 
 // check returns what is wrong with the run.

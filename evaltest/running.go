@@ -50,6 +50,7 @@ type running struct {
 type pendingUnit struct {
 	log    unitLog
 	result *result.Unit // nil: it has not ended
+	did    string       // how much its agent did
 }
 
 // start carries a plan out beside the test. What keeps it from beginning is an error.
@@ -152,11 +153,14 @@ func (r *running) pending(id string) *pendingUnit {
 	return p
 }
 
-// UnitEnds implements [engine.Sink].
+// UnitEnds implements [engine.Sink]. What the agent did has been judged: only how much it was is kept.
 func (r *running) UnitEnds(_ plan.Unit, u result.Unit) {
+	did := amount(u.Run)
+	u.Run = nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending(u.ID).result = &u
+	p := r.pending(u.ID)
+	p.result, p.did = &u, did
 	r.moved.Broadcast()
 }
 
@@ -178,9 +182,9 @@ func (r *running) Note(text string) {
 	r.notes = append(r.notes, text)
 }
 
-// unit returns how a unit ended, once it has. Tests ask for units in listed order: those before it that they left out
-// are not asked for any more.
-func (r *running) unit(t *testing.T, u plan.Unit) result.Unit {
+// unit returns how a unit ended, once it has, and how much its agent did. Tests ask for units in listed order: those
+// before it that they left out are not asked for any more.
+func (r *running) unit(t *testing.T, u plan.Unit) (_ result.Unit, did string) {
 	id := u.ID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,9 +201,9 @@ func (r *running) unit(t *testing.T, u plan.Unit) result.Unit {
 		return result.Unit{
 			ID: id, Case: u.Case.ID, Variant: u.Variant.ID, Trial: u.Trial, Outcome: result.Error,
 			Reason: "the unit was not run: " + r.why().Error(),
-		}
+		}, amount(nil)
 	}
-	return *p.result
+	return *p.result, p.did
 }
 
 // job returns how a job outside the matrix ended, once it has.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/words"
@@ -118,13 +119,8 @@ func notPassed(u result.Unit) []string {
 
 func (v verdict) passText() string {
 	u := v.Units[0]
-	calls, turns := 0, 0
-	if u.Run != nil {
-		calls, turns = len(u.Run.ToolCalls()), u.Run.Turns()
-	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: PASS%s, %s in %s", v.id, v.fraction(v.Count), count(calls, "tool call"),
-		count(turns, "turn"))
+	fmt.Fprintf(&text, "%s: PASS%s, %s", v.id, v.fraction(v.Count), v.did)
 	if stops := v.Stops(); stops != "" {
 		text.WriteString(", stop: " + stops)
 	}
@@ -132,6 +128,15 @@ func (v verdict) passText() string {
 		text.WriteString(", session: " + session)
 	}
 	return text.String()
+}
+
+// amount tells how much an agent did; nil: it never started.
+func amount(run *trajectory.Run) string {
+	calls, turns := 0, 0
+	if run != nil {
+		calls, turns = len(run.ToolCalls()), run.Turns()
+	}
+	return count(calls, "tool call") + " in " + count(turns, "turn")
 }
 
 func count(n int, what string) string {

@@ -20,10 +20,13 @@ import (
 func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 	t.Helper()
 	trials := make([]result.Unit, len(units))
+	did := make([]string, len(units))
 	for i, u := range units {
-		trials[i] = run.unit(t, u)
+		trials[i], did[i] = run.unit(t, u)
 	}
-	v := verdict{harness: h, id: path.Dir(trials[0].ID), Trials: result.JudgeTrials(trials, run.need)}
+	v := verdict{
+		harness: h, id: path.Dir(trials[0].ID), did: did[0], Trials: result.JudgeTrials(trials, run.need),
+	}
 	v.attributes(t)
 	for _, e := range v.Evaluators {
 		if e.Outcome == result.Reported {
@@ -41,7 +44,8 @@ func (h *harness) variant(t *testing.T, run *running, units []plan.Unit) {
 // verdict is the result of all trials of one case under one variant.
 type verdict struct {
 	*harness
-	id string // playbook/case/variant
+	id  string // playbook/case/variant
+	did string // how much the agent did in the first trial
 	result.Trials
 }
 

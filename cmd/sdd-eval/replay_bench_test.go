@@ -47,7 +47,7 @@ import (
 )
 
 func TestPlain(t *testing.T) {
-	files, err := filepath.Glob("cassettes/p/*/*.jsonl")
+	files, err := filepath.Glob("../cassettes/p/*/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, len(files))
 	}
@@ -68,26 +68,41 @@ func TestPlain(t *testing.T) {
 }
 `
 
+// suiteTest is a user's test of the same.
+const suiteTest = `package suite
+
+import (
+	"testing"
+
+	"github.com/sdd-eval/sdd-eval/evaltest"
+)
+
+func TestSuite(t *testing.T) { evaltest.Describe(t, "../p.yaml") }
+`
+
 // BenchmarkReplayRun replays sessions of 20 tool calls through the command, with a run's directory, its workspaces and
-// reports, and beside it runs a plain test over the same files. An operation is one unit. Set TMPDIR to choose the file
-// system.
+// reports, and through a user's test, and beside it runs a plain test over the same files. An operation is one unit.
+// Set TMPDIR to choose the file system.
 func BenchmarkReplayRun(b *testing.B) {
 	for _, units := range []int{1000, 10000} {
 		b.Run(fmt.Sprintf("units=%d", units), func(b *testing.B) {
 			dir := b.TempDir()
 			recordMany(b, dir, units)
-			plain := filepath.Join(dir, "plain.test")
-			build := exec.Command("go", "test", "-c", "-o", plain)
-			build.Dir = dir
-			out, err := build.CombinedOutput()
-			require.NoError(b, err, "%s", out)
-			b.Run("plain", func(b *testing.B) {
-				measureProcess(b, units, func() *exec.Cmd {
-					c := exec.Command(plain)
-					c.Dir = dir
-					return c
+			for _, name := range []string{"plain", "suite"} {
+				pkg := filepath.Join(dir, name)
+				binary := pkg + ".test"
+				build := exec.Command("go", "test", "-c", "-o", binary)
+				build.Dir, build.Env = pkg, append(os.Environ(), "GOFLAGS=-mod=mod")
+				out, err := build.CombinedOutput()
+				require.NoError(b, err, "%s", out)
+				b.Run(name, func(b *testing.B) {
+					measureProcess(b, units, func() *exec.Cmd {
+						c := exec.Command(binary, "-test.timeout=1h")
+						c.Dir = pkg
+						return c
+					})
 				})
-			})
+			}
 			b.Run("sdd-eval", func(b *testing.B) {
 				measureProcess(b, units, func() *exec.Cmd {
 					require.NoError(b, os.RemoveAll(filepath.Join(dir, ".llman")))
@@ -124,8 +139,15 @@ func recordMany(b *testing.B, dir string, units int) {
 		require.NoError(b, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(b, os.WriteFile(path, []byte(text), 0o644))
 	}
-	write("go.mod", "module example.com/plain\n\ngo 1.26\n")
-	write("plain_test.go", plainTest)
+	root, err := filepath.Abs("../..")
+	require.NoError(b, err)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(b, err)
+	const us = "github.com/sdd-eval/sdd-eval"
+	write("go.mod", "module example.com/many\n\ngo 1.26.0\n\nrequire "+us+" v0.0.0\n\nreplace "+us+" => "+root+"\n")
+	write("go.sum", string(sums))
+	write("plain/plain_test.go", plainTest)
+	write("suite/suite_test.go", suiteTest)
 	write("script.json", manyScript(b))
 	for i := range 5 {
 		write(fmt.Sprintf("src/file%d.txt", i), strings.Repeat("a line of a file\n", 60))

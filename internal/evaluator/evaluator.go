@@ -140,6 +140,8 @@ func evaluate(ctx context.Context, e plan.Evaluator, in Input) Verdict {
 			Reason: fmt.Sprintf("evaluator %s returned %q without a score between 0 and 1", e.Name, v.Outcome),
 		}
 	}
+	score := *v.Score // alone: an evaluator's own may be a part of all that it saw, and verdicts are kept
+	v.Score = &score
 	if v.Outcome == result.Fail && *v.Score == 1 {
 		return Verdict{
 			Outcome: result.Error, Detail: v.Detail,

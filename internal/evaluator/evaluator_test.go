@@ -30,6 +30,29 @@ func TestJudgePanic(t *testing.T) {
 	require.Contains(t, v.Detail, "broken.Evaluate", "the stack tells where it was")
 }
 
+// large is an evaluator whose score is a part of all that it saw.
+type large struct{ saw *observation }
+
+type observation struct {
+	score float64
+	calls [1000]string
+}
+
+func (large) Needs() evaluator.Needs { return 0 }
+
+func (l large) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
+	return evaluator.Verdict{Outcome: result.Pass, Score: &l.saw.score}
+}
+
+// TestJudgeKeepsOnlyTheScore has verdicts, which are kept for as long as a run, hold nothing of what was judged.
+func TestJudgeKeepsOnlyTheScore(t *testing.T) {
+	saw := &observation{score: 1}
+	v := evaluator.Judge(t.Context(), plan.Evaluator{Name: "mine", Config: large{saw}}, evaluator.Input{})
+	require.Equal(t, result.Pass, v.Outcome)
+	require.Equal(t, &saw.score, v.Score)
+	require.NotSame(t, &saw.score, v.Score)
+}
+
 func TestUnseen(t *testing.T) {
 	tests := []struct {
 		name, reason string

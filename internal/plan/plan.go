@@ -155,10 +155,15 @@ func (p *Playbook) Plan() (*Plan, error) {
 			steps[id] = append(steps[id], job.Steps...)
 		}
 	}
+	trials, asked := max(p.Trials.Count, 1), 0
+	for _, c := range plan.cases {
+		asked += len(plan.Variants(c))
+	}
+	plan.Units = make([]Unit, 0, asked*trials)
 	for _, c := range plan.cases {
 		for _, v := range plan.Variants(c) {
 			plan.first[[2]string{c.ID, v.ID}] = len(plan.Units)
-			for trial := range max(p.Trials.Count, 1) {
+			for trial := range trials {
 				expect, at := p.endOf(c, v)
 				unit, err := Unit{
 					Playbook: p.Name, Case: c, Variant: v, Trial: trial + 1, task: p.Task,
