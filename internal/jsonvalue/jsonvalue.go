@@ -186,9 +186,12 @@ func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, indent)
 	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if prefix == "" && indent == "" {
+		return line, err
+	}
+	return indented(line, prefix, indent), err
 }
 
 // Compact returns a decoded value as JSON on one line. It escapes characters that are not printable, so that an agent's

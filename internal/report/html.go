@@ -216,12 +216,12 @@ const (
 
 // detail is what the page shows when a unit is opened, apart from its trajectory.
 type detail struct {
-	Result  json.RawMessage `json:"result"` // a result.Unit
-	Task    *Case           `json:"task,omitempty"`
-	Diff    string          `json:"diff,omitempty"`
-	AI      []AIScore       `json:"ai,omitempty"`
-	Paths   Paths           `json:"paths"`
-	Missing []string        `json:"missing,omitempty"`
+	Result  any       `json:"result"` // a *result.Unit, or its JSON if that was shortened
+	Task    *Case     `json:"task,omitempty"`
+	Diff    string    `json:"diff,omitempty"`
+	AI      []AIScore `json:"ai,omitempty"`
+	Paths   Paths     `json:"paths"`
+	Missing []string  `json:"missing,omitempty"`
 	// TooLarge lists artifacts that were not read, Cut what was left out of others.
 	TooLarge []string `json:"too_large,omitempty"`
 	Cut      []string `json:"cut,omitempty"`
@@ -258,17 +258,10 @@ func (rep *Report) details() ([][]byte, error) {
 // pack returns what the page shows of the unit: a line with its detail, and its trajectory if there is one, compressed
 // with gzip, in base64. The trajectory is by far the largest part, so it is taken as it is.
 func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
-	d := detail{Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
+	d := detail{Result: u.Result, Task: task, AI: u.AI, Paths: u.Paths, Missing: u.Missing, TooLarge: u.TooLarge}
 	run, err := d.shorten(files.run)
 	if err != nil {
 		return nil, fmt.Errorf("trajectory: %w", err)
-	}
-	res, err := json.Marshal(u.Result)
-	if err != nil {
-		return nil, err
-	}
-	if d.Result, err = d.shorten(res); err != nil {
-		return nil, err
 	}
 	d.Diff = strings.ToValidUTF8(files.diff, "\uFFFD")
 	if whole := d.Diff; len(whole) > maxDiff {
@@ -276,10 +269,25 @@ func pack(u Unit, task *Case, files artifacts) ([]byte, error) {
 		d.Cut = append(d.Cut, fmt.Sprintf("the diff after %s of %s", size(int64(len(d.Diff))), size(int64(len(whole)))))
 	}
 	line, err := json.Marshal(d)
+	if err == nil && len(line) > maxDetail {
+		line, err = d.shortLine(*u.Result)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return compress(line, []byte("\n"), run)
+}
+
+// shortLine is the line of a detail that is large, with its result shortened if it is that.
+func (d detail) shortLine(u result.Unit) ([]byte, error) {
+	res, err := json.Marshal(u)
+	if err != nil {
+		return nil, err
+	}
+	if d.Result, err = d.shorten(res); err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
 }
 
 // packers are reused because they are large and each unit needs one.
