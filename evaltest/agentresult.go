@@ -80,7 +80,7 @@ type observer struct {
 }
 
 // Needs implements [evaluator.Evaluator].
-func (o *observer) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
+func (o *observer) Needs() evaluator.Needs { return evaluator.NeedsWorkspace | evaluator.NeedsDir }
 
 // Evaluate implements [evaluator.Evaluator]. A session that was recorded is judged again as it replays; what is kept is
 // what was live.

@@ -146,7 +146,7 @@ func (c check) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 }
 
 // Needs implements [evaluator.Evaluator].
-func (c check) Needs() evaluator.Needs { return evaluator.NeedsWorkspace }
+func (c check) Needs() evaluator.Needs { return evaluator.NeedsWorkspace | evaluator.NeedsDir }
 
 // verdict returns the outcome of a check that ended like that. Nothing can be reported from now on.
 func (t *T) verdict(e ending) evaluator.Verdict {

@@ -45,6 +45,9 @@ type Cassette struct {
 	deferred *deferred // nil: the contents of changed files are in Turns
 }
 
+// Large reports whether what changed is too much for memory, and was left in the file.
+func (c *Cassette) Large() bool { return c.deferred != nil }
+
 // Turn is the result of one prompt: the events, in order, and the changes to the workspace.
 type Turn struct {
 	Events []trajectory.Event

@@ -15,6 +15,8 @@ type Player struct {
 	// AnyPrompt plays the turns whatever the prompts are and allows turns to be left over, for a caller who knows that
 	// the recording is stale. A prompt without a turn is still an error.
 	AnyPrompt bool
+	// Apply makes the changes of [Player.Prompt]; nil: they are made in the directory.
+	Apply func(workspace.Delta) error
 
 	cassette *Cassette
 	dir      string
@@ -39,7 +41,13 @@ func (p *Player) Prompt(ctx context.Context, text string) (Turn, error) {
 	if change.Was = turn.prompt(); change.Was != text && !p.AnyPrompt {
 		return Turn{}, p.stale(change)
 	}
-	if err := p.advance(workspace.Delta.Apply); err != nil {
+	var err error
+	if p.Apply != nil {
+		err = p.advance(p.Apply)
+	} else {
+		err = p.advanceIn(workspace.Delta.Apply)
+	}
+	if err != nil {
 		return Turn{}, err
 	}
 	return turn, nil
@@ -54,19 +62,25 @@ func (p *Player) ApplyNext(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return p.advance(workspace.Delta.Complete)
+	return p.advanceIn(workspace.Delta.Complete)
+}
+
+// advanceIn makes the changes of the next turn in the directory, if there is one.
+func (p *Player) advanceIn(apply func(d workspace.Delta, dir string) error) error {
+	if p.dir == "" {
+		p.next++
+		return nil
+	}
+	return p.advance(func(d workspace.Delta) error { return apply(d, p.dir) })
 }
 
 // advance makes the changes of the next turn, which must exist, by apply.
-func (p *Player) advance(apply func(d workspace.Delta, dir string) error) error {
+func (p *Player) advance(apply func(workspace.Delta) error) error {
 	turn := p.cassette.Turns[p.next]
 	p.next++
-	if p.dir == "" {
-		return nil
-	}
 	delta, err := p.delta(turn)
 	if err == nil {
-		err = apply(delta, p.dir)
+		err = apply(delta)
 	}
 	if err != nil {
 		return fmt.Errorf("replay turn %d of %s: %w", p.next, p.cassette.Path, err)

@@ -177,9 +177,9 @@ func record(tb testing.TB, root, text string) string {
 	}
 	t, err := workspace.Load(tb.Context(), src)
 	require.NoError(tb, err)
-	m, ok, err := t.Manifest(nil)
+	o, _, err := t.Overlay(nil)
 	require.NoError(tb, err)
-	require.True(tb, ok)
+	m := o.Manifest()
 	c.Header.Fingerprints = cassette.Fingerprints{
 		Kind: "fake-acp", Permissions: []string{"default: allow"}, Timeout: "30m0s", Workspace: cassette.FilesOf(m),
 	}

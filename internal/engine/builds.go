@@ -78,16 +78,12 @@ func (r *Runner) build(ctx context.Context, s plan.Step, tests bool, command str
 	if err != nil {
 		return err
 	}
-	digest, err := t.Digest(ctx)
-	if err != nil {
-		return err
-	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
 	all := filepath.Join(cache, "sdd-eval", "builds")
-	r.builds.dir = filepath.Join(all, digest)
+	r.builds.dir = filepath.Join(all, t.Digest())
 	if err := os.MkdirAll(r.builds.dir, 0o700); err != nil {
 		return err
 	}

@@ -60,6 +60,8 @@ type Config struct {
 	Models func() (llm.Asker, error)
 	// Keep says where the run is kept; nil: nowhere.
 	Keep *Keep
+	// Trees has replays write their workspaces into directories where they need not, for tests that compare.
+	Trees bool
 	// Command returns the command that runs a unit in a mode. Errors about cassettes name it. It is required.
 	Command func(Mode, plan.Unit) string
 	// Grace is how long a cancelled unit may take to end its agent; 0 means 20 s.

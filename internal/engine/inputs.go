@@ -50,7 +50,7 @@ func (r *Runner) inputs(ctx context.Context) (map[string]string, error) {
 		return all, nil
 	}
 	if err == nil {
-		all[r.fromRoot(r.source)], err = t.Digest(ctx)
+		all[r.fromRoot(r.source)] = t.Digest()
 	}
 	return all, err
 }

@@ -87,14 +87,14 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 		in.Metrics = measure(a.result)
 		in.Metrics.Machine = a.children.used()
 	}
-	if a.site.dirs.workspace != "" && !a.tape.imported() {
-		in.Workspace, in.Given = a.site.dirs.asLeft(), a.site.givenPaths(ctx)
+	if a.site.observed() && !a.tape.imported() {
+		in.Files, in.Workspace, in.Given = a.site.files(), a.site.dirs.asLeft(), a.site.givenPaths(ctx)
 		in.Changes = a.changes(func(ctx context.Context) (workspace.Diff, error) {
 			return a.site.diff(ctx, a.session.Turns())
 		})
 		if a.site.ended != nil {
 			in.AfterSteps = &evaluator.State{
-				Workspace: a.site.dirs.workspace,
+				Files: workspace.OnDisk(a.site.dirs.workspace), Workspace: a.site.dirs.workspace,
 				Changes: a.changes(func(ctx context.Context) (workspace.Diff, error) {
 					return a.site.baseline.Without(a.exclusion).Diff(ctx, a.site.dirs.workspace)
 				}),

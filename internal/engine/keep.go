@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // keep writes the artifacts of a unit that is kept.
@@ -145,11 +147,14 @@ func (a *attempt) keepFile(name string, data []byte) error {
 // sweep looks for secrets in the workspace of an agent that has run, and masks them in one that is kept. That they are
 // there is an error: what an agent can write down it could have sent elsewhere. What cannot be searched is not kept.
 func (a *attempt) sweep(ctx context.Context) error {
-	if a.site.runDirs == nil && !a.site.live() || a.cleanByOrigin() {
+	if a.site.runDirs == nil && !a.site.live() || a.cleanByOrigin(ctx) {
 		return nil
 	}
 	ctx, cancel := closing(ctx, keepTimeout)
 	defer cancel()
+	if err := a.site.materialise(ctx); err != nil {
+		return err
+	}
 	look, kept := a.secrets.Sweep, ""
 	if a.site.runDirs != nil {
 		look, kept = a.secrets.Scrub, ", masked in the copy that is kept"
@@ -179,8 +184,12 @@ func (a *attempt) sweep(ctx context.Context) error {
 
 // cleanByOrigin reports whether the workspace is known to hold no secret without being read: nothing has run in it, and
 // none is in what it was made of.
-func (a *attempt) cleanByOrigin() bool {
-	if !a.site.ownWork() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate() {
+func (a *attempt) cleanByOrigin(ctx context.Context) bool {
+	if a.site.overlay != nil {
+		d, err := a.site.overlay.Delta()
+		return err == nil && a.cleanTemplate(ctx) && a.cleanChanges(d)
+	}
+	if !a.site.ownWork() || does(a.unit.Steps, needsFiles) || !a.cleanTemplate(ctx) {
 		return false
 	}
 	for path, text := range a.unit.Case.Files {
@@ -189,16 +198,19 @@ func (a *attempt) cleanByOrigin() bool {
 		}
 	}
 	for _, t := range a.session.Turns() {
-		for _, c := range t.Delta.Changes {
-			if c.Writes() && c.Data == nil { // it is in the cassette alone
-				return false
-			}
-			if a.shows([]byte(c.Path)) || a.shows([]byte(c.Target)) || a.shows(c.Data) {
-				return false
-			}
+		if !a.cleanChanges(t.Delta) {
+			return false
 		}
 	}
 	return true
+}
+
+// cleanChanges reports whether no secret is in what was changed.
+func (r *Runner) cleanChanges(d workspace.Delta) bool {
+	return !slices.ContainsFunc(d.Changes, func(c workspace.Change) bool {
+		return c.Writes() && c.Data == nil || // it is in the cassette alone
+			r.shows([]byte(c.Path)) || r.shows([]byte(c.Target)) || r.shows(c.Data)
+	})
 }
 
 // shows reports whether a secret is in a text.

@@ -33,7 +33,7 @@ func (s *site) begin(ctx context.Context) error {
 
 // observed reports whether anybody looks at what is in the workspace.
 func (s *site) observed() bool {
-	return s.dirs.workspace != "" && (s.runDirs != nil || len(s.unit.Evaluators) > 0)
+	return s.runDirs != nil || evaluatorNeeds(s.unit)&evaluator.NeedsWorkspace != 0
 }
 
 // end sets aside what the agent left, if a step that follows may change it: steps run in a copy at the same path.

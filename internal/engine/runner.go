@@ -135,12 +135,6 @@ func evaluatorNeeds(u plan.Unit) (all evaluator.Needs) {
 	return all
 }
 
-// needsWorkspace reports whether a replayed unit needs its files on disk.
-func (r *Runner) needsWorkspace(u plan.Unit) bool {
-	return r.kept != nil || r.pb.Workspace.Git || does(u.Steps, needsFiles) ||
-		evaluatorNeeds(u)&evaluator.NeedsWorkspace != 0
-}
-
 // openSandbox returns what confines a playbook's agents and everything that may run their code. A chosen kind, if not
 // empty, is the user's word over the playbook's.
 func openSandbox(pb *plan.Playbook, chosen string) (*confine.Sandbox, error) {

@@ -31,6 +31,10 @@ type site struct {
 	runDirs *rundir.UnitDirs // where the unit is kept; nil: nowhere
 	dirs    unitDirs
 
+	// overlay is the workspace of a replay that nothing needs in a directory, before what the agent began with; nil: it
+	// is in its directory.
+	overlay, before *workspace.Overlay
+
 	prepared bool
 	manifest workspace.Manifest // of what was prepared
 	own      workspace.Manifest // of what workspace.prepare and sdd.prepare wrote
@@ -55,23 +59,21 @@ func (s *site) open(forAgent bool) (err error) {
 // live reports whether an agent works here, and not a cassette.
 func (s *site) live() bool { return s.dirs.home != "" }
 
-// prepare makes the workspace that the agent starts with. Where nobody looks at the files, it is enough to know what
-// they would be.
+// prepare makes the workspace that the agent starts with.
 func (s *site) prepare(ctx context.Context) error {
 	t, err := s.loadTemplate(ctx)
 	if err != nil {
 		return err
 	}
-	if s.dirs.workspace == "" {
-		m, known, err := t.Manifest(s.unit.Case.Files)
-		if err != nil {
-			return err
-		}
-		if known {
-			s.manifest, s.own, s.prepared = m, m, true
+	if s.overlay != nil {
+		overlay, notes, err := t.Overlay(s.unit.Case.Files)
+		if err == nil && overlay != nil {
+			s.lay(overlay)
+			s.own, s.prepared = s.manifest, true
+			s.noteLeftOut(notes)
 			return nil
 		}
-		if err := s.open(false); err != nil {
+		if err := s.materialise(ctx); err != nil { // which says what is wrong
 			return err
 		}
 	}
@@ -80,9 +82,7 @@ func (s *site) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range notes {
-		s.log.Notef("workspace: %s is left out: %s", n.Path, n.Reason)
-	}
+	s.noteLeftOut(notes)
 	s.own, s.prepared = s.manifest, true
 	s.baseline = t.Baseline(s.manifest, s.unit.Case.Files)
 	if err := s.stamp(); err != nil {
@@ -92,6 +92,12 @@ func (s *site) prepare(ctx context.Context) error {
 		return s.makeRepository(ctx)
 	}
 	return nil
+}
+
+func (s *site) noteLeftOut(notes []workspace.Note) {
+	for _, n := range notes {
+		s.log.Notef("workspace: %s is left out: %s", n.Path, n.Reason)
+	}
 }
 
 // stamp gives the files of an agent's workspace the time at which it begins.
@@ -108,6 +114,14 @@ func (s *site) writeStyle(ctx context.Context) error {
 	written, err := s.loadStyle(s.unit.Variant.Style)
 	if err != nil {
 		return err
+	}
+	if s.overlay != nil {
+		if done := s.layStyle(written); done {
+			return nil
+		}
+		if err := s.materialise(ctx); err != nil {
+			return err
+		}
 	}
 	root, err := os.OpenRoot(s.dirs.workspace)
 	if err != nil {
@@ -200,6 +214,15 @@ func (s *site) ownWork() bool {
 func (s *site) diff(ctx context.Context, turns []cassette.Turn) (workspace.Diff, error) {
 	if s.ended != nil {
 		return *s.ended, nil
+	}
+	if s.overlay != nil {
+		d, known, err := s.overlay.Diff(ctx, s.before, s.exclusion)
+		if err != nil || known {
+			return d, err
+		}
+		if err := s.materialise(ctx); err != nil {
+			return workspace.Diff{}, err
+		}
 	}
 	after, known, baseline := s.manifest, s.ownWork(), s.baseline.Without(s.exclusion)
 	for i := 0; i < len(turns) && known; i++ {

@@ -52,12 +52,15 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 
 // cleanTemplate reports whether there is no secret in the files that workspaces are made of. They are searched once for
 // all units, and again when there are more secrets.
-func (r *Runner) cleanTemplate() bool {
+func (r *Runner) cleanTemplate(ctx context.Context) bool {
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
+	if r.template.t == nil {
+		return true
+	}
 	if secrets := r.secrets.Len(); !r.template.searched || r.template.secrets != secrets {
 		clean := true
-		complete := r.template.t.Each(func(path string, content []byte) {
+		complete := r.template.t.Each(ctx, func(path string, content []byte) {
 			clean = clean && !r.shows([]byte(path)) && !r.shows(content)
 		})
 		r.template.searched, r.template.secrets, r.template.clean = true, secrets, clean && complete

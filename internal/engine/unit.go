@@ -23,6 +23,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
 	"github.com/sdd-eval/sdd-eval/internal/testrun"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // Unit runs one unit. What its agent writes to stderr goes to log. Infrastructure errors are tried again as often as
@@ -204,9 +205,10 @@ func (a *attempt) run(ctx context.Context) (err error) {
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
 func (a *attempt) openDirs() error {
-	if a.role.runsAgent() || a.needsWorkspace(a.unit) {
+	if a.role.runsAgent() || a.needsDir() {
 		return a.site.open(a.role.runsAgent())
 	}
+	a.site.lay(workspace.EmptyOverlay())
 	return nil
 }
 
@@ -315,6 +317,14 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 		}
 	}
 	if !a.role.runsAgent() {
+		if a.site.overlay != nil && a.site.observed() {
+			if c.Recording.Cassette.Large() {
+				if err := a.site.materialise(ctx); err != nil {
+					return err
+				}
+			}
+			c.Recording.Apply = func(d workspace.Delta) error { return a.site.apply(ctx, d) }
+		}
 		a.session = session.Replay(c)
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/script"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // Evaluator judges one trial of a unit.
@@ -36,7 +37,9 @@ type Input struct {
 	Run *trajectory.Run
 	// Metrics counts what the agent did. It is nil only where nothing could be counted.
 	Metrics *result.Metrics
-	// Workspace is the directory as the agent left it, empty if no evaluator asked for it.
+	// Files are those of the workspace as the agent left it, and Workspace is the directory that they are in. Files is
+	// nil if no evaluator asked for them, unless Workspace has them; Workspace is empty if none asked for that.
+	Files     workspace.Files
 	Workspace string
 	// Given reports whether a step before the agent made what is at a path in the Workspace, or took it away, and the
 	// agent did not change it: then it says nothing about the agent. Nil: there was no such step.
@@ -59,6 +62,7 @@ type Input struct {
 
 // State is a workspace at another time.
 type State struct {
+	Files     workspace.Files
 	Workspace string
 	Changes   func(context.Context) (string, error)
 }
@@ -66,7 +70,7 @@ type State struct {
 // afterSteps is the input of evaluators with `after: steps`.
 func (in Input) afterSteps() Input {
 	if s := in.AfterSteps; s != nil {
-		in.Workspace, in.Changes = s.Workspace, s.Changes
+		in.Files, in.Workspace, in.Changes = s.Files, s.Workspace, s.Changes
 	}
 	in.Given = nil
 	return in
@@ -97,6 +101,8 @@ const (
 	StartsChild
 	// AsksModel: it asks a model, unless the answer was recorded.
 	AsksModel
+	// NeedsDir: it reads the workspace in a directory, since what it starts or calls takes a path.
+	NeedsDir
 )
 
 // NotAsked is the verdict of an evaluator that needs a model where none may be asked.

@@ -87,6 +87,8 @@ type Recording struct {
 	Cassette *cassette.Cassette
 	// Stale says that it was recorded from something else, and that this was allowed.
 	Stale bool
+	// Apply makes what a turn of a replay changed; nil: it is made in the workspace's directory, if there is one.
+	Apply func(workspace.Delta) error
 	// Next is the command that records it anew.
 	Next string
 }
@@ -157,7 +159,7 @@ func Replay(c Config) *Session {
 	}
 	s := newSession(c, overrides)
 	player := cassette.NewPlayer(c.Recording.Cassette, c.Dirs.Workspace)
-	player.AnyPrompt = c.Recording.Stale
+	player.AnyPrompt, player.Apply = c.Recording.Stale, c.Recording.Apply
 	s.with = replay{player, c.Recording, c.Playbook.UnitTimeout()}
 	return s
 }

@@ -21,7 +21,7 @@ import (
 // project alone, and writes all other files as they are in the style. It writes nothing if it finds a file that it
 // cannot write: a damaged block, or a symbolic link or directory in place of a file.
 func (s *Style) Write(root *os.Root) ([]string, error) {
-	changes, err := s.plan(root)
+	changes, err := s.plan(source{root.Lstat, func(p string) (fs.File, error) { return disk.OpenRegularIn(root, p) }})
 	var written []string
 	for _, c := range changes {
 		if err = c.write(root); err != nil {
@@ -35,6 +35,33 @@ func (s *Style) Write(root *os.Root) ([]string, error) {
 	return written, nil
 }
 
+// Change is a file that the style writes into a workspace.
+type Change struct {
+	Path string
+	Data []byte
+	Exec bool
+}
+
+// Changes returns what [Style.Write] would write into a workspace with these files, which no process changes. An error
+// says that it could not.
+func (s *Style) Changes(files fs.ReadLinkFS) ([]Change, error) {
+	planned, err := s.plan(source{files.Lstat, files.Open})
+	if err != nil {
+		return nil, fmt.Errorf("write style %q: %w", s.name, err)
+	}
+	changes := make([]Change, len(planned))
+	for i, c := range planned {
+		changes[i] = Change{c.path, c.data, c.perm&0o100 != 0}
+	}
+	return changes, nil
+}
+
+// source is a workspace that is read.
+type source struct {
+	lstat func(path string) (fs.FileInfo, error)
+	open  func(path string) (fs.File, error) // a regular file
+}
+
 // change is a file to write.
 type change struct {
 	path string
@@ -43,18 +70,18 @@ type change struct {
 }
 
 // plan returns the files to write, sorted by path, or an error if one of them cannot be written.
-func (s *Style) plan(root *os.Root) ([]change, error) {
+func (s *Style) plan(from source) ([]change, error) {
 	var changes []change
 	for _, p := range slices.Sorted(maps.Keys(s.files)) {
 		var c change
 		var needed bool
-		info, err := root.Lstat(p)
+		info, err := from.lstat(p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			c, err = s.add(p)
 			needed = true
 		case err == nil:
-			c, needed, err = s.update(root, p, info)
+			c, needed, err = s.update(from, p, info)
 		}
 		if err != nil {
 			return nil, err
@@ -77,7 +104,7 @@ func (s *Style) add(p string) (change, error) {
 }
 
 // update returns the change for a path that exists in the workspace, and whether the change is needed.
-func (s *Style) update(root *os.Root, p string, info fs.FileInfo) (c change, needed bool, err error) {
+func (s *Style) update(from source, p string, info fs.FileInfo) (c change, needed bool, err error) {
 	kept := projectOwns(p)
 	if link := info.Mode()&fs.ModeSymlink != 0; !info.Mode().IsRegular() && !(link && kept) {
 		return change{}, false, fmt.Errorf("%s: it is %s, not a regular file", p, kind(info.Mode()))
@@ -85,7 +112,7 @@ func (s *Style) update(root *os.Root, p string, info fs.FileInfo) (c change, nee
 	if kept {
 		return change{}, false, nil
 	}
-	old, err := read(root, p)
+	old, err := read(from, p)
 	if err != nil {
 		return change{}, false, err
 	}
@@ -117,8 +144,8 @@ func kind(mode fs.FileMode) string {
 }
 
 // read reads a regular file of the workspace.
-func read(root *os.Root, p string) ([]byte, error) {
-	f, err := disk.OpenRegularIn(root, p)
+func read(from source, p string) ([]byte, error) {
+	f, err := from.open(p)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -135,6 +134,13 @@ func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff
 		return Diff{}, fmt.Errorf("compare workspace: %w", err)
 	}
 	defer tr.close()
+	return b.compare(ctx, after, b.read, tr.readText)
+}
+
+// compare compares the baseline, whose files one function reads, with a workspace whose files another reads.
+func (b Baseline) compare(
+	ctx context.Context, after Manifest, readOld, readNew func(Entry) ([]byte, error),
+) (Diff, error) {
 	var d Diff
 	var text bytes.Buffer
 	for _, c := range diff(b.exclusion.Without(b.manifest), b.exclusion.Without(after), nil).Changes {
@@ -144,7 +150,7 @@ func (b Baseline) Compare(ctx context.Context, dir string, after Manifest) (Diff
 		f := fileComparison{Change: c}
 		f.was, _ = b.manifest.Lookup(c.Path)
 		f.is, _ = after.Lookup(c.Path)
-		d.Files = append(d.Files, f.write(&text, b, tr))
+		d.Files = append(d.Files, f.write(&text, readOld, readNew))
 	}
 	d.Text = text.Bytes()
 	return d, nil
@@ -157,14 +163,14 @@ type fileComparison struct {
 }
 
 // write adds the comparison to a diff, unless that is full.
-func (f fileComparison) write(text *bytes.Buffer, b Baseline, tr *tree) FileDiff {
+func (f fileComparison) write(text *bytes.Buffer, readOld, readNew func(Entry) ([]byte, error)) FileDiff {
 	d := FileDiff{Path: f.Path, Op: f.Op, Kind: f.Kind, Size: f.is.Size}
 	if f.Op == Deleted {
 		d.Size = f.was.Size
 	}
 	f.writeHead(text)
-	old, why := f.content(f.was, b.read)
-	now, whyNow := f.content(f.is, tr.readText)
+	old, why := f.content(f.was, readOld)
+	now, whyNow := f.content(f.is, readNew)
 	switch {
 	case f.ModeOnly:
 	case why+whyNow != "":
@@ -284,7 +290,7 @@ func (b Baseline) read(e Entry) ([]byte, error) {
 		return data, nil
 	}
 	data, err := b.template.read(e)
-	if err == nil && digest(data) != e.Digest {
+	if _, unstable := errors.AsType[*unstableError](err); unstable || err == nil && digest(data) != e.Digest {
 		err = fmt.Errorf("its original in %s has changed since", b.template.src.Dir)
 	}
 	return data, err
@@ -296,8 +302,8 @@ func (t *Template) read(e Entry) ([]byte, error) {
 		return nil, os.ErrNotExist
 	}
 	if t.inMemory {
-		i := slices.IndexFunc(t.files, func(f sourceFile) bool { return f.Path == e.Path })
-		if i < 0 {
+		i, ok := t.byPath[e.Path]
+		if !ok {
 			return nil, os.ErrNotExist
 		}
 		return t.files[i].data, nil

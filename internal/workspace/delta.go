@@ -164,7 +164,7 @@ func (d Delta) applyIn(dir string, made bool) error {
 		return fmt.Errorf("apply changes to workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	if err := d.apply(editor{root: root, made: made, dirs: map[string]bool{".": true}}); err != nil {
+	if err := d.apply(editor{root: directory{root}, made: made, dirs: map[string]bool{".": true}}); err != nil {
 		return fmt.Errorf("apply changes to workspace: %w", err)
 	}
 	return nil
@@ -225,9 +225,24 @@ func checkPath(p string) error {
 
 // editor changes files below a root. It follows no links, not even those that stay below the root.
 type editor struct {
-	root *os.Root
+	root interface {
+		Lstat(path string) (fs.FileInfo, error)
+		Mkdir(path string, perm fs.FileMode) error
+		Symlink(target, path string) error
+		Chmod(path string, perm fs.FileMode) error
+		Remove(path string) error
+		RemoveAll(path string) error
+		write(path string, data []byte, exec bool) error // a file that is not there
+	}
 	made bool            // some of the changes may have been made
 	dirs map[string]bool // known to be directories and no links
+}
+
+// directory is a root on disk.
+type directory struct{ *os.Root }
+
+func (d directory) write(p string, data []byte, exec bool) error {
+	return writeFile(d.OpenFile, p, data, exec)
 }
 
 // put makes the change c, which is not a deletion.
@@ -258,7 +273,7 @@ func (e *editor) put(c Change) error {
 	case Symlink:
 		return e.root.Symlink(filepath.FromSlash(c.Target), c.Path)
 	case File:
-		return writeFile(e.root.OpenFile, c.Path, c.Data, c.Exec)
+		return e.root.write(c.Path, c.Data, c.Exec)
 	}
 	return fmt.Errorf("unknown kind %q", c.Kind)
 }

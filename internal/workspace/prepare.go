@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -77,6 +78,13 @@ func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]str
 	if err != nil {
 		return Manifest{}, nil, err
 	}
+	m, notes, _ := t.listed(files)
+	return m, notes, m.seed(dst, seeds)
+}
+
+// listed returns the manifest of a workspace with these files of the template, what is left out, and whether git's own
+// directory is copied: that is not part of the workspace.
+func (t *Template) listed(files []sourceFile) (m Manifest, notes []Note, ownGit bool) {
 	entries, notes := slices.Clone(t.fixed), slices.Clone(t.notes)
 	for _, f := range files {
 		if f.skipped != "" {
@@ -85,10 +93,10 @@ func (t *Template) prepare(ctx context.Context, dst string, seeds map[string]str
 			entries = append(entries, f.Entry)
 		}
 	}
-	// Git's own directory may be copied, but is not part of the workspace.
-	m := manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
 	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Path, b.Path) })
-	return m, notes, m.seed(dst, seeds)
+	all := len(entries)
+	m = manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
+	return m, notes, len(m.Entries) < all
 }
 
 // inGit reports whether p is a .git or below one.
@@ -158,8 +166,38 @@ func (t *Template) copyFile(tr *tree, dst string, f *sourceFile) error {
 	if err != nil {
 		return err
 	}
-	f.Entry, err = tr.entry(in, out)
+	if f.settledIn(in) {
+		err = copyOpened(tr.ctx, out, in)
+	} else {
+		f.Entry, err = tr.entry(in, out)
+	}
 	return errors.Join(err, out.Close())
+}
+
+// settledIn reports whether an open file has the content that it had when the template was loaded.
+func (f *sourceFile) settledIn(in opened) bool {
+	return !f.settled.IsZero() && f.settled.Equal(in.info.ModTime()) && f.Size == in.info.Size() && f.Exec == in.exec()
+}
+
+// copyOpened writes an open file to another. Where the file system can, both share the data.
+func copyOpened(ctx context.Context, out *os.File, in opened) error {
+	if int64(len(in.head)) == in.info.Size() {
+		_, err := out.Write(in.head)
+		return err
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	const part = 64 << 20 // after which the context is looked at
+	for left := in.info.Size(); left > 0; left -= part {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(out, in.File, min(left, part)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stamp sets the modification time of all files of m, the manifest of the workspace dir. Otherwise agents that list
@@ -179,27 +217,6 @@ func Stamp(dir string, m Manifest, when time.Time) error {
 		}
 	}
 	return nil
-}
-
-// Manifest returns the manifest that [Template.Prepare] would return, without preparing a workspace. It can do so, and
-// ok is true, only if the source is in memory.
-func (t *Template) Manifest(seeds map[string]string) (m Manifest, ok bool, err error) {
-	if !t.inMemory && t.src.Dir != "" {
-		return Manifest{}, false, nil
-	}
-	entries := slices.Clone(t.fixed)
-	for _, f := range t.files {
-		if f.skipped == "" {
-			entries = append(entries, f.Entry)
-		}
-	}
-	m = manifestOf(slices.DeleteFunc(entries, func(e Entry) bool { return inGit(e.Path) }))
-	d, err := m.seeds(seeds)
-	if err != nil {
-		return Manifest{}, false, err
-	}
-	m.add(d)
-	return m, true, nil
 }
 
 // seed writes files into dst, the workspace with manifest m, and adds them to m.

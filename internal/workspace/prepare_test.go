@@ -326,7 +326,7 @@ func TestTemplateHoldsItsSource(t *testing.T) {
 	}
 }
 
-func TestTemplateManifest(t *testing.T) {
+func TestOverlayIsAsPrepared(t *testing.T) {
 	src := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(src, "a", "empty"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(src, "a", "run.sh"), []byte("#!/bin/sh\n"), 0o755))
@@ -336,13 +336,13 @@ func TestTemplateManifest(t *testing.T) {
 
 	template, err := Load(t.Context(), Source{Dir: src})
 	require.NoError(t, err)
-	predicted, ok, err := template.Manifest(seeds)
+	predicted, notes, err := template.Overlay(seeds)
 	require.NoError(t, err)
-	require.True(t, ok)
-	made, _, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), seeds)
+	made, left, err := template.Prepare(t.Context(), filepath.Join(t.TempDir(), "ws"), seeds)
 	require.NoError(t, err)
-	require.Equal(t, made, predicted)
+	require.Equal(t, made, predicted.Manifest())
+	require.Equal(t, left, notes)
 
-	_, _, err = template.Manifest(map[string]string{"a": "a file where a directory is"})
+	_, _, err = template.Overlay(map[string]string{"a": "a file where a directory is"})
 	require.ErrorContains(t, err, "seed file a")
 }

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // maxInMemory is the largest size of a source, in bytes, that a template keeps in memory.
@@ -25,20 +24,34 @@ type Template struct {
 	fixed []Entry // links and directories, each directory before its content
 	files []sourceFile
 	notes []Note
-	// inMemory says that files have their contents.
-	inMemory bool
+	// loaded says that files have their entries, inMemory that they have their contents, too.
+	loaded, inMemory bool
+	// base is what an [Overlay] lies over, and byPath where in files a path is. OwnGit: git's own files are copied,
+	// too.
+	base   Manifest
+	left   []Note // what is left out
+	byPath map[string]int
+	ownGit bool
+	// shown is what [Overlay.Shown] says of it.
+	shownOnce sync.Once
+	shown     bool
+	shownErr  error
 }
 
 type sourceFile struct {
-	Entry // only the path, unless the template is in memory
+	Entry // only the path, unless the template is loaded
 	data  []byte
 	// skipped is the reason for not copying the file, found in its content; empty: the file is copied.
 	skipped string
+	// settled is when the file was last modified, if that was long before it was read: as long as it is, and the file's
+	// size, its content is the same. The zero value: it may be another.
+	settled time.Time
 }
 
 // Load reads src once for many workspaces. A source of at most 8 MiB is kept in memory, so that all workspaces are
-// equal; a larger one is read again each time. In both cases this process has opened its files, so go test knows that
-// the test depends on them. Load ignores src.Files: see [Template.Prepare].
+// equal; of a larger one the digests are, and what has changed when it is copied is read again. In both cases this
+// process has opened its files, so go test knows that the test depends on them. Load ignores src.Files: see
+// [Template.Prepare].
 func Load(ctx context.Context, src Source) (*Template, error) {
 	t, err := newTemplate(ctx, src)
 	if err == nil {
@@ -82,9 +95,11 @@ func (t *Template) Excludes(pattern string) bool { return t.rules.excludes[clean
 // Includes reports whether a pattern of Source.Include matches anything that is copied.
 func (t *Template) Includes(pattern string) bool { return t.rules.includes[cleanPattern(pattern)] }
 
-// load reads the contents of all files unless they are too large together.
+// load reads all files, and keeps their contents unless they are too large together.
 func (t *Template) load(ctx context.Context) error {
+	defer t.index()
 	if t.src.Dir == "" {
+		t.loaded, t.inMemory = true, true
 		return nil
 	}
 	tr, err := openTree(ctx, t.src.Dir)
@@ -92,69 +107,76 @@ func (t *Template) load(ctx context.Context) error {
 		return err
 	}
 	defer tr.close()
-	files := make([]sourceFile, len(t.files))
 	room := int64(maxInMemory)
+	began := time.Now()
 	for i, f := range t.files {
-		files[i], err = t.readFile(tr, f.Path, &room)
-		if err != nil || room < 0 {
+		if t.files[i], err = t.readFile(tr, f.Path, &room, began); err != nil {
 			return err
 		}
 	}
-	t.files, t.inMemory = files, true
+	if t.loaded, t.inMemory = true, room >= 0; !t.inMemory {
+		for i := range t.files {
+			t.files[i].data = nil
+		}
+	}
 	return nil
 }
 
+// index makes what overlays lie over.
+func (t *Template) index() {
+	t.base, t.left, t.ownGit = t.listed(t.files)
+	t.byPath = make(map[string]int, len(t.files))
+	for i, f := range t.files {
+		t.byPath[f.Path] = i
+	}
+}
+
+// maxSearched is how large a file of a template may be to be searched as a whole, in bytes.
+const maxSearched = 64 << 20
+
 // Each calls f with each path of the template and its content: that of a file, or the target of a link. It leaves out
-// files and returns false if the template does not have their contents in memory.
-func (t *Template) Each(f func(path string, content []byte)) (complete bool) {
+// files and returns false if a file is too large, or is no longer what it was.
+func (t *Template) Each(ctx context.Context, f func(path string, content []byte)) (complete bool) {
 	for _, e := range t.fixed {
 		f(e.Path, []byte(e.Target))
 	}
+	var tr *tree
 	if !t.inMemory {
-		return t.src.Dir == ""
+		var err error
+		if tr, err = openTree(ctx, t.src.Dir); err != nil {
+			return false
+		}
+		defer tr.close()
 	}
+	complete = true
 	for _, file := range t.files {
-		if file.skipped == "" {
-			f(file.Path, file.data)
+		switch data, err := file.data, error(nil); {
+		case file.skipped != "":
+		case !t.loaded || file.Size > maxSearched:
+			complete = false
+		default:
+			if !t.inMemory {
+				data, err = tr.readText(file.Entry)
+			}
+			if err != nil {
+				complete = false
+				continue
+			}
+			f(file.Path, data)
 		}
 	}
-	return true
+	return complete
 }
 
-// Digest returns a SHA-256 in hexadecimal over all that the template copies, see [Manifest.Digest].
-func (t *Template) Digest(ctx context.Context) (string, error) {
-	src := &tree{ctx: ctx}
-	if !t.inMemory && len(t.files) > 0 {
-		var err error
-		if src, err = openTree(ctx, t.src.Dir); err != nil {
-			return "", err
-		}
-		defer src.close()
-	}
+// Digest returns a SHA-256 in hexadecimal over all that the template, which is loaded, copies, see [Manifest.Digest].
+func (t *Template) Digest() string {
 	entries := slices.Clone(t.fixed)
 	for _, f := range t.files {
-		if !t.inMemory {
-			var err error
-			if f, err = t.digestFile(src, f.Path); err != nil {
-				return "", fmt.Errorf("read workspace source: %s: %w", f.Path, err)
-			}
-		}
 		if f.skipped == "" {
 			entries = append(entries, f.Entry)
 		}
 	}
-	return manifestOf(entries).Digest(), nil
-}
-
-// digestFile returns the file at p without its content.
-func (t *Template) digestFile(tr *tree, p string) (sourceFile, error) {
-	in, reason, err := t.open(tr, p)
-	if err != nil || reason != "" {
-		return sourceFile{Entry: Entry{Path: p}, skipped: reason}, err
-	}
-	defer func() { _ = in.Close() }()
-	e, err := tr.entry(in, io.Discard)
-	return sourceFile{Entry: e}, err
+	return manifestOf(entries).Digest()
 }
 
 // Read calls f with each file of the template, those below .git included, and a function that reads at most limit bytes
@@ -206,19 +228,28 @@ func (t *Template) readHead(tr *tree, p string, limit int64) (data []byte, size 
 	return data, max(in.info.Size(), int64(len(data))), nil
 }
 
-// readFile subtracts the size of the file at p from room and reads the file unless room becomes negative.
-func (t *Template) readFile(tr *tree, p string, room *int64) (sourceFile, error) {
+// settles is how long before it is read a file must have been modified: then another change gives it another time.
+const settles = 2 * time.Second
+
+// readFile reads the file at p, and subtracts its size from room: unless that becomes negative, the content is kept.
+func (t *Template) readFile(tr *tree, p string, room *int64, now time.Time) (sourceFile, error) {
 	in, reason, err := t.open(tr, p)
 	if err != nil || reason != "" {
 		return sourceFile{Entry: Entry{Path: p}, skipped: reason}, err
 	}
 	defer func() { _ = in.Close() }()
-	if *room -= in.info.Size(); *room < 0 {
-		return sourceFile{}, nil
+	f := sourceFile{}
+	if *room -= in.info.Size(); *room >= 0 {
+		data := bytes.NewBuffer(make([]byte, 0, in.info.Size()))
+		f.Entry, err = tr.entry(in, data)
+		f.data = data.Bytes()
+	} else {
+		f.Entry, err = tr.entry(in, io.Discard)
 	}
-	data := bytes.NewBuffer(make([]byte, 0, in.info.Size()))
-	e, err := tr.entry(in, data)
-	return sourceFile{Entry: e, data: data.Bytes()}, err
+	if modified := in.info.ModTime(); modified.Before(now.Add(-settles)) {
+		f.settled = modified
+	}
+	return f, err
 }
 
 // open opens a file of the source, or returns the reason why it is not copied.
@@ -325,132 +356,3 @@ func (t *planner) addDir(p string) {
 }
 
 func (t *planner) note(p, reason string) { t.notes = append(t.notes, Note{Path: p, Reason: reason}) }
-
-// secretNames are globs for files that look like secrets, matched against the base name in lower case.
-var secretNames = []string{
-	".env", ".env.*", ".npmrc", ".pypirc", ".netrc", "_netrc",
-	"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore",
-}
-
-// rules decide which paths of a source are copied.
-type rules struct {
-	include, exclude []string
-	// excludes and includes are the patterns that matched something.
-	excludes, includes map[string]bool
-}
-
-func newRules(include, exclude []string) (rules, error) {
-	in, err := cleanPatterns(include)
-	if err != nil {
-		return rules{}, fmt.Errorf("include %w", err)
-	}
-	ex, err := cleanPatterns(exclude)
-	if err != nil {
-		return rules{}, fmt.Errorf("exclude %w", err)
-	}
-	return rules{include: in, exclude: ex, excludes: make(map[string]bool), includes: make(map[string]bool)}, nil
-}
-
-// cleanPatterns returns globs in one form, or an error if one cannot be of paths in a workspace.
-func cleanPatterns(patterns []string) ([]string, error) {
-	var cleaned []string
-	for _, p := range patterns {
-		p = cleanPattern(p)
-		if p == "" || strings.HasPrefix(p, "/") || slices.Contains(strings.Split(p, "/"), "..") {
-			return nil, fmt.Errorf("%q: the path is not below the workspace", p)
-		}
-		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("%q: %w", p, doublestar.ErrBadPattern)
-		}
-		cleaned = append(cleaned, p)
-	}
-	return cleaned, nil
-}
-
-func cleanPattern(p string) string { return strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/") }
-
-func (r rules) excluded(p string) bool {
-	excluded := false
-	for _, pattern := range r.exclude {
-		if doublestar.MatchUnvalidated(pattern, p) {
-			r.excludes[pattern], excluded = true, true
-		}
-	}
-	return excluded
-}
-
-// copied marks the include patterns that match p, a path that is copied.
-func (r rules) copied(p string) {
-	for _, pattern := range r.include {
-		if !r.includes[pattern] && covered(pattern, p) {
-			r.includes[pattern] = true
-		}
-	}
-}
-
-// opens reports whether an include pattern may match the directory p or a path below it. With byName, a segment of the
-// pattern must name the directory: "**" and "*" alone do not, or "**/x.txt" would search all of node_modules.
-func (r rules) opens(p string, byName bool) bool {
-	for _, pattern := range r.include {
-		for end := 0; end < len(pattern); end++ {
-			next := strings.IndexByte(pattern[end:], '/')
-			if next < 0 {
-				next = len(pattern) - end
-			}
-			segment := pattern[end : end+next]
-			end += next
-			if (!byName || !isWild(segment)) && doublestar.MatchUnvalidated(pattern[:end], p) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// covers reports whether an include pattern matches p or a directory above it.
-func (r rules) covers(p string) bool {
-	return slices.ContainsFunc(r.include, func(pattern string) bool { return covered(pattern, p) })
-}
-
-func covered(pattern, p string) bool {
-	return doublestar.MatchUnvalidated(pattern, p) || doublestar.MatchUnvalidated(pattern+"/**", p)
-}
-
-// names reports whether an include pattern names the file p by more than a wildcard, as copying a secret requires.
-func (r rules) names(p string) bool {
-	return slices.ContainsFunc(r.include, func(pattern string) bool {
-		return !isWild(path.Base(pattern)) && doublestar.MatchUnvalidated(pattern, p)
-	})
-}
-
-// IncludesSecrets reports whether a pattern of [Source.Include] may copy files that look like secrets, or what is in a
-// git repository's own directory.
-func IncludesSecrets(pattern string) bool {
-	if strings.Contains(pattern, "{") { // which may hold anything
-		return true
-	}
-	base := path.Base(pattern)
-	if !isWild(base) && (strings.ContainsAny(base, `*?[\`) || IsSecret(base)) {
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(pattern, "/"), func(segment string) bool {
-		return !isWild(segment) && doublestar.MatchUnvalidated(segment, ".git")
-	})
-}
-
-func isWild(segment string) bool { return strings.Trim(segment, "*") == "" }
-
-// IsSecret reports whether a file, by its name, a path with slashes, is likely to contain a secret. Such files are not
-// copied unless an include pattern names them.
-func IsSecret(p string) bool {
-	base := strings.ToLower(path.Base(p))
-	return slices.ContainsFunc(secretNames, func(glob string) bool { return doublestar.MatchUnvalidated(glob, base) })
-}
-
-// secretContent reports whether a file begins like a private key.
-func secretContent(head []byte) bool {
-	head = bytes.TrimLeft(head[:min(len(head), 256)], " \t\r\n")
-	first, _, _ := bytes.Cut(head, []byte("\n"))
-	return bytes.HasPrefix(first, []byte("-----BEGIN ")) && bytes.Contains(first, []byte("PRIVATE KEY")) ||
-		bytes.HasPrefix(first, []byte("PuTTY-User-Key-File-"))
-}

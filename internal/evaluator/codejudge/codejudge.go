@@ -33,7 +33,7 @@ type codeJudge struct {
 }
 
 func (c codeJudge) Needs() evaluator.Needs {
-	needs := evaluator.NeedsWorkspace | evaluator.StartsChild
+	needs := evaluator.NeedsWorkspace | evaluator.NeedsDir | evaluator.StartsChild
 	if c.target != nil {
 		needs |= evaluator.AsksModel
 	}

@@ -266,7 +266,7 @@ func TestReasons(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	dir, r := project(t, confine.None)
-	needs := evaluator.NeedsWorkspace | evaluator.StartsChild
+	needs := evaluator.NeedsWorkspace | evaluator.NeedsDir | evaluator.StartsChild
 	for keys, want := range map[string]evaluator.Needs{
 		"script: [true-judge]": needs, "script: [true-judge], target: {}": needs | evaluator.AsksModel,
 	} {

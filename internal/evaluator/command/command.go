@@ -38,7 +38,9 @@ type evaluation struct {
 	stdout, stderr []check
 }
 
-func (evaluation) Needs() evaluator.Needs { return evaluator.NeedsWorkspace | evaluator.StartsChild }
+func (evaluation) Needs() evaluator.Needs {
+	return evaluator.NeedsWorkspace | evaluator.NeedsDir | evaluator.StartsChild
+}
 
 func (e evaluation) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdict {
 	out, err := e.run(ctx, in)

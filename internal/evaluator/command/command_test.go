@@ -124,7 +124,8 @@ func TestEvaluate(t *testing.T) {
 				assert.Equal(t, text, string(got), "the workspace stays as the agent left it")
 			}
 			assert.NoFileExists(t, filepath.Join(in.Workspace, "new.txt"))
-			assert.Equal(t, evaluator.NeedsWorkspace|evaluator.StartsChild, e.Config.(evaluator.Evaluator).Needs())
+			assert.Equal(t, evaluator.NeedsWorkspace|evaluator.NeedsDir|evaluator.StartsChild,
+				e.Config.(evaluator.Evaluator).Needs())
 			left, err := os.ReadDir(in.Scripts.TempDir)
 			require.NoError(t, err)
 			assert.Empty(t, left, "nothing is left")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // MaxFileSize is the size of the largest file that is read, in bytes.
@@ -20,7 +20,7 @@ const MaxFileSize = 16 << 20
 
 // Tree is a workspace. Links that lead out of it are not followed.
 type Tree struct {
-	root  *os.Root
+	files workspace.Files
 	kept  func(path string) error
 	given func(path string) (bool, error)
 }
@@ -52,14 +52,14 @@ func CleanPath(name string) (string, error) {
 // OpenTree opens the workspace of an evaluator's input. That there is none is an error. The methods of the tree return
 // the errors of [evaluator.Input.Kept], and as a problem what is as a step before the agent left it.
 func OpenTree(in evaluator.Input) (*Tree, error) {
-	if in.Workspace == "" {
+	t := &Tree{in.Files, in.Kept, in.Given}
+	switch {
+	case t.files != nil:
+	case in.Workspace == "":
 		return nil, errors.New("no workspace")
+	default:
+		t.files = workspace.OnDisk(in.Workspace)
 	}
-	root, err := os.OpenRoot(in.Workspace)
-	if err != nil {
-		return nil, fmt.Errorf("open the workspace: %w", err)
-	}
-	t := &Tree{root, in.Kept, in.Given}
 	if t.kept == nil {
 		t.kept = func(string) error { return nil }
 	}
@@ -69,15 +69,12 @@ func OpenTree(in evaluator.Input) (*Tree, error) {
 	return t, nil
 }
 
-// Close closes the workspace.
-func (t *Tree) Close() error { return t.root.Close() }
-
 // Absent returns as a problem what exists under a path where nothing should.
 func (t *Tree) Absent(path string) (problem string, err error) {
 	if err := t.kept(path); err != nil {
 		return "", err
 	}
-	info, err := t.root.Lstat(path)
+	info, err := t.files.Lstat(path)
 	switch {
 	case isNotExist(err):
 		return t.asGiven(path)
@@ -105,16 +102,23 @@ func (t *Tree) Read(path string) (content []byte, problem string, err error) {
 	if !info.Mode().IsRegular() { // opening a pipe would block
 		return nil, "it is " + describe(info), nil
 	}
-	in, err := t.root.Open(path)
+	if info.Size() > MaxFileSize {
+		return nil, "", tooLarge(path)
+	}
+	in, err := t.files.Open(path)
 	if err != nil {
 		return nil, "", err
 	}
 	defer in.Close()
 	content, err = io.ReadAll(io.LimitReader(in, MaxFileSize+1))
 	if err == nil && len(content) > MaxFileSize {
-		err = fmt.Errorf("%s exceeds the %d MiB limit", path, MaxFileSize>>20)
+		err = tooLarge(path)
 	}
 	return content, "", err
+}
+
+func tooLarge(path string) error {
+	return fmt.Errorf("%s exceeds the %d MiB limit", path, MaxFileSize>>20)
 }
 
 // stat describes the file that a path leads to, or says why there is none.
@@ -122,10 +126,10 @@ func (t *Tree) stat(path string) (info fs.FileInfo, problem string, err error) {
 	if err := t.kept(path); err != nil {
 		return nil, "", err
 	}
-	info, err = t.root.Stat(path)
+	info, err = t.files.Stat(path)
 	switch {
 	case isNotExist(err):
-		if _, err := t.root.Lstat(path); err == nil {
+		if _, err := t.files.Lstat(path); err == nil {
 			return nil, "it is a dangling link", nil
 		}
 		return nil, "it does not exist", nil

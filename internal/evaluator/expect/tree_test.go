@@ -66,7 +66,8 @@ func TestTree(t *testing.T) {
 	require.NoError(t, os.Truncate(filepath.Join(dir, "large"), expect.MaxFileSize+1))
 	_, _, err = tree.Read("large")
 	assert.EqualError(t, err, "large exceeds the 16 MiB limit")
-	require.NoError(t, tree.Close())
-	_, err = tree.Exists("a")
-	assert.ErrorIs(t, err, os.ErrClosed)
+
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = tree.Absent("none")
+	assert.ErrorContains(t, err, "open the workspace", "nothing is absent where there is no workspace")
 }

@@ -80,7 +80,6 @@ func (a accuracy) document(in evaluator.Input) (document any, problem string, er
 	if err != nil {
 		return nil, "", err
 	}
-	defer left.Close()
 	data, missing, err := left.Read(a.file)
 	switch {
 	case err != nil:

@@ -33,7 +33,6 @@ func (j judge) Evaluate(ctx context.Context, in evaluator.Input) evaluator.Verdi
 	if err != nil {
 		return failed(err)
 	}
-	defer left.Close()
 	var t expect.Tally
 	for _, f := range j.files {
 		if err := ctx.Err(); err != nil {

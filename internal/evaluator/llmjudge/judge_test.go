@@ -28,11 +28,12 @@ func TestNeeds(t *testing.T) {
 		"evals/a.md": "{{candidate_answer}}", "evals/d.md": "{{file_changes}}", "evals/s.sh": "",
 	})
 	for prompt, want := range map[string]evaluator.Needs{
-		"":                             evaluator.AsksModel | evaluator.NeedsWorkspace,
-		"prompt: a.md":                 evaluator.AsksModel,
-		"prompt: d.md":                 evaluator.AsksModel | evaluator.NeedsWorkspace,
-		"prompt: Is it polite?":        evaluator.AsksModel | evaluator.NeedsWorkspace,
-		"prompt: {script: [sh, s.sh]}": evaluator.AsksModel | evaluator.NeedsWorkspace | evaluator.StartsChild,
+		"":                      evaluator.AsksModel | evaluator.NeedsWorkspace,
+		"prompt: a.md":          evaluator.AsksModel,
+		"prompt: d.md":          evaluator.AsksModel | evaluator.NeedsWorkspace,
+		"prompt: Is it polite?": evaluator.AsksModel | evaluator.NeedsWorkspace,
+		"prompt: {script: [sh, s.sh]}": evaluator.AsksModel | evaluator.NeedsWorkspace | evaluator.NeedsDir |
+			evaluator.StartsChild,
 	} {
 		e := p.mustLoad(t, "model: judge\n"+prompt)
 		require.Equal(t, want, e.Config.(evaluator.Evaluator).Needs(), prompt)

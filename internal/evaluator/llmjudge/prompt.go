@@ -283,7 +283,9 @@ func compileProgram(k keys) prompt {
 	return p
 }
 
-func (program) needs() evaluator.Needs { return evaluator.NeedsWorkspace | evaluator.StartsChild }
+func (program) needs() evaluator.Needs {
+	return evaluator.NeedsWorkspace | evaluator.NeedsDir | evaluator.StartsChild
+}
 
 // render returns what the script prints. Nothing in it is a variable.
 func (p program) render(ctx context.Context, in evaluator.Input) (string, error) {
