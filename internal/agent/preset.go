@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -82,6 +84,53 @@ func Resolve(kind, name, configDir string) (Preset, error) {
 		return Preset{}, fmt.Errorf("preset %q: %w", name, err)
 	}
 	return preset, nil
+}
+
+// Presets returns the file with the presets of a kind, and their names, sorted. The file is where [Resolve] looks.
+func Presets(p Profile, configDir string) (file string, names []string, err error) {
+	dir, err := findConfigDir(configDir)
+	if err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(dir, p.PresetFile)
+	data, err := readBounded(file)
+	if err != nil {
+		return file, nil, err
+	}
+	_, err = p.decode(presetFile{file, data}, "\x00") // no key of TOML
+	if available, ok := errors.AsType[unknownPreset](err); ok {
+		return file, available, nil
+	}
+	return file, nil, err
+}
+
+// Gives are the names of what a preset gives to an agent.
+type Gives struct {
+	// Set are the variables that have a value, Empty those that have an empty one.
+	Set, Empty []string
+	// Unset are variables that the preset names as those of a key, and does not set.
+	Unset []string
+	// Files are those of the user's that the agent finds in its home.
+	Files []string
+}
+
+// Gives says what the preset gives to an agent.
+func (p Preset) Gives() Gives {
+	var g Gives
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if p.Env[name] == "" {
+			g.Empty = append(g.Empty, name)
+		} else {
+			g.Set = append(g.Set, name)
+		}
+	}
+	if p.provider != nil && p.provider.EnvKey != "" && p.Env[p.provider.EnvKey] == "" {
+		g.Unset = append(g.Unset, p.provider.EnvKey)
+	}
+	for _, f := range p.files {
+		g.Files = append(g.Files, f.Path)
+	}
+	return g
 }
 
 func findConfigDir(dir string) (string, error) {

@@ -19,6 +19,7 @@ func TestTrees(t *testing.T) {
 		"internal/evaluator/command":              "temporary directories",
 		"internal/lint":                           "temporary directories",
 		"internal/worktree":                       "temporary directories",
+		"internal/doctor":                         "temporary directories",
 		"internal/gocache":                        "temporary directories",
 		"internal/interaction/mcpproxy":           "temporary directories",
 		"internal/interaction/mcpproxy/relay":     "temporary directories",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -112,6 +113,12 @@ func (f *flags) root(p *string) {
 		"working directory, else the working directory.")
 }
 
+// configDir defines the flag --config-dir.
+func (f *flags) configDir(p *string) {
+	f.text(p, "config-dir", kindDir, "The `DIR` with the account presets; default: LLMAN_CONFIG_DIR, else llman in "+
+		"the user's configuration directory.")
+}
+
 // untrusted defines the flag --untrusted.
 func (f *flags) untrusted(p *bool) {
 	f.BoolVar(p, "untrusted", false, "Refuse playbooks that widen what agents, and the code they write, may read, "+
@@ -150,6 +157,31 @@ func (n *number) Set(s string) error {
 // number defines a flag whose value is a whole number of at least least. Its default is the value of p.
 func (f *flags) number(p *int, name string, least int, help string) {
 	f.Var(&number{p: p, min: least}, name, help)
+}
+
+// span is the value of a flag: how long something may take. It cannot be given twice.
+type span struct {
+	p   *time.Duration
+	set bool
+}
+
+func (s *span) String() string { return s.p.String() }
+
+// Type implements [pflag.Value].
+func (*span) Type() string { return string(kindText) }
+
+// Set implements [pflag.Value].
+func (s *span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	switch {
+	case s.set:
+		return errors.New("duplicate flag")
+	case err != nil || d <= 0:
+		return errors.New("use a time such as 90s")
+	}
+	s.set = true
+	*s.p = d
+	return nil
 }
 
 // explain replaces pflag's errors by clearer ones.

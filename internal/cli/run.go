@@ -69,9 +69,7 @@ sdd-eval run --resume latest`,
 			f.number(&o.parallel, "parallel", 1,
 				"Run up to `N` units at the same time; default: EVALTEST_PARALLEL, else the playbook's number, else "+
 					"the number of processors in replay and 1 in other modes.")
-			f.text(&o.configDir, "config-dir", kindDir,
-				"The `DIR` with the account presets; default: LLMAN_CONFIG_DIR, else llman in the user's "+
-					"configuration directory.")
+			f.configDir(&o.configDir)
 			f.root(&o.root)
 			f.choice(&o.sandbox, "sandbox",
 				"The `KIND` of sandbox that confines agents and the code they write; default: EVALTEST_SANDBOX, else "+

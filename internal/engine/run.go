@@ -202,7 +202,7 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 	if r.warning != "" {
 		note(r.warning)
 	}
-	if why := r.unsafeGo(); why != "" {
+	if why := unsafeGo(r.cfg.GoVersion); why != "" {
 		note("warning: " + why)
 	}
 	if r.kept != nil {

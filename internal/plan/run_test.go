@@ -102,7 +102,7 @@ func TestRunCheck(t *testing.T) {
 		{
 			"no preset",
 			plan.Run{Agent: playbook.Agent{Kind: "claude-code-acp"}},
-			"agent: agents of kind claude-code-acp need a `preset`",
+			"agent: agents of kind claude-code-acp need a `preset`: `sdd-eval doctor` shows those that there are",
 		},
 		{"no command", plan.Run{Agent: playbook.Agent{Kind: "acp"}}, "agent: agents of kind acp need a `command`"},
 		{

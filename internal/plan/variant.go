@@ -49,7 +49,7 @@ func decodeAgent(a *playbook.Agent, n *doc.Node) {
 		return
 	}
 	if profile.NeedsPreset && a.Preset == "" {
-		n.Errorf("", "agents of kind %s need a `preset`", a.Kind)
+		n.Errorf("", "agents of kind %s need a `preset`: `sdd-eval doctor` shows those that there are", a.Kind)
 	}
 	if profile.Command == "" && a.Command == "" {
 		n.Errorf("", "agents of kind %s need a `command`", a.Kind)

@@ -100,6 +100,11 @@ func (c Caches) Paths() []string {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
+// Directories returns the user's caches that there are.
+func (c Caches) Directories() []string {
+	return slices.DeleteFunc([]string{c.build, c.modules, c.packages}, func(dir string) bool { return dir == "" })
+}
+
 // userCache is [os.UserCacheDir] for an environment that is not ours.
 func userCache(env []string, home string) string {
 	switch runtime.GOOS {
