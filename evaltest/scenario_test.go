@@ -69,7 +69,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "agent-changed", reason: "another agent would have done something else",
-		breaks: func(m module) { m.replace("evals/greet.yaml", "greet.json]", "greet.json, --loud]") },
+		breaks: func(m module) { m.replace("evals/greet.yaml", "greet.json]", "greet.json, ../scripts/greet.json]") },
 	},
 	{
 		name: "stale-allowed", reason: "EVALTEST_STALE=warn lets it pass, and says so", green: true,

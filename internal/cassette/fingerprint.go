@@ -18,9 +18,14 @@ const maxFiles = 500
 // Fingerprints are the inputs of a recording, except the prompts, which are in the events. Those of an import are what
 // its playbook was when the session was imported.
 type Fingerprints struct {
-	Kind        string   `json:"kind"`
-	Command     string   `json:"command,omitempty"`
-	Args        []string `json:"args,omitempty"`
+	Kind    string   `json:"kind"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	// AgentFiles and ServerFiles have digests of the files that Command and Args, and the commands of Servers, name,
+	// and of what these import, by their paths from the playbook.
+	AgentFiles  map[string]string `json:"agent_files,omitempty"`
+	ServerFiles map[string]string `json:"mcp_server_files,omitempty"`
+
 	Model       string   `json:"model,omitempty"`
 	Mode        string   `json:"mode,omitempty"`
 	Permissions []string `json:"permissions"` // one line a rule
@@ -135,13 +140,27 @@ func (c *Cassette) badFiles() error {
 // staleAgent compares how the agent was started.
 func (c *Cassette) staleAgent(now Fingerprints) []Change {
 	was := c.Header.Fingerprints
-	return changed(
+	return append(changed(
 		Change{"agent kind", was.Kind, now.Kind},
 		Change{"agent command", was.Command, now.Command},
 		Change{"agent args", joinArgs(was.Args), joinArgs(now.Args)},
 		Change{"agent model", was.Model, now.Model},
 		Change{"agent mode", was.Mode, now.Mode},
-	)
+	), changedFiles("file of the agent ", was.AgentFiles, now.AgentFiles)...)
+}
+
+// changedFiles returns the files whose digests differ.
+func changedFiles(what string, was, now map[string]string) []Change {
+	names := maps.Clone(was)
+	if names == nil {
+		names = make(map[string]string)
+	}
+	maps.Copy(names, now)
+	var all []Change
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, Change{what + name, was[name], now[name]})
+	}
+	return changed(all...)
 }
 
 // staleWorld compares the workspace and what the agent was allowed to do.
@@ -156,6 +175,7 @@ func (c *Cassette) staleWorld(now Fingerprints) []Change {
 		Change{"MCP servers", strings.Join(was.Servers, "\n"), strings.Join(now.Servers, "\n")},
 		Change{"overrides", strings.Join(was.Overrides, "\n"), strings.Join(now.Overrides, "\n")},
 	)
+	changes = append(changes, changedFiles("file of an MCP server ", was.ServerFiles, now.ServerFiles)...)
 	return append(changes, was.Workspace.changes(now.Workspace)...)
 }
 

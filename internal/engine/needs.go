@@ -121,6 +121,9 @@ func (r *Runner) account(profile agent.Profile, a playbook.Agent) (agent.Launch,
 	if err != nil {
 		return agent.Launch{}, err
 	}
+	if a, err = r.findAgent(a); err != nil {
+		return agent.Launch{}, err
+	}
 	launch, err := profile.Launch(a.Command, profile.Arguments(a.Args, a.Mode), preset)
 	if err != nil {
 		return agent.Launch{}, err

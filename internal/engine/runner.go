@@ -57,6 +57,7 @@ type Runner struct {
 	given     sync.Map // names of variables that presets give to agents only
 	template  template
 	builds    builds
+	programs  programs
 }
 
 // New returns a runner for a plan. It reads nothing: what a run depends on is looked at when it is first needed.

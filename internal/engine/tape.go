@@ -165,10 +165,11 @@ func (t *tape) header(who session.Identity, sandbox string, prepared workspace.M
 func (t *tape) fingerprints(prepared workspace.Manifest) cassette.Fingerprints {
 	v, limits := t.unit.Variant.Agent, t.pb.Limits
 	f := cassette.Fingerprints{
-		Kind: v.Kind, Command: v.Command, Args: v.Args, Model: v.Model, Mode: v.Mode,
+		Kind: v.Kind, Command: v.Command, Args: v.Args, AgentFiles: t.agentFiles(v), Model: v.Model, Mode: v.Mode,
 		Permissions: permissionLines(t.pb.Permissions),
 		Timeout:     t.pb.UnitTimeout().String(), ToolCalls: limits.MaxToolCalls,
-		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Git, Servers: serverLines(t.pb.MCP),
+		Tokens: limits.MaxTokens, CostUSD: limits.MaxCostUSD, Git: t.pb.Workspace.Git,
+		Servers: serverLines(t.pb.MCP), ServerFiles: t.serverFiles(t.pb.MCP),
 		Steps: t.setupSteps(), Commands: t.pb.Sandbox.AllowCommands, Variables: t.pb.Env.Pass,
 		Workspace: cassette.FilesOf(prepared),
 	}

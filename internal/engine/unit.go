@@ -336,6 +336,9 @@ func (a *attempt) openSession(ctx context.Context) (err error) {
 	if c.Launch, err = a.account(c.Profile, a.unit.Variant.Agent); err != nil {
 		return err
 	}
+	if err := a.findPrograms(&c); err != nil {
+		return err
+	}
 	properties, err := a.properties(ctx)
 	if err != nil {
 		return err
@@ -358,8 +361,7 @@ func (a *attempt) sessionConfig() session.Config {
 		},
 		Playbook: a.pb, Unit: a.unit,
 		Dirs: session.Dirs{
-			Workspace: dirs.workspace, Base: dirs.base, Home: dirs.home, Tmp: dirs.tmp, Playbook: a.besidePlaybook("."),
-			Check: dirs.pins.check,
+			Workspace: dirs.workspace, Base: dirs.base, Home: dirs.home, Tmp: dirs.tmp, Check: dirs.pins.check,
 		},
 		Prepared: a.site.manifest, Records: a.role == records, Exclusion: a.exclusion,
 		Log: a.log,

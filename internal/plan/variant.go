@@ -54,6 +54,7 @@ func decodeAgent(a *playbook.Agent, n *doc.Node) {
 	if profile.Command == "" && a.Command == "" {
 		n.Errorf("", "agents of kind %s need a `command`", a.Kind)
 	}
+	checkProgram(n, *a, a.Kind == agent.Fake)
 }
 
 // builtinStyles are the workflow styles whose templates are part of this program.
@@ -188,8 +189,16 @@ func (m *MCPServer) decode(n *doc.Node) {
 }
 
 func decodeServer(m *playbook.MCPServer, n *doc.Node) {
-	if n.Decode(m) && strings.TrimSpace(m.Command[0]) == "" {
+	if !n.Decode(m) {
+		return
+	}
+	if strings.TrimSpace(m.Command[0]) == "" {
 		n.Errorf("command[0]", "must not be empty")
+	}
+	if dir := Dir(n); dir != "" {
+		if _, err := FindProgram(dir, m.Command); err != nil {
+			n.Errorf("command[0]", "%v", err)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (c *Config) agentPolicy() confine.Policy {
 		p.Programs, p.Arguments = c.serverPrograms()
 	}
 	// What the playbook's author names is the agent's to read: with `command: node` it is a script.
-	p.Arguments = append(p.Arguments, c.Unit.Variant.Agent.Args...)
+	p.Arguments = slices.Concat(p.Arguments, c.Launch.Args, c.Beside)
 	return p
 }
 
@@ -118,7 +118,7 @@ func (c *Config) serverPolicy() confine.Policy {
 		Write:     []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp},
 		Workspace: c.Dirs.Workspace,
 		Programs:  programs,
-		Arguments: arguments,
+		Arguments: append(arguments, c.Beside...),
 		Network:   c.Playbook.Sandbox.Network != plan.NetworkNone,
 	}
 }
@@ -143,17 +143,11 @@ func (c *Config) commandPolicy() confine.Policy {
 // fakeKind is the agent kind that the helper plays, so that a first run needs no agent installed.
 const fakeKind = helper.Agent
 
-// fakeCommand returns how to start the scripted agent, and its scripts, whose paths are relative to the playbook.
-func (c *Config) fakeCommand() (path string, args, scripts []string, err error) {
+// fakeCommand returns how to start the scripted agent with the scripts that are its arguments.
+func fakeCommand(scripts []string) (path string, args []string, err error) {
 	p, err := helper.Find()
 	if err != nil {
-		return "", nil, nil, err
+		return "", nil, err
 	}
-	for _, script := range c.Unit.Variant.Agent.Args {
-		if !filepath.IsAbs(script) {
-			script = filepath.Join(c.Dirs.Playbook, filepath.FromSlash(script))
-		}
-		scripts = append(scripts, script)
-	}
-	return p.Path, append(p.Command(helper.Agent), scripts...), scripts, nil
+	return p.Path, append(p.Command(helper.Agent), scripts...), nil
 }

@@ -83,7 +83,8 @@ func (s *live) start(ctx context.Context) error {
 	policy := s.agentPolicy()
 	path, args := s.Launch.Command, append([]string{s.Launch.Command}, s.Launch.Args...)
 	if s.Profile.Kind == fakeKind {
-		if path, args, policy.Read, err = s.fakeCommand(); err != nil {
+		policy.Read = s.Launch.Args
+		if path, args, err = fakeCommand(s.Launch.Args); err != nil {
 			return err
 		}
 	}

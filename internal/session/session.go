@@ -55,8 +55,6 @@ type Dirs struct {
 	Seen string
 	// Base has the others and is the agent's to write. Home and Tmp are the agent's.
 	Base, Home, Tmp string
-	// Playbook is where the playbook's relative paths start.
-	Playbook string
 	// Check returns an error if something else has been put in the place of a directory.
 	Check func() error
 }
@@ -71,7 +69,9 @@ type Config struct {
 	Unit     plan.Unit
 	Profile  agent.Profile
 	Launch   agent.Launch
-	Dirs     Dirs
+	// Beside are the files beside the playbook that the agent and the MCP servers are made of: they may read them.
+	Beside []string
+	Dirs   Dirs
 	// Prepared is what the workspace holds when the session begins.
 	Prepared workspace.Manifest
 	// Records says that the session's turns are to become a cassette, which leaves out what Exclusion does.

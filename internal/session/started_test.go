@@ -30,7 +30,7 @@ func TestStarted(t *testing.T) {
 	const servers = "mcp: [{name: docs, command: [docs-server, -v]}]\n"
 	tests := []struct {
 		name, more string
-		args       []string // of the playbook's agent
+		args       []string // of the agent, beside one of its kind
 		network    bool
 		commands   bool // may reach the network
 		programs   []string
@@ -42,7 +42,7 @@ func TestStarted(t *testing.T) {
 		{name: "all the network", more: "sandbox: {network: all}\n", network: true, commands: true},
 		{
 			name: "servers", more: servers, args: []string{"agent.js"}, network: true,
-			programs: []string{"docs-server"}, arguments: []string{"-v", "agent.js"},
+			programs: []string{"docs-server"}, arguments: []string{"-v"},
 		},
 		{
 			name: "servers that are stood for", more: servers + "cassette: {level: mcp}\n", network: true,
@@ -52,8 +52,8 @@ func TestStarted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config(t, tt.more, script(acts{say("a")}))
-			c.Unit.Variant.Agent.Args = tt.args
-			c.Launch.Args, c.Launch.Env = []string{"--acp"}, map[string]string{"KEY": "value", "ACCOUNT": "mine"}
+			c.Launch.Args = append([]string{"--acp"}, tt.args...)
+			c.Launch.Env = map[string]string{"KEY": "value", "ACCOUNT": "mine"}
 			c.Environ = append(c.Environ, "PATH=/bin", "USER_SECRET=x")
 			var program supervise.Command
 			var policy confine.Policy
@@ -63,7 +63,7 @@ func TestStarted(t *testing.T) {
 			}
 			_, err := Start(t.Context(), c)
 			require.ErrorContains(t, err, "enough")
-			assert.Equal(t, []string{"test-agent", "--acp"}, program.Args)
+			assert.Equal(t, append([]string{"test-agent"}, c.Launch.Args...), program.Args)
 			assert.Equal(t, []string{c.Dirs.Workspace, c.Dirs.Base}, []string{program.Dir, program.Scratch})
 			n := len(program.Env)
 			assert.Equal(t, []string{"ACCOUNT=mine", "KEY=value"}, program.Env[n-2:])
@@ -75,7 +75,7 @@ func TestStarted(t *testing.T) {
 			assert.Equal(t, []string{c.Dirs.Base, c.Dirs.Workspace}, policy.Write)
 			assert.Equal(t, c.Dirs.Workspace, policy.Workspace)
 			assert.Equal(t, tt.programs, policy.Programs)
-			assert.Equal(t, tt.arguments, policy.Arguments)
+			assert.Equal(t, append(tt.arguments, c.Launch.Args...), policy.Arguments)
 			assert.Equal(t, tt.connect, slices.Contains(policy.Connect, filepath.Join(c.Dirs.Base, "mcp")))
 			own := []string{c.Dirs.Workspace, c.Dirs.Home, c.Dirs.Tmp}
 			for _, other := range []confine.Policy{c.serverPolicy(), c.commandPolicy()} {
