@@ -3,11 +3,13 @@ package evaltest_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
 )
 
 // module is a user's module: a copy of testdata/module that uses this one through a replace directive.
@@ -93,7 +96,7 @@ func (m module) run(env []string, name string, args ...string) (out string, code
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = m.dir
-	cmd.Env = append(cleanEnviron(), env...)
+	cmd.Env = slices.Concat(cleanEnviron(), mutated.Environ(m.t.Name()), env)
 	var b bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &b, &b
 	err := cmd.Run()
@@ -140,23 +143,22 @@ func (m module) stable(out string) string {
 	})
 }
 
-// compiled has the test binaries that were built, by the text of their packages: linking one takes seconds, and nearly
-// all tests use the same.
+// compiled has the test binaries that were built, by a digest of the text of their packages: linking one takes seconds,
+// and nearly all tests use the same.
 var compiled struct {
 	sync.Mutex
-	dir  string
-	bins map[string]string
+	dir string
 }
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "evaltest-suites-")
+	dir, remove, err := mutated.Dir("evaltest-suites-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	compiled.dir, compiled.bins = dir, make(map[string]string)
+	compiled.dir = dir
 	code := m.Run()
-	os.RemoveAll(dir)
+	remove()
 	os.Exit(code)
 }
 
@@ -171,11 +173,9 @@ func (m module) compile(pkg string) suiteBinary {
 	}
 	compiled.Lock()
 	defer compiled.Unlock()
-	bin := compiled.bins[text.String()]
-	if bin == "" {
-		bin = filepath.Join(compiled.dir, fmt.Sprintf("%d.test", len(compiled.bins)))
+	bin := filepath.Join(compiled.dir, fmt.Sprintf("%.8x.test", sha256.Sum256([]byte(text.String()))))
+	if _, err := os.Stat(bin); err != nil {
 		m.build(bin, pkg)
-		compiled.bins[text.String()] = bin
 	}
 	return suiteBinary{m, bin, pkg}
 }
@@ -190,7 +190,8 @@ func (m module) compileHere(pkg string) suiteBinary {
 
 func (m module) build(bin, pkg string) {
 	m.t.Helper()
-	out, code := m.run(nil, "go", "test", "-c", "-ldflags=-s", "-o", bin, pkg) // no debugger needs it
+	flags := []string{"GOFLAGS=-mod=mod " + mutated.Flags()}
+	out, code := m.run(flags, "go", "test", "-c", "-ldflags=-s", "-o", bin, pkg) // no debugger needs it
 	require.Zero(m.t, code, out)
 }
 

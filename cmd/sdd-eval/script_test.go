@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
 )
 
 // bin is a directory with the built command, for PATH.
@@ -36,16 +38,11 @@ func testMain(m *testing.M) int {
 	if linked == nil {
 		panic("no command to test")
 	}
-	dir, err := os.MkdirTemp("", "sdd-eval-bin-")
+	dir, remove, err := mutated.Dir("sdd-eval-bin-")
 	if err == nil {
-		defer os.RemoveAll(dir)
+		defer remove()
 		bin = dir
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "sdd-eval"), ".")
-		build.Stderr = os.Stderr
-		err = build.Run()
-	}
-	if err == nil {
-		err = mcpagent.Install(dir)
+		err = buildCommand()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build the command:", err)
@@ -53,6 +50,34 @@ func testMain(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// buildCommand builds the command, unless it is there.
+func buildCommand() error {
+	path := filepath.Join(bin, "sdd-eval")
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Stderr = os.Stderr
+	if flags := mutated.Flags(); flags != "" {
+		build.Env = append(os.Environ(), "GOFLAGS="+flags)
+	}
+	if err := build.Run(); err != nil {
+		return err
+	}
+	return mcpagent.Install(bin)
+}
+
+// goDirs are the go command's directories, which scripts share although each has a home of its own.
+var goDirs = sync.OnceValues(func() (map[string]string, error) {
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		return nil, err
+	}
+	var dirs map[string]string
+	err = json.Unmarshal(out, &dirs)
+	return dirs, err
+})
 
 // TestScript runs what a person could type: the files of testdata/script. They have, besides testscript's own commands,
 //
@@ -76,17 +101,15 @@ func TestScript(t *testing.T) {
 			e.Setenv("HELPER", h.Path)                           // the scripted agent, if a link to it has that name
 			e.Setenv("SECRET", "sk-test-"+"not-a-real-key-1234") // of the presets in the scripts
 			e.Setenv("HOME", home)
-			// What internal/testkit/mutants chooses in the command that was built.
-			for _, name := range []string{"SDD_EVAL_MUTANT", "SDD_EVAL_MUTANT_SECONDS"} {
-				e.Setenv(name, os.Getenv(name))
-			}
+			script := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
+			e.Vars = append(e.Vars, mutated.Environ("TestScript/"+script)...)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
-			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} { // home is a new one
-				out, err := exec.Command("go", "env", name).Output()
-				if err != nil {
-					return err
-				}
-				e.Setenv(name, strings.TrimSpace(string(out)))
+			dirs, err := goDirs()
+			if err != nil {
+				return err
+			}
+			for name, dir := range dirs {
+				e.Setenv(name, dir)
 			}
 			return os.MkdirAll(home, 0o755)
 		},
@@ -233,7 +256,7 @@ func TestFalseGreen(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(falseGreenDir, s.Name))))
 			c := command(dir, "run", "--playbook", cmp.Or(s.File, "suite.yaml"), "--mode", s.Mode)
-			c.Env = append(c.Env, s.Env...)
+			c.Env = append(append(c.Env, s.Env...), mutated.Environ(t.Name())...)
 			var stderr bytes.Buffer
 			c.Stderr = &stderr
 			err := c.Run()

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -27,8 +28,8 @@ type bench struct {
 // verdict is what is known of a mutant, a line of the results.
 type verdict struct {
 	ID, Digest, Outcome string
-	By                  string `json:",omitempty"` // the test that failed
-	Tests               string // digest of the tests
+	By                  string   `json:",omitempty"` // the test that failed
+	Survived            []string `json:",omitempty"` // digests of tests that did not fail
 }
 
 // try runs all mutants of which nothing is known.
@@ -73,8 +74,11 @@ func (b *bench) try(ctx context.Context, equivalents map[string]string) (*report
 	}
 	for _, tests := range append([]string{b.dir}, exercisedBy[b.dir]...) {
 		dir, names, _ := strings.Cut(tests, " ")
-		s, err := b.build(ctx, path, dir, cmp.Or(names, "^(Test|Fuzz|Example)"))
+		s, err := b.build(ctx, path, dir)
 		if err != nil {
+			return nil, err
+		}
+		if err := b.find(ctx, s, cmp.Or(names, "^(Test|Fuzz|Example)")); err != nil {
 			return nil, err
 		}
 		failing, err := b.trace(ctx, s)
@@ -84,25 +88,30 @@ func (b *bench) try(ctx context.Context, equivalents map[string]string) (*report
 		r.failing = append(r.failing, failing...)
 		b.suites = append(b.suites, s)
 	}
-	if by, ok := builtBy[b.dir]; ok && b.built {
-		s, failing, err := b.builder(ctx, path, by[0], by[1])
+	for _, tests := range builtBy[b.dir] {
+		if !b.built {
+			break
+		}
+		dir, names, _ := strings.Cut(tests, " ")
+		s, failing, err := b.builder(ctx, path, dir, names)
 		if err != nil {
 			return nil, err
 		}
 		r.failing = append(r.failing, failing...)
 		b.suites = append(b.suites, s)
 	}
-	tests, err := b.testsDigest()
-	if err != nil {
-		return nil, err
+	for _, s := range b.suites {
+		if err := s.note(); err != nil {
+			return nil, err
+		}
 	}
-	r.verdicts, err = b.runAll(ctx, mutants, tests)
+	r.verdicts, err = b.runAll(ctx, mutants)
 	return r, err
 }
 
 // runAll returns the verdict on each mutant, by its id; those that the file of results has, or new ones, which it
 // appends there.
-func (b *bench) runAll(ctx context.Context, mutants []*mutant, tests string) (map[string]verdict, error) {
+func (b *bench) runAll(ctx context.Context, mutants []*mutant) (map[string]verdict, error) {
 	path := filepath.Join(b.out, "results.jsonl")
 	known, err := readVerdicts(path)
 	if err != nil {
@@ -129,34 +138,41 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant, tests string) (ma
 		_, err = file.Write(append(line, '\n'))
 		return err
 	}
-	conclude := func(m *mutant, outcome, by string) {
-		err := note(verdict{ID: m.ID, Digest: m.digest, Outcome: outcome, By: by, Tests: tests})
-		if err != nil {
+	conclude := func(v verdict) {
+		if old := known[v.ID]; old.Digest == v.Digest && old.Outcome == v.Outcome &&
+			slices.Equal(old.Survived, v.Survived) {
+			lock.Lock()
+			defer lock.Unlock()
+			verdicts[v.ID] = v
+			return
+		}
+		if err := note(v); err != nil {
 			cancel(err)
 		}
 	}
 	queue := make(chan *mutant)
-	var slow []*mutant
+	slow := make(map[*mutant][]string) // what they survived
 	var workers sync.WaitGroup
 	for range b.procs {
 		workers.Go(func() {
 			for m := range queue {
-				outcome, by, err := b.attempt(ctx, m, b.runTests)
+				v, err := b.attempt(ctx, m, known[m.ID].survived(m), b.runTests)
 				switch {
 				case err != nil:
 					cancel(err)
-				case outcome == unclear:
+				case v.Outcome == unclear:
 					lock.Lock()
-					slow = append(slow, m)
+					slow[m] = v.Survived
 					lock.Unlock()
+					fallthrough
 				default:
-					conclude(m, outcome, by)
+					conclude(v)
 				}
 			}
 		})
 	}
 	for _, m := range mutants {
-		if v, ok := known[m.ID]; ok && v.holds(m, tests) {
+		if v, ok := known[m.ID]; ok && v.holds(m) {
 			lock.Lock()
 			verdicts[m.ID] = v
 			lock.Unlock()
@@ -169,23 +185,28 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant, tests string) (ma
 	}
 	close(queue)
 	workers.Wait()
-	for _, m := range slow {
-		outcome, by, err := b.attempt(ctx, m, b.runAlone)
+	for m, survived := range slow {
+		v, err := b.attempt(ctx, m, survived, b.runAlone)
 		if err != nil {
 			cancel(err)
 			break
 		}
-		conclude(m, outcome, by)
+		conclude(v)
 	}
 	return verdicts, context.Cause(ctx)
 }
 
-// holds reports whether a verdict of an earlier run is still true.
-func (v verdict) holds(m *mutant, tests string) bool {
+// holds reports whether a verdict of an earlier run is true whatever the tests are now.
+func (v verdict) holds(m *mutant) bool {
+	return v.Digest == m.digest && (v.Outcome == killed || v.Outcome == hangs)
+}
+
+// survived returns the digests of tests that a mutant survived in an earlier run.
+func (v verdict) survived(m *mutant) []string {
 	if v.Digest != m.digest {
-		return false
+		return nil
 	}
-	return v.Outcome == killed || v.Outcome == hangs || v.Outcome != unclear && v.Tests == tests
+	return v.Survived
 }
 
 // readVerdicts reads a file of results. The last line on a mutant counts; a line that was cut is left out.
@@ -199,6 +220,7 @@ func readVerdicts(path string) (map[string]verdict, error) {
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var v verdict
 		if json.Unmarshal(lines.Bytes(), &v) == nil {

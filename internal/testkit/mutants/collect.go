@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -24,20 +25,21 @@ type mutant struct {
 	From, To string // lines of the source, before and after
 
 	number   int // that activates it; 0 is none
+	mark     int // of the statement around it
 	function *function
-	body     string   // of the function, with the change
-	digest   string   // of body
-	from, to position // of what is changed
+	body     string // of the function, with the change
+	digest   string // of body
+	offset   int    // of what is changed
+	line     int
 }
 
 // function is a function or a literal outside of functions.
 type function struct {
-	file       *file
-	name       string
-	results    string // as written, or empty
-	body       *ast.BlockStmt
-	from, to   int // offsets of body, with its braces
-	start, end position
+	file     *file
+	name     string
+	results  string // as written, or empty
+	body     *ast.BlockStmt
+	from, to int // offsets of body, with its braces
 }
 
 // file is a source of a package.
@@ -49,11 +51,6 @@ type file struct {
 }
 
 func (f *file) offset(p token.Pos) int { return f.tokens.Offset(p) }
-
-func (f *file) position(p token.Pos) position {
-	at := f.tokens.Position(p)
-	return position{at.Line, at.Column}
-}
 
 func (f *file) text(from, to token.Pos) string { return string(f.source[f.offset(from):f.offset(to)]) }
 
@@ -116,7 +113,6 @@ func (f *file) functions() []*function {
 		}
 		found = append(found, &function{
 			file: f, name: name, results: results, body: body, from: f.offset(body.Pos()), to: f.offset(body.End()),
-			start: f.position(body.Pos()), end: f.position(body.End()),
 		})
 	}
 	for _, d := range f.syntax.Decls {
@@ -215,6 +211,40 @@ func (fn *function) apply(op string, e edit) *mutant {
 		From:     strings.TrimSpace(source[lineFrom:lineTo]),
 		To:       strings.TrimSpace(source[lineFrom:from] + e.text + source[to:lineTo]),
 		function: fn, body: source[fn.from:from] + e.text + source[to:fn.to],
-		from: f.position(e.pos), to: f.position(e.end),
+		offset: from, line: f.tokens.Position(e.pos).Line,
 	}
+}
+
+// extent is the offsets of a statement.
+type extent struct{ from, to int }
+
+// statements returns where the statements of a function are, an outer one before those in it. The first begins with the
+// function's first statement, and is the whole function.
+func (fn *function) statements() []extent {
+	var found []extent
+	add := func(list []ast.Stmt) {
+		for _, s := range list {
+			switch s.(type) {
+			case *ast.EmptyStmt, *ast.CaseClause, *ast.CommClause:
+			default:
+				found = append(found, extent{fn.file.offset(s.Pos()), fn.file.offset(s.End())})
+			}
+		}
+	}
+	ast.Inspect(fn.body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			add(n.List)
+		case *ast.CaseClause:
+			add(n.Body)
+		case *ast.CommClause:
+			add(n.Body)
+		}
+		return true
+	})
+	slices.SortStableFunc(found, func(a, b extent) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	if len(found) > 0 {
+		found = slices.Insert(found, 0, extent{found[0].from, fn.to})
+	}
+	return found
 }

@@ -17,38 +17,35 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
 )
 
 const (
-	// variable names the environment variable that says which mutant is active; 0: not even the limits are.
-	variable = "SDD_EVAL_MUTANT"
-
-	// deadline names the one that says how many seconds a process with a mutant may live.
-	deadline = "SDD_EVAL_MUTANT_SECONDS"
-
-	// noMutant is the number of none, with which the limits hold.
+	// noMutant is the number of none, with which the limits hold. With 0, not even these do.
 	noMutant = -1
 
-	// late is the exit code of a process that lived longer.
+	// late is the exit code of a process that lived longer than it may.
 	late = 98
 
-	// swtch is the source of the switch. A mutant that allocates without end would take the machine with it, and tests
-	// that are killed leave children.
+	// swtch is the source of the switch, and of what notes which statements are reached. A mutant that allocates
+	// without end would take the machine with it, and tests that are killed leave children.
 	swtch = `package %s
 
 import (
 	"os"
 	"runtime/metrics"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
 var activeMutant = func() int {
-	n, _ := strconv.Atoi(os.Getenv("` + variable + `"))
+	n, _ := strconv.Atoi(os.Getenv("` + mutated.Mutant + `"))
 	if n == 0 {
 		return 0
 	}
-	if seconds, _ := strconv.Atoi(os.Getenv("` + deadline + `")); seconds > 0 {
+	if seconds, _ := strconv.Atoi(os.Getenv("` + mutated.Seconds + `")); seconds > 0 {
 		time.AfterFunc(time.Duration(seconds)*time.Second, func() { os.Exit(%d) })
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -63,6 +60,21 @@ var activeMutant = func() int {
 	watch()
 	return n
 }()
+
+var (
+	reachedFile  = os.Getenv("` + mutated.Reached + `")
+	reachedMarks [%d]atomic.Bool
+)
+
+func reachedMark(n int) {
+	if reachedFile == "" || reachedMarks[n].Swap(true) {
+		return
+	}
+	if f, err := os.OpenFile(reachedFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666); err == nil {
+		f.WriteString(strconv.Itoa(n) + "\n")
+		f.Close()
+	}
+}
 `
 )
 
@@ -72,8 +84,9 @@ type span struct {
 	mutant   *mutant
 }
 
-// generate returns a file's source with a switch in each function that has mutants.
-func (f *file) generate(mutants []*mutant) ([]byte, []span) {
+// generate returns a file's source with a switch in each function that has mutants, and a mark before each of its
+// statements. Marks have numbers from the first one on; it returns the next.
+func (f *file) generate(mutants []*mutant, first int) (source []byte, spans []span, next int) {
 	of := make(map[int][]*mutant) // by the offset of the function's body
 	for _, m := range mutants {
 		if m.function.file == f {
@@ -81,7 +94,6 @@ func (f *file) generate(mutants []*mutant) ([]byte, []span) {
 		}
 	}
 	var out bytes.Buffer
-	var spans []span
 	done := 0
 	for _, fn := range f.functions() {
 		if len(of[fn.from]) == 0 {
@@ -100,9 +112,20 @@ func (f *file) generate(mutants []*mutant) ([]byte, []span) {
 			spans = append(spans, span{from, out.Len(), m})
 		}
 		out.WriteString("}\n")
+		for _, s := range fn.statements() {
+			out.Write(f.source[done:s.from])
+			done = s.from
+			fmt.Fprintf(&out, "reachedMark(%d); ", first)
+			for _, m := range of[fn.from] {
+				if s.to == fn.to || s.from <= m.offset && m.offset < s.to { // the innermost one comes last
+					m.mark = first
+				}
+			}
+			first++
+		}
 	}
 	out.Write(f.source[done:])
-	return out.Bytes(), spans
+	return out.Bytes(), spans, first
 }
 
 // listed is what go list says about a package.
@@ -179,11 +202,12 @@ func check(
 	pkg listed, imports types.Importer, files []*file, mutants []*mutant,
 ) (map[string][]byte, map[*mutant]bool, error) {
 	fset := token.NewFileSet()
-	sources := map[string][]byte{"activemutant.go": fmt.Appendf(nil, swtch, pkg.Name, late)}
+	sources, marks := make(map[string][]byte), 0
 	spans := make(map[string][]span)
 	for _, f := range files {
-		sources[f.name], spans[f.name] = f.generate(mutants)
+		sources[f.name], spans[f.name], marks = f.generate(mutants, marks)
 	}
+	sources["activemutant.go"] = fmt.Appendf(nil, swtch, pkg.Name, late, marks)
 	var syntax []*ast.File
 	for name, source := range sources {
 		parsed, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
@@ -227,7 +251,7 @@ func importsOf(ctx context.Context, tree, dir string) (types.Importer, error) {
 		exports[p.ImportPath] = p.Export
 	}
 	// The switch imports these, whether the package does or not.
-	for _, name := range []string{"os", "runtime/metrics", "strconv", "time"} {
+	for _, name := range []string{"os", "runtime/metrics", "strconv", "sync/atomic", "time"} {
 		if exports[name] != "" {
 			continue
 		}

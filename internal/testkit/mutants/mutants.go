@@ -4,17 +4,17 @@
 //
 // A mutant is a function with one change. All mutants of a package are in one test binary: each function begins with a
 // switch that runs the mutant which the environment names. So a package is compiled once, and a mutant costs what its
-// tests cost. The tests are the package's own, then those in [exercisedBy], which only run with what is left; coverage
-// says which of them reach a mutant. Everything happens in a copy of the tree, since a mutant may remove the wrong
-// files.
+// tests cost. The tests are the package's own, then those in [exercisedBy] and [builtBy], which only run with what is
+// left. Marks before the statements say which of them reach a mutant. Everything happens in a copy of the tree, since a
+// mutant may remove the wrong files.
 //
 // Tests that take too long run again when nothing else of this command does: first without the mutant, then with it,
 // for several times as long. If they end without it only, they have noticed it; if they do not end without it either,
 // there is no figure.
 //
-// Results are appended to a file for each package. What is known there is not run again: a killed mutant as long as
-// its function is the same, a survivor as long as the tests are. Which mutants are chosen depends on the seed and
-// their own text only, so a change elsewhere in the package leaves them.
+// Results are appended to a file for each package. What is known there is not run again, as long as the mutant's
+// function is the same: a mutant that was killed, and tests that it survived, unless they changed. Which mutants are
+// chosen depends on the seed and their own text only, so a change elsewhere in the package leaves them.
 //
 // Constants, and values of package variables outside functions, are not changed: a switch cannot reach them.
 package main
@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -49,12 +50,19 @@ var exercisedBy = map[string][]string{
 // inProcess are the tests of evaltest that run suites in their own process.
 const inProcess = "^(TestRunAgent|TestOverride|Example)"
 
-// builtBy has a package and a test of it that builds the command and runs it, a subtest at a time: they run last, with
-// the mutants that all others leave.
-var builtBy = map[string][2]string{
-	"internal/engine":  {"cmd/sdd-eval", "TestScript"},
-	"internal/session": {"cmd/sdd-eval", "TestScript"},
+// builtBy has tests that build a program with the package and run it, as exercisedBy has others. They run last.
+var builtBy = map[string][]string{
+	"internal/engine":               builders,
+	"internal/session":              builders,
+	"internal/interaction/mcpproxy": {"cmd/sdd-eval ^TestScript$"},
 }
+
+// builders build the command, or the suites of a user's module.
+var builders = []string{"cmd/sdd-eval ^TestScript$", "evaltest " + suites}
+
+// suites are the tests of evaltest that run suites of a module that they have built once.
+const suites = "^Test(Scenarios|FalseGreen|Judges.*|RunDir|Agent|StepsAroundTheAgent|TooLarge|Leak|Leaks|Trials|" +
+	"Rehearsal|SecretsInTexts|WorkspaceIsTheModule|IgnoredFixture|Jobs)$"
 
 // options are what the command line says.
 type options struct {
@@ -66,6 +74,8 @@ type options struct {
 	list  bool // only list the mutants
 	built bool // try those that are left on what builtBy has
 	grace time.Duration
+
+	goDirs []string // variables with the directories of the go command
 }
 
 func main() {
@@ -121,6 +131,13 @@ func all(ctx context.Context, opts options, dirs []string, stdout io.Writer) err
 	tree, err := copyTree(ctx, opts.root, filepath.Join(opts.work, "tree"))
 	if err != nil {
 		return fmt.Errorf("copying the tree: %w", err)
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // tests build programs, and have another home
+		out, err := command(ctx, tree, nil, "go", "env", name)
+		if err != nil {
+			return err
+		}
+		opts.goDirs = append(opts.goDirs, name+"="+strings.TrimSpace(string(out)))
 	}
 	for _, dir := range dirs {
 		dir = filepath.ToSlash(filepath.Clean(dir))

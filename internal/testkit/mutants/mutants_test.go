@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
 )
 
 // write makes files below dir.
@@ -248,6 +250,102 @@ func TestBroken(t *testing.T) { t.Error() }
 	}
 }
 
+// TestBuilt tries a package whose functions only run in a program that tests build: once, and with each mutant then.
+func TestBuilt(t *testing.T) {
+	builtBy["p"] = []string{"cmd ^Test(Command|Alone)$"}
+	t.Cleanup(func() { delete(builtBy, "p") })
+	root, work := t.TempDir(), t.TempDir()
+	built := filepath.Join(t.TempDir(), "built")
+	write(t, root, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26\n",
+		"p/p.go": "package p\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n",
+		"cmd/main.go": `package main
+
+import (
+	"fmt"
+	"os"
+
+	"example.com/m/p"
+)
+
+func main() { fmt.Print(p.Max(len(os.Args[1]), len(os.Args[2]))) }
+`,
+		"cmd/main_test.go": `package main
+
+import (
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if _, err := os.Stat(program); err != nil {
+		c := exec.Command("go", "build", "-o", program, ".")
+		c.Env = append(os.Environ(), "GOFLAGS=" + os.Getenv("` + mutated.BuildFlags + `"))
+		if err := c.Run(); err != nil {
+			panic(err)
+		}
+		f, err := os.OpenFile("` + filepath.ToSlash(built) + `", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			panic(err)
+		}
+		f.WriteString("x")
+		f.Close()
+	}
+	os.Exit(m.Run())
+}
+
+var program = filepath.Join(os.Getenv("` + mutated.Programs + `"), "program.exe")
+
+func check(t *testing.T, a, b, want string) {
+	c := exec.Command(program, a, b)
+	if dir := os.Getenv("` + mutated.ReachedDir + `"); dir != "" {
+		c.Env = append(os.Environ(), "` + mutated.Reached + `=" + filepath.Join(dir, url.PathEscape(t.Name())))
+	}
+	if out, err := c.Output(); err != nil || string(out) != want {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	t.Run("first", func(t *testing.T) { check(t, "aa", "b", "2") })
+	t.Run("broken", func(t *testing.T) { check(t, "a", "b", "2") })
+}
+
+func TestAlone(t *testing.T) { check(t, "", "b", "1") }
+`,
+	})
+	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"-root", root, "-work", work, "./p"}, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	for _, want := range []string{
+		"survived p/p.go:4 Max, boundary\n\t- if a > b {\n\t+ if a >= b {\n",
+		"cmd: TestCommand/broken fails without a mutant, and is left out\n", ": 6 of 7 killed", "0 not covered",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report has no %q:\n%s", want, &out)
+		}
+	}
+	if got, err := os.ReadFile(built); err != nil || string(got) != "x" {
+		t.Errorf("the program was built %q times, %v", got, err)
+	}
+	results, err := os.ReadFile(filepath.Join(work, "p", "results.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"By":"cmd: TestCommand/first"`, `"By":"cmd: TestAlone"`} {
+		if !strings.Contains(string(results), want) {
+			t.Errorf("the results have no %s:\n%s", want, results)
+		}
+	}
+}
+
 func TestWilson(t *testing.T) {
 	for _, c := range []struct {
 		k, n      int
@@ -266,7 +364,7 @@ func TestHangs(t *testing.T) {
 	}
 	const never = "echo 'panic: test timed out'; exit 2\n"
 	for _, tt := range []struct{ name, script, outcome, report string }{
-		{"a mutant", "test $" + variable + " = -1 && exit 0\n" + never, hangs, "1 of 1 killed"},
+		{"a mutant", "test $" + mutated.Mutant + " = -1 && exit 0\n" + never, hangs, "1 of 1 killed"},
 		{"a busy machine", never, unclear, "no figure"},
 		{"ended when alone", "exit 0\n", survived, "0 of 1 killed"},
 		{"left a child", "sleep 20 &\nexit 0\n", survived, "0 of 1 killed"},
@@ -274,6 +372,9 @@ func TestHangs(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "tests")
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+tt.script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		b := &bench{options: options{work: dir, grace: time.Second}}

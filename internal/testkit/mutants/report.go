@@ -69,7 +69,7 @@ type report struct {
 // print shows survivors, and how many mutants were killed.
 func (r *report) print(w io.Writer) {
 	slices.SortFunc(r.mutants, func(a, b *mutant) int {
-		return cmp.Or(strings.Compare(a.File, b.File), a.from.compare(b.from), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(a.File, b.File), a.offset-b.offset, strings.Compare(a.ID, b.ID))
 	})
 	var dead, hanging, uncovered, equivalent, unknown int
 	for _, m := range r.mutants {
@@ -95,7 +95,7 @@ func (r *report) print(w io.Writer) {
 			continue
 		}
 		fmt.Fprintf(w, "%s %s %s %s/%s:%d %s, %s\n\t- %s\n\t+ %s\n",
-			r.dir, m.ID, outcome, r.dir, m.File, m.from.line, m.Func, m.Operator, indent(m.From), indent(m.To))
+			r.dir, m.ID, outcome, r.dir, m.File, m.line, m.Func, m.Operator, indent(m.From), indent(m.To))
 	}
 	for _, f := range r.failing {
 		fmt.Fprintf(w, "%s fails without a mutant, and is left out\n", f)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
 )
 
 // quick is how long tests take that run together. Longer ones run one by one, when those found nothing.
@@ -26,115 +28,81 @@ const quick = 500 * time.Millisecond
 
 // suite is the tests of one package.
 type suite struct {
-	dir            string // of the package, absolute
-	pkg            string // its directory from the root
-	binary, tracer string // with mutants, and with coverage
-	tests          []*test
-	env            []string // of its tests, beside that of all
-	builds         string   // the test that builds what has the mutants, of which tests are subtests; empty: none
+	dir    string // of the package, absolute
+	pkg    string // its directory from the root
+	binary string // with mutants
+	tests  []*test
+	builds bool // what has the mutants, by what env has; tests may be subtests then
+	env    []string
 }
 
-// test is a top-level test.
+// test is a top-level test, or a subtest of one that builds.
 type test struct {
-	suite *suite
-	name  string
-	took  time.Duration
-	runs  map[string][]block // those of the package's code that it enters, and others, by file
+	suite   *suite
+	name    string
+	took    time.Duration
+	reached map[int]bool // marks
+	digest  string       // of its name, and of the files that it may depend on
 }
 
-// block is a block of a coverage profile.
-type block struct {
-	from, to position
-	entered  bool
-}
-
-// position is a line and a column.
-type position struct{ line, column int }
-
-func (p position) compare(q position) int {
-	return cmp.Or(cmp.Compare(p.line, q.line), cmp.Compare(p.column, q.column))
-}
-
-// reaches reports whether a test runs a mutant's place. The expressions of cases are in no block; for them, all tests
-// count that run the function.
-func (t *test) reaches(m *mutant) bool {
-	inside := false
-	for _, b := range t.runs[m.File] {
-		if b.from.compare(m.to) <= 0 && m.from.compare(b.to) <= 0 {
-			if b.entered {
-				return true
-			}
-			inside = true
-		}
-	}
-	return !inside && slices.ContainsFunc(t.runs[m.File], func(b block) bool {
-		return b.entered && m.function.start.compare(b.from) <= 0 && b.to.compare(m.function.end) <= 0
-	})
-}
-
-// build compiles the tests of a package, with the mutants of another or the same, and with its coverage, and finds
-// those tests whose names the pattern takes.
-func (b *bench) build(ctx context.Context, overlay, of, pattern string) (*suite, error) {
+// build compiles the tests of a package, with the mutants of another or the same.
+func (b *bench) build(ctx context.Context, overlay, of string) (*suite, error) {
 	name := strings.ReplaceAll(of, "/", "-")
 	s := &suite{
 		dir: filepath.Join(b.tree, filepath.FromSlash(of)), pkg: of,
-		binary: filepath.Join(b.out, name+".mutants"), tracer: filepath.Join(b.out, name+".cover"),
+		binary: filepath.Join(b.out, name+".mutants"),
 	}
-	for _, args := range [][]string{
-		{"-overlay", overlay, "-o", s.binary},
-		{"-cover", "-coverpkg", b.pkg.ImportPath, "-o", s.tracer},
-	} {
-		args = append([]string{"test", "-c", "-vet=off"}, append(args, "./"+of)...)
-		if _, err := command(ctx, b.tree, nil, "go", args...); err != nil {
-			return nil, err
-		}
-	}
+	_, err := command(ctx, b.tree, nil, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, "./"+of)
+	return s, err
+}
+
+// find finds those tests of a suite whose names a pattern takes.
+func (b *bench) find(ctx context.Context, s *suite, pattern string) error {
 	if _, err := os.Stat(s.binary); errors.Is(err, fs.ErrNotExist) {
-		return s, nil // there are no test files
+		return nil // there are no test files
 	}
 	out, err := command(ctx, s.dir, b.env(noMutant), s.binary, "-test.list", pattern)
-	if err != nil {
-		return nil, err
-	}
 	for line := range strings.Lines(string(out)) {
 		if name := strings.TrimSpace(line); name != "" {
 			s.tests = append(s.tests, &test{suite: s, name: name})
 		}
 	}
-	return s, nil
+	return err
 }
 
-// pattern is what selects tests.
-func (s *suite) pattern(tests []*test) string {
+// pattern is what selects tests. Subtests have to be of one test.
+func pattern(tests []*test) string {
 	names := make([]string, len(tests))
+	top := ""
 	for i, t := range tests {
-		names[i] = regexp.QuoteMeta(t.name)
+		if of, name, sub := strings.Cut(t.name, "/"); sub {
+			top, names[i] = "^"+of+"$/", regexp.QuoteMeta(name)
+		} else {
+			names[i] = regexp.QuoteMeta(of)
+		}
 	}
-	pattern := "^(" + strings.Join(names, "|") + ")$"
-	if s.builds != "" {
-		pattern = "^" + s.builds + "$/" + pattern
-	}
-	return pattern
+	return top + "^(" + strings.Join(names, "|") + ")$"
 }
 
-// env is the environment of tests: the mutant's number, and no directory of the user's.
+// env is the environment of tests: the mutant's number, and no directory of the user's but those of the go command.
 func (b *bench) env(mutant int) []string {
 	home := filepath.Join(b.work, "home")
-	return []string{
-		variable + "=" + strconv.Itoa(mutant), "HOME=" + home, "TMPDIR=" + filepath.Join(b.work, "tmp"),
+	return append([]string{
+		mutated.Mutant + "=" + strconv.Itoa(mutant), "HOME=" + home, "TMPDIR=" + filepath.Join(b.work, "tmp"),
 		"UPDATE_GOLDEN=",
-	}
+	}, b.goDirs...)
 }
 
-// trace finds out which lines each test runs, and how long it takes. Tests that fail without a mutant are left out;
+// trace finds out which marks each test reaches, and how long it takes. Tests that fail without a mutant are left out;
 // it returns their names.
 func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err error) {
-	profile := s.tracer + ".out"
+	file := s.binary + ".reached"
+	env := append(b.env(noMutant), mutated.Reached+"="+file)
 	var kept []*test
 	for _, t := range s.tests {
-		exact := "^" + regexp.QuoteMeta(t.name) + "$"
+		_ = os.Remove(file)
 		start := time.Now()
-		if _, err := command(ctx, s.dir, b.env(noMutant), s.binary, "-test.run", exact); err != nil {
+		if _, err := command(ctx, s.dir, env, s.binary, "-test.run", pattern([]*test{t})); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -142,41 +110,32 @@ func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err erro
 			continue
 		}
 		t.took = time.Since(start)
-		_ = os.Remove(profile)
-		args := []string{"-test.run", exact, "-test.coverprofile", profile}
-		if _, err := command(ctx, s.dir, b.env(noMutant), s.tracer, args...); err != nil {
-			failing = append(failing, s.pkg+": "+t.name+" (with coverage)")
-			continue
-		}
-		text, err := os.ReadFile(profile)
-		if err != nil {
+		if t.reached, err = readMarks(file); err != nil {
 			return nil, err
 		}
-		t.runs = blocks(string(text), b.pkg.ImportPath+"/")
 		kept = append(kept, t)
 	}
 	s.tests = kept
 	return failing, nil
 }
 
-// blocks returns what a coverage profile says, by file; the files' names begin with prefix there.
-func blocks(profile, prefix string) map[string][]block {
-	found := make(map[string][]block)
-	for entry := range strings.Lines(profile) {
-		name, rest, ok := strings.Cut(strings.TrimPrefix(entry, prefix), ":")
-		if !ok {
-			continue
+// readMarks reads the marks of files; those that do not exist have none.
+func readMarks(files ...string) (map[int]bool, error) {
+	marks := make(map[int]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
 		}
-		var b block
-		var statements, count int
-		n, _ := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d",
-			&b.from.line, &b.from.column, &b.to.line, &b.to.column, &statements, &count)
-		if n == 6 {
-			b.entered = count > 0
-			found[name] = append(found[name], b)
+		for _, line := range strings.Fields(string(text)) {
+			n, err := strconv.Atoi(line)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			marks[n] = true
 		}
 	}
-	return found
+	return marks, nil
 }
 
 // Outcomes of a mutant.
@@ -191,38 +150,46 @@ const (
 // running runs tests with a mutant.
 type running func(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error)
 
-// attempt runs the tests that reach a mutant, until one fails.
-func (b *bench) attempt(ctx context.Context, m *mutant, run running) (outcome, by string, err error) {
-	outcome = uncover
+// attempt runs the tests that reach a mutant, until one fails, but none that it is known to survive.
+func (b *bench) attempt(ctx context.Context, m *mutant, known []string, run running) (v verdict, err error) {
+	v = verdict{ID: m.ID, Digest: m.digest, Outcome: uncover}
+	defer func() { slices.Sort(v.Survived) }()
+	done := func(t *test) bool { return slices.Contains(known, t.digest) }
 	for _, s := range b.suites {
 		for _, group := range s.groups(m) {
-			outcome, by, err = run(ctx, m.number, group)
-			if err != nil || outcome != survived {
-				return outcome, by, err
+			v.Outcome = survived
+			if left := slices.DeleteFunc(slices.Clone(group), done); len(left) > 0 {
+				v.Outcome, v.By, err = run(ctx, m.number, left)
+			}
+			if err != nil || v.Outcome != survived {
+				return v, err
+			}
+			for _, t := range group {
+				v.Survived = append(v.Survived, t.digest)
 			}
 		}
 	}
-	return outcome, "", nil
+	return v, nil
 }
 
-// atOnce is how many subtests run together with what they build.
-const atOnce = 6
+// atOnce is how many tests run together with what they build.
+const atOnce = 8
 
 // groups returns the tests that reach a mutant: first the quick ones, which run together.
 func (s *suite) groups(m *mutant) [][]*test {
 	var together, alone []*test
 	for _, t := range s.tests {
 		switch {
-		case !t.reaches(m):
-		case t.took < quick && s.builds == "":
+		case !t.reached[m.mark]:
+		case t.took < quick && !s.builds:
 			together = append(together, t)
 		default:
 			alone = append(alone, t)
 		}
 	}
 	slices.SortFunc(alone, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
-	if s.builds != "" {
-		return slices.Collect(slices.Chunk(alone, atOnce))
+	if s.builds {
+		return chunks(alone)
 	}
 	var groups [][]*test
 	if len(together) > 0 {
@@ -276,14 +243,33 @@ func (b *bench) within(
 	s := tests[0].suite
 	within, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
-	c := exec.CommandContext(within, s.binary,
-		"-test.failfast", "-test.timeout", limit.String(), "-test.run", s.pattern(tests))
+	temp, err := os.MkdirTemp(filepath.Join(b.work, "tmp"), "")
+	if err != nil {
+		return "", "", err
+	}
+	defer disk.RemoveAll(temp)
+	if err := os.Chmod(temp, 0o777); err != nil { // some tests run themselves as another user
+		return "", "", err
+	}
+	c := exec.CommandContext(within, s.binary, "-test.run", pattern(tests))
 	c.Dir, c.Env = s.dir, slices.Concat(os.Environ(), b.env(mutant), s.env)
-	c.Env = append(c.Env, deadline+"="+strconv.Itoa(int(limit.Seconds())+6))
+	c.Env = append(c.Env, mutated.Seconds+"="+strconv.Itoa(int(limit.Seconds())+6), "TMPDIR="+temp)
 	c.WaitDelay = time.Second
 	out := &head{}
 	c.Stdout, c.Stderr = out, out
-	err = c.Run()
+	if s.builds {
+		first := &firstFailure{stop: cancel}
+		c.Stdout, c.Stderr = first, nil
+		// A script that the test's limit ends has not failed, so there is none.
+		c.Args = append(c.Args, "-test.v=test2json", "-test.timeout=0")
+		err = c.Run()
+		if first.name != "" && ctx.Err() == nil {
+			return killed, s.pkg + ": " + first.name, nil
+		}
+	} else {
+		c.Args = append(c.Args, "-test.failfast", "-test.timeout="+limit.String())
+		err = c.Run()
+	}
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -295,6 +281,8 @@ func (b *bench) within(
 		return unclear, s.pkg, nil
 	case !exited:
 		return "", "", err
+	case s.builds:
+		return "", "", fmt.Errorf("%s ended without a test that failed: %w", s.binary, err)
 	}
 	if match := failed.FindSubmatch(out.kept); match != nil {
 		return killed, s.pkg + ": " + string(match[1]), nil
@@ -310,37 +298,43 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// testsDigest is a digest of all files in the directories of tests, below testdata, too, and of the package's sources.
-func (b *bench) testsDigest() (string, error) {
+// note sets the digests of a suite's tests: of the files in its directory, below testdata, too. A script counts for
+// the test that runs it only.
+func (s *suite) note() error {
 	sum := sha256.New()
-	all := append([]string{b.dir}, exercisedBy[b.dir]...)
-	if by, ok := builtBy[b.dir]; ok && b.built {
-		all = append(all, by[0])
-	}
-	for _, tests := range all {
-		dir, _, _ := strings.Cut(tests, " ")
-		root := filepath.Join(b.tree, filepath.FromSlash(dir))
-		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && path != root && filepath.Dir(path) == root && d.Name() != "testdata":
-				return filepath.SkipDir
-			case !d.Type().IsRegular():
-				return nil
-			}
-			f, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			fmt.Fprintln(sum, path)
-			_, err = io.Copy(sum, bufio.NewReader(f))
+	err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		})
-		if err != nil {
-			return "", err
+		case d.IsDir() && path != s.dir && filepath.Dir(path) == s.dir && d.Name() != "testdata",
+			d.IsDir() && path == filepath.Dir(s.script("any")):
+			return filepath.SkipDir
+		case !d.Type().IsRegular():
+			return nil
 		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		fmt.Fprintln(sum, path)
+		_, err = io.Copy(sum, bufio.NewReader(f))
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+	for _, t := range s.tests {
+		script, err := os.ReadFile(s.script(t.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		t.digest = digest(fmt.Sprintf("%x %s %s", sum.Sum(nil), t.name, script))[:8]
+	}
+	return nil
+}
+
+// script returns the file of a test that is a script.
+func (s *suite) script(name string) string {
+	return filepath.Join(s.dir, "testdata", "script", strings.TrimPrefix(name, "TestScript/")+".txtar")
 }
