@@ -151,7 +151,7 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant) (map[string]verdi
 		}
 	}
 	queue := make(chan *mutant)
-	slow := make(map[*mutant][]string) // what they survived
+	slow := make(map[*mutant]verdict)
 	var workers sync.WaitGroup
 	for range b.procs {
 		workers.Go(func() {
@@ -162,7 +162,7 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant) (map[string]verdi
 					cancel(err)
 				case v.Outcome == unclear:
 					lock.Lock()
-					slow[m] = v.Survived
+					slow[m] = v
 					lock.Unlock()
 					fallthrough
 				default:
@@ -185,8 +185,8 @@ func (b *bench) runAll(ctx context.Context, mutants []*mutant) (map[string]verdi
 	}
 	close(queue)
 	workers.Wait()
-	for m, survived := range slow {
-		v, err := b.attempt(ctx, m, survived, b.runAlone)
+	for m, before := range slow {
+		v, err := b.attemptAlone(ctx, m, before)
 		if err != nil {
 			cancel(err)
 			break

@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&opts.count, "n", 300, "mutants of a package")
 	flags.IntVar(&opts.procs, "j", 2, "mutants that run at a time")
 	flags.DurationVar(&opts.grace, "grace", 5*time.Second,
-		"how long tests may take beyond six times what they take without a mutant, until they are run again, alone")
+		"how long tests may take beyond twice what they take without a mutant, until they are run again, alone")
 	flags.BoolVar(&opts.built, "built", true, "try what is left on tests that build the command, too, which takes long")
 	flags.BoolVar(&opts.list, "list", false, "list the mutants, and run none")
 	if err := flags.Parse(args); err != nil {

@@ -147,8 +147,24 @@ const (
 	uncover  = "not covered" // counts as survived
 )
 
-// running runs tests with a mutant.
+// running runs tests with a mutant. Beside unclear, by has the names of those that did not end, if they are known.
 type running func(ctx context.Context, mutant int, tests []*test) (outcome, by string, err error)
+
+// attemptAlone does what attempt does when nothing else runs, first with those tests that did not end before.
+func (b *bench) attemptAlone(ctx context.Context, m *mutant, before verdict) (v verdict, err error) {
+	for _, s := range b.suites {
+		for _, t := range s.tests {
+			if !slices.Contains(strings.Fields(before.By), t.name) || !t.reached[m.mark] {
+				continue
+			}
+			outcome, by, err := b.runAlone(ctx, m.number, []*test{t})
+			if err != nil || outcome == killed || outcome == hangs {
+				return verdict{ID: m.ID, Digest: m.digest, Outcome: outcome, By: by, Survived: before.Survived}, err
+			}
+		}
+	}
+	return b.attempt(ctx, m, before.Survived, b.runAlone)
+}
 
 // attempt runs the tests that reach a mutant, until one fails, but none that it is known to survive.
 func (b *bench) attempt(ctx context.Context, m *mutant, known []string, run running) (v verdict, err error) {
@@ -224,11 +240,11 @@ func (b *bench) runAlone(ctx context.Context, mutant int, tests []*test) (outcom
 	return outcome, by, err
 }
 
-// limit is how long tests may take.
+// limit is how long tests may take that do not run alone.
 func (b *bench) limit(tests []*test) time.Duration {
 	limit := b.grace
 	for _, t := range tests {
-		limit += 6 * t.took
+		limit += 2 * t.took
 	}
 	return limit
 }
@@ -278,7 +294,7 @@ func (b *bench) within(
 		return survived, "", nil
 	case within.Err() != nil, exited && exit.ExitCode() == late,
 		bytes.Contains(out.kept, []byte("panic: test timed out")):
-		return unclear, s.pkg, nil
+		return unclear, unended(out.kept), nil
 	case !exited:
 		return "", "", err
 	case s.builds:
@@ -288,6 +304,20 @@ func (b *bench) within(
 		return killed, s.pkg + ": " + string(match[1]), nil
 	}
 	return killed, s.pkg, nil
+}
+
+// stuck finds the names of tests that did not end in the output of tests that took too long.
+var stuck = regexp.MustCompile(`(?m)^\t\t([^\s/]+)\S* \(\S+\)$`)
+
+// unended returns the names of those tests.
+func unended(out []byte) string {
+	_, list, _ := bytes.Cut(out, []byte("running tests:\n"))
+	list, _, _ = bytes.Cut(list, []byte("\n\n"))
+	var names []string
+	for _, match := range stuck.FindAllSubmatch(list, -1) {
+		names = append(names, string(match[1]))
+	}
+	return strings.Join(slices.Compact(names), " ")
 }
 
 // head keeps the beginning of what is written, and drops the rest.
