@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -215,36 +214,73 @@ func (fn *function) apply(op string, e edit) *mutant {
 	}
 }
 
-// extent is the offsets of a statement.
-type extent struct{ from, to int }
+// insertion is a text that goes into a source, before the offset.
+type insertion struct {
+	at   int
+	text string
+}
 
-// statements returns where the statements of a function are, an outer one before those in it. The first begins with the
-// function's first statement, and is the whole function.
-func (fn *function) statements() []extent {
-	var found []extent
-	add := func(list []ast.Stmt) {
+// marks returns what says which parts of a function run, and gives its mutants the marks that tell whether they can
+// change anything: that of the innermost statement, or the one of a condition that has the other value. Next is the
+// number of the next mark.
+func (fn *function) marks(mutants []*mutant, next *int) []insertion {
+	var found []insertion
+	f := fn.file
+	statements := func(list []ast.Stmt) {
 		for _, s := range list {
 			switch s.(type) {
 			case *ast.EmptyStmt, *ast.CaseClause, *ast.CommClause:
-			default:
-				found = append(found, extent{fn.file.offset(s.Pos()), fn.file.offset(s.End())})
+				continue
 			}
+			from, to := f.offset(s.Pos()), f.offset(s.End())
+			found = append(found, insertion{from, fmt.Sprintf("reachedMark(%d); ", *next)})
+			for _, m := range mutants {
+				if from <= m.offset && m.offset < to {
+					m.mark = *next
+				}
+			}
+			*next++
 		}
 	}
-	ast.Inspect(fn.body, func(n ast.Node) bool {
+	conditions := make(map[*mutant]int)
+	condition := func(cond ast.Expr) {
+		if cond == nil {
+			return
+		}
+		from := f.offset(cond.Pos())
+		found = append(found, insertion{from, fmt.Sprintf("reachedCondition(%d, ", *next)},
+			insertion{f.offset(cond.End()), ")"})
+		for _, m := range mutants {
+			if m.Operator == "condition" && m.offset == from {
+				conditions[m] = *next
+				if strings.HasPrefix(m.body[m.offset-fn.from:], always) {
+					conditions[m]++
+				}
+			}
+		}
+		*next += 2
+	}
+	for _, m := range mutants { // of what comes before the first statement
+		m.mark = *next
+	}
+	ast.Inspect(fn.body, func(n ast.Node) bool { // an outer statement before those in it
 		switch n := n.(type) {
 		case *ast.BlockStmt:
-			add(n.List)
+			statements(n.List)
 		case *ast.CaseClause:
-			add(n.Body)
+			statements(n.Body)
 		case *ast.CommClause:
-			add(n.Body)
+			statements(n.Body)
+		case *ast.IfStmt:
+			condition(n.Cond)
+		case *ast.ForStmt:
+			condition(n.Cond)
 		}
 		return true
 	})
-	slices.SortStableFunc(found, func(a, b extent) int { return cmp.Or(a.from-b.from, b.to-a.to) })
-	if len(found) > 0 {
-		found = slices.Insert(found, 0, extent{found[0].from, fn.to})
+	for m, mark := range conditions {
+		m.mark = mark
 	}
+	slices.SortStableFunc(found, func(a, b insertion) int { return a.at - b.at })
 	return found
 }

@@ -28,7 +28,7 @@ const (
 	// late is the exit code of a process that lived longer than it may.
 	late = 98
 
-	// swtch is the source of the switch, and of what notes which statements are reached. A mutant that allocates
+	// swtch is the source of the switch, and of what notes which marks are reached. A mutant that allocates
 	// without end would take the machine with it, and tests that are killed leave children.
 	swtch = `package %s
 
@@ -66,6 +66,15 @@ var (
 	reachedMarks [%d]atomic.Bool
 )
 
+func reachedCondition[T ~bool](n int, c T) T {
+	if c {
+		reachedMark(n)
+	} else {
+		reachedMark(n + 1)
+	}
+	return c
+}
+
 func reachedMark(n int) {
 	if reachedFile == "" || reachedMarks[n].Swap(true) {
 		return
@@ -84,8 +93,8 @@ type span struct {
 	mutant   *mutant
 }
 
-// generate returns a file's source with a switch in each function that has mutants, and a mark before each of its
-// statements. Marks have numbers from the first one on; it returns the next.
+// generate returns a file's source with a switch in each function that has mutants, and marks. These have numbers from
+// the first one on; it returns the next.
 func (f *file) generate(mutants []*mutant, first int) (source []byte, spans []span, next int) {
 	of := make(map[int][]*mutant) // by the offset of the function's body
 	for _, m := range mutants {
@@ -112,16 +121,10 @@ func (f *file) generate(mutants []*mutant, first int) (source []byte, spans []sp
 			spans = append(spans, span{from, out.Len(), m})
 		}
 		out.WriteString("}\n")
-		for _, s := range fn.statements() {
-			out.Write(f.source[done:s.from])
-			done = s.from
-			fmt.Fprintf(&out, "reachedMark(%d); ", first)
-			for _, m := range of[fn.from] {
-				if s.to == fn.to || s.from <= m.offset && m.offset < s.to { // the innermost one comes last
-					m.mark = first
-				}
-			}
-			first++
+		for _, i := range fn.marks(of[fn.from], &first) {
+			out.Write(f.source[done:i.at])
+			out.WriteString(i.text)
+			done = i.at
 		}
 	}
 	out.Write(f.source[done:])

@@ -74,10 +74,16 @@ func swap(by map[token.Token]token.Token) func(site) []edit {
 	}
 }
 
+// always and never stand before a condition that does not count any more.
+const (
+	always = "true ||"
+	never  = "false &&"
+)
+
 // condition makes the condition of an if or a loop always or never true.
 func condition(s site) []edit {
 	var cond ast.Expr
-	values := []string{"true ||", "false &&"}
+	values := []string{always, never}
 	switch n := s.Node.(type) {
 	case *ast.IfStmt:
 		cond = n.Cond
