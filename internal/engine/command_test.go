@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
 func TestOpenDir(t *testing.T) {
@@ -37,6 +39,15 @@ func TestOpenDir(t *testing.T) {
 			require.NoError(t, d.Close())
 		})
 	}
+}
+
+// TestStepEnvironment: only steps without a network get npm's cache, to which npm could not write what it downloads.
+func TestStepEnvironment(t *testing.T) {
+	environ := []string{"HOME=" + t.TempDir(), "npm_config_cache=" + t.TempDir()}
+	r, dirs := &Runner{pb: &plan.Playbook{}, cfg: Config{Environ: environ}}, &unitDirs{workspace: t.TempDir()}
+	require.Contains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
+	r.pb.Sandbox.Network = plan.NetworkAll
+	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
 }
 
 func TestLastLines(t *testing.T) {

@@ -35,6 +35,7 @@ func TestMeasure(t *testing.T) {
 			Locations: []trajectory.Location{{Path: "a.go"}},
 		},
 		trajectory.Permission{ID: "2", Options: allow, Decision: "n"},
+		trajectory.Permission{ID: "of no call", Options: allow, Decision: "y"},
 		trajectory.ToolEnd{ID: "2", Status: trajectory.Failed},
 		trajectory.ToolStart{ID: "3", Name: "Bash", Kind: "execute", Args: map[string]any{"command": "go test ./..."}},
 		trajectory.ToolEnd{ID: "3", Status: trajectory.Failed, Printed: "FAIL", ExitCode: code(1)},

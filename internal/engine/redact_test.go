@@ -40,6 +40,17 @@ func TestRedactEverything(t *testing.T) {
 	require.Empty(t, secrettest.Scan(string(data), canary))
 }
 
+// TestLongReasons: what a step's reason says is cut, in a unit and in a job.
+func TestLongReasons(t *testing.T) {
+	r := &Runner{secrets: new(secret.Set)}
+	steps := func() []result.Step { return []result.Step{{Reason: strings.Repeat("x", 2*maxReason)}} }
+	u, j := result.Unit{Steps: steps()}, result.Job{Steps: steps()}
+	r.redact(&u)
+	r.redactJob(&j)
+	require.LessOrEqual(t, len(u.Steps[0].Reason), maxReason)
+	require.LessOrEqual(t, len(j.Steps[0].Reason), maxReason)
+}
+
 // sayEverywhere puts a text into every string of a value, and returns into how many.
 func sayEverywhere(v reflect.Value, text string) (n int) {
 	switch v.Kind() {

@@ -75,16 +75,15 @@ func callOf(server string, r acp.Message) (trajectory.MCPCall, error) {
 	return c, nil
 }
 
-// withAnswer returns a recorded request with an answer to it.
-func withAnswer(c trajectory.MCPCall, r acp.Message) (trajectory.MCPCall, error) {
-	var err error
+// withAnswer returns a recorded request with an answer to it, which was decoded before, so that its parts are JSON.
+func withAnswer(c trajectory.MCPCall, r acp.Message) trajectory.MCPCall {
 	if r.Error != nil {
 		c.Error = &trajectory.MCPError{Code: int64(r.Error.Code), Message: r.Error.Message}
-		c.Error.Data, err = decoded(r.Error.Data)
-		return c, err
+		c.Error.Data, _ = decoded(r.Error.Data)
+		return c
 	}
-	c.Result, err = decoded(r.Result)
-	return c, err
+	c.Result, _ = decoded(r.Result)
+	return c
 }
 
 // response returns the answer of a recorded request.

@@ -162,11 +162,7 @@ func (c *conversation) answer(r acp.Message) {
 	}
 	r.ID = q.id // as the agent wrote it
 	if isRecorded(q.call.Method) {
-		done, err := withAnswer(q.call, r)
-		if err != nil {
-			c.proxy.reportError(fmt.Errorf("the MCP server %q answered %s: %w", c.server.Name, q.call.Method, err))
-		}
-		c.proxy.record(done)
+		c.proxy.record(withAnswer(q.call, r))
 	}
 	c.write(r)
 }

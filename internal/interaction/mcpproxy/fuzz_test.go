@@ -43,6 +43,7 @@ func FuzzAgent(f *testing.F) {
 		Replay: mcpproxy.Recorded([]cassette.Turn{{Events: []trajectory.Event{{Turn: 1, Body: call}}}}),
 		Overrides: interaction.NewOverrides(
 			[]interaction.Override{{Tool: "mcp__shop__count", Args: map[string]any{"of": "x"}, Output: "many"}}),
+		OnCall: func(trajectory.MCPCall) {},
 	})
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, p.Close()) })

@@ -206,9 +206,7 @@ func (p *Proxy) record(c trajectory.MCPCall) {
 		}
 		p.described[request] = answer
 	}
-	if p.config.OnCall != nil {
-		p.config.OnCall(c)
-	}
+	p.config.OnCall(c)
 }
 
 // offers are what agents can do for servers, by its names among their capabilities.

@@ -6,13 +6,72 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/sdd-eval/sdd-eval/internal/interaction/mcpproxy"
+	"github.com/sdd-eval/sdd-eval/internal/plan"
 )
+
+// TestListenWithoutPipes: where something stands in the place of a pipe, nothing listens, and nothing stays open.
+func TestListenWithoutPipes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "0.sock.calls"), nil, 0o600))
+	before := descriptors(t)
+	_, err := mcpproxy.Listen(mcpproxy.Config{Dir: dir, Servers: []plan.MCPServer{server("shop", "shop")}})
+	require.ErrorIs(t, err, os.ErrExist)
+	assert.ErrorContains(t, err, `proxy the MCP server "shop": make a pipe `+dir)
+	assert.Equal(t, before, descriptors(t))
+}
+
+// TestDescriptors: a proxy, and what comes to it in the place of a relay, leave no descriptor open.
+func TestDescriptors(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close what nobody has
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	use := func(name string) {
+		dir := filepath.Join(long, name)
+		p, err := mcpproxy.Listen(mcpproxy.Config{
+			Dir: dir, Servers: []plan.MCPServer{server("shop", "shop")}, Replay: &mcpproxy.Replay{},
+		})
+		require.NoError(t, err)
+		for _, pipe := range []string{"0000000001.to", "0000000003.to", "0000000003.from"} {
+			require.NoError(t, unix.Mkfifo(filepath.Join(dir, pipe), 0o600))
+		}
+		for _, file := range []string{"0000000001.from", "0000000002.to"} { // no pipes
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
+		}
+		out, err := os.OpenFile(filepath.Join(dir, "0000000003.to"), os.O_RDWR, 0)
+		require.NoError(t, err)
+		calls, err := os.OpenFile(filepath.Join(dir, "0.sock.calls"), os.O_WRONLY|unix.O_NONBLOCK, 0)
+		require.NoError(t, err)
+		_, err = calls.WriteString("000000000100000000020000000003")
+		require.NoError(t, err)
+		in, err := os.OpenFile(filepath.Join(dir, "0000000003.from"), os.O_RDONLY, 0) // once the proxy has it
+		require.NoError(t, err)
+		for _, f := range []*os.File{out, calls, in} {
+			require.NoError(t, f.Close())
+		}
+		require.NoError(t, p.Close())
+	}
+	use("first") // opens what stays open
+	before := descriptors(t)
+	use("second")
+	assert.Equal(t, before, descriptors(t))
+}
+
+// descriptors counts those that this process has open.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(all)
+}
 
 // TestPipes: what an agent puts in the place of a relay's pipes is not opened, and the next relay is served.
 func TestPipes(t *testing.T) {

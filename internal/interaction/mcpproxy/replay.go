@@ -76,12 +76,11 @@ func (p *player) answer(c trajectory.MCPCall) (recorded trajectory.MCPCall, chan
 	return recorded, p.changed(c.Server), nil
 }
 
-// pass uses up the recording of a request that an override answers. It need not have been recorded.
+// pass uses up the recording of a request that an override answers. It need not have been recorded. What describes a
+// server is not used up.
 func (p *player) pass(c trajectory.MCPCall, args any) {
-	if !c.IsDiscovery() {
-		c.Params = args
-		_, _, _ = p.answer(c)
-	}
+	c.Params = args
+	_, _, _ = p.answer(c)
 }
 
 // changed returns the methods to which a server has another answer since its last answer.

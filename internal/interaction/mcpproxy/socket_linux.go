@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
 )
 
 // shortName returns a name for a path that is short enough for a socket, until it is released: one through the open
@@ -14,7 +12,7 @@ func shortName(path string) (name string, release func(), err error) {
 	if len(path) <= maxPath {
 		return path, func() {}, nil
 	}
-	dir, err := os.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return "", nil, err
 	}
