@@ -65,9 +65,6 @@ func (r *Runner) builtBefore(ctx context.Context, s plan.Step) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if b.made == nil {
-		b.made = make(map[string]bool)
-	}
 	b.tried, b.made[command] = true, true
 	return b.dir, nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,9 +63,24 @@ func TestBuilds(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"example.com/m/dir0", "example.com/m/dir2"}, run())
 	kept := names(t, home)
-	require.NotEmpty(t, kept)
+	require.True(t, slices.ContainsFunc(kept, func(name string) bool {
+		return strings.HasPrefix(filepath.Base(name), "built-")
+	}), "that the tests were compiled is noted: %q", kept)
 	require.Equal(t, []string{"example.com/m/dir0"}, run(), "the agent changed dir0 alone")
 	require.Equal(t, kept, names(t, home), "what the agent changed went nowhere")
+}
+
+// TestNoBuilds: where workspaces have no path in common, nothing is compiled for them, and nothing kept.
+func TestNoBuilds(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", home)
+	text := strings.Replace(wholePlaybook, "sh -c 'echo before > before.txt; echo changed > dir/run.sh'", "go version", 1)
+	runner, _ := newRunner(t, project(t, nil), text, engine.Live, unconfined)
+	sunk := new(sink)
+	_, err := runner.Run(t.Context(), sunk)
+	require.NoError(t, err)
+	require.Contains(t, sunk.units[0].Steps[1].Output, "go version")
+	require.NoDirExists(t, filepath.Join(home, "sdd-eval", "builds"))
 }
 
 // names lists the files below a directory.

@@ -41,11 +41,15 @@ func TestOpenDir(t *testing.T) {
 	}
 }
 
-// TestStepEnvironment: only steps without a network get npm's cache, to which npm could not write what it downloads.
+// TestStepEnvironment: only steps without a network get npm's cache, to which npm could not write what it downloads. No
+// step gets what a preset gives to agents.
 func TestStepEnvironment(t *testing.T) {
-	environ := []string{"HOME=" + t.TempDir(), "npm_config_cache=" + t.TempDir()}
+	environ := []string{"HOME=" + t.TempDir(), "npm_config_cache=" + t.TempDir(), "SHOP=at the corner"}
 	r, dirs := &Runner{pb: &plan.Playbook{}, cfg: Config{Environ: environ}}, &unitDirs{workspace: t.TempDir()}
 	require.Contains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
+	require.Contains(t, r.stepEnvironment(dirs, toolcache.Caches{}), "SHOP=at the corner")
+	r.given.Store("SHOP", true)
+	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Caches{}), "SHOP=at the corner", "it is for the agent")
 	r.pb.Sandbox.Network = plan.NetworkAll
 	require.NotContains(t, r.stepEnvironment(dirs, toolcache.Find(environ)), environ[1])
 }

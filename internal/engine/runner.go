@@ -68,6 +68,7 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 	pb := plan.Playbook
 	cfg.GoVersion = cmp.Or(cfg.GoVersion, runtime.Version())
 	r := &Runner{plan: plan, pb: pb, cfg: cfg, source: cfg.Source, secrets: cfg.Secrets, now: time.Now}
+	r.builds.made = make(map[string]bool)
 	if r.secrets == nil {
 		r.secrets = new(secret.Set)
 	}

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,4 +126,16 @@ func TestFingerprintsLeaveNothing(t *testing.T) {
 		func(c *engine.Config) { c.TempDir = filepath.Join(temp, "none") })
 	_, err = runner.Fingerprints(t.Context(), unit)
 	require.Error(t, err)
+}
+
+// TestStyleIsGiven: files of a style count as they are, as those of the workspace do, and not as a step's that ran
+// before the agent.
+func TestStyleIsGiven(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer("{fake: {agent:", "{fake: {style: sdd, agent:", "        - run: sh -c 'echo before",
+		"        - uses: builtin:sdd-eval/sdd.prepare\n        - run: sh -c 'echo before").Replace(wholePlaybook) +
+		"evaluators: [{type: files, expect: [{path: AGENTS.md, exists: true}]}]\n"
+	runner, unit := newRunner(t, project(t, nil), text, engine.Live, unconfined)
+	u := runner.Unit(t.Context(), unit, io.Discard)
+	require.Equal(t, result.Pass, u.Outcome, "%s: %v", u.Reason, u.Evaluations)
 }
