@@ -43,16 +43,17 @@ func TestBuilds(t *testing.T) {
 		"acp.prompt}, {run: go build -x ./dir0 ./dir2}, {run: go test -vet=off ./dir0 ./dir1}]", 1) +
 		"workspace: {from: src}\n"
 	record(t, root, text)
-	// run returns the packages that the first step compiled.
-	run := func() (compiled []string) {
+	// run returns the packages that go build compiled, which is a step before the one that fails.
+	run := func(text string) (compiled []string) {
 		runner, _ := newRunner(t, root, text, engine.Replay, func(c *engine.Config) { c.Sandbox = "bwrap" })
 		sunk := new(sink)
 		_, err := runner.Run(t.Context(), sunk)
 		require.NoError(t, err)
 		u := sunk.units[0]
 		require.Equal(t, result.Fail, u.Outcome, u.Reason)
-		require.Contains(t, u.Steps[3].Output, "a test that runs")
-		for line := range strings.Lines(u.Steps[2].Output) {
+		last := len(u.Steps) - 1
+		require.Contains(t, u.Steps[last].Output, "a test that runs")
+		for line := range strings.Lines(u.Steps[last-1].Output) {
 			if _, args, ok := strings.Cut(line, "/compile -o"); ok {
 				_, args, _ = strings.Cut(args, " -p ")
 				name, _, _ := strings.Cut(args, " ")
@@ -61,13 +62,19 @@ func TestBuilds(t *testing.T) {
 		}
 		return compiled
 	}
-	require.ElementsMatch(t, []string{"example.com/m/dir0", "example.com/m/dir2"}, run())
+	require.ElementsMatch(t, []string{"example.com/m/dir0", "example.com/m/dir2"}, run(text))
 	kept := names(t, home)
 	require.True(t, slices.ContainsFunc(kept, func(name string) bool {
 		return strings.HasPrefix(filepath.Base(name), "built-")
 	}), "that the tests were compiled is noted: %q", kept)
-	require.Equal(t, []string{"example.com/m/dir0"}, run(), "the agent changed dir0 alone")
+	require.Equal(t, []string{"example.com/m/dir0"}, run(text), "the agent changed dir0 alone")
 	require.Equal(t, kept, names(t, home), "what the agent changed went nowhere")
+
+	// What cannot be compiled before, since its directory is not there yet, has no builds; nor has what follows.
+	text = strings.Replace(text, "{run: go build", "{run: git init sub}, {run: go test -vet=off ../dir0, cwd: sub}, "+
+		"{run: go build", 1)
+	record(t, root, text)
+	require.Contains(t, run(text), "example.com/m/dir2")
 }
 
 // TestNoBuilds: where workspaces have no path in common, nothing is compiled for them, and nothing kept.
@@ -75,11 +82,16 @@ func TestNoBuilds(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
 	text := strings.Replace(wholePlaybook, "sh -c 'echo before > before.txt; echo changed > dir/run.sh'", "go version", 1)
-	runner, _ := newRunner(t, project(t, nil), text, engine.Live, unconfined)
+	root := project(t, nil)
+	runner, _ := newRunner(t, root, text, engine.Live, unconfined, func(c *engine.Config) {
+		c.Keep = &engine.Keep{Below: root}
+	})
 	sunk := new(sink)
 	_, err := runner.Run(t.Context(), sunk)
 	require.NoError(t, err)
 	require.Contains(t, sunk.units[0].Steps[1].Output, "go version")
+	require.Empty(t, sunk.units[0].Warnings)
+	require.NotNil(t, sunk.units[0].Metrics.Machine)
 	require.NoDirExists(t, filepath.Join(home, "sdd-eval", "builds"))
 }
 
