@@ -81,7 +81,8 @@ func TestBuilds(t *testing.T) {
 func TestNoBuilds(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", home)
-	text := strings.Replace(wholePlaybook, "sh -c 'echo before > before.txt; echo changed > dir/run.sh'", "go version", 1)
+	text := strings.Replace(wholePlaybook,
+		"sh -c 'echo before > before.txt; echo changed > dir/run.sh'", "go version", 1)
 	root := project(t, nil)
 	runner, _ := newRunner(t, root, text, engine.Live, unconfined, func(c *engine.Config) {
 		c.Keep = &engine.Keep{Below: root}

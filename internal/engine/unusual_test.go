@@ -56,7 +56,8 @@ func TestNeedsOfUnit(t *testing.T) {
 // TestGitFails: a workspace that is no repository although it should be is an error.
 func TestGitFails(t *testing.T) {
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho the disk is full\nexit 3\n"), 0o755))
+	full := []byte("#!/bin/sh\necho the disk is full\nexit 3\n")
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), full, 0o755))
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	text := strings.Replace(wholePlaybook, "{from: src}", "{from: src, git: true}", 1)
 	runner, _ := newRunner(t, project(t, nil), text, engine.Live, unconfined)
