@@ -79,6 +79,9 @@ var goDirs = sync.OnceValues(func() (map[string]string, error) {
 	return dirs, err
 })
 
+// toolchains is where cargo finds compilers, though HOME is a new one.
+var toolchains = filepath.Join(os.Getenv("HOME"), ".rustup")
+
 // TestScript runs what a person could type: the files of testdata/script. They have, besides testscript's own commands,
 //
 //	exits CODE COMMAND...   the command exits with the code
@@ -103,6 +106,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("HOME", home)
 			script := strings.TrimPrefix(filepath.Base(e.WorkDir), "script-")
 			e.Vars = append(e.Vars, mutated.Environ("TestScript/"+script)...)
+			e.Setenv("RUSTUP_HOME", toolchains)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 			dirs, err := goDirs()
 			if err != nil {

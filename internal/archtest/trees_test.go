@@ -20,6 +20,7 @@ func TestTrees(t *testing.T) {
 		"internal/lint":                           "temporary directories",
 		"internal/worktree":                       "temporary directories",
 		"internal/doctor":                         "temporary directories",
+		"internal/toolcache":                      "a HOME in which nothing is at work yet",
 		"internal/gocache":                        "temporary directories",
 		"internal/interaction/mcpproxy":           "temporary directories",
 		"internal/interaction/mcpproxy/relay":     "temporary directories",

@@ -39,8 +39,10 @@ func Copy(ctx context.Context, from, to string) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(from, info.Mode().Perm()|0o700); err != nil { // it goes in any case
-		return err
+	if perm := info.Mode().Perm(); perm&0o700 != 0o700 {
+		if err := os.Chmod(from, perm|0o700); err != nil {
+			return err
+		}
 	}
 	in, err := os.OpenRoot(from)
 	if err != nil {

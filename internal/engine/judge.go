@@ -273,7 +273,7 @@ type Defect struct {
 func (r *Runner) Verify(ctx context.Context, u plan.Unit) (defects []Defect, warnings []string, err error) {
 	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
-	if err := a.openDirs(); err != nil {
+	if err := a.openDirs(ctx); err != nil {
 		return nil, nil, err
 	}
 	if err := a.prepareFor(ctx); err != nil {
@@ -302,7 +302,7 @@ func (r *Runner) Verify(ctx context.Context, u plan.Unit) (defects []Defect, war
 func (r *Runner) Fingerprints(ctx context.Context, u plan.Unit) (f cassette.Fingerprints, err error) {
 	a := r.newAttempt(u, replays, io.Discard, newUnit(u, r.now(), nil))
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
-	if err := a.openDirs(); err != nil {
+	if err := a.openDirs(ctx); err != nil {
 		return f, err
 	}
 	if err := a.prepareFor(ctx); err != nil {

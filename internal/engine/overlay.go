@@ -81,7 +81,7 @@ func (s *site) materialise(ctx context.Context) error {
 	if s.overlay == nil {
 		return nil
 	}
-	if err := s.open(false); err != nil {
+	if err := s.open(ctx, false); err != nil {
 		return err
 	}
 	if err := s.overlay.Write(ctx, s.dirs.workspace); err != nil {

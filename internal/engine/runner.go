@@ -47,8 +47,10 @@ type Runner struct {
 	sandbox  *confine.Sandbox
 	kept     *rundir.Run            // the directory of the run; nil: it is not kept
 	tell     func(session.Activity) // receives what agents do; nil: nobody watches
-	// allowedReads are the playbook's sandbox.allow_read as absolute paths.
+	// allowedReads are the playbook's sandbox.allow_read as absolute paths, and what its caches show.
 	allowedReads func() ([]string, error)
+	// caches are the playbook's.
+	caches []toolcache.Cache
 	// scripts runs what the playbook's author wrote to judge units.
 	scripts func() (*script.Runner, error)
 	models  func() (llm.Asker, error)
@@ -81,6 +83,9 @@ func New(plan *plan.Plan, cfg Config) (*Runner, error) {
 		r.source = r.besidePlaybook(pb.Workspace.From)
 	}
 	r.allowedReads = sync.OnceValues(r.findAllowedReads)
+	if r.caches, err = r.wantedCaches(); err != nil {
+		return nil, err
+	}
 	if r.exclusion, err = workspace.NewExclusion(pb.Workspace.Include, pb.Cassette.Exclude); err != nil {
 		return nil, fmt.Errorf("%s: %w", pb.File, err)
 	}
@@ -106,7 +111,7 @@ func (r *Runner) newScripts() (*script.Runner, error) {
 	}
 	return &script.Runner{
 		Sandbox: r.sandbox, Environ: r.cfg.Environ, Pass: r.pb.Env.Pass, Root: r.cfg.Root, Secret: workspace.IsSecret,
-		Read: allowed, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
+		Read: allowed, Caches: r.caches, TempDir: r.cfg.TempDir, Limits: limitsOf(r.pb),
 	}, nil
 }
 
@@ -285,7 +290,7 @@ func onlyExceeded(err error) bool {
 	return false
 }
 
-// findAllowedReads makes sure that what sandbox.allow_read names is there.
+// findAllowedReads makes sure that what sandbox.allow_read and caches name is there.
 func (r *Runner) findAllowedReads() ([]string, error) {
 	var paths []string
 	for _, name := range r.pb.Sandbox.AllowRead {
@@ -298,7 +303,29 @@ func (r *Runner) findAllowedReads() ([]string, error) {
 		}
 		paths = append(paths, path)
 	}
-	return paths, nil
+	for i, c := range r.caches {
+		if err := toolcache.Check(r.cfg.Environ, c); err != nil {
+			return nil, fmt.Errorf("%s: caches: %w", r.pb.Caches[i].Position, err)
+		}
+	}
+	return append(paths, toolcache.Find(r.cfg.Environ, r.caches...).Paths()...), nil
+}
+
+// wantedCaches returns the playbook's caches.
+func (r *Runner) wantedCaches() ([]toolcache.Cache, error) {
+	var all []toolcache.Cache
+	for _, c := range r.pb.Caches {
+		wanted := toolcache.Cache{Preset: c.Preset, Env: c.Env, Copy: c.Copy}
+		if c.Preset == "" {
+			dir, err := plan.ReadPath(r.besidePlaybook("."), c.Dir)
+			if err != nil {
+				return nil, fmt.Errorf("%s: caches: %w", c.Position, err)
+			}
+			wanted.Dir = dir
+		}
+		all = append(all, wanted)
+	}
+	return all, nil
 }
 
 // besidePlaybook returns the absolute path of what the playbook names relative to itself.

@@ -20,6 +20,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/style"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -51,8 +52,11 @@ type site struct {
 }
 
 // open makes the unit's directories, those of an agent among them if it is for one.
-func (s *site) open(forAgent bool) (err error) {
+func (s *site) open(ctx context.Context, forAgent bool) (err error) {
 	s.dirs, err = makeUnitDirs(s.cfg.TempDir, forAgent, s.runDirs)
+	if err == nil && forAgent {
+		err = toolcache.Find(s.cfg.Environ, s.caches...).Lay(ctx, s.dirs.home)
+	}
 	return err
 }
 
@@ -245,6 +249,7 @@ type unitDirs struct {
 	kept      string // where the workspace goes when the unit ends; empty: it is there, or is not kept
 	home, tmp string // of the agent; empty in a replay
 	steps     string // of run steps, with stepHome and stepTmp; empty: there was none yet
+	laid      bool   // the HOME of run steps has what they write of the playbook's caches
 	left      string // what the agent left, below steps; empty: it is the workspace
 	pins      pins
 }

@@ -147,12 +147,18 @@ func (r *Runner) runCommand(
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Run, err)
 	}
-	caches := toolcache.Find(r.cfg.Environ).WithBuilds(built)
+	caches := toolcache.Find(r.cfg.Environ, r.caches...).WithBuilds(built)
 	timeout := r.pb.UnitTimeout()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
 	defer cancel()
 	if err := dirs.makeStepDirs(r.cfg.TempDir); err != nil {
 		return nil, err
+	}
+	if !dirs.laid {
+		dirs.laid = true
+		if err := caches.Lay(ctx, dirs.stepHome()); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := openDir(dirs.workspace, s.Cwd)
 	if err != nil {
@@ -199,11 +205,10 @@ func (r *Runner) runCommand(
 // stepEnvironment is the environment of run steps. Their HOME is not the user's, which they may not read, nor that of
 // the agent, which is not there in a replay.
 func (r *Runner) stepEnvironment(dirs *unitDirs, caches toolcache.Caches) []string {
-	env := environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...)
+	env := caches.Without(environ.ForStep(r.cfg.Environ, dirs.workspace, r.pb.Env.Pass, r.givenNames()...))
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(toolcache.Names, name) || slices.Contains(inHome, name) &&
-			!slices.Contains(r.pb.Env.Pass, name)
+		return slices.Contains(inHome, name) && !slices.Contains(r.pb.Env.Pass, name)
 	})
 	env = append(env, "HOME="+dirs.stepHome(), "TMPDIR="+dirs.stepTmp(),
 		"TMPPREFIX="+filepath.Join(dirs.stepTmp(), "zsh"))

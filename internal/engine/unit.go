@@ -176,7 +176,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := a.openDirs(); err != nil {
+	if err := a.openDirs(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.site.dirs.remove()) }()
@@ -204,9 +204,9 @@ func (a *attempt) run(ctx context.Context) (err error) {
 }
 
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
-func (a *attempt) openDirs() error {
+func (a *attempt) openDirs(ctx context.Context) error {
 	if a.role.runsAgent() || a.needsDir() {
-		return a.site.open(a.role.runsAgent())
+		return a.site.open(ctx, a.role.runsAgent())
 	}
 	a.site.lay(workspace.EmptyOverlay())
 	return nil
@@ -357,6 +357,7 @@ func (a *attempt) sessionConfig() session.Config {
 	return session.Config{
 		Host: session.Host{
 			Version: Version, Start: a.start, Environ: a.cfg.Environ, Getenv: a.cfg.Getenv, TempDir: a.cfg.TempDir,
+			Caches:  a.caches,
 			Secrets: a.secrets, Grace: a.grace(), Watch: tell,
 		},
 		Playbook: a.pb, Unit: a.unit,

@@ -170,19 +170,16 @@ var recording = lazyregexp.New(`^\{"(cassette":\d|judgments":\{"version")`)
 func judgeExposed(_ context.Context, s *suite, found func(Finding)) error {
 	sandbox := s.root.Get("sandbox")
 	for i, path := range s.p.Sandbox.AllowRead {
-		abs, err := plan.ReadPath(s.p.Dir, path)
-		if err != nil {
-			return fmt.Errorf("%s: sandbox.allow_read: %w", s.p.File, err)
+		if err := s.shows("allow_read", path, sandbox.Get("allow_read").Items()[i].Position(), found); err != nil {
+			return err
 		}
-		for _, j := range s.judges {
-			if rel, err := filepath.Rel(abs, j.path); err != nil || !filepath.IsLocal(rel) {
-				continue
-			}
-			found(Finding{
-				Position: sandbox.Get("allow_read").Items()[i].Position(), Where: s.named(j.path),
-				What: fmt.Sprintf("allow_read %s lets the agent read %s of %s, %s", path, j.what, j.by,
-					s.shownPath(j.path)),
-			})
+	}
+	for _, c := range s.p.Caches {
+		if c.Preset != "" {
+			continue
+		}
+		if err := s.shows("caches", c.Dir, c.Position, found); err != nil {
+			return err
 		}
 	}
 	if s.p.Sandbox.Kind != "none" {
@@ -197,6 +194,24 @@ func judgeExposed(_ context.Context, s *suite, found func(Finding)) error {
 			What: fmt.Sprintf("nothing confines the agent, and it can change %s of %s, %s", j.what, j.by,
 				s.shownPath(j.path)),
 			Remedy: "use another `sandbox.kind`: auto takes the strongest that works",
+		})
+	}
+	return nil
+}
+
+// shows finds judges' files in what a key of the playbook lets the agent read.
+func (s *suite) shows(key, path string, at doc.Position, found func(Finding)) error {
+	abs, err := plan.ReadPath(s.p.Dir, path)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", s.p.File, key, err)
+	}
+	for _, j := range s.judges {
+		if rel, err := filepath.Rel(abs, j.path); err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		found(Finding{
+			Position: at, Where: s.named(j.path),
+			What: fmt.Sprintf("%s %s lets the agent read %s of %s, %s", key, path, j.what, j.by, s.shownPath(j.path)),
 		})
 	}
 	return nil

@@ -37,7 +37,7 @@ var rules = []rule{
 	},
 	{
 		id:     "judge-exposed",
-		remedy: "name less under `sandbox.allow_read`, or move the judge's files elsewhere",
+		remedy: "name less under `sandbox.allow_read` and `caches`, or move the judge's files elsewhere",
 		find:   judgeExposed,
 	},
 	{

@@ -36,6 +36,7 @@ func check(p *Playbook, d *doc.Document) {
 	c.evaluators()
 	c.styles()
 	c.mcp()
+	c.caches()
 	c.ends()
 	entries := c.root.Get("workflow").Get("jobs").Entries()
 	for i, job := range p.Workflow.Jobs {

@@ -81,6 +81,7 @@ func handle(d *doc.Document, kinds Kinds) {
 	doc.Handle(d, (*Accept).decode)
 	doc.Handle(d, (*AIJudge).decode)
 	doc.Handle(d, decodeAgent)
+	doc.Handle(d, (*Cache).decode)
 	doc.Handle(d, (*Case).decode)
 	doc.Handle(d, (*Cassette).decode)
 	doc.Handle(d, (*MaxAge).decode)

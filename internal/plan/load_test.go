@@ -167,6 +167,10 @@ func TestEverything(t *testing.T) {
 			AllowCommands: []string{"tofu"},
 		},
 		Env: playbook.Env{Pass: []string{"HTTPS_PROXY"}},
+		Caches: []plan.Cache{
+			{Position: at(88, 10), Preset: "cargo"},
+			{Position: at(88, 17), Dir: "~/.cache/app", Env: "APP_CACHE", Copy: true},
+		},
 		MCP: []plan.MCPServer{{
 			MCPServer: playbook.MCPServer{Name: "docs", Command: []string{"docs-server", "--stdio"}},
 			Position:  at(87, 5),

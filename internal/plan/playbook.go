@@ -74,6 +74,7 @@ type Playbook struct {
 	Workspace Workspace    `yaml:"workspace" doc:"The files that the agent starts with."`
 	Sandbox   Sandbox      `yaml:"sandbox" doc:"What agents and steps may do."`
 	Env       playbook.Env `yaml:"env" doc:"The environment of agents and steps."`
+	Caches    []Cache      `yaml:"caches" min:"1" doc:"Caches of tools that agents and steps read."`
 
 	// MCP are the tool servers that agents receive when a session is opened.
 	MCP []MCPServer `yaml:"mcp" doc:"Tool servers (Model Context Protocol) that agents are told of."`

@@ -23,6 +23,7 @@ func Schema(kinds Kinds) []byte {
 	})
 	doc.Refine[AIJudge](&schemas, refineAIJudge)
 	doc.Refine[playbook.Agent](&schemas, refineAgent)
+	doc.Refine[Cache](&schemas, refineCache)
 	doc.Refine[Case](&schemas, refineCase)
 	doc.Refine[Days](&schemas, func(s *doc.Schema) { s.Pattern = days.String() })
 	doc.Refine[Evaluator](&schemas, refineEvaluator)

@@ -46,6 +46,7 @@ var ofPlaybooks = []widening{
 	{"limits.cpus", takesMore, nil},
 	{"limits.disk", takesMore, nil},
 	{"limits.processes", takesMore, nil},
+	{"caches", "shows caches of yours" + remove, nil},
 	{"env.pass", "passes your environment variables on" + remove, nil},
 	{"workspace.from", "copies what is not in the project; name a directory of the project", outside},
 	{"workspace.include", "copies files that look like secrets, or a repository" + remove, includesSecrets},

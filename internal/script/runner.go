@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,8 @@ type Runner struct {
 	Secret func(path string) bool
 	// Read lists further files and directories that scripts may read.
 	Read []string
+	// Caches are the playbook's; Read has what they show.
+	Caches []toolcache.Cache
 	// TempDir is the directory for the HOME and TMPDIR of scripts. If it is empty, it is the system's.
 	TempDir string
 	// Limits are what a script may use of the machine; those that are zero are the default ones.
@@ -97,6 +98,9 @@ func (r *Runner) exec(ctx context.Context, s Script, stdin []byte, workspace str
 		return Output{}, err
 	}
 	defer func() { err = errors.Join(err, own.remove()) }()
+	if err := toolcache.Find(r.Environ, r.Caches...).Lay(ctx, own.home); err != nil {
+		return Output{}, err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	late := fmt.Errorf("it did not end within its timeout of %v", s.timeout())
@@ -220,10 +224,7 @@ func (r *Runner) environment(s Script, own dirs, workspace string) []string {
 	env := environ.ForChild(environ.Spec{
 		Environ: r.Environ, Workspace: workspace, Home: own.home, Tmp: own.tmp, Pass: r.Pass,
 	})
-	env = slices.DeleteFunc(env, func(kv string) bool { // Pass may name them
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(toolcache.Names, name)
-	})
-	env = append(env, toolcache.Find(r.Environ).Variables(own.home, !s.Network)...)
+	caches := toolcache.Find(r.Environ, r.Caches...)
+	env = append(caches.Without(env), caches.Variables(own.home, !s.Network)...) // Pass may name them
 	return append(env, s.Env...)
 }

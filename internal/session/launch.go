@@ -23,13 +23,19 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 )
 
-// agentEnviron is the environment of what is started for the unit's agent: without its account.
+// agentEnviron is the environment of the unit's agent and its servers, without its account.
 func (c *Config) agentEnviron() []string {
+	return c.environ(c.Playbook.Sandbox.Network == plan.NetworkNone)
+}
+
+// environ is the environment of what is started for the unit's agent. A process without network finds caches that
+// others do not, see [toolcache.Caches.Variables].
+func (c *Config) environ(offline bool) []string {
 	env := environ.ForChild(environ.Spec{
 		Environ: c.Environ, Home: c.Dirs.Home, Tmp: c.Dirs.Tmp, Workspace: c.Dirs.Workspace, Pass: c.Playbook.Env.Pass,
 	})
-	env = append(env, toolcache.Find(c.Environ).Variables(c.Dirs.Home, false)...)
-	return slices.Clip(env)
+	caches := toolcache.Find(c.Environ, c.Caches...)
+	return slices.Clip(append(caches.Without(env), caches.Variables(c.Dirs.Home, offline)...))
 }
 
 // startAgent starts an agent's process in the workspace, with its account in its environment.

@@ -74,7 +74,8 @@ func (s *live) start(ctx context.Context) error {
 	}
 	s.files.OnDeny = func(d localtools.Denied) { s.Log.denied(&d) }
 	s.terminals = localtools.NewTerminals(s.files, localtools.TerminalConfig{
-		Env: s.env, Allow: s.Playbook.AllowedCommands(), Confined: s.Confined,
+		Env:   s.environ(s.Playbook.Sandbox.Network != plan.NetworkAll),
+		Allow: s.Playbook.AllowedCommands(), Confined: s.Confined,
 		Start: func(ctx context.Context, c supervise.Command) (*supervise.Process, error) {
 			return s.Start(ctx, c, s.commandPolicy())
 		},

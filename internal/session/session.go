@@ -22,6 +22,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/supervise"
+	"github.com/sdd-eval/sdd-eval/internal/toolcache"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -34,6 +35,8 @@ type Host struct {
 	// Environ is the environment that agents' environments are made from, Getenv reads that of this process.
 	Environ []string
 	Getenv  func(string) string
+	// Caches are those of the playbook. The agent's HOME is prepared for them.
+	Caches []toolcache.Cache
 	// TempDir is where a session makes directories beside those of its unit; empty: the system's.
 	TempDir string
 	Secrets *secret.Set

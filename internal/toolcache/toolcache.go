@@ -22,14 +22,13 @@ type Caches struct {
 	built, into    string         // of Go, beside build
 	packages       string         // of npm
 	program        helper.Program // go commands start it in place of their cache
+	wanted         []source       // of a playbook
+	env            []string       // the user's
 }
 
-// Find returns the caches of the user with the environment.
-func Find(env []string) Caches {
-	home := environ.Get(env, "HOME")
-	if home == "" {
-		home, _ = os.UserHomeDir()
-	}
+// Find returns the caches of the user with the environment: those of Go and npm, and those that a playbook wants.
+func Find(env []string, wanted ...Cache) Caches {
+	home := homeOf(env)
 	gopath, _, _ := strings.Cut(environ.Get(env, "GOPATH"), string(filepath.ListSeparator))
 	if gopath == "" {
 		gopath = below(home, "go")
@@ -39,7 +38,7 @@ func Find(env []string) Caches {
 		if dir == "" {
 			dir = def
 		}
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
+		if !isDir(dir) {
 			return ""
 		}
 		return dir
@@ -48,6 +47,8 @@ func Find(env []string) Caches {
 		build:    find("GOCACHE", below(userCache(env, home), "go-build")),
 		modules:  find("GOMODCACHE", below(gopath, "pkg/mod")),
 		packages: find("npm_config_cache", below(home, ".npm")),
+		wanted:   sources(env, wanted),
+		env:      env,
 	}
 	if c.build != "" {
 		var err error
@@ -58,8 +59,18 @@ func Find(env []string) Caches {
 	return c
 }
 
-// Names lists the variables that [Caches.Variables] may set, and others that would interfere with them.
-var Names = []string{"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "npm_config_cache"}
+// Without returns an environment without the variables that [Caches.Variables] may set, and others that would interfere
+// with them.
+func (c Caches) Without(env []string) []string {
+	names := []string{"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "npm_config_cache"}
+	for _, s := range c.wanted {
+		names = append(names, s.names()...)
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(names, name)
+	})
+}
 
 // BuildInto returns the caches for a process whose go commands put new builds into a directory, and not into its HOME.
 func (c Caches) BuildInto(dir string) Caches {
@@ -74,7 +85,8 @@ func (c Caches) WithBuilds(dir string) Caches {
 }
 
 // Variables returns the variables by which a process with the HOME finds the caches. New builds go to its HOME. Only
-// offline processes get npm's cache: npm fails if it downloads something and cannot write to its cache.
+// offline processes get npm's cache: npm fails if it downloads something and cannot write to its cache. If the playbook
+// wants caches, [Caches.Lay] must have seen the HOME.
 func (c Caches) Variables(home string, offline bool) []string {
 	var env []string
 	if c.build != "" {
@@ -88,8 +100,12 @@ func (c Caches) Variables(home string, offline bool) []string {
 	if c.modules != "" {
 		env = append(env, "GOMODCACHE="+c.modules)
 	}
-	if c.packages != "" && offline {
+	isNPM := func(s source) bool { return s.name == "npm" }
+	if c.packages != "" && offline && !slices.ContainsFunc(c.wanted, isNPM) {
 		env = append(env, "npm_config_cache="+c.packages)
+	}
+	for _, s := range c.wanted {
+		env = append(env, s.variables(c.env, home, offline)...)
 	}
 	return env
 }
@@ -97,12 +113,24 @@ func (c Caches) Variables(home string, offline bool) []string {
 // Paths returns the paths that a process must be able to read in order to use the caches.
 func (c Caches) Paths() []string {
 	paths := []string{c.build, c.built, c.modules, c.packages, c.program.Path}
+	for _, s := range c.wanted {
+		paths = append(paths, s.shown()...)
+	}
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
 // Directories returns the user's caches that there are.
 func (c Caches) Directories() []string {
 	return slices.DeleteFunc([]string{c.build, c.modules, c.packages}, func(dir string) bool { return dir == "" })
+}
+
+// homeOf returns the HOME of an environment, else ours.
+func homeOf(env []string) string {
+	home := environ.Get(env, "HOME")
+	if home == "" {
+		home, _ = os.UserHomeDir()
+	}
+	return home
 }
 
 // userCache is [os.UserCacheDir] for an environment that is not ours.
