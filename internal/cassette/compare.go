@@ -1,7 +1,7 @@
 package cassette
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,32 +32,66 @@ func (d Difference) String() string {
 // Compare returns the lines in which the behaviour in two cassettes differs. It ignores when they were recorded, how
 // long everything took, and the sandbox.
 func Compare(a, b *Cassette) ([]Difference, error) {
-	x, err := behaviourLines(a)
-	if err != nil {
-		return nil, err
-	}
-	y, err := behaviourLines(b)
-	if err != nil {
-		return nil, err
-	}
-	return align(x, y), nil
+	return CompareRead(func() (*Cassette, error) { return a, nil }, func() (*Cassette, error) { return b, nil })
 }
 
-// behaviourLines returns the lines of a cassette without its times, sandbox and checksums.
-func behaviourLines(c *Cassette) ([]string, error) {
-	behaviour := *c
-	behaviour.Header.RecordedAt, behaviour.Header.Sandbox = time.Time{}, ""
-	data, err := encode(&behaviour)
+// CompareRead is [Compare] for cassettes that are read when they are needed: one at a time, and twice if they differ.
+func CompareRead(a, b func() (*Cassette, error)) ([]Difference, error) {
+	x, err := lineSums(a)
 	if err != nil {
-		return nil, fmt.Errorf("compare cassettes: %w", err)
+		return nil, err
 	}
-	var lines []string
-	for line := range bytes.Lines(data) {
-		if k := key(line); k != timingsKey && k != totalsKey {
-			lines = append(lines, strings.TrimSuffix(string(line), "\n"))
+	y, err := lineSums(b)
+	if err != nil {
+		return nil, err
+	}
+	diffs := align(x, y) // of sums, which their texts replace
+	if len(diffs) == 0 {
+		return nil, nil
+	}
+	textsA, textsB := make(map[int]*string), make(map[int]*string)
+	for i := range diffs {
+		d := &diffs[i]
+		d.A, d.B = "", ""
+		textsA[d.LineA], textsB[d.LineB] = &d.A, &d.B
+	}
+	if err := readTexts(a, textsA); err != nil {
+		return nil, err
+	}
+	return diffs, readTexts(b, textsB)
+}
+
+// lineSums returns a sum of each line of a cassette that [behaviour] visits.
+func lineSums(read func() (*Cassette, error)) (sums []string, err error) {
+	err = behaviour(read, func(line []byte) {
+		sum := sha256.Sum256(line)
+		sums = append(sums, string(sum[:]))
+	})
+	return sums, err
+}
+
+// readTexts sets texts, by the numbers of their lines in a cassette.
+func readTexts(read func() (*Cassette, error), texts map[int]*string) error {
+	number := 0
+	return behaviour(read, func(line []byte) {
+		if number++; texts[number] != nil {
+			*texts[number] = strings.TrimSuffix(string(line), "\n")
 		}
+	})
+}
+
+// behaviour visits the lines of a cassette without its times, sandbox and checksums.
+func behaviour(read func() (*Cassette, error), visit func(line []byte)) error {
+	c, err := read()
+	if err != nil {
+		return err
 	}
-	return lines, nil
+	shown := *c
+	shown.Header.RecordedAt, shown.Header.Sandbox = time.Time{}, ""
+	if err := eachLine(&shown, visit); err != nil {
+		return fmt.Errorf("compare cassettes: %w", err)
+	}
+	return nil
 }
 
 // maxAligned is the largest table of line pairs by which lines are aligned. Cassettes that would need a larger one are

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -106,4 +107,40 @@ func TestAlignLarge(t *testing.T) {
 		y = append(y, string(rune('d'+i%3)))
 	}
 	assert.Len(t, align(x, y), 3000, "too many for a table: line by line")
+}
+
+// TestCompareRead reads equal cassettes once and others twice, and fails where a second reading does.
+func TestCompareRead(t *testing.T) {
+	other := sample()
+	other.Header.Unit = "other/case/variant/1"
+	gone := errors.New("gone")
+	for _, tt := range []struct {
+		name  string
+		b     *Cassette
+		reads int // that succeed
+		want  int // readings of the second cassette
+		err   error
+	}{
+		{"equal", sample(), 9, 1, nil},
+		{"different", other, 9, 2, nil},
+		{"removed meanwhile", other, 1, 2, gone},
+		{"missing", other, 0, 1, gone},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			reads := 0
+			diffs, err := CompareRead(func() (*Cassette, error) { return sample(), nil }, func() (*Cassette, error) {
+				if reads++; reads > tt.reads {
+					return nil, gone
+				}
+				return tt.b, nil
+			})
+			require.ErrorIs(t, err, tt.err)
+			assert.Equal(t, tt.want, reads)
+			if tt.err == nil {
+				want, err := Compare(sample(), tt.b)
+				require.NoError(t, err)
+				assert.Equal(t, want, diffs)
+			}
+		})
+	}
 }

@@ -61,22 +61,10 @@ func (f packed) write(tree disk.Tree) error {
 
 // encode returns a cassette's bytes. The same cassette has the same bytes.
 func encode(c *Cassette) ([]byte, error) {
-	if c.deferred != nil {
-		panic("cassette: the cassette was read by Open, which may leave out contents of files; use Read")
-	}
-	h := c.Header
-	h.Version = Version
-	if h.Origin == "" {
-		h.Origin = OriginRecorded
-	}
-	b, err := appendJSON(nil, h)
+	var b []byte
+	err := eachLine(c, func(line []byte) { b = append(b, line...) })
 	if err != nil {
-		return nil, fmt.Errorf("header: %w", err)
-	}
-	for i, t := range c.Turns {
-		if b, err = appendTurn(b, i+1, t); err != nil {
-			return nil, fmt.Errorf("turn %d: %w", i+1, err)
-		}
+		return nil, err
 	}
 	if b, err = appendJSON(b, timingsOf(c.Turns)); err != nil {
 		return nil, err
@@ -88,6 +76,30 @@ func encode(c *Cassette) ([]byte, error) {
 		return nil, fmt.Errorf("the cassette has %d bytes, which exceeds the limit of %d", len(b), maxFile)
 	}
 	return b, err
+}
+
+// eachLine calls visit with each line of a cassette but its last two, the timings and the totals. The bytes are visit's
+// until it returns.
+func eachLine(c *Cassette, visit func(line []byte)) error {
+	if c.deferred != nil {
+		panic("cassette: the cassette was read by Open, which may leave out contents of files; use Read")
+	}
+	h := c.Header
+	h.Version = Version
+	if h.Origin == "" {
+		h.Origin = OriginRecorded
+	}
+	b, err := appendJSON(nil, h)
+	if err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	visit(b)
+	for i, t := range c.Turns {
+		if b, err = turnLines(b, i+1, t, visit); err != nil {
+			return fmt.Errorf("turn %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // timingsOf returns the times in the turns.
@@ -108,26 +120,30 @@ func timingsOf(turns []Turn) timingsLine {
 	return l
 }
 
-func appendTurn(b []byte, n int, t Turn) ([]byte, error) {
-	b, err := appendJSON(b, turnLine{n})
+// turnLines is eachLine for a turn. It uses and returns b for its lines.
+func turnLines(b []byte, n int, t Turn, visit func(line []byte)) ([]byte, error) {
+	b, err := appendJSON(b[:0], turnLine{n})
 	if err != nil {
 		return nil, err
 	}
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	visit(b)
 	for _, e := range t.Events {
 		if e.Turn != n {
 			return nil, fmt.Errorf("it contains an event of turn %d", e.Turn)
 		}
-		if b, err = appendEvent(b, e.Body); err != nil {
+		if b, err = appendEvent(b[:0], e.Body); err != nil {
 			return nil, err
 		}
+		visit(b)
 	}
 	for _, change := range t.Delta.Changes {
-		if b, err = appendJSON(b, lineOf(change)); err != nil {
+		if b, err = appendJSON(b[:0], lineOf(change)); err != nil {
 			return nil, fmt.Errorf("change of %s: %w", change.Path, err)
 		}
+		visit(b)
 	}
 	return b, nil
 }

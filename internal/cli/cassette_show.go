@@ -301,14 +301,10 @@ how long everything took and which sandbox confined the agent.`,
 }
 
 func (a *App) diffCassettes(one, two string) error {
-	var read [2]*cassette.Cassette
-	for i, file := range []string{one, two} {
-		var err error
-		if read[i], err = a.readCassette(file); err != nil {
-			return err
-		}
+	reader := func(file string) func() (*cassette.Cassette, error) {
+		return func() (*cassette.Cassette, error) { return a.readCassette(file) }
 	}
-	differences, err := cassette.Compare(read[0], read[1])
+	differences, err := cassette.CompareRead(reader(one), reader(two))
 	if err != nil || len(differences) == 0 {
 		return err
 	}

@@ -222,18 +222,33 @@ func (r *Runner) shows(text []byte) bool {
 // masked returns a run without secrets: what evaluators quote from it is cut if it is long, and half a secret is not
 // one that could be masked. A run that shows none stays as it is.
 func (r *Runner) masked(run *trajectory.Run) (*trajectory.Run, error) {
-	data, err := json.Marshal(run)
-	if err != nil {
+	looks := finder{shows: r.shows}
+	if err := writeRun(&looks, run); err != nil {
 		return nil, fmt.Errorf("look for secrets in the run: %w", err)
 	}
-	if _, found := r.secrets.Contains(data); !found {
+	if !looks.found {
 		return run, nil
+	}
+	data, err := json.Marshal(run)
+	if err != nil {
+		return nil, fmt.Errorf("mask the secrets in the run: %w", err)
 	}
 	masked := new(trajectory.Run)
 	if err := json.Unmarshal(r.secrets.JSON(data), masked); err != nil {
 		return nil, fmt.Errorf("mask the secrets in the run: %w", err)
 	}
 	return masked, nil
+}
+
+// finder looks for secrets in each of the lines that are written to it.
+type finder struct {
+	shows func([]byte) bool
+	found bool
+}
+
+func (f *finder) Write(line []byte) (int, error) {
+	f.found = f.found || f.shows(line)
+	return len(line), nil
 }
 
 // save writes the cassette of a unit that was recorded and what models said of it, unless the unit ended in error: then
