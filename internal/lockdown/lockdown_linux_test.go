@@ -90,6 +90,7 @@ var attempts = map[string]func() error{
 	"set-uid":  func() error { return noNewPrivileges() },
 	"capable":  func() error { return capable() },
 	"core":     func() error { return coreSize() },
+	"vast":     func() error { return vast() },
 	"unlocked": func() error { return unlocked() },
 }
 
@@ -121,7 +122,7 @@ func call(number uintptr, args ...uintptr) error {
 	return nil
 }
 
-// noNewPrivileges, capable and coreSize return nil if the thread has what it should have lost.
+// noNewPrivileges, capable, coreSize and vast return nil if the thread has what it should have lost.
 func noNewPrivileges() error {
 	if on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || on == 1 {
 		return unix.EPERM
@@ -146,6 +147,15 @@ func coreSize() error {
 	return nil
 }
 
+// vast is about files that take days to search, since they seem to be so large.
+func vast() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || limit.Max <= maxFile {
+		return unix.EPERM
+	}
+	return nil
+}
+
 // unlocked reads a file that this thread may not read, on another thread, which has kept its rights.
 func unlocked() error {
 	done := make(chan error)
@@ -159,7 +169,7 @@ func TestThread(t *testing.T) {
 		t.Skipf("this kernel has ABI %d of Landlock", ABI())
 	}
 	always := map[string]string{ // whatever the rules
-		"uring": "ENOSYS", "set-uid": "EPERM", "capable": "EPERM", "core": "EPERM", "mount": "EPERM",
+		"uring": "ENOSYS", "set-uid": "EPERM", "capable": "EPERM", "core": "EPERM", "vast": "EPERM", "mount": "EPERM",
 		"chroot": "EPERM", "node": "EPERM",
 	}
 	if ABI() >= abiScopes {
