@@ -176,7 +176,7 @@ func TestRepositories(t *testing.T) {
 		line := strings.ReplaceAll(planted, "MARK", mark)
 		bare := t.TempDir()
 		sh := exec.Command("sh", "-c", line)
-		sh.Dir = bare
+		sh.Dir, sh.Env = bare, []string{"PATH=" + systemPath, "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}
 		out, err := sh.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		for _, place := range places {

@@ -228,3 +228,43 @@ func makeZip(t *testing.T, path, dir, prefix string) {
 	}
 	require.NoError(t, z.Close())
 }
+
+// TestWaysOut: what a playbook asks for, by `unix_sockets` and `allow_userns`, a child can do where that is all that is
+// in its way. Landlock lets nobody have a namespace of use, and the kernel does not let a root that
+// has no capabilities map its own id in one.
+func TestWaysOut(t *testing.T) {
+	t.Parallel()
+	forEachKind(t, func(t *testing.T, _ *confine.Sandbox, properties confine.Properties) {
+		way, ok := map[confine.Kind]struct {
+			leaves confine.Property
+			escape string
+		}{
+			confine.Landlock: {confine.Sockets, "unix-stream"},
+			confine.Bwrap:    {confine.Namespaces, "unshare-by-program"},
+		}[properties.Kind]
+		if !ok {
+			return
+		}
+		if os.Getuid() == 0 && way.leaves == confine.Namespaces {
+			way.escape = "clone-user-namespace"
+		}
+		sb, err := confine.New(properties.Kind, nil, way.leaves)
+		require.NoError(t, err)
+		left, err := sb.Properties(t.Context())
+		require.NoError(t, err)
+		assert.Contains(t, left.Open, way.leaves)
+		s := newScene(t)
+		s.sockets(t)
+		var asked []hostile.Escape
+		for _, e := range hostile.Escapes() {
+			if e.Name == way.escape {
+				asked = append(asked, e)
+			}
+		}
+		if !s.try(t, sandboxes[confine.None], s.policy(), asked)[way.escape].Done {
+			t.Skip("this machine does not let users do it")
+		}
+		r := s.try(t, sb, s.policy(), asked)[way.escape]
+		assert.True(t, r.Done, "%+v", r)
+	})
+}
