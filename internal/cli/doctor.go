@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -15,32 +17,42 @@ import (
 // doctorOptions are the flags of `sdd-eval doctor`.
 type doctorOptions struct {
 	root, configDir string
+	agent           string
 	asJSON          bool
 	timeout         time.Duration
 }
 
 func doctorCommand() command {
 	return command{
-		name:  "doctor",
-		usage: "[--json] [--timeout TIME] [--config-dir DIR] [--root DIR]",
+		name: "doctor",
+		usage: "[--json] [--timeout TIME] [--config-dir DIR] [--root DIR]\n" +
+			"  sdd-eval doctor --agent KIND[/PRESET] [FLAGS] [-- COMMAND ARG...]",
 		short: "say what this machine has for agents, and what it lacks",
 		long: `Looks at what runs of agents need: sandboxes, and what each leaves open; the agents that are
 installed, beside the versions that were tested; presets, and which variables they set (never values);
 Go, git, caches, variables, room on the disk, limits. What is not well has a line "next:" with what to
 do. It changes nothing and sends nothing: it starts programs with --version, and sandboxes with a
-prober that tries to get out.`,
+prober that tries to get out.
+With --agent it starts an agent as a run would, confined and under its account, opens a session, shows
+what the agent says of itself, and ends it. The agent is asked nothing.`,
 		examples: `sdd-eval doctor
-sdd-eval doctor --json`,
+sdd-eval doctor --json
+sdd-eval doctor --agent claude
+sdd-eval doctor --agent acp/production -- python3 agent.py`,
 		codes: `0  nothing keeps runs from working; notes are no errors
 2  something has to be mended before runs work
 3  the tool itself failed`,
+		args: arguments{max: -1, what: "COMMAND", kind: kindFile},
 		define: func(a *App, f *flags) action {
-			o := doctorOptions{timeout: 20 * time.Second}
+			var o doctorOptions
+			f.text(&o.agent, "agent", kindText, "Say hello to this agent: `KIND[/PRESET]`, where a word of its name "+
+				"(claude, codex) stands for a kind, and a preset that only one kind has for both.")
 			f.BoolVar(&o.asJSON, "json", false, "Print one JSON object instead of lines.")
-			f.Var(&span{p: &o.timeout}, "timeout", "The `TIME` that each program may take to print its version.")
+			f.Var(&span{p: &o.timeout}, "timeout", "The `TIME` that each program may take to print its version, "+
+				"20s if not given, or an agent to say hello, 1m.")
 			f.configDir(&o.configDir)
 			f.root(&o.root)
-			return func(ctx context.Context, _ []string) error { return a.doctor(ctx, o) }
+			return func(ctx context.Context, command []string) error { return a.doctor(ctx, o, command) }
 		},
 	}
 }
@@ -52,21 +64,37 @@ type doctorOutput struct {
 	Checks []doctor.Finding `json:"checks"`
 }
 
-func (a *App) doctor(ctx context.Context, o doctorOptions) error {
+func (a *App) doctor(ctx context.Context, o doctorOptions, command []string) error {
 	root, err := a.projectRoot(o.root)
 	if err != nil {
 		return err
 	}
-	all := doctor.Examine(ctx, doctor.Config{
-		Root: root, ConfigDir: o.configDir, Environ: a.Environ, Getenv: a.Getenv, GoVersion: runtime.Version(),
-		Timeout: o.timeout,
-	})
+	c := doctor.Config{
+		Root: root, ConfigDir: o.configDir, Dir: a.Dir, Environ: a.Environ, Getenv: a.Getenv,
+		GoVersion: runtime.Version(),
+		Timeout:   cmp.Or(o.timeout, versionTimeout),
+	}
+	var all []doctor.Finding
+	switch {
+	case o.agent != "":
+		c.Timeout = cmp.Or(o.timeout, helloTimeout)
+		if all, err = a.greet(ctx, c, o.agent, command); err != nil {
+			return err
+		}
+	case len(command) > 0:
+		return usageError("doctor: unexpected argument %q", command[0]).hint("sdd-eval doctor --help")
+	default:
+		all = doctor.Examine(ctx, c)
+	}
 	if ctx.Err() != nil {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted")}
 	}
 	bad := doctor.Worst(all)
 	if !o.asJSON {
 		a.printFound(all, a.columns())
+		if o.agent == "" {
+			fmt.Fprintln(a.Stdout, summaryOf(all))
+		}
 	} else if err := a.printFoundJSON(all); err != nil {
 		return err
 	}
@@ -77,8 +105,35 @@ func (a *App) doctor(ctx context.Context, o doctorOptions) error {
 	for i, f := range bad {
 		names[i] = f.Group + ": " + f.Name
 	}
-	next, _, _ := strings.Cut(bad[0].Next, "\n")
-	return usageError("doctor: not well: %s", strings.Join(names, ", ")).hint(next)
+	e := usageError("doctor: not well: %s", strings.Join(names, ", "))
+	if !strings.Contains(bad[0].Next, "\n") { // else it is to be copied from above
+		e.next = bad[0].Next
+	}
+	return e
+}
+
+// How long a program may take to print its version, and an agent to say hello.
+const (
+	versionTimeout = 20 * time.Second
+	helloTimeout   = time.Minute
+)
+
+// greet says hello to the agent that a person means by name, started by another command if there is one.
+func (a *App) greet(ctx context.Context, c doctor.Config, name string, command []string) ([]doctor.Finding, error) {
+	chosen, err := doctor.Choose(name, c.ConfigDir)
+	if err != nil {
+		return nil, usageError("doctor: --agent: %w", err).hint("sdd-eval doctor")
+	}
+	if len(command) > 0 {
+		chosen.Command = command[0]
+		if strings.ContainsAny(command[0], "/"+string(filepath.Separator)) {
+			chosen.Command = a.path(command[0])
+		}
+		if len(command) > 1 {
+			chosen.Args = command[1:]
+		}
+	}
+	return doctor.Greet(ctx, c, chosen, a.secrets), nil
 }
 
 func (a *App) printFoundJSON(all []doctor.Finding) error {
@@ -103,7 +158,6 @@ func (a *App) printFound(all []doctor.Finding, columns int) {
 		}
 		p.print(f)
 	}
-	fmt.Fprintln(a.Stdout, summaryOf(all))
 }
 
 // summaryOf says in a line what findings come to.

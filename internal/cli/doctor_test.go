@@ -48,6 +48,7 @@ func TestFound(t *testing.T) {
 		a := &App{Stdout: &door{w: &out}, Getenv: func(string) string { return "" }, secrets: new(secret.Set)}
 		a.secrets.Mark("KEY", "sk-test-hidden")
 		a.printFound(all, columns)
+		fmt.Fprintln(a.Stdout, summaryOf(all))
 		golden.Equal(t, fmt.Sprintf("testdata/doctor-%d.golden", columns), out.String())
 		for line := range bytes.Lines(out.Bytes()) {
 			text := string(bytes.TrimSpace(line))

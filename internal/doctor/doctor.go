@@ -50,6 +50,8 @@ type Finding struct {
 type Config struct {
 	// Root is the project's root, Dir where presets are; empty: as [agent.Resolve] says.
 	Root, ConfigDir string
+	// Dir is where the relative paths of a command start.
+	Dir string
 	// Environ and Getenv are the environment.
 	Environ []string
 	Getenv  func(string) string
