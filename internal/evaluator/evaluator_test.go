@@ -31,26 +31,21 @@ func TestJudgePanic(t *testing.T) {
 }
 
 // large is an evaluator whose score is a part of all that it saw.
-type large struct{ saw *observation }
-
-type observation struct {
-	score float64
-	calls [1000]string
-}
+type large struct{ saw *trajectory.Result }
 
 func (large) Needs() evaluator.Needs { return 0 }
 
 func (l large) Evaluate(context.Context, evaluator.Input) evaluator.Verdict {
-	return evaluator.Verdict{Outcome: result.Pass, Score: &l.saw.score}
+	return evaluator.Verdict{Outcome: result.Pass, Score: &l.saw.Score}
 }
 
 // TestJudgeKeepsOnlyTheScore has verdicts, which are kept for as long as a run, hold nothing of what was judged.
 func TestJudgeKeepsOnlyTheScore(t *testing.T) {
-	saw := &observation{score: 1}
+	saw := &trajectory.Result{Score: 1}
 	v := evaluator.Judge(t.Context(), plan.Evaluator{Name: "mine", Config: large{saw}}, evaluator.Input{})
 	require.Equal(t, result.Pass, v.Outcome)
-	require.Equal(t, &saw.score, v.Score)
-	require.NotSame(t, &saw.score, v.Score)
+	require.Equal(t, &saw.Score, v.Score)
+	require.NotSame(t, &saw.Score, v.Score)
 }
 
 func TestUnseen(t *testing.T) {
