@@ -102,5 +102,9 @@ record: agents runtimes ## Record the cassettes of ./evals anew with the real ag
 	  env EVALTEST_MODE=record EVAL_LLM_JUDGE=1 $(GO) test ./evals/... -count=1 -v
 
 .PHONY: bench
-bench: ## Run the benchmarks.
+bench: ## Run the benchmarks of parts.
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-table
+bench-table: ## Print what users' commands cost, each beside something simple: all rows, half an hour, or ROWS, such as 'report list'.
+	$(GO) run ./internal/testkit/benchtable $(ROWS)

@@ -187,9 +187,10 @@ var waysToWrite = []string{
 func TestChildren(t *testing.T) {
 	var (
 		selves = []string{
-			"internal/helper",           // finds the helper beside this program, or is the helper itself
-			"internal/cli",              // writes its own name into the settings of Claude Code
-			"internal/testkit/mcpagent", // is for tests
+			"internal/helper",             // finds the helper beside this program, or is the helper itself
+			"internal/cli",                // writes its own name into the settings of Claude Code
+			"internal/testkit/mcpagent",   // is for tests
+			"internal/testkit/benchtable", // is for developers
 		}
 		inits = []string{
 			"internal/tracing/otlp",                                 // registers itself, and starts nothing

@@ -39,6 +39,7 @@ func TestTrees(t *testing.T) {
 		"internal/testkit/modelserver/with-model": "for developers",
 		"internal/testkit/mutants":                "for developers",
 		"internal/testkit/mutated":                "for developers",
+		"internal/testkit/benchtable":             "for developers",
 	}
 	functions := map[string][]string{
 		"internal/cli":     {"appendSummary"},                                 // a file that CI names

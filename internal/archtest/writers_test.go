@@ -66,6 +66,7 @@ var writers = []writer{
 	{"internal/testkit/hostile", nil, "an agent for tests, which tries to get out"},
 	{"internal/testkit/mcpagent", nil, "an agent for tests, with its server"},
 	{"internal/testkit/mutants", nil, "a command for developers, in a directory of its own"},
+	{"internal/testkit/benchtable", nil, "a command for developers, in a directory of its own"},
 	{"internal/testkit/golden", nil, "golden files of our tests"},
 	{"internal/testkit/modelserver", nil, "a model for tests"},
 	{"internal/testkit/modelserver/with-model", nil, "a command for tests and recordings"},
