@@ -127,7 +127,7 @@ func readMarks(files ...string) (map[int]bool, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		for _, line := range strings.Fields(string(text)) {
+		for line := range strings.FieldsSeq(string(text)) {
 			n, err := strconv.Atoi(line)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
