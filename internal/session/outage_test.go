@@ -248,3 +248,22 @@ func TestRefusedPrompts(t *testing.T) {
 		})
 	}
 }
+
+// TestDeeds: what the agent asked of the client counts as work, unless it was refused.
+func TestDeeds(t *testing.T) {
+	for _, tt := range []struct {
+		body trajectory.Body
+		want bool
+	}{
+		{trajectory.ToolStart{}, true},
+		{trajectory.FileWrite{}, true},
+		{trajectory.FileWrite{Error: "outside"}, false},
+		{trajectory.Terminal{}, true},
+		{trajectory.Terminal{Error: "not allowed"}, false},
+		{trajectory.MCPCall{Method: "tools/call"}, true},
+		{trajectory.MCPCall{Method: "tools/list"}, false},
+		{trajectory.Message{}, false},
+	} {
+		assert.Equal(t, tt.want, isDeed(tt.body), "%T%+v", tt.body, tt.body)
+	}
+}

@@ -353,3 +353,19 @@ func TestUnaskedAdvice(t *testing.T) {
 	})
 	require.NoError(t, err)
 }
+
+// TestMayChange holds which calls may change something.
+func TestMayChange(t *testing.T) {
+	for kind, want := range map[string]bool{"edit": true, "delete": true, "move": true, "read": false, "": false} {
+		assert.Equal(t, want, changes(trajectory.ToolCall{Kind: kind, Name: "Some"}), kind)
+	}
+}
+
+// TestFilesOf holds paths of a recording to what rules say of them.
+func TestFilesOf(t *testing.T) {
+	got := filesOf(trajectory.ToolCall{
+		Locations: []trajectory.Location{{Path: "$WORKSPACE/dir/a"}, {Path: "$HOME/b"}, {Path: "/etc/c"}},
+		Diffs:     []trajectory.Diff{{Path: "$WORKSPACE/d"}},
+	})
+	assert.Equal(t, []string{"dir/a", "/$HOME/b", "/etc/c", "d"}, got)
+}

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -145,4 +147,10 @@ func TestWarnings(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestMetLimit(t *testing.T) {
+	assert.True(t, metLimit(fmt.Errorf("the agent: %w", new(supervise.LimitError))))
+	assert.False(t, metLimit(errors.New("another")))
+	assert.False(t, metLimit(nil))
 }
