@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,4 +93,22 @@ func TestHeadless(t *testing.T) {
 			require.Equal(t, tt.stops, o.stops(), tt.reason)
 		})
 	}
+}
+
+// TestInstallHooks: hooks that cannot be installed are an error, since nobody would see what the agent does.
+func TestInstallHooks(t *testing.T) {
+	made := func(change func(*Config)) error {
+		c := config(t, "", script())
+		c.TempDir, c.Getenv = t.TempDir(), func(string) string { return "" }
+		change(&c)
+		h, err := installHooks(&c)
+		require.NoError(t, h.remove())
+		return err
+	}
+	require.NoError(t, made(func(*Config) {}))
+	require.Error(t, made(func(c *Config) { c.TempDir = filepath.Join(c.TempDir, "none") }))
+	require.Error(t, made(func(c *Config) { c.Getenv = func(string) string { return "../no id" } }))
+	require.ErrorIs(t, made(func(c *Config) {
+		require.NoError(t, os.Mkdir(filepath.Join(c.Dirs.Base, "hooks"), 0o700))
+	}), os.ErrExist)
 }

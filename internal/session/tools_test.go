@@ -44,6 +44,9 @@ func TestClient(t *testing.T) {
 	}
 	require.Nil(t, (*Session)(nil).LeftOut())
 	require.NotPanics(t, func() { recorded.session.LeftOut() })
+	cassette.Header.LeftOut = workspace.LeftOut{"dist"}
+	replayed := &Session{config: Config{Recording: Recording{Cassette: cassette}}}
+	require.Equal(t, workspace.LeftOut{"dist"}, replayed.LeftOut())
 	tests := []struct {
 		name, reason string
 		more         string
@@ -79,6 +82,15 @@ func TestClient(t *testing.T) {
 			more:   ", overrides: [{tool: terminal/create, error: disk full}]",
 			reads:  []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
 			err:    "bench.yaml:5: the override of terminal/create was not used",
+		},
+		{
+			name: "a tool of its own, overridden", reason: "it has run, and its answer is what it was",
+			script: script(acts{
+				{Tool: &scripted.Tool{Name: "terminal/create", Title: "t", Output: "ok"}}, read("a.txt"), read("b.txt"),
+			}),
+			more:  ", overrides: [{tool: terminal/create, error: disk full}]",
+			reads: []string{"$WORKSPACE/a.txt of then", "$WORKSPACE/b.txt "},
+			err:   "the override of terminal/create was not used",
 		},
 		{
 			name: "the first call overridden in vain", reason: "it is another one's",

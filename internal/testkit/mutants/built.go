@@ -24,7 +24,7 @@ func (b *bench) builder(ctx context.Context, overlay, of, names string) (s *suit
 	if s, err = b.build(ctx, overlay, of); err != nil {
 		return nil, nil, err
 	}
-	programs, reached := s.binary+".programs", s.binary+".reached"
+	programs, reached := s.binary+".programs", s.binary+".marks"
 	for _, dir := range []string{programs, reached} {
 		// As another user, too.
 		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)); err != nil {
