@@ -280,6 +280,11 @@ func (b *bench) within(
 		c.Args = append(c.Args, "-test.v=test2json", "-test.timeout=0")
 		err = c.Run()
 		if first.name != "" && ctx.Err() == nil {
+			if mutant != noMutant { // what they need may be gone
+				if again, _, err := b.within(ctx, limit, noMutant, tests); err != nil || again != survived {
+					return unclear, "", err
+				}
+			}
 			return killed, s.pkg + ": " + first.name, nil
 		}
 	} else {
