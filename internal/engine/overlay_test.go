@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -195,9 +196,7 @@ func TestOverlaysOfAllShapes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{"src/gone.txt": "", "src/run.sh": "#!/bin/sh\n", "src/dir/sub/file.txt": "1\n"}
-			for name, text := range tt.files {
-				files[name] = text
-			}
+			maps.Copy(files, tt.files)
 			root := project(t, files)
 			if strings.Contains(tt.name, "link") {
 				require.NoError(t, os.Symlink("specs", filepath.Join(root, "src", "llmanspec")))
