@@ -64,7 +64,6 @@ func TestGoSuites(t *testing.T) {
 		require.FileExists(t, s.path("cassettes/suites/shop.go/run/fake-acp.1.jsonl"))
 		require.FileExists(t, s.path("cassettes/suites/fails.go/run/fake-acp.1.jsonl"),
 			"what the agent did is recorded, whatever it did")
-		s.remove("scripts/greet.json") // no agent could start
 		runs := t.TempDir()
 		out, code = s.test([]string{"EVALTEST_RUN_DIR=" + runs}, "-test.run=^TestAgents$", "-test.v")
 		require.Zero(t, code, out)
@@ -78,8 +77,10 @@ func TestGoSuites(t *testing.T) {
 		require.Len(t, kept, 4)
 
 		s.replace("fixtures/shop/stock.txt", "tea 3", "tea 4")
+		s.remove("scripts/greet.json")
 		out, code = s.test(nil, "-test.run=^TestAgents$")
 		require.NotZero(t, code)
+		require.Contains(t, out, "file of the agent ../scripts/greet.json: was ")
 		require.Contains(t, out, "stale cassette cassettes/suites/agents.go/greet/fake-acp.1.jsonl")
 		require.Contains(t, out, "next: EVALTEST_MODE=record go test ./suites -run '^TestAgents$/^once$' -count=1")
 	})

@@ -176,7 +176,7 @@ func TestUsage(t *testing.T) {
 		},
 		{"unexpected argument", "list all", "list: unexpected argument \"all\"\nnext: sdd-eval list --help"},
 		{"missing argument", "show", "show: RUN_ID is missing\nnext: sdd-eval show --help"},
-		{"too many arguments", "show a b", "show: unexpected argument \"b\"\nnext: sdd-eval show --help"},
+		{"too many arguments", "show a b c", "show: unexpected argument \"c\"\nnext: sdd-eval show --help"},
 		{"no files", "validate", "validate: FILE is missing\nnext: sdd-eval validate --help"},
 		{
 			"neither playbook nor run", "run",

@@ -36,7 +36,7 @@ func (a *attempt) keep(ctx context.Context) error {
 	if a.tape.imported() || a.site.dropped { // that there are none would not be true
 		changes = func(context.Context) error { return nil }
 	}
-	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun())
+	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun(), a.keepWorkspace())
 }
 
 // keepChanges compares the workspace with what was prepared.

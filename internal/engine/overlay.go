@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/style"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
@@ -14,10 +15,10 @@ import (
 // cassette. Whatever cannot be told from these is found in a directory that is made then.
 
 // needsDir reports whether a replayed unit works in a directory: something starts there or takes its path, it is kept
-// under its name, or its steps prepare it in another order than what, style, agent.
+// where its variant is, or its steps prepare it in another order than what, style, agent.
 func (a *attempt) needsDir() bool {
-	if a.cfg.Trees || a.site.runDirs != nil || a.pb.Workspace.Git || does(a.unit.Steps, startsChild) ||
-		evaluatorNeeds(a.unit)&evaluator.NeedsDir != 0 {
+	if a.cfg.Trees || a.site.runDirs != nil && !a.site.runDirs.OfCase || a.pb.Workspace.Git ||
+		does(a.unit.Steps, startsChild) || evaluatorNeeds(a.unit)&evaluator.NeedsDir != 0 {
 		return true
 	}
 	begun, asked := false, false
@@ -88,6 +89,46 @@ func (s *site) materialise(ctx context.Context) error {
 		return fmt.Errorf("write the workspace: %w", err)
 	}
 	s.baseline, s.overlay = s.before.Baseline(), nil
+	return nil
+}
+
+// keepWorkspace keeps how a workspace that is nowhere differs from its template, and lists that once for the run.
+func (a *attempt) keepWorkspace() error {
+	if a.site.overlay == nil {
+		return nil
+	}
+	if err := a.keepTemplate(a.site.overlay.TemplateDigest()); err != nil {
+		return err
+	}
+	kept, err := a.site.overlay.Keep()
+	if err != nil {
+		return fmt.Errorf("keep the workspace: %w", err)
+	}
+	return a.keepFile(rundir.Workspace, kept)
+}
+
+// keepTemplate lists the template with that digest in the run's directory.
+func (r *Runner) keepTemplate(digest string) error {
+	r.template.mu.Lock()
+	defer r.template.mu.Unlock()
+	if r.template.listed[digest] {
+		return nil
+	}
+	t := new(workspace.Template) // of a workspace that was not prepared
+	if r.template.t != nil && digest != workspace.EmptyOverlay().TemplateDigest() {
+		t = r.template.t
+	}
+	list, err := t.List(r.fromRoot(r.source))
+	if err == nil {
+		err = r.kept.WriteFile(rundir.TemplateList(digest), list)
+	}
+	if err != nil {
+		return fmt.Errorf("list the template of workspaces: %w", err)
+	}
+	if r.template.listed == nil {
+		r.template.listed = make(map[string]bool)
+	}
+	r.template.listed[digest] = true
 	return nil
 }
 

@@ -20,6 +20,8 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
@@ -236,4 +238,102 @@ func recordAs(tb testing.TB, root, text string, changes []workspace.Change) {
 	}
 	c.Turns[0].Delta = workspace.Delta{Changes: changes}
 	require.NoError(tb, cassette.Write(disk.Tree(filepath.Dir(path)), path, c))
+}
+
+// TestKeptOverlay holds that what a run keeps of a workspace it has not written is all of it.
+func TestKeptOverlay(t *testing.T) {
+	root := project(t, map[string]string{
+		"src/gone.txt": "", "src/run.sh": "#!/bin/sh\n", "src/dir/sub/file.txt": "1\n", "src/.gitignore": "*.log\n",
+		"src/deep/repository/objects/x": "", "src/deep/repository/refs/x": "", "src/deep/repository/config": "armed",
+	})
+	text := strings.Replace(treePlaybook, "variants:", "  - {id: other, prompt: Do it.}\nvariants:", 1)
+	text = strings.Replace(text, "  - {name: fields", "  - {required: false, name: fields", 1)
+	changes := []workspace.Change{
+		{Path: "binary", Op: workspace.Added, Kind: workspace.File, Data: []byte{0, 0xff}},
+		{Path: "dir/sub", Op: workspace.Deleted, Kind: workspace.Dir},
+		{Path: "dir/sub/file.txt", Op: workspace.Deleted, Kind: workspace.File},
+		{Path: "empty", Op: workspace.Added, Kind: workspace.Dir},
+		{Path: "link", Op: workspace.Added, Kind: workspace.Symlink, Target: "stock.txt"},
+		{Path: "run.sh", Op: workspace.Modified, Kind: workspace.File, ModeOnly: true, Exec: true},
+		{Path: "stock.txt", Op: workspace.Modified, Kind: workspace.File, Data: []byte("2\n")},
+	}
+	recordAs(t, root, text, changes)
+	var kept []rundir.UnitDirs
+	var runs []string
+	for _, trees := range []bool{true, false} {
+		runner, unit := newRunner(t, root, text, engine.Replay, unconfined, func(c *engine.Config) {
+			c.Keep, c.Trees, c.Secrets = &engine.Keep{Below: root}, trees, new(secret.Set)
+			c.Selected = func(u plan.Unit) bool { return u.Case.ID == "task" }
+		})
+		sunk := new(sink)
+		done, err := runner.Run(t.Context(), sunk)
+		require.NoError(t, err)
+		require.Equal(t, result.Fail, sunk.units[0].Outcome, judged(sunk.units[0]))
+		kept, runs = append(kept, filesOf(t, root, done, unit)), append(runs, done.Dir)
+	}
+	for _, name := range []string{rundir.Diff, rundir.Changes} {
+		want, err := os.ReadFile(filepath.Join(kept[0].Artifacts, name))
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(kept[1].Artifacts, name))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got))
+	}
+	require.NoDirExists(t, kept[1].Workspace)
+	text2, err := os.ReadFile(filepath.Join(kept[1].Artifacts, rundir.Workspace))
+	require.NoError(t, err)
+	digest, err := workspace.KeptTemplate(text2)
+	require.NoError(t, err)
+	list, err := os.ReadFile(filepath.Join(runs[1], rundir.TemplateList(digest)))
+	require.NoError(t, err)
+	again := filepath.Join(t.TempDir(), "again")
+	require.NoError(t, workspace.Rebuild(t.Context(), root, list, text2, again))
+	require.Equal(t, treeOf(t, kept[0].Workspace), treeOf(t, again))
+	require.NoFileExists(t, filepath.Join(again, "deep/repository/config"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(root, "src/dir/run.sh"), []byte("other\n"), 0o644))
+	never := filepath.Join(t.TempDir(), "never")
+	err = workspace.Rebuild(t.Context(), root, list, text2, never)
+	require.ErrorContains(t, err, filepath.Join(root, "src/dir/run.sh")+": it has changed since the run")
+	require.NoDirExists(t, never)
+	for _, tt := range []struct{ was, is, want string }{
+		{`"text": "2\n"`, `"text": "3\n"`, "stock.txt is not what was kept: its digest is another"},
+		{`"path": "stock.txt"`, `"path": "../stock.txt"`, "is not a path below the workspace"},
+		{`"target": "stock.txt"`, `"target": "/etc"`, "may lead outside"},
+		{`"version": 1`, `"version": 2`, "version 2: want 1"},
+	} {
+		changed := strings.Replace(string(text2), tt.was, tt.is, 1)
+		require.NotEqual(t, string(text2), changed)
+		require.NoError(t, os.WriteFile(filepath.Join(root, "src/dir/run.sh"), []byte("echo\n"), 0o644))
+		require.ErrorContains(t, workspace.Rebuild(t.Context(), root, list, []byte(changed), never), tt.want)
+		require.NoDirExists(t, never)
+	}
+	cut := list[:len(list)-2]
+	require.Error(t, workspace.Rebuild(t.Context(), root, cut, text2, never))
+	dropped := list[:strings.LastIndex(strings.TrimSuffix(string(list), "\n"), "\n")+1]
+	require.ErrorContains(t, workspace.Rebuild(t.Context(), root, dropped, text2, never), "the file has changed")
+}
+
+// treeOf returns what is in a directory, with modes and contents, by path.
+func treeOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, err)
+		info, err := d.Info()
+		require.NoError(t, err)
+		text := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			text += " " + string(data)
+		case info.Mode()&os.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			require.NoError(t, err)
+			text += " " + target
+		}
+		all[path[len(dir):]] = text
+		return nil
+	}))
+	return all
 }

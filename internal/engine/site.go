@@ -53,6 +53,11 @@ type site struct {
 
 // open makes the unit's directories, those of an agent among them if it is for one.
 func (s *site) open(ctx context.Context, forAgent bool) (err error) {
+	if s.runDirs != nil {
+		if err := s.kept.MakeWorkspace(*s.runDirs); err != nil {
+			return err
+		}
+	}
 	s.dirs, err = makeUnitDirs(s.cfg.TempDir, forAgent, s.runDirs)
 	if err == nil && forAgent {
 		err = toolcache.Find(s.cfg.Environ, s.caches...).Lay(ctx, s.dirs.home)

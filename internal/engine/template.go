@@ -23,6 +23,7 @@ type template struct {
 	// clean: the last search, for the first n secrets, found none in the template.
 	searched, clean bool
 	secrets         int
+	listed          map[string]bool // in the run's directory, by digest
 }
 
 // loadTemplate reads the files that workspaces are made of, unless they were read before.

@@ -215,6 +215,12 @@ func unitPaths(run *rundir.Run, u *Unit) (Paths, error) {
 		}
 		*x.to = filepath.ToSlash(rel)
 	}
+	if p.OfCase {
+		kept := paths.Artifacts + "/" + rundir.Workspace
+		if _, err := run.Size(kept); err == nil { // there is no workspace
+			paths.Workspace = kept
+		}
+	}
 	return paths, nil
 }
 

@@ -152,6 +152,9 @@ type UnitDirs struct {
 	Workspace string
 	// Logs and Artifacts are the directories for files about the unit.
 	Logs, Artifacts string
+	// OfCase says that the run has several cases: of a replay it keeps, instead of the workspace, how that differs from
+	// what it was made of.
+	OfCase bool
 }
 
 // The files of a unit. The session's log is in the logs, the others are in the artifacts.
@@ -161,10 +164,17 @@ const (
 	Trajectory = "trajectory.json"
 	Diff       = "workspace.diff"
 	Changes    = "workspace-changes.json"
+	Workspace  = "workspace.json" // in the place of a workspace: how it differs from its template
 )
 
+// TemplateList is the file of the run that lists the template of workspaces with this digest.
+func TemplateList(digest string) string { return "templates/" + digest + ".jsonl" }
+
 func unitDirsIn(dir string) UnitDirs {
-	return UnitDirs{filepath.Join(dir, "workspace"), filepath.Join(dir, "logs"), filepath.Join(dir, "artifacts")}
+	return UnitDirs{
+		Workspace: filepath.Join(dir, "workspace"), Logs: filepath.Join(dir, "logs"),
+		Artifacts: filepath.Join(dir, "artifacts"),
+	}
 }
 
 func variantDir(dir, variant string) string { return filepath.Join(dir, "variants", variant) }
@@ -179,12 +189,15 @@ func (r *Run) UnitDirs(caseID, variant string, trial int) UnitDirs {
 	}
 	dir := variantDir(r.dir, variant)
 	if len(m.Cases) > 1 || m.Trials > 1 {
-		dir = filepath.Join(dir, "cases", caseID, strconv.Itoa(trial))
+		d := unitDirsIn(filepath.Join(dir, "cases", caseID, strconv.Itoa(trial)))
+		d.OfCase = len(m.Cases) > 1
+		return d
 	}
 	return unitDirsIn(dir)
 }
 
-// MakeUnitDirs returns the directories of a unit, and makes those that do not exist.
+// MakeUnitDirs returns the directories of a unit, and makes those that do not exist. The workspace of one of several
+// cases is made by [Run.MakeWorkspace] only, and what was kept of it is removed.
 func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) {
 	r.mustBeLocked("MakeUnitDirs")
 	d := r.UnitDirs(caseID, variant, trial)
@@ -192,8 +205,22 @@ func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) 
 	for _, dir := range d.dirs() {
 		reopenOne(dir, private)
 	}
-	return d, d.make(disk.Tree(r.dir))
+	tree := disk.Tree(r.dir)
+	if !d.OfCase {
+		return d, d.make(tree)
+	}
+	err := errors.Join(tree.MkdirAll(d.Logs), tree.MkdirAll(d.Artifacts))
+	if err == nil {
+		err = errors.Join(tree.RemoveAll(d.Workspace), tree.RemoveAll(filepath.Join(d.Artifacts, Workspace)))
+	}
+	if err != nil {
+		err = fmt.Errorf("make the unit's directories: %w", err)
+	}
+	return d, err
 }
+
+// MakeWorkspace makes the directory of a unit's workspace, unless it exists.
+func (r *Run) MakeWorkspace(d UnitDirs) error { return disk.Tree(r.dir).MkdirAll(d.Workspace) }
 
 // Reopen gives back the rights to the run's own files and directories, and those above, that a process of ours has
 // taken from us: some sandboxes let processes change modes. What it cannot open is found by whoever needs it.

@@ -599,6 +599,11 @@ func TestUnitDirs(t *testing.T) {
 			dirs, err := run.MakeUnitDirs("task", "a", 1)
 			require.NoError(t, err)
 			require.Equal(t, run.UnitDirs("task", "a", 1), dirs)
+			require.Equal(t, len(tt.cases) > 1, dirs.OfCase)
+			if dirs.OfCase {
+				require.NoDirExists(t, dirs.Workspace, "a replay may need none")
+				require.NoError(t, run.MakeWorkspace(dirs))
+			}
 			for dir, got := range map[string]string{
 				"workspace": dirs.Workspace, "logs": dirs.Logs, "artifacts": dirs.Artifacts,
 			} {

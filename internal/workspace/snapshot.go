@@ -226,7 +226,7 @@ func (s *survey) addIgnored(p string, d fs.DirEntry) error {
 	if e.Kind == Dir {
 		h := sha256.New()
 		for _, b := range manifestOf(below.entries[1:]).Entries {
-			b.hashInto(h)
+			_, _ = h.Write(b.appendTo(nil))
 			e.Size += b.Size
 		}
 		e.Digest = hexSum(h)

@@ -32,6 +32,9 @@ type Template struct {
 	left   []Note // what is left out
 	byPath map[string]int
 	ownGit bool
+	// digest is that of base.
+	digestOnce sync.Once
+	digest     string
 	// shown is what [Overlay.Shown] says of it.
 	shownOnce sync.Once
 	shown     bool

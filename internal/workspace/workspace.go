@@ -11,10 +11,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"io"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Kind is what is at a path.
@@ -114,21 +112,26 @@ func (m *Manifest) set(e Entry) {
 // count, since a clone of the same files may lack the empty ones, and neither do ignored entries.
 func (m Manifest) Digest() string {
 	h := sha256.New()
+	var line []byte
 	for _, e := range m.Entries {
 		if e.Kind != Dir && !e.Ignored {
-			e.hashInto(h)
+			line = e.appendTo(line[:0])
+			_, _ = h.Write(line)
 		}
 	}
 	return hexSum(h)
 }
 
-// hashInto adds a line to the hash. It differs for different entries, because a path cannot contain NUL.
-func (e Entry) hashInto(h hash.Hash) {
+// appendTo adds a line for digests. It differs for different entries, because a path cannot contain NUL.
+func (e Entry) appendTo(line []byte) []byte {
 	exec := ""
 	if e.Exec {
 		exec = "x"
 	}
-	_, _ = io.WriteString(h, strings.Join([]string{string(e.Kind), exec, e.Path, e.Digest, e.Target, "\n"}, "\x00"))
+	for _, field := range []string{string(e.Kind), exec, e.Path, e.Digest, e.Target} {
+		line = append(append(line, field...), 0)
+	}
+	return append(line, '\n')
 }
 
 func digest(data []byte) string {

@@ -140,12 +140,18 @@ func parseUnit(id string) unitName {
 
 func newPackUnit(r *rundir.Run, id string, u unitName) (PackUnit, error) {
 	dirs := r.UnitDirs(u.caseID, u.variant, u.trial)
+	left := dirs.Workspace
+	if kept := filepath.Join(dirs.Artifacts, rundir.Workspace); dirs.OfCase {
+		if _, err := os.Lstat(kept); err == nil {
+			left = kept
+		}
+	}
 	unit := PackUnit{ID: id}
 	for _, pointer := range []struct {
 		to   *string
 		path string
 	}{
-		{&unit.Workspace, dirs.Workspace},
+		{&unit.Workspace, left},
 		{&unit.Diff, filepath.Join(dirs.Artifacts, rundir.Diff)},
 		{&unit.SessionLog, filepath.Join(dirs.Logs, rundir.SessionLog)},
 		{&unit.Metrics, filepath.Join(dirs.Artifacts, rundir.Metrics)},
