@@ -390,3 +390,19 @@ func TestHangs(t *testing.T) {
 		}
 	}
 }
+
+// TestGuard holds that mutants write only where we work.
+func TestGuard(t *testing.T) {
+	o := options{root: t.TempDir(), work: t.TempDir()}
+	words := o.guard()
+	if len(words) == 0 {
+		t.Skip("needs bubblewrap")
+	}
+	for dir, writable := range map[string]bool{o.root: false, o.work: true, "/etc": false} {
+		file := filepath.Join(dir, "sdd-eval-mutant")
+		out, err := exec.Command(words[0], slices.Concat(words[1:], []string{"touch", file})...).CombinedOutput()
+		if _, made := os.Lstat(file); writable != (err == nil) || writable != (made == nil) {
+			t.Errorf("touch %s: %v, %v: %s", file, err, made, out)
+		}
+	}
+}

@@ -267,7 +267,8 @@ func (b *bench) within(
 	if err := os.Chmod(temp, 0o777); err != nil { // some tests run themselves as another user
 		return "", "", err
 	}
-	c := exec.CommandContext(within, s.binary, "-test.run", pattern(tests))
+	words := append(b.guard(), s.binary, "-test.run", pattern(tests))
+	c := exec.CommandContext(within, words[0], words[1:]...)
 	c.Dir, c.Env = s.dir, slices.Concat(os.Environ(), b.env(mutant), s.env)
 	c.Env = append(c.Env, mutated.Seconds+"="+strconv.Itoa(int(limit.Seconds())+6), "TMPDIR="+temp)
 	c.WaitDelay = time.Second
