@@ -100,6 +100,13 @@ func (b bwrap) confine(c *supervise.Command, v view) error {
 	// our threads for ours. The supervisor makes the session without a terminal, and only the child gets an
 	// environment.
 	args := []string{path, "--unshare-all", "--as-pid-1", "--cap-drop", "ALL"}
+	var fixed []string
+	if os.Geteuid() == 0 { // the devices are the machine's own, and root's: a child could close them to all
+		fixed = machineDevices
+		for _, c := range []string{"CAP_SYS_ADMIN", "CAP_SETPCAP"} { // the second one lets it give up both for good
+			args = append(args, "--cap-add", c)
+		}
+	}
 	if v.network {
 		args = append(args, "--share-net")
 	}
@@ -125,11 +132,17 @@ func (b bwrap) confine(c *supervise.Command, v view) error {
 	}
 	c.Enclosure = append(args, "--")
 	c.Rules = &lockdown.Rules{
-		Namespaces: slices.Contains(b.leave, Namespaces),
+		Namespaces: slices.Contains(b.leave, Namespaces), Fixed: fixed,
 		// With the network goes its namespace, to which abstract sockets belong.
 		Unconnected: v.network && lockdown.ABI() < lockdown.ScopeABI && !slices.Contains(b.leave, Sockets),
 	}
 	return nil
+}
+
+// machineDevices are the mounts that bwrap makes of the machine's devices. The supervisor makes them read-only, which
+// forbids to change their modes and not to write to them.
+var machineDevices = []string{
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console",
 }
 
 // WorkspacePath is where [Bwrap] shows a [Policy.Workspace].

@@ -27,6 +27,9 @@ type Rules struct {
 	List []string
 	// Devices lists device files that may be read, written and controlled.
 	Devices []string
+	// Fixed lists mounts that are made read-only, as far as the thread may. A device so keeps its mode, and can be
+	// written all the same.
+	Fixed []string
 	// Connect lists directories below which the process may connect to unix sockets of processes outside. Before
 	// [ConnectABI] it can connect to them everywhere, unless it is Unconnected.
 	Connect []string

@@ -18,6 +18,9 @@ func Thread(r Rules) error {
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
+	for _, mount := range r.Fixed {
+		fix(mount)
+	}
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
@@ -34,6 +37,17 @@ func Thread(r Rules) error {
 		return fmt.Errorf("seccomp: %w", err)
 	}
 	return nil
+}
+
+// fix makes a mount read-only and keeps its other flags. Whether it could is known by measuring what a child can do.
+func fix(mount string) {
+	var s unix.Statfs_t
+	if unix.Statfs(mount, &s) != nil {
+		return
+	}
+	const kept = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC // by the same bits in statfs; times of access stay
+	flags := uintptr(s.Flags)&kept | unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY
+	_ = unix.Mount("none", mount, "", flags, "")
 }
 
 // maxFile is the largest size of a file, in bytes: with holes, one could otherwise be too large for whoever reads it.

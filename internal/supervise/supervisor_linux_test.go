@@ -35,7 +35,7 @@ func FuzzSpec(f *testing.F) {
 			want.rules = &lockdown.Rules{
 				Files: flag, Offline: !flag, Unconnected: flag, Namespaces: !flag,
 				Read: strings.Split(paths, "\n"), Write: []string{paths}, List: []string{},
-				Devices: []string{path, dir}, Connect: []string{dir},
+				Devices: []string{path, dir}, Fixed: []string{dir, path}, Connect: []string{dir},
 			}
 		}
 		got, err := decodeSpec(want.encode(), want.files)

@@ -168,7 +168,7 @@ func (s *spec) encode() []byte {
 		for _, flag := range []bool{r.Files, r.Offline, r.Unconnected, r.Namespaces} {
 			put(strconv.FormatBool(flag))
 		}
-		for _, paths := range [][]string{r.Read, r.Write, r.List, r.Devices, r.Connect} {
+		for _, paths := range [][]string{r.Read, r.Write, r.List, r.Devices, r.Fixed, r.Connect} {
 			list(paths)
 		}
 	}
@@ -190,7 +190,7 @@ func decodeSpec(text []byte, files []int) (*spec, error) {
 	if f.flag() {
 		s.rules = &lockdown.Rules{
 			Files: f.flag(), Offline: f.flag(), Unconnected: f.flag(), Namespaces: f.flag(),
-			Read: f.list(), Write: f.list(), List: f.list(), Devices: f.list(), Connect: f.list(),
+			Read: f.list(), Write: f.list(), List: f.list(), Devices: f.list(), Fixed: f.list(), Connect: f.list(),
 		}
 	}
 	s.args, s.env = f.list(), f.list()

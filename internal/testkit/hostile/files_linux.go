@@ -427,5 +427,23 @@ func systemChanges() []Escape {
 				return "", os.Chmod("/etc/passwd", info.Mode().Perm())
 			},
 		},
+		Escape{
+			Name: "chmod-devices", Property: confine.FileModes, Uncertain: onlyRoot,
+			try: func(Target) (string, error) { // to their present values
+				var errs []error
+				for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+					path := filepath.Join("/dev", name)
+					info, err := os.Stat(path)
+					if err == nil {
+						err = os.Chmod(path, info.Mode().Perm())
+					}
+					if err == nil {
+						return "", nil
+					}
+					errs = append(errs, err)
+				}
+				return "", errors.Join(errs...)
+			},
+		},
 	)
 }
