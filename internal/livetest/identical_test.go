@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
+	"github.com/sdd-eval/sdd-eval/internal/workspace"
 )
 
 // outcome is what is known of a unit that ended, without when that was and how long it took to judge.
@@ -52,7 +54,7 @@ func outcomes(t *testing.T, dir string) map[string]outcome {
 			place := run.UnitDirs(u.Case, u.Variant, u.Trial)
 			trajectory, err := os.ReadFile(filepath.Join(place.Artifacts, "trajectory.json"))
 			require.NoError(t, err)
-			o := outcome{u.Outcome, u.Stop, u.Evaluations, string(trajectory), filesOf(t, place.Workspace)}
+			o := outcome{u.Outcome, u.Stop, u.Evaluations, string(trajectory), filesOf(t, workspaceOf(t, run, place))}
 			for i := range o.Evaluations {
 				o.Evaluations[i].Duration = 0
 			}
@@ -60,6 +62,23 @@ func outcomes(t *testing.T, dir string) map[string]outcome {
 		}
 	}
 	return all
+}
+
+// workspaceOf returns the directory with the workspace that a unit left. A replay keeps how it differs from its template.
+func workspaceOf(t *testing.T, run *rundir.Run, place rundir.UnitDirs) string {
+	t.Helper()
+	kept, err := os.ReadFile(filepath.Join(place.Artifacts, rundir.Workspace))
+	if errors.Is(err, fs.ErrNotExist) {
+		return place.Workspace
+	}
+	require.NoError(t, err)
+	digest, err := workspace.KeptTemplate(kept)
+	require.NoError(t, err)
+	list, err := run.ReadFile(rundir.TemplateList(digest), 1<<30)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "workspace")
+	require.NoError(t, workspace.Rebuild(t.Context(), filepath.Join("..", ".."), list, kept, dir))
+	return dir
 }
 
 // filesOf returns the contents of the files of a workspace, by path. What is in .git differs by the time of its commit.
