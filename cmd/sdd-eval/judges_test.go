@@ -156,7 +156,8 @@ func TestJudgesReported(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
 	stderr, out := j.run(0, j.allowed(), "run", "--playbook", "suite.yaml", "--llm-judge")
-	require.Contains(t, stderr, "suite.yaml:12: short: reported: scored 0.1: brevity\n1 passed\n")
+	require.Contains(t, stderr, "suite.yaml:12: short: reported: scored 0.1: brevity\n")
+	require.Contains(t, stderr, "\n1 passed\n")
 	_, shown := j.run(0, nil, "show", "latest")
 	require.Contains(t, shown, "suite.yaml:12: short: reported: scored 0.1: brevity")
 
@@ -208,8 +209,8 @@ func TestJudgesSkipped(t *testing.T) {
 	j.replace("  - {name: verify, type: code_judge, script: [sh, judge.sh], threshold: 0.8}\n", "")
 	stderr, _ = j.run(3, nil, "run", "--playbook", "suite.yaml")
 	require.Contains(t, stderr, "polite"+why)
-	require.Contains(t, stderr,
-		"1 skipped; judges not asked: 2\nsdd-eval: nothing was judged, and no job ran a command\n")
+	require.Contains(t, stderr, "\n1 skipped; judges not asked: 2\n")
+	require.Contains(t, stderr, "\nsdd-eval: nothing was judged, and no job ran a command\n")
 }
 
 // TestJudgesFlaws: the failed checks of a judge that passes the agent are shown, and a pass is refused if all checks

@@ -175,16 +175,15 @@ func TestUsage(t *testing.T) {
 			"init: --force maybe: use true or false\nnext: sdd-eval init --help",
 		},
 		{"unexpected argument", "list all", "list: unexpected argument \"all\"\nnext: sdd-eval list --help"},
-		{"missing argument", "show", "show: RUN_ID is missing\nnext: sdd-eval show --help"},
 		{"too many arguments", "show a b c", "show: unexpected argument \"c\"\nnext: sdd-eval show --help"},
 		{"no files", "validate", "validate: FILE is missing\nnext: sdd-eval validate --help"},
 		{
 			"neither playbook nor run", "run",
-			"run: give either --playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
 		},
 		{
 			"both playbook and run", "run --playbook p --resume r",
-			"run: give either --playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
 		},
 		{
 			"unknown shell", "completion tcsh",
@@ -204,10 +203,12 @@ func TestUsage(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	got := call(t, t.TempDir(), "--version")
-	require.Equal(t, exitOK, got.code)
-	require.Empty(t, got.stderr)
-	require.Regexp(t, `^sdd-eval `+regexp.QuoteMeta(engine.Version)+` \([^ ()]+, go[^ ]+( .*)?\)\n$`, got.stdout)
+	for _, word := range []string{"version", "--version"} {
+		got := call(t, t.TempDir(), word)
+		require.Equal(t, exitOK, got.code)
+		require.Empty(t, got.stderr)
+		require.Regexp(t, `^sdd-eval `+regexp.QuoteMeta(engine.Version)+` \([^ ()]+, go[^ ]+( .*)?\)\n$`, got.stdout)
+	}
 }
 
 // TestStdoutFails: a command whose output cannot be written fails.

@@ -55,7 +55,7 @@ func commands() []command {
 		cassetteShowCommand(), cassetteDiffCommand(), cassetteVerifyCommand(), cassettePruneCommand(),
 		cassetteMigrateCommand(), cassetteImportCommand(), cassetteExportCommand(),
 		hookInstallCommand(), hookUninstallCommand(), hookPreCommand(), hookPostCommand(), hookFailureCommand(),
-		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), completeCommand(),
+		matchCommand(), schemaCommand(), completionCommand(), helpCommand(), versionCommand(), completeCommand(),
 	}
 }
 
@@ -226,6 +226,21 @@ sdd-eval help cassette show`,
 	}
 }
 
+func versionCommand() command {
+	return command{
+		name:     "version",
+		short:    "print the version",
+		long:     "Prints the version of sdd-eval, what it was built from, and the version of Go, like --version.",
+		examples: `sdd-eval version`,
+		define: func(a *App, _ *flags) action {
+			return func(context.Context, []string) error {
+				fmt.Fprintln(a.Stdout, versionLine())
+				return nil
+			}
+		},
+	}
+}
+
 const overview = `sdd-eval runs coding agents on the tasks of a playbook and reports how they did.
 
 Usage:
@@ -236,7 +251,7 @@ Commands:
 %s
 To get started without installing an agent:
   sdd-eval init --name demo
-  sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
+  sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
 
 ` + "Run `sdd-eval help COMMAND` for the details of a command.\n"
 

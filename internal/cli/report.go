@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func reportCommand() command {
 	all := slices.Concat(files, []string{humanFormat, githubFormat})
 	return command{
 		name:  "report",
-		usage: "--run RUN_ID [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
+		usage: "[RUN_ID] [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
 		short: "write the reports of a run again",
 		long: `Writes the reports of a run again, from its directory alone, and prints the path of each. The same
 run gives the same bytes each time. If the playbook enables the AI judge, it is asked for missing
@@ -36,23 +37,28 @@ The format github is for steps of GitHub Actions: it prints an annotation for ea
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
 With this format alone the exit code is 0 whatever the outcome of the run, because the step that
 made the run has failed already.`,
-		examples: `sdd-eval report --run latest
-sdd-eval report --run 20260131-101500-demo-k3v9 --format md,html
-sdd-eval report --run latest --format github`,
+		examples: `sdd-eval report
+sdd-eval report 20260131-101500-demo-k3v9 --format md,html
+sdd-eval report --format github`,
 		codes: `0  all units passed, or completed if nothing judges them
 1  a unit or a job failed
 2  the command line or the environment is wrong
 3  a unit or a job ended in an error or was not run: nothing is known about its agent`,
+		args: arguments{max: 1, what: "RUN_ID", kind: kindRun},
 		define: func(a *App, f *flags) action {
 			var run, root, formats string
 			o := reporting{ask: true}
-			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest.")
+			f.text(&run, "run", kindRun, "The `RUN_ID` of the run, the beginning of one, or latest, which is the "+
+				"default; like the argument.")
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
 				strings.Join(all, ", ")+"; without it all files.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
 			f.root(&root)
-			f.require("run")
-			return func(ctx context.Context, _ []string) error {
+			return func(ctx context.Context, args []string) error {
+				if len(args) > 0 && run != "" {
+					return usageError("report: give one run, RUN_ID or --run RUN_ID").hint("sdd-eval report --help")
+				}
+				run = cmp.Or(append(args, run, latest)...)
 				if formats != "" {
 					o.formats = strings.Split(formats, ",")
 				}

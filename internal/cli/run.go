@@ -31,33 +31,36 @@ type runOptions struct {
 	root, sandbox              string
 	parallel                   int
 	llmJudge, acceptChanged    bool
-	untrusted                  bool
+	untrusted, open            bool
 }
 
 func runCommand() command {
 	return command{
 		name: "run",
-		usage: "--playbook FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
+		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
-			"               [--llm-judge] [--untrusted]\n" +
+			"               [--llm-judge] [--untrusted] [--open]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
 		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps
 everything that happens in a new directory below .llman/sdd-eval/runs. The path of the directory is
-the last line of standard output; everything else goes to standard error. --resume continues a run
+the last line of standard output; everything else goes to standard error: at the end a table of the
+variants, and why not everything passed. The reports are in the directory. --resume continues a run
 that was interrupted or killed; it does not repeat what has ended, and refuses if the judges,
 goldens, prompt files or fixtures of the playbook have changed since.`,
-		examples: `sdd-eval run --playbook .llman/sdd-eval/playbooks/demo.yaml
-sdd-eval run --playbook demo.yaml --parallel 4
+		examples: `sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
+sdd-eval run demo.yaml --parallel 4
 sdd-eval run --resume latest`,
 		codes: `0    all units passed, or completed if nothing judges them
 1    a unit or a job failed
 2    the command line, the playbook or the configuration is wrong
 3    a unit or a job ended in an error: nothing is known about its agent
 130  interrupted; continue with --resume`,
+		args: arguments{max: 1, what: "FILE", kind: kindFile},
 		define: func(a *App, f *flags) action {
 			o := runOptions{mode: "live"}
-			f.text(&o.playbook, "playbook", kindFile, "The playbook `FILE`, relative to the working directory.")
+			f.text(&o.playbook, "playbook", kindFile,
+				"The playbook `FILE`, relative to the working directory, like the argument.")
 			f.text(&o.resume, "resume", kindRun,
 				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
 			f.choice(&o.mode, "mode",
@@ -78,14 +81,20 @@ sdd-eval run --resume latest`,
 			f.BoolVar(&o.llmJudge, "llm-judge", false,
 				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
 			f.untrusted(&o.untrusted)
+			f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
-			return func(ctx context.Context, _ []string) error {
+			return func(ctx context.Context, args []string) error {
+				if len(args) > 0 && o.playbook == "" {
+					o.playbook, args = args[0], nil
+				}
 				switch {
+				case len(args) > 0:
+					return usageError("run: give one playbook, FILE or --playbook FILE").hint("sdd-eval run --help")
 				case o.acceptChanged && o.resume == "":
 					return usageError("run: --accept-changed is for --resume").hint("sdd-eval run --help")
 				case (o.playbook == "") == (o.resume == ""):
-					return usageError("run: give either --playbook FILE or --resume RUN_ID").hint("sdd-eval run --help")
+					return usageError("run: give either a playbook FILE or --resume RUN_ID").hint("sdd-eval run --help")
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
 					return usageError("run: --resume continues a run as it began: remove --mode and --cassettes")
 				}
@@ -118,12 +127,9 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
-	done, err := a.carryOut(ctx, o, cfg, w)
+	done, rep, err := a.carryOut(ctx, o, cfg, w)
 	w.close()
-	if done.ID != "" {
-		fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed).String()+notAsked(done.Units))
-		fmt.Fprintln(a.Stdout, done.Dir)
-	}
+	a.ended(ctx, o, done, rep)
 	if err != nil {
 		return again.failed(ctx, err, done)
 	}
@@ -131,6 +137,28 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
 	return verdict(done.Verdict, done.ID, o.root)
+}
+
+// ended tells what a run came to; rep is nil if it has no reports.
+func (a *App) ended(ctx context.Context, o runOptions, done engine.Finished, rep *report.Report) {
+	if done.ID == "" {
+		return
+	}
+	if rep != nil {
+		columns := 0
+		if size := screenOf(a.Stderr, a.Getenv, a.Now).size; size != nil {
+			columns, _ = size()
+		}
+		summarise(a.Stderr, rep, columns)
+	}
+	fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed).String()+notAsked(done.Units))
+	if page := filepath.Join(done.Dir, report.Page); rep != nil {
+		fmt.Fprintln(a.Stderr, "report: "+a.shown(page))
+		if o.open {
+			a.open(ctx, page)
+		}
+	}
+	fmt.Fprintln(a.Stdout, done.Dir)
 }
 
 // runConfig returns the engine's configuration from the flags and the environment.
@@ -156,25 +184,27 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 	return cfg, nil
 }
 
-// carryOut runs the playbook that the options name, or resumes the run.
-func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *watcher) (engine.Finished, error) {
+// carryOut runs the playbook that the options name, or resumes the run. It returns the report on a run that has
+// finished.
+func (a *App) carryOut(
+	ctx context.Context, o runOptions, cfg engine.Config, w *watcher,
+) (done engine.Finished, rep *report.Report, err error) {
 	var plan *plan.Plan
-	var err error
 	if o.resume != "" {
 		run, err := rundir.Resume(cfg.Root, o.resume, a.secrets)
 		if err != nil {
-			return engine.Finished{}, err
+			return engine.Finished{}, nil, err
 		}
 		defer run.Close()
 		if cfg.Mode, err = engine.ParseMode(run.Manifest().Mode, engine.Live, a.Getenv); err != nil {
-			return engine.Finished{}, &engine.InputError{Err: err}
+			return engine.Finished{}, nil, &engine.InputError{Err: err}
 		}
 		if plan, err = loadResumed(cfg, run); err != nil {
-			return engine.Finished{}, &engine.InputError{Err: err}
+			return engine.Finished{}, nil, &engine.InputError{Err: err}
 		}
 		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
 	} else if plan, err = a.loadPlan(cfg, o.playbook); err != nil {
-		return engine.Finished{}, &engine.InputError{Err: err}
+		return engine.Finished{}, nil, &engine.InputError{Err: err}
 	}
 	var packed int64 = -1 // the size of the results when people got what they need to score
 	cfg.Keep.Report = func(ctx context.Context, run *rundir.Run, last bool) error {
@@ -186,8 +216,12 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 		if packed == results {
 			o.formats = report.Names()
 		}
-		if _, _, err = writeReports(ctx, run, o); err == nil {
+		written, _, err := writeReports(ctx, run, o)
+		if err == nil {
 			packed = results
+		}
+		if err == nil && last {
+			rep = written
 		}
 		return err
 	}
@@ -196,9 +230,10 @@ func (a *App) carryOut(ctx context.Context, o runOptions, cfg engine.Config, w *
 		_, err = judgeOf(cfg.Models) // fail before agents do work, rather than when the report is made
 	}
 	if err != nil {
-		return engine.Finished{}, &engine.InputError{Err: err}
+		return engine.Finished{}, nil, &engine.InputError{Err: err}
 	}
-	return runner.Run(ctx, w)
+	done, err = runner.Run(ctx, w)
+	return done, rep, err
 }
 
 // resumed returns the id of the run that o resumes, and the options that would begin such a run.

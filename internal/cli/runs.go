@@ -121,36 +121,39 @@ func (a *App) list(rootFlag string) error {
 func showCommand() command {
 	return command{
 		name:  "show",
-		usage: "RUN_ID [--root DIR] [--materialise DIR [UNIT]]",
+		usage: "[RUN_ID] [--root DIR] [--materialise DIR [UNIT]]",
 		short: "show what happened in a run",
 		long: `Shows how each unit and each job of a run ended and why, and where its files are. RUN_ID is the id
-of a run, the beginning of one, or latest.
+of a run, the beginning of one, or latest, which is the default.
 
 With --materialise it writes the workspace that UNIT left, an id or its end, which only a run of one unit
 can do without. Of replays of several cases, a run keeps what the workspace was made of and how it
 differs: if a file of that has changed since, nothing is written, and the error names the file.`,
-		examples: `sdd-eval show latest
+		examples: `sdd-eval show
 sdd-eval show 20260131-101500
 sdd-eval show latest --materialise /tmp/left fix/claude/1`,
-		args: arguments{min: 1, max: 2, what: "RUN_ID", kind: kindRun},
+		args: arguments{max: 2, what: "RUN_ID", kind: kindRun},
 		define: func(a *App, f *flags) action {
 			var root, dir string
 			f.root(&root)
 			f.text(&dir, "materialise", kindDir,
 				"Write the workspace of a unit into `DIR`, which is empty or does not exist.")
 			return func(ctx context.Context, args []string) error {
-				unit := ""
+				run, unit := latest, ""
+				if len(args) > 0 {
+					run = args[0]
+				}
 				if len(args) > 1 {
 					unit = args[1]
 				}
 				switch {
 				case dir != "":
-					return a.materialise(ctx, root, args[0], unit, dir)
+					return a.materialise(ctx, root, run, unit, dir)
 				case unit != "":
 					return usageError("UNIT %s is for --materialise: a run is shown with all its units", unit).
 						hint("sdd-eval show --help")
 				}
-				return a.show(root, args[0])
+				return a.show(root, run)
 			}
 		},
 	}

@@ -90,7 +90,8 @@ type Keep struct {
 	AcceptChanged bool
 	// Tool is what runs it, for the manifest.
 	Tool string
-	// Report makes the reports of a run; last tells that it has ended. Nil: steps that ask for reports are skipped.
+	// Report makes the reports of a run, where a step asks for them, and with last when the run has ended. Nil: such
+	// steps are skipped.
 	Report func(ctx context.Context, run *rundir.Run, last bool) error
 }
 

@@ -253,8 +253,7 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 		err = errors.Join(err, r.kept.Finish(state))
 	}
 	done.Verdict = r.kept.Manifest().Judge(done.Units, done.Jobs)
-	if report := r.cfg.Keep.Report; report != nil && state == rundir.StateFinished && r.Reports() {
-		// Once more: now the run has ended.
+	if report := r.cfg.Keep.Report; report != nil && state == rundir.StateFinished {
 		err = errors.Join(err, panics.Catch(func() error { return report(ctx, r.kept, true) }))
 	}
 	return done, err

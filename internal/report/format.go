@@ -86,14 +86,14 @@ func (s Sum) bound() string {
 	return ""
 }
 
-// money writes sums of money, one for each currency. The names of currencies come from agents.
-func money(costs []Cost) string {
+// money writes sums of money, one for each currency. The names of currencies come from agents, and go through name.
+func money(costs []Cost, name func(string) string) string {
 	if len(costs) == 0 {
 		return unknown
 	}
 	parts := make([]string, len(costs))
 	for i, c := range costs {
-		parts[i] = fmt.Sprintf("%s%.4g %s", c.bound(), *c.Sum.Sum, escape(c.Currency))
+		parts[i] = fmt.Sprintf("%s%.4g %s", c.bound(), *c.Sum.Sum, name(c.Currency))
 	}
 	return strings.Join(parts, ", ")
 }

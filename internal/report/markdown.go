@@ -124,7 +124,8 @@ func (m *markdown) variants(rep *Report) {
 			cells = append(cells, score(v.AI.Score))
 		}
 		m.row(append(cells, v.Iterations.integer(), tally(v.Stops), v.ToolCalls.integer(), v.Files.String(),
-			v.Commands.String(), thousands(int64(v.Denied)), v.Tokens.Total.integer(), money(v.Cost), v.Time.time()))
+			v.Commands.String(), thousands(int64(v.Denied)), v.Tokens.Total.integer(), money(v.Cost, escape),
+			v.Time.time()))
 	}
 }
 

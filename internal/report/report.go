@@ -138,11 +138,14 @@ type Format struct {
 	render func(*Report) ([]byte, error)
 }
 
+// Page is the file of the report for people.
+const Page = "report.html"
+
 // Formats is the table of all formats.
 var Formats = []Format{
 	{"md", "report.md", func(rep *Report) ([]byte, error) { return rep.Markdown(), nil }},
 	{"json", "report.json", (*Report).JSON},
-	{"html", "report.html", (*Report).HTML},
+	{"html", Page, (*Report).HTML},
 	{"junit", "report.junit.xml", (*Report).JUnit},
 }
 
