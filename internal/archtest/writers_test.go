@@ -27,7 +27,7 @@ var writers = []writer{
 	{"internal/disk", nil, "its callers count as writers, and a workspace that is moved was searched"},
 	{"internal/rundir", []string{"writeFile", "(*journal).commit", "openRegular"}, "Run.WriteFile and Run.Append mask"},
 	{"internal/rundir", []string{"claim", "removeRun", "tryLock"}, "names that we chose, and empty files"},
-	{"internal/session", []string{"(*Log).Open", "(*Log).write"}, "each line is masked"},
+	{"internal/session", []string{"(*Log).open", "(*Log).write"}, "each line is masked"},
 	{"internal/engine", []string{"(*tape).checkWritable", "(*Runner).build"}, "an empty file"},
 	{"internal/session", []string{"replace"}, "the agent's account, in the file of the user's that it came from"},
 	{"internal/session", []string{"writeFiles"}, "the agent's account, in a home that is removed with the unit"},

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -55,14 +53,11 @@ const maxShownUnit = 200
 
 // rebuild writes a unit's workspace, which the run keeps as it is, or as how it differs from its template.
 func rebuild(ctx context.Context, r *rundir.Run, root string, dirs rundir.UnitDirs, dst string) error {
-	name, err := filepath.Rel(r.Dir(), filepath.Join(dirs.Artifacts, rundir.Workspace))
-	if err != nil {
-		return err
-	}
-	kept, err := r.ReadFile(filepath.ToSlash(name), maxKept)
-	if errors.Is(err, fs.ErrNotExist) {
+	left := r.Left(dirs)
+	if left != dirs.File(rundir.Workspace) {
 		return workspace.CopyKept(ctx, dirs.Workspace, dst)
 	}
+	kept, err := r.ReadFile(left, maxKept)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,15 @@ func (a *attempt) keep(ctx context.Context) error {
 	if a.tape.imported() || a.site.dropped { // that there are none would not be true
 		changes = func(context.Context) error { return nil }
 	}
-	return errors.Join(changes(ctx), a.keepJSON(rundir.Metrics, a.result.Metrics), a.keepRun(), a.keepWorkspace())
+	err := errors.Join(changes(ctx), a.keepRun(), a.keepWorkspace())
+	if !a.inResults() {
+		err = errors.Join(err, a.keepJSON(rundir.Metrics, a.result.Metrics))
+	}
+	return err
 }
+
+// inResults reports whether metrics and changes are kept in the results alone.
+func (a *attempt) inResults() bool { return a.site.runDirs.OfCase && !a.role.runsAgent() }
 
 // keepChanges compares the workspace with what was prepared.
 func (a *attempt) keepChanges(ctx context.Context) error {
@@ -66,7 +73,11 @@ func (a *attempt) keepChanges(ctx context.Context) error {
 	if a.result.Metrics != nil {
 		a.result.Metrics.Changes = changes
 	}
-	return errors.Join(a.keepJSON(rundir.Changes, changes), a.keepFile(rundir.Diff, d.Text))
+	err = a.keepFile(rundir.Diff, d.Text)
+	if !a.inResults() {
+		err = errors.Join(err, a.keepJSON(rundir.Changes, changes))
+	}
+	return err
 }
 
 // keepRun writes what the agent did, an event a line.

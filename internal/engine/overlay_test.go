@@ -260,6 +260,7 @@ func TestKeptOverlay(t *testing.T) {
 	recordAs(t, root, text, changes)
 	var kept []rundir.UnitDirs
 	var runs []string
+	var compared []*result.Changes
 	for _, trees := range []bool{true, false} {
 		runner, unit := newRunner(t, root, text, engine.Replay, unconfined, func(c *engine.Config) {
 			c.Keep, c.Trees, c.Secrets = &engine.Keep{Below: root}, trees, new(secret.Set)
@@ -269,16 +270,18 @@ func TestKeptOverlay(t *testing.T) {
 		done, err := runner.Run(t.Context(), sunk)
 		require.NoError(t, err)
 		require.Equal(t, result.Fail, sunk.units[0].Outcome, judged(sunk.units[0]))
+		compared = append(compared, sunk.units[0].Metrics.Changes)
 		kept, runs = append(kept, filesOf(t, root, done, unit)), append(runs, done.Dir)
 	}
-	for _, name := range []string{rundir.Diff, rundir.Changes} {
-		want, err := os.ReadFile(filepath.Join(kept[0].Artifacts, name))
-		require.NoError(t, err)
-		got, err := os.ReadFile(filepath.Join(kept[1].Artifacts, name))
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got))
-	}
-	require.NoDirExists(t, kept[1].Workspace)
+	want, err := os.ReadFile(filepath.Join(kept[0].Artifacts, rundir.Diff))
+	require.NoError(t, err)
+	got, err := os.ReadFile(filepath.Join(kept[1].Artifacts, rundir.Diff))
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+	require.Equal(t, compared[0], compared[1])
+	require.Equal(t, []string{
+		"", "/artifacts", "/artifacts/trajectory.json", "/artifacts/workspace.diff", "/artifacts/workspace.json",
+	}, slices.Sorted(maps.Keys(treeOf(t, filepath.Dir(kept[1].Artifacts)))), "nothing is kept twice, and no empty log")
 	text2, err := os.ReadFile(filepath.Join(kept[1].Artifacts, rundir.Workspace))
 	require.NoError(t, err)
 	digest, err := workspace.KeptTemplate(text2)

@@ -54,7 +54,7 @@ type site struct {
 // open makes the unit's directories, those of an agent among them if it is for one.
 func (s *site) open(ctx context.Context, forAgent bool) (err error) {
 	if s.runDirs != nil {
-		if err := s.kept.MakeWorkspace(*s.runDirs); err != nil {
+		if err := s.kept.MakeDirs(*s.runDirs); err != nil {
 			return err
 		}
 	}

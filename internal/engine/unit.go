@@ -156,9 +156,7 @@ func (a *attempt) runKept(ctx context.Context) (err error) {
 		return err
 	}
 	a.site.runDirs = &runDirs
-	if err := a.log.Open(runDirs.Logs); err != nil {
-		return err
-	}
+	a.log.Keep(func() (string, error) { return runDirs.Logs, a.kept.MakeLogs(runDirs) })
 	defer func() { err = errors.Join(err, a.log.Close(a.site.dirs.pins.check)) }() // also where run panics
 	return a.run(ctx)
 }
@@ -206,7 +204,7 @@ func (a *attempt) run(ctx context.Context) (err error) {
 // openDirs makes the unit's directories, unless everything can be told from the cassette.
 func (a *attempt) openDirs(ctx context.Context) error {
 	if a.role.runsAgent() || a.needsDir() {
-		return a.site.open(ctx, a.role.runsAgent())
+		return errors.Join(a.site.open(ctx, a.role.runsAgent()), a.log.Open())
 	}
 	a.site.lay(workspace.EmptyOverlay())
 	return nil

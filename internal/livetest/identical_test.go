@@ -64,7 +64,8 @@ func outcomes(t *testing.T, dir string) map[string]outcome {
 	return all
 }
 
-// workspaceOf returns the directory with the workspace that a unit left. A replay keeps how it differs from its template.
+// workspaceOf returns the directory with the workspace that a unit left. A replay keeps how it differs from its
+// template.
 func workspaceOf(t *testing.T, run *rundir.Run, place rundir.UnitDirs) string {
 	t.Helper()
 	kept, err := os.ReadFile(filepath.Join(place.Artifacts, rundir.Workspace))

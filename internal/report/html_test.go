@@ -138,7 +138,7 @@ func hostileSource(t *testing.T) source {
 	}
 	files := artifacts{run: data, diff: sampleDiff + hostile + "\n" + strings.ReplaceAll(sampleDiff, "order", hostile)}
 	s.artifacts = func(*Unit) (artifacts, error) { return files, nil }
-	s.paths = func(*Unit) (Paths, error) { return Paths{hostile, hostile, hostile}, nil }
+	s.paths = func(*Unit) Paths { return Paths{hostile, hostile, hostile} }
 	u := &s.units[0]
 	u.Outcome, u.Warnings, u.Attempts, u.Next, u.Session = result.Error, []string{"x"}, []string{"x"}, "x", "x"
 	u.Evaluations[0].Outcome = result.Error

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -47,7 +49,7 @@ func load(run *rundir.Run) (*Report, error) {
 	}
 	src := source{
 		manifest: run.Manifest(), units: units, jobs: jobs, notes: run.Notes(), ai: make(map[string][]AIScore),
-		paths:     func(u *Unit) (Paths, error) { return unitPaths(run, u) },
+		paths:     func(u *Unit) Paths { return unitPaths(run, u) },
 		look:      func(u *Unit) error { return look(run, u) },
 		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },
 	}
@@ -70,7 +72,7 @@ type source struct {
 	human     []rating
 	ai        map[string][]AIScore // by unit
 	notes     []string
-	paths     func(*Unit) (Paths, error)
+	paths     func(*Unit) Paths
 	look      func(*Unit) error // notes artifacts that are missing or too large in a unit that ran
 	artifacts func(*Unit) (artifacts, error)
 }
@@ -141,10 +143,7 @@ func (s source) fillUnits(rep *Report) error {
 		if err != nil {
 			return err
 		}
-		u.AI = s.ai[id]
-		if u.Paths, err = s.paths(u); err != nil {
-			return err
-		}
+		u.AI, u.Paths = s.ai[id], s.paths(u)
 		if u.Result != nil {
 			if err := s.look(u); err != nil {
 				return err
@@ -202,60 +201,22 @@ type artifacts struct {
 	diff string
 }
 
-func unitPaths(run *rundir.Run, u *Unit) (Paths, error) {
-	p := run.UnitDirs(u.Case, u.Variant, u.Trial)
-	var paths Paths
-	for _, x := range []struct {
-		to   *string
-		from string
-	}{{&paths.Workspace, p.Workspace}, {&paths.Logs, p.Logs}, {&paths.Artifacts, p.Artifacts}} {
-		rel, err := filepath.Rel(run.Dir(), x.from)
-		if err != nil {
-			return Paths{}, err
-		}
-		*x.to = filepath.ToSlash(rel)
+func unitPaths(run *rundir.Run, u *Unit) Paths {
+	d := run.UnitDirs(u.Case, u.Variant, u.Trial)
+	paths := Paths{run.Left(d), path.Dir(d.File(rundir.SessionLog)), path.Dir(d.File(rundir.Diff))}
+	if _, err := os.Lstat(d.Logs); d.OfCase && err != nil {
+		paths.Logs = ""
 	}
-	if p.OfCase {
-		kept := paths.Artifacts + "/" + rundir.Workspace
-		if _, err := run.Size(kept); err == nil { // there is no workspace
-			paths.Workspace = kept
-		}
-	}
-	return paths, nil
+	return paths
 }
 
-// look notes the artifacts of a unit that ran if they are missing or too large to show. If the unit's result has no
-// metrics or changes, it takes them from the artifacts.
+// look notes the artifacts of a unit that ran if they are missing or too large to show.
 func look(run *rundir.Run, u *Unit) error {
-	started := u.metrics() != nil
-	if !started {
-		metrics, err := readJSON[result.Metrics](run, u, rundir.Metrics)
-		if err != nil {
-			return err
-		}
-		if metrics != nil {
-			r := *u.Result
-			r.Metrics = metrics
-			u.Result = &r
-		}
-	}
 	m := u.metrics()
-	compared := m != nil && m.Changes != nil
-	if m != nil && m.Changes == nil {
-		var err error
-		if m.Changes, err = readJSON[result.Changes](run, u, rundir.Changes); err != nil {
-			return err
-		}
-	}
 	for _, file := range []struct {
 		name   string
 		wanted bool // it is missing if it is not there
-	}{
-		{rundir.Trajectory, started},
-		{rundir.Metrics, started},
-		{rundir.Changes, compared},
-		{rundir.Diff, compared},
-	} {
+	}{{rundir.Trajectory, m != nil}, {rundir.Diff, m != nil && m.Changes != nil}} {
 		path := u.Paths.Artifacts + "/" + file.name
 		size, err := run.Size(path)
 		switch {
@@ -279,7 +240,8 @@ func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 		return artifacts{}, err
 	}
 	if events != nil && !whole(events) {
-		return artifacts{}, broken(run, u, rundir.Trajectory, errors.New("not a whole JSON object"))
+		file := filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), rundir.Trajectory)
+		return artifacts{}, fmt.Errorf("%s: not a whole JSON object", file)
 	}
 	diff, err := readArtifact(run, u, rundir.Diff)
 	return artifacts{run: events, diff: string(diff)}, err
@@ -290,23 +252,6 @@ func readArtifacts(run *rundir.Run, u *Unit) (artifacts, error) {
 func whole(object []byte) bool {
 	object = bytes.TrimSpace(object)
 	return bytes.HasPrefix(object, []byte("{")) && bytes.HasSuffix(object, []byte("}"))
-}
-
-// readJSON returns the value of a JSON artifact, or nil if there is none to show.
-func readJSON[T any](run *rundir.Run, u *Unit, name string) (*T, error) {
-	data, err := readArtifact(run, u, name)
-	if data == nil || err != nil {
-		return nil, err
-	}
-	v := new(T)
-	if err := json.Unmarshal(data, v); err != nil {
-		return nil, broken(run, u, name, err)
-	}
-	return v, nil
-}
-
-func broken(run *rundir.Run, u *Unit, name string, err error) error {
-	return fmt.Errorf("%s: %w", filepath.Join(run.Dir(), filepath.FromSlash(u.Paths.Artifacts), name), err)
 }
 
 // readArtifact reads an artifact of the unit. It returns nil if the artifact is missing or too large, which look has

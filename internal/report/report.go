@@ -109,7 +109,8 @@ type Unit struct {
 	Result *result.Unit `json:"result"`
 }
 
-// Paths has the paths of a unit's directories.
+// Paths has the paths of a unit's directories. Workspace is the file [rundir.Workspace] if that is in its place, and
+// Logs is empty if one of several cases has none.
 type Paths struct {
 	Workspace string `json:"workspace"`
 	Logs      string `json:"logs"`

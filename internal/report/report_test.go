@@ -31,9 +31,9 @@ func sample(t testing.TB, variants, cases, trials int) source {
 			Sandbox: "none", Trials: trials, Need: max(1, trials-1), Evaluators: true, State: rundir.StateFinished,
 			Playbook: rundir.Playbook{Path: "evals/shop/shop.yaml", Digest: "sha256:0"},
 		},
-		paths: func(u *Unit) (Paths, error) {
+		paths: func(u *Unit) Paths {
 			dir := fmt.Sprintf("variants/%s/cases/%s/%d/", u.Variant, u.Case, u.Trial)
-			return Paths{dir + "workspace", dir + "logs", dir + "artifacts"}, nil
+			return Paths{dir + "workspace", dir + "logs", dir + "artifacts"}
 		},
 		look:      func(*Unit) error { return nil },
 		artifacts: func(*Unit) (artifacts, error) { return files, nil },

@@ -155,9 +155,30 @@ type UnitDirs struct {
 	// OfCase says that the run has several cases: of a replay it keeps, instead of the workspace, how that differs from
 	// what it was made of.
 	OfCase bool
+	below  string // the directory of all three, from the run's, with slashes
 }
 
-// The files of a unit. The session's log is in the logs, the others are in the artifacts.
+// File returns the path of one of the unit's files from the run's directory, with slashes.
+func (d UnitDirs) File(name string) string {
+	if name == SessionLog {
+		return path.Join(d.below, "logs", name)
+	}
+	return path.Join(d.below, "artifacts", name)
+}
+
+// Left returns the path of what the run keeps of a unit's workspace, from the run's directory and with slashes: that of
+// [Workspace] if it is there, else that of the directory.
+func (r *Run) Left(d UnitDirs) string {
+	if kept := d.File(Workspace); d.OfCase {
+		if _, err := r.Size(kept); !errors.Is(err, fs.ErrNotExist) {
+			return kept
+		}
+	}
+	return path.Join(d.below, "workspace")
+}
+
+// The files of a unit. The session's log is in the logs, the others are in the artifacts. Of replays of several cases
+// the run keeps what no other file has: no metrics and no changes, which are in the results, and no log without a line.
 const (
 	SessionLog = "acp-session.jsonl"
 	Metrics    = "acp-metrics.json"
@@ -170,14 +191,16 @@ const (
 // TemplateList is the file of the run that lists the template of workspaces with this digest.
 func TemplateList(digest string) string { return "templates/" + digest + ".jsonl" }
 
-func unitDirsIn(dir string) UnitDirs {
+// unitDirsIn returns the directories in one that is below the run's.
+func unitDirsIn(run, below string) UnitDirs {
+	dir := filepath.Join(run, filepath.FromSlash(below))
 	return UnitDirs{
 		Workspace: filepath.Join(dir, "workspace"), Logs: filepath.Join(dir, "logs"),
-		Artifacts: filepath.Join(dir, "artifacts"),
+		Artifacts: filepath.Join(dir, "artifacts"), below: below,
 	}
 }
 
-func variantDir(dir, variant string) string { return filepath.Join(dir, "variants", variant) }
+func variantDir(variant string) string { return path.Join("variants", variant) }
 
 // UnitDirs returns the directories of a unit: in variants/<variant> if the run has one case and one trial, else in
 // variants/<variant>/cases/<case>/<trial>. It panics if the run has no such unit.
@@ -187,30 +210,34 @@ func (r *Run) UnitDirs(caseID, variant string, trial int) UnitDirs {
 	if !r.cases[caseID] || !r.variants[variant] || trial < 1 || trial > m.Trials {
 		panic(fmt.Sprintf("rundir: UnitDirs: the run has no case %q, variant %q, trial %d", caseID, variant, trial))
 	}
-	dir := variantDir(r.dir, variant)
+	dir := variantDir(variant)
 	if len(m.Cases) > 1 || m.Trials > 1 {
-		d := unitDirsIn(filepath.Join(dir, "cases", caseID, strconv.Itoa(trial)))
-		d.OfCase = len(m.Cases) > 1
-		return d
+		dir = path.Join(dir, "cases", caseID, strconv.Itoa(trial))
 	}
-	return unitDirsIn(dir)
+	d := unitDirsIn(r.dir, dir)
+	d.OfCase = len(m.Cases) > 1
+	return d
 }
 
-// MakeUnitDirs returns the directories of a unit, and makes those that do not exist. The workspace of one of several
-// cases is made by [Run.MakeWorkspace] only, and what was kept of it is removed.
+// MakeUnitDirs returns the directories of a unit, and makes those that do not exist. Of one of several cases it makes
+// that of the artifacts only, and what was kept of the workspace is removed: [Run.MakeDirs] makes the others.
 func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) {
 	r.mustBeLocked("MakeUnitDirs")
-	d := r.UnitDirs(caseID, variant, trial)
-	reopen(filepath.Dir(d.Workspace), r.dir)
-	for _, dir := range d.dirs() {
-		reopenOne(dir, private)
+	d, tree := r.UnitDirs(caseID, variant, trial), disk.Tree(r.dir)
+	dir := filepath.Dir(d.Workspace)
+	reopen(dir, r.dir)
+	_, err := os.Lstat(dir)
+	begun := !errors.Is(err, fs.ErrNotExist)
+	if begun {
+		for _, dir := range d.dirs() {
+			reopenOne(dir, private)
+		}
 	}
-	tree := disk.Tree(r.dir)
 	if !d.OfCase {
 		return d, d.make(tree)
 	}
-	err := errors.Join(tree.MkdirAll(d.Logs), tree.MkdirAll(d.Artifacts))
-	if err == nil {
+	err = tree.MkdirAll(d.Artifacts)
+	if begun && err == nil {
 		err = errors.Join(tree.RemoveAll(d.Workspace), tree.RemoveAll(filepath.Join(d.Artifacts, Workspace)))
 	}
 	if err != nil {
@@ -219,8 +246,11 @@ func (r *Run) MakeUnitDirs(caseID, variant string, trial int) (UnitDirs, error) 
 	return d, err
 }
 
-// MakeWorkspace makes the directory of a unit's workspace, unless it exists.
-func (r *Run) MakeWorkspace(d UnitDirs) error { return disk.Tree(r.dir).MkdirAll(d.Workspace) }
+// MakeDirs makes those of a unit's directories that do not exist.
+func (r *Run) MakeDirs(d UnitDirs) error { return d.make(disk.Tree(r.dir)) }
+
+// MakeLogs makes the directory of a unit's logs, unless it exists.
+func (r *Run) MakeLogs(d UnitDirs) error { return disk.Tree(r.dir).MkdirAll(d.Logs) }
 
 // Reopen gives back the rights to the run's own files and directories, and those above, that a process of ours has
 // taken from us: some sandboxes let processes change modes. What it cannot open is found by whoever needs it.
@@ -273,7 +303,7 @@ func (r *Run) clearUnitDirs() error {
 		}
 	}
 	for _, v := range r.manifest.variantIDs() { // a variant's own directories may be those of a unit
-		if err := unitDirsIn(variantDir(r.dir, v)).make(disk.Tree(r.dir)); err != nil {
+		if err := unitDirsIn(r.dir, variantDir(v)).make(disk.Tree(r.dir)); err != nil {
 			return err
 		}
 	}

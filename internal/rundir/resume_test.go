@@ -28,7 +28,7 @@ func TestResume(t *testing.T) {
 		c, v, trial := splitUnit(id)
 		dirs, err := run.MakeUnitDirs(c, v, trial)
 		require.NoError(t, err)
-		require.NoError(t, run.MakeWorkspace(dirs))
+		require.NoError(t, run.MakeDirs(dirs))
 		files[id] = filepath.Join(dirs.Workspace, "main.go")
 		require.NoError(t, os.WriteFile(files[id], nil, 0o644))
 	}

@@ -155,7 +155,7 @@ func build(tree disk.Tree, dir string, m Manifest, playbook []byte, mask *secret
 		return err
 	}
 	for _, v := range m.Variants {
-		if err := unitDirsIn(variantDir(dir, v.ID)).make(disk.Tree(dir)); err != nil {
+		if err := unitDirsIn(dir, variantDir(v.ID)).make(disk.Tree(dir)); err != nil {
 			return err
 		}
 	}

@@ -602,12 +602,16 @@ func TestUnitDirs(t *testing.T) {
 			require.Equal(t, len(tt.cases) > 1, dirs.OfCase)
 			if dirs.OfCase {
 				require.NoDirExists(t, dirs.Workspace, "a replay may need none")
-				require.NoError(t, run.MakeWorkspace(dirs))
+				require.NoDirExists(t, dirs.Logs)
+				require.NoError(t, run.MakeDirs(dirs))
 			}
 			for dir, got := range map[string]string{
 				"workspace": dirs.Workspace, "logs": dirs.Logs, "artifacts": dirs.Artifacts,
 			} {
 				require.Equal(t, filepath.Join(base, dir), got)
+				if name := map[string]string{"logs": SessionLog, "artifacts": Diff}[dir]; name != "" {
+					require.Equal(t, tt.want+"/"+dir+"/"+name, dirs.File(name))
+				}
 				require.DirExists(t, got)
 				require.DirExists(t, filepath.Join(run.Dir(), "variants", "a", dir), "the three base folders stay")
 			}

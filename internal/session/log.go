@@ -35,10 +35,11 @@ type Log struct {
 	now     func() time.Time
 
 	mu     sync.Mutex
-	file   *os.File
-	size   int  // bytes that were written
-	known  int  // how many secrets there were when it was opened
-	framed bool // it has frames of this attempt
+	place  func() (dir string, err error) // nil: it has no file
+	file   *os.File                       // nil: not opened, or closed
+	size   int                            // bytes that were written
+	known  int                            // how many secrets there were when it was opened
+	framed bool                           // it has frames of this attempt
 	err    error
 }
 
@@ -56,15 +57,31 @@ func NewLog(secrets *secret.Set, unit string, notes io.Writer, now func() time.T
 	return &Log{secrets: secrets, unit: unit, notes: notes, now: now}
 }
 
-// Open begins to write to the log in dir; a further attempt goes on where the one before ended.
-func (l *Log) Open(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, rundir.SessionLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock,
-		0o644)
-	if err != nil {
+// Keep gives the log a file in the directory that place makes. It is there from [Log.Open] or the first line on; a
+// further attempt goes on where the one before ended.
+func (l *Log) Keep(place func() (dir string, err error)) { l.place = place }
+
+// Open opens the log's file if it has one: before something runs that could put another in its place.
+func (l *Log) Open() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(); err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}
-	l.file, l.known = f, l.secrets.Len()
 	return nil
+}
+
+func (l *Log) open() error {
+	if l.place == nil || l.file != nil {
+		return nil
+	}
+	dir, err := l.place()
+	if err == nil {
+		l.file, err = os.OpenFile(filepath.Join(dir, rundir.SessionLog),
+			os.O_WRONLY|os.O_CREATE|os.O_APPEND|disk.Nonblock, 0o644)
+	}
+	l.known = l.secrets.Len()
+	return err
 }
 
 // Close ends the log. It returns the first error of writing: a log with holes is none. With an error of check, somebody
@@ -72,15 +89,15 @@ func (l *Log) Open(dir string) error {
 func (l *Log) Close(check func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
-		return nil
+	err := l.err
+	if l.file != nil {
+		path := l.file.Name()
+		err = errors.Join(err, l.file.Close())
+		if check() == nil { // else the unit has failed for it
+			err = errors.Join(err, l.seal(path))
+		}
 	}
-	path := l.file.Name()
-	err := errors.Join(l.err, l.file.Close())
-	l.file = nil
-	if check() == nil { // else the unit has failed for it
-		err = errors.Join(err, l.seal(path))
-	}
+	l.place, l.file, l.err = nil, nil, nil
 	if err != nil {
 		return fmt.Errorf("write the session log: %w", err)
 	}
@@ -112,6 +129,9 @@ func (l *Log) tell(kind, text string) {
 func (l *Log) write(line logLine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = l.open()
+	}
 	if l.file == nil || l.err != nil {
 		return
 	}

@@ -26,7 +26,7 @@ func openLog(t *testing.T, dir string) (*Log, *strings.Builder) {
 	secrets, notes := new(secret.Set), new(strings.Builder)
 	secrets.Mark("KEY", key)
 	l := NewLog(secrets, "bench/a/b/1", notes, func() time.Time { return time.Unix(0, 0).UTC() })
-	require.NoError(t, l.Open(dir))
+	l.Keep(func() (string, error) { return dir, nil })
 	return l, notes
 }
 

@@ -150,7 +150,7 @@ function unitFacts(detail, result) {
     ['Recording', result.session && h('code', {}, result.session)],
     // No links: where reports are served, a page that an agent wrote would run with the rights of this one.
     ['Workspace', h('code', {}, detail.paths.workspace)],
-    ['Logs', h('code', {}, detail.paths.logs)],
+    ['Logs', detail.paths.logs && h('code', {}, detail.paths.logs)],
     ['Artifacts', h('code', {}, detail.paths.artifacts)],
   ]);
 }

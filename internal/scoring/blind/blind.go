@@ -50,12 +50,9 @@ const maxCommands = 200
 // SampleOf returns the work of a unit that ended, in about limit bytes of text. A part whose file does not exist is
 // empty; a file that cannot be read is an error.
 func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, error) {
-	artifacts, err := filepath.Rel(r.Dir(), r.UnitDirs(u.Case, u.Variant, u.Trial).Artifacts)
-	if err != nil {
-		return Sample{}, fmt.Errorf("unit %s: %w", u.ID, err)
-	}
+	dirs := r.UnitDirs(u.Case, u.Variant, u.Trial)
 	read := func(name string) ([]byte, error) {
-		data, err := r.ReadFile(filepath.ToSlash(filepath.Join(artifacts, name)), maxFile)
+		data, err := r.ReadFile(dirs.File(name), maxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -76,7 +73,7 @@ func SampleOf(r *rundir.Run, u result.Unit, names *Names, limit int) (Sample, er
 	if events != nil {
 		var did trajectory.Run
 		if err := json.Unmarshal(events, &did); err != nil {
-			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(r.Dir(), artifacts, rundir.Trajectory), err)
+			return Sample{}, fmt.Errorf("read %s: %w", filepath.Join(dirs.Artifacts, rundir.Trajectory), err)
 		}
 		e.Answer = names.Hide(head(did.Answer(), limit/4))
 	}

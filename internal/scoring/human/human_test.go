@@ -62,6 +62,7 @@ func newRun(t *testing.T, variants, cases []string, do func(variant, caseID stri
 			did := do(v, c)
 			place, err := r.MakeUnitDirs(c, v, 1)
 			require.NoError(t, err)
+			require.NoError(t, r.MakeDirs(place))
 			events, err := json.Marshal(&trajectory.Run{Cwd: "$WORKSPACE", Events: []trajectory.Event{
 				{
 					Turn: 1, Body: trajectory.Message{Text: did.answer},

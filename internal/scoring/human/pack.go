@@ -140,33 +140,22 @@ func parseUnit(id string) unitName {
 
 func newPackUnit(r *rundir.Run, id string, u unitName) (PackUnit, error) {
 	dirs := r.UnitDirs(u.caseID, u.variant, u.trial)
-	left := dirs.Workspace
-	if kept := filepath.Join(dirs.Artifacts, rundir.Workspace); dirs.OfCase {
-		if _, err := os.Lstat(kept); err == nil {
-			left = kept
-		}
-	}
 	unit := PackUnit{ID: id}
 	for _, pointer := range []struct {
 		to   *string
 		path string
 	}{
-		{&unit.Workspace, left},
-		{&unit.Diff, filepath.Join(dirs.Artifacts, rundir.Diff)},
-		{&unit.SessionLog, filepath.Join(dirs.Logs, rundir.SessionLog)},
-		{&unit.Metrics, filepath.Join(dirs.Artifacts, rundir.Metrics)},
+		{&unit.Workspace, r.Left(dirs)},
+		{&unit.Diff, dirs.File(rundir.Diff)},
+		{&unit.SessionLog, dirs.File(rundir.SessionLog)},
+		{&unit.Metrics, dirs.File(rundir.Metrics)},
 	} {
-		switch _, err := os.Lstat(pointer.path); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
+		_, err := os.Lstat(filepath.Join(r.Dir(), filepath.FromSlash(pointer.path)))
+		if err == nil {
+			*pointer.to = pointer.path
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return PackUnit{}, err
 		}
-		rel, err := filepath.Rel(r.Dir(), pointer.path)
-		if err != nil {
-			return PackUnit{}, err
-		}
-		*pointer.to = filepath.ToSlash(rel)
 	}
 	return unit, nil
 }
