@@ -36,7 +36,8 @@ func (b *bench) builder(ctx context.Context, overlay, of, names string) (s *suit
 	env := slices.Concat(b.env(noMutant), s.env, []string{
 		mutated.BuildFlags + "=-overlay=" + overlay, mutated.ReachedDir + "=" + reached,
 	})
-	out, err := command(ctx, s.dir, env, s.binary, "-test.v=test2json", "-test.run", names)
+	words := append(b.guard(), s.binary, "-test.v=test2json", "-test.run", names)
+	out, err := command(ctx, s.dir, env, words[0], words[1:]...)
 	found := ended.FindAllSubmatch(out, -1)
 	if ctx.Err() != nil || len(found) == 0 {
 		return nil, nil, errors.Join(err, ctx.Err())

@@ -98,11 +98,13 @@ func (b *bench) env(mutant int) []string {
 func (b *bench) trace(ctx context.Context, s *suite) (failing []string, err error) {
 	file := s.binary + ".reached"
 	env := append(b.env(noMutant), mutated.Reached+"="+file)
+	words := append(b.guard(), s.binary, "-test.run") // so that what fails behind the guard kills no mutant
 	var kept []*test
 	for _, t := range s.tests {
 		_ = os.Remove(file)
 		start := time.Now()
-		if _, err := command(ctx, s.dir, env, s.binary, "-test.run", pattern([]*test{t})); err != nil {
+		args := append(slices.Clone(words[1:]), pattern([]*test{t}))
+		if _, err := command(ctx, s.dir, env, words[0], args...); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
