@@ -101,13 +101,12 @@ func (a *attempt) evidence(ctx context.Context) (evaluator.Input, error) {
 			}
 		}
 	}
-	if left := a.session.LeftOut(); len(left) > 0 {
-		in.Kept = func(path string) error {
-			if err := left.Check(path); err != nil {
-				return fmt.Errorf("%w: %s", err, keepAdvice)
-			}
-			return nil
+	left := a.session.LeftOut()
+	in.Kept = func(path string) error {
+		if err := left.Check(path); err != nil {
+			return fmt.Errorf("%w: %s", err, keepAdvice)
 		}
+		return nil
 	}
 	if a.judgments != nil {
 		in.Models = a.judgments

@@ -145,7 +145,7 @@ func TestOverlaysOfAllShapes(t *testing.T) {
 			name: "a log that git ignores", files: map[string]string{"src/.gitignore": "*.log\n"},
 			changes: with(workspace.Change{
 				Path: "a.log", Op: workspace.Added, Kind: workspace.File, Data: []byte("1"),
-			}),
+			}), nowhere: true,
 		},
 		{
 			name: "a file that git does not ignore", files: map[string]string{"src/.gitignore": "*.txt\n!new/*.txt\n"},
@@ -218,6 +218,14 @@ func TestOverlaysOfAllShapes(t *testing.T) {
 				results = append(results, timeless(runner.Unit(t.Context(), unit, io.Discard)))
 			}
 			require.Equal(t, results[1], results[0])
+			if !tt.nowhere {
+				runner, unit := newRunner(t, root, text, engine.Replay, func(c *engine.Config) {
+					c.TempDir = filepath.Join(root, "none")
+				})
+				u := runner.Unit(t.Context(), unit, io.Discard)
+				require.Equal(t, result.Error, u.Outcome)
+				require.Contains(t, judged(u), "make the unit's directories: ")
+			}
 			require.Contains(t, results[0].Reason, tt.want)
 			if tt.want == "" {
 				require.Len(t, results[0].Evaluations, 2, results[0].Reason)

@@ -112,13 +112,21 @@ func TestNotes(t *testing.T) {
 			},
 		},
 		{"no source", "{from: none, exclude: [gone/**]}", nil},
+		{"no preparation", "{from: src, exclude: [gone/**]}", nil},
 	}
 	root := project(t, nil)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			text := strings.Replace(benchPlaybook, "evaluators:", "workspace: "+tt.workspace+"\nevaluators:", 1)
+			if tt.name == "no preparation" {
+				text = strings.Replace(text, "{uses: builtin:sdd-eval/workspace.prepare}, ", "", 1)
+			}
 			runner, _ := newRunner(t, root, text, engine.Replay)
 			require.Equal(t, tt.want, runner.Notes(t.Context()))
+			sunk := new(sink)
+			_, err := runner.Run(t.Context(), sunk)
+			require.NoError(t, err)
+			require.Subset(t, sunk.notes, tt.want)
 		})
 	}
 }
@@ -137,6 +145,7 @@ func TestImpure(t *testing.T) {
 		{"an answered agent", "cassette: {level: client}\n", nil, true},
 		{"a run that is kept", "", func(c *engine.Config) { c.Keep = new(engine.Keep) }, true},
 		{"programs", "requires: [git]\n", nil, true},
+		{"a program that judges", "  - {name: command, type: command, run: git --version}\n", nil, true},
 		{"git", "workspace: {git: true}\n", nil, true},
 		{"the day", "cassette: {max_age: {warn: 1d}}\n", nil, true},
 		{"files below the root", "workspace: {from: src}\n", nil, false},

@@ -282,8 +282,7 @@ func onlyExceeded(err error) bool {
 	case *supervise.LimitError:
 		return !e.Scarce()
 	case interface{ Unwrap() []error }:
-		all := e.Unwrap()
-		return len(all) > 0 && !slices.ContainsFunc(all, func(err error) bool { return !onlyExceeded(err) })
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !onlyExceeded(err) })
 	case interface{ Unwrap() error }:
 		return onlyExceeded(e.Unwrap())
 	}

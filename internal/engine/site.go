@@ -353,11 +353,7 @@ func (s *site) handOver(ctx context.Context) error {
 	if d.kept == "" {
 		return nil
 	}
-	err := disk.Move(ctx, d.workspace, d.kept)
-	if err == nil {
-		err = os.Chmod(d.kept, private)
-	}
-	if err != nil {
+	if err := disk.Move(ctx, d.workspace, d.kept); err != nil {
 		return fmt.Errorf("keep the workspace: %w", err)
 	}
 	d.pins = d.pins.without(d.workspace, d.kept) // nobody works there any more

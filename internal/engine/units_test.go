@@ -25,7 +25,10 @@ import (
 // TestUnit holds how units end whose agents follow a script.
 func TestUnit(t *testing.T) {
 	t.Parallel()
-	const token = "a-value-that-nobody-may-see"
+	const (
+		token  = "a-value-that-nobody-may-see"
+		theirs = "sk-test-of-the-users-shop"
+	)
 	says := func(actions string) string { return `{"turns": [{"actions": [` + actions + `]}]}` }
 	key := "AKIA" + "Z7Q2M4N6P8R1T3V5"
 	tests := []struct {
@@ -36,6 +39,7 @@ func TestUnit(t *testing.T) {
 		script       string      // empty: that of wholeScript
 		keep         bool
 		change       func(*engine.Config)
+		environ      string         // what the user has
 		outcome      result.Outcome // empty: completed
 		says, next   string         // what the reason has, or a warning, and what to do next
 		not          string         // what neither has
@@ -113,6 +117,32 @@ func TestUnit(t *testing.T) {
 			says: "agent.json",
 		},
 		{
+			name: "a directory in place of the cassette", outcome: result.Error,
+			change: func(c *engine.Config) { _ = os.MkdirAll(filepath.Join(c.Root, runnerCassette), 0o755) },
+			says:   runnerCassette + " is not a regular file: no cassette can be written there",
+		},
+		{
+			name: "a directory in place of the rehearsal", outcome: result.Error,
+			script: says(`{"exec": {"command": "mkdir", "args": ["../rehearsal.jsonl"]}}`),
+			says:   "rehearsal.jsonl", not: "cannot be replayed",
+		},
+		{
+			name: "what no cassette keeps", script: says(`{"exec": {"command": "mkfifo", "args": ["pipe"]}}`),
+			more:    "evaluators: [{type: files, expect: [{path: pipe, exists: true}]}]\n",
+			outcome: result.Error, says: "no cassette was written, because its replay ends differently",
+			next: "have the evaluators look at what a recording keeps", not: "the cassette does not keep",
+		},
+		{
+			name: "secret of the user's environment", mode: engine.Live, reason: "the agent reads files of the user's",
+			script:  says(`{"disk_write": {"path": "t", "text": "` + theirs + `"}}`),
+			environ: "SHOP_TOKEN=" + theirs, outcome: result.Error, says: "leak: the workspace holds secrets: t",
+		},
+		{
+			name: "more than the disk that is allowed", mode: engine.Live, outcome: result.Fail, says: "limit disk",
+			more:   "limits: {disk: 4MiB, exceeded: fail}\n",
+			script: says(`{"exec": {"command": "sh", "args": ["-c", "head -c 9000000 /dev/zero >big; sleep 30"]}}`),
+		},
+		{
 			name: "own process", more: "cassette: {level: client}\n", outcome: result.Error,
 			says: "it works in its own process", next: "write `cassette: {level: run}` in bench.yaml",
 		},
@@ -169,6 +199,9 @@ func TestUnit(t *testing.T) {
 			runner, unit := newRunner(t, root, text+tt.more, orRecord(tt.mode), unconfined, func(c *engine.Config) {
 				c.TempDir, c.Secrets = temp, new(secret.Set)
 				c.Secrets.Mark("TOKEN", token)
+				if tt.environ != "" {
+					c.Environ = append(c.Environ, tt.environ)
+				}
 				if tt.keep {
 					c.Keep = &engine.Keep{Below: root}
 				}
