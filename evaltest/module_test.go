@@ -19,6 +19,7 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/usermodule"
 )
 
 // module is a user's module: a copy of testdata/module that uses this one through a replace directive.
@@ -37,23 +38,8 @@ func newModule(t *testing.T) module {
 	require.NotNil(t, linked)
 	m := module{t, t.TempDir()}
 	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	gomod, err := os.ReadFile("../go.mod")
-	require.NoError(t, err)
-	requires := regexp.MustCompile(`(?ms)^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
-	require.NotEmpty(t, requires)
-	m.write("go.mod", "module example.com/shop\n\ngo "+goDirective(
-		string(gomod))+"\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n"+
-		strings.Join(requires, "\n")+"\nreplace github.com/sdd-eval/sdd-eval => "+root+"\n")
-	sums, err := os.ReadFile("../go.sum")
-	require.NoError(t, err)
-	m.write("go.sum", string(sums))
+	require.NoError(t, usermodule.Write(m.dir, "..", "example.com/shop", ""))
 	return m
-}
-
-func goDirective(gomod string) string {
-	return regexp.MustCompile(`(?m)^go (\S+)`).FindStringSubmatch(gomod)[1]
 }
 
 func (m module) path(name string) string { return filepath.Join(m.dir, filepath.FromSlash(name)) }

@@ -19,10 +19,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/internal/helper"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mcpagent"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/mutated"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/usermodule"
 )
 
 // bin is a directory with the built command, for PATH.
@@ -34,8 +36,14 @@ func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 // the code in it, a result from before a change would be used after it.
 var linked = main
 
+// linkedToo does the same for what modules of users import.
+var linkedToo = evaltest.Describe
+
+// root is the directory of this module.
+const root = "../.."
+
 func testMain(m *testing.M) int {
-	if linked == nil {
+	if linked == nil || linkedToo == nil {
 		panic("no command to test")
 	}
 	dir, remove, err := mutated.Dir("sdd-eval-bin-")
@@ -87,6 +95,7 @@ var toolchains = filepath.Join(os.Getenv("HOME"), ".rustup")
 //	exits CODE COMMAND...   the command exits with the code
 //	rundir NAME             NAME is set to the last line of stdout, which has to be the directory of a run
 //	count N STRING FILE     the string occurs N times in the file
+//	module NAME             makes go.mod of a module with that name, which uses this one without downloads
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -121,6 +130,12 @@ func TestScript(t *testing.T) {
 			"exits":  exits,
 			"rundir": setRunDir,
 			"count":  count,
+			"module": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: module NAME")
+				}
+				ts.Check(usermodule.Write(ts.MkAbs("."), root, args[0], ""))
+			},
 		},
 		Condition: func(c string) (bool, error) {
 			path, ok := strings.CutPrefix(c, "free:")

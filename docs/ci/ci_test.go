@@ -19,6 +19,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/evaltest"
 	"github.com/sdd-eval/sdd-eval/evaltest/clitest"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/testkit/usermodule"
 )
 
 // step is a step of a workflow. A key that is none of these is a mistake, or has to be added here.
@@ -125,13 +126,11 @@ func decode(t *testing.T, file string, v any) {
 // hasTargets expects that each line makes something that the Makefile makes.
 func hasTargets(t *testing.T, lines []string) {
 	t.Helper()
-	makefile, err := os.ReadFile("Makefile")
-	require.NoError(t, err)
 	require.NotEmpty(t, lines)
 	for _, line := range lines {
 		target, ok := strings.CutPrefix(line, "make ")
 		require.True(t, ok, line)
-		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`: `, string(makefile))
+		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`: `, Makefile)
 	}
 }
 
@@ -190,20 +189,9 @@ func module(t *testing.T) string {
 		require.NoError(t,
 			os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, "evaltest", "testdata", "module", part))))
 	}
-	absolute, err := filepath.Abs(root)
-	require.NoError(t, err)
-	const own = "module github.com/sdd-eval/sdd-eval\n"
-	gomod := read(t, filepath.Join(root, "go.mod"))
-	require.Contains(t, gomod, own)
-	gomod = strings.Replace(gomod, own, "module example.com/shop\n", 1)
-	gomod = regexp.MustCompile(`(?s)\nignore \(.*?\n\)`).ReplaceAllString(gomod, "")
-	gomod += "\ntool github.com/sdd-eval/sdd-eval/cmd/sdd-eval\n\nrequire github.com/sdd-eval/sdd-eval v0.0.0\n\n" +
-		"replace github.com/sdd-eval/sdd-eval => " + absolute + "\n"
-	for name, text := range map[string]string{
-		"go.mod": gomod, "go.sum": read(t, filepath.Join(root, "go.sum")), "Makefile": read(t, "Makefile"),
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	require.NoError(t, usermodule.Write(dir, root, "example.com/shop",
+		"\ntool gotest.tools/gotestsum\n\ntool github.com/sdd-eval/sdd-eval/cmd/sdd-eval\n"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Makefile"), []byte(Makefile), 0o600))
 	return dir
 }
 

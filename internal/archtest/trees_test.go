@@ -34,6 +34,7 @@ func TestTrees(t *testing.T) {
 		"acp/internal/schemagen":                  "for developers",
 		"internal/testkit/golden":                 "for developers",
 		"internal/testkit/hostile":                "for developers",
+		"internal/testkit/usermodule":             "for developers",
 		"internal/testkit/mcpagent":               "for developers",
 		"internal/testkit/modelserver":            "for developers",
 		"internal/testkit/modelserver/with-model": "for developers",

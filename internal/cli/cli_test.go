@@ -126,7 +126,7 @@ func TestUsage(t *testing.T) {
 		{"one dash", "init -name x", "init: unknown flag -name, did you mean \"--name\"?\nnext: sdd-eval init --help"},
 		{"flag before the command", "--root . list", "unknown flag --root before the command\nnext: sdd-eval help"},
 		{"argument after version", "--version now", "unexpected argument \"now\" after --version\nnext: sdd-eval help"},
-		{"missing flag", "init", "init: --name NAME is required\nnext: sdd-eval init --help"},
+		{"missing flag", "clean", "clean: --keep N is required\nnext: sdd-eval clean --help"},
 		{"missing value", "init --name", "init: --name needs a value: --name NAME\nnext: sdd-eval init --help"},
 		{"empty value", "init --name=", "init: --name: the value is empty\nnext: sdd-eval init --help"},
 		{"twice", "init --name a --name b", "init: --name b: duplicate flag\nnext: sdd-eval init --help"},

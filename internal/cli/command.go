@@ -249,9 +249,9 @@ Usage:
 
 Commands:
 %s
-To get started without installing an agent:
-  sdd-eval init --name demo
-  sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
+To get started in a Go module, without installing an agent:
+  sdd-eval init
+  go test ./evals
 
 ` + "Run `sdd-eval help COMMAND` for the details of a command.\n"
 

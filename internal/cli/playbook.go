@@ -6,118 +6,16 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strings"
 
-	"github.com/sdd-eval/sdd-eval/internal/disk"
 	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/evaluator/kinds"
 	"github.com/sdd-eval/sdd-eval/internal/fault"
-	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/lint"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 )
-
-// What the first line of a playbook is made of. Editors find its schema by that line.
-const (
-	schemaLine = "# yaml-language-server: $schema="
-	specSchema = "https://raw.githubusercontent.com/StrayDragon/llman/main/artifacts/schema/playbooks/en/" +
-		"llman-sdd-eval.schema.json"
-	schemaFile = "sdd-eval.schema.json" // beside the playbook
-)
-
-// template is a playbook that can be run as it is.
-//
-//go:embed init.yaml
-var template string
-
-// safeName matches names that are valid for playbooks, and for files on every system.
-var safeName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
-
-// initOptions are the flags of `sdd-eval init`.
-type initOptions struct {
-	name, schema, root string
-	force              bool
-}
-
-func initCommand() command {
-	return command{
-		name:  "init",
-		usage: "--name NAME [--force] [--schema spec|local] [--root DIR]",
-		short: "write a playbook to start from",
-		long: `Writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path. The
-playbook can be run as it is, with a scripted agent in two workflow styles; its comments show how to
-use real agents instead. Also has git ignore the runs, in .llman/sdd-eval/.gitignore, and
-test-output, in .gitignore.`,
-		examples: `sdd-eval init --name demo
-sdd-eval init --name demo --force --schema local`,
-		codes: `0  the playbook was written
-2  the name is not valid, or the playbook exists and --force is not set
-3  the playbook could not be written`,
-		define: func(a *App, f *flags) action {
-			o := initOptions{schema: "spec"}
-			f.text(&o.name, "name", kindText,
-				"The `NAME` of the playbook: a letter, then up to 63 letters, digits, _ and -.")
-			f.BoolVar(&o.force, "force", false, "Overwrite an existing playbook of that name.")
-			f.choice(&o.schema, "schema",
-				"The schema that editors check the playbook against, `spec|local`: spec is the published schema of "+
-					"the original format; local is the schema of this version, in "+schemaFile+" beside the playbook.",
-				"spec", "local")
-			f.root(&o.root)
-			f.require("name")
-			return func(context.Context, []string) error { return a.init(o) }
-		},
-	}
-}
-
-func (a *App) init(o initOptions) error {
-	if !safeName.MatchString(o.name) {
-		return usageError("init: --name %q does not match %s", o.name, safeName).hint("sdd-eval init --name demo")
-	}
-	root, err := a.projectRoot(o.root)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(root, ".llman", "sdd-eval", "playbooks")
-	tree := disk.Tree(root)
-	schema := specSchema
-	if o.schema == "local" {
-		schema = "./" + schemaFile
-		if err := tree.Replace(filepath.Join(dir, schemaFile), plan.Schema(kinds.All()), 0o644); err != nil {
-			return fmt.Errorf("init: %w", err)
-		}
-	}
-	file := filepath.Join(dir, o.name+".yaml")
-	text := schemaLine + schema + "\n" + strings.ReplaceAll(template, "{{name}}", o.name)
-	write := tree.Create
-	if o.force {
-		write = tree.Replace
-	}
-	switch err := write(file, []byte(text), 0o644); {
-	case errors.Is(err, fs.ErrExist):
-		return usageError("init: %s already exists", a.shown(file)).hint(o.overwriting() + " # overwrites it")
-	case err != nil:
-		return fmt.Errorf("init: %w", err)
-	}
-	if err := rundir.EnsureIgnored(root); err != nil {
-		return fmt.Errorf("init: %w", err)
-	}
-	fmt.Fprintln(a.Stdout, a.shown(file))
-	fmt.Fprintf(a.Stderr, "next: %s\n", commandLine("run", "--playbook", a.shown(file), "--root", o.root))
-	return nil
-}
-
-// overwriting returns the command line that overwrites the playbook.
-func (o initOptions) overwriting() string {
-	line := []string{"init", "--name", o.name, "--force", "--root", o.root}
-	if o.schema == "local" {
-		line = append(line, "--schema", "local")
-	}
-	return commandLine(line...)
-}
 
 func validateCommand() command {
 	return command{

@@ -100,15 +100,16 @@ func EnsureIgnored(root string) error {
 		{".llman/sdd-eval/.gitignore", "/runs/"},
 		{".gitignore", "/test-output/"},
 	} {
-		if err := ensureLine(root, f.name, f.pattern); err != nil {
+		if err := EnsureLine(root, f.name, f.pattern); err != nil {
 			return fmt.Errorf("ignore %s in %s: %w", f.pattern, filepath.Join(root, filepath.FromSlash(f.name)), err)
 		}
 	}
 	return nil
 }
 
-// ensureLine appends the pattern, which names a directory beside the file, unless the file already ignores it.
-func ensureLine(root, name, pattern string) error {
+// EnsureLine appends a line to the file of that name below root, unless it has the line: a pattern for git that names a
+// directory beside the file.
+func EnsureLine(root, name, pattern string) error {
 	data, err := readFile(root, name, 1<<20)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,0 +1,36 @@
+// Package usermodule makes go.mod and go.sum of a user's Go module that uses this one by its directory, so that nothing
+// is downloaded.
+package usermodule
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const own = "github.com/sdd-eval/sdd-eval"
+
+// Write writes both files into dir, for a module of that name, and more at the end of go.mod. root is the directory of
+// this module. The go directive is ours; requirements of ours that the user's module does not need do no harm.
+func Write(dir, root, name, more string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	gomod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return err
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return err
+	}
+	parts := regexp.MustCompile(`(?ms)^go \S+\n|^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
+	text := "module " + name + "\n\n" + strings.Join(parts, "\n") + "\nrequire " + own + " v0.0.0\n\nreplace " + own +
+		" => " + root + "\n" + more
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
+}
