@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sdd-eval/sdd-eval/internal/runpattern"
 )
 
 // tree are the names of the subtests of TestSelectionTree that stand for units.
@@ -85,9 +87,9 @@ func TestSelection(t *testing.T) {
 			out, err := exec.Command(self, "-test.v", "-test.run="+tt.run, "-test.skip="+tt.skip).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			var want, got []string
-			s := selection{run: parsePatterns(tt.run)}
+			s := selection{run: parsed(t, tt.run)}
 			if tt.skip != "" {
-				s.skip = parsePatterns(tt.skip)
+				s.skip = parsed(t, tt.skip)
 			}
 			for _, name := range tree() {
 				if strings.Contains(string(out), "=== RUN   "+name+"\n") {
@@ -102,12 +104,9 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// FuzzSelection takes whatever package testing takes.
-func FuzzSelection(f *testing.F) {
-	f.Add("a/b|c", "a/b")
-	f.Add("[/]/(a|/)", "]")
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		defer func() { _ = recover() }() // testing has ended the process over a pattern that is no expression
-		selection{run: parsePatterns(pattern)}.has(name)
-	})
+func parsed(t *testing.T, text string) []runpattern.Pattern {
+	t.Helper()
+	patterns, err := runpattern.Parse(text)
+	require.NoError(t, err)
+	return patterns
 }

@@ -225,8 +225,11 @@ func versionLine() string {
 
 // commandLine returns a command line of this tool that a person can copy into a shell. An empty word stands for a flag
 // that is not set: it is left out together with the flag before it.
-func commandLine(args ...string) string {
-	line := []string{"sdd-eval"}
+func commandLine(args ...string) string { return "sdd-eval " + flagLine(args...) }
+
+// flagLine is commandLine without the tool.
+func flagLine(args ...string) string {
+	var line []string
 	for _, arg := range args {
 		if arg == "" {
 			line = line[:len(line)-1]

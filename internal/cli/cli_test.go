@@ -179,11 +179,11 @@ func TestUsage(t *testing.T) {
 		{"no files", "validate", "validate: FILE is missing\nnext: sdd-eval validate --help"},
 		{
 			"neither playbook nor run", "run",
-			"run: give either a playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID\nnext: sdd-eval run --help",
 		},
 		{
 			"both playbook and run", "run --playbook p --resume r",
-			"run: give either a playbook FILE or --resume RUN_ID\nnext: sdd-eval run --help",
+			"run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID\nnext: sdd-eval run --help",
 		},
 		{
 			"unknown shell", "completion tcsh",
@@ -429,10 +429,11 @@ func TestResumed(t *testing.T) {
 	}, []byte(validPlaybook), new(secret.Set))
 	require.NoError(t, err)
 	a := &App{Dir: filepath.Join(dir, "sub"), secrets: new(secret.Set)}
-	found, again, err := a.resumed(dir, runOptions{resume: id[:9], root: ".."})
+	before, err := a.former(dir, runOptions{resume: id[:9], root: ".."}, id[:9])
 	require.NoError(t, err)
-	require.Equal(t, id, found)
+	require.Equal(t, id, before.options.resume)
+	require.False(t, before.over)
 	playbook := filepath.Join(dir, "my plays", "q.yaml")
 	require.Equal(t, "sdd-eval run --playbook '"+playbook+"' --mode record --cassettes alt --root ..",
-		again.command(engine.Record))
+		before.options.command(engine.Record))
 }

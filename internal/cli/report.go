@@ -14,6 +14,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/engine"
 	"github.com/sdd-eval/sdd-eval/internal/llm"
 	"github.com/sdd-eval/sdd-eval/internal/report"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/scoring/aijudge"
 	"github.com/sdd-eval/sdd-eval/internal/scoring/human"
@@ -23,8 +24,9 @@ func reportCommand() command {
 	files := report.Names()
 	all := slices.Concat(files, []string{humanFormat, githubFormat})
 	return command{
-		name:  "report",
-		usage: "[RUN_ID] [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]",
+		name: "report",
+		usage: "[RUN_ID] [--format " + strings.Join(all, ",") + "] [--rejudge] [--root DIR]\n" +
+			"                  [--units PATTERN] [--case CASES] [--variant VARIANTS]",
 		short: "write the reports of a run again",
 		long: `Writes the reports of a run again, from its directory alone, and prints the path of each. The same
 run gives the same bytes each time. If the playbook enables the AI judge, it is asked for missing
@@ -36,7 +38,10 @@ The format human is what people need to score the variants, human-pack.html and 
 The format github is for steps of GitHub Actions: it prints an annotation for each failure, at its
 line in the playbook, and adds the report to the summary of the job. It writes no file of the run.
 With this format alone the exit code is 0 whatever the outcome of the run, because the step that
-made the run has failed already.`,
+made the run has failed already.
+
+--units, --case and --variant report a part of the run, into its directory selected. Such reports say
+so, and the exit code stays that of the whole run.`,
 		examples: `sdd-eval report
 sdd-eval report 20260131-101500-demo-k3v9 --format md,html
 sdd-eval report --format github`,
@@ -53,40 +58,66 @@ sdd-eval report --format github`,
 			f.list(&formats, "format", "The `LIST` of formats, separated by commas, of "+
 				strings.Join(all, ", ")+"; without it all files.", all...)
 			f.BoolVar(&o.rejudge, "rejudge", false, "Ask the AI judge for all scores again.")
+			o.selection.define(f)
 			f.root(&root)
 			return func(ctx context.Context, args []string) error {
 				if len(args) > 0 && run != "" {
 					return usageError("report: give one run, RUN_ID or --run RUN_ID").hint("sdd-eval report --help")
 				}
 				run = cmp.Or(append(args, run, latest)...)
+				if o.selection != (selection{}) && (o.rejudge || strings.Contains(formats, humanFormat)) {
+					return usageError("report: people and the AI judge score all units: remove %s", o.selection)
+				}
 				if formats != "" {
 					o.formats = strings.Split(formats, ",")
 				}
-				// Print annotations, and write the summary of the job.
-				github := slices.Contains(o.formats, githubFormat)
-				o.formats = without(o.formats, githubFormat)
-				r, err := a.openRun(root, run)
-				if err != nil {
-					return err
-				}
-				defer r.Close()
-				var rep *report.Report
-				if github && len(o.formats) == 0 {
-					rep, err = report.Load(r)
-				} else {
-					rep, err = rebuildReport(ctx, a, r, o)
-				}
-				if github && err == nil {
-					err = a.reportToGitHub(rep, root)
-				}
-				if err != nil || github && len(o.formats) == 0 {
-					return err
-				}
-				// The same exit code as that of `sdd-eval run` when it ended.
-				return verdict(rep.Verdict(), r.ID(), root)
+				return a.report(ctx, root, run, o)
 			}
 		},
 	}
+}
+
+// report writes the reports of a run again, or of those of its units that are selected.
+func (a *App) report(ctx context.Context, root, run string, o reporting) error {
+	// Print annotations, and write the summary of the job.
+	github := slices.Contains(o.formats, githubFormat)
+	o.formats = without(o.formats, githubFormat)
+	r, err := a.openRun(root, run)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if o.keep, err = o.selection.chosen(r.Manifest().Units); err != nil {
+		return usageError("report: %w", err).hint(commandLine("show", r.ID(), "--root", root))
+	}
+	var rep *report.Report
+	if github && len(o.formats) == 0 {
+		rep, err = report.LoadOnly(r, o.selection.String(), o.keep)
+	} else {
+		rep, err = rebuildReport(ctx, a, r, o)
+	}
+	if github && err == nil {
+		err = a.reportToGitHub(rep, root)
+	}
+	if err != nil || github && len(o.formats) == 0 {
+		return err
+	}
+	// The same exit code as that of `sdd-eval run` when it ended, whatever is selected of it.
+	whole, err := verdictOn(r)
+	if err != nil {
+		return err
+	}
+	return verdict(whole, r.ID(), root)
+}
+
+// verdictOn returns the verdict on a run.
+func verdictOn(r *rundir.Run) (result.Run, error) {
+	units, err := r.Units()
+	if err != nil {
+		return result.Run{}, err
+	}
+	jobs, err := r.Jobs()
+	return r.Manifest().Judge(units, jobs), err
 }
 
 // rebuildReport writes the reports of a run and prints their paths.
@@ -111,6 +142,9 @@ type reporting struct {
 	ask, rejudge bool
 	// models returns the client for the AI judge, as [engine.Models] does. It is not called for a run without one.
 	models func() (llm.Asker, error)
+	// selection is which units are reported, keep what tells them; nil: all are.
+	selection selection
+	keep      func(caseID, variant string) bool
 	// note shows a line about the progress.
 	note func(string)
 }
@@ -118,7 +152,7 @@ type reporting struct {
 // writeReports writes the reports of a run, and what people need to score it. It returns the report and its file names.
 func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Report, []string, error) {
 	judged := error(nil)
-	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask {
+	if judge := r.Manifest().AIJudge; judge.Enabled && o.ask && o.keep == nil {
 		client, err := judgeOf(o.models)
 		if err != nil {
 			return nil, nil, &engine.InputError{Err: err}
@@ -130,11 +164,11 @@ func writeReports(ctx context.Context, r *rundir.Run, o reporting) (*report.Repo
 	formats := o.formats
 	if len(formats) == 0 {
 		formats = report.Names()
-		if r.Manifest().Human {
+		if r.Manifest().Human && o.keep == nil {
 			formats = append(formats, humanFormat)
 		}
 	}
-	rep, err := report.Load(r)
+	rep, err := report.LoadOnly(r, o.selection.String(), o.keep)
 	if err != nil {
 		return nil, nil, errors.Join(judged, err)
 	}

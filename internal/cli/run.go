@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
@@ -17,10 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/report"
-	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
-	"github.com/sdd-eval/sdd-eval/internal/secret"
-	"github.com/sdd-eval/sdd-eval/internal/session"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
 
@@ -32,6 +28,10 @@ type runOptions struct {
 	parallel                   int
 	llmJudge, acceptChanged    bool
 	untrusted, open            bool
+	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
+	// separated by commas; empty: any.
+	selection   selection
+	again, only string
 }
 
 func runCommand() command {
@@ -39,7 +39,9 @@ func runCommand() command {
 		name: "run",
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
+			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
 			"               [--llm-judge] [--untrusted] [--open]\n" +
+			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
 		long: `Runs the jobs of a playbook for each of its variants, each in a workspace of its own, and keeps
@@ -47,11 +49,18 @@ everything that happens in a new directory below .llman/sdd-eval/runs. The path 
 the last line of standard output; everything else goes to standard error: at the end a table of the
 variants, and why not everything passed. The reports are in the directory. --resume continues a run
 that was interrupted or killed; it does not repeat what has ended, and refuses if the judges,
-goldens, prompt files or fixtures of the playbook have changed since.`,
+goldens, prompt files or fixtures of the playbook have changed since.
+
+--units, --case and --variant run a part of the playbook's units, each with all its trials. The run
+and its reports say so, and jobs that need all units are skipped. --again makes a new run of the
+playbook of another, in its mode: of the units whose results there are what --only says. What came
+of the other run stays as it is.`,
 		examples: `sdd-eval run .llman/sdd-eval/playbooks/demo.yaml
 sdd-eval run demo.yaml --parallel 4
+sdd-eval run demo.yaml --units demo/refund/claude
+sdd-eval run --again latest --only fail,error
 sdd-eval run --resume latest`,
-		codes: `0    all units passed, or completed if nothing judges them
+		codes: `0    all units that were to run passed, or completed if nothing judges them
 1    a unit or a job failed
 2    the command line, the playbook or the configuration is wrong
 3    a unit or a job ended in an error: nothing is known about its agent
@@ -63,6 +72,11 @@ sdd-eval run --resume latest`,
 				"The playbook `FILE`, relative to the working directory, like the argument.")
 			f.text(&o.resume, "resume", kindRun,
 				"The `RUN_ID` of the run to continue, the beginning of one, or latest.")
+			o.selection.define(f)
+			f.text(&o.again, "again", kindRun,
+				"The `RUN_ID` of the run whose units are run again, the beginning of one, or latest.")
+			f.list(&o.only, "only", "Only what ended so in the run that --again names: a `LIST` of "+
+				strings.Join(endings, ", ")+".", endings...)
 			f.choice(&o.mode, "mode",
 				"The `MODE` says where sessions come from: live runs the agents; record runs them and writes "+
 					"cassettes; missing records only what has no cassette; replay plays cassettes and runs no agent.",
@@ -93,10 +107,20 @@ sdd-eval run --resume latest`,
 					return usageError("run: give one playbook, FILE or --playbook FILE").hint("sdd-eval run --help")
 				case o.acceptChanged && o.resume == "":
 					return usageError("run: --accept-changed is for --resume").hint("sdd-eval run --help")
-				case (o.playbook == "") == (o.resume == ""):
-					return usageError("run: give either a playbook FILE or --resume RUN_ID").hint("sdd-eval run --help")
+				case o.only != "" && o.again == "":
+					return usageError("run: --only is for --again").hint("sdd-eval run --help")
+				case o.again != "" && f.Changed("cassettes"):
+					return usageError("run: --again uses the cassettes of the run: remove --cassettes")
+				case len(listed(o.playbook, o.resume, o.again)) != 1:
+					return usageError("run: give either a playbook FILE, --resume RUN_ID or --again RUN_ID").
+						hint("sdd-eval run --help")
+				case o.resume != "" && o.selection != (selection{}):
+					return usageError("run: --resume continues a run as it began: remove %s", o.selection)
 				case o.resume != "" && (f.Changed("mode") || f.Changed("cassettes")):
 					return usageError("run: --resume continues a run as it began: remove --mode and --cassettes")
+				}
+				if o.again != "" && !f.Changed("mode") {
+					o.mode = "" // that of the run
 				}
 				return a.run(ctx, o)
 			}
@@ -104,39 +128,47 @@ sdd-eval run --resume latest`,
 	}
 }
 
-// run runs a playbook, or resumes a run.
+// run runs a playbook, resumes a run, or runs units of one again.
 func (a *App) run(ctx context.Context, o runOptions) error {
 	root, err := a.projectRoot(o.root)
 	if err != nil {
 		return err
 	}
+	var before former
+	if id := cmp.Or(o.resume, o.again); id != "" {
+		if before, err = a.former(root, o, id); err != nil {
+			return err
+		}
+		o = before.options
+	}
 	cfg, err := a.runConfig(root, o)
 	if err != nil {
 		return usageError("run: %w", err)
 	}
-	again := o
-	if o.resume == "" {
-		o.playbook = a.path(o.playbook)
-	} else if o.resume, again, err = a.resumed(root, o); err != nil {
-		return err
-	}
-	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return again.command(m) }
+	cfg.Command = func(m engine.Mode, _ plan.Unit) string { return o.command(m) }
 	// A run makes much garbage and keeps little, so the garbage collector would go through a small heap every few
 	// milliseconds. The ballast has it wait until as much again is allocated. It is never written to, so it takes no
 	// memory.
 	ballast := make([]byte, 32<<20)
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
-	done, rep, err := a.carryOut(ctx, o, cfg, w)
+	done, rep, err := a.carryOut(ctx, o, before, cfg, w)
 	w.close()
 	a.ended(ctx, o, done, rep)
 	if err != nil {
-		return again.failed(ctx, err, done)
+		return o.failed(ctx, err, done)
 	}
 	if ctx.Err() != nil {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted"), next: o.resumption(done.ID)}
 	}
-	return verdict(done.Verdict, done.ID, o.root)
+	err = verdict(done.Verdict, done.ID, o.root)
+	if before.over {
+		fmt.Fprintf(a.Stderr, "the run %s was finished already: nothing was left to run\n", done.ID)
+		if e, ok := errors.AsType[*exitError](err); ok {
+			e.next = before.again(o.root)
+		}
+	}
+	return err
 }
 
 // ended tells what a run came to; rep is nil if it has no reports.
@@ -151,7 +183,11 @@ func (a *App) ended(ctx context.Context, o runOptions, done engine.Finished, rep
 		}
 		summarise(a.Stderr, rep, columns)
 	}
-	fmt.Fprintln(a.Stderr, tallyOf(done.Units, done.Listed).String()+notAsked(done.Units))
+	came := tallyOf(done.Units, done.Listed).String() + notAsked(done.Units)
+	if done.Selected != "" {
+		came += "; " + done.Selected
+	}
+	fmt.Fprintln(a.Stderr, came)
 	if page := filepath.Join(done.Dir, report.Page); rep != nil {
 		fmt.Fprintln(a.Stderr, "report: "+a.shown(page))
 		if o.open {
@@ -187,7 +223,7 @@ func (a *App) runConfig(root string, o runOptions) (engine.Config, error) {
 // carryOut runs the playbook that the options name, or resumes the run. It returns the report on a run that has
 // finished.
 func (a *App) carryOut(
-	ctx context.Context, o runOptions, cfg engine.Config, w *watcher,
+	ctx context.Context, o runOptions, before former, cfg engine.Config, w *watcher,
 ) (done engine.Finished, rep *report.Report, err error) {
 	var plan *plan.Plan
 	if o.resume != "" {
@@ -203,8 +239,14 @@ func (a *App) carryOut(
 			return engine.Finished{}, nil, &engine.InputError{Err: err}
 		}
 		cfg.Keep.Resumed, cfg.Cassettes = run, run.Manifest().Cassettes
-	} else if plan, err = a.loadPlan(cfg, o.playbook); err != nil {
-		return engine.Finished{}, nil, &engine.InputError{Err: err}
+		selectUnits(&cfg, run.Manifest().Units)
+	} else {
+		if plan, err = a.loadPlan(cfg, a.path(o.playbook)); err == nil {
+			err = o.choose(plan, before, &cfg)
+		}
+		if err != nil {
+			return engine.Finished{}, nil, &engine.InputError{Err: err}
+		}
 	}
 	var packed int64 = -1 // the size of the results when people got what they need to score
 	cfg.Keep.Report = func(ctx context.Context, run *rundir.Run, last bool) error {
@@ -236,35 +278,13 @@ func (a *App) carryOut(
 	return done, rep, err
 }
 
-// resumed returns the id of the run that o resumes, and the options that would begin such a run.
-func (a *App) resumed(root string, o runOptions) (id string, again runOptions, err error) {
-	if id, err = findRun(root, o.resume); err != nil {
-		return "", runOptions{}, err
-	}
-	run, err := rundir.Open(root, id, a.secrets)
-	if err != nil {
-		return "", runOptions{}, err
-	}
-	defer run.Close()
-	m := run.Manifest()
-	if m.Tool == engine.TestTool {
-		return "", runOptions{}, usageError("run: %s was made by go test, and this command does not have the test's "+
-			"checks in Go: run the test again", id)
-	}
-	again = o
-	again.playbook = filepath.FromSlash(m.Playbook.Path)
-	if !filepath.IsAbs(again.playbook) {
-		again.playbook = a.shown(filepath.Join(root, again.playbook))
-	}
-	if m.Cassettes != defaultCassettes {
-		again.cassettes = m.Cassettes
-	}
-	return id, again, nil
-}
-
 // command returns the command line of the same run in another mode.
 func (o runOptions) command(mode engine.Mode) string {
-	return o.commandLine("--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes)
+	line := []string{"--playbook", o.playbook, "--mode", string(mode), "--cassettes", o.cassettes}
+	if o.again != "" {
+		line = []string{"--again", o.again, "--only", o.only, "--mode", string(mode)}
+	}
+	return o.commandLine(append(line, o.selection.flags()...)...)
 }
 
 // resumption returns the command line that resumes a run with the same flags.
@@ -324,116 +344,4 @@ func (o runOptions) notBegun(e *exitError) {
 	case denied:
 		e.next = "make the directory writable for you, then: " + again
 	}
-}
-
-// watcher shows a run on standard error, without secrets. It implements [engine.Sink].
-type watcher struct {
-	screen   screen
-	secrets  *secret.Set
-	progress *progress // nil before Begin
-}
-
-func (a *App) newWatcher(secrets *secret.Set) *watcher {
-	return &watcher{screen: screenOf(a.Stderr, a.Getenv, a.Now), secrets: secrets}
-}
-
-// close gives the terminal back.
-func (w *watcher) close() {
-	if w.progress != nil {
-		w.progress.close()
-	}
-}
-
-func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
-	w.progress = newProgress(w.screen, total)
-	w.progress.known(finished)
-	if len(finished) > 0 {
-		w.Note(fmt.Sprintf("%d of %d units already have a result", len(finished), total))
-	}
-	w.notes(notes)
-}
-
-// UnitStarts returns a writer that discards the notes about the unit: its session log has all of them.
-func (w *watcher) UnitStarts(u plan.Unit) io.Writer {
-	w.progress.start(u.ID())
-	return io.Discard
-}
-
-func (w *watcher) UnitEnds(_ plan.Unit, u result.Unit) {
-	if u.Interrupted {
-		return
-	}
-	shown := u
-	if len(u.Steps) > 0 && u.Steps[len(u.Steps)-1].Reason == u.Reason {
-		shown.Reason = "" // it is shown with the step
-	}
-	shown.Reason = w.secrets.String(shown.Reason)
-	w.progress.end(shown)
-	w.notes(explain(u))
-}
-
-func (w *watcher) JobEnds(j result.Job) {
-	if j.Interrupted {
-		return
-	}
-	line := fmt.Sprintf("job %s: %s", j.ID, j.Outcome)
-	if j.Reason != "" {
-		line += ": " + j.Reason
-	}
-	w.Note(line)
-	w.notes(explainSteps(j.Steps))
-}
-
-func (w *watcher) Activity(a session.Activity) {
-	a.Tool = w.secrets.String(a.Tool)
-	w.progress.update(a)
-	if a.Pause != "" {
-		w.Note(a.Unit + ": " + a.Pause)
-	}
-}
-
-func (w *watcher) Note(text string) {
-	w.progress.note(w.secrets.String(text))
-}
-
-func (w *watcher) notes(lines []string) {
-	for _, line := range lines {
-		w.Note(line)
-	}
-}
-
-// explain returns lines that say why a unit did not pass, and which evaluators did not judge it.
-func explain(u result.Unit) []string {
-	lines := explainSteps(u.Steps)
-	for _, e := range u.Evaluations {
-		switch {
-		case e.Outcome == result.Fail || e.Outcome == result.Error:
-			lines = append(lines, fmt.Sprintf("  %s: %s: %s", e.Position, e.Name, e.Reason))
-		case e.Outcome == result.Skip && u.Metrics == nil: // the agent did not start, which the unit's reason says
-		case e.Outcome == result.Skip || e.Outcome == result.Reported:
-			line := fmt.Sprintf("  %s: %s: %s: %s", e.Position, e.Name, e.Outcome, e.Reason)
-			lines = append(lines, strings.TrimSuffix(line, ": "))
-		}
-	}
-	for _, w := range u.Warnings {
-		lines = append(lines, "  warning: "+w)
-	}
-	if u.Next != "" {
-		lines = append(lines, "  next: "+u.Next)
-	}
-	return lines
-}
-
-func explainSteps(steps []result.Step) []string {
-	var lines []string
-	for _, s := range steps {
-		if s.Outcome != result.Fail && s.Outcome != result.Error {
-			continue
-		}
-		if s.Output != "" {
-			lines = append(lines, "  "+strings.ReplaceAll(s.Output, "\n", "\n  "))
-		}
-		lines = append(lines, fmt.Sprintf("  %s: step %q: %s", s.Position, s.Name, s.Reason))
-	}
-	return lines
 }

@@ -108,6 +108,9 @@ func (a *App) list(rootFlag string) error {
 		counts, err := s.Outcomes()
 		if err == nil {
 			outcomes = tally(counts).of(s.Units).String()
+			if s.Of > 0 {
+				outcomes += fmt.Sprintf(" (%d of %s)", s.Units, count(s.Of, "unit"))
+			}
 		} else {
 			state = "unreadable"
 			fmt.Fprintf(a.Stderr, "%s: %s\n", s.ID, printable(err.Error()))
@@ -210,6 +213,12 @@ func (s runPage) head(units []result.Unit) {
 	fmt.Fprintf(s.w, "playbook   %s\n", printable(m.Playbook.Path))
 	fmt.Fprintf(s.w, "mode       %s, sandbox %s\n", m.Mode, m.Sandbox)
 	fmt.Fprintf(s.w, "directory  %s\n", s.app.shown(s.run.Dir()))
+	if selected := m.Selected(); selected != "" {
+		fmt.Fprintf(s.w, "selected   %s\n", printable(selected))
+	}
+	if m.Again != "" {
+		fmt.Fprintf(s.w, "again      %s\n", m.Again)
+	}
 	fmt.Fprintf(s.w, "outcomes   %s\n", tallyOf(units, len(m.Units)))
 	for _, c := range m.Accepted {
 		fmt.Fprintf(s.w, "accepted   %s since the run began\n", printable(c))

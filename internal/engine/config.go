@@ -90,6 +90,11 @@ type Keep struct {
 	AcceptChanged bool
 	// Tool is what runs it, for the manifest.
 	Tool string
+	// SelectedBy is what chose the units that [Config.Selected] selects, as flags of the command: all trials of a case
+	// under a variant or none. The run's directory lists no others then. Empty: it lists all of the plan.
+	SelectedBy string
+	// Again is the id of the run whose units are run again; empty: there is none.
+	Again string
 	// Report makes the reports of a run, where a step asks for them, and with last when the run has ended. Nil: such
 	// steps are skipped.
 	Report func(ctx context.Context, run *rundir.Run, last bool) error

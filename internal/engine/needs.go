@@ -28,6 +28,9 @@ func (r *Runner) blocked(needs []string) string {
 	for _, n := range needs {
 		i := slices.IndexFunc(r.plan.Jobs, func(j plan.Job) bool { return j.ID == n })
 		if i >= 0 && !r.passed(r.plan.Jobs[i]) {
+			if r.partly(r.plan.Jobs[i]) {
+				return fmt.Sprintf("needs job %s, of which not all units were selected", n)
+			}
 			return fmt.Sprintf("needs job %s, which did not pass", n)
 		}
 	}
@@ -47,6 +50,13 @@ func (r *Runner) passed(j plan.Job) bool {
 		}
 	}
 	return true
+}
+
+// partly reports whether a job is of a matrix, not all of whose units are selected.
+func (r *Runner) partly(j plan.Job) bool {
+	return r.cfg.Selected != nil && slices.ContainsFunc(r.plan.Units, func(u plan.Unit) bool {
+		return slices.Contains(j.Variants(), u.Variant.ID) && !r.cfg.Selected(u)
+	})
 }
 
 func trialsKey(caseID, variantID string) string { return caseID + "/" + variantID }

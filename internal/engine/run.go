@@ -47,8 +47,10 @@ type Finished struct {
 	ID, Dir string
 	// Verdict is its verdict, as in its reports.
 	Verdict result.Run
-	// Listed is how many units there are in all.
+	// Listed is how many units there are in all, of those that were selected.
 	Listed int
+	// Selected says that these are not all of the playbook, as [rundir.Manifest.Selected] does.
+	Selected string
 	// Resumable tells that units are left to run.
 	Resumable bool
 	// Units and Jobs are in listed order. What was interrupted is not among them.
@@ -161,6 +163,11 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 		return &InputError{err}
 	}
 	m := rundir.ManifestOf(r.plan)
+	if m.Again = r.cfg.Keep.Again; r.cfg.Keep.SelectedBy != "" {
+		m.Select(r.cfg.Keep.SelectedBy, func(caseID, variant string) bool {
+			return r.cfg.Selected == nil || r.cfg.Selected(r.plan.Trials(caseID, variant)[0])
+		})
+	}
 	m.CreatedAt = time.Now().UTC()
 	m.RunID = rundir.NewID(m.CreatedAt, m.Name, name)
 	m.Tool, m.Mode, m.Sandbox = r.cfg.Keep.Tool, string(r.cfg.Mode), r.properties.String()
@@ -184,7 +191,7 @@ func (r *run) makeDir(ctx context.Context, env map[string][]string) error {
 
 // carryOut runs what has not run yet. It returns an error if a result could not be kept.
 func (r *run) carryOut(ctx context.Context) error {
-	r.sink.Begin(len(r.plan.Units), r.units, r.notes(ctx))
+	r.sink.Begin(r.listed(), r.units, r.notes(ctx))
 	if err := r.runJobs(ctx, r.plan.Before(), nil); err != nil {
 		return err
 	}
@@ -192,6 +199,14 @@ func (r *run) carryOut(ctx context.Context) error {
 		return err
 	}
 	return r.runJobs(ctx, r.plan.After(), r.cfg.SelectedJob)
+}
+
+// listed returns how many units the run has in all.
+func (r *run) listed() int {
+	if r.kept != nil {
+		return len(r.kept.Manifest().Units)
+	}
+	return len(r.plan.Units)
 }
 
 // notes are what people should know before the first unit.
@@ -204,8 +219,12 @@ func (r *run) notes(ctx context.Context) (notes []string) {
 		note("warning: " + why)
 	}
 	if r.kept != nil {
+		m := r.kept.Manifest()
+		if selected := m.Selected(); selected != "" {
+			note(selected)
+		}
 		notes = append(notes, r.kept.Notes()...)
-		for _, change := range r.kept.Manifest().Accepted {
+		for _, change := range m.Accepted {
 			note("accepted: " + change + " since the run began")
 		}
 	}
@@ -230,7 +249,8 @@ func (r *run) finish(ctx context.Context, err error) (Finished, error) {
 	if r.kept == nil {
 		return Finished{}, err
 	}
-	done := Finished{ID: r.kept.ID(), Dir: r.kept.Dir(), Listed: len(r.plan.Units)}
+	m := r.kept.Manifest()
+	done := Finished{ID: r.kept.ID(), Dir: r.kept.Dir(), Listed: r.listed(), Selected: m.Selected()}
 	var unitsErr, jobsErr error
 	done.Units, unitsErr = r.kept.Units()
 	done.Jobs, jobsErr = r.kept.Jobs()

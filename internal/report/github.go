@@ -34,7 +34,8 @@ func (rep *Report) Summary(room int) []byte {
 
 // Annotations returns a line for each thing that did not pass. If a step prints it, GitHub Actions shows the error at
 // its position in the playbook. dir is the project's directory in the repository, "" or "." for its root. GitHub shows
-// ten annotations of a step: if there are more, the tenth says how many.
+// ten annotations of a step: if there are more, the tenth says how many. A notice says if these are not all units of
+// the playbook.
 func (rep *Report) Annotations(dir string) []byte {
 	list := rep.annotations()
 	if n := len(list); n > maxAnnotations {
@@ -46,6 +47,10 @@ func (rep *Report) Annotations(dir string) []byte {
 	var b strings.Builder
 	for _, a := range list {
 		a.write(&b, dir)
+	}
+	if s := rep.Run.Selection; s != nil {
+		fmt.Fprintf(&b, "::notice title=%s::%s\n", inProperty.Replace(visible(rep.Run.Name)),
+			inData.Replace(visible(s.text)))
 	}
 	return []byte(b.String())
 }

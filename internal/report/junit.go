@@ -62,8 +62,9 @@ type junitMessage struct {
 
 // JUnit returns report.junit.xml. It has a test suite for each variant, with a test case for each case and one for each
 // of its evaluators, over all trials by the same rule as under go test. A case that was not judged is skipped, not
-// passed. A case that was not run is an error. If the run as a whole has problems or is not finished, there is also a
-// test case "run", which is an error.
+// passed. A case that was not run is an error. If the run has not all units of the playbook, the test case "selection",
+// which is skipped, says so. If the run as a whole has problems or is not finished, there is also a test case "run",
+// which is an error.
 func (rep *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: visible(rep.Run.Name)}
 	var took time.Duration
@@ -86,6 +87,9 @@ func (rep *Report) JUnit() ([]byte, error) {
 	}
 	if len(rep.Jobs) > 0 {
 		all.add(rep.junitJobs())
+	}
+	if rep.Run.Selection != nil {
+		all.add(rep.junitSelection())
 	}
 	if list := rep.Run.findings(); len(list) > 0 {
 		all.add(rep.junitRun(list))
@@ -256,6 +260,16 @@ func (rep *Report) junitRun(list []Finding) junitSuite {
 	c := junitCase{Class: visible(rep.Run.Name + "/run"), Name: "run", Time: seconds(0)}
 	c.end(list[0].Outcome, "", list, 1)
 	return junitSuite{Name: "run", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c}}
+}
+
+// junitSelection returns the suite, with one case, which is skipped, for the units that the run does not have.
+func (rep *Report) junitSelection() junitSuite {
+	s := rep.Run.Selection
+	c := junitCase{Class: visible(rep.Run.Name + "/selection"), Name: "selection", Time: seconds(0)}
+	c.Skipped = &junitMessage{Message: visible(fmt.Sprintf("%s: %d were not run", s.text, s.Of-s.Units))}
+	return junitSuite{
+		Name: "selection", Timestamp: rep.timestamp(), Time: seconds(0), Cases: []junitCase{c},
+	}
 }
 
 // timestamp returns when the run began, in JUnit's format: in UTC, without a time zone.

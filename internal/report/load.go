@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +22,24 @@ import (
 
 // Load reads what a run's directory says about its results. Artifacts that are missing or too large are noted in their
 // unit; only the page reads them. If a file cannot be read for another reason, Load returns an error that names it.
-func Load(run *rundir.Run) (*Report, error) {
-	rep, err := load(run)
+func Load(run *rundir.Run) (*Report, error) { return LoadOnly(run, "", nil) }
+
+// LoadOnly is Load for those units of the run that keep reports, as [rundir.Manifest.Select] has them; by is what chose
+// them. The report says that they are not all, and its files are in the directory selected of the run. A nil keep keeps
+// all.
+func LoadOnly(run *rundir.Run, by string, keep func(caseID, variant string) bool) (*Report, error) {
+	rep, err := load(run, by, keep)
 	if err != nil {
 		return nil, fmt.Errorf("report on run %s: %w", run.ID(), err)
 	}
 	rep.run = run
+	if keep != nil {
+		rep.dir = "selected/"
+	}
 	return rep, nil
 }
 
-func load(run *rundir.Run) (*Report, error) {
+func load(run *rundir.Run, by string, keep func(caseID, variant string) bool) (*Report, error) {
 	units, err := run.Units()
 	if err != nil {
 		return nil, err
@@ -52,6 +61,11 @@ func load(run *rundir.Run) (*Report, error) {
 		paths:     func(u *Unit) Paths { return unitPaths(run, u) },
 		look:      func(u *Unit) error { return look(run, u) },
 		artifacts: func(u *Unit) (artifacts, error) { return readArtifacts(run, u) },
+	}
+	if keep != nil {
+		src.manifest.Select(by, keep)
+		src.units = slices.DeleteFunc(src.units, func(u result.Unit) bool { return !keep(u.Case, u.Variant) })
+		people = nil // what they say is about all units
 	}
 	for _, p := range people {
 		for variant, r := range p.Variants { // the report sorts them
@@ -90,10 +104,13 @@ func (s source) report() (*Report, error) {
 		Run: Run{
 			ID: m.RunID, Name: m.Name, CreatedAt: m.CreatedAt, FinishedAt: m.FinishedAt, State: string(m.State),
 			Tool: m.Tool, Mode: m.Mode, Sandbox: m.Sandbox, Playbook: Playbook(m.Playbook), Trials: m.Trials,
-			Need: m.Need, Judged: m.Evaluators,
+			Need: m.Need, Judged: m.Evaluators, Again: m.Again,
 		},
 		Variants: []Variant{}, Cases: []Case{}, Jobs: []Job{}, Units: make([]Unit, len(m.Units)),
 		verdict: m.Judge(s.units, s.jobs), artifacts: s.artifacts,
+	}
+	if s := m.Selection; s != nil {
+		rep.Run.Selection = &Selection{Units: len(m.Units), Of: s.Of, By: s.By, text: m.Selected()}
 	}
 	for _, c := range m.Cases {
 		rep.Cases = append(rep.Cases, Case{
@@ -123,6 +140,9 @@ func (s source) report() (*Report, error) {
 	rep.Notes = []string{}
 	for _, p := range rep.Run.Problems {
 		rep.Notes = append(rep.Notes, "problem of the run as a whole: "+p)
+	}
+	if m.Again != "" {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("units of the run %s were run again; its results stay.", m.Again))
 	}
 	for _, c := range m.Accepted {
 		rep.Notes = append(rep.Notes, "accepted when the run was resumed: "+c)

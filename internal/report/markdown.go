@@ -29,7 +29,11 @@ func (rep *Report) Markdown() []byte { return rep.markdown(maxMarkdown) }
 // markdown returns the report in at most room bytes, and one more line if something was left out.
 func (rep *Report) markdown(room int) []byte {
 	m := markdown{room: room}
-	m.line("## %s: %s", label(rep.Outcome), escape(rep.Run.Name))
+	title := rep.Run.Name
+	if s := rep.Run.Selection; s != nil {
+		title = fmt.Sprintf("%d of %d units of %s", s.Units, s.Of, title)
+	}
+	m.line("## %s: %s", label(rep.Outcome), escape(title))
 	m.line("")
 	m.line("%s", escape(rep.Headline))
 	for _, note := range rep.Notes {

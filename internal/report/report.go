@@ -36,6 +36,7 @@ type Report struct {
 	Units []Unit `json:"units"`
 
 	run     *rundir.Run
+	dir     string // of its files in the run's, with a slash, or empty
 	verdict result.Run
 	// artifacts reads what a unit left; only the page shows it.
 	artifacts func(*Unit) (artifacts, error)
@@ -58,6 +59,10 @@ type Run struct {
 	// Trials is the number of trials of each case under each variant; Need of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
+	// Selection says that the run has only some of the playbook's units; nil: it has all.
+	Selection *Selection `json:"selection,omitempty"`
+	// Again is the run whose units this one ran again; empty: there is none.
+	Again string `json:"again,omitempty"`
 	// Judged says whether the playbook has evaluators.
 	Judged bool `json:"evaluators"`
 	// Problems are errors of the run as a whole, such as that nothing was judged. With any of them its outcome is
@@ -69,6 +74,17 @@ type Run struct {
 type Playbook struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
+}
+
+// Selection says which of a playbook's units a run has.
+type Selection struct {
+	Units int `json:"units"`
+	// Of is the number of the playbook's units.
+	Of int `json:"of"`
+	// By is what chose them, as flags of the command.
+	By string `json:"by"`
+
+	text string // all of that for people
 }
 
 // Case is one task of the playbook.
@@ -175,10 +191,11 @@ func (rep *Report) Write(names []string) (files []string, err error) {
 		if err != nil {
 			return files, fmt.Errorf("make %s: %w", f.File, err)
 		}
-		if err := rep.run.WriteFile(f.File, data); err != nil {
+		name := rep.dir + f.File
+		if err := rep.run.WriteFile(name, data); err != nil {
 			return files, err
 		}
-		files = append(files, f.File)
+		files = append(files, name)
 	}
 	return files, nil
 }

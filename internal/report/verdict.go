@@ -128,6 +128,9 @@ func (r Run) findings() []Finding {
 // headline says how the results and jobs of a run ended.
 func headline(rep *Report, results, jobs Counts) string {
 	var b strings.Builder
+	if s := rep.Run.Selection; s != nil {
+		b.WriteString(s.text + ": ")
+	}
 	fmt.Fprintf(&b, "%s (%s × %s): %s.", plural(len(rep.Results), "result"), plural(len(rep.Cases), "case"),
 		plural(len(rep.Variants), "variant"), results)
 	jobs.Pass, jobs.Completed = jobs.Pass+jobs.Completed, 0 // jobs are never judged

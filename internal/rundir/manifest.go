@@ -59,6 +59,10 @@ type Manifest struct {
 	// Trials is the number of trials of each case and variant, at least 1, and Need is how many of them must pass.
 	Trials int `json:"trials"`
 	Need   int `json:"need"`
+	// Selection says which of the playbook's units, cases and variants the run has; nil: all.
+	Selection *Selection `json:"selection,omitempty"`
+	// Again is the id of the run whose units this one runs again, and whose results stay; empty: there is none.
+	Again string `json:"again,omitempty"`
 	// Units has the ids of the units to run, playbook/case/variant/trial: all trials of each case under each variant
 	// that it asks. Jobs has those of the jobs outside the matrix. Both are in the order in which they are shown.
 	Units []string `json:"units"`
@@ -151,7 +155,7 @@ func (m *Manifest) check() error {
 	); err != nil {
 		return err
 	}
-	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkTotals())
+	return cmp.Or(m.checkState(), m.checkRange(), m.checkUnits(), m.checkJudges(), m.checkSelection(), m.checkTotals())
 }
 
 func (m *Manifest) checkState() error {

@@ -90,6 +90,9 @@ func TestManifestIsWhole(t *testing.T) {
 		{"totals of an unknown outcome", "totals", totals("passed", 1), `totals: unknown outcome "passed"`},
 		{"totals below", "totals", totals("pass", -1), "totals: -1 units with the outcome pass"},
 		{"totals without outcomes", "totals", map[string]any{"results_bytes": 1}, `the key "outcomes" is missing`},
+		{"a selection of all", "selection", map[string]any{"by": "--units x", "of": 12}, "selection: 12 units of 12"},
+		{"a selection by nothing", "selection", map[string]any{"by": "", "of": 13}, "selection: nothing says by what"},
+		{"again no run", "again", "../x", `again: "../x" is not the id of a run`},
 		{"no digest", "playbook", map[string]any{"path": "x"}, `the key "digest" is missing`},
 	}
 	for _, tt := range tests {

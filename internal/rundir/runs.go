@@ -55,8 +55,9 @@ type Summary struct {
 	Playbook string
 	// State is also [StateInterrupted] if the run's process was killed.
 	State State
-	// Units is the number of units, Problems that of [Manifest.Problems].
-	Units, Problems int
+	// Units is the number of units, Of that of the playbook's if the run has not all of them, else 0; Problems is the
+	// number of [Manifest.Problems].
+	Units, Of, Problems int
 	// Err says why the run cannot be read. Then only the id, the directory and the time are known.
 	Err error
 
@@ -112,6 +113,9 @@ func summarise(dir string) Summary {
 	}
 	s.CreatedAt, s.Name, s.Mode, s.Playbook = m.CreatedAt, m.Name, m.Mode, m.Playbook.Path
 	s.Units, s.Problems, s.totals = len(m.Units), len(m.Problems), m.Totals
+	if m.Selection != nil {
+		s.Of = m.Selection.Of
+	}
 	return s
 }
 
