@@ -77,32 +77,41 @@ func TestLostRun(t *testing.T) {
 	}
 }
 
-// TestReplacedPlace: an agent, or a step after it, that puts a link in the place where its workspace is kept leads
-// nothing elsewhere.
-func TestReplacedPlace(t *testing.T) {
-	for _, step := range []bool{false, true} {
-		root, elsewhere := project(t, nil), t.TempDir()
-		swap := filepath.Join(root, "swap.sh")
-		require.NoError(t, os.WriteFile(swap, fmt.Appendf(nil,
-			"set -e; cd '%s'/*/variants/fake; rmdir workspace; ln -s '%s' workspace\n", rundir.Below(root), elsewhere),
-			0o644))
-		text := wholePlaybook + "evaluators: [{type: files, expect: [{path: case.txt, exists: true}]}]\n"
-		if step {
-			text = strings.Replace(text, "sh -c 'echo after > made.txt; rm late.txt; env'", "sh "+swap, 1)
-		} else {
-			require.NoError(t, os.WriteFile(filepath.Join(root, "agent.json"), []byte(
-				`{"turns": [{"actions": [{"exec": {"command": "sh", "args": ["`+swap+`"]}}]}]}`), 0o644))
-		}
-		runner, _ := newRunner(t, root, text, engine.Live, unconfined,
-			func(c *engine.Config) { c.Keep = &engine.Keep{Below: root} })
-		sunk := new(sink)
-		_, err := runner.Run(t.Context(), sunk)
-		require.NoError(t, err)
-		require.Equal(t, result.Error, sunk.units[0].Outcome, judged(sunk.units[0]))
-		require.Contains(t, sunk.units[0].Reason, "the agent replaced ")
-		left, err := os.ReadDir(elsewhere)
-		require.NoError(t, err)
-		require.Empty(t, left)
+// TestTakenPlace: an agent, or a step after it, that puts something in the place where its workspace is kept leads
+// nothing elsewhere, and a workspace that is not kept is an error.
+func TestTakenPlace(t *testing.T) {
+	for _, tt := range []struct {
+		name, do, want string
+		step           bool
+	}{
+		{"a link", "rmdir workspace; ln -s '%s' workspace", "the agent replaced ", false},
+		{"a link of a step", "rmdir workspace; ln -s '%s' workspace", "the agent replaced ", true},
+		{"a file", "ln -s '%s' workspace/link", "keep the workspace: ", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root, elsewhere := project(t, nil), t.TempDir()
+			script := filepath.Join(root, "take.sh")
+			require.NoError(t, os.WriteFile(script, fmt.Appendf(nil, "set -e; cd '%s'/*/variants/fake; "+tt.do+"\n",
+				rundir.Below(root), elsewhere), 0o644))
+			text := wholePlaybook + "evaluators: [{type: files, expect: [{path: case.txt, exists: true}]}]\n"
+			if tt.step {
+				text = strings.Replace(text, "sh -c 'echo after > made.txt; rm late.txt; env'", "sh "+script, 1)
+			} else {
+				require.NoError(t, os.WriteFile(filepath.Join(root, "agent.json"), []byte(
+					`{"turns": [{"actions": [{"exec": {"command": "sh", "args": ["`+script+`"]}}]}]}`), 0o644))
+				text = strings.Replace(text, "rm late.txt", "true", 1)
+			}
+			runner, _ := newRunner(t, root, text, engine.Live, unconfined,
+				func(c *engine.Config) { c.Keep = &engine.Keep{Below: root} })
+			sunk := new(sink)
+			_, err := runner.Run(t.Context(), sunk)
+			require.NoError(t, err)
+			require.Equal(t, result.Error, sunk.units[0].Outcome, judged(sunk.units[0]))
+			require.Contains(t, sunk.units[0].Reason, tt.want)
+			left, err := os.ReadDir(elsewhere)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
 	}
 }
 
