@@ -37,6 +37,7 @@ func TestServersThatFail(t *testing.T) {
 			`the MCP server "shop" (`,
 			"unlicensed) ended by itself: exit code 3; it said: ", "no licence for this machine",
 		}},
+		{"mute", server("shop", "mute"), 0, []string{"closed its output but did not exit"}},
 		{"ends well", server("shop", "nothing"), 0, []string{"ended by itself: exit code 0"}},
 		{
 			"garbage", server("shop", "garbage"), 0,
@@ -159,6 +160,7 @@ func TestCloseWhileBusy(t *testing.T) {
 	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.processes) == 3 }, waitTime,
 		time.Millisecond)
 	require.NoError(t, s.proxy.Close())
+	require.FileExists(t, s.socket(0), "what is at its name by then may be another's")
 	assert.Contains(t, <-answered, "error: ")
 	_, errs := s.seen()
 	assert.Empty(t, errs, "that all ends is no error")
@@ -319,14 +321,19 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	_, errs := s.seen()
 	require.Empty(t, errs)
+	var last net.Conn
 	for range 17 {
 		conn, err := net.Dial("unix", s.socket(0))
 		require.NoError(t, err)
 		defer conn.Close()
+		last = conn
 	}
 	require.Eventually(t, func() bool { _, errs := s.seen(); return len(errs) > 0 }, waitTime, time.Millisecond)
 	_, errs = s.seen()
 	assert.EqualError(t, errs[0], `the agent started the MCP server "shop" more than 16 times at once`)
+	require.NoError(t, last.SetReadDeadline(time.Now().Add(waitTime)))
+	_, err := last.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "the agent is told")
 }
 
 func TestTooManyRequests(t *testing.T) {

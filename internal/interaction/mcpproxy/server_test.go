@@ -85,6 +85,9 @@ func serve(kind string) int {
 		for in.Scan() {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s,"error":null,"x":[1]}`+"\n", os.Args[3], in.Text())
 		}
+	case "mute":
+		os.Stdout.Close()
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "stubborn": // serves, and stays
 		signal.Ignore(syscall.SIGTERM)
 		_ = shop().Run(context.Background(), &mcp.StdioTransport{})

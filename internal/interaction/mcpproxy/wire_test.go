@@ -22,12 +22,12 @@ func TestWire(t *testing.T) {
 		return trajectory.MCPCall{Server: "shop", Method: method, Result: says}
 	}
 	calls := []trajectory.MCPCall{
-		describe("resources/templates/list", "old"), describe("tools/list", "old"),
+		describe("initialize", "old"), describe("resources/templates/list", "old"), describe("tools/list", "old"),
 		{
 			Server: "shop", Method: "tools/call", Tool: "fail", Params: map[string]any{},
 			Error: &trajectory.MCPError{Code: -7, Message: "no $W", Data: "in $W"},
 		},
-		describe("resources/templates/list", "new"), describe("tools/list", "old"),
+		describe("resources/templates/list", "new"), describe("tools/list", "old"), describe("initialize", "new"),
 	}
 	const fail = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fail"}}` + "\n"
 	const failed = `{"jsonrpc":"2.0","id":2,"error":{"code":-7,"message":"no /w","data":"in /w"}}` + "\n"
@@ -36,6 +36,7 @@ func TestWire(t *testing.T) {
 	}
 	tests := []struct{ name, lines, want string }{
 		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"},
+		{"a request without an id", `{"jsonrpc":"2.0","id":null,"method":"ping"}` + "\n", ""},
 		{"listen", listen, acknowledged},
 		{"list", list("tools/list"), `{"jsonrpc":"2.0","id":1,"result":"old"}` + "\n"},
 		{
