@@ -28,25 +28,32 @@ func (s stopped) Wait() (supervise.Exit, error) {
 	return exit, &supervise.LimitError{Resource: supervise.Disk, Used: 2, Limit: 1}
 }
 
-func (s stopped) Stop(context.Context) (supervise.Exit, error) { return s.Wait() }
+func (s stopped) Stop(context.Context) (supervise.Exit, error) {
+	s.cancel()
+	return s.Wait()
+}
 
 // TestMachineLimits: that an agent met a limit of the machine is told, and once, whether it says nothing more or had
 // already answered.
 func TestMachineLimits(t *testing.T) {
 	const told = "limit disk: "
-	synctest.Test(t, func(t *testing.T) {
-		c := config(t, "", script(acts{{Exit: &scripted.Exit{Code: 3}}}))
-		start := c.startChild
-		c.startChild = func(ctx context.Context, s supervise.Command, p confine.Policy) (child, error) {
-			c, err := start(ctx, s, p)
-			c.process = stopped{c.process.(*played)}
-			return c, err
-		}
-		o := hold(t.Context(), c, "one")
-		require.ErrorContains(t, o.err, "the agent: "+told)
-		require.Equal(t, 1, strings.Count(o.err.Error(), told), "%v", o.err)
-		require.NotContains(t, o.err.Error(), "by itself")
-	})
+	for want, does := range map[string]scripted.Action{
+		"the agent: ": {Exit: &scripted.Exit{Code: 3}}, "end the agent: ": say("Done."),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := config(t, "", script(acts{does}))
+			start := c.startChild
+			c.startChild = func(ctx context.Context, s supervise.Command, p confine.Policy) (child, error) {
+				c, err := start(ctx, s, p)
+				c.process = stopped{c.process.(*played)}
+				return c, err
+			}
+			o := hold(t.Context(), c, "one")
+			require.ErrorContains(t, o.err, want+told)
+			require.Equal(t, 1, strings.Count(o.err.Error(), told), "%v", o.err)
+			require.NotContains(t, o.err.Error(), "by itself")
+		})
+	}
 	c, ended := headlessConfig(t)
 	c.startChild = func(context.Context, supervise.Command, confine.Policy) (child, error) {
 		return child{stopped{ended}, nil, strings.NewReader(answered)}, nil
@@ -121,6 +128,28 @@ func TestTerminalsOffline(t *testing.T) {
 			require.Equal(t, want, strings.Contains(strings.Join(env, "\n"), "PIP_NO_INDEX=1"), network)
 		})
 	}
+}
+
+// TestOffered: people see what an agent has to choose from.
+func TestOffered(t *testing.T) {
+	choices := []scripted.Choice{{ID: "a"}, {ID: "b"}}
+	synctest.Test(t, func(t *testing.T) {
+		c := config(t, "", scripted.Script{Auth: []string{"oauth"}, Session: scripted.Session{
+			Modes: &scripted.Offer{Current: "b", Choices: choices},
+			Options: []scripted.Option{
+				{ID: "thought", Category: "thought_level", Current: "b", Choices: choices[1:]},
+				{ID: "model", Category: "model", Current: "a", Choices: choices},
+			},
+		}})
+		c.Launch.AuthMethod = "oauth"
+		o := hold(t.Context(), c)
+		require.NoError(t, o.err)
+		require.Equal(t, Offers{
+			Modes: []string{"a", "b"}, Models: []string{"a", "b"}, Model: "a", Methods: []string{"oauth"},
+		}, o.session.Offers())
+	})
+	c, _ := headlessConfig(t)
+	require.Empty(t, hold(t.Context(), c, "one").session.Offers())
 }
 
 // TestUnknownCall: nobody decides on a call of which nothing is known.
