@@ -15,9 +15,9 @@ const (
 	maxReason    = 400 // characters of one reason
 )
 
-// summarise writes a table of a run's variants, which fits into columns columns, 0 meaning any number, and why not
-// everything passed.
-func summarise(w io.Writer, rep *report.Report, columns int) {
+// summarise writes a table of a run's variants, which fits into columns columns, 0 meaning any number, and, if that is
+// wanted, why not everything passed.
+func summarise(w io.Writer, rep *report.Report, columns int, why bool) {
 	rows := rep.Overview()
 	lines := table(rows)
 	if columns > 0 && width(lines[0]) > columns {
@@ -27,9 +27,9 @@ func summarise(w io.Writer, rep *report.Report, columns int) {
 	for _, line := range lines {
 		fmt.Fprintln(w, line)
 	}
-	reasons := rep.Reasons()
-	if len(rep.Results)+len(rep.Jobs) == 1 { // whose reasons have just been told
-		reasons = nil
+	var reasons []report.Reason
+	if why {
+		reasons = rep.Reasons()
 	}
 	for i, r := range reasons[:min(len(reasons), shownReasons)] {
 		if i == 0 {
@@ -42,7 +42,6 @@ func summarise(w io.Writer, rep *report.Report, columns int) {
 	if more := len(reasons) - shownReasons; more > 0 {
 		fmt.Fprintf(w, "  and %s\n", count(more, "other reason"))
 	}
-	fmt.Fprintln(w)
 }
 
 // reason returns lines about a reason: how often it was said and where, what it says, of what.

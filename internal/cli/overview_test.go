@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
 
-// manyCases makes a run of two variants and ten cases that end in various ways, and returns its report.
+// manyCases makes a run of two variants and 15 cases that end in various ways, and returns its report.
 func manyCases(t *testing.T, dir string) *report.Report {
 	t.Helper()
 	m := rundir.Manifest{
@@ -24,7 +25,7 @@ func manyCases(t *testing.T, dir string) *report.Report {
 		Need: 1, Judges: make(map[string][]string),
 	}
 	var units []result.Unit
-	for c := range 10 {
+	for c := range 15 {
 		id := fmt.Sprintf("c%02d", c)
 		m.Cases = append(m.Cases, rundir.Case{ID: id, Variants: []string{"claude", "codex"}})
 		m.Judges[id] = []string{"tests"}
@@ -75,7 +76,34 @@ func TestSummarise(t *testing.T) {
 	rep := manyCases(t, projectDir(t))
 	for _, columns := range []int{0, 45, 120} {
 		var b bytes.Buffer
-		summarise(&b, rep, columns)
+		summarise(&b, rep, columns, true)
 		golden.Equal(t, fmt.Sprintf("testdata/summary-%d.golden", columns), b.String())
 	}
+}
+
+// TestShowMany: of a run of many units those are shown that did not pass. A selection shows others, and all of one.
+func TestShowMany(t *testing.T) {
+	dir := projectDir(t)
+	id := manyCases(t, dir).Run.ID
+	stable := func(out string) string {
+		return regexpFinished.ReplaceAllString(strings.ReplaceAll(out, id, "RUN"), "finished   NOW UTC")
+	}
+	for name, args := range map[string][]string{
+		"many": {"show"}, "one": {"show", "shop/c05/codex"}, "some": {"show", id, "c0[56]", "--variant", "codex"},
+		"pattern": {"show", "shop/c0[56]/codex"},
+	} {
+		got := call(t, dir, args...)
+		if name == "some" {
+			require.Equal(t, exitUsage, got.code)
+			require.Contains(t, got.stderr, "sdd-eval: show: --units 'c0[56]' --variant codex: no unit is "+
+				"called that: of 30 units there are those of the cases c00, c01, c02, c03, c04 and 10 more under the variants "+
+				"claude, codex\nnext: sdd-eval show "+id)
+			continue
+		}
+		require.Equal(t, exitOK, got.code, got.stderr)
+		golden.Equal(t, "testdata/show/"+name+".golden", stable(got.stdout))
+	}
+	all := call(t, dir, "show", ".").stdout
+	require.Contains(t, all, "shown      30 of 30 units: --units .\n")
+	require.Equal(t, 30, strings.Count(all, "shop/c"))
 }

@@ -181,7 +181,9 @@ func (a *App) ended(ctx context.Context, o runOptions, done engine.Finished, rep
 		if size := screenOf(a.Stderr, a.Getenv, a.Now).size; size != nil {
 			columns, _ = size()
 		}
-		summarise(a.Stderr, rep, columns)
+		// The reasons of a single result have just been told.
+		summarise(a.Stderr, rep, columns, len(rep.Results)+len(rep.Jobs) > 1)
+		fmt.Fprintln(a.Stderr)
 	}
 	came := tallyOf(done.Units, done.Listed).String() + notAsked(done.Units)
 	if done.Selected != "" {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +60,49 @@ func TestScreenOf(t *testing.T) {
 				columns, lines := s.size()
 				require.Equal(t, []int{57, 13}, []int{columns, lines})
 			}
+		})
+	}
+}
+
+// TestPaged: what is longer than the terminal is shown by the pager, harmless; what fits, and what goes into a file, is
+// printed.
+func TestPaged(t *testing.T) {
+	dir := t.TempDir()
+	pager := dir + "/pager"
+	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\ncat > "+dir+"/paged\n"), 0o755))
+	for _, tt := range []struct {
+		name, pager string
+		lines       int
+		paged       bool
+	}{
+		{"long", pager, 20, true},
+		{"short", pager, 5, false},
+		{"without a pager", dir + "/none", 20, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.NoError(t, os.RemoveAll(dir+"/paged"))
+			var out bytes.Buffer
+			env := map[string]string{"TERM": "xterm", "PAGER": tt.pager}
+			a := App{Getenv: func(name string) string { return env[name] }, Now: time.Now}
+			write := func(w io.Writer, columns int) error {
+				require.Equal(t, 57, columns)
+				_, err := io.WriteString(w, strings.Repeat("a line\x1b[2J\n", tt.lines))
+				return err
+			}
+			a.Stdout = &door{w: &checkedWriter{w: openTerminal(t, 57, 13)}}
+			require.NoError(t, a.paged(t.Context(), write))
+			paged, err := os.ReadFile(dir + "/paged")
+			require.Equal(t, tt.paged, err == nil)
+			require.Equal(t, tt.paged, strings.Count(string(paged), "a line") == tt.lines)
+			require.NotContains(t, string(paged), "\x1b")
+
+			a.Stdout = &out
+			require.NoError(t, a.paged(t.Context(), func(w io.Writer, columns int) error {
+				require.Zero(t, columns)
+				_, err := io.WriteString(w, "to a file\n")
+				return err
+			}))
+			require.Equal(t, "to a file\n", out.String())
 		})
 	}
 }

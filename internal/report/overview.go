@@ -21,10 +21,10 @@ func (rep *Report) Overview() [][]string {
 }
 
 // passRate returns how many of the results passed. An error is one of them; what was skipped is not. It is 100% only if
-// all passed, and unknown if there was nothing to judge.
+// all passed, and unknown if nothing was judged.
 func (rep *Report) passRate(c Counts) string {
 	of := c.sum() - c.Skip
-	if !rep.Run.Judged || of == 0 {
+	if !rep.Run.Judged || of == c.NotRun {
 		return unknown
 	}
 	return fmt.Sprintf("%d%%", 100*c.Pass/of)
