@@ -96,8 +96,8 @@ func TestShowMany(t *testing.T) {
 		if name == "some" {
 			require.Equal(t, exitUsage, got.code)
 			require.Contains(t, got.stderr, "sdd-eval: show: --units 'c0[56]' --variant codex: no unit is "+
-				"called that: of 30 units there are those of the cases c00, c01, c02, c03, c04 and 10 more under the variants "+
-				"claude, codex\nnext: sdd-eval show "+id)
+				"called that: of 30 units there are those of the cases c00, c01, c02, c03, c04 and 10 more under the "+
+				"variants claude, codex\nnext: sdd-eval show "+id)
 			continue
 		}
 		require.Equal(t, exitOK, got.code, got.stderr)
