@@ -20,10 +20,10 @@ func Of(tb testing.TB) T { return T{tb} }
 // Name returns a name for a subtest.
 func Name(name string) string { return excerpt.Harmless(name) }
 
-// Attr sets an attribute: its value is one line.
+// Attr sets an attribute when the test has ended, below what it prints: people read the reason first. Its value is one
+// line. Of several attributes the last comes first.
 func (d T) Attr(key, value string) {
-	d.tb.Helper()
-	d.tb.Attr(key, strings.ReplaceAll(excerpt.Harmless(value), "\n", `\n`))
+	d.tb.Cleanup(func() { d.tb.Attr(key, strings.ReplaceAll(excerpt.Harmless(value), "\n", `\n`)) })
 }
 
 // Log is [testing.TB]'s.

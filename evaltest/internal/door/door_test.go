@@ -3,6 +3,7 @@ package door_test
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,10 +16,20 @@ import (
 // printer keeps what a test prints.
 type printer struct {
 	testing.TB
-	out strings.Builder
+	out      strings.Builder
+	cleanups []func()
 }
 
 func (*printer) Helper() {}
+
+func (p *printer) Cleanup(f func()) { p.cleanups = append(p.cleanups, f) }
+
+// end is the end of the test.
+func (p *printer) end() {
+	for _, f := range slices.Backward(p.cleanups) {
+		f()
+	}
+}
 
 func (p *printer) Attr(key, value string)       { fmt.Fprintln(&p.out, key, value) }
 func (p *printer) Output() io.Writer            { return &p.out }
@@ -48,13 +59,15 @@ func FuzzDoor(f *testing.F) {
 		d.Attr("key", text)
 		fmt.Fprintln(d.Output(), text)
 		fmt.Fprintln(&p.out, door.Name(text))
+		p.end()
 		require.Empty(t, commandtest.Find(p.out.String()))
 	})
 }
 
 func TestDoor(t *testing.T) {
 	p := &printer{TB: t}
-	door.Of(p).Log("one", 2, "\n\tthree\n")
 	door.Of(p).Attr("key", "a\nb")
+	door.Of(p).Log("one", 2, "\n\tthree\n")
+	p.end()
 	require.Equal(t, "one 2 \n\tthree\n\nkey a\\nb\n", p.out.String())
 }
