@@ -129,8 +129,9 @@ func EndsWith(s string) Arg { return newArg("ends_with", s) }
 // Regex matches a string in which the regular expression (package regexp) matches somewhere.
 func Regex(expr string) Arg { return newArg("regex", expr) }
 
-// Glob matches a path that matches the pattern, by whole components: ** stands for any number of them, the rest is as
-// in package path. Both sides are resolved as in [Path].
+// Glob matches a path that matches the pattern, by whole components: ** stands for any number of them, {a,b} for a or b,
+// the rest is as in package path. Both sides are resolved as in [Path]. A pattern without a slash is about the file's
+// name alone: *.ts is **/*.ts, and ./*.ts only what lies in [Run.Cwd].
 func Glob(pattern string) Arg { return newArg("glob", pattern) }
 
 // Path matches the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], which may be
@@ -242,8 +243,10 @@ func matchesRegexp(expr string) (test, error) {
 }
 
 func matchesGlob(pattern string) (test, error) {
-	g, err := parseGlob(pattern)
-	return textIn(g.match), err
+	globs, err := parseGlobs(pattern)
+	return textIn(func(p, cwd string) bool {
+		return slices.ContainsFunc(globs, func(g glob) bool { return g.match(p, cwd) })
+	}), err
 }
 
 func isEqual(want any) (test, error) {

@@ -3,6 +3,7 @@ package trajectory_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -212,6 +213,22 @@ func TestArgMatchers(t *testing.T) {
 		{name: "glob outside the workspace", want: trajectory.Glob("**/a.go"), actual: "/etc/a.go"},
 		{name: "glob from the root", want: trajectory.Glob("/etc/*"), actual: "/etc/passwd", holds: true},
 		{name: "glob from the workspace", want: trajectory.Glob(ws + "/*.go"), actual: "a.go", holds: true},
+		{name: "glob without a slash", want: trajectory.Glob("*.ts"), actual: ws + "/src/x/a.ts", holds: true},
+		{name: "glob without a slash, whole name", want: trajectory.Glob("a.ts"), actual: "src/data.ts"},
+		{name: "glob without a slash, a directory", want: trajectory.Glob("src"), actual: "src/a.ts"},
+		{name: "glob without a slash, outside", want: trajectory.Glob("*.ts"), actual: "/etc/a.ts"},
+		{name: "glob without a slash, at home", want: trajectory.Glob("*.ts"), actual: "$HOME/a.ts"},
+		{name: "glob of the directory itself", want: trajectory.Glob("./*.ts"), actual: "src/a.ts"},
+		{name: "glob in the directory itself", want: trajectory.Glob("./*.ts"), actual: "a.ts", holds: true},
+		{name: "glob with braces", want: trajectory.Glob("*.{ts,js}"), actual: "src/a.js", holds: true},
+		{name: "glob with braces, neither", want: trajectory.Glob("*.{ts,js}"), actual: "src/a.go"},
+		{
+			name: "glob with braces within braces", want: trajectory.Glob("{src,lib/{a,b}}/*.{ts,js}"),
+			actual: "lib/b/x.ts", holds: true,
+		},
+		{name: "glob with a slash in braces", want: trajectory.Glob("{*.ts,src/*.js}"), actual: "src/x/a.js"},
+		{name: "glob with an empty alternative", want: trajectory.Glob("a{,.min}.js"), actual: "a.js", holds: true},
+		{name: "glob of a brace", want: trajectory.Glob(`[{]\{a\,\}`), actual: "{{a,}", holds: true},
 		{name: "glob class", want: trajectory.Glob("[ab].go"), actual: "b.go", holds: true},
 		{name: "glob_like, ** across none", want: trajectory.GlobLike("src/**/*.ts"), actual: "src/*.ts", holds: true},
 		{name: "glob_like, ** on the other side", want: trajectory.GlobLike("*.ts"), actual: "**/*.ts", holds: true},
@@ -309,8 +326,22 @@ func TestMalformedExpectations(t *testing.T) {
 			"exact: step 1, Grep: pattern: glob: pattern a[: syntax error in pattern",
 		},
 		{
-			"glob with braces", tool(trajectory.Glob("*.{go,mod}")),
-			"exact: step 1, Grep: pattern: glob: patterns have no braces: use one_of or regex",
+			"glob with an open brace", tool(trajectory.Glob("*.{go,mod")),
+			"exact: step 1, Grep: pattern: glob: pattern *.{go,mod: a brace is not closed; write [{] for the character",
+		},
+		{
+			"glob with a closing brace", tool(trajectory.Glob("*.go}")),
+			"exact: step 1, Grep: pattern: glob: pattern *.go}: a brace is closed that was not opened; " +
+				"write [}] for the character",
+		},
+		{
+			"glob with many braces", tool(trajectory.Glob(strings.Repeat("{", 21))),
+			"exact: step 1, Grep: pattern: glob: pattern {{{{{{{{{{{{{{{{{{{{{: more than 20 braces",
+		},
+		{
+			"glob of many patterns", tool(trajectory.Glob(strings.Repeat("{a,b}", 10))),
+			"exact: step 1, Grep: pattern: glob: pattern " + strings.Repeat("{a,b}", 10) +
+				": its braces stand for more than 1000 patterns",
 		},
 		{
 			"glob going up", tool(trajectory.Glob("../*")),

@@ -50,7 +50,7 @@
 //	contains_ci  ContainsCI(s)     the same, whatever the case
 //	ends_with    EndsWith(s)       a text that ends with s
 //	regex        Regex(expr)       a text in which expr (package regexp) matches somewhere
-//	glob         Glob(pattern)     a path that fits, by components; ** is any number of them
+//	glob         Glob(pattern)     a path that fits, by components; ** is any number of them, {a,b} a or b
 //	path         Path(p)           the path of the same file
 //	glob_like    GlobLike(pattern) a pattern for the same files, however deep they lie
 //	one_of       OneOf(v...)       a value that equals one of these
@@ -66,8 +66,8 @@
 //   - 1 is 1.0, but not "1". Integers are exact however large.
 //   - Matchers of text hold for a list if they hold for one of its elements: some agents give a command as words.
 //   - Paths are compared as files, by whole components: both sides are cleaned, and relative ones lie below
-//     [Run.Cwd], for which $WORKSPACE may stand. Path("a.go") is neither data.go nor src/a.go; Glob("**/a.go") is the
-//     latter, too.
+//     [Run.Cwd], for which $WORKSPACE may stand. Path("a.go") is neither data.go nor src/a.go; Glob("*.go") is the
+//     latter: a pattern without a slash is about the file's name alone.
 //   - A limit, [Call.MaxDuration], does not decide which call is meant. It counts as one more expectation; of
 //     pairings with equally many matches the one that keeps the most limits counts.
 //

@@ -18,6 +18,7 @@ func FuzzArg(f *testing.F) {
 		}
 	}
 	f.Add("glob", `"**/**/a/**"`, `"b/a/a/c"`, "")
+	f.Add("glob", `"{a,b/{c,}}[{]\\}*.ts"`, `"b/a.ts"`, "")
 	f.Add("path", `"$WORKSPACE/../a"`, `"../a"`, "$WORKSPACE/b")
 	f.Fuzz(func(t *testing.T, name, param, actual, cwd string) {
 		var p, v any

@@ -58,12 +58,29 @@ type glob struct {
 	parts []string
 }
 
-func parseGlob(pattern string) (glob, error) {
-	if strings.ContainsAny(pattern, "{}") {
-		return glob{}, errors.New("patterns have no braces: use one_of or regex")
+// parseGlobs returns the globs that a pattern stands for, one for each alternative in its braces.
+func parseGlobs(pattern string) ([]glob, error) {
+	alternatives, err := expandBraces(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %s: %w", pattern, err)
 	}
+	globs := make([]glob, len(alternatives))
+	for i, a := range alternatives {
+		if globs[i], err = parseGlob(a); err != nil {
+			return nil, err
+		}
+	}
+	return globs, nil
+}
+
+// parseGlob parses a pattern without braces. One without a slash is about names of files, however deep they lie.
+func parseGlob(pattern string) (glob, error) {
 	root, rest := split(pattern)
 	g := glob{base: cmp.Or(root, ".")}
+	if rest != "" && !strings.Contains(pattern, "/") {
+		g.parts = []string{"**"}
+	}
+	names := 0
 	for part := range strings.SplitSeq(rest, "/") {
 		if part == "" || part == "." {
 			continue
@@ -75,11 +92,68 @@ func parseGlob(pattern string) (glob, error) {
 			return glob{}, fmt.Errorf("pattern %s: %w", pattern, err)
 		}
 		g.parts = append(g.parts, part)
+		names++
 	}
-	if len(g.parts) == 0 {
+	if names == 0 {
 		return glob{}, fmt.Errorf("pattern %s names no file", pattern)
 	}
 	return g, nil
+}
+
+// The limits on braces, so that a short pattern does not stand for millions.
+const (
+	maxBraces       = 20
+	maxAlternatives = 1000
+)
+
+// expandBraces returns the patterns without braces that a pattern stands for: {a,b}.go is a.go or b.go.
+func expandBraces(pattern string) ([]string, error) {
+	if strings.Count(pattern, "{") > maxBraces {
+		return nil, fmt.Errorf("more than %d braces", maxBraces)
+	}
+	depth, class := 0, false
+	var cuts []int // of the first group: its braces and the commas between them
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '{':
+			if depth++; depth == 1 {
+				cuts = []int{i}
+			}
+		case c == ',' && depth == 1:
+			cuts = append(cuts, i)
+		case c == '}' && depth == 0:
+			return nil, errors.New("a brace is closed that was not opened; write [}] for the character")
+		case c == '}':
+			if depth--; depth == 0 {
+				return expandFirst(pattern, append(cuts, i))
+			}
+		}
+	}
+	if depth > 0 {
+		return nil, errors.New("a brace is not closed; write [{] for the character")
+	}
+	return []string{pattern}, nil
+}
+
+// expandFirst puts each alternative of a pattern's first group in its place, and expands what follows.
+func expandFirst(pattern string, cuts []int) (all []string, err error) {
+	before, after := pattern[:cuts[0]], pattern[cuts[len(cuts)-1]+1:]
+	for i, cut := range cuts[:len(cuts)-1] {
+		more, err := expandBraces(before + pattern[cut+1:cuts[i+1]] + after)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, more...); len(all) > maxAlternatives {
+			return nil, fmt.Errorf("its braces stand for more than %d patterns", maxAlternatives)
+		}
+	}
+	return all, nil
 }
 
 // match reports whether the path p matches.
