@@ -54,7 +54,10 @@ func TestResolve(t *testing.T) {
 		{
 			name: "values stay within their word",
 			step: plan.Step{Run: "x", Args: []string{"git", "commit", "-m", "${{ task.title }}!"}},
-			want: plan.Step{Run: "x", Args: []string{"git", "commit", "-m", `it's "quoted" && more!`}},
+			want: plan.Step{
+				Run:  `git commit -m 'it'\''s "quoted" && more!'`,
+				Args: []string{"git", "commit", "-m", `it's "quoted" && more!`},
+			},
 		},
 		{
 			name: "cwd",

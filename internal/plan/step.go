@@ -143,6 +143,9 @@ func (p *Playbook) Resolve(s Step, values Values) (Step, error) {
 	if err := p.checkCommand(args); err != nil {
 		return Step{}, at(s.Position, "run", err)
 	}
+	if !slices.Equal(args, s.Args) {
+		s.Run = words.Join(args...) // texts of the step tell what was run
+	}
 	s.Args, s.Cwd = args, cwd
 	return s, nil
 }
