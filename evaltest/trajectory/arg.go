@@ -129,9 +129,9 @@ func EndsWith(s string) Arg { return newArg("ends_with", s) }
 // Regex matches a string in which the regular expression (package regexp) matches somewhere.
 func Regex(expr string) Arg { return newArg("regex", expr) }
 
-// Glob matches a path that matches the pattern, by whole components: ** stands for any number of them, {a,b} for a or b,
-// the rest is as in package path. Both sides are resolved as in [Path]. A pattern without a slash is about the file's
-// name alone: *.ts is **/*.ts, and ./*.ts only what lies in [Run.Cwd].
+// Glob matches a path that matches the pattern, by whole components: ** stands for any number of them, {a,b} for a or
+// b, the rest is as in package path. Both sides are resolved as in [Path]. A pattern without a slash is about the
+// file's name alone: *.ts is **/*.ts, and ./*.ts only what lies in [Run.Cwd].
 func Glob(pattern string) Arg { return newArg("glob", pattern) }
 
 // Path matches the path of the same file: both sides are cleaned, and a relative one is below [Run.Cwd], which may be

@@ -130,14 +130,18 @@ func TestGitIgnores(t *testing.T) {
 	}
 	root := t.TempDir()
 	require.NoError(t, exec.Command(git, "init", "-q", root).Run())
-	require.NoError(t, EnsureIgnored(root))
 	run := newRun(t, root, demo(1))
+	status := func() string {
+		status := exec.Command(git, "status", "--porcelain", "--untracked-files=all")
+		status.Dir = root
+		out, err := status.Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	require.Empty(t, status(), "the first run makes sure of it, without init")
+	require.NoError(t, EnsureIgnored(root))
 	require.NoError(t, os.Mkdir(filepath.Join(root, "test-output"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "test-output", "x"), nil, 0o644))
 	require.FileExists(t, filepath.Join(run.Dir(), "manifest.json"))
-	status := exec.Command(git, "status", "--porcelain", "--untracked-files=all")
-	status.Dir = root
-	out, err := status.Output()
-	require.NoError(t, err)
-	require.Equal(t, "?? .gitignore\n?? .llman/sdd-eval/.gitignore\n", string(out))
+	require.Equal(t, "?? .gitignore\n?? .llman/sdd-eval/.gitignore\n", status())
 }

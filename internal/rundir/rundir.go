@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/project"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
 )
@@ -86,7 +87,7 @@ func create(root string, m Manifest, playbook []byte, mask *secret.Set) (*Run, e
 	}
 	tree, runs, err := locate(root)
 	if err == nil {
-		err = tree.MkdirAll(runs)
+		err = project.MakeIgnored(tree, runs)
 	}
 	if err != nil {
 		return nil, err

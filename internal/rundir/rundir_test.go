@@ -187,7 +187,7 @@ func TestCreateFails(t *testing.T) {
 	require.Empty(t, list)
 	entries, err := os.ReadDir(filepath.Join(root, runsDir))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "only the locks' directory is left")
+	require.Len(t, entries, 2, "only the locks' directory and .gitignore are left")
 	locks, err := os.ReadDir(filepath.Join(root, runsDir, locksDir))
 	require.NoError(t, err)
 	require.Empty(t, locks, "and no lock")

@@ -124,6 +124,6 @@ func TestCleanSweeps(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, []string{locksDir, ".mine", ".new-20260302-101500-demo-held", kept}, names(runs))
+	require.Equal(t, []string{".gitignore", locksDir, ".mine", ".new-20260302-101500-demo-held", kept}, names(runs))
 	require.Equal(t, []string{"20260302-101500-demo-held"}, names(filepath.Join(runs, locksDir)))
 }
