@@ -38,7 +38,7 @@ func newModule(t *testing.T) module {
 	require.NotNil(t, linked)
 	m := module{t, t.TempDir()}
 	require.NoError(t, os.CopyFS(m.dir, os.DirFS("testdata/module")))
-	require.NoError(t, usermodule.Write(m.dir, "..", "example.com/shop", ""))
+	require.NoError(t, usermodule.Write(m.dir, "..", "example.com/shop"))
 	return m
 }
 

@@ -95,7 +95,7 @@ var toolchains = filepath.Join(os.Getenv("HOME"), ".rustup")
 //	exits CODE COMMAND...   the command exits with the code
 //	rundir NAME             NAME is set to the last line of stdout, which has to be the directory of a run
 //	count N STRING FILE     the string occurs N times in the file
-//	module NAME             makes go.mod of a module with that name, which uses this one without downloads
+//	module NAME [TOOL...]   makes go.mod of a module with that name, which uses this one without downloads
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -131,10 +131,10 @@ func TestScript(t *testing.T) {
 			"rundir": setRunDir,
 			"count":  count,
 			"module": func(ts *testscript.TestScript, neg bool, args []string) {
-				if neg || len(args) != 1 {
-					ts.Fatalf("usage: module NAME")
+				if neg || len(args) < 1 {
+					ts.Fatalf("usage: module NAME [TOOL...]")
 				}
-				ts.Check(usermodule.Write(ts.MkAbs("."), root, args[0], ""))
+				ts.Check(usermodule.Write(ts.MkAbs("."), root, args[0], args[1:]...))
 			},
 		},
 		Condition: func(c string) (bool, error) {

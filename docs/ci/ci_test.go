@@ -189,8 +189,7 @@ func module(t *testing.T) string {
 		require.NoError(t,
 			os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, "evaltest", "testdata", "module", part))))
 	}
-	require.NoError(t, usermodule.Write(dir, root, "example.com/shop",
-		"\ntool gotest.tools/gotestsum\n\ntool github.com/sdd-eval/sdd-eval/cmd/sdd-eval\n"))
+	require.NoError(t, usermodule.Write(dir, root, "example.com/shop", "sdd-eval", "gotestsum"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Makefile"), []byte(Makefile), 0o600))
 	return dir
 }

@@ -54,7 +54,8 @@ func initCommand() command {
 evals/first.yaml with a scripted agent and a small shop for it to work on, and lines in .gitignore and
 .gitattributes. Has go.mod require sdd-eval, by "go get", runs the agent, and records what it does. No
 file that exists is overwritten, and after an interruption init goes on where it was. --ci also writes
-a job that replays the recordings, with a Makefile for it, evals/ci.mk.
+a job that replays the recordings, with a Makefile for it, evals/ci.mk; where evals/evals_test.go is
+there already, it writes nothing else.
 
 With --name, writes .llman/sdd-eval/playbooks/NAME.yaml below the project's root and prints its path.
 The playbook can be run as it is, with a scripted agent in two workflow styles; its comments show how
@@ -115,12 +116,17 @@ func (a *App) initModule(ctx context.Context, o initOptions) error {
 	s := starter.Starter{Root: root, Environ: a.Environ, Version: released(), CI: o.ci, Wrote: func(name string) {
 		fmt.Fprintln(a.Stdout, a.shown(filepath.Join(root, filepath.FromSlash(name))))
 	}}
+	begun := s.Begun()
 	if err := s.Write(ctx); err != nil {
 		e := &exitError{code: exitCode(ctx, err), err: fmt.Errorf("init: %w", err), next: fault.Advice(err)}
 		if _, inTheWay := errors.AsType[*starter.InTheWayError](err); inTheWay {
 			e.code = exitUsage
 		}
 		return e
+	}
+	if begun && o.ci != "" {
+		fmt.Fprintln(a.Stderr, "next: make -f evals/ci.mk ci  # what the job does")
+		return nil
 	}
 	run := runOptions{mode: "missing", root: o.root}
 	run.playbook = filepath.Join(root, filepath.FromSlash(starter.Playbook))

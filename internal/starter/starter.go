@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -86,6 +87,12 @@ func (s Starter) Write(ctx context.Context) error {
 
 func (s Starter) path(name string) string { return filepath.Join(s.Root, filepath.FromSlash(name)) }
 
+// Begun reports whether the module has the test. Then [Starter.Write] writes only files of CI if it is to write any.
+func (s Starter) Begun() bool {
+	_, err := os.Lstat(s.path("evals/evals_test.go"))
+	return err == nil
+}
+
 // files returns what is to be written, in that order.
 func (s Starter) files() ([]file, error) {
 	// A module in the module, so that its tests are none of the user's. The go command embeds no file of that name.
@@ -99,6 +106,9 @@ func (s Starter) files() ([]file, error) {
 		files = append(files, file{strings.TrimPrefix(name, top+"/"), string(text)})
 		return err
 	})
+	if s.CI != "" && s.Begun() {
+		files = nil
+	}
 	// Its jobs call a Makefile, and the user may have one.
 	const makefile = "evals/ci.mk"
 	its := func(text string) string { return strings.ReplaceAll(text, "make ", "make -f "+makefile+" ") }

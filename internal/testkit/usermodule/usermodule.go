@@ -11,9 +11,9 @@ import (
 
 const own = "github.com/sdd-eval/sdd-eval"
 
-// Write writes both files into dir, for a module of that name, and more at the end of go.mod. root is the directory of
-// this module. The go directive is ours; requirements of ours that the user's module does not need do no harm.
-func Write(dir, root, name, more string) error {
+// Write writes both files into dir, for a module of that name that has some of our tools: sdd-eval, gotestsum. root is
+// the directory of this module. The go directive is ours; requirements that the user's module does not need do no harm.
+func Write(dir, root, name string, tools ...string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
@@ -28,7 +28,11 @@ func Write(dir, root, name, more string) error {
 	}
 	parts := regexp.MustCompile(`(?ms)^go \S+\n|^require \(.*?^\)\n`).FindAllString(string(gomod), -1)
 	text := "module " + name + "\n\n" + strings.Join(parts, "\n") + "\nrequire " + own + " v0.0.0\n\nreplace " + own +
-		" => " + root + "\n" + more
+		" => " + root + "\n"
+	paths := map[string]string{"sdd-eval": own + "/cmd/sdd-eval", "gotestsum": "gotest.tools/gotestsum"}
+	for _, tool := range tools {
+		text += "\ntool " + paths[tool] + "\n"
+	}
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
 		return err
 	}
