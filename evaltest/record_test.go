@@ -130,8 +130,8 @@ func TestWorkspaceIsTheModule(t *testing.T) {
 	m.replace("evals/greet.yaml", "../fixtures/shop", "..")
 	m.write("README.md", "# Shop\n")
 	m.write("evals/greet.yaml", m.read("evals/greet.yaml")+
-		"  - {name: hidden, type: files, expect: [{path: evals, exists: false}, {path: cassettes, exists: false}, "+
-		"{path: go.mod, exists: true}]}\n")
+		"  - {name: hidden, type: files, expect: [{path: evals/greet.yaml, exists: false}, "+
+		"{path: cassettes, exists: false}, {path: evals/evals_test.go, exists: true}]}\n")
 	suite := m.compile("./evals")
 	for _, mode := range []string{"record", "record", "replay", "replay"} {
 		out, code := suite.test([]string{"EVALTEST_MODE=" + mode})

@@ -178,16 +178,17 @@ func TestValidate(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
+	const others = ": note: workspace: the agent does not get *.yaml, bad.yaml (another playbook)\n"
 	tests := []struct {
 		name string
 		args []string
 		want called
 	}{
-		{"good", []string{"good.yaml"}, called{0, "ok good.yaml: 1 job, 6 units\n", ""}},
+		{"good", []string{"good.yaml"}, called{0, "ok good.yaml: 1 job, 6 units\n", "good.yaml" + others}},
 		{
 			"absolute",
 			[]string{filepath.Join(dir, "good.yaml")},
-			called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", ""},
+			called{0, "ok " + filepath.Join(dir, "good.yaml") + ": 1 job, 6 units\n", filepath.Join(dir, "good.yaml") + others},
 		},
 		{
 			"missing",

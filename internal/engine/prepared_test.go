@@ -12,11 +12,14 @@ import (
 
 	"github.com/sdd-eval/sdd-eval/internal/cassette"
 	"github.com/sdd-eval/sdd-eval/internal/disk"
+	"github.com/sdd-eval/sdd-eval/internal/doc"
 	"github.com/sdd-eval/sdd-eval/internal/engine"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	"github.com/sdd-eval/sdd-eval/internal/secret"
+	"github.com/sdd-eval/sdd-eval/playbook"
 )
 
 // stylePlaybook has an agent that says what git and its workspace hold.
@@ -174,31 +177,77 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// TestTemplateSource holds what of a project an agent does not see.
-func TestTemplateSource(t *testing.T) {
-	const playbook = "workflow: {}\nvariants: {}\n"
+// TestLoadTemplate holds what of a project an agent does not see.
+func TestLoadTemplate(t *testing.T) {
+	const other = "workflow: {}\nvariants: {}\n"
 	root := project(t, map[string]string{
-		"p.yaml": playbook, "evals/a/q.yml": playbook, "evals/a/deep/r.yaml": playbook, "half.yaml": "workflow: {}\n",
-		"vendor/m/s.yaml": playbook, "text.txt": playbook, "large.yaml": playbook + strings.Repeat("#", 1<<20),
-		"[x]/own": "",
+		"evals/p.yaml": other, "evals/a/q.yml": other, "evals/a/q_test.go": "", "half.yaml": "workflow: {}\n",
+		"text.txt": other, "questions.yaml": "evalcases: []\n", "[x]/own": "", "x/own": "", "evals/judge.py": "",
+		"evals/agent/run.sh": "", "evals/agent/lib.py": "", "evals/style/AGENTS.md": "", "cassettes/c.jsonl": "",
+		"evals/shop_test.go": "", "dist/a.js": "", ".env": "", ".git/HEAD": "", "only/.env": "", "only/README": "",
+		"alone/p.yaml": other, "alone/q.yaml": other, "src/judge.py": "", "src/p.yaml": other,
 	})
-	ours := []string{filepath.Join(root, "[x]"), root, filepath.Dir(root), filepath.Join(root, "cassettes")}
-	pb := new(plan.Playbook)
-	pb.Workspace.Exclude = []string{"theirs"}
-	source, err := engine.TemplateSource(t.Context(), pb, root, ours)
+	beside := func(dir string) func(string) string {
+		return func(path string) string { return filepath.Join(root, dir, path) }
+	}
+	load := func(dir string, pb *plan.Playbook, besides string) (seen, notes []string, err error) {
+		ours := []string{filepath.Join(root, "[x]"), filepath.Dir(root), filepath.Join(root, "cassettes")}
+		tmpl, err := engine.LoadTemplate(t.Context(), pb, dir, beside(besides), ours)
+		if err != nil {
+			return nil, nil, err
+		}
+		require.NoError(t, tmpl.Read(t.Context(), func(path string, _ func(int64) ([]byte, int64, error)) error {
+			seen = append(seen, path)
+			return nil
+		}))
+		return seen, engine.TemplateNotes(pb, tmpl), nil
+	}
+	project := &plan.Playbook{
+		File:     "evals/p.yaml",
+		Files:    []string{filepath.Join(root, "evals", "judge.py")},
+		Variants: []plan.Variant{{Agent: playbook.Agent{Command: "agent/run.sh", Args: []string{"--fast"}}}},
+		MCP:      []plan.MCPServer{{MCPServer: playbook.MCPServer{Command: []string{"node", "agent/lib.py"}}}},
+		Styles:   []plan.StyleSource{{Name: "own", Dir: "style"}},
+		Cases:    []plan.Case{{Position: doc.Position{File: "evals/shop_test.go", Line: 3}}},
+	}
+	project.Workspace.Exclude = []string{"src", "only", "alone"}
+	want := []string{
+		"agent.json", "evals/a/q_test.go", "half.yaml", "text.txt", "x/own",
+	}
+	const left = "workspace: the agent does not get .env (looks like a secret by its name); " +
+		"dist (not copied by default); evals/a/q.yml, questions.yaml (another playbook)"
+	seen, notes, err := load(root, project, "evals")
 	require.NoError(t, err)
-	require.Equal(t, root, source.Dir)
-	require.Equal(t, []string{
-		"theirs", `\[x\]`, `\[x\]/**`, "cassettes", "cassettes/**", "evals/a/deep", "evals/a/deep/**", "evals/a",
-		"evals/a/**", "p.yaml", "p.yaml/**",
-	}, source.Exclude)
-	pb.Workspace.From = "src"
-	source, err = engine.TemplateSource(t.Context(), pb, root, ours[3:])
+	require.Equal(t, want, seen)
+	require.Equal(t, []string{"evals/p.yaml: note: " + left}, notes)
+	project.Workspace.From, project.Workspace.Position = "..", doc.Position{File: "evals/p.yaml", Line: 7}
+	seen, notes, err = load(root, project, "evals")
 	require.NoError(t, err)
-	require.Equal(t, []string{"theirs", "cassettes", "cassettes/**"}, source.Exclude, "its author chose what is in it")
-	source, err = engine.TemplateSource(t.Context(), pb, "", ours)
+	require.Equal(t, want, seen)
+	require.Equal(t, []string{"evals/p.yaml:7: note: " + left}, notes)
+
+	fixture := &plan.Playbook{File: "evals/p.yaml", Files: []string{filepath.Join(root, "src", "judge.py")}}
+	fixture.Workspace.From = "../src"
+	seen, notes, err = load(filepath.Join(root, "src"), fixture, "evals")
 	require.NoError(t, err)
-	require.Equal(t, []string{"theirs"}, source.Exclude)
+	require.Contains(t, seen, "judge.py", "its author chose what is in it")
+	require.Contains(t, seen, "p.yaml")
+	require.Empty(t, notes)
+
+	alone := &plan.Playbook{File: "alone/p.yaml"}
+	seen, _, err = load(filepath.Join(root, "alone"), alone, "alone")
+	require.NoError(t, err, "there is nothing but playbooks")
+	require.Empty(t, seen)
+
+	fixture.Workspace.Exclude = []string{"README"}
+	_, _, err = load(filepath.Join(root, "only"), fixture, "evals")
+	require.ErrorContains(t, err, "evals/p.yaml: workspace: nothing of "+filepath.Join(root, "only")+
+		" is left for the agent: .env (looks like a secret by its name)")
+	require.Contains(t, fault.Advice(err), "workspace.include")
+	fixture.Workspace.Exclude = []string{"**"}
+	_, notes, err = load(filepath.Join(root, "only"), fixture, "evals")
+	require.NoError(t, err, "its author said so")
+	require.Equal(t, []string{"evals/p.yaml: note: workspace.exclude leaves nothing for the agent"}, notes)
 }
 
 // TestStaleInputs holds which changes of a playbook make a recording stale, by what they are called.

@@ -3,13 +3,17 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sdd-eval/sdd-eval/internal/action"
+	"github.com/sdd-eval/sdd-eval/internal/excerpt"
+	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/lazyregexp"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
@@ -31,18 +35,11 @@ func (r *Runner) loadTemplate(ctx context.Context) (*workspace.Template, error) 
 	r.template.mu.Lock()
 	defer r.template.mu.Unlock()
 	if r.template.t == nil {
-		ours := []string{
-			r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest"),
-			r.besidePlaybook("."), r.besidePlaybook(filepath.Base(r.pb.File)),
-		}
+		ours := []string{r.cassettes(), filepath.Join(r.cfg.Root, ".evaltest")}
 		if r.cfg.Keep != nil {
 			ours = append(ours, rundir.Below(r.cfg.Keep.Below))
 		}
-		source, err := TemplateSource(ctx, r.pb, r.source, ours)
-		if err != nil {
-			return nil, err
-		}
-		t, err := workspace.Load(ctx, source)
+		t, err := LoadTemplate(ctx, r.pb, r.source, r.besidePlaybook, ours)
 		if err != nil {
 			return nil, err
 		}
@@ -69,19 +66,23 @@ func (r *Runner) cleanTemplate(ctx context.Context) bool {
 	return r.template.clean
 }
 
-// Notes are those of the plan, and about patterns of the playbook's workspace that match nothing.
+// Notes are those of the plan, and about the files of workspaces: what is left out, and patterns that match nothing.
 func (r *Runner) Notes(ctx context.Context) []string {
 	notes, w := r.plan.Notes(), r.pb.Workspace
 	prepares := func(u plan.Unit) bool {
 		return does(u.Steps, func(a action.Action) bool { return a.Template })
 	}
-	if len(w.Include)+len(w.Exclude) == 0 || !slices.ContainsFunc(r.plan.Units, prepares) {
+	if !slices.ContainsFunc(r.plan.Units, prepares) {
 		return notes
+	}
+	if len(w.Include)+len(w.Exclude) == 0 && len(r.plan.Before()) > 0 {
+		return notes // a job may make files first
 	}
 	t, err := r.loadTemplate(ctx)
 	if err != nil {
 		return notes // each unit ends with the error
 	}
+	notes = append(notes, TemplateNotes(r.pb, t)...)
 	for _, pattern := range w.Include {
 		if !t.Includes(pattern) {
 			notes = append(notes,
@@ -97,87 +98,165 @@ func (r *Runner) Notes(ctx context.Context) []string {
 	return notes
 }
 
-// TemplateSource returns what of dir the workspaces of a playbook are copied from; dir is absolute, or empty. Ours are
-// absolute paths of sdd-eval's own files, which the agent must not see: cassettes, runs and our own notes, which runs
-// change, and the playbook with what is beside it, which says what is expected.
-func TemplateSource(ctx context.Context, pb *plan.Playbook, dir string, ours []string) (workspace.Source, error) {
+// LoadTemplate reads what of dir the workspaces of a playbook are copied from; dir is absolute, or empty. Beside
+// returns the absolute path of what the playbook names. Ours are absolute paths of sdd-eval's own files, cassettes and
+// runs, which the agent does not see. Of a directory that has the playbook in it, the agent does not see the playbook,
+// the files that it names and other playbooks, which say what is expected. It is an error if nothing is left of what
+// else is in dir.
+func LoadTemplate(
+	ctx context.Context, pb *plan.Playbook, dir string, beside func(string) string, ours []string,
+) (*workspace.Template, error) {
 	src := workspace.Source{Dir: dir, Include: pb.Workspace.Include, Exclude: slices.Clone(pb.Workspace.Exclude)}
 	if dir == "" {
-		return src, nil
+		return workspace.Load(ctx, src)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return src, fmt.Errorf("workspace.from: %w", err)
+		return nil, fmt.Errorf("%s: workspace.from: %w", placeOf(pb), err)
 	} else if !info.IsDir() {
-		return src, fmt.Errorf("workspace.from: %s is not a directory", dir)
+		return nil, fmt.Errorf("%s: workspace.from: %s is not a directory", placeOf(pb), dir)
 	}
-	if pb.Workspace.From == "" { // nobody chose what is in it
-		playbooks, err := playbooksBelow(ctx, dir)
-		if err != nil {
-			return src, err
-		}
-		ours = slices.Concat(ours, playbooks)
+	own := beside(filepath.Base(pb.File))
+	if _, holds := below(dir, own); holds || pb.Workspace.From == "" { // else its author chose what is in it
+		ours = slices.Concat(ours, []string{own}, named(pb, beside))
+		src.Hide = otherPlaybook
 	}
 	for _, path := range ours {
+		if rel, ok := below(dir, path); ok {
+			glob := globMeta.ReplaceAllString(rel, `\$0`)
+			src.Exclude = append(src.Exclude, glob, glob+"/**")
+		}
+	}
+	t, err := workspace.Load(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	byDefault := slices.ContainsFunc(t.LeftOut(), func(n workspace.Note) bool {
+		return !unremarkable(n) && n.Reason != isPlaybook
+	})
+	if !t.Empty() || !byDefault {
+		return t, nil
+	}
+	return nil, fault.Advise(
+		fmt.Errorf("%s: workspace: nothing of %s is left for the agent: %s", placeOf(pb), dir, leftOut(t)),
+		"name another directory in workspace.from, or in workspace.include what the agent needs")
+}
+
+// named returns the absolute paths of what the playbook names: scripts, prompts, goldens, programs, styles and the test
+// that has a suite.
+func named(pb *plan.Playbook, beside func(string) string) []string {
+	all := slices.Clone(pb.Files)
+	commands := make([][]string, 0, len(pb.Variants)+len(pb.MCP))
+	for _, v := range pb.Variants {
+		commands = append(commands, append([]string{v.Agent.Command}, v.Agent.Args...))
+	}
+	for _, s := range pb.MCP {
+		commands = append(commands, s.Command)
+	}
+	for _, words := range commands {
+		if p, err := plan.FindProgram(beside("."), words); err == nil { // else its unit ends with the error
+			all = slices.AppendSeq(all, maps.Values(p.Files))
+		}
+	}
+	for _, s := range pb.Styles {
+		all = append(all, beside(s.Dir))
+	}
+	for _, c := range pb.Cases {
+		if rel, err := filepath.Rel(filepath.Dir(pb.File), c.Position.File); err == nil && c.Position.File != "" {
+			all = append(all, beside(rel))
+		}
+	}
+	return all
+}
+
+// below returns the path of a file or directory that is below dir, with slashes.
+func below(dir, path string) (rel string, ok bool) {
+	for range 2 {
 		rel, err := filepath.Rel(dir, path)
-		if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		if err == nil && filepath.IsLocal(rel) && rel != "." {
+			return filepath.ToSlash(rel), true
+		}
+		var dirErr, pathErr error // either may be reached through a link
+		dir, dirErr = filepath.EvalSymlinks(dir)
+		path, pathErr = filepath.EvalSymlinks(path)
+		if dirErr != nil || pathErr != nil {
+			break
+		}
+	}
+	return "", false
+}
+
+// placeOf is where a playbook says what is in workspaces.
+func placeOf(pb *plan.Playbook) string {
+	if pb.Workspace.Position.Line == 0 {
+		return pb.File
+	}
+	return pb.Workspace.Position.String()
+}
+
+// TemplateNotes are lines for people about what a playbook's workspaces lack of their source.
+func TemplateNotes(pb *plan.Playbook, t *workspace.Template) []string {
+	var notes []string
+	if left := leftOut(t); left != "" {
+		notes = append(notes, fmt.Sprintf("%s: note: workspace: the agent does not get %s", placeOf(pb), left))
+	}
+	if t.Empty() && slices.ContainsFunc(pb.Workspace.Exclude, t.Excludes) {
+		notes = append(notes, fmt.Sprintf("%s: note: workspace.exclude leaves nothing for the agent", placeOf(pb)))
+	}
+	return notes
+}
+
+const (
+	// maxLeftOut is how many paths that are left out for one reason are shown, and maxShownPath how many characters of
+	// each.
+	maxLeftOut   = 5
+	maxShownPath = 100
+)
+
+// unremarkable reports whether a path is that of a repository's own directory, or of ours.
+func unremarkable(n workspace.Note) bool {
+	name := path.Base(n.Path)
+	return name == ".git" || name == ".llman"
+}
+
+// leftOut lists what a template leaves out, reason by reason.
+func leftOut(t *workspace.Template) string {
+	var reasons []string
+	paths := make(map[string][]string)
+	for _, n := range t.LeftOut() {
+		if unremarkable(n) {
 			continue
 		}
-		glob := globMeta.ReplaceAllString(filepath.ToSlash(rel), `\$0`)
-		src.Exclude = append(src.Exclude, glob, glob+"/**")
+		if paths[n.Reason] == nil {
+			reasons = append(reasons, n.Reason)
+		}
+		paths[n.Reason] = append(paths[n.Reason], excerpt.Visible(n.Path, maxShownPath))
 	}
-	return src, nil
+	for i, reason := range reasons {
+		all := paths[reason]
+		if more := len(all) - maxLeftOut; more > 0 {
+			all = append(all[:maxLeftOut:maxLeftOut], fmt.Sprintf("%d more", more))
+		}
+		reasons[i] = fmt.Sprintf("%s (%s)", strings.Join(all, ", "), excerpt.Visible(reason, maxShownPath))
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // globMeta matches what means something else in a glob.
 var globMeta = lazyregexp.New(`[*?\[\]{}\\]`)
 
-const (
-	// maxLooked is how many files and directories are looked at for playbooks.
-	maxLooked = 100_000
-	// maxPlaybook is how large a playbook may be, in bytes.
-	maxPlaybook = 1 << 20
-)
-
 var (
 	yamlName = lazyregexp.New(`\.ya?ml$`)
 	workflow = lazyregexp.New(`(?m)^["']?workflow["']?:`)
 	variants = lazyregexp.New(`(?m)^["']?variants["']?:`)
+	evalFile = lazyregexp.New(`(?m)^["']?evalcases["']?:`)
 )
 
-// playbooksBelow returns the directories below root that hold playbooks, and the playbooks in root itself. What cannot
-// be read is passed over: the copy of the directory tells of it. The error is that of the context.
-func playbooksBelow(ctx context.Context, root string) ([]string, error) {
-	var found []string
-	looked := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		looked++
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case looked > maxLooked:
-			return fs.SkipAll
-		case err != nil:
-			return nil
-		case d.IsDir() && path != root && (workspace.SkippedDir(d.Name()) || d.Name() == "vendor"):
-			return fs.SkipDir
-		case !d.Type().IsRegular() || !yamlName.MatchString(d.Name()) || !isPlaybook(path):
-			return nil
-		case filepath.Dir(path) == root:
-			found = append(found, path)
-			return nil
-		}
-		found = append(found, filepath.Dir(path))
-		return fs.SkipDir
-	})
-	return found, err
-}
+const isPlaybook = "another playbook"
 
-// isPlaybook reports whether a file looks like one.
-func isPlaybook(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || info.Size() > maxPlaybook {
-		return false
+// otherPlaybook hides what looks like a playbook or an eval file: others than the one that runs may tell its answers.
+func otherPlaybook(path string, head []byte) string {
+	if yamlName.MatchString(path) && (workflow.Match(head) && variants.Match(head) || evalFile.Match(head)) {
+		return isPlaybook
 	}
-	data, err := os.ReadFile(path)
-	return err == nil && workflow.Match(data) && variants.Match(data)
+	return ""
 }

@@ -196,14 +196,11 @@ func (s *suite) loadTemplate(ctx context.Context) error {
 	if from := s.p.Workspace.From; from != "" {
 		s.dir = s.besidePlaybook(from)
 	}
-	ours := append(slices.Clone(s.cfg.Ours), s.p.Dir, filepath.Join(s.p.Dir, filepath.Base(s.p.File)))
-	src, err := engine.TemplateSource(ctx, s.p, s.dir, ours)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.p.Workspace.Position, err)
-	}
-	if s.template, err = workspace.Load(ctx, src); err != nil {
+	var err error
+	if s.template, err = engine.LoadTemplate(ctx, s.p, s.dir, s.besidePlaybook, s.cfg.Ours); err != nil {
 		return err
 	}
+	s.notes = append(s.notes, engine.TemplateNotes(s.p, s.template)...)
 	return s.readTemplate(ctx)
 }
 

@@ -29,6 +29,9 @@ type Source struct {
 	Exclude []string
 	// Files maps paths to texts that are written after the copy. They may replace copied files.
 	Files map[string]string
+	// Hide returns why a file is not copied, by its path and how it begins; empty: it is. A template with it has no
+	// directories of which nothing is copied. Nil hides nothing.
+	Hide func(path string, head []byte) (reason string)
 }
 
 // Note says why a path of a source was not copied.

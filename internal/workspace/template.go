@@ -21,7 +21,8 @@ const maxInMemory = 8 << 20
 type Template struct {
 	src   Source
 	rules rules
-	fixed []Entry // links and directories, each directory before its content
+	fixed []Entry         // links and directories, each directory before its content
+	bare  map[string]bool // directories that are empty in the source
 	files []sourceFile
 	notes []Note
 	// loaded says that files have their entries, inMemory that they have their contents, too.
@@ -81,6 +82,7 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 		return nil, err
 	}
 	defer tr.close()
+	t.bare = make(map[string]bool)
 	p := planner{Template: t, tree: tr, dirs: map[string]bool{".": true}}
 	err = p.plan(".", false)
 	for _, e := range t.fixed {
@@ -90,6 +92,14 @@ func newTemplate(ctx context.Context, src Source) (*Template, error) {
 		t.rules.copied(f.Path)
 	}
 	return t, err
+}
+
+// LeftOut returns what of its source a loaded template leaves out, patterns of Source.Exclude apart, sorted by path.
+func (t *Template) LeftOut() []Note { return t.left }
+
+// Empty reports whether a loaded template copies neither a file nor a link.
+func (t *Template) Empty() bool {
+	return !t.ownGit && !slices.ContainsFunc(t.base.Entries, func(e Entry) bool { return e.Kind != Dir })
 }
 
 // Excludes reports whether a pattern of Source.Exclude leaves out anything.
@@ -117,12 +127,38 @@ func (t *Template) load(ctx context.Context) error {
 			return err
 		}
 	}
+	if t.src.Hide != nil {
+		t.prune()
+	}
 	if t.loaded, t.inMemory = true, room >= 0; !t.inMemory {
 		for i := range t.files {
 			t.files[i].data = nil
 		}
 	}
 	return nil
+}
+
+// prune removes the directories of which nothing is copied: what is left out would show in them.
+func (t *Template) prune() {
+	has := make(map[string]bool)
+	for _, e := range t.fixed {
+		if e.Kind != Dir || t.bare[e.Path] {
+			markAbove(has, e.Path)
+		}
+	}
+	for _, f := range t.files {
+		if f.skipped == "" {
+			markAbove(has, f.Path)
+		}
+	}
+	t.fixed = slices.DeleteFunc(t.fixed, func(e Entry) bool { return e.Kind == Dir && !has[e.Path] })
+}
+
+// markAbove marks p and the directories above it.
+func markAbove(has map[string]bool, p string) {
+	for ; !has[p]; p = path.Dir(p) {
+		has[p] = true
+	}
 }
 
 // index makes what overlays lie over.
@@ -263,6 +299,10 @@ func (t *Template) open(tr *tree, p string) (f opened, reason string, err error)
 		return f, err.Error(), nil
 	case err == nil && secretContent(f.head) && !t.rules.names(p):
 		return f, "looks like a private key by its content", f.Close()
+	case err == nil && t.src.Hide != nil:
+		if reason = t.src.Hide(p, f.head); reason != "" {
+			return f, reason, f.Close()
+		}
 	}
 	return f, "", err
 }
@@ -282,6 +322,7 @@ func (t *planner) plan(dir string, partial bool) error {
 	if err != nil {
 		return err
 	}
+	t.bare[dir] = len(entries) == 0
 	for _, d := range entries {
 		p := join(dir, d.Name())
 		if t.rules.excluded(p) {
