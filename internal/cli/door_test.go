@@ -71,7 +71,7 @@ func FuzzDoor(f *testing.F) {
 			w.JobEnds(j)
 		}
 		w.Note(text)
-		w.close()
+		w.close(false)
 		fmt.Fprint(stderr, text[:len(text)/2])
 		fmt.Fprint(stderr, text[len(text)/2:])
 		stderr.close()

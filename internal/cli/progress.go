@@ -27,8 +27,10 @@ type progress struct {
 	total   int
 	ended   tally          // outcomes of units, including those from before the run was resumed
 	running []*runningUnit // in the order in which they started
-	above   bytes.Buffer   // complete lines that are written above the display with the next frame
-	drawn   []string       // the frame that is on the terminal
+	pace    pace
+	spent   spent
+	above   bytes.Buffer // complete lines that are written above the display with the next frame
+	drawn   []string     // the frame that is on the terminal
 	closed  bool
 }
 
@@ -69,12 +71,21 @@ func (p *progress) redraw() {
 	}
 }
 
+// before has estimates begin with what the units of former runs took.
+func (p *progress) before(units []result.Unit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pace.before(units)
+}
+
 // known counts units that ended before the run was resumed.
 func (p *progress) known(units []result.Unit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, u := range units {
 		p.ended[u.Outcome]++
+		p.pace.add(u)
+		p.spent.add(u)
 	}
 }
 
@@ -105,6 +116,8 @@ func (p *progress) end(u result.Unit) {
 		p.running = slices.Delete(p.running, i, i+1)
 	}
 	p.ended[u.Outcome]++
+	p.pace.add(u)
+	p.spent.add(u)
 	took := seconds(u.Duration)
 	if u.Stop != "" {
 		took += ", stop: " + printable(u.Stop)
@@ -236,7 +249,7 @@ func (p *progress) frame() []string {
 	return append(frame, cut(p.totals(), columns-1))
 }
 
-// totals returns the line about all units: "12/40 units · 2 failed · 1 error · 03:12".
+// totals returns the line about all units: "12/40 units · 2 failed · 1 error · 03:12 · about 08:00 left · $1.20".
 func (p *progress) totals() string {
 	done := 0
 	for _, n := range p.ended {
@@ -244,7 +257,24 @@ func (p *progress) totals() string {
 	}
 	parts := []string{fmt.Sprintf("%d/%s", done, count(p.total, "unit"))}
 	parts = append(parts, p.ended.words(result.Pass, result.Completed)...)
-	return strings.Join(append(parts, clock(p.now().Sub(p.began))), " · ")
+	parts = append(parts, clock(p.now().Sub(p.began)))
+	if left, known := p.left(p.total - done); known {
+		parts = append(parts, "about "+clock(left)+" left")
+	}
+	if cost := p.spent.with(p.running); cost != "" {
+		parts = append(parts, cost)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// left estimates how long units take that have not ended, from the median of others. It is unknown if there are none.
+func (p *progress) left(units int) (left time.Duration, known bool) {
+	one, known := p.pace.median()
+	work := time.Duration(units-len(p.running)) * one
+	for _, r := range p.running {
+		work += max(0, one-p.now().Sub(r.since))
+	}
+	return work / time.Duration(max(1, len(p.running))), known && units > 0
 }
 
 // cells returns what is shown about a unit: its id, in at most idColumns columns, iteration, tool, time and cost.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sdd-eval/sdd-eval/evaltest/trajectory"
 	"github.com/sdd-eval/sdd-eval/internal/result"
+	"github.com/sdd-eval/sdd-eval/internal/secret"
 	"github.com/sdd-eval/sdd-eval/internal/session"
 	"github.com/sdd-eval/sdd-eval/internal/testkit/golden"
 )
@@ -273,4 +275,82 @@ func TestColors(t *testing.T) {
 	require.Equal(t, "\x1b[31mfail\x1b[0m", screen{color: true}.colored(result.Fail))
 	require.Equal(t, "not run", screen{color: true}.colored(notRun))
 	require.Equal(t, "fail", screen{}.colored(result.Fail))
+}
+
+// TestPace: the time that is left is told from former runs, then from this one; what is spent is told as far as agents
+// tell it.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		term := &terminal{width: 80, height: 24}
+		p := term.show(10)
+		frame := func() string {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.totals()
+		}
+		replayed := unit("a/b/c/1", result.Pass, "", time.Hour)
+		replayed.Replayed = true
+		cost := func(u result.Unit, amount float64, currency string) result.Unit {
+			u.Metrics = &result.Metrics{Cost: &trajectory.Cost{Amount: amount, Currency: currency}}
+			return u
+		}
+		require.Equal(t, "0/10 units · 00:00", frame(), "nothing is known")
+		p.before([]result.Unit{
+			unit("", result.Pass, "", 3*time.Minute), unit("", result.Fail, "", time.Minute),
+			unit("", result.Pass, "", 2*time.Minute),
+		})
+		require.Equal(t, "0/10 units · 00:00 · about 20:00 left", frame())
+		p.start("a/1/c/1")
+		p.start("a/2/c/1")
+		time.Sleep(time.Minute)
+		require.Equal(t, "0/10 units · 01:00 · about 09:00 left", frame(), "two at a time, for a minute")
+		p.update(session.Activity{Unit: "a/2/c/1", Cost: new(0.5)})
+		require.Equal(t, "0/10 units · 01:00 · about 09:00 left · ≥ $0.50", frame())
+		p.end(cost(unit("a/1/c/1", result.Pass, "", time.Minute), 1.25, "USD"))
+		p.end(cost(unit("a/2/c/1", result.Pass, "", time.Minute), 0.75, "USD"))
+		require.Equal(t, "2/10 units · 01:00 · about 08:00 left · $2.00", frame(), "the median is now a minute")
+		for n := range 3 {
+			p.end(unit(fmt.Sprintf("a/%d/c/1", n+3), result.Error, "", time.Hour))
+			p.end(unit(fmt.Sprintf("a/%d/d/1", n+3), result.Pass, "", 10*time.Second))
+		}
+		require.Equal(t, "8/10 units · 3 errors · 01:00 · about 00:20 left · $2.00", frame(),
+			"errors tell nothing, and now this run tells more than others")
+		p.end(cost(unit("a/6/c/1", result.Pass, "", time.Second), 2, "EUR"))
+		p.end(cost(replayed, 100, "USD"))
+		require.Equal(t, "10/10 units · 3 errors · 01:00 · 2.00 EUR, $2.00", frame(), "replays cost nothing")
+		p.close()
+	})
+}
+
+// TestPast: estimates are made from the newest runs of the playbook in which agents ran.
+func TestPast(t *testing.T) {
+	dir := threeRuns(t)
+	a := &App{secrets: new(secret.Set)}
+	var ids []string
+	for _, u := range a.past(dir, "shop.yaml") {
+		ids = append(ids, u.ID)
+	}
+	require.Equal(t, []string{"shop/task/a/1", "shop/task/a/1"}, ids, "without the error and what was not run")
+	require.Empty(t, a.past(dir, "other.yaml"))
+	require.Empty(t, a.past(t.TempDir(), "shop.yaml"))
+}
+
+// TestBell: only who asks for it hears it, and no file gets it.
+func TestBell(t *testing.T) {
+	size := func() (int, int) { return 80, 24 }
+	for _, tt := range []struct {
+		bell bool
+		size func() (int, int)
+		want string
+	}{
+		{true, size, "\a"}, {false, size, ""}, {true, nil, ""},
+	} {
+		var out bytes.Buffer
+		w := &watcher{screen: screen{w: &out, size: tt.size, now: time.Now}}
+		w.close(tt.bell)
+		require.Empty(t, out.String(), "nothing has begun")
+		w.progress = newProgress(w.screen, 1)
+		w.close(tt.bell)
+		require.Equal(t, tt.want, out.String())
+	}
 }

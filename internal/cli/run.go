@@ -16,6 +16,7 @@ import (
 	"github.com/sdd-eval/sdd-eval/internal/fault"
 	"github.com/sdd-eval/sdd-eval/internal/plan"
 	"github.com/sdd-eval/sdd-eval/internal/report"
+	"github.com/sdd-eval/sdd-eval/internal/result"
 	"github.com/sdd-eval/sdd-eval/internal/rundir"
 	_ "github.com/sdd-eval/sdd-eval/internal/tracing/otlp" // sends the traces of runs
 )
@@ -27,7 +28,7 @@ type runOptions struct {
 	root, sandbox              string
 	parallel                   int
 	llmJudge, acceptChanged    bool
-	untrusted, open            bool
+	untrusted, open, bell      bool
 	// selection is which units are run. again is the run whose units are run again, only what outcomes those had there,
 	// separated by commas; empty: any.
 	selection   selection
@@ -40,7 +41,7 @@ func runCommand() command {
 		usage: "FILE [--mode live|record|missing|replay] [--cassettes DIR] [--parallel N]\n" +
 			"               [--config-dir DIR] [--root DIR] [--sandbox auto|bwrap|landlock|command|none]\n" +
 			"               [--units PATTERN] [--case CASES] [--variant VARIANTS]\n" +
-			"               [--llm-judge] [--untrusted] [--open]\n" +
+			"               [--llm-judge] [--untrusted] [--open] [--bell]\n" +
 			"  sdd-eval run --again RUN_ID [--only fail,error] [FLAGS]\n" +
 			"  sdd-eval run --resume RUN_ID [--accept-changed] [FLAGS]",
 		short: "run a playbook",
@@ -95,6 +96,7 @@ sdd-eval run --resume latest`,
 			f.BoolVar(&o.llmJudge, "llm-judge", false,
 				"Let evaluators ask models where no answer is recorded, like EVAL_LLM_JUDGE=1.")
 			f.untrusted(&o.untrusted)
+			f.BoolVar(&o.bell, "bell", false, "Ring the terminal's bell when the run has ended.")
 			f.BoolVar(&o.open, "open", false, "Open report.html in the browser when the run has ended.")
 			f.BoolVar(&o.acceptChanged, "accept-changed", false,
 				"Resume a run although what judges its units has changed. The run and its reports say so.")
@@ -153,7 +155,7 @@ func (a *App) run(ctx context.Context, o runOptions) error {
 	defer runtime.KeepAlive(ballast)
 	w := a.newWatcher(a.secrets)
 	done, rep, err := a.carryOut(ctx, o, before, cfg, w)
-	w.close()
+	w.close(o.bell)
 	a.ended(ctx, o, done, rep)
 	if err != nil {
 		return o.failed(ctx, err, done)
@@ -268,6 +270,9 @@ func (a *App) carryOut(
 			rep = written
 		}
 		return err
+	}
+	if cfg.Mode != engine.Replay {
+		w.past = func() []result.Unit { return a.past(cfg.Root, plan.Playbook.File) }
 	}
 	runner, err := engine.New(plan, cfg)
 	if err == nil && runner.Reports() && plan.Playbook.Report.AIJudge.Enabled {

@@ -16,21 +16,29 @@ type watcher struct {
 	screen   screen
 	secrets  *secret.Set
 	progress *progress // nil before Begin
+	past     func() []result.Unit
 }
 
 func (a *App) newWatcher(secrets *secret.Set) *watcher {
 	return &watcher{screen: screenOf(a.Stderr, a.Getenv, a.Now), secrets: secrets}
 }
 
-// close gives the terminal back.
-func (w *watcher) close() {
-	if w.progress != nil {
-		w.progress.close()
+// close gives the terminal back, and rings its bell if that is wanted.
+func (w *watcher) close(bell bool) {
+	if w.progress == nil {
+		return
+	}
+	w.progress.close()
+	if bell && w.screen.size != nil {
+		_, _ = io.WriteString(w.screen.w, "\a") // who cannot write to the terminal learns it from what follows
 	}
 }
 
 func (w *watcher) Begin(total int, finished []result.Unit, notes []string) {
 	w.progress = newProgress(w.screen, total)
+	if w.past != nil && w.screen.size != nil { // only a display shows estimates
+		w.progress.before(w.past())
+	}
 	w.progress.known(finished)
 	if len(finished) > 0 {
 		w.Note(fmt.Sprintf("%d of %d units already have a result", len(finished), total))
